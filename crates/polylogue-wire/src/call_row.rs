@@ -9,28 +9,28 @@ use serde::{Deserialize, Serialize};
 /// A model call, a tool call or a question to a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallRow {
-    /// The event of its result. Without a result: the event with which it began.
+    /// The `seq` of the event of its result. Without a result: the event with which it began.
     pub seq: u64,
     /// The chat.
     pub at: Path,
-    /// Who calls, or asks.
+    /// The agent that calls, or asks.
     pub who: Name,
-    /// When it began. Of a model call: when its agent had everything for it.
+    /// The time at which it began. Of a model call: when its agent had everything for it.
     pub start_ms: Timestamp,
-    /// When its result was stored; `None` while it has none.
+    /// The time at which its result was stored; `None` while it has none.
     pub end_ms: Option<Timestamp>,
-    /// What was called.
+    /// The kind of call.
     #[serde(flatten)]
     pub kind: CallKind,
 }
 
-/// What was called.
+/// The kind of call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CallKind {
     /// A model.
     Model {
-        /// Which of the agent's model calls it is, counted from 1.
+        /// The number of the call among the agent's model calls, counted from 1.
         call: u64,
         /// The model, as `provider:model`.
         model: Arc<str>,
@@ -43,9 +43,9 @@ pub enum CallKind {
     },
     /// A tool.
     Tool {
-        /// Its name.
+        /// The name of the tool.
         tool: String,
-        /// How it ended; `None` while it runs.
+        /// The status of the result; `None` while it runs.
         status: Option<String>,
         /// The event of an earlier call of the same tool by the same agent with the same arguments.
         repeats: Option<u64>,
@@ -57,7 +57,7 @@ pub enum CallKind {
     },
 }
 
-/// The calls of a conversation, in the order of their events.
+/// Returns the calls of a conversation, in the order of their events.
 #[must_use]
 pub fn call_rows(events: &[Event]) -> Vec<CallRow> {
     let mut timeline = Timeline::default();
@@ -68,7 +68,8 @@ pub fn call_rows(events: &[Event]) -> Vec<CallRow> {
 /// Whose turn it is in which chat.
 type Place = (Path, Name);
 
-/// When model calls begin, from the events of a log: a call lasts from the latest event of its turn, which is what it waited for, to its reply.
+/// Finds when model calls begin, from the events of a log: a call lasts from the latest event of its turn, which is what it
+/// waited for, to its reply.
 #[derive(Debug, Clone, Default)]
 pub struct CallStarts(HashMap<Place, Timestamp>);
 
@@ -93,7 +94,7 @@ impl CallStarts {
         None
     }
 
-    /// When the call of `who` in the chat `at` began that has no reply yet.
+    /// Returns when the call of `who` in the chat `at` began that has no reply yet.
     #[must_use]
     pub fn of(&self, at: &Path, who: &Name) -> Option<Timestamp> {
         self.0.get(&(at.clone(), who.clone())).copied()

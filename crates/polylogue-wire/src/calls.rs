@@ -17,7 +17,7 @@ pub struct CallPage {
     pub next: Option<u64>,
 }
 
-/// What agents received and said.
+/// The histories of agents: what they received and said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Histories {
     /// Each agent in each chat, in the order of the chats and of their participants.
@@ -31,22 +31,22 @@ pub struct AgentHistory {
     pub at: Path,
     /// The agent.
     pub agent: Name,
-    /// Its system text.
+    /// The system message.
     pub system: Option<Arc<str>>,
-    /// What it received and said, in the forms in which models take it.
+    /// The entries that it received and said, in the forms in which models take it.
     pub entries: Vec<Entry>,
 }
 
-/// What the model of an agent was sent in a call.
+/// The request that the model of an agent received in a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct View {
     /// The agent.
     pub agent: Name,
-    /// Which of the agent's model calls it is, counted from 1.
+    /// The number of the call among the agent's model calls, counted from 1.
     pub call: u64,
-    /// How many model calls the agent has made.
+    /// The number of model calls that the agent has made.
     pub calls: u64,
-    /// The event of the reply.
+    /// The `seq` of the event of the reply.
     pub seq: u64,
     /// The chat.
     pub at: Path,

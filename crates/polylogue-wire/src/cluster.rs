@@ -12,9 +12,9 @@ pub struct Cluster {
     pub budgets: Vec<Budget>,
     /// The first conversations that are not idle: lost ones first, then parked, ready, held and timed ones.
     pub conversations: Vec<Queued>,
-    /// How many conversations are in which state, of all that are not idle.
+    /// Counts of conversations by state, of all that are not idle.
     pub counts: Counts,
-    /// For how many seconds the conversation has waited that waits longest for a worker.
+    /// The seconds that the conversation has waited that waits longest for a worker.
     pub overdue_seconds: f64,
     /// How often those that are not idle were taken over from a worker that was lost.
     pub takeovers: u64,
@@ -22,23 +22,23 @@ pub struct Cluster {
     pub lost_events: u64,
 }
 
-/// How many conversations are in which state.
+/// Counts of conversations by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Their processes have died or hang.
+    /// Conversations whose processes have died or hang.
     pub lost: u64,
-    /// They failed repeatedly.
+    /// Conversations that failed repeatedly.
     pub parked: u64,
-    /// They wait for a worker.
+    /// Conversations that wait for a worker.
     pub ready: u64,
-    /// A process runs them.
+    /// Conversations that a process runs.
     pub held: u64,
-    /// They continue later.
+    /// Conversations that continue later.
     pub timed: u64,
 }
 
 impl Counts {
-    /// How many are in each state.
+    /// Counts the conversations in each state.
     #[must_use]
     pub const fn of(&self, state: QueueState) -> u64 {
         match state {
@@ -50,7 +50,7 @@ impl Counts {
         }
     }
 
-    /// How many there are.
+    /// Returns the sum of all.
     #[must_use]
     pub fn all(&self) -> u64 {
         QueueState::ALL.into_iter().map(|state| self.of(state)).sum()
@@ -62,46 +62,46 @@ impl Counts {
 pub struct Worker {
     /// The process, and its machine.
     pub worker: String,
-    /// Its version of Polylogue.
+    /// The version of Polylogue.
     pub version: String,
-    /// How many conversations it runs.
+    /// The number of conversations that it runs.
     pub held: u64,
-    /// How many it runs at most.
+    /// The maximum number of conversations that it runs.
     pub at_once: u64,
-    /// What it has that conversations may need.
+    /// The features that it offers to conversations.
     pub offers: Vec<String>,
-    /// Where others reach it; a server tells it to no client.
+    /// The address at which others reach it; a server shows it to no client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// How long ago its last heartbeat was.
+    /// The milliseconds since its last heartbeat.
     pub seen_ms: u64,
 }
 
 /// A budget that processes share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Its name.
+    /// The name.
     pub budget: String,
-    /// What it allows.
+    /// The limits.
     pub limits: Limits,
-    /// What was used of it, as far as it was reported.
+    /// The usage, as far as it was reported.
     pub used: Usage,
-    /// What processes have drawn for their next calls.
+    /// The amount that processes have drawn for their next calls.
     pub drawn: Usage,
-    /// How many processes have drawn.
+    /// The number of processes that have drawn.
     pub processes: u64,
-    /// For how many conversations it has paid.
+    /// The number of conversations that it has paid for.
     pub conversations: u64,
 }
 
 /// The limits of a budget; `None`: without a bound.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Of model calls.
+    /// The limit on model calls.
     pub calls: Option<u64>,
-    /// Of tokens.
+    /// The limit on tokens.
     pub tokens: Option<u64>,
-    /// Of money.
+    /// The limit on money.
     pub cost: Option<Money>,
 }
 
@@ -119,18 +119,18 @@ pub struct Usage {
 /// A conversation that is not idle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
-    /// Its id.
+    /// The id.
     pub id: LogId,
-    /// Where it is.
+    /// The state in the queue.
     #[serde(with = "state")]
     pub state: QueueState,
-    /// How long it has been due; negative if it is due later; `None` if it is not due by time.
+    /// The milliseconds for which it has been due; negative if it is due later; `None` if it is not due by time.
     pub overdue_ms: Option<i64>,
     /// The process that runs it, or ran it last.
     pub holder: Option<String>,
-    /// What it needs of a worker.
+    /// The features that it needs of a worker.
     pub needs: Vec<String>,
-    /// What it needs and no worker offers, if it waits for a worker.
+    /// The features that it needs and no worker offers, if it waits for a worker.
     pub missing: Vec<String>,
     /// How often it was claimed without progress.
     pub tries: u64,

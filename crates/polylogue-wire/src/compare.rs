@@ -26,23 +26,23 @@ pub struct Comparison {
 /// A message of each conversation; `None` where one has fewer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// That of the first one.
+    /// The message of the first one.
     pub a: Option<Said>,
-    /// That of the second one.
+    /// The message of the second one.
     pub b: Option<Said>,
 }
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
-    /// Its event.
+    /// The `seq` of the event.
     pub seq: u64,
     /// The chat.
     pub at: Path,
-    /// Its author.
+    /// The author.
     pub who: Name,
-    /// Its text.
+    /// The text.
     pub text: String,
-    /// Whether not everyone receives it.
+    /// Whether not every participant receives it.
     pub private: bool,
 }

@@ -9,26 +9,26 @@ use polylogue_core::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A conversation, at a time.
+/// The state of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
-    /// Its id.
+    /// The id.
     pub id: LogId,
-    /// The id of its team, or its name if the team is not served.
+    /// The id of the team, or its name if the team is not served.
     pub team: String,
-    /// The name of its team.
+    /// The name of the team.
     pub team_name: String,
-    /// Its own title, if it has one.
+    /// The title of its own, if it has one.
     pub title: Option<String>,
-    /// The beginning of its task.
+    /// The beginning of the task.
     pub task: Arc<str>,
-    /// Whether it runs.
+    /// The state: whether it runs.
     pub state: ConversationState,
-    /// When it was made.
+    /// The time at which it was created.
     pub created_ms: Timestamp,
-    /// When its first event was stored; 0 if it has none.
+    /// The time at which its first event was stored; 0 if it has none.
     pub started_ms: Timestamp,
-    /// When its last event was stored.
+    /// The time at which its last event was stored.
     pub updated_ms: Timestamp,
     /// The number of its events.
     pub seq: u64,
@@ -52,14 +52,14 @@ pub struct Conversation {
     /// instruction: the process that carries it out, if that is not the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// What it takes at most, as computed before its first call; only where one conversation is asked for or made, and nothing where a
-    /// script speaks.
+    /// The bound, what it takes at most, as computed before its first call; only where one conversation is asked for or made,
+    /// and nothing where a script speaks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<BoundSummary>,
     /// Why it can take more than that; only where one conversation is asked for, and nothing while the bound applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_ended: Option<String>,
-    /// What it was forked from.
+    /// The conversation that it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
 }
@@ -70,7 +70,7 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// Whether a conversation runs.
+/// The state of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConversationState {
@@ -84,16 +84,16 @@ pub enum ConversationState {
     Closed,
 }
 
-/// Why a conversation is closed or has failed.
+/// The reason why a conversation is closed or has failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// In one word.
+    /// The reason in one word.
     pub word: Ending,
-    /// In a sentence.
+    /// The reason in a sentence.
     pub detail: String,
 }
 
-/// How a conversation ended, in the words of the command line.
+/// The kind of end of a conversation, in the words of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -112,7 +112,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Its name on the wire.
+    /// Returns the name on the wire.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -138,12 +138,12 @@ impl From<RunOutcome> for Ending {
     }
 }
 
-/// What a conversation was forked from.
+/// The conversation that another one was forked from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
     /// The conversation.
     pub id: LogId,
-    /// The first event that was not copied.
+    /// The `seq` of the first event that was not copied.
     pub seq: u64,
     /// Whether it has another text there than the original.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -153,19 +153,19 @@ pub struct Parent {
 /// A question that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// The event that asks, which an answer names.
+    /// The `seq` of the event that asks, which an answer names.
     pub question: u64,
     /// The chat.
     pub at: Path,
-    /// Who asks.
+    /// The participant that asks.
     pub who: Name,
     /// The text. What an agent wrote in it is shown verbatim.
     pub text: Arc<str>,
     /// The call that waits for approval, if it asks for one.
     pub call: Option<Call>,
-    /// When it was asked.
+    /// The time at which it was asked.
     pub asked_ms: Timestamp,
-    /// When the default answer counts.
+    /// The time at which the default answer counts.
     pub until_ms: Option<Timestamp>,
     /// The default answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,7 +180,7 @@ pub struct Asked {
 pub struct AskedLimit {
     /// The limit that was reached, in a sentence.
     pub reached: String,
-    /// How much more `yes` allows beyond what was used.
+    /// The amounts that `yes` allows beyond what was used.
     pub more: LimitOverrides,
     /// The same as the log has it.
     pub raise: Box<LimitRaise>,
@@ -211,7 +211,7 @@ impl From<Asked> for OpenQuestion {
 pub struct ConversationPage {
     /// The conversations.
     pub conversations: Vec<Conversation>,
-    /// Where the next page begins; `None` on the last one.
+    /// The cursor of the next page; `None` on the last one.
     pub next_cursor: Option<String>,
 }
 
@@ -220,11 +220,11 @@ pub struct ConversationPage {
 pub struct EventPage {
     /// The events, as the log has them.
     pub events: Vec<Event>,
-    /// The first event of the next page; `None` on the last one.
+    /// The `seq` of the first event of the next page; `None` on the last one.
     pub next: Option<u64>,
 }
 
-/// A conversation to begin.
+/// The request to begin a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NewConversation {
     /// The id of the team.
@@ -235,7 +235,7 @@ pub struct NewConversation {
     /// Values of the team's variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, String>,
-    /// Its title in lists.
+    /// The title in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Limits below those of the team.
@@ -243,14 +243,14 @@ pub struct NewConversation {
     pub limits: LimitOverrides,
 }
 
-/// Another title of a conversation.
+/// The request to change the title of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTitle {
     /// The title. Empty: none.
     pub title: String,
 }
 
-/// A conversation that was exported, to be stored and read.
+/// The request to import a conversation that was exported, to be stored and read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
     /// The text of the file.
@@ -260,44 +260,44 @@ pub struct Import {
     pub team: Option<String>,
 }
 
-/// A message to send.
+/// The request to send a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewMessage {
-    /// Its text.
+    /// The text.
     pub text: String,
-    /// Its author: a participant of the outermost chat, or `system`. Default: `user`.
+    /// The author: a participant of the outermost chat, or `system`. Default: `user`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
 }
 
-/// An answer to a question.
+/// The request to answer a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The event that asks.
+    /// The `seq` of the event that asks.
     pub question: u64,
     /// The answer.
     pub text: String,
 }
 
-/// What a message or an answer became.
+/// The result of a request to send a message or an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
-    /// Its event; `None` while it waits for the end of a step, or for the process that runs the conversation.
+    /// The `seq` of its event; `None` while it waits for the end of a step, or for the process that runs the conversation.
     pub seq: Option<u64>,
     /// The process that runs the conversation and carries it out, and its machine, if that is not the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
 }
 
-/// How a conversation is stopped.
+/// The request to stop a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
-    /// When it stops.
+    /// The time at which it stops.
     #[serde(default)]
     pub when: When,
 }
 
-/// What a request to stop a conversation has done.
+/// The result of a request to stop a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stopped {
     /// Whether there was anything to stop: a run, or what would have continued by itself.
@@ -307,52 +307,52 @@ pub struct Stopped {
     pub conversation: Conversation,
 }
 
-/// When a conversation stops.
+/// The time at which a conversation stops.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// When the turns that have begun are over.
+    /// When the turns that have begun have ended.
     #[default]
     AfterStep,
     /// At once: calls in flight are aborted.
     Now,
 }
 
-/// How a conversation is paused: there is nothing to say of it.
+/// The request to pause a conversation, without fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {}
 
-/// Who speaks next.
+/// The request to choose the next speaker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextSpeaker {
     /// A participant of the outermost chat.
     pub who: String,
 }
 
-/// Limits to raise.
+/// The request to raise limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raise {
-    /// How much more it may use than it has used.
+    /// The amounts that it may use beyond what it has used.
     pub limits: LimitOverrides,
 }
 
-/// Whether what is stored of a conversation is what was written.
+/// The result of verifying a conversation: whether what is stored is what was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The conversation.
     pub id: LogId,
-    /// What was found.
+    /// The integrity of the stored conversation.
     pub state: Integrity,
-    /// How many events can be read, those behind the damage included.
+    /// The number of events that can be read, those behind the damage included.
     pub events: u64,
-    /// How many of them are the intact beginning.
+    /// The number of them in the intact beginning.
     pub intact: u64,
-    /// What is wrong.
+    /// The damage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// What is found of a conversation.
+/// The integrity of a stored conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Integrity {
@@ -366,32 +366,32 @@ pub enum Integrity {
     NewerFormat,
 }
 
-/// How a conversation continues.
+/// The request to resume a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
-    /// How much more it may use than it has used so far.
+    /// The amounts that it may use beyond what it has used so far.
     #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
     pub limits: LimitOverrides,
 }
 
-/// What continues a conversation that has ended.
+/// The ways in which a conversation that has ended can be continued.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Continuation {
     /// Whether it continues when it is resumed, without anything else.
     pub resumes: bool,
-    /// More of what its limit counts, with which it continues.
+    /// Higher limits with which it continues.
     pub limits: Option<LimitOverrides>,
     /// A message with which it continues.
     pub message: Option<String>,
 }
 
-/// How a conversation is forked.
+/// The request to fork a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fork {
-    /// The first event that is not copied. Default: all are.
+    /// The `seq` of the first event that is not copied. Default: all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// Replaces the text of that event; without `seq`, the next message.
+    /// The new text of that event; without `seq`, the next message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The team that continues it, with the same participants. Default: that of the source.

@@ -13,19 +13,19 @@ pub struct Facts {
 /// A fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    /// Its number, which is never used again.
+    /// The id, which is never used again.
     pub id: u64,
-    /// Whose memory it belongs to.
+    /// The scope: whose memory it belongs to.
     pub scope: String,
     /// The fact.
     pub text: String,
-    /// Who wrote it down.
+    /// The agent that wrote it down.
     pub by: Name,
-    /// When.
+    /// The time at which it was written down.
     pub time_ms: Timestamp,
-    /// In which conversation.
+    /// The conversation in which it was written down.
     pub conversation: LogId,
-    /// In which call within it.
+    /// The call within it.
     pub call: String,
 }
 

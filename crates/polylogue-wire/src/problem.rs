@@ -9,19 +9,19 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 /// What the `type` of a problem begins with.
 const PREFIX: &str = "/problems/";
 
-/// Why a request failed, whose fault that is, and what to do.
+/// The reason why a request failed, whose fault that is, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// Its kind, which never changes: `/problems/` and a [word](Self::word).
+    /// The kind, which never changes: `/problems/` and a [word](Self::word).
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its kind, for people.
+    /// The kind, for people.
     pub title: String,
     /// The status of the response.
     pub status: u16,
     /// What happened.
     pub detail: String,
-    /// What to do.
+    /// How to fix it.
     pub hint: Option<String>,
     /// Identifies the request in the log of the server.
     pub request_id: String,
@@ -43,13 +43,13 @@ pub struct FieldError {
 }
 
 impl Problem {
-    /// The `type` of problems whose kind is `word`.
+    /// Returns the `type` of problems whose kind is `word`.
     #[must_use]
     pub fn kind_of(word: &str) -> String {
         format!("{PREFIX}{word}")
     }
 
-    /// Its kind in one word, such as `not-found`.
+    /// Returns the kind in one word, such as `not-found`.
     #[must_use]
     pub fn word(&self) -> &str {
         self.kind.strip_prefix(PREFIX).unwrap_or(&self.kind)

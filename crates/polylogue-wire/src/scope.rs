@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What a token may do. A route needs exactly one scope; no scope contains another.
+/// A permission of a token. A route needs exactly one scope; no scope contains another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -27,7 +27,7 @@ impl Scope {
     /// All scopes.
     pub const ALL: [Self; 6] = [Self::Read, Self::Run, Self::Answer, Self::Edit, Self::Admin, Self::Metrics];
 
-    /// Its name on the command line, in files and on the wire.
+    /// Returns the name on the command line, in files and on the wire.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -18,7 +18,7 @@ pub const MISSED: &str = "missed";
 /// The name of the last frame, with the [`Status`] of a conversation that is closed.
 pub const END: &str = "end";
 
-/// Clients that have lost a stream connect again after so many milliseconds.
+/// The milliseconds after which clients that have lost a stream connect again.
 pub const RETRY_MS: u64 = 2000;
 
 /// The state of a conversation, as it changes.
@@ -39,7 +39,7 @@ pub struct Status {
 /// Pieces were left out, because the client was slow. Stored events never are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
-    /// The next event.
+    /// The `seq` of the next event.
     pub seq: u64,
 }
 
@@ -48,14 +48,14 @@ pub struct Missed {
 pub struct ReplyDelta {
     /// The chat.
     pub at: Path,
-    /// Whose reply it is.
+    /// The agent whose reply it is.
     pub who: Name,
-    /// What it is.
+    /// The content.
     #[serde(flatten)]
     pub content: Content,
 }
 
-/// What a piece of a reply is.
+/// The content of a piece of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Content {
@@ -81,12 +81,12 @@ pub enum Content {
     },
     /// An attempt failed, and the call is retried after a wait.
     Retry {
-        /// Why and when.
+        /// The cause and the time.
         retry: RetryDelta,
     },
     /// The call failed, and another model is asked. Earlier pieces do not count.
     Fallback {
-        /// Why, and which.
+        /// The cause and the model.
         fallback: FallbackDelta,
     },
     /// A kind of piece of a newer server, which says nothing here.
@@ -97,7 +97,7 @@ pub enum Content {
 /// A piece of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallDelta {
-    /// Which call of the reply, from 0.
+    /// The index of the call in the reply, from 0.
     pub index: usize,
     /// The tool, with the call's first piece.
     pub tool: Option<String>,
@@ -110,9 +110,9 @@ pub struct CallDelta {
 pub struct RetryDelta {
     /// The cause in a few words.
     pub cause: String,
-    /// Which retry follows, from 1.
+    /// The number of the retry that follows, from 1.
     pub retry: u32,
-    /// The most retries.
+    /// The maximum number of retries.
     pub retries: u32,
     /// The wait before it, in milliseconds.
     pub wait_ms: u64,
@@ -128,7 +128,7 @@ pub struct FallbackDelta {
 }
 
 impl ReplyDelta {
-    /// The piece `delta` of the reply of `who`; `None` for a kind that this version does not know.
+    /// Returns the piece `delta` of the reply of `who`; `None` for a kind that this version does not know.
     #[must_use]
     pub fn of(at: &Path, who: &Name, delta: &Delta) -> Option<Self> {
         let content = match delta.clone() {
@@ -150,7 +150,7 @@ impl ReplyDelta {
 }
 
 impl Content {
-    /// The piece as the kernel has it; `None` for an [unknown](Self::Unknown) one.
+    /// Returns the piece as the kernel has it; `None` for an [unknown](Self::Unknown) one.
     #[must_use]
     pub fn into_delta(self) -> Option<Delta> {
         Some(match self {

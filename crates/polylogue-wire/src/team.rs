@@ -15,15 +15,15 @@ pub struct Teams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Listed {
-    /// One that is served.
+    /// A team that is served.
     Served(Box<Team>),
-    /// One that cannot be prepared.
+    /// A team that cannot be prepared.
     Broken {
-        /// Its id.
+        /// The id.
         id: String,
-        /// Why.
+        /// The error.
         error: String,
-        /// What to do.
+        /// How to fix it.
         hint: Option<String>,
     },
 }
@@ -31,26 +31,26 @@ pub enum Listed {
 /// A team that is served.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Team {
-    /// Its id: the name of its file.
+    /// The id: the name of its file.
     pub id: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is for.
+    /// The description.
     pub description: String,
-    /// Its task.
+    /// The task.
     pub task: Option<String>,
-    /// Its variables.
+    /// The variables.
     pub inputs: Vec<Input>,
-    /// The models of its agents.
+    /// The models of the agents.
     pub models: Vec<String>,
-    /// Whether its agents speak by its script.
+    /// Whether the script speaks for the agents.
     pub scripted: bool,
-    /// Limits of its conversations.
+    /// The limits of conversations.
     pub limits: TeamLimits,
-    /// The version of its file, when that was just replaced.
+    /// The version of the file, when that was just replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Why its changed file is not used.
+    /// Why the changed file is not used.
     pub changed: Option<Refused>,
 }
 
@@ -59,29 +59,29 @@ pub struct Team {
 pub struct Input {
     /// Its name.
     pub name: String,
-    /// Its value if none is given.
+    /// The default value.
     pub default: String,
 }
 
 /// Limits of the conversations of a team.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamLimits {
-    /// Turns in all chats.
+    /// The limit on turns in all chats.
     pub turns: Option<u64>,
-    /// Model calls.
+    /// The limit on model calls.
     pub calls: Option<u64>,
-    /// Input and output tokens.
+    /// The limit on input and output tokens.
     pub tokens: Option<u64>,
-    /// Cost.
+    /// The limit on cost.
     pub cost: Option<Money>,
 }
 
-/// Why a team file is not used.
+/// The reason why a team file is not used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// Why.
+    /// The error.
     pub error: String,
-    /// What to do.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -92,18 +92,18 @@ pub struct Source {
     pub id: String,
     /// The text.
     pub text: String,
-    /// Its version, which a replacement names; `None` if it cannot be replaced.
+    /// The version, which a replacement names; `None` if it cannot be replaced.
     pub version: Option<String>,
 }
 
-/// A new text of a team file.
+/// The request to replace the text of a team file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewText {
     /// The text.
     pub text: String,
 }
 
-/// The text of a team file that is to be checked. Nothing in it is executed.
+/// The request to check the text of a team file. Nothing in it is executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// The text.
@@ -113,34 +113,34 @@ pub struct Check {
     pub team: Option<String>,
 }
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
     /// Whether a conversation could begin.
     pub ok: bool,
     /// Mistakes and warnings, as `polylogue check --json` prints them.
     pub problems: Value,
-    /// What a preview of the team shows, if there are no mistakes.
+    /// The preview of the team, if there are no mistakes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<Outline>,
 }
 
-/// What a preview of a team shows.
+/// The preview of a team.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outline {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is for.
+    /// The description.
     pub description: String,
-    /// Its task.
+    /// The task.
     pub task: Option<String>,
-    /// Its variables.
+    /// The variables.
     pub inputs: Vec<InputName>,
-    /// The number of its agents.
+    /// The number of agents.
     pub agents: usize,
-    /// The number of its chats.
+    /// The number of chats.
     pub chats: usize,
-    /// Who can follow whom.
+    /// The graph: who can follow whom.
     pub graph: Value,
 }
 

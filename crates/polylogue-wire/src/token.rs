@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Scope;
 
-/// What a token may spend in a day, in UTC. Default: no bound.
+/// The budget of a token for a day, in UTC. Default: no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DailyBudget {
@@ -20,13 +20,13 @@ pub struct DailyBudget {
 }
 
 impl DailyBudget {
-    /// Whether it bounds nothing.
+    /// Returns whether it bounds nothing.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it allows no more than `other`.
+    /// Returns whether it allows no more than `other`.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         fn is_within<T: PartialOrd>(own: Option<T>, other: Option<T>) -> bool {
@@ -36,20 +36,20 @@ impl DailyBudget {
     }
 }
 
-/// A token to be made.
+/// The request to create a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewToken {
-    /// What it is for.
+    /// The name: what it is for.
     pub name: String,
-    /// What it may do.
+    /// The scopes: what it may do.
     pub scopes: Vec<Scope>,
     /// The teams that it may see and run. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teams: Option<Vec<String>>,
-    /// What its conversations may spend in a day. Default: as much as the token that makes it.
+    /// The budget of its conversations for a day. Default: as much as the token that makes it.
     #[serde(default, skip_serializing_if = "DailyBudget::is_unlimited")]
     pub per_day: DailyBudget,
-    /// When it ends, in milliseconds since 1970. Default: when the token ends that makes it.
+    /// The time at which it expires, in milliseconds since 1970. Default: when the token ends that makes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_ms: Option<u64>,
 }
@@ -59,21 +59,21 @@ pub struct NewToken {
 pub struct Token {
     /// Identifies it.
     pub id: String,
-    /// What it is for.
+    /// The name: what it is for.
     pub name: String,
-    /// How it is used: `key` in a header of requests, `session` in the cookie of a browser.
+    /// The way in which it is used: `key` in a header of requests, `session` in the cookie of a browser.
     pub kind: String,
-    /// Whose conversations it can see.
+    /// The tenant whose conversations it can see.
     pub tenant: String,
-    /// What it may do.
+    /// The scopes: what it may do.
     pub scopes: Vec<Scope>,
     /// The teams that it may see and run; `None`: all.
     pub teams: Option<Vec<String>>,
-    /// What its conversations may spend in a day.
+    /// The budget of its conversations for a day.
     pub per_day: DailyBudget,
-    /// When it was made, in milliseconds since 1970.
+    /// The time at which it was created, in milliseconds since 1970.
     pub created_ms: u64,
-    /// When it ends, in milliseconds since 1970; `None`: never.
+    /// The time at which it expires, in milliseconds since 1970; `None`: never.
     pub expires_ms: Option<u64>,
 }
 
@@ -87,7 +87,7 @@ pub struct Tokens {
 /// A link to the page, to be exchanged for its cookie.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Login {
-    /// What follows `#login=` in the link.
+    /// The code after `#login=` in the link.
     pub code: String,
 }
 
@@ -103,7 +103,7 @@ pub struct MadeToken {
     /// The token.
     #[serde(flatten)]
     pub about: Token,
-    /// Its text, which is shown once.
+    /// The text, which is shown once.
     pub token: TokenText,
 }
 
@@ -113,13 +113,13 @@ pub struct MadeToken {
 pub struct TokenText(String);
 
 impl TokenText {
-    /// A token with this text.
+    /// Creates a token with this text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, to be shown once or sent.
+    /// Returns the text itself, to be shown once or sent.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

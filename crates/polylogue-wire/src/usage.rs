@@ -6,8 +6,8 @@ use serde::ser::Error as _;
 use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
 use serde_json::{Value, json};
 
-/// The figures of `usage` that are known, at least of some calls: without `input` and `output` if the tokens of no call are known, and
-/// without `cost` if the price of none is.
+/// Returns the figures of `usage` that are known, at least of some calls: without `input` and `output` if the tokens of no call
+/// are known, and without `cost` if the price of none is.
 ///
 /// # Errors
 /// Never: the type can be written as JSON.
