@@ -43,10 +43,10 @@ use crate::yaml::Node;
 /// assert_eq!(Server { ports: vec![80] }.write(), serde_json::json!({"ports": [":80"]}));
 /// ```
 pub trait As<T>: Config {
-    /// The value that was read.
+    /// Converts the value that was read.
     fn into_value(self) -> T;
 
-    /// The value in the notation of the file.
+    /// Converts the value into the notation of the file.
     fn from_value(value: &T) -> Self;
 }
 

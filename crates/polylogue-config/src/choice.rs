@@ -9,12 +9,12 @@ use crate::types::{Kind, Limits, Type, TypeFn, Variables, Variant};
 use crate::wrong::{fits, mismatch};
 use crate::yaml::{Data, Node};
 
-/// An alternative that was chosen: its index, and the value that it is read from.
+/// The chosen alternative of a choice: its index, and the value that it is read from.
 #[derive(Debug)]
 pub struct Chosen {
     /// The index of the variant.
     pub index: usize,
-    /// What its content is read from: the value of the one key, or an empty mapping for a word.
+    /// The node that its content is read from: the value of the one key, or an empty mapping for a word.
     pub node: Node,
     /// The name of the variant, for messages about its content.
     pub name: &'static str,
@@ -30,7 +30,7 @@ impl Chosen {
     }
 }
 
-/// The variant that `node` names, as a word or as the one key of a mapping. Anything else is reported.
+/// Finds the variant that `node` names, as a word or as the one key of a mapping. Anything else is reported.
 pub fn choose(
     node: &Node,
     ty: &'static Type,
@@ -145,8 +145,8 @@ fn key_of(
     Some(Chosen { index, node, name: one.name, limits: one.limits, at })
 }
 
-/// The type among `shapes` that `node` is meant to be: by the shape of its value, mappings by their required keys, then by
-/// any key. Reports a value that fits none.
+/// Finds the type among `shapes` that `node` is meant to be: by the shape of its value, mappings by their required keys, then
+/// by any key. Reports a value that fits none.
 pub fn by_shape(
     node: &Node,
     ty: &'static Type,

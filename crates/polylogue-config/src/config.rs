@@ -14,27 +14,27 @@ pub trait Config: Sized + 'static {
     /// Whether a key of this type can be absent; its value is then that of [`absent`](Config::absent).
     const OPTIONAL: bool = false;
 
-    /// The description of the type.
+    /// Returns the description of the type.
     fn ty() -> &'static Type;
 
     /// Reads a value, and reports what is wrong with it.
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self;
 
-    /// Stands for a value that could not be read.
+    /// Returns a placeholder for a value that could not be read.
     fn hole() -> Self;
 
-    /// The value of an absent key.
+    /// Returns the value of an absent key.
     #[must_use]
     fn absent() -> Self {
         Self::hole()
     }
 
-    /// Stands for the value of a required key that is missing, which is reported already.
+    /// Returns a placeholder for the value of a required key that is missing, which is reported already.
     #[must_use]
     fn missing(_: &mut Cx<'_, '_>) -> Self {
         Self::hole()
     }
 
-    /// The value as a file would have it.
+    /// Writes the value as a file would have it.
     fn write(&self) -> Value;
 }

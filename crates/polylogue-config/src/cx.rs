@@ -31,7 +31,7 @@ pub struct Cx<'a, 's> {
     filled: usize,
 }
 
-/// What messages call the value that is being read.
+/// The name in messages of the value that is being read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Label {
     /// The file as a whole, by its noun.
@@ -71,7 +71,7 @@ impl Label {
 }
 
 impl<'a, 's> Cx<'a, 's> {
-    /// A context for a file that messages call `noun`, such as `a team`.
+    /// Creates a context for a file that messages call `noun`, such as `a team`.
     pub fn new(noun: &'static str, report: &'a mut Report<'s>, vars: &'a mut Vars) -> Self {
         Self {
             report,
@@ -86,19 +86,19 @@ impl<'a, 's> Cx<'a, 's> {
         }
     }
 
-    /// The same context, which answers the names in `foreign` with their equivalents. The first row that fits counts.
+    /// Makes the context answer the names in `foreign` with their equivalents. The first row that fits counts.
     #[must_use]
     pub fn with_foreign(self, foreign: &'a [Foreign]) -> Self {
         Self { foreign, ..self }
     }
 
-    /// The same context, in which the variables `deferred` are known only later.
+    /// Sets variables that are known only later: `deferred`.
     #[must_use]
     pub fn with_deferred(self, deferred: &'a [&'a str]) -> Self {
         Self { deferred, ..self }
     }
 
-    /// What messages call the value that is being read.
+    /// Returns how messages call the value that is being read.
     #[must_use]
     pub fn label(&self) -> Label {
         self.label.clone()
@@ -142,7 +142,7 @@ impl<'a, 's> Cx<'a, 's> {
         }
     }
 
-    /// `text` with its variables filled in by the rule `variables`, or nothing if one of them is not known, which is
+    /// Returns `text` with its variables filled in by the rule `variables`, or nothing if one of them is not known, which is
     /// reported.
     pub fn fill(&mut self, text: &str, at: &Span, variables: Variables) -> Option<String> {
         match variables {
@@ -160,7 +160,7 @@ impl<'a, 's> Cx<'a, 's> {
         }
     }
 
-    /// The pieces of `text`: filled variables and plain text, and the variables that are known only later. Nothing if a
+    /// Returns the pieces of `text`: filled variables and plain text, and the variables that are known only later. Nothing if a
     /// variable is not known, which is reported.
     pub fn pieces(&mut self, text: &str, at: &Span) -> Option<Vec<Filled>> {
         let mut missing = BTreeSet::new();

@@ -10,7 +10,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::codes;
 use crate::source::{Position, Source, Span};
 
-/// One mistake in a file, or something that is probably not meant.
+/// An error or a warning about a file: a mistake, or something that is probably not meant.
 ///
 /// It is displayed as plain text of several lines:
 ///
@@ -26,17 +26,17 @@ use crate::source::{Position, Source, Span};
 pub struct Diagnostic {
     /// Whether the file can still be used.
     pub severity: Severity,
-    /// What kind of finding it is, such as `unknown-key`. Programs can rely on it; messages change.
+    /// The kind of finding, such as `unknown-key`. Programs can rely on it; messages change.
     #[serde(default = "invalid")]
     pub code: Cow<'static, str>,
-    /// What is wrong.
+    /// The message: what is wrong.
     pub message: String,
     /// The file, as the caller named it.
     pub file: String,
-    /// Where in the file; `None` when it is about the file as a whole.
+    /// The place in the file; `None` when it is about the file as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// What to do about it.
+    /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -46,7 +46,7 @@ fn invalid() -> Cow<'static, str> {
 }
 
 impl Diagnostic {
-    /// A diagnostic of the kind `code`. Control characters in its texts are replaced.
+    /// Creates a diagnostic of the kind `code`. Control characters in its texts are replaced.
     #[must_use]
     pub fn new(
         severity: Severity,
@@ -68,7 +68,7 @@ impl Diagnostic {
     }
 }
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -85,11 +85,11 @@ pub struct Place {
     pub line: usize,
     /// The column, counted from 1 in characters.
     pub column: usize,
-    /// The line's text, cut to what is around the place when it is long; control characters are replaced.
+    /// The text of the line, cut to what is around the place when it is long; control characters are replaced.
     pub text: String,
-    /// How many columns of a terminal stand before the place in `text`.
+    /// The column of the place in a terminal, from 0, where `text` is shown.
     pub caret: usize,
-    /// How many columns of a terminal the place takes; at least 1.
+    /// The number of columns of a terminal that the place takes; at least 1.
     pub width: usize,
 }
 
@@ -169,18 +169,18 @@ impl fmt::Display for Diagnostic {
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// All of them, errors and warnings.
+    /// Iterates over all of them, errors and warnings.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.0.iter()
     }
 
-    /// How many errors there are.
+    /// Returns the number of errors.
     #[must_use]
     pub fn errors(&self) -> usize {
         self.0.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
     }
 
-    /// Adds one.
+    /// Adds a diagnostic.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.0.push(diagnostic);
     }
@@ -250,13 +250,13 @@ impl<'s> Report<'s> {
     /// A file can be wrong in as many ways as it has lines; no reader needs more than this.
     const MOST: usize = 100;
 
-    /// An empty report on `source`.
+    /// Creates an empty report on `source`.
     #[must_use]
     pub fn new(source: &'s Source<'s>) -> Self {
         Self { source, found: Vec::new(), said: HashSet::new(), attempts: 0, code: codes::INVALID }
     }
 
-    /// Whether the report holds its maximum of mistakes. A caller can stop looking then, and should where looking takes
+    /// Returns whether the report holds its maximum of mistakes. A caller can stop looking then, and should where looking takes
     /// long.
     #[must_use]
     pub fn full(&self) -> bool {
@@ -291,14 +291,14 @@ impl<'s> Report<'s> {
         self.add(Severity::Warning, span, message.into(), Some(hint.into()));
     }
 
-    /// How often an error or a warning was added, counting those that the report knew already or had no room for: a value
-    /// is sound if this did not change while it was read.
+    /// Returns how often an error or a warning was added, counting those that the report knew already or had no room for: a
+    /// value is sound if this did not change while it was read.
     #[must_use]
     pub const fn attempts(&self) -> usize {
         self.attempts
     }
 
-    /// Whether an error begins where `span` does.
+    /// Returns whether an error begins where `span` does.
     #[must_use]
     pub fn has_error_at(&self, span: &Span) -> bool {
         self.found.iter().any(|one| one.severity == Severity::Error && one.span.start == span.start)
@@ -318,13 +318,13 @@ impl<'s> Report<'s> {
         self.source.hide(span.clone());
     }
 
-    /// Whether there is an error so far.
+    /// Returns whether there is an error so far.
     #[must_use]
     pub fn failed(&self) -> bool {
         self.found.iter().any(|found| found.severity == Severity::Error)
     }
 
-    /// The mistakes, in the order of the text.
+    /// Returns the mistakes, in the order of the text.
     #[must_use]
     pub fn finish(self) -> Diagnostics {
         let (source, is_full) = (self.source, self.full());

@@ -34,8 +34,8 @@ pub struct Fields<'n> {
 }
 
 impl<'n> Fields<'n> {
-    /// The mapping `node` of type `ty`. Reports a value that is not a mapping, unknown keys, missing keys and keys that do
-    /// not go together.
+    /// Opens the mapping `node` of type `ty`. Reports a value that is not a mapping, unknown keys, missing keys and keys that
+    /// do not go together.
     pub fn open(node: &'n Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> Self {
         let all = ty.keys();
         let (shorthand, nonempty) = match &ty.kind {
@@ -65,7 +65,7 @@ impl<'n> Fields<'n> {
         fields
     }
 
-    /// Fields of a value that could not be read, which is reported already.
+    /// Returns the fields of a value that could not be read, which is reported already.
     #[must_use]
     pub fn hole() -> Self {
         Self { entries: Cow::Borrowed(&[]), at: 0..0, meant: Vec::new(), is_hole: true }
@@ -76,7 +76,7 @@ impl<'n> Fields<'n> {
         Self { entries, at, meant: Vec::new(), is_hole: false }
     }
 
-    /// The value of `key`, if the mapping has it.
+    /// Returns the value of `key`, if the mapping has it.
     pub fn given<T: Config>(&self, key: &Key, cx: &mut Cx<'_, '_>) -> Option<T> {
         let entry = self.entry(key.name)?;
         if entry.value.is_null() && !matches!((key.ty)().kind, Kind::Any) {
@@ -88,12 +88,12 @@ impl<'n> Fields<'n> {
         Some(cx.of_key(Label::Key(key.name.into()), key.limits, &entry.key_span, read))
     }
 
-    /// The value of a key that must be given. Its absence is reported by [`open`](Self::open).
+    /// Returns the value of a required key. Its absence is reported by [`open`](Self::open).
     pub fn required<T: Config>(&self, key: &Key, cx: &mut Cx<'_, '_>) -> T {
         self.given(key, cx).unwrap_or_else(|| T::missing(cx))
     }
 
-    /// Where the key `name` is, if the mapping has it.
+    /// Returns where the key `name` is, if the mapping has it.
     #[must_use]
     pub fn key_span(&self, name: &str) -> Option<&Span> {
         Some(&self.entry(name)?.key_span)
@@ -166,7 +166,7 @@ impl<'n> Fields<'n> {
         meant
     }
 
-    /// The kind that the keys choose; the default one if they choose none. Reports keys that only other kinds have, and
+    /// Returns the kind that the keys choose; the default one if they choose none. Reports keys that only other kinds have, and
     /// keys that it needs.
     pub fn kind(&self, kinds: &'static [KindOf], cx: &mut Cx<'_, '_>) -> Option<usize> {
         let value = |key: &str| self.entry(key).map(|entry| &entry.value.data);

@@ -26,22 +26,22 @@ impl Illegal {
 
 /// A kind of text with a meaning. [`Leaf<Self>`](Leaf) is its configuration type.
 pub trait TextKind: 'static {
-    /// What the text stands for; `String` if it is only checked.
+    /// The type of the parsed value; `String` if it is only checked.
     type Value;
 
     /// How it is written.
     const TEXT: Text;
 
-    /// The value of a text.
+    /// Parses a text.
     ///
     /// # Errors
     /// When the text is not legal.
     fn parse(text: &str) -> Result<Self::Value, Illegal>;
 
-    /// The value as a text that [`parse`](TextKind::parse) reads back.
+    /// Writes the value as a text that [`parse`](TextKind::parse) reads back.
     fn to_text(value: &Self::Value) -> String;
 
-    /// Stands for a value that could not be read.
+    /// Returns a placeholder for a value that could not be read.
     fn hole() -> Self::Value;
 }
 

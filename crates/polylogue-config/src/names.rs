@@ -26,16 +26,16 @@ pub trait NameKind: 'static {
     /// How a name is written.
     const TEXT: Text;
 
-    /// The name that is written so.
+    /// Parses a name.
     ///
     /// # Errors
     /// When the name is not legal.
     fn parse(name: &str) -> Result<Self::Name, Illegal>;
 
-    /// Stands for a name that could not be read.
+    /// Returns a placeholder for a name that could not be read.
     fn hole() -> Self::Name;
 
-    /// The message about a reference to a name that is not defined.
+    /// Returns the message about a reference to a name that is not defined.
     #[must_use]
     fn unknown(name: &str) -> String {
         format!("unknown {} `{name}`", Self::KIND)
@@ -127,7 +127,7 @@ impl Names {
         });
     }
 
-    /// Says that a definition could not be read.
+    /// Notes that a definition could not be read.
     pub fn broken<K: NameKind>(&mut self) {
         let scope = self.scope::<K>();
         self.broken.push((K::KIND, scope));
@@ -144,7 +144,7 @@ impl Names {
         self.open.pop();
     }
 
-    /// Whether a scope is open.
+    /// Returns whether a scope is open.
     #[must_use]
     pub fn in_scope(&self) -> bool {
         !self.open.is_empty()

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::types::{Key, Kind, Limits, Struct, Type, TypeFn, Variant};
 
-/// The reference of `ty` and of all named types in it as Markdown: a section per type with its documentation and a table
+/// Writes the reference of `ty` and of all named types in it as Markdown: a section per type with its documentation and a table
 /// of keys (key, type, default, meaning), in the order in which they are first used.
 #[must_use]
 pub fn reference(ty: &'static Type) -> String {

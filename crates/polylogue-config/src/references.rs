@@ -15,10 +15,10 @@ use crate::wrap::At;
 use crate::wrong::mismatch;
 use crate::yaml::{Data, Node};
 
-/// A name that is defined here.
+/// A configuration type of a name that is defined here.
 pub struct NewName<K: NameKind>(pub K::Name);
 
-/// A name that is defined elsewhere in the file.
+/// A configuration type of a reference to a name that is defined elsewhere in the file.
 pub struct Ref<K: NameKind>(pub K::Name);
 
 fn name<K: NameKind>(node: &Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> Option<K::Name> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::types::{Key, Kind, KindOf, Limits, Literal, Struct, Text, Type, TypeFn, Variant};
 
-/// The JSON Schema (draft 2020-12) of files of type `ty`, for editors and for programs that write such files.
+/// Writes the JSON Schema (draft 2020-12) of files of type `ty`, for editors and for programs that write such files.
 #[must_use]
 pub fn schema(ty: &'static Type) -> Value {
     let mut definitions = Definitions::default();
@@ -23,7 +23,7 @@ pub fn schema(ty: &'static Type) -> Value {
     Value::Object(schema)
 }
 
-/// The names in `$defs` that several different types of `ty` share. Only the first of them would be in the schema, so
+/// Returns the names in `$defs` that several different types of `ty` share. Only the first of them would be in the schema, so
 /// there must be none.
 ///
 /// ```

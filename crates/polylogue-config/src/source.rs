@@ -30,7 +30,7 @@ pub struct Position {
 }
 
 impl<'a> Source<'a> {
-    /// `text` as the file `name`.
+    /// Creates the source with `text` of the file `name`.
     #[must_use]
     pub fn new(name: &'a str, text: &'a str) -> Self {
         // Editors do not count the mark that some of them put before the text.
@@ -40,13 +40,13 @@ impl<'a> Source<'a> {
         Self { name, text, lines, last: Cell::new((0, 1)), hidden: RefCell::default() }
     }
 
-    /// The text of `span`, or nothing if the span is not in this source.
+    /// Returns the text of `span`, or nothing if the span is not in this source.
     #[must_use]
     pub fn slice(&self, span: &Span) -> &'a str {
         self.text.get(span.clone()).unwrap_or_default()
     }
 
-    /// The position of the byte at `offset`.
+    /// Returns the position of the byte at `offset`.
     #[must_use]
     pub fn position(&self, offset: usize) -> Position {
         let line = self.lines.partition_point(|start| *start <= offset);

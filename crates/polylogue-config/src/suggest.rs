@@ -1,6 +1,6 @@
 //! Suggestions for misspelled names.
 
-/// The candidate closest to `given`, if it is close enough to be a slip of the pen.
+/// Returns the candidate closest to `given`, if it is close enough to be a typo.
 #[must_use]
 pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer texts are no names, and comparing them takes quadratic time.
@@ -50,7 +50,7 @@ fn normal(text: &str) -> String {
     text.chars().filter(|c| !matches!(c, '_' | '-' | ' ' | '.')).flat_map(char::to_lowercase).collect()
 }
 
-/// `did you mean ...?` when something is close, else the list of what there is.
+/// Returns the hint `did you mean ...?` when a candidate is close, else the list of all candidates.
 #[must_use]
 pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match closest(given, candidates.clone()) {
@@ -59,7 +59,7 @@ pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str> + Clo
     }
 }
 
-/// The candidates between back quotes, the first twenty of them.
+/// Returns the candidates between back quotes, the first twenty of them.
 #[must_use]
 pub fn listed<'a>(candidates: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 20;

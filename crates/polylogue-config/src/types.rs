@@ -11,11 +11,11 @@ pub type TypeFn = fn() -> &'static Type;
 /// The description of a type.
 #[derive(Debug)]
 pub struct Type {
-    /// Its name in the schema and the reference; empty for types without their own section.
+    /// The name in the schema and the reference; empty for types without their own section.
     pub name: &'static str,
-    /// Its documentation, paragraphs separated by blank lines.
+    /// The documentation, paragraphs separated by blank lines.
     pub doc: &'static str,
-    /// What values it takes.
+    /// The values that it takes.
     pub kind: Kind,
 }
 
@@ -66,13 +66,13 @@ pub enum Kind {
 /// A kind of text.
 #[derive(Debug)]
 pub struct Text {
-    /// What it is called in the reference, such as `duration`; empty for plain text.
+    /// The name in the reference, such as `duration`; empty for plain text.
     pub format: &'static str,
     /// A regular expression that legal texts match, for editors; empty for none.
     pub pattern: &'static str,
     /// Examples for editors and the reference.
     pub examples: &'static [&'static str],
-    /// How `{{variables}}` in it are treated.
+    /// The treatment of `{{variables}}` in it.
     pub variables: Variables,
 }
 
@@ -81,31 +81,31 @@ impl Text {
     pub const PLAIN: Self = Self { format: "", pattern: "", examples: &[], variables: Variables::All };
 }
 
-/// Why a text is not legal.
+/// The reason why a text is not legal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Illegal {
-    /// What is wrong, such as: `tomorrow` is not a duration.
+    /// The message, such as: `tomorrow` is not a duration.
     pub message: String,
-    /// What to write instead.
+    /// How to fix it.
     pub hint: Option<String>,
-    /// Where in the text it is wrong, in bytes, if that is known.
+    /// The place in the text, in bytes, if that is known.
     pub offset: Option<usize>,
 }
 
 impl Illegal {
-    /// A text that is wrong as a whole.
+    /// Creates the error for a text that is wrong as a whole.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), ..Self::default() }
     }
 
-    /// The same, with what to write instead.
+    /// Adds a hint on how to fix it.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
 
-/// How `{{variables}}` in a text are treated.
+/// The treatment of `{{variables}}` in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variables {
     /// They are replaced; an unknown one is an error.
@@ -119,32 +119,32 @@ pub enum Variables {
 /// A mapping with fixed keys.
 #[derive(Debug)]
 pub struct Struct {
-    /// Its keys, in the order of the reference.
+    /// The keys, in the order of the reference.
     pub keys: &'static [Key],
     /// The key whose value can stand for the whole mapping.
     pub shorthand: Option<&'static str>,
     /// Keys that are probably meant by a value without a key, which is an error; the first that takes such a value is named.
     pub alone: &'static [&'static str],
-    /// Whether it must have a key.
+    /// Whether at least one key is required.
     pub nonempty: bool,
 }
 
 /// A key of a mapping.
 #[derive(Debug)]
 pub struct Key {
-    /// Its name; empty for keys that are flattened into the mapping.
+    /// The name; empty for keys that are flattened into the mapping.
     pub name: &'static str,
-    /// Its documentation.
+    /// The documentation.
     pub doc: &'static str,
     /// The type of its value.
     pub ty: TypeFn,
-    /// Whether it must be given.
+    /// Whether the key is required.
     pub required: bool,
-    /// The value used when it is absent.
+    /// The default value.
     pub default: Option<fn() -> Value>,
     /// The effect of its absence, where that is not a value.
     pub none: &'static str,
-    /// Further limits on its value.
+    /// Further limits on the value.
     pub limits: Limits,
     /// Keys that must be given with it.
     pub requires: &'static [&'static str],
@@ -175,7 +175,7 @@ impl Limits {
 pub struct Variant {
     /// The word, or the one key.
     pub name: &'static str,
-    /// Its documentation.
+    /// The documentation.
     pub doc: &'static str,
     /// The type of the key's value; without one it is only a word.
     pub ty: Option<TypeFn>,
@@ -186,13 +186,13 @@ pub struct Variant {
 /// An alternative that is chosen by the values of some keys.
 #[derive(Debug)]
 pub struct KindOf {
-    /// What it is called in messages, such as `a person`.
+    /// The name in messages, such as `a person`.
     pub noun: &'static str,
-    /// What to do instead of giving it a key of another kind; empty for nothing.
+    /// The hint for a key of another kind; empty for nothing.
     pub hint: &'static str,
     /// The keys and values that choose it; the alternative without any is the default.
     pub when: &'static [(&'static str, Literal)],
-    /// Its type, a mapping.
+    /// The type, a mapping.
     pub ty: TypeFn,
 }
 
@@ -206,8 +206,8 @@ pub enum Literal {
 }
 
 impl Type {
-    /// The keys of its mapping, flattened ones included; none if it has no fixed keys. Of a type with several kinds, the
-    /// keys of all.
+    /// Returns the keys of its mapping, flattened ones included; none if it has no fixed keys. Of a type with several kinds,
+    /// the keys of all.
     #[must_use]
     pub fn keys(&self) -> Vec<&'static Key> {
         match &self.kind {
@@ -235,13 +235,13 @@ impl Type {
         }
     }
 
-    /// Whether an empty mapping is a legal value.
+    /// Returns whether an empty mapping is a legal value.
     #[must_use]
     pub fn takes_nothing(&self) -> bool {
         matches!(&self.kind, Kind::Struct(of) if !of.nonempty && of.all().iter().all(|key| !key.required))
     }
 
-    /// The type behind `Optional`.
+    /// Returns the type behind `Optional`.
     #[must_use]
     pub fn inner(&'static self) -> &'static Self {
         match &self.kind {
@@ -252,7 +252,7 @@ impl Type {
 }
 
 impl Struct {
-    /// All keys, flattened ones included.
+    /// Returns all keys, flattened ones included.
     #[must_use]
     pub fn all(&self) -> Vec<&'static Key> {
         let of = |key: &'static Key| if key.name.is_empty() { (key.ty)().keys() } else { vec![key] };
@@ -288,7 +288,7 @@ fn once(keys: impl Iterator<Item = &'static Key>) -> Vec<&'static Key> {
 }
 
 impl KindOf {
-    /// The values of keys that choose it, such as `` `human: true` ``; empty for the default kind.
+    /// Returns the values of keys that choose it, such as `` `human: true` ``; empty for the default kind.
     #[must_use]
     pub fn chosen_by(&self) -> String {
         let of = |(key, literal): &(&str, Literal)| match literal {
@@ -298,7 +298,7 @@ impl KindOf {
         self.when.iter().map(of).collect::<Vec<_>>().join(" and ")
     }
 
-    /// Whether its mapping can have the key `name`.
+    /// Returns whether its mapping can have the key `name`.
     #[must_use]
     pub fn has_key(&self, name: &str) -> bool {
         (self.ty)().keys().iter().any(|key| key.name == name)
@@ -306,7 +306,7 @@ impl KindOf {
 }
 
 impl Variant {
-    /// Whether the word alone is legal.
+    /// Returns whether the word alone is legal.
     #[must_use]
     pub fn is_word(&self) -> bool {
         self.ty.is_none_or(|ty| ty().takes_nothing())

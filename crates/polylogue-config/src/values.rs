@@ -135,7 +135,7 @@ impl Config for String {
     }
 }
 
-/// The text of `node` with its variables filled in; nothing if it is not a text, is empty where that is not allowed, or
+/// Returns the text of `node` with its variables filled in; nothing if it is not a text, is empty where that is not allowed, or
 /// has an unknown variable, all of which are reported.
 pub fn text(node: &Node, ty: &'static Type, variables: Variables, cx: &mut Cx<'_, '_>) -> Option<String> {
     let Some(written) = node.text() else {

@@ -52,7 +52,7 @@ fn in_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-'
 }
 
-/// Whether a variable can have this name.
+/// Returns whether a variable can have this name.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(in_name)
@@ -71,13 +71,13 @@ impl Vars {
         self.values.insert(name, value);
     }
 
-    /// Whether there is a variable `name`.
+    /// Returns whether there is a variable `name`.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.values.contains_key(name)
     }
 
-    /// The value of `name`, which counts as used from now on.
+    /// Returns the value of `name`, which counts as used from now on.
     pub fn get(&mut self, name: &str) -> Option<&str> {
         let value = self.values.get(name)?;
         if !self.used.contains(name) {
@@ -86,13 +86,13 @@ impl Vars {
         Some(value)
     }
 
-    /// Whether the value of `name` was read.
+    /// Returns whether the value of `name` was read.
     #[must_use]
     pub fn is_used(&self, name: &str) -> bool {
         self.used.contains(name)
     }
 
-    /// What to do about the unknown variable `name`.
+    /// Returns what to do about the unknown variable `name`.
     #[must_use]
     pub fn hint(&self, name: &str) -> String {
         if self.values.is_empty() {
@@ -101,7 +101,7 @@ impl Vars {
         suggest::hint(name, self.names())
     }
 
-    /// The names of all variables.
+    /// Returns the names of all variables.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.values.keys().map(String::as_str)
     }

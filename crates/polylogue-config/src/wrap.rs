@@ -30,17 +30,17 @@ pub struct At<T> {
 }
 
 impl<T> At<T> {
-    /// Where its key is, if the file gives it.
+    /// Returns where its key is, if the file gives it.
     pub const fn given(&self) -> Option<&Span> {
         self.key_span.as_ref()
     }
 
-    /// Where to point for its key; where the value is if it has no key.
+    /// Returns where to point for its key; where the value is if it has no key.
     pub fn key(&self) -> &Span {
         self.key_span.as_ref().unwrap_or(&self.span)
     }
 
-    /// The value, if nothing was wrong with it.
+    /// Returns the value, if nothing was wrong with it.
     pub fn sound(&self) -> Option<&T> {
         self.ok.then_some(&self.value)
     }
@@ -241,7 +241,7 @@ pub enum Switch<T> {
 }
 
 impl<T> Switch<T> {
-    /// The settings, if it is on.
+    /// Returns the settings, if it is on.
     pub const fn on(&self) -> Option<&T> {
         match self {
             Self::Off => None,

@@ -13,7 +13,7 @@ use crate::codes;
 use crate::diagnostic::Report;
 pub use node::{Data, Entry, Node};
 
-/// The tree of the report's source, or nothing when it is not YAML at all. Mistakes that leave a tree, such as a key
+/// Returns the tree of the report's source, or nothing when it is not YAML at all. Mistakes that leave a tree, such as a key
 /// that is there twice, are reported and the tree is given.
 #[must_use]
 pub fn parse(report: &mut Report<'_>) -> Option<Node> {

@@ -110,7 +110,7 @@ pub enum NoModel {
 }
 
 impl Agent {
-    /// The keys that only an agent with a model has.
+    /// Returns the keys that only an agent with a model has.
     #[must_use]
     pub const fn model(&self) -> Option<&ModelKeys> {
         match &self.kind {

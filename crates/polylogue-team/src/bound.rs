@@ -46,7 +46,7 @@ use crate::source::Source;
 use crate::team::Team;
 use crate::tooling::ToolEntry;
 
-/// The most that a run of a team takes.
+/// The bound of a run of a team: the most that it takes.
 ///
 /// It counts every turn that the patterns of the team allow, nested chats, rounds of tools, selections of speakers,
 /// summaries, questions about tasks, repairs of replies, compactions and retries, and what tools declare to cost, within the limits of the run
@@ -55,9 +55,9 @@ use crate::tooling::ToolEntry;
 /// write, and prices are those of the built-in table, without discounts for caches.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TeamBound {
-    /// At most, if no request has to be sent again.
+    /// The maximum if no request has to be sent again.
     pub at_most: Amount,
-    /// At most, if every request is sent as often as failures allow.
+    /// The maximum if every request is sent as often as failures allow.
     pub with_retries: Amount,
     /// The usual usage of a run: short replies, few rounds of tools, and chats that end early. Not a bound.
     pub typical: Amount,
@@ -66,7 +66,7 @@ pub struct TeamBound {
     pub rows: Vec<BoundRow>,
     /// The settings on which the bound rests, as sentences.
     pub rests_on: Vec<String>,
-    /// Why there is no bound on tokens and money, as sentences; empty if there is one.
+    /// The reasons why there is no bound on tokens and money, as sentences; empty if there is one.
     pub unbounded: Vec<String>,
     /// Chats that only the default limit on turns ends, and agents whose replies nothing limits.
     pub open_loops: Vec<OpenLoop>,
@@ -95,9 +95,9 @@ pub struct BoundRow {
     pub chat: String,
     /// The agent.
     pub agent: String,
-    /// At most, if no request has to be sent again.
+    /// The maximum if no request has to be sent again.
     pub at_most: Amount,
-    /// What it usually takes.
+    /// The usual usage.
     pub typical: Amount,
 }
 
@@ -389,7 +389,7 @@ impl TeamBound {
         }
     }
 
-    /// The bound of `runs` runs.
+    /// Returns the bound of `runs` runs.
     #[must_use]
     pub fn times(mut self, runs: u64) -> Self {
         let of = |amount: Amount| amount.times(runs.into());

@@ -20,7 +20,7 @@ use crate::private_agents::PrivateRole;
 use crate::team::Team;
 
 impl Team {
-    /// Makes the outermost chat, with models that `provide` gives by name.
+    /// Builds the outermost chat, with models that `provide` gives by name.
     ///
     /// # Errors
     /// When an agent has no model, when `provide` fails, and when a participant is not in the team: teams that were
@@ -69,8 +69,8 @@ impl Team {
         Ok(all)
     }
 
-    /// The ways in which the picker `who` asks its model to choose among `names`, with their system texts. Teams within the team
-    /// may have a picker of the same name each.
+    /// Returns the ways in which the picker `who` asks its model to choose among `names`, with their system texts. Teams within
+    /// the team may have a picker of the same name each.
     ///
     /// # Errors
     /// As [`build`](Self::build).

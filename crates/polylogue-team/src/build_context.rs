@@ -66,14 +66,14 @@ impl fmt::Debug for Wrapper {
 }
 
 impl BuildContext {
-    /// The directory `dir`; it is made when the first program runs, or by [`Team::prepare`](crate::Team::prepare).
+    /// Uses the directory `dir`; it is made when the first program runs, or by [`Team::prepare`](crate::Team::prepare).
     #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         Self { dir: Some(dir.into()), ..Self::default() }
     }
 
-    /// The user's own directory `dir`, which is there. A person is asked before a program runs in it or a file in it is changed, unless
-    /// a rule of the user allows that.
+    /// Uses the user's own directory `dir`, which must exist. A person is asked before a program runs in it or a file in it is
+    /// changed, unless a rule of the user allows that.
     #[must_use]
     pub fn project(dir: impl Into<PathBuf>) -> Self {
         Self { dir: Some(dir.into()), is_project: true, ..Self::default() }
@@ -95,7 +95,7 @@ impl BuildContext {
         self.is_project
     }
 
-    /// None: a team that runs programs cannot be built with it.
+    /// Uses no directory: a team that runs programs cannot be built with it.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
@@ -112,7 +112,7 @@ impl BuildContext {
         Self { purpose: Purpose::Count, ..Self::unused() }
     }
 
-    /// Gives the tools of the MCP servers that are [wanted](crate::Team::mcp_wanted).
+    /// Sets the tools of the MCP servers that are [wanted](crate::Team::mcp_wanted).
     #[must_use]
     pub fn with_tools(self, catalog: Catalog) -> Self {
         Self { catalog: Some(catalog), ..self }
@@ -152,7 +152,7 @@ impl BuildContext {
         }
     }
 
-    /// Gives the memory of agents that remember beyond their conversation, of the team and of those within it.
+    /// Sets the memory of agents that remember beyond their conversation, of the team and of those within it.
     #[must_use]
     pub fn with_memory(self, memory: AnyMemory) -> Self {
         Self { memory: Some(memory), ..self }
@@ -167,7 +167,7 @@ impl BuildContext {
         }
     }
 
-    /// Has the user's `rules` decide what is asked about, before what the team says; `content` identifies the team.
+    /// Sets the user's `rules`, which decide what is asked about, before what the team says; `content` identifies the team.
     #[must_use]
     pub fn with_rules(self, rules: Rules, content: impl Into<String>) -> Self {
         Self { rules, content: Some(content.into()), ..self }
@@ -181,7 +181,7 @@ impl BuildContext {
         self.content.as_deref()
     }
 
-    /// Gives the environment variables that hold keys and say which proxies there are; none without.
+    /// Sets the environment variables that hold keys and say which proxies there are; none without.
     #[must_use]
     pub fn with_env(self, env: Env) -> Self {
         Self { env: Some(env), ..self }
@@ -204,7 +204,7 @@ impl BuildContext {
         Err(not_granted(grant, what).into())
     }
 
-    /// Allows what a team file asks for.
+    /// Grants a permission that the team file requests.
     #[must_use]
     pub fn grant(mut self, grants: impl IntoIterator<Item = Grant>) -> Self {
         self.granted.extend(grants);

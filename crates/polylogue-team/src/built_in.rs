@@ -11,7 +11,7 @@ use polylogue_tools::{Calculator, Chess, HighLow};
 /// The name that stands for all tools that work with files.
 pub(crate) const FILES: &str = "files";
 
-/// The tools that every team has at hand and that need no work directory, by name.
+/// Returns the tools that every team has and that need no work directory, by name.
 #[must_use]
 pub fn built_in_tools() -> Vec<AnyTool> {
     vec![

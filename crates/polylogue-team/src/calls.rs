@@ -165,7 +165,7 @@ struct SecretHeader {
 }
 
 impl ApiDocument {
-    /// Which operations cannot be called, in one line; `None` if all can.
+    /// Returns which operations cannot be called, in one line; `None` if all can.
     #[must_use]
     pub fn left_out_in_words(&self) -> Option<String> {
         const SHOWN: usize = 3;

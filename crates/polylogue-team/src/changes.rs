@@ -24,7 +24,7 @@ const SHOWN: usize = 40;
 /// A difference between two versions of a team, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamChange {
-    /// Where it is and what it is, such as "agent `Ann`: `system` has changed".
+    /// The place and the change, such as "agent `Ann`: `system` has changed".
     pub text: String,
     /// Whether the change has no effect on a conversation that has begun.
     pub is_harmless: bool,
@@ -37,7 +37,7 @@ impl fmt::Display for TeamChange {
 }
 
 impl Team {
-    /// The file of the team, as its caller named it; empty if it is from none.
+    /// Returns the file of the team, as its caller named it; empty if it is from none.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.sources.file

@@ -33,17 +33,17 @@ pub(crate) const UNUSED: &str = "unused";
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingKind {
-    /// Its code, such as `no-stop`.
+    /// The code, such as `no-stop`.
     pub code: &'static str,
     /// Whether a team with such a finding can run.
     pub severity: Severity,
-    /// What is wrong, in one sentence.
+    /// The mistake in one sentence.
     pub summary: &'static str,
     /// Why it matters, and how to fix it.
     pub help: &'static str,
 }
 
-/// All kinds of findings in team files: errors first, each group by code.
+/// Returns all kinds of findings in team files: errors first, each group by code.
 #[must_use]
 pub const fn finding_kinds() -> &'static [FindingKind] {
     KINDS

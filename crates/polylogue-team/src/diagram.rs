@@ -32,26 +32,26 @@ pub struct Diagram {
 }
 
 impl Diagram {
-    /// A self-contained SVG document: no script, no font from elsewhere, in light or dark by the reader's preference.
+    /// Writes a self-contained SVG document: no script, no font from elsewhere, in light or dark by the reader's preference.
     #[must_use]
     pub fn to_svg(&self) -> String {
         svg::document(&self.outermost)
     }
 
-    /// The contents with their places, for programs that draw it themselves: `width` and `height`, and for each chat its `name`,
-    /// `pattern`, `nodes`, `edges` and what `ends` it. Places are in pixels, within their chat.
+    /// Returns the contents with their places, for programs that draw it themselves: `width` and `height`, and for each chat
+    /// its `name`, `pattern`, `nodes`, `edges` and what `ends` it. Places are in pixels, within their chat.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         json::document(&self.outermost)
     }
 
-    /// A flowchart in the language of Mermaid.
+    /// Writes a flowchart in the language of Mermaid.
     #[must_use]
     pub fn to_mermaid(&self) -> String {
         mermaid::document(&self.outermost)
     }
 
-    /// A graph in the language of Graphviz.
+    /// Writes a graph in the language of Graphviz.
     #[must_use]
     pub fn to_dot(&self) -> String {
         dot::document(&self.outermost)
@@ -59,7 +59,8 @@ impl Diagram {
 }
 
 impl Team {
-    /// The team as a diagram: participants, who can speak after whom, nested chats, tools, people, and what ends each chat.
+    /// Returns the team as a diagram: participants, who can speak after whom, nested chats, tools, people, and what ends each
+    /// chat.
     #[must_use]
     pub fn diagram(&self) -> Diagram {
         Diagram { outermost: of_team::outermost(self) }

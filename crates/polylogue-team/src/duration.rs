@@ -20,12 +20,12 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(Duration);
 
-/// Why a text is no [`Time`].
+/// The reason why a text is no [`Time`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoTime {
-    /// It is not a number with a unit.
+    /// The text is not a number with a unit.
     Unreadable,
-    /// It is shorter than a millisecond or longer than a day.
+    /// The time is shorter than a millisecond or longer than a day.
     OutOfBounds,
 }
 

@@ -116,7 +116,7 @@ pub struct CapabilitySet {
 }
 
 impl CapabilityKeys {
-    /// What this says, and what `usual` says of what is left out.
+    /// Returns these settings, with those of `usual` where they are omitted.
     #[must_use]
     pub fn over(self, usual: polylogue_core::Capabilities) -> polylogue_core::Capabilities {
         match self {
@@ -232,7 +232,7 @@ const OTHER_WAY: &str =
     "leave out `api`, or give the endpoint its own name; `ollama-openai` is Ollama asked as OpenAI";
 
 impl Endpoint {
-    /// How to reach it under `name`, with keys and secret headers out of `env`.
+    /// Returns the configuration of the endpoint under `name`, with keys and secret headers out of `env`.
     ///
     /// A key that is not set is not an error yet: it is one of the first call. The key of a provider that is known goes to
     /// another address only when `key` names it.
@@ -340,7 +340,7 @@ impl Endpoint {
         Ok(if self.deployments.is_empty() { usual } else { Some(self.deployments.clone()) })
     }
 
-    /// The environment variables that it names, those of keys first: what they hold is sent to it.
+    /// Returns the environment variables that it names, those of keys first: what they hold is sent to it.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let headers = self.headers.values().filter_map(|header| match &header.value {
             Header::Text(_) => None,

@@ -405,7 +405,7 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(OPEN_AI, "parameters", &["Command", "HttpCall"], "`arguments`"),
 ];
 
-/// The names of another system that errors answer with their equivalent, as a Markdown table: the name, the types of the
+/// Lists the names of another system that errors answer with their equivalent, as a Markdown table: the name, the types of the
 /// reference in which people write it, the equivalent. `system` is such as `AutoGen`; empty for guesses of no system.
 #[must_use]
 pub fn names_of(system: &str) -> String {

@@ -10,14 +10,14 @@ use crate::yaml;
 /// The text of a team file before and after it is formatted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormattedFile {
-    /// What the file holds.
+    /// The content of the file.
     pub before: String,
-    /// What it should hold.
+    /// The content after formatting.
     pub after: String,
 }
 
 impl FormattedFile {
-    /// Whether the file has this layout already.
+    /// Returns whether the file has this layout already.
     #[must_use]
     pub fn is_formatted(&self) -> bool {
         self.before == self.after

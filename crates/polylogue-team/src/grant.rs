@@ -28,7 +28,7 @@ pub enum Grant {
 }
 
 impl Grant {
-    /// All there are.
+    /// All permissions.
     pub const ALL: [Self; 11] = [
         Self::UnsafeHost,
         Self::Network,
@@ -43,7 +43,7 @@ impl Grant {
         Self::UnknownPrice,
     ];
 
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -61,13 +61,13 @@ impl Grant {
         }
     }
 
-    /// Whether a team that is not allowed what it asks for runs without it.
+    /// Returns whether a team that is not granted it runs without it.
     #[must_use]
     pub const fn is_optional(self) -> bool {
         matches!(self, Self::Prices | Self::UnknownPrice)
     }
 
-    /// The permission that `word` stands for.
+    /// Returns the permission that `word` stands for.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|grant| grant.word() == word)

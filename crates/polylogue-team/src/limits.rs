@@ -59,7 +59,7 @@ pub struct UsageLimits {
 }
 
 impl UsageLimits {
-    /// The limits of an agent or chat; `None` if nothing is limited.
+    /// Returns the limits of an agent or chat; `None` if nothing is limited.
     pub fn allowance(&self) -> Option<Allowance> {
         let Self { calls, tokens, cost, .. } = *self;
         let allowance = Allowance { calls, tokens, cost: cost.map(Money::dollars), time_ms: self.time_ms() };

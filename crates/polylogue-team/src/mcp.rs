@@ -27,7 +27,7 @@ impl Default for McpServers {
 }
 
 impl McpServers {
-    /// The servers by name.
+    /// Returns the servers by name.
     #[must_use]
     pub fn servers(&self) -> &BTreeMap<String, At<McpServer>> {
         static NONE: BTreeMap<String, At<McpServer>> = BTreeMap::new();
@@ -76,13 +76,13 @@ impl McpServer {
         }
     }
 
-    /// The server as in `mcpServers` of the usual JSON document.
+    /// Returns the server as in `mcpServers` of the usual JSON document.
     #[must_use]
     pub fn to_json(&self) -> Value {
         self.write()
     }
 
-    /// Names of the environment variables that it receives.
+    /// Returns the names of the environment variables that it receives.
     #[must_use]
     pub fn variables(&self) -> BTreeSet<&str> {
         let alone = [&self.command, &self.cwd, &self.url];

@@ -115,7 +115,7 @@ enum ToolChoiceKey {
 }
 
 impl Parameters {
-    /// Whether everything is left to the provider.
+    /// Returns whether everything is left to the provider.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()

@@ -25,8 +25,8 @@ const CONSENT: [&str; 2] = ["approval", "default_answer"];
 type Power = (String, String);
 
 impl Team {
-    /// Where `newer` can do what this version cannot: run other programs, reach other hosts, read other files, use other keys, or do
-    /// the same with less approval. Empty if it can do no more. Texts, models, patterns and limits do not count.
+    /// Returns what `newer` can do and this version cannot: run other programs, reach other hosts, read other files, use other
+    /// keys, or do the same with less approval. Empty if it can do no more. Texts, models, patterns and limits do not count.
     ///
     /// ```
     /// use polylogue_team::{Overrides, parse};

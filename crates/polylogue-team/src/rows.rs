@@ -38,14 +38,14 @@ enum Source {
 }
 
 impl Rows {
-    /// The longest id of a row, in characters.
+    /// Maximum length of the id of a row, in characters.
     pub const LONGEST_ID: usize = LONGEST_ID;
-    /// The most rows that there may be.
+    /// Maximum number of rows.
     pub const MOST: usize = MOST_ROWS;
 
-    /// The rows of a text in JSON lines: an object a line, whose `task` is the task, whose `id` is what the row is called
-    /// (default: the number of the line in five digits), and whose other keys are variables. A number stands for its
-    /// digits. Blank lines are none. Errors call the text `file_name`.
+    /// Reads the rows of a text in JSON lines: an object a line, whose `task` is the task, whose `id` is what the row is called
+    /// (default: the number of the line in five digits), and whose other keys are variables. A number stands for its digits.
+    /// Blank lines are none. Errors call the text `file_name`.
     ///
     /// If `file_name` ends in `.csv` or `.tsv`, the text is a table of values separated by commas or tabs. Its first line
     /// names the columns: `task`, `id` and variables. An empty cell sets nothing.
@@ -63,9 +63,9 @@ impl Rows {
         rows.map(|rows| Self(Source::Lines(rows)))
     }
 
-    /// The product of the lists in a text of YAML (or JSON): each value of the first key with each of the second and so on,
-    /// the last going fastest. `task` is the task, other keys are variables. A row is called by its place in each list, counted
-    /// from 1 in at least three digits, such as `001_012_003`: so CAMEL calls the conversations of its roles.
+    /// Returns the product of the lists in a text of YAML (or JSON): each value of the first key with each of the second and so
+    /// on, the last going fastest. `task` is the task, other keys are variables. A row is called by its place in each list,
+    /// counted from 1 in at least three digits, such as `001_012_003`: so CAMEL calls the conversations of its roles.
     ///
     /// # Errors
     /// Everything that is wrong with the text, all at once: no mapping of lists of texts, an empty list, a key that is there
@@ -74,7 +74,7 @@ impl Rows {
         cross::read(text, file_name).map(|lists| Self(Source::Product(lists)))
     }
 
-    /// How many there are; at least one.
+    /// Returns the number of rows; at least one.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "there is at least one")]
     pub fn len(&self) -> usize {
@@ -84,7 +84,7 @@ impl Rows {
         }
     }
 
-    /// The row at `index`, counted from 0.
+    /// Returns the row at `index`, counted from 0.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Row> {
         match &self.0 {
@@ -93,7 +93,7 @@ impl Rows {
         }
     }
 
-    /// One row of every set of keys that there is: what is wrong with the keys of any row is wrong with one of these.
+    /// Returns one row of every set of keys that there is: what is wrong with the keys of any row is wrong with one of these.
     #[must_use]
     pub fn samples(&self) -> Vec<Row> {
         let mut samples: BTreeMap<(bool, Vec<&str>), &Row> = BTreeMap::new();

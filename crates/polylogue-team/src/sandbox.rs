@@ -89,7 +89,7 @@ impl SandboxBackend {
 /// A virtual environment of Python, by its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PythonVenv {
-    /// Its path, relative to the team file's folder.
+    /// The path, relative to the team file's folder.
     pub path: String,
     /// What the loader found there, or why it cannot be used.
     found: std::result::Result<Found, String>,

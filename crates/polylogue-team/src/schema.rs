@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::team::Team;
 
-/// The JSON Schema (draft 2020-12) of team files, for editors and for programs that write such files.
+/// Writes the JSON Schema (draft 2020-12) of team files, for editors and for programs that write such files.
 ///
 /// It is made of the same types that read files, so a file that an editor accepts has no wrong keys and types. What a schema
 /// cannot express, such as that a participant exists, only [`load`](crate::load) checks.
@@ -17,8 +17,8 @@ pub fn schema() -> &'static Value {
     SCHEMA.get_or_init(|| polylogue_config::schema::schema(Team::ty()))
 }
 
-/// The reference of team files as Markdown, `docs/reference/team-file.md`: a section per type with a table of its keys (key,
-/// type, default, meaning), made of the types that read files.
+/// Writes the reference of team files as Markdown, `docs/reference/team-file.md`: a section per type with a table of its keys
+/// (key, type, default, meaning), made of the types that read files.
 #[must_use]
 pub fn reference() -> String {
     INTRODUCTION.to_owned() + &polylogue_config::reference::reference(Team::ty())

@@ -33,7 +33,7 @@ const SHORTEST: usize = 8;
 /// How many letters and digits in a row are no word of any language, but a key.
 const RANDOM: usize = 24;
 
-/// Whether `text` looks like an API key, or like an address that contains one.
+/// Returns whether `text` looks like an API key, or like an address that contains one.
 #[must_use]
 pub fn looks_like_key(text: &str) -> bool {
     let text = text.trim();

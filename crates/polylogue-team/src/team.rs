@@ -184,7 +184,7 @@ impl Team {
         std::iter::once(&mut self.chat).chain(inner).flat_map(Chat::media_mut)
     }
 
-    /// Name and description of every chat of the team, the outermost first: its participants and its pattern.
+    /// Returns the name and description of every chat of the team, the outermost first: its participants and its pattern.
     ///
     /// ```
     /// use polylogue_team::{Overrides, parse};
@@ -199,7 +199,7 @@ impl Team {
         self.all_chats().map(|(name, chat)| (name.clone(), chat.describe(name))).collect()
     }
 
-    /// The text of the outermost file that the team was read from.
+    /// Returns the text of the outermost file that the team was read from.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.sources.files.get(std::path::Path::new(&self.sources.file)).map(String::as_str)
@@ -211,7 +211,7 @@ impl Team {
         self.task = Some(task);
     }
 
-    /// The examples that the model of the agent `name` reads before every conversation: what is asked, and what it says.
+    /// Returns the examples that the model of the agent `name` reads before every conversation: what is asked, and what it says.
     #[must_use]
     pub fn examples_of(&self, name: &Name) -> Option<&[Example]> {
         let own = self

@@ -31,7 +31,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// A template of `text`, in which `{{task}}` is the task and everything else is plain.
+    /// Creates a template of `text`, in which `{{task}}` is the task and everything else is plain.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let mut template = Self { pieces: vec![String::new()] };
@@ -44,19 +44,19 @@ impl Template {
         template
     }
 
-    /// The text with every `{{task}}` replaced by `task`.
+    /// Returns the text with every `{{task}}` replaced by `task`.
     #[must_use]
     pub fn fill(&self, task: &str) -> String {
         self.pieces.join(task)
     }
 
-    /// Whether it quotes the task.
+    /// Returns whether it quotes the task.
     #[must_use]
     pub fn quotes_task(&self) -> bool {
         self.pieces.len() > 1
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether there is nothing in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.quotes_task() && self.pieces.iter().all(String::is_empty)

@@ -31,7 +31,7 @@ pub struct Web {
 /// A folder of pages, with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageFolder {
-    /// Its path, relative to the team file's folder.
+    /// The path, relative to the team file's folder.
     pub folder: String,
     /// The pages, by their paths in the folder.
     pub pages: Vec<WorkFile>,

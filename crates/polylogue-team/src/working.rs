@@ -71,9 +71,9 @@ pub struct AgentTool {
 /// A file that is in the work directory when a conversation begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkFile {
-    /// Its path, relative to the team file's folder.
+    /// The path, relative to the team file's folder.
     pub file: String,
-    /// What is in it.
+    /// The content.
     pub content: String,
 }
 
@@ -97,7 +97,7 @@ impl Config for WorkFile {
 }
 
 impl WorkFile {
-    /// Its name in the work directory.
+    /// Returns the name in the work directory.
     #[must_use]
     pub fn name(&self) -> &str {
         base_name(&self.file)

@@ -44,19 +44,19 @@ pub struct Entry {
 impl Node {
     const NOTHING: Self = Self { span: 0..0, data: Data::Null };
 
-    /// The value of `key`; a null node if this is not a mapping with that key, so that look-ups can be chained.
+    /// Returns the value of `key`; a null node if this is not a mapping with that key, so that look-ups can be chained.
     #[must_use]
     pub fn get(&self, key: &str) -> &Self {
         self.entry(key).map_or(&Self::NOTHING, |entry| &entry.value)
     }
 
-    /// The entry of `key`, if this is a mapping that has it.
+    /// Returns the entry of `key`, if this is a mapping that has it.
     #[must_use]
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
-    /// The entries of a mapping; none when it is not a mapping.
+    /// Returns the entries of a mapping; none when it is not a mapping.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         match &self.data {
@@ -65,7 +65,7 @@ impl Node {
         }
     }
 
-    /// The items of a list; none when it is not a list.
+    /// Returns the items of a list; none when it is not a list.
     #[must_use]
     pub fn items(&self) -> &[Self] {
         match &self.data {
@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    /// The items of a list, or the one value that stands for a list of one.
+    /// Returns the items of a list, or the one value that stands for a list of one.
     #[must_use]
     pub fn one_or_many(&self) -> &[Self] {
         match &self.data {
@@ -84,7 +84,7 @@ impl Node {
         }
     }
 
-    /// The text, if this is one.
+    /// Returns the text, if this is one.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.data {
@@ -93,19 +93,19 @@ impl Node {
         }
     }
 
-    /// Whether nothing is there.
+    /// Returns whether nothing is there.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self.data, Data::Null)
     }
 
-    /// An empty mapping at the same position.
+    /// Returns an empty mapping at the same position.
     #[must_use]
     pub fn as_empty_map(&self) -> Self {
         Self { span: self.span.clone(), data: Data::Map(Vec::new()) }
     }
 
-    /// The value without positions.
+    /// Returns the value without positions.
     #[must_use]
     pub fn to_value(&self) -> Value {
         match &self.data {

@@ -22,31 +22,31 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// Model calls; `None` without a limit.
+    /// Returns the number of model calls; `None` without a limit.
     #[must_use]
     pub fn calls(&self) -> Option<u64> {
         limited(self.calls)
     }
 
-    /// Input tokens; `None` without a limit.
+    /// Returns the input tokens; `None` without a limit.
     #[must_use]
     pub fn input(&self) -> Option<u64> {
         limited(self.input)
     }
 
-    /// Output tokens; `None` without a limit.
+    /// Returns the output tokens; `None` without a limit.
     #[must_use]
     pub fn output(&self) -> Option<u64> {
         limited(self.output)
     }
 
-    /// Input and output tokens; `None` without a limit.
+    /// Returns the input and output tokens; `None` without a limit.
     #[must_use]
     pub fn tokens(&self) -> Option<u64> {
         limited(self.tokens)
     }
 
-    /// Money in picodollars (10⁻¹² US dollars), for models and what tools declare; `None` without a limit.
+    /// Returns the money in picodollars (10⁻¹² US dollars), for models and what tools declare; `None` without a limit.
     #[must_use]
     pub fn picodollars(&self) -> Option<u128> {
         (self.money() != NO_LIMIT).then_some(self.money())
@@ -117,7 +117,7 @@ impl Amount {
         }
     }
 
-    /// As JSON: `null` for what has no limit.
+    /// Returns the amount as JSON: `null` for what has no limit.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({

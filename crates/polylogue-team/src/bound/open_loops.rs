@@ -32,7 +32,7 @@ pub struct OpenLoop {
     pub file: Option<String>,
     /// The line of the chat or agent in its file, from 1.
     pub line: usize,
-    /// What it is.
+    /// The kind of loop.
     pub kind: LoopKind,
     /// The chat or agent.
     pub name: String,

@@ -9,13 +9,13 @@ use super::amount::Amount;
 const NO_BOUND: &str = "no bound";
 
 impl Amount {
-    /// Model calls, such as `1,234`.
+    /// Returns the model calls in words, such as `1,234`.
     #[must_use]
     pub fn calls_in_words(&self) -> String {
         self.calls().map_or_else(|| NO_BOUND.to_owned(), grouped)
     }
 
-    /// Input and output tokens, such as `20,375,288`.
+    /// Returns the input and output tokens in words, such as `20,375,288`.
     #[must_use]
     pub fn tokens_in_words(&self) -> String {
         self.tokens().map_or_else(|| NO_BOUND.to_owned(), grouped)
@@ -85,7 +85,7 @@ impl TeamBound {
         }
     }
 
-    /// The money of `amount`, one of its own: as far as prices are known.
+    /// Returns the money of `amount`, one of its own, as far as prices are known.
     #[must_use]
     pub fn money(&self, amount: &Amount) -> String {
         let known = match amount.picodollars().map(u64::try_from) {

@@ -41,7 +41,7 @@ pub enum OptionalParameter {
 }
 
 impl OptionalParameter {
-    /// Its name in `parameters`.
+    /// Returns the name in `parameters`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

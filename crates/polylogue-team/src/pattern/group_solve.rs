@@ -279,7 +279,7 @@ impl DecisionWords {
 }
 
 impl Completion {
-    /// The questions as the library has them.
+    /// Builds the library's type.
     #[must_use]
     pub fn build(&self) -> Check {
         let mut check = Check::default().temperature(self.temperature);

@@ -56,7 +56,7 @@ pub struct Media {
 }
 
 impl Media {
-    /// The part of a message. `None` if its file was not read.
+    /// Returns the part of a message. `None` if its file was not read.
     #[must_use]
     pub fn part(&self) -> Option<polylogue_core::Media> {
         let at_address = || {

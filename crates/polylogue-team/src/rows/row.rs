@@ -13,7 +13,7 @@ pub(super) const MOST_ROWS: usize = 1_000_000;
 /// One run of a team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// What it is called, unlike all others: 1 to 48 ASCII letters, digits, `-` and `_`.
+    /// The id, unlike all others: 1 to 48 ASCII letters, digits, `-` and `_`.
     pub id: String,
     /// The task; `None` is the team's own.
     #[serde(skip_serializing_if = "Option::is_none")]

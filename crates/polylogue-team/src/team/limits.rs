@@ -7,7 +7,7 @@ use super::Team;
 use crate::limits::{Limits, OnLimit, UsageLimits, milliseconds};
 
 impl Team {
-    /// Limits of the whole run: those the team sets, over the defaults.
+    /// Returns the limits of the whole run: those the team sets, over the defaults.
     #[must_use]
     pub fn limits(&self) -> RunLimits {
         let (Limits { usage, depth, .. }, default) = (&self.limits, RunLimits::default());
@@ -35,8 +35,8 @@ impl Team {
         }
     }
 
-    /// Limits of its agents, for [`Log::agent_limits`](polylogue_core::Log::agent_limits). Agents of the same name, in
-    /// teams within this one, have the smaller limit of them together.
+    /// Returns the limits of its agents, for [`Log::agent_limits`](polylogue_core::Log::agent_limits). Agents of the same name,
+    /// in teams within this one, have the smaller limit of them together.
     ///
     /// ```
     /// use polylogue_team::{Overrides, parse};
@@ -52,7 +52,7 @@ impl Team {
         all.into_iter().filter_map(|(name, limits)| Some((name, limits.allowance()?))).collect()
     }
 
-    /// Whether the run, an agent, a chat or a team within it has a limit on cost.
+    /// Returns whether the run, an agent, a chat or a team within it has a limit on cost.
     #[must_use]
     pub fn limits_cost(&self) -> bool {
         self.limits.usage.cost.is_some()

@@ -36,7 +36,7 @@ impl Team {
         }
     }
 
-    /// The file of the model `name`, if it is computed in this process: `local:` and a path, which is relative to the
+    /// Returns the file of the model `name`, if it is computed in this process: `local:` and a path, which is relative to the
     /// folder of the outermost team file.
     #[must_use]
     pub fn model_file(&self, name: &str) -> Option<PathBuf> {
@@ -45,14 +45,14 @@ impl Team {
         Some(file.parent().unwrap_or(Path::new("")).join(path))
     }
 
-    /// The file in which replies of models are kept, if the team names one.
+    /// Returns the file in which replies of models are kept, if the team names one.
     #[must_use]
     pub fn cache_file(&self) -> Option<PathBuf> {
         let file = self.sources.folder.join(&self.sources.file);
         Some(file.parent().unwrap_or(Path::new("")).join(self.cache.as_deref()?))
     }
 
-    /// The model files that the team names outside of its folder, and the caller does not.
+    /// Returns the model files that the team names outside of its folder, and the caller does not.
     #[must_use]
     pub fn outside_model_files(&self) -> Vec<String> {
         let Overrides { model, default_model, .. } = &self.sources.overrides;
@@ -75,14 +75,14 @@ impl Team {
         }
     }
 
-    /// The [default model](crate::Overrides::default_model) of the caller, if something uses it.
+    /// Returns the [default model](crate::Overrides::default_model) of the caller, if something uses it.
     #[must_use]
     pub fn default_model(&self) -> Option<&str> {
         let overrides = &self.sources.overrides;
         overrides.default_model.as_deref().filter(|_| overrides.model.is_none())
     }
 
-    /// The models that are called, by name, each once, those of lists included.
+    /// Returns the models that are called, by name, each once, those of lists included.
     #[must_use]
     pub fn models(&self) -> BTreeSet<&str> {
         let users = self.model_users(&self.name, None).into_iter();
@@ -98,8 +98,8 @@ impl Team {
         own.map(String::as_str).chain(within).collect()
     }
 
-    /// Names of all that call a model in this team and the teams within it, in the order of the file: agents with a model,
-    /// speaker selectors, and the authors of reflected summaries.
+    /// Returns the names of all that call a model in this team and the teams within it, in the order of the file: agents with a
+    /// model, speaker selectors, and the authors of reflected summaries.
     #[must_use]
     pub fn answering_models(&self) -> Vec<Name> {
         self.answering_models_as(&self.name)
@@ -132,7 +132,8 @@ impl Team {
         own.chain(within).collect()
     }
 
-    /// The models that are called, here and in the teams within it, each with the extra fields that an agent calls it with, if any.
+    /// Returns the models that are called, here and in the teams within it, each with the extra fields that an agent calls it
+    /// with, if any.
     #[must_use]
     pub fn extra_fields(&self) -> Vec<(&str, &Map<String, Value>)> {
         let users = self.model_users(&self.name, None).into_iter();
@@ -142,7 +143,7 @@ impl Team {
         fields.filter(|(_, extra)| !extra.is_empty()).collect()
     }
 
-    /// The endpoints of the team and of the teams within it, by name. Where several say something of one, the outer
+    /// Returns the endpoints of the team and of the teams within it, by name. Where several say something of one, the outer
     /// team's word counts.
     #[must_use]
     pub fn all_endpoints(&self) -> BTreeMap<&str, &Endpoint> {
@@ -156,7 +157,7 @@ impl Team {
         all
     }
 
-    /// The team's definition of the endpoint of `model`, a name such as `house:model-id`; `None` when it says nothing.
+    /// Returns the team's definition of the endpoint of `model`, a name such as `house:model-id`; `None` when it says nothing.
     #[must_use]
     pub fn endpoint_of(&self, model: &str) -> Option<(&str, &Endpoint)> {
         let name = canonical(model.split([':', '/']).next().unwrap_or_default().trim());

@@ -9,7 +9,7 @@ use super::reach::{sent, shown_host};
 use crate::grant::Grant;
 use crate::mcp::McpServer;
 
-/// How a team is run, as far as it decides what the team asks for.
+/// How a team is used, as far as that decides which permissions it requests.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
     /// Whether no real model is called: then nothing is sent to endpoints.

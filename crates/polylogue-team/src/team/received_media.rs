@@ -14,16 +14,16 @@ use crate::source::Span;
 pub struct ReceivedMedia<'t> {
     /// The agent.
     pub who: &'t Name,
-    /// Its model, or several with commas between them.
+    /// The model, or several with commas between them.
     pub models: &'t str,
-    /// What it receives.
+    /// The media that it receives.
     pub media: Content,
     /// The team file that says so, and where.
     pub(crate) place: (PathBuf, Span),
 }
 
 impl ReceivedMedia<'_> {
-    /// The team file and the offset in it: the same for all agents that receive it.
+    /// Returns the team file and the offset in it: the same for all agents that receive it.
     #[must_use]
     pub fn place(&self) -> (&Path, usize) {
         (&self.place.0, self.place.1.start)
@@ -31,8 +31,8 @@ impl ReceivedMedia<'_> {
 }
 
 impl Team {
-    /// The media of openings and tasks of the team and the teams within it, once for each agent that receives it and whose model
-    /// the files name.
+    /// Returns the media of openings and tasks of the team and the teams within it, once for each agent that receives it and
+    /// whose model the files name.
     #[must_use]
     pub fn received_media(&self) -> Vec<ReceivedMedia<'_>> {
         self.received_media_within(None, Path::new(&self.sources.file))

@@ -20,8 +20,8 @@ use crate::tooling::ToolEntry;
 use crate::working::Language;
 
 impl Team {
-    /// Whether the result of a run is the only message of its only participant, and that the only text that its model writes: no tools,
-    /// no schema, one turn.
+    /// Returns whether the result of a run is the only message of its only participant, and that the only text that its model
+    /// writes: no tools, no schema, one turn.
     #[must_use]
     pub fn has_single_reply(&self) -> bool {
         let [agent] = self.agents.as_slice() else { return false };
@@ -42,8 +42,8 @@ impl Team {
             && matches!(self.chat.summary, Summary::Last)
     }
 
-    /// The schema that the result of a run has: that of the agent who speaks last, or of all who can. `None` if the last message can be of
-    /// another form, or is not the result.
+    /// Returns the schema that the result of a run has: that of the agent who speaks last, or of all who can. `None` if the
+    /// last message can be of another form, or is not the result.
     #[must_use]
     pub fn result_schema(&self) -> Option<&Map<String, Value>> {
         let speakers = self.chat.participants.as_slice();
@@ -84,7 +84,7 @@ impl Team {
         self.works() || self.teams.iter().any(|sub| sub.team.needs_workplace())
     }
 
-    /// Where programs of the team, and of those within it, run; nowhere when none do.
+    /// Returns where programs of the team, and of those within it, run; empty when none do.
     #[must_use]
     pub fn runs_programs_at(&self) -> BTreeSet<SandboxBackend> {
         let runs =
@@ -93,7 +93,7 @@ impl Team {
         own.into_iter().chain(self.teams.iter().flat_map(|sub| sub.team.runs_programs_at())).collect()
     }
 
-    /// Whether calls of the tool `name` may change the work directory, in the team or one within it.
+    /// Returns whether calls of the tool `name` may change the work directory, in the team or one within it.
     #[must_use]
     pub fn may_change_files(&self, name: &str) -> bool {
         may_change_files(name)
@@ -142,7 +142,7 @@ impl Team {
         own_tools.map(|tool| &tool.tool).chain(named)
     }
 
-    /// Whether an agent of the team or of a team within it has long-term memory. Then the team must be built with a
+    /// Returns whether an agent of the team or of a team within it has long-term memory. Then the team must be built with a
     /// [memory](crate::BuildContext::with_memory).
     #[must_use]
     pub fn needs_memory(&self) -> bool {
@@ -150,7 +150,7 @@ impl Team {
             || self.teams.iter().any(|sub| sub.team.needs_memory())
     }
 
-    /// The memory that agents of the team and of those within it share or have to themselves.
+    /// Returns the memory that agents of the team and of those within it share or have to themselves.
     #[must_use]
     pub fn memory_scopes(&self) -> BTreeSet<Scope> {
         let agents = self.agents.iter().filter_map(|agent| Some((&agent.name, agent.memory()?)));
@@ -158,14 +158,14 @@ impl Team {
         own.chain(self.teams.iter().flat_map(|sub| sub.team.memory_scopes())).collect()
     }
 
-    /// Names of the MCP servers whose tools agents of this team and of the teams within it use.
+    /// Returns the names of the MCP servers whose tools agents of this team and of the teams within it use.
     #[must_use]
     pub fn mcp_wanted(&self) -> BTreeSet<&str> {
         let own = self.given_tools().filter_map(ToolEntry::mcp).map(|tools| tools.mcp.as_str());
         own.chain(self.teams.iter().flat_map(|sub| sub.team.mcp_wanted())).collect()
     }
 
-    /// The MCP servers that this team and those within it declare, by name.
+    /// Returns the MCP servers that this team and those within it declare, by name.
     #[must_use]
     pub fn mcp_declared(&self) -> BTreeMap<&str, &McpServer> {
         let mut all: BTreeMap<_, _> = self.teams.iter().flat_map(|sub| sub.team.mcp_declared()).collect();
@@ -173,7 +173,7 @@ impl Team {
         all
     }
 
-    /// The MCP servers as the usual JSON document, `mcpServers`.
+    /// Returns the MCP servers as the usual JSON document, `mcpServers`.
     #[must_use]
     pub fn mcp_document(&self) -> Value {
         let declared =
@@ -181,8 +181,8 @@ impl Team {
         json!({ "mcpServers": declared.collect::<serde_json::Map<_, _>>() })
     }
 
-    /// The services of this team and of those within it whose documents have operations that cannot be called, by name. A service of a team
-    /// within this one follows the name of that participant, as in `helper/pets`.
+    /// Returns the services of this team and of those within it whose documents have operations that cannot be called, by name.
+    /// A service of a team within this one follows the name of that participant, as in `helper/pets`.
     #[must_use]
     pub fn incomplete_services(&self) -> Vec<(String, &ApiDocument)> {
         let own = self.openapi.iter().filter(|(_, document)| !document.left_out.is_empty());

@@ -8,7 +8,7 @@ use polylogue_sandbox::{make_work_directory, remove_work_directory};
 use super::Team;
 
 impl Team {
-    /// Makes the work directory `dir` with the files that the team and those within it bring along, unless it is there
+    /// Creates the work directory `dir` with the files that the team and those within it bring along, unless it is there
     /// already.
     ///
     /// # Errors
