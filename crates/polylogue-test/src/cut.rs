@@ -212,7 +212,7 @@ fn in_order(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
     }
 }
 
-/// The events without charges: a resumed run charges calls that may have been in flight. References to events are
+/// Returns the events without charges: a resumed run charges calls that may have been in flight. References to events are
 /// renumbered.
 ///
 /// For tests that cut logs on their own.
@@ -274,7 +274,7 @@ impl Calls {
         AnyModel::new(Counted { model: AnyModel::new(model), calls: self.clone() })
     }
 
-    /// The number of calls.
+    /// Returns the number of calls.
     #[must_use]
     pub fn made(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

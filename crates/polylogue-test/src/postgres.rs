@@ -91,7 +91,7 @@ impl PostgresServer {
         standby
     }
 
-    /// Has commits wait for the standby, or no longer.
+    /// Sets whether commits wait for the standby.
     ///
     /// # Panics
     /// When it takes minutes until a standby follows.
@@ -115,19 +115,19 @@ impl PostgresServer {
         must(self.command("pg_ctl").arg("promote").arg("-D").arg(self.data()));
     }
 
-    /// The address of its database, over TCP.
+    /// Returns the address of its database, over TCP.
     #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://polylogue@127.0.0.1:{}/polylogue", self.port)
     }
 
-    /// The port it listens on.
+    /// Returns the port it listens on.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// The folder of its data.
+    /// Returns the folder of its data.
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")

@@ -8,7 +8,7 @@ use polylogue_core::{
     Finish, HistoryEntry, JoinHistory, Media, Message, ModelReply, Name, OutcomeStatus, Part, TurnRequest,
 };
 
-/// One line for each event: its number, its chat unless that is the outermost, and its content.
+/// Formats one line for each event: its number, its chat unless that is the outermost, and its content.
 ///
 /// ```text
 /// 0 opened [a, critic] "write a poem" | user: Be brief

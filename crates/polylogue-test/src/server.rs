@@ -127,56 +127,56 @@ impl Server {
         Ok(Self { address, shared, listed, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The base URL for clients: `http://127.0.0.1:PORT/v1`.
+    /// Returns the base URL for clients: `http://127.0.0.1:PORT/v1`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// The base URL for clients of APIs whose paths do not begin with `/v1`: `http://127.0.0.1:PORT`.
+    /// Returns the base URL for clients of APIs whose paths do not begin with `/v1`: `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn root_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The base URL for clients of Ollama's own API: `http://127.0.0.1:PORT`.
+    /// Returns the base URL for clients of Ollama's own API: `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn ollama_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Its address.
+    /// Returns the address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// All requests, in order of arrival, whatever their path.
+    /// Returns all requests, in order of arrival, whatever their path.
     #[must_use]
     pub fn requests(&self) -> Vec<Arc<Received>> {
         self.shared.record.requests()
     }
 
-    /// The number of requests for completions.
+    /// Returns the number of requests for completions.
     #[must_use]
     pub fn count(&self) -> usize {
         self.shared.record.asked.load(Ordering::SeqCst)
     }
 
-    /// The rules that requests broke, as `request 3: messages[2] has an empty text`; empty if all were valid and the
+    /// Returns the rules that requests broke, as `request 3: messages[2] has an empty text`; empty if all were valid and the
     /// script had an answer for each.
     #[must_use]
     pub fn violations(&self) -> Vec<String> {
         self.shared.record.violations()
     }
 
-    /// The number of complete replies: all bytes written, and the connection not reset by the client.
+    /// Returns the number of complete replies: all bytes written, and the connection not reset by the client.
     #[must_use]
     pub fn replies(&self) -> usize {
         self.shared.record.replies()
     }
 
-    /// The bodies of requests that got a complete reply more than once: calls that were paid for twice.
+    /// Returns the bodies of requests that got a complete reply more than once: calls that were paid for twice.
     ///
     /// A reply counts when all its bytes were written and the client did not reset the connection, as the system
     /// does for a process that is killed with bytes unread. A client that is killed after it has read the reply, but
@@ -186,19 +186,19 @@ impl Server {
         self.shared.record.duplicates()
     }
 
-    /// The number of unused answers of a [`Playbook::list`].
+    /// Returns the number of unused answers of a [`Playbook::list`].
     #[must_use]
     pub fn unused(&self) -> usize {
         self.listed.saturating_sub(self.count())
     }
 
-    /// The number of open connections.
+    /// Returns the number of open connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.record.connections.now()
     }
 
-    /// The maximum number of concurrent requests.
+    /// Returns the maximum number of concurrent requests.
     #[must_use]
     pub fn most_at_once(&self) -> usize {
         self.shared.record.in_flight.most()

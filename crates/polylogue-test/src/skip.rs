@@ -24,7 +24,7 @@ pub fn skipped(why: &str) {
     let _ = file.and_then(|mut file| file.write_all(format!("{name}: {why}\n").as_bytes()));
 }
 
-/// Whether a test can use `what`, which `.ci/test` installs: `is_there`. Otherwise reports that the test is skipped.
+/// Returns whether a test can use `what`, which `.ci/test` installs: `is_there`. Otherwise reports that the test is skipped.
 ///
 /// # Panics
 /// When `CI` is set, where it must be installed.
@@ -37,21 +37,21 @@ pub fn has(what: &str, is_there: bool) -> bool {
     is_there
 }
 
-/// Whether a test can run `python3`, from a directory that is visible in the sandbox. Otherwise as [`has`].
+/// Returns whether a test can run `python3`, from a directory that is visible in the sandbox. Otherwise as [`has`].
 #[must_use]
 pub fn has_python() -> bool {
     let mut dirs = ["/usr/local/bin", "/usr/bin", "/bin"].iter();
     has("`python3`", dirs.any(|dir| Path::new(dir).join("python3").exists()))
 }
 
-/// Whether a test can run `strace`. Otherwise as [`has`].
+/// Returns whether a test can run `strace`. Otherwise as [`has`].
 #[must_use]
 pub fn has_strace() -> bool {
     let ran = std::process::Command::new("strace").arg("-V").output();
     has("`strace`", ran.is_ok_and(|ran| ran.status.success()))
 }
 
-/// The folder with the reference servers and clients of MCP, below the target directory that `tmp`, a
+/// Returns the folder with the reference servers and clients of MCP, below the target directory that `tmp`, a
 /// `CARGO_TARGET_TMPDIR`, is in. Otherwise as [`has`].
 #[must_use]
 pub fn mcp_servers(tmp: &str) -> Option<PathBuf> {
@@ -63,7 +63,7 @@ fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false")
 }
 
-/// Whether a sandbox test can run: when nothing is `missing`. Otherwise reports what is.
+/// Returns whether a sandbox test can run: when nothing is `missing`. Otherwise reports what is.
 ///
 /// # Panics
 /// When `CI` is set, where the sandbox must work, unless `POLYLOGUE_SANDBOX` is `none`.

@@ -36,7 +36,7 @@ pub fn make(path: &Path) -> bool {
     true
 }
 
-/// The folder of the packages of the virtual environment at `path`.
+/// Returns the folder of the packages of the virtual environment at `path`.
 ///
 /// # Panics
 /// When there is none.

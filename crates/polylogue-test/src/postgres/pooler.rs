@@ -40,7 +40,7 @@ impl Pooler {
         Some(pooler)
     }
 
-    /// The address of the server's database through the pooler.
+    /// Returns the address of the server's database through the pooler.
     #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://polylogue@127.0.0.1:{}/polylogue", self.port)

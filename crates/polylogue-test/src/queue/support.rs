@@ -15,7 +15,7 @@ use crate::store::support::{Verdict, done, id, meta, same, some};
 pub struct Fixture {
     /// The queue.
     pub queue: AnyQueue,
-    /// Has the queue behave as if this much time had passed.
+    /// Lets the queue behave as if this much time had passed.
     pub pass: Box<dyn Fn(Duration)>,
 }
 

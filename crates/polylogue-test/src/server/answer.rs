@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{PieceGate, Quirk};
 
-/// What the server answers to one request.
+/// The answer of the server to one request.
 ///
 /// ```
 /// use polylogue_test::server::{Answer, Quirk};
@@ -58,33 +58,33 @@ pub(super) struct Refusal {
 }
 
 impl Answer {
-    /// A reply of one text.
+    /// Creates a reply of one text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// A reply without text that calls one tool; [`call`](Self::call) adds more.
+    /// Creates a reply without text that calls one tool; [`call`](Self::call) adds more.
     #[must_use]
     pub fn tool(tool: impl Into<String>, args: Value) -> Self {
         Self::default().call(tool, args)
     }
 
-    /// An error status with the body that OpenAI sends with it.
+    /// Creates an error status with the body that OpenAI sends with it.
     #[must_use]
     pub fn status(status: u16) -> Self {
         let refusal = Refusal { status, ..Refusal::default() };
         Self { refusal: Some(refusal), ..Self::default() }
     }
 
-    /// An error status with an OpenAI error body that says `message`.
+    /// Creates an error status with an OpenAI error body that says `message`.
     #[must_use]
     pub fn error(status: u16, message: impl Into<String>) -> Self {
         let refusal = Refusal { status, message: Some(message.into()), ..Refusal::default() };
         Self { refusal: Some(refusal), ..Self::default() }
     }
 
-    /// This error with the code `code`.
+    /// Sets the code of this error.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         if let Some(refusal) = &mut self.refusal {
@@ -93,7 +93,7 @@ impl Answer {
         self
     }
 
-    /// 400 because the server cannot parse the tool call in what the model `wrote`, as Groq does.
+    /// Creates a 400 because the server cannot parse the tool call in what the model `wrote`, as Groq does.
     #[must_use]
     pub fn unparsed(wrote: impl Into<String>) -> Self {
         let message =
@@ -105,53 +105,53 @@ impl Answer {
         answer
     }
 
-    /// 429 because the account has no money left: waiting does not help.
+    /// Creates a 429 because the account has no money left: waiting does not help.
     #[must_use]
     pub fn quota() -> Self {
         let message = "You exceeded your current quota, please check your plan and billing details.";
         Self::error(429, message).code("insufficient_quota")
     }
 
-    /// 400 to a request that should not have come; it is listed in [`Server::violations`](super::Server::violations).
+    /// Creates a 400 to a request that should not have come; it is listed in [`Server::violations`](super::Server::violations).
     #[must_use]
     pub fn unexpected(what: impl Into<String>) -> Self {
         let what = what.into();
         Self { violation: Some(what.clone()), ..Self::error(400, what) }
     }
 
-    /// The reply begins with this reasoning.
+    /// Begins the reply with this reasoning.
     #[must_use]
     pub fn think(self, thought: impl Into<String>) -> Self {
         Self { thought: thought.into(), ..self }
     }
 
-    /// Before that, the reply has this reasoning and this text. By chat completions alone.
+    /// Puts before the reply this reasoning and this text. By chat completions alone.
     #[must_use]
     pub fn after(mut self, thought: impl Into<String>, text: impl Into<String>) -> Self {
         self.earlier.push((thought.into(), text.into()));
         self
     }
 
-    /// The reply calls a tool. The call's id is made from the request, so that the same request gets the same id and
-    /// no other request does.
+    /// Adds a tool call. The call's id is made from the request, so that the same request gets the same id and no other request
+    /// does.
     #[must_use]
     pub fn call(self, tool: impl Into<String>, args: Value) -> Self {
         self.push(None, tool.into(), args.to_string())
     }
 
-    /// The reply calls several tools at once.
+    /// Adds several tool calls at once.
     #[must_use]
     pub fn calls<T: Into<String>>(self, calls: impl IntoIterator<Item = (T, Value)>) -> Self {
         calls.into_iter().fold(self, |answer, (tool, args)| answer.call(tool, args))
     }
 
-    /// The reply calls a tool under an id of the caller's choice.
+    /// Adds a tool call under an id of the caller's choice.
     #[must_use]
     pub fn call_as(self, id: impl Into<String>, tool: impl Into<String>, args: Value) -> Self {
         self.push(Some(id.into()), tool.into(), args.to_string())
     }
 
-    /// The reply calls a tool with arguments that need not be JSON.
+    /// Adds a tool call with arguments that need not be JSON.
     #[must_use]
     pub fn call_raw(self, tool: impl Into<String>, args: impl Into<String>) -> Self {
         self.push(None, tool.into(), args.into())
@@ -162,7 +162,7 @@ impl Answer {
         self
     }
 
-    /// Tokens read and written. Left out, the server counts a token for every four bytes of the request's and of the
+    /// Sets the tokens read and written. Default: the server counts a token for every four bytes of the request's and of the
     /// reply's text.
     #[must_use]
     pub fn usage(mut self, input: u64, output: u64) -> Self {
@@ -171,7 +171,7 @@ impl Answer {
         self
     }
 
-    /// Of the tokens read, those from the prompt cache; of those written, those of reasoning.
+    /// Sets the details of usage: of the tokens read, those from the prompt cache; of those written, those of reasoning.
     #[must_use]
     pub fn usage_details(mut self, cached: u64, reasoning: u64) -> Self {
         let usage = self.usage.get_or_insert_default();
@@ -179,7 +179,7 @@ impl Answer {
         self
     }
 
-    /// The finish reason, instead of `stop` or `tool_calls`.
+    /// Sets the finish reason, instead of `stop` or `tool_calls`.
     #[must_use]
     pub fn finish(self, reason: impl Into<String>) -> Self {
         Self { finish: Some(reason.into()), ..self }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Answer, Dialect, History, Playbook, Quirk, Received, Vendor, bedrock, ollama};
 
-/// A server: what it answers, how fast, and what it refuses.
+/// The behavior of a server: what it answers, how fast, and what it refuses.
 ///
 /// ```
 /// use std::time::Duration;
@@ -73,25 +73,25 @@ impl Behavior {
         }
     }
 
-    /// The time between the last byte of a request and the first of its response.
+    /// Sets the time between the last byte of a request and the first of its response.
     #[must_use]
     pub fn latency(self, latency: Duration) -> Self {
         Self { latency, ..self }
     }
 
-    /// What `/v1/models` and `/api/tags` list; any model is answered all the same.
+    /// Sets what `/v1/models` and `/api/tags` list; any model is answered all the same.
     #[must_use]
     pub fn models<M: Into<String>>(self, models: impl IntoIterator<Item = M>) -> Self {
         Self { models: models.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// The context window, in tokens, that `/v1/models` tells of each model, as vLLM does.
+    /// Sets the context window, in tokens, that `/v1/models` tells of each model, as vLLM does.
     #[must_use]
     pub fn window(self, tokens: u64) -> Self {
         Self { window: Some(tokens), ..self }
     }
 
-    /// How strictly requests are judged; [`History::Strict`] if nothing is said.
+    /// Sets how strictly requests are judged. Default: [`History::Strict`].
     #[must_use]
     pub fn history(self, history: History) -> Self {
         Self { history, ..self }
@@ -144,7 +144,7 @@ impl Behavior {
         Self { secret: Some(secret.into()), ..self }
     }
 
-    /// By how many seconds the server's clock is ahead of that of this machine. Signatures are checked by it.
+    /// Sets by how many seconds the server's clock is ahead of that of this machine. Signatures are checked by it.
     #[must_use]
     pub fn seconds_ahead(self, seconds: i64) -> Self {
         Self { seconds_ahead: seconds, ..self }
@@ -239,7 +239,7 @@ impl<P: Into<Playbook>> From<P> for Behavior {
     }
 }
 
-/// The bytes of the response to a request for `model` that is streamed or not: for [`Behavior::raw`].
+/// Returns the bytes of the response to a request for `model` that is streamed or not: for [`Behavior::raw`].
 ///
 /// ```
 /// use polylogue_test::server::{Answer, Behavior, rendered};

@@ -30,7 +30,7 @@ pub(super) enum Framing {
 }
 
 impl Dialect {
-    /// The API of a request with this path, if it asks for a reply.
+    /// Returns the API of a request with this path, if it asks for a reply.
     #[must_use]
     pub fn of(path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or_default();

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 pub struct PieceGate(Arc<watch::Sender<usize>>);
 
 impl PieceGate {
-    /// A gate that lets nothing through.
+    /// Creates a gate that lets nothing through.
     #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(0)))

@@ -16,7 +16,7 @@ pub struct Playbook {
 }
 
 impl Playbook {
-    /// `play` chooses, given the request and how many requests for completions came before it.
+    /// Creates a playbook: `play` chooses, given the request and how many requests for completions came before it.
     ///
     /// A `play` that does not look at the number is a pure function of the request, which is what tests need that
     /// kill and resume: [`Received::turn`] tells how far the conversation is.
@@ -24,13 +24,13 @@ impl Playbook {
         Self { play: Arc::new(play), listed: 0 }
     }
 
-    /// The same answer every time.
+    /// Gives the same answer every time.
     pub fn always(answer: impl Into<Answer>) -> Self {
         let answer = answer.into();
         Self::new(move |_, _| answer.clone())
     }
 
-    /// The answers one after the other, in the order in which requests arrive. A request after the last of them is a
+    /// Gives the answers one after the other, in the order in which requests arrive. A request after the last of them is a
     /// violation; [`Server::unused`](super::Server::unused) tells how many were not asked for.
     pub fn list<A: Into<Answer>>(answers: impl IntoIterator<Item = A>) -> Self {
         let answers: Vec<Answer> = answers.into_iter().map(Into::into).collect();
@@ -44,10 +44,10 @@ impl Playbook {
         Self { play: Arc::new(play), listed }
     }
 
-    /// Each agent has its own answers. The agent is the first whose key is found in the system message (`""` is found
-    /// in any, and where there is none); its answer is the one for this turn of its conversation
-    /// ([`Received::turn`]), so that the same request gets the same answer whenever it is asked. A request of no
-    /// agent, or after an agent's last answer, is a violation.
+    /// Gives each agent its own answers. The agent is the first whose key is found in the system message (`""` is found in any,
+    /// and where there is none); its answer is the one for this turn of its conversation ([`Received::turn`]), so that the same
+    /// request gets the same answer whenever it is asked. A request of no agent, or after an agent's last answer, is a
+    /// violation.
     pub fn by_agent<K, A>(agents: impl IntoIterator<Item = (K, Vec<A>)>) -> Self
     where
         K: Into<String>,
@@ -58,7 +58,7 @@ impl Playbook {
         Self::new(move |received, _| answer_of_agent(&agents, received))
     }
 
-    /// Every reply repeats the text of the last message.
+    /// Repeats the text of the last message in every reply.
     #[must_use]
     pub fn echo() -> Self {
         Self::new(|received, _| Answer::text(received.last_text()))

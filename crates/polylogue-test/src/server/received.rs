@@ -42,20 +42,20 @@ impl Received {
         }
     }
 
-    /// The value of the first header of this name, in whatever case.
+    /// Returns the value of the first header of this name, in whatever case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The API that is asked.
+    /// Returns the API that is asked.
     #[must_use]
     pub fn dialect(&self) -> Option<Dialect> {
         Dialect::of(&self.path)
     }
 
-    /// The messages, in the form of the API; none when the body has no such list.
+    /// Returns the messages, in the form of the API; none when the body has no such list.
     #[must_use]
     pub fn messages(&self) -> &[Value] {
         let name = match self.dialect() {
@@ -66,7 +66,7 @@ impl Received {
         self.field(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// The system text.
+    /// Returns the system text.
     #[must_use]
     pub fn system(&self) -> Option<Cow<'_, str>> {
         let apart = match self.dialect() {
@@ -82,13 +82,14 @@ impl Received {
         matches!(role(first), "system" | "developer").then(|| text(first))
     }
 
-    /// The text of the last message; empty when there is none.
+    /// Returns the text of the last message; empty when there is none.
     #[must_use]
     pub fn last_text(&self) -> Cow<'_, str> {
         self.messages().last().map_or(Cow::Borrowed(""), text)
     }
 
-    /// How many replies of the assistant are among the messages: which model call of its conversation this is, counted from 0.
+    /// Returns how many replies of the assistant are among the messages: which model call of its conversation this is, counted
+    /// from 0.
     ///
     /// An answer chosen by this number is the same for the same request, whenever and in whatever process it is
     /// asked again.
@@ -108,7 +109,7 @@ impl Received {
         }
     }
 
-    /// The names of the tools that the model may call, in the order of the request.
+    /// Returns the names of the tools that the model may call, in the order of the request.
     #[must_use]
     pub fn tools(&self) -> Vec<&str> {
         let tools = all(self.field("tools")).iter();
@@ -126,7 +127,8 @@ impl Received {
         }
     }
 
-    /// Whether a streamed reply is asked for. Ollama streams by default; Google and Amazon have paths of their own for it.
+    /// Returns whether a streamed reply is asked for. Ollama streams by default; Google and Amazon have paths of their own for
+    /// it.
     #[must_use]
     pub fn streams(&self) -> bool {
         let path = self.path.split('?').next().unwrap_or_default();
@@ -140,13 +142,13 @@ impl Received {
         }
     }
 
-    /// Whether it is a request in Ollama's own form.
+    /// Returns whether it is a request in Ollama's own form.
     #[must_use]
     pub fn is_ollama(&self) -> bool {
         self.dialect() == Some(Dialect::Ollama)
     }
 
-    /// The model that is asked for; empty when none is named.
+    /// Returns the model that is asked for; empty when none is named.
     #[must_use]
     pub fn model(&self) -> &str {
         let named = self.field("model").and_then(Value::as_str);
