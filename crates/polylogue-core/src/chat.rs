@@ -100,7 +100,7 @@ pub enum OpenBackground {
     /// [takes it](Policy::takes_follow_up).
     #[default]
     Wait,
-    /// They are cancelled, and the chat ends.
+    /// The open tasks are cancelled, and the chat ends.
     Cancel,
 }
 

@@ -42,7 +42,7 @@ pub struct Finding {
     /// The refusal of the model or its server, if it does not have it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// When it was detected, in milliseconds since 1970.
+    /// The time of detection, in milliseconds since 1970.
     pub time_ms: u64,
 }
 

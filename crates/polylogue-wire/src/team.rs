@@ -57,7 +57,7 @@ pub struct Team {
 /// A variable of a team.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Input {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The default value.
     pub default: String,

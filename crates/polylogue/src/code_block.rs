@@ -9,8 +9,8 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 /// A code block in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Its language: the first word of the tag in lower case, such as `python` or `c++`; of a block without a tag,
-    /// `python` or `sh` if it reads like that.
+    /// The language: the first word of the tag in lower case, such as `python` or `c++`; of a block without a tag, `python` or
+    /// `sh` if it reads like that.
     pub language: Option<String>,
     /// Whether the language was inferred, because there is no tag.
     pub inferred: bool,

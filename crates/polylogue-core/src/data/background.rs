@@ -68,7 +68,7 @@ pub struct BackgroundResult {
 }
 
 impl BackgroundStatus {
-    /// As in the log: `completed`, `failed` or `cancelled`.
+    /// Returns the status as in the log: `completed`, `failed` or `cancelled`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

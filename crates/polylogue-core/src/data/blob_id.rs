@@ -36,7 +36,7 @@ impl BlobId {
         (text.len() == DIGITS && text.bytes().all(is_digit)).then(|| Self(text.into()))
     }
 
-    /// As text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -64,7 +64,7 @@ pub enum ConfigError {
     TurnDiverged {
         /// The agent.
         who: Name,
-        /// What it does now.
+        /// The step that it takes now.
         does: &'static str,
         /// The `seq` of the event that the log has.
         event: u64,
@@ -131,9 +131,9 @@ pub enum ConfigError {
     /// Something required is missing.
     #[error("{of} has no {what}")]
     Missing {
-        /// What requires it, such as `` `Ann` ``.
+        /// The item that requires it, such as `` `Ann` ``.
         of: Arc<str>,
-        /// What is missing, such as `model`.
+        /// The missing setting, such as `model`.
         what: Arc<str>,
         /// How to provide it, if known.
         hint: Option<Arc<str>>,
@@ -151,9 +151,9 @@ pub enum ConfigError {
     /// A tool cannot be made from its declaration.
     #[error("the {kind} `{name}`: {why}")]
     Declaration {
-        /// What is declared: `command`, `call`, `operation`.
+        /// The kind of declaration: `command`, `call`, `operation`.
         kind: &'static str,
-        /// Its name.
+        /// The name.
         name: String,
         /// The reason.
         why: String,
@@ -161,7 +161,7 @@ pub enum ConfigError {
     /// An MCP server cannot be used: it cannot be started or reached, or is not declared correctly.
     #[error("the MCP server `{name}` {why}")]
     McpServer {
-        /// Its name.
+        /// The name.
         name: String,
         /// The reason, as a predicate: `is disabled`.
         why: String,
@@ -171,7 +171,7 @@ pub enum ConfigError {
     NotGranted {
         /// The permission, as users write it: `network`.
         permission: &'static str,
-        /// Who wants to do what.
+        /// The party, and what it wants to do.
         wants: String,
     },
     /// A model does not support the parameters that an agent sets, as its provider reports.
@@ -243,7 +243,7 @@ pub enum ImpossibleStep {
     /// The admission of an agent that is not a late joiner and has not left.
     #[error("admits `{0}`, who is not waiting to join")]
     NotWaiting(Name),
-    /// What the policy itself found: it [failed](crate::Step::Fail).
+    /// A reason that the policy itself found: it [failed](crate::Step::Fail).
     #[error("{0}")]
     Failed(Arc<str>),
 }

@@ -22,8 +22,8 @@ pub struct ModelError {
     pub body: Option<String>,
     /// How to fix it.
     pub hint: Option<String>,
-    /// How long the model is not to be called, in milliseconds, if that is known: a rate limit is the cause. A caller that runs many
-    /// conversations continues this one afterwards.
+    /// The milliseconds for which the model is not to be called, if that is known: a rate limit is the cause. A caller that
+    /// runs many conversations continues this one afterwards.
     pub wait_ms: Option<NonZeroU32>,
 }
 

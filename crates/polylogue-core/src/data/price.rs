@@ -35,19 +35,20 @@ pub struct Price {
 pub struct PriceTier {
     /// The number of input tokens above which the prices apply.
     pub over: u64,
-    /// As [`Price::input`].
+    /// The price of these requests, as [`Price::input`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<f64>,
-    /// As [`Price::cached`].
+    /// The price of these requests, as [`Price::cached`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
-    /// As [`Price::write`].
+    /// The price of these requests, as [`Price::write`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<f64>,
-    /// As [`Price::write_long`]. Where the tier changes what writing costs, the default is no less than that.
+    /// The price of these requests, as [`Price::write_long`]. Where the tier changes what writing costs, the default is no less
+    /// than that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_long: Option<f64>,
-    /// As [`Price::output`].
+    /// The price of these requests, as [`Price::output`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<f64>,
 }

@@ -122,9 +122,9 @@ pub enum CacheLifetime {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Thinking {
-    /// It returns none.
+    /// The provider returns none.
     Hidden,
-    /// It returns a summary.
+    /// The provider returns a summary.
     Summary,
 }
 
@@ -134,11 +134,11 @@ pub enum Thinking {
 pub enum ToolChoice {
     /// The model decides.
     Auto,
-    /// It must not call a tool.
+    /// The model must not call a tool.
     None,
-    /// It must call a tool.
+    /// The model must call a tool.
     Any,
-    /// It must call this tool.
+    /// The model must call this tool.
     Tool(String),
 }
 
@@ -188,9 +188,9 @@ impl Params {
 /// The declaration of a tool for models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// Its name: 1 to 64 ASCII letters, digits, `_` and `-`.
+    /// The name: 1 to 64 ASCII letters, digits, `_` and `-`.
     pub name: String,
-    /// What it does and when to use it.
+    /// The description: what it does and when to use it.
     pub description: String,
     /// The JSON Schema of its arguments, an object.
     pub parameters: Value,

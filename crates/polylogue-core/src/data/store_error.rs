@@ -26,7 +26,7 @@ impl LogId {
         }
     }
 
-    /// As text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -160,7 +160,7 @@ pub enum StoreError {
     Foreign {
         /// The file.
         place: String,
-        /// What it is.
+        /// The kind of file.
         why: String,
     },
     /// A later version wrote it.
@@ -182,7 +182,7 @@ pub enum StoreError {
         place: String,
         /// The number of the event; those before it are intact.
         seq: u64,
-        /// Its type.
+        /// The type of the event.
         kind: String,
     },
     /// A later version posted an instruction that this one does not know. It is kept unchanged.
@@ -222,7 +222,7 @@ pub enum StoreError {
     Unsuitable {
         /// The database, without a password.
         place: String,
-        /// What is wrong.
+        /// The problem.
         why: String,
         /// How to fix it.
         hint: String,

@@ -12,11 +12,11 @@ use std::fmt;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
-    /// What it should name, such as `agent`.
+    /// The kind of name, such as `agent`.
     pub kind: &'static str,
     /// The name.
     pub name: String,
-    /// Where it stands, or what does not have it, with a preposition; empty if that is clear.
+    /// The place where it is written, or the item that lacks it, with a preposition; empty if that is clear.
     pub place: String,
     /// The names that exist.
     pub known: Vec<String>,

@@ -155,9 +155,9 @@ impl Sum for Money {
 /// The cost of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCost {
-    /// What it costs.
+    /// The cost.
     pub cost: Money,
-    /// What it would cost without the provider's prompt cache; `None` if that was not used.
+    /// The cost without the provider's prompt cache; `None` if that was not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncached: Option<Money>,
 }

@@ -52,7 +52,7 @@ impl LimitRaise {
 }
 
 impl StopReason {
-    /// As much as the limit of a run that it names, or as the next step needs, if that is more. Empty if it names none.
+    /// Returns as much as the limit of a run that it names, or as the next step needs, if that is more. Empty if it names none.
     #[must_use]
     pub fn as_limit(&self) -> LimitOverrides {
         let none = LimitOverrides::default();

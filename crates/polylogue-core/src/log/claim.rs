@@ -14,7 +14,7 @@ pub struct Claim {
     pub id: LogId,
     /// The fencing token: larger than that of earlier claims.
     pub fence: u64,
-    /// How it was found; `None` for a claim by its id.
+    /// The way in which it was found; `None` for a claim by its id.
     pub found: Option<FoundDue>,
 }
 

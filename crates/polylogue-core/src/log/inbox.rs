@@ -59,7 +59,7 @@ pub enum Instruction {
 pub struct InboxMessage {
     /// Identifies the message: a second one with the same key is not posted.
     pub key: Arc<str>,
-    /// When it was posted.
+    /// The time at which it was posted.
     #[serde(rename = "posted_ms")]
     pub posted: Timestamp,
     /// The instruction.

@@ -176,7 +176,7 @@ fn contains(text: &str, part: &str) -> bool {
 pub struct Page {
     /// The logs, newest first.
     pub logs: Vec<Listing>,
-    /// Where the next page begins; `None` at the end of the list.
+    /// The cursor of the next page; `None` at the end of the list.
     pub next: Option<Cursor>,
 }
 

@@ -19,7 +19,7 @@ pub struct Meta {
     /// Anything that the creator needs to run the log again; the kernel does not read it.
     #[serde(default)]
     pub team: Value,
-    /// Where it was forked from, if it is a fork.
+    /// The conversation that it was forked from, if it is a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
 }
@@ -37,7 +37,7 @@ pub struct TeamChanged {
     pub team: Value,
 }
 
-/// Where a log was forked from.
+/// The conversation that a log was forked from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
     /// The log whose events it begins with.

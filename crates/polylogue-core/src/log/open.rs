@@ -110,7 +110,8 @@ impl Log {
         Ok(())
     }
 
-    /// Has workers continue it if this process loses its claim, such as by dying: [`Queue::continue_if_lost`](crate::Queue::continue_if_lost).
+    /// Lets workers continue it if this process loses its claim, such as by dying:
+    /// [`Queue::continue_if_lost`](crate::Queue::continue_if_lost).
     ///
     /// # Errors
     /// When the store cannot be written, or is no queue.

@@ -14,7 +14,7 @@ pub struct OpenQuestion {
     pub at: Path,
     /// The `seq` of the event that asks, which identifies it in its conversation.
     pub seq: u64,
-    /// When it was asked.
+    /// The time at which it was asked.
     pub asked: Timestamp,
     /// The question.
     pub question: Question,

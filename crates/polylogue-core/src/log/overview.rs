@@ -22,7 +22,7 @@ pub struct WorkerInfo {
 pub struct SeenWorker {
     /// The process, as [`StoreError::Busy`](crate::StoreError::Busy) names it.
     pub process: String,
-    /// Its version of Polylogue.
+    /// The version of Polylogue.
     pub version: String,
     /// The description of the worker.
     pub info: WorkerInfo,
@@ -51,7 +51,7 @@ impl QueueState {
     /// All states, in the order in which they are listed: what needs a person first.
     pub const ALL: [Self; 5] = [Self::Lost, Self::Parked, Self::Ready, Self::Held, Self::Timed];
 
-    /// As one word.
+    /// Returns the state as one word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -71,16 +71,16 @@ pub trait Queue: Store {
     /// When the store cannot be written.
     fn release_until(&self, claim: Claim, due: Due) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// As [`release_until`](Self::release_until) for a process that has claimed a log by its id, and run it to its rest: one that no worker
-    /// had to look at stays idle. One that was parked becomes idle, or is due at the time of [`Due::At`]; without an append under this
-    /// claim it stays parked.
+    /// Releases a claim as [`release_until`](Self::release_until) for a process that has claimed a log by its id, and run it to
+    /// its rest: one that no worker had to look at stays idle. One that was parked becomes idle, or is due at the time of
+    /// [`Due::At`]; without an append under this claim it stays parked.
     ///
     /// # Errors
     /// When the store cannot be written.
     fn release_at_rest(&self, claim: Claim, due: Due) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// As [`release_until`](Self::release_until) for a log that could not be run, because of `why`: its tries still count, and after
-    /// [`MAX_TRIES`](super::MAX_TRIES) of them without an append it is parked, whatever `due` is.
+    /// Releases a claim as [`release_until`](Self::release_until) for a log that could not be run, because of `why`: its tries
+    /// still count, and after [`MAX_TRIES`](super::MAX_TRIES) of them without an append it is parked, whatever `due` is.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -102,9 +102,9 @@ pub trait Queue: Store {
         why: &str,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Has a log looked at at `due`, by workers that have what it `needs`; without a value, it needs what it needed before, at first
-    /// nothing. One that is held stays so; unless `due` is [`Due::Never`], it is ready again when it is released. One that is parked
-    /// is parked no more.
+    /// Schedules a log for `due`, by workers that have what it `needs`; without a value, it needs what it needed before, at
+    /// first nothing. One that is held stays so; unless `due` is [`Due::Never`], it is ready again when it is released. One
+    /// that is parked is parked no more.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], or when the store cannot be written.
@@ -133,9 +133,9 @@ pub trait Queue: Store {
     /// [`StoreError::NotFound`], or when the store cannot be read.
     fn is_queued(&self, id: &LogId) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
-    /// Has workers continue the log of a claim if the claim is lost: from now on it is due when the lease of the claim ends. For a process
-    /// that has claimed a log by its id and does not stay, such as a server; it [releases](Self::release_at_rest) the log at its rest. A claim
-    /// that was lost is left alone.
+    /// Lets workers continue the log of a claim if the claim is lost: from now on it is due when the lease of the claim ends.
+    /// For a process that has claimed a log by its id and does not stay, such as a server; it [releases](Self::release_at_rest)
+    /// the log at its rest. A claim that was lost is left alone.
     ///
     /// # Errors
     /// When the store cannot be written.

@@ -13,16 +13,16 @@ pub enum Act {
     /// progress continues the turn; when none is any more, the run ends as [waiting](crate::Status::Waiting), and the next one continues
     /// the turn.
     Ask(Arc<str>),
-    /// As [`Ask`](Self::Ask), whether to approve `call`. `text` is the whole question: it shows the arguments in full.
+    /// Asks whether to approve `call`, as [`Ask`](Self::Ask). `text` is the whole question: it shows the arguments in full.
     Approve {
         /// The question.
         text: Arc<str>,
         /// The call that is made after approval.
         call: Box<Call>,
     },
-    /// As [`Ask`](Self::Ask) or [`Approve`](Self::Approve), where an answer counts by default after a time.
+    /// Asks as [`Ask`](Self::Ask) or [`Approve`](Self::Approve), where an answer counts by default after a time.
     AskWithDefault {
-        /// What it asks. Of any other act, the default has no effect.
+        /// The act that asks. Of any other act, the default has no effect.
         ask: Box<Self>,
         /// The default answer, and its time.
         default: DefaultAnswer,
@@ -33,7 +33,7 @@ pub enum Act {
     Leave(String),
     /// Ends the chat. After that only private turns follow, such as one that writes a summary.
     Stop(StopReason),
-    /// Has nothing to say.
+    /// The agent has nothing to say.
     Pass,
 }
 

@@ -45,9 +45,9 @@ impl Turn<'_> {
         self.begin_background(target, task.into(), max, false).await
     }
 
-    /// Has the work of this turn done by a background task: [`Agent::background`](crate::Agent::background) of this agent returns what
-    /// works under the agent's own name, which receives `task`. The turn then ends without a message. When the result is there, the
-    /// chat gives this agent a turn for it between two steps, in which it says the
+    /// Moves the work of this turn to a background task: [`Agent::background`](crate::Agent::background) of this agent returns
+    /// what works under the agent's own name, which receives `task`. The turn then ends without a message. When the result is
+    /// there, the chat gives this agent a turn for it between two steps, in which it says the
     /// [result](crate::Transcript::result_of_turn).
     ///
     /// It is refused when such a task is open, and as [`start_background`](Self::start_background) is.

@@ -28,13 +28,13 @@ pub struct Caller {
 /// The result of a question to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserAnswer {
-    /// Their answer.
+    /// The user's answer.
     With(String),
-    /// They declined.
+    /// The user declined.
     Declined,
-    /// Their client cannot ask them.
+    /// The user's client cannot ask them.
     Unable,
-    /// Their client cancelled the call meanwhile.
+    /// The user's client cancelled the call meanwhile.
     Cancelled,
 }
 

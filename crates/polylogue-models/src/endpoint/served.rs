@@ -23,10 +23,10 @@ use crate::wire::draft::DecodeError;
 pub struct ServedModel {
     /// The name of the model at the server.
     pub name: String,
-    /// Its size on disk in bytes, if the server reports it.
+    /// The size on disk in bytes, if the server reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Its context window in tokens, if the server reports it.
+    /// The context window in tokens, if the server reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_input: Option<u64>,
     /// The most tokens of a reply, if the server reports them.

@@ -150,7 +150,7 @@ impl ScriptStep {
 pub struct ScriptCall {
     /// The tool's name.
     pub tool: String,
-    /// Its arguments: an object, or a text to simulate a model that writes invalid JSON.
+    /// The arguments: an object, or a text to simulate a model that writes invalid JSON.
     #[serde(default = "no_args")]
     pub args: Value,
     /// The call's id. Default: `<agent>-<call>-<index>`, which is unique within the conversation.

@@ -34,7 +34,7 @@ pub enum ForkError {
     NoMessage {
         /// The event.
         event: u64,
-        /// Its chat.
+        /// The path of its chat.
         at: Path,
     },
     /// The fork is to have another team, which does not have a participant of the copied events.

@@ -102,7 +102,7 @@ pub struct BatchResult<I> {
     /// The result. A conversation that failed, is waiting or was cancelled continues when the batch runs again, and so does
     /// one that a [shared](StopReason::is_shared) budget ended; any other closed one does not.
     pub status: Result<Status>,
-    /// Its complete log. Empty when it could not be opened.
+    /// The complete log. Empty when it could not be opened.
     pub events: Vec<Arc<Event>>,
     /// Why its [bound](BatchStart::bound) does not apply any more.
     pub bound_exception: Option<BoundException>,
@@ -178,7 +178,7 @@ impl Batch {
         Self { budget: Some(budget), ..self }
     }
 
-    /// Has other budgets pay for all model calls, too. Those of earlier runs are theirs to count.
+    /// Lets other budgets pay for all model calls, too. Those of earlier runs are theirs to count.
     #[must_use]
     pub fn payers(self, payers: Arc<dyn Payers>) -> Self {
         Self { payers: Some(payers), ..self }

@@ -107,7 +107,7 @@ pub enum Reason {
     },
     /// No participant is left.
     NoParticipants {
-        /// Who left last, and why.
+        /// The participant that left last, and why.
         last: Option<(Name, String)>,
     },
     /// A participant had no reply, and the chat needs one.
@@ -332,7 +332,7 @@ pub enum ModelMistake {
     Answer,
     /// Replying: the reply had no content.
     Reply,
-    /// Its role: it instructed as the instructed role, or gave no instruction as the instructing one.
+    /// The role: it instructed as the instructed role, or gave no instruction as the instructing one.
     Role,
 }
 

@@ -38,7 +38,7 @@ pub struct ReplyUpdate {
     pub at: Path,
     /// The agent.
     pub who: Name,
-    /// What happened.
+    /// The stage of the reply.
     pub stage: Stage,
     /// The text so far; complete in the stage `Done`.
     pub text: String,

@@ -12,7 +12,7 @@ pub struct Progress {
     pub is_in_loop: Answer<bool>,
     /// Whether the last turns made progress.
     pub is_progress_being_made: Answer<bool>,
-    /// Who has the next turn.
+    /// The participant with the next turn.
     pub next_speaker: Answer<Name>,
     /// The prompt for that turn.
     pub instruction_or_question: Answer<String>,

@@ -45,7 +45,7 @@ pub struct Checked {
     pub who: Name,
     /// The iteration of the turn before, from 1; 0 for the answers to the tasks.
     pub iteration: u64,
-    /// Its answer.
+    /// The answer of the agent.
     pub verdict: Verdict,
 }
 

@@ -7,7 +7,7 @@ use polylogue_core::{Audience, Name};
 use super::check::Check;
 use crate::tasks::task::Task;
 
-/// When a group stops. [`max_iterations`](super::GroupSolve::max_iterations) is a limit in every mode.
+/// The rule for when a group stops. [`max_iterations`](super::GroupSolve::max_iterations) is a limit in every mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndMode {
     /// At the limit on iterations. Agents are not asked whether a task is complete.
