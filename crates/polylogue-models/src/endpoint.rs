@@ -37,7 +37,6 @@ use crate::limits::RateLimiter;
 use crate::refused_parameters::RefusedParameters;
 use crate::retry::{Jitter, Retries};
 use crate::timeouts::{Clock, Limit};
-use crate::unsummarized::Unsummarized;
 use crate::unsupported::Unsupported;
 use crate::wire::draft::Decoded;
 use crate::wire::encode::Body;
@@ -69,7 +68,6 @@ struct Inner {
     jitter: Jitter,
     redactor: Redactor,
     unsupported: Unsupported,
-    unsummarized: Unsummarized,
     refused_parameters: RefusedParameters,
 }
 
@@ -115,7 +113,6 @@ impl Endpoint {
             jitter: Jitter::new(config.retries.seed),
             redactor,
             unsupported: Unsupported::default(),
-            unsummarized: Unsummarized::default(),
             refused_parameters: RefusedParameters::default(),
             config,
         })))
@@ -141,10 +138,6 @@ impl Endpoint {
 
     pub(crate) fn unsupported(&self) -> &Unsupported {
         &self.0.unsupported
-    }
-
-    fn unsummarized(&self) -> &Unsummarized {
-        &self.0.unsummarized
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -140,7 +140,6 @@ mod timeouts;
 mod token_source;
 mod tokens;
 mod too_long;
-mod unsummarized;
 mod unsupported;
 mod wire;
 

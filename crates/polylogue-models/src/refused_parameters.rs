@@ -39,6 +39,21 @@ const FIELDS: [(&str, &[&str]); 10] = [
     ("prompt_cache", &["promptcacheretention"]),
 ];
 
+/// What is noted if a summary of the reasoning is refused that the endpoint itself asked for. It is no parameter of agents: what a team sets is
+/// left out only if [its own refusal](refused) says so.
+pub(crate) const SUMMARY: &str = "summary";
+
+/// What refusals of a summary say, in lower case: those of OpenAI, Gemini, Vertex AI, Anthropic and Amazon Bedrock.
+const SUMMARY_REFUSALS: [&str; 4] = ["summar", "thoughts", "thinking is not enabled", "display"];
+
+/// Whether `error` may be the refusal of a summary. More errors count than for parameters of a team, because without the summary a request
+/// is what the team asked for.
+pub(crate) fn refuses_summary(error: &ModelError) -> bool {
+    let message = error.message.to_ascii_lowercase();
+    let is_of_request = error.kind == ModelErrorKind::Config && matches!(error.status, Some(400 | 403 | 422));
+    is_of_request && SUMMARY_REFUSALS.iter().any(|words| message.contains(words))
+}
+
 /// The names of those of the `params` of a request that `error` says its provider does not take.
 pub(crate) fn refused(error: &ModelError, params: &Params) -> Vec<&'static str> {
     let message = error.message.to_ascii_lowercase();
@@ -85,6 +100,12 @@ impl RefusedParameters {
     /// Notes that the provider of `model` refused `parameters`.
     pub(crate) fn learn(&self, model: &str, parameters: impl IntoIterator<Item = &'static str>) {
         self.of_models().entry(model.to_owned()).or_default().extend(parameters);
+    }
+
+    /// Whether one of `parameters` was refused of `model`.
+    pub(crate) fn has_any(&self, model: &str, parameters: &[&str]) -> bool {
+        let known = self.of_models();
+        known.get(model).is_some_and(|refused| parameters.iter().any(|name| refused.contains(*name)))
     }
 
     /// The parameters that were refused of `model`.

@@ -120,4 +120,14 @@ fn what_one_model_refuses_others_may_take() {
     refused.learn("p:m", ["seed", "stop"]);
     assert_eq!(refused.of("p:m"), BTreeSet::from(["seed", "stop"]));
     assert_eq!(refused.of("p:other"), BTreeSet::new());
+    assert!(refused.has_any("p:m", &["top_p", "stop"]) && !refused.has_any("p:m", &["top_p"]));
+}
+
+#[test]
+fn a_refused_summary_is_no_parameter_of_a_team() {
+    assert!(!all().set().contains(&SUMMARY));
+    let unverified = "Your organization must be verified to generate reasoning summaries";
+    assert!(refuses_summary(&error(400, unverified, None)));
+    assert_eq!(refused(&error(400, unverified, None), &all()), [""; 0]);
+    assert!(!refuses_summary(&error(500, unverified, None)));
 }

@@ -1,6 +1,6 @@
 //! Summaries of reasoning: an endpoint asks for them where a model reasons anyway and does not show it.
 
-use polylogue_core::{Effort, Params, Thinking};
+use polylogue_core::{Effort, ModelErrorKind, Params, Thinking};
 use polylogue_models::{Api, Config, Endpoint};
 use polylogue_test::server::{Answer, Playbook, Received, Server};
 use serde_json::{Value, json};
@@ -87,6 +87,24 @@ async fn a_refused_summary_is_left_out_and_not_asked_for_again() {
     let error = ask(&endpoint.model("gpt-5"), &Asked { params, ..Asked::default() }).await.0.unwrap_err();
     assert!(error.message.contains(refusal), "{error}");
     assert_eq!(server.count(), 6);
+}
+
+/// What is refused to a team is not asked for by the endpoint either.
+#[tokio::test]
+async fn no_summary_is_asked_for_where_that_of_a_team_was_refused() {
+    let refusal = "Unsupported parameter: 'reasoning.summary' is not supported with this model.";
+    let play = move |asked: &Received, _: usize| match asked.body["reasoning"].get("summary") {
+        Some(_) => Answer::error(400, refusal),
+        None => Answer::text("Sunny."),
+    };
+    let server = Server::start(Playbook::new(play)).await;
+    let config = Config { summarize_reasoning: true, ..config_of(Api::Responses, "openai", &server) };
+    let model = Endpoint::new(config).unwrap().model("gpt-5");
+    let params = Params { thinking: Some(Thinking::Summary), ..Params::default() };
+    let error = ask(&model, &Asked { params, ..Asked::default() }).await.0.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::ParameterRefused);
+    let reply = ask(&model, &Asked::default()).await.0.unwrap();
+    assert_eq!((text(&reply), server.count()), ("Sunny.".to_owned(), 2));
 }
 
 #[tokio::test]

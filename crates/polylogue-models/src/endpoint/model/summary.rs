@@ -4,7 +4,7 @@ use polylogue_core::{Finish, ModelError, Params, Reply, Request, Thinking};
 use tracing::info;
 
 use super::{EndpointModel, Forwarder};
-use crate::unsummarized::refuses_summary;
+use crate::refused_parameters::{SUMMARY, refuses_summary};
 use crate::wire::protocol::{Protocol, Style};
 
 impl EndpointModel {
@@ -31,7 +31,7 @@ impl EndpointModel {
         }
         forwarder.restart();
         let reply = Box::pin(self.whole::<P>(request, style, forwarder)).await?;
-        self.endpoint.unsummarized().learn(&self.model);
+        self.endpoint.0.refused_parameters.learn(&self.name, [SUMMARY]);
         info!(model = &*self.name, why = refusal.message, "the provider refuses a summary of the reasoning");
         Ok(reply)
     }
@@ -39,7 +39,9 @@ impl EndpointModel {
     /// `params` with the wish for a summary, if they say nothing of that and the model only shows more because of it.
     fn summarized<P: Protocol>(&self, params: &Params, style: &Style) -> Option<Params> {
         let is_wished = self.endpoint.0.config.summarize_reasoning && params.thinking.is_none();
-        let can_be = || P::hides_reasoning(params, style) && !self.endpoint.unsummarized().has(&self.model);
+        let refused = &self.endpoint.0.refused_parameters;
+        let can_be =
+            || P::hides_reasoning(params, style) && !refused.has_any(&self.name, &[SUMMARY, "thinking"]);
         (is_wished && can_be()).then(|| Params { thinking: Some(Thinking::Summary), ..params.clone() })
     }
 
