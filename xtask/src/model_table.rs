@@ -155,6 +155,10 @@ const TIERS: [(&str, u64); 4] = [("100k", 100_000), ("128k", 128_000), ("200k", 
 /// The most dollars a million tokens can cost without being a mistake.
 const DEAREST: f64 = 2_000.0;
 
+/// What OpenAI's models that charge for writing to the cache cost for twelve hours, which the source does not have, as a multiple of the price of
+/// input; for half an hour it is 1.25.
+const HALF_DAY: f64 = 2.5;
+
 /// The beginnings of the names of models that cost nothing, as their providers say. The source has zeros for others, too, of which it
 /// does not know the price, or which are not billed by tokens.
 const FREE: [&str; 3] = ["gemma-", "glm-4.5-flash", "glm-4.7-flash"];
@@ -306,10 +310,11 @@ fn list<'a>(words: impl Iterator<Item = &'a str>) -> String {
 
 /// The prices whose names end in `suffix`: reading and writing at least.
 fn prices(about: &Value, suffix: &str) -> Option<String> {
-    let price = |name: &str| {
+    let dollars = |name: &str| {
         let dollars = about.get(format!("{name}{suffix}"))?.as_f64()? * 1e6;
-        (0.0..=DEAREST).contains(&dollars).then(|| trimmed(dollars))
+        (0.0..=DEAREST).contains(&dollars).then_some(dollars)
     };
+    let price = |name: &str| dollars(name).map(trimmed);
     let is_embedding = about.get("mode").and_then(Value::as_str) == Some("embedding");
     let input = price("input_cost_per_token")?;
     let output = price("output_cost_per_token").or_else(|| is_embedding.then(|| "0".to_owned()))?;
@@ -317,11 +322,18 @@ fn prices(about: &Value, suffix: &str) -> Option<String> {
     for (theirs, ours) in [
         ("cache_read_input_token_cost", "cache_read"),
         ("cache_creation_input_token_cost", "cache_write"),
-        ("cache_creation_input_token_cost_above_1hr", "cache_write_1h"),
+        ("cache_creation_input_token_cost_above_1hr", "cache_write_long"),
     ] {
         if let Some(price) = price(theirs) {
             let _ = write!(row, ",\"{ours}\":{price}");
         }
+    }
+    let is_openai = about.get("litellm_provider").and_then(Value::as_str) == Some("openai");
+    let has_long = row.contains("\"cache_write_long\":");
+    if let Some(input) = dollars("input_cost_per_token").filter(|_| is_openai && !has_long)
+        && row.contains("\"cache_write\":")
+    {
+        let _ = write!(row, ",\"cache_write_long\":{}", trimmed(HALF_DAY * input));
     }
     // Sound, where it has a price of its own.
     let audio = price("input_cost_per_audio_token").filter(|audio| suffix.is_empty() && *audio != input);
@@ -366,12 +378,26 @@ mod tests {
             made(source),
             "{\"source\":\"litellm 1.0\",\"date\":\"2026-01-02\",\"models\":3}\n\
              {\"provider\":\"gemini\",\"model\":\"g\",\"max_input\":1048576,\"max_output\":8192,\"input\":1.25,\"output\":10,\
-             \"cache_read\":0.125,\"tiers\":[{\"over\":200000,\"input\":2.5,\"output\":15,\"cache_write_1h\":5}],\"can\":[\"tools\",\"vision\"],\
+             \"cache_read\":0.125,\"tiers\":[{\"over\":200000,\"input\":2.5,\"output\":15,\"cache_write_long\":5}],\"can\":[\"tools\",\"vision\"],\
              \"takes\":[\"adaptive_thinking\"],\"refuses\":[\"sampling\"]}\n\
              {\"provider\":\"openai\",\"model\":\"e\",\"input\":0.02,\"output\":0,\"can\":[]}\n\
              {\"provider\":\"vertex\",\"model\":\"gemini-2.5-x\",\"input\":1,\"output\":1,\"can\":[],\
              \"takes\":[\"thinking_budget\"]}\n"
         );
+    }
+
+    #[test]
+    fn writing_for_twelve_hours_costs_twice_as_much_at_openai() {
+        let source = |provider: &str| {
+            format!(
+                "{{\"gpt-9\": {{\"mode\": \"chat\", \"litellm_provider\": \"{provider}\", \"input_cost_per_token\": 4e-6, \
+                 \"output_cost_per_token\": 2e-5, \"cache_creation_input_token_cost\": 5e-6, \
+                 \"input_cost_per_token_above_272k_tokens\": 8e-6, \"output_cost_per_token_above_272k_tokens\": 3e-5}}}}"
+            )
+        };
+        let made = ["openai", "azure"].map(|provider| made(&source(provider)));
+        assert!(made[0].contains("\"cache_write\":5,\"cache_write_long\":10,\"tiers\":[{\"over\":272000,\"input\":8,\"output\":30}]"));
+        assert!(made[1].contains("\"cache_write\":5,\"tiers\""), "{}", made[1]);
     }
 
     /// Those of the source, unless it is known to be wrong; of Claude only if it has the field.

@@ -15,7 +15,7 @@ pub(crate) struct Accepts {
     pub(crate) max_input: Option<u64>,
     /// The minimum tokens of a prefix that its provider caches, if it is known.
     pub(crate) cache_min: Option<u64>,
-    /// Whether its provider caches a prefix for an hour, too.
+    /// Whether its provider caches a prefix for longer, too, and the table has the price of that.
     pub(crate) cache_long: bool,
     /// Whether writing to its cache costs more than other input. Of OpenAI's models, these take marks.
     pub(crate) paid_cache: bool,

@@ -52,8 +52,8 @@ pub struct KnownModel {
     cache_read: Option<f64>,
     /// Dollars per million input tokens written to a cache.
     cache_write: Option<f64>,
-    /// Dollars per million input tokens written to a cache for an hour.
-    cache_write_1h: Option<f64>,
+    /// Dollars per million input tokens written to a cache for longer: an hour, or twelve at OpenAI.
+    cache_write_long: Option<f64>,
     /// Dollars per million input tokens of sound.
     audio: Option<f64>,
     /// Prices of longer requests.
@@ -69,13 +69,13 @@ struct Tier {
     output: Option<f64>,
     cache_read: Option<f64>,
     cache_write: Option<f64>,
-    cache_write_1h: Option<f64>,
+    cache_write_long: Option<f64>,
 }
 
 impl From<&Tier> for PriceTier {
     fn from(tier: &Tier) -> Self {
-        let Tier { over, input, output, cache_read, cache_write, cache_write_1h } = *tier;
-        Self { over, input, cached: cache_read, write: cache_write, write_long: cache_write_1h, output }
+        let Tier { over, input, output, cache_read, cache_write, cache_write_long } = *tier;
+        Self { over, input, cached: cache_read, write: cache_write, write_long: cache_write_long, output }
     }
 }
 
@@ -127,7 +127,7 @@ impl KnownModel {
             input: self.input,
             cached: self.cache_read,
             write: self.cache_write,
-            write_long: self.cache_write_1h,
+            write_long: self.cache_write_long,
             audio: self.audio,
             output: self.output,
             tiers: self.tiers.iter().map(PriceTier::from).collect(),

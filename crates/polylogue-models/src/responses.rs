@@ -31,7 +31,7 @@ impl Protocol for Responses {
     const MAX_TEMPERATURE: Option<u32> = Some(2);
     const PICTURES_IN_RESULTS: bool = true;
     const NO_FIELD: &'static [&'static str] = &["top_k", "seed"];
-    const CACHE_LIFETIMES: &'static [CacheLifetime] = &[CacheLifetime::Day];
+    const CACHE_LIFETIMES: &'static [CacheLifetime] = &[CacheLifetime::HalfDay, CacheLifetime::Day];
     const REFUSED_BY_REASONING: &'static [&'static str] = &["temperature", "top_p"];
     type Chunk<'a> = chunk::Chunk<'a>;
 
@@ -64,7 +64,9 @@ impl Protocol for Responses {
         }
         out.extend_from_slice(br#","input":["#);
         // Instructions have no place for a mark.
-        system.filter(|_| style.marks_system).into_iter().for_each(|text| item::marked_system(out, text));
+        if let Some(system) = system.filter(|_| style.marks_system) {
+            item::marked_system(out, system, style.long_marks);
+        }
     }
 
     fn system(out: &mut BytesMut, text: &str, _: &Style) {

@@ -44,7 +44,8 @@ pub struct Parameters {
     pub parallel_tool_calls: Option<bool>,
     /// How long the provider keeps the beginning of the prompt in its cache. `1h` is for Claude and agents that wait
     /// longer than five minutes between calls: writing to the cache then costs twice the price of input instead of 1.25
-    /// times. `24h` is for models at OpenAI up to `gpt-5.5`, and costs nothing.
+    /// times. `24h` is for models at OpenAI up to `gpt-5.5`, and costs nothing; `12h` is for later ones, by Responses, and keeps the system message: writing it then
+    /// costs 2.5 times the price of input instead of 1.25 times.
     #[key(as = Option<CacheWord>, none = "as short as the provider keeps it")]
     pub prompt_cache: Option<CacheLifetime>,
     /// Whether a parameter that the model is known not to accept is an error. Otherwise it is left out, and the log says so.
@@ -95,6 +96,9 @@ enum CacheWord {
     /// An hour.
     #[config(name = "1h")]
     Hour,
+    /// Twelve hours.
+    #[config(name = "12h")]
+    HalfDay,
     /// A day.
     #[config(name = "24h")]
     Day,

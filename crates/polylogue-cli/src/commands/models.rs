@@ -244,7 +244,7 @@ fn in_words(price: &Price, mark: &str) -> String {
     let named = [
         ("cached", price.cached),
         ("written", price.write),
-        ("written for an hour", price.write_long),
+        ("written for longer", price.write_long),
         ("sound", price.audio),
     ];
     let named = named.into_iter().filter_map(|(what, dollars)| Some(format!(", {what} {}", dollars?)));
@@ -294,7 +294,7 @@ mod tests {
             Price { input: 3.0, cached, write, write_long, output: 15.0, tiers: vec![tier], ..Price::FREE };
         assert_eq!(
             in_words(&price, "*"),
-            "  $3 in, cached 0.3, written 3.75, written for an hour 6, $15 out; above 200k: $6 in, $22.5 out*"
+            "  $3 in, cached 0.3, written 3.75, written for longer 6, $15 out; above 200k: $6 in, $22.5 out*"
         );
         let price = Price { input: 1.0, audio: Some(32.0), output: 2.0, ..Price::FREE };
         assert_eq!(in_words(&price, ""), "  $1 in, sound 32, $2 out");

@@ -113,9 +113,20 @@ pub enum CacheLifetime {
     /// An hour. Writing to the cache costs more: twice the price of input instead of 1.25 times.
     #[serde(rename = "1h")]
     Hour,
+    /// Twelve hours. Writing to the cache costs more: 2.5 times the price of input instead of 1.25 times.
+    #[serde(rename = "12h")]
+    HalfDay,
     /// A day: as long as a provider keeps it.
     #[serde(rename = "24h")]
     Day,
+}
+
+impl CacheLifetime {
+    /// Whether writing to the cache costs more than for the shortest lifetime.
+    #[must_use]
+    pub const fn is_long(self) -> bool {
+        matches!(self, Self::Hour | Self::HalfDay)
+    }
 }
 
 /// Whether the provider returns reasoning for people to read.

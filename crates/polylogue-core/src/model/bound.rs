@@ -40,7 +40,7 @@ impl Bound {
                 return None;
             }
             let fresh = Usage { input: Some(input), audio, output, ..Usage::default() };
-            let is_long = params.prompt_cache == Some(CacheLifetime::Hour);
+            let is_long = params.prompt_cache.is_some_and(CacheLifetime::is_long);
             let written = input - audio.unwrap_or(0);
             let written = Usage { written: Some(written), written_long: is_long.then_some(written), ..fresh };
             let read = Usage { cached: Some(input), ..fresh };

@@ -209,10 +209,16 @@ impl From<EndpointModel> for AnyModel {
 }
 
 impl EndpointModel {
-    /// Whether the endpoint takes such a lifetime of its cache: a day, models at OpenAI itself that do not pay for writing.
+    /// Whether the endpoint takes such a lifetime of its cache: a day, models at OpenAI itself that do not pay for writing; half a day,
+    /// those that do, up to a mark.
     fn keeps_cache_for(&self, lifetime: CacheLifetime) -> bool {
-        let is_openai = self.endpoint.0.config.deviations.prompt_cache_key;
-        lifetime != CacheLifetime::Day || is_openai && !self.accepts.paid_cache
+        let Config { deviations, cache_marks, .. } = &self.endpoint.0.config;
+        let Accepts { paid_cache, cache_long, .. } = self.accepts;
+        match lifetime {
+            CacheLifetime::FiveMinutes | CacheLifetime::Hour => true,
+            CacheLifetime::HalfDay => deviations.prompt_cache_key && *cache_marks && paid_cache && cache_long,
+            CacheLifetime::Day => deviations.prompt_cache_key && !paid_cache,
+        }
     }
 }
 
@@ -324,10 +330,10 @@ impl EndpointModel {
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
     ) -> Result<Reply, ModelError> {
-        let style = self.style::<P>(request);
         let ignored = self.ignored(request.params);
         let accepted = (!ignored.is_empty()).then(|| request.params.clone().without(&ignored));
         let request = &Request { params: accepted.as_ref().unwrap_or(request.params), ..*request };
+        let style = self.style::<P>(request);
         let mut forwarder = Forwarder::new(deltas);
         let result = self.reply::<P>(request, &style, &mut forwarder).await;
         let result = result.map(|reply| self.at_known_price(reply, request.params));

@@ -22,12 +22,15 @@ pub(super) fn system(out: &mut BytesMut, text: &str) {
     out.put_u8(b'}');
 }
 
+/// The mark of a part up to which the prompt is cached for twelve hours. Chat completions take no such lifetime.
+const LONG_CACHE_MARK: &[u8] = br#","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}"#;
+
 /// Writes the first message of the developer with a mark at its end, up to which the prompt is cached for all conversations of an
-/// agent. The provider marks the last message itself.
-pub(super) fn marked_system(out: &mut BytesMut, text: &str) {
+/// agent. The provider marks the last message itself, for its shortest lifetime.
+pub(super) fn marked_system(out: &mut BytesMut, text: &str, is_long: bool) {
     out.extend_from_slice(br#"{"role":"developer","content":[{"type":"input_text","text":"#);
     json::string(out, text);
-    out.extend_from_slice(CACHE_MARK);
+    out.extend_from_slice(if is_long { LONG_CACHE_MARK } else { CACHE_MARK });
     out.extend_from_slice(b"}]}");
 }
 

@@ -1,7 +1,7 @@
 //! The fields of a request after its input: tools, parameters, extra fields.
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{Params, Request, Thinking, ToolChoice, ToolSpec};
+use polylogue_core::{CacheLifetime, Params, Request, Thinking, ToolChoice, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use crate::accepts::Accepts;
@@ -73,7 +73,8 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
         fields.raw("include", |out| out.extend_from_slice(br#"["reasoning.encrypted_content"]"#));
     }
     fields.add("prompt_cache_key", style.names_prefix.then(|| prefix_name(request)).as_ref());
-    fields.add("prompt_cache_retention", params.prompt_cache.as_ref());
+    let retention = params.prompt_cache.filter(|lifetime| *lifetime == CacheLifetime::Day);
+    fields.add("prompt_cache_retention", retention.as_ref());
     fields.add("stream", style.stream.then_some(&true));
     if style.stream && style.stream_usage {
         // Padding against observers of encrypted traffic: several times the text.

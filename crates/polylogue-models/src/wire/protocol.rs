@@ -49,7 +49,7 @@ pub(crate) struct Style {
     pub(crate) call_id_length: Option<usize>,
     /// Whether the request has marks up to which the provider caches the prompt.
     pub(crate) marks: bool,
-    /// Whether what is the same in every request is cached for an hour.
+    /// Whether what is the same in every request is cached for the longer of the lifetimes that the API has for that.
     pub(crate) long_marks: bool,
     /// Whether the end of the system text is marked in the way of OpenAI's APIs, up to which the provider caches the prompt.
     pub(crate) marks_system: bool,

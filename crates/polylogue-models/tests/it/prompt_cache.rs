@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::common::{Asked, ask, entry, weather};
-use polylogue_core::{CacheLifetime, Entry, Model as _, Name};
-use polylogue_models::{Config, Endpoint, Provider, Retries};
+use polylogue_core::{Bound, CacheLifetime, Entry, Model as _, Money, Name, Params};
+use polylogue_models::{Config, Endpoint, KnownModel, Provider, Retries};
 use polylogue_test::server::{Answer, Playbook, Server};
 use serde_json::{Value, json};
 
@@ -89,6 +89,51 @@ async fn an_extra_field_replaces_the_key_and_the_switch_of_marks_removes_both() 
         let requests = hold(off, "gpt-5.6", &server, Asked::default()).await;
         assert_eq!((keys(&requests).len(), marks(&requests[0])), (0, 0), "{provider}");
     }
+}
+
+/// `prompt_cache: 12h` keeps what the requests of an agent begin with, by Responses, for models whose cache has such a lifetime.
+#[tokio::test]
+async fn the_system_text_is_kept_for_twelve_hours_where_it_can_be() {
+    let params = Params { prompt_cache: Some(CacheLifetime::HalfDay), ..Params::default() };
+    let [usual, long] = [json!({"mode": "explicit"}), json!({"mode": "explicit", "ttl": "12h"})];
+    for (provider, model, expected) in [
+        ("openai-responses", "gpt-5.6", &long),
+        ("openai-responses", "gpt-5.5", &Value::Null),
+        ("openai-responses", "unknown", &Value::Null),
+        ("openai-chat", "gpt-5.6", &usual),
+    ] {
+        let server = Server::start(Playbook::always(Answer::text("Sunny."))).await;
+        let config = config(provider, &server);
+        let ignored = |config: &Config| {
+            Endpoint::new(config.clone()).unwrap().model(model).ignored(&params).contains(&"prompt_cache")
+        };
+        assert_eq!(ignored(&config), *expected != long, "{provider}:{model}");
+        assert!(ignored(&Config { cache_marks: false, ..config.clone() }), "{provider}:{model}");
+        let asked = Asked { params: params.clone(), ..Asked::default() };
+        for body in hold(config, model, &server, asked).await {
+            let list = body.get("input").or_else(|| body.get("messages")).unwrap();
+            let mark = list.pointer("/0/content/0/prompt_cache_breakpoint");
+            assert_eq!(mark.unwrap_or(&Value::Null), expected, "{body}");
+            assert_eq!((marks(&body) > 0, body.get("prompt_cache_retention")), (mark.is_some(), None));
+        }
+    }
+}
+
+/// The bound of a call reserves the price of the lifetime.
+#[tokio::test]
+async fn writing_for_twelve_hours_is_reserved_at_its_price() {
+    for known in KnownModel::of("openai").filter(|known| known.price().write.is_some()) {
+        let price = known.price();
+        assert_eq!(price.write_long, Some(2.5 * price.input), "{}", known.model);
+    }
+    let server = Server::start(Playbook::always(Answer::text("Sunny."))).await;
+    let model = Endpoint::new(config("openai-responses", &server)).unwrap().model("gpt-5.6");
+    let cost = |lifetime| {
+        let params = Params { prompt_cache: lifetime, ..Params::default() };
+        Bound::of_input(&model, &params, 1_000).least_cost
+    };
+    assert_eq!(cost(None), Some(Money::dollars(0.005)));
+    assert_eq!(cost(Some(CacheLifetime::HalfDay)), Some(Money::dollars(0.01)));
 }
 
 /// `prompt_cache: 24h` for models whose cache has such a lifetime, at OpenAI. Elsewhere it is left out, which the model says.

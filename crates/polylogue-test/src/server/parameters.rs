@@ -101,12 +101,22 @@ fn marks_cache(model: &str) -> bool {
     version.is_some_and(|version| version >= 5.6)
 }
 
-/// Checks OpenAI's mark of a part, which only `gpt-5.6` and later models take, and not after what they wrote themselves.
-pub(super) fn check_cache_mark(model: &str, role: &str, part: &Map<String, Value>) -> Result<(), String> {
+/// Checks OpenAI's mark of a part, which only `gpt-5.6` and later models take, and not after what they wrote themselves. Its lifetime is one
+/// of `lifetimes`, which depend on the API.
+pub(super) fn check_cache_mark(
+    model: &str,
+    role: &str,
+    part: &Map<String, Value>,
+    lifetimes: &[&str],
+) -> Result<(), String> {
     let Some(mark) = part.get("prompt_cache_breakpoint") else { return Ok(()) };
+    let lifetime = mark.get("ttl").map(|lifetime| lifetime.as_str().unwrap_or_default());
     match marks_cache(model) {
         _ if mark.get("mode").and_then(Value::as_str) != Some("explicit") => {
             Err("`prompt_cache_breakpoint` has no mode `explicit`".into())
+        }
+        _ if lifetime.is_some_and(|lifetime| !lifetimes.contains(&lifetime)) => {
+            Err(format!("`ttl` of `prompt_cache_breakpoint` is none of {lifetimes:?}"))
         }
         _ if role == "assistant" => Err("`prompt_cache_breakpoint` is not allowed in this role".into()),
         true => Ok(()),

@@ -52,7 +52,7 @@ pub fn validate_as(body: &Value, history: History) -> Result<(), String> {
     for message in messages {
         let parts = message.get("content").and_then(Value::as_array).into_iter().flatten();
         let mut parts = parts.filter_map(Value::as_object);
-        parts.try_for_each(|part| parameters::check_cache_mark(model, role(message), part))?;
+        parts.try_for_each(|part| parameters::check_cache_mark(model, role(message), part, &["30m"]))?;
     }
     check_history(messages, history)
 }

@@ -27,9 +27,10 @@ impl EndpointModel {
         let takes_marks = P::CACHE_MARK.is_some_and(|mark| !mark.only_known || accepts.cache_min.is_some());
         let marks = style.marks && takes_marks && (has_replied || !request.tools.is_empty());
         let stream = stream.unwrap_or(style.stream);
-        let long_marks = marks && request.params.prompt_cache == Some(CacheLifetime::Hour);
         // Not only from the second request on, because the system text has another form then.
         let marks_system = style.names_prefix && accepts.paid_cache;
+        let is_long = request.params.prompt_cache.is_some_and(CacheLifetime::is_long);
+        let long_marks = (marks || marks_system) && is_long;
         let vision = self.capabilities.has(Capability::Vision) == Some(true);
         Style { vision, marks, long_marks, marks_system, merge, stream, fold, omit, bridge, ..style }
     }

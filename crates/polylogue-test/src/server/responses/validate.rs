@@ -199,7 +199,8 @@ impl<'a> Items<'a> {
             Some(Value::String(text)) => not_blank(text),
             _ => {
                 let content = list(item, "content")?;
-                each("content", content, |_, part| check_cache_mark(self.model, role, part))?;
+                let lifetimes = ["30m", "12h"];
+                each("content", content, |_, part| check_cache_mark(self.model, role, part, &lifetimes))?;
                 check_content(content, parts)
             }
         }
