@@ -1,6 +1,7 @@
-//! The bound of a request and what providers counted: `data/recorded_usage.jsonl` has requests of 61 models and
-//! providers with the input tokens that the provider reported. Its first line says where they were recorded.
+//! The bound of a request and what providers counted: `data/recorded_usage.jsonl` has requests to many models and
+//! providers with the input tokens that the provider reported. A line with `source` says where those after it were recorded.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::common::Asked;
@@ -47,6 +48,29 @@ impl Row {
         format!("{} at {}", self.model, self.host)
     }
 
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        self.messages.iter().map(|(_, text)| text).chain(&self.system)
+    }
+
+    /// The most tokens of its texts.
+    fn tokens(&self) -> u64 {
+        self.texts().map(|text| TokenCount::of(&self.model, text).most()).sum()
+    }
+
+    fn has_letter(&self, is_one: impl Fn(char) -> bool) -> bool {
+        self.texts().any(|text| text.chars().any(&is_one))
+    }
+
+    /// Whether there is a letter that no language in Latin script has.
+    fn is_in_another_script(&self) -> bool {
+        self.has_letter(|letter| letter.is_alphabetic() && letter > '\u{24f}')
+    }
+
+    /// Whether it is texts alone.
+    fn is_plain(&self) -> bool {
+        self.tools.is_empty() && self.schema.is_none()
+    }
+
     fn asked(self) -> Asked {
         let entry = |(role, text): (Role, String)| match role {
             Role::User => Entry::user(text),
@@ -75,8 +99,9 @@ fn sealed(text: String, bytes: Option<usize>) -> Entry {
 }
 
 fn rows() -> Vec<Row> {
-    let rows: Vec<Row> = DATA.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(rows.len(), 61);
+    let rows = DATA.lines().filter(|line| !line.starts_with(r#"{"source":"#));
+    let rows: Vec<Row> = rows.map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 82);
     rows
 }
 
@@ -106,11 +131,9 @@ fn no_provider_counted_more_than_the_bound() {
 /// P115.
 #[test]
 fn no_provider_counted_more_than_the_tokens_of_the_texts_and_what_is_around_them() {
-    for row in rows().into_iter().filter(|row| row.tools.is_empty() && row.schema.is_none()) {
-        let texts = row.messages.iter().map(|(_, text)| text).chain(&row.system);
-        let tokens: u64 =
-            texts.map(|text| TokenCount::of(&row.model, text).most() + Bound::MESSAGE_TOKENS).sum();
-        let most = tokens + Bound::REQUEST_TOKENS;
+    for row in rows().into_iter().filter(Row::is_plain) {
+        let around = Bound::MESSAGE_TOKENS * row.texts().count() as u64;
+        let most = row.tokens() + around + Bound::REQUEST_TOKENS;
         assert!(
             row.input <= most,
             "{}: {} tokens were reported, at most {most} expected",
@@ -118,4 +141,36 @@ fn no_provider_counted_more_than_the_tokens_of_the_texts_and_what_is_around_them
             row.input
         );
     }
+}
+
+/// P115: the bounds of texts are also held without the tokens that requests reserve around them, which are many more than these providers
+/// add.
+#[test]
+fn no_provider_counted_more_than_the_tokens_of_texts_in_other_scripts() {
+    let rows: Vec<Row> = rows().into_iter().filter(Row::is_in_another_script).collect();
+    for (script, letters) in [
+        ("Cyrillic", '\u{400}'..='\u{4ff}'),
+        ("kana", '\u{3041}'..='\u{30ff}'),
+        ("Han", '\u{4e00}'..='\u{9fff}'),
+        ("Hangul", '\u{ac00}'..='\u{d7a3}'),
+    ] {
+        assert!(rows.iter().any(|row| row.has_letter(|letter| letters.contains(&letter))), "{script}");
+    }
+    let hosts: BTreeSet<&str> = rows.iter().map(|row| &*row.host).collect();
+    assert!(rows.len() >= 20 && hosts.len() >= 6, "{} requests to {hosts:?}", rows.len());
+    for row in rows.iter().filter(|row| row.is_plain()) {
+        let most = row.tokens() + 4 * row.texts().count() as u64 + 8;
+        let who = row.who();
+        assert!(row.input <= most, "{who}: {} tokens were reported, at most {most} expected", row.input);
+    }
+}
+
+/// P115: OpenAI's format has four tokens for each message besides its text, and three for each request.
+#[test]
+fn a_bundled_vocabulary_counts_texts_in_other_scripts_as_the_provider() {
+    let is_exact = |row: &Row| row.model == "gpt-3.5-turbo" && row.is_plain() && row.is_in_another_script();
+    let rows: Vec<Row> = rows().into_iter().filter(is_exact).collect();
+    let counted = |row: &Row| row.tokens() + 4 * row.texts().count() as u64 + 3;
+    assert_eq!(rows.iter().map(counted).collect::<Vec<_>>(), [24, 58]);
+    assert!(rows.iter().all(|row| row.input == counted(row)));
 }
