@@ -143,6 +143,14 @@ impl Default for Deviations {
     }
 }
 
+/// How a server is started so that it reads the calls of tools that its model writes. Without that, they are texts of the reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ToolParser {
+    /// What the server is called.
+    pub(crate) server: &'static str,
+    pub(crate) flags: &'static str,
+}
+
 /// The deviations of a provider.
 pub(crate) struct Row {
     provider: &'static str,
@@ -154,6 +162,8 @@ pub(crate) struct Row {
     pub(crate) call_id_length: Option<usize>,
     /// Which reasoning it expects back.
     pub(crate) reasoning: SendReasoning,
+    /// How it is started to read calls of tools, if it has an option for that.
+    pub(crate) tool_parser: Option<ToolParser>,
     pub(crate) fields: Deviations,
 }
 
@@ -164,6 +174,7 @@ const USUAL: Row = Row {
     stream_usage: true,
     call_id_length: None,
     reasoning: SendReasoning::Never,
+    tool_parser: None,
     fields: Deviations::NONE,
 };
 
@@ -200,13 +211,13 @@ const ROWS: &[Row] = &[
         stream_usage: false,
         call_id_length: Some(9),
         reasoning: SendReasoning::Always,
-        null_content: true,
         fields: Deviations {
             seed: "random_seed",
             media: MediaForm::Mistral,
             refuses: &["top_k"],
             ..Deviations::NONE
         },
+        ..USUAL
     },
     // It requires a call of any tool, or of none.
     Row {
@@ -237,18 +248,33 @@ const ROWS: &[Row] = &[
         ..USUAL
     },
     // Templates of models that think between calls read it, <https://github.com/vllm-project/vllm/pull/28531>; others drop it.
-    Row { provider: "vllm", reasoning: SendReasoning::Always, ..USUAL },
+    // Calls: <https://docs.vllm.ai/en/latest/features/tool_calling.html>.
+    Row {
+        provider: "vllm",
+        reasoning: SendReasoning::Always,
+        tool_parser: Some(ToolParser {
+            server: "vLLM",
+            flags: "--enable-auto-tool-choice --tool-call-parser NAME",
+        }),
+        ..USUAL
+    },
     // It puts returned reasoning into templates that have a place for it, and ignores it for others,
     // <https://github.com/ggml-org/llama.cpp/pull/18994>. A tool that is named is ignored, and any or none is called,
-    // <https://github.com/ggml-org/llama.cpp/issues/26535>.
+    // <https://github.com/ggml-org/llama.cpp/issues/26535>. Calls: <https://github.com/ggml-org/llama.cpp/blob/master/docs/function-calling.md>.
     Row {
         provider: "llamacpp",
         reasoning: SendReasoning::Always,
+        tool_parser: Some(ToolParser { server: "llama.cpp", flags: "--jinja" }),
         fields: Deviations { named_tool_choice: false, ..Deviations::NONE },
         ..USUAL
     },
-    // As vLLM, by the name `reasoning_content`.
-    Row { provider: "sglang", reasoning: SendReasoning::Always, ..USUAL },
+    // As vLLM, by the name `reasoning_content`. Calls: <https://docs.sglang.ai/advanced_features/tool_parser.html>.
+    Row {
+        provider: "sglang",
+        reasoning: SendReasoning::Always,
+        tool_parser: Some(ToolParser { server: "SGLang", flags: "--tool-call-parser NAME" }),
+        ..USUAL
+    },
     // Its models that think refuse calls of tools without reasoning, also those of other models, and an empty one is missing to them,
     // <https://github.com/openclaw/openclaw/issues/70565>.
     Row { provider: "moonshot", reasoning: SendReasoning::AlwaysOrBlank, ..USUAL },
@@ -284,4 +310,9 @@ const ROWS: &[Row] = &[
 /// The deviations of the provider named `provider`.
 pub(crate) fn of(provider: &str) -> &'static Row {
     ROWS.iter().find(|row| row.provider == provider).unwrap_or(&USUAL)
+}
+
+/// How each of the servers is started that have an option for reading calls of tools.
+pub(crate) fn tool_parsers() -> impl Iterator<Item = ToolParser> {
+    ROWS.iter().filter_map(|row| row.tool_parser)
 }

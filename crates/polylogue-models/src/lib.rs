@@ -142,6 +142,7 @@ mod tokens;
 mod too_long;
 mod unsupported;
 mod wire;
+mod written_calls;
 
 pub use api::{Api, EmbeddingApi};
 pub use auth::Auth;
@@ -169,3 +170,4 @@ pub use timeouts::Timeouts;
 pub use tokens::TokenCount;
 pub use wire::sent::RequestFormat;
 pub use wire::think::{Kind as TextKind, Splitter as ThoughtSplitter};
+pub use written_calls::written_call_hint;

@@ -26,7 +26,7 @@ mod turn;
 mod value;
 mod waiting;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use polylogue_core::{Audience, Call, Event, Name, Path, PrefixChanges};
@@ -62,6 +62,8 @@ pub struct Presentation {
     prefixes: PrefixChanges,
     /// The models that reply instead of others, by agent.
     fallbacks: HashMap<Name, Arc<str>>,
+    /// The agents whose models wrote a call as text, and these models.
+    written_calls: HashSet<(Name, Arc<str>)>,
     /// Items that later events may make superfluous.
     waiting: Vec<Item>,
     out: Vec<Item>,
@@ -79,6 +81,7 @@ impl Presentation {
             said: Said::default(),
             prefixes: PrefixChanges::default(),
             fallbacks: HashMap::new(),
+            written_calls: HashSet::new(),
             waiting: Vec::new(),
             out: Vec::new(),
         }

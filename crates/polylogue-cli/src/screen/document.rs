@@ -149,6 +149,7 @@ impl File {
             | Kind::ModelReplied { .. }
             | Kind::FellBack { .. }
             | Kind::PromptCacheMissed { .. }
+            | Kind::CallWritten { .. }
             | Kind::Reasoning { .. }
             | Kind::Draft { .. }
             | Kind::Prompted { .. }

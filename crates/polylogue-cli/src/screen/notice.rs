@@ -52,6 +52,11 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
     })
 }
 
+/// That a tool call is a text of the reply, and what to do about it.
+pub(super) fn written_call(who: &Name, model: &str, hint: &str) -> String {
+    format!("{who}: `{model}` wrote a tool call as text, and its server did not read it: {hint}")
+}
+
 /// How a background task ended. The result of a completed one was shown when it was said.
 fn end_of_task(result: &BackgroundResult) -> String {
     let BackgroundResult { id, status, parts, awaited, .. } = result;

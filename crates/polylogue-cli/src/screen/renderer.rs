@@ -110,6 +110,9 @@ impl Renderer {
             Kind::PromptCacheMissed { who, change } => {
                 self.note(at, &format!("{who}: {change}"), Style::DIM);
             }
+            Kind::CallWritten { who, model, hint } => {
+                self.note(at, &notice::written_call(who, model, hint), Style::DIM);
+            }
             Kind::Reasoning { who, to, text } => self.thought(&(at.clone(), who.clone()), to, text),
             Kind::Narration { who, to, text } => {
                 self.begin(&(at.clone(), who.clone()), to);

@@ -164,6 +164,16 @@ async fn a_model_is_probed_by_three_questions() {
 }
 
 #[tokio::test]
+async fn a_probe_says_how_a_server_reads_calls() {
+    let wrote = "<tool_call>\n{\"name\": \"note\", \"arguments\": {\"word\": \"ready\"}}\n</tool_call>";
+    let server = Server::start(Playbook::always(Answer::text(wrote))).await;
+    let model = Endpoint::new(Config { provider: "vllm".into(), ..config(&server) }).unwrap().model("m");
+    let probed = in_words(&model.probe().await.unwrap());
+    let expected = "Tools: Some(false) it wrote the call as text: start the server";
+    assert!(probed[0].starts_with(expected) && probed[0].contains("--tool-call-parser"), "{probed:?}");
+}
+
+#[tokio::test]
 async fn a_probe_that_does_not_tell_keeps_nothing() {
     let folder = tempdir().unwrap();
     let place = folder.path().join("capabilities.json");

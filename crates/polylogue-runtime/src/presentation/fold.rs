@@ -9,6 +9,7 @@ use polylogue_core::{
     Body, Call, CallPurpose, Event, HistoryEntry, Message, ModelReply, Name, Opening, Outcome, Part, Path,
     Responder, TurnRequest, plain,
 };
+use polylogue_models::written_call_hint;
 use serde_json::Value;
 
 use super::{
@@ -108,6 +109,7 @@ impl Presentation {
         }
         self.thoughts(&key, &reply.parts);
         let text = plain(&reply.parts).into_owned();
+        self.written_call(at, reply, &text);
         let own = reply.parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some(call.id.clone()),
             _ => None,
@@ -134,6 +136,18 @@ impl Presentation {
         if self.fallbacks.insert(who.clone(), Arc::clone(&model)).as_ref() != Some(&model) {
             let (asked, because) = (Arc::clone(asked), reply.because.clone());
             self.put(at, Kind::FellBack { who, model, asked, because });
+        }
+    }
+
+    /// Shows that the model wrote a call as `text`, once for each agent and model.
+    fn written_call(&mut self, at: &Path, reply: &ModelReply, text: &str) {
+        if reply.parts.iter().any(|part| matches!(part, Part::Call(_))) {
+            return;
+        }
+        let Some(hint) = written_call_hint(&reply.model, text) else { return };
+        let (who, model) = (reply.who.clone(), Arc::clone(&reply.model));
+        if self.written_calls.insert((who.clone(), Arc::clone(&model))) {
+            self.put(at, Kind::CallWritten { who, model, hint });
         }
     }
 

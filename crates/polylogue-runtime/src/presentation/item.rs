@@ -61,6 +61,15 @@ pub enum Kind {
         /// What changed.
         change: PrefixChange,
     },
+    /// A model wrote a tool call as text, which the user's own server did not read. Shown once for each model and agent.
+    CallWritten {
+        /// Whose model it is.
+        who: Name,
+        /// The model, as `provider:model`.
+        model: Arc<str>,
+        /// What to do about it.
+        hint: String,
+    },
     /// The reasoning of a model.
     Reasoning {
         /// The agent whose model it is.

@@ -52,6 +52,7 @@ fn line(item: &Item) -> String {
         Kind::ModelReplied { who, .. } => format!("reply to {who}"),
         Kind::FellBack { who, model, asked, .. } => format!("{model} replies to {who} instead of {asked}"),
         Kind::PromptCacheMissed { who, change } => format!("{who}: {change}"),
+        Kind::CallWritten { who, model, .. } => format!("{model} writes a call to {who}"),
         Kind::Reasoning { who, text, .. } => format!("{who} thinks {text:?}"),
         Kind::Narration { who, text, .. } => format!("{who} narrates {text:?}"),
         Kind::Draft { who, text } => format!("{who} drafts {text:?}"),
@@ -437,4 +438,30 @@ fn what_a_nested_chat_passes_on_is_marked_as_repeated() {
             .collect();
         assert_eq!(sources, [SummarySource::LastMessage, SummarySource::EarlierMessage(name("Ann"))]);
     }
+}
+
+/// Once for each agent and model; a script has no server.
+#[test]
+fn a_call_that_a_model_wrote_as_text_is_shown_with_what_its_server_needs() {
+    let by = |who: &str, model: &str, parts: Vec<Part>| match replied(who, parts) {
+        Body::ModelReplied(reply) => Body::ModelReplied(ModelReply { model: model.into(), ..reply }),
+        other => other,
+    };
+    let wrote = || Part::text("I look.\n<tool_call>\n{\"name\": \"add\", \"arguments\": {}}\n</tool_call>");
+    let log = events(vec![
+        opened(),
+        by("Ann", "vllm:m", vec![wrote()]),
+        by("Ann", "vllm:m", vec![wrote()]),
+        by("Ann", "house:m", vec![wrote()]),
+        by("Bob", "vllm:m", vec![wrote()]),
+        by("Bob", "house:m", vec![Part::text("It is 3.")]),
+        by("Bob", "sglang:m", vec![wrote(), Part::Call(call("c", "add"))]),
+        by("Bob", "script:test", vec![wrote()]),
+    ]);
+    let items = Presentation::of(Detail::Brief, &log);
+    let notes: Vec<String> =
+        items.iter().filter(|item| matches!(item.kind, Kind::CallWritten { .. })).map(line).collect();
+    let expected =
+        ["vllm:m writes a call to Ann", "house:m writes a call to Ann", "vllm:m writes a call to Bob"];
+    assert_eq!(notes, expected);
 }

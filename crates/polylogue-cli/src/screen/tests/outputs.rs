@@ -165,3 +165,19 @@ fn verbose_cuts_nothing_and_shows_what_show_does() {
     in_private(&mut brief);
     assert!(brief.written.text().len() < written.len() / 4, "{}", brief.written.text());
 }
+
+#[test]
+fn a_call_that_a_model_wrote_as_text_is_noted_once() {
+    let mut stage = Stage::new(PLAIN, 80, 24);
+    let wrote = "<tool_call>\n{\"name\": \"add\", \"arguments\": {}}\n</tool_call>";
+    stage.root(opened(&["A", "B"], "A", "Go"));
+    for _ in 0..2 {
+        stage.root(turn_started("B"));
+        let Body::ModelReplied(reply) = sampled("B", vec![Part::text(wrote)]) else { panic!() };
+        stage.root(Body::ModelReplied(ModelReply { model: "llamacpp:m".into(), ..reply }));
+        stage.root(said("B", wrote));
+    }
+    let seen = stage.written.text();
+    assert_eq!(seen.matches("B: `llamacpp:m` wrote a tool call as text").count(), 1, "{seen}");
+    assert_eq!(seen.matches("--jinja").count(), 1, "{seen}");
+}

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::EndpointModel;
 use crate::protocols::with_protocol;
 use crate::unsupported::shown;
+use crate::written_calls::written_call_hint;
 
 /// Enough tokens for each request, even for a reasoning model.
 const MAX_TOKENS: u32 = 1000;
@@ -64,7 +65,7 @@ impl EndpointModel {
             Err(error) => return refused(capability, error),
         };
         let has = shown(&request, &reply).any(|shown| shown == capability);
-        let probed = judged(capability, has, &reply);
+        let probed = judged(&self.name, capability, has, &reply);
         match probed.has {
             Some(true) => self.endpoint.unsupported().forget(&self.name, capability),
             Some(false) => self.note(capability, Some(&probed.why)),
@@ -86,7 +87,7 @@ fn refused(capability: Capability, error: ModelError) -> Result<Probed, ModelErr
     Ok(Probed { capability, has, why: error.message, usage: Usage::default() })
 }
 
-fn judged(capability: Capability, has: bool, reply: &Reply) -> Probed {
+fn judged(model: &str, capability: Capability, has: bool, reply: &Reply) -> Probed {
     let why = match (has, &reply.finish, capability) {
         (true, ..) => "",
         (false, Finish::Length, _) => "its reply met the limit on tokens",
@@ -99,7 +100,13 @@ fn judged(capability: Capability, has: bool, reply: &Reply) -> Probed {
         }
     };
     let known = has || reply.finish != Finish::Length;
-    Probed { capability, has: known.then_some(has), why: why.to_owned(), usage: reply.usage }
+    let is_uncalled = known && !has && capability == Capability::Tools;
+    let written = is_uncalled.then(|| written_call_hint(model, &reply.plain())).flatten();
+    let why = match written {
+        Some(hint) => format!("it wrote the call as text: {hint}"),
+        None => why.to_owned(),
+    };
+    Probed { capability, has: known.then_some(has), why, usage: reply.usage }
 }
 
 /// A request that shows whether a model has a capability.
