@@ -2,6 +2,9 @@
 //! Anthropic. What they send is read leniently in all of its forms.
 
 /// The reasoning that an OpenAI-compatible server expects back with the messages of its own model.
+///
+/// There is no form for that after the last message of others alone. `DeepSeek` and the templates of models that read it between calls of
+/// tools ignore what is before that message, and a later request without it would have another beginning, which no prompt cache has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SendReasoning {
     /// No reasoning: most servers ignore or refuse it.
