@@ -34,7 +34,8 @@ pub(crate) struct RunningChat<'l> {
     log: &'l Log,
     transcript: Transcript,
     /// One for each agent that had a turn.
-    views: Vec<View>,
+    #[expect(clippy::vec_box, reason = "each moves into a turn and back")]
+    views: Vec<Box<View>>,
     /// Whether the open turns may have begun in an earlier run.
     resumed: bool,
     /// Model calls of this run, and shared events, for the outer chat.
@@ -73,9 +74,9 @@ impl<'l> RunningChat<'l> {
     /// The steps of the chat, in a box, so that the futures around it stay small. Background tasks have come to rest when it ends.
     fn steps<'a>(&'a mut self, chat: &'a Chat, opening: Opening) -> BoxFuture<'a, Result<Status>> {
         let tasks = Arc::clone(&self.tasks);
-        let steps = self.converse(chat, opening);
         Box::pin(async move {
-            let result = steps.await;
+            // Called in here: a future that is captured has its space twice.
+            let result = self.converse(chat, opening).await;
             if !matches!(result, Err(Error::Store(_) | Error::Config(_) | Error::Bug(_))) {
                 tasks.rested().await;
             }
@@ -230,7 +231,7 @@ impl<'l> RunningChat<'l> {
         let mut views = std::mem::take(&mut self.views);
         let resumed = std::mem::take(&mut self.resumed);
         let began = if resumed { self.began().await? } else { None };
-        let transcript = began.as_ref().unwrap_or(&self.transcript);
+        let transcript = began.as_deref().unwrap_or(&self.transcript);
         let count = self.transcript.open_turns().len();
         let step = StepTurns::new(self.log, chat, transcript, &self.tasks, count);
         let mut turns = self.transcript.open_turns().iter().map(|open| {
@@ -289,7 +290,7 @@ impl<'l> RunningChat<'l> {
 
     /// The transcript when the open turns began, if other turns that began in parallel are over by now: they do not
     /// see each other's messages.
-    async fn began(&self) -> Result<Option<Transcript>> {
+    async fn began(&self) -> Result<Option<Box<Transcript>>> {
         let events = self.transcript.events();
         let started = events.iter().rposition(|event| matches!(event.body, Body::TurnStarted { .. }));
         let Some((started, after)) = started.and_then(|at| events.get(at..)?.split_first()) else {
@@ -305,7 +306,7 @@ impl<'l> RunningChat<'l> {
         let mut transcript =
             Transcript::of(self.transcript.at(), &before).map_err(|flaw| self.log.invalid(&flaw))?;
         transcript.inherit_from(&self.transcript);
-        Ok(Some(transcript))
+        Ok(Some(Box::new(transcript)))
     }
 
     async fn append(&mut self, bodies: impl IntoIterator<Item = Body>) -> Result<()> {

@@ -33,7 +33,8 @@ pub struct Turn<'a> {
     pub(crate) chat: &'a dyn ChatInfo,
     pub(crate) transcript: &'a Transcript,
     request: &'a TurnRequest,
-    view: Option<View>,
+    /// In a box, as turns are moved more often than their views are read.
+    view: Option<Box<View>>,
     /// Events of this turn from before it was resumed that are not replayed yet.
     past: VecDeque<Arc<Event>>,
     /// Events of this turn so far: first the replayed ones, then the appended ones.
@@ -92,7 +93,7 @@ pub(crate) trait ChatInfo: Send + Sync {
 
 /// The result of a turn, besides its act.
 pub(crate) struct Trace {
-    pub(crate) view: Option<View>,
+    pub(crate) view: Option<Box<View>>,
     /// The appended events.
     pub(crate) appended: Vec<Arc<Event>>,
     /// Model calls of chats within it.
@@ -146,7 +147,7 @@ impl<'a> Turn<'a> {
         chat: &'a dyn ChatInfo,
         transcript: &'a Transcript,
         open: &'a OpenTurn,
-        view: Option<View>,
+        view: Option<Box<View>>,
         resumed: bool,
         background: &Arc<BackgroundTasks>,
     ) -> Self {
@@ -288,7 +289,7 @@ impl<'a> Turn<'a> {
         let stale = self.view.as_ref().is_none_or(|view| view.options() != options);
         let mut view = match self.view.take() {
             Some(view) if !stale => view,
-            _ => View::new(self.request.who.clone(), options.clone()),
+            _ => Box::new(View::new(self.request.who.clone(), options.clone())),
         };
         view.catch_up(self.transcript);
         if stale {
