@@ -86,10 +86,22 @@ const RELEASE_AT_REST: &str = concat!(
     of_claim!()
 );
 
+/// Whether a log is due at no time after its release.
+macro_rules! is_given_up {
+    () => {
+        concat!("(", release_time!(), " IS NULL AND NOT ", is_woken!(), ")")
+    };
+}
+
+/// Parks a log that was tried often enough, and one that is due at no time: the tries of a parked one are at least 1.
 const RELEASE_FAILED: &str = concat!(
     "UPDATE polylogue.logs SET ",
     freed!(),
-    ", failure = $7, is_parked = (tries >= $8), due = CASE WHEN tries >= $8 THEN NULL WHEN ",
+    ", failure = $7, is_parked = (tries >= $8 OR ",
+    is_given_up!(),
+    "), tries = CASE WHEN ",
+    is_given_up!(),
+    " THEN greatest(tries, 1) ELSE tries END, due = CASE WHEN tries >= $8 THEN NULL WHEN ",
     is_woken!(),
     " THEN now() ELSE ",
     release_time!(),

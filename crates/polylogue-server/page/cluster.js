@@ -1,6 +1,6 @@
 // The cluster: which conversations run where, what waits and why, the workers, and the budgets that they share.
 import { html, useEffect, useSignal } from './lib.js';
-import { get, refresh } from './api.js';
+import { attempt, get, post, refresh } from './api.js';
 import { address } from './router.js';
 import { counted, dollars, short, span } from './format.js';
 
@@ -10,7 +10,7 @@ const EVERY = 3000;
 /** States in the order of the list, with what they mean. */
 const STATES = {
     lost: 'its process has died or hangs',
-    parked: 'it failed repeatedly',
+    parked: 'it failed repeatedly, or permanently',
     ready: 'it waits for a worker',
     held: 'a process runs it',
     timed: 'it continues later',
@@ -21,8 +21,12 @@ function standing({ state, overdue_ms: ms, holder, tries }) {
     if (state === 'timed' && ms !== null) return `continues in ${span(Math.abs(ms))}`;
     if (state === 'ready' && ms !== null) return `has waited for ${span(Math.max(0, ms))}`;
     if (state === 'held' || state === 'lost') return `by ${holder ?? 'a process'}`;
-    return `after ${tries} tries`;
+    // What fails permanently appends events, so that its tries do not add up.
+    return tries < 2 ? `last run by ${holder ?? 'a process'}` : `after ${tries} tries`;
 }
+
+/** Has the server of the page continue one. @param {string} id */
+const resume = (id) => () => attempt(() => post(`/conversations/${encodeURIComponent(id)}/resume`, {}));
 
 /** @param {{queued: any}} props */
 function Queued({ queued }) {
@@ -35,7 +39,8 @@ function Queued({ queued }) {
             ${needs.length > 0 && html`<span>needs ${needs.join(', ')}</span>`}
             ${missing.length > 0 && html`<span class="bad">no worker offers ${missing.join(', ')}</span>`}
             ${isAbandoned && html`<span class="bad">no worker continues it: <code>polylogue resume ${id}</code></span>`}
-            ${state === 'parked' && html`<span class="bad">to try again: <code>polylogue resume ${id} --detach</code></span>`}
+            ${state === 'parked' && html`<span class="bad">to try again: <code>polylogue resume ${id} --detach</code></span>
+                <button type="button" aria-label="Resume ${id}" title="This server runs it" onClick=${resume(id)}>Resume</button>`}
             ${takeovers > 0 && html`<span>${counted(takeovers, 'takeover')}</span>`}</span>
         ${why && html`<span class="waits">${why.slice(0, 400)}</span>`}
     </li>`;

@@ -5,7 +5,7 @@ use std::future::ready;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use polylogue_core::{AnyStore, Status};
+use polylogue_core::{AnyStore, Due, Status};
 use polylogue_runtime::{Conversation, WorkerEvent, WorkerMeter};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -56,7 +56,7 @@ impl WorkerMeters {
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register_collector(Box::new(self.0.meters.of(|_| true)));
         self.0.store_metrics.register(registry);
-        let help = "Conversations that this worker has claimed, released, failed to run, left to others or lost, and failed operations of its store";
+        let help = "Conversations that this worker has claimed, released, failed to run, parked, left to others or lost, and failed operations of its store";
         registry.register("worker_events", help, self.0.events.clone());
         registry.register("worker_running", "Conversations that this worker runs", self.0.running.clone());
     }
@@ -84,6 +84,7 @@ impl WorkerMeter for WorkerMeters {
         let (word, running) = match event {
             WorkerEvent::Claimed(_) => ("claimed", 1),
             WorkerEvent::Released(..) => ("released", -1),
+            WorkerEvent::Failed(_, Due::Never, _) => ("parked", -1),
             WorkerEvent::Failed(..) => ("failed", -1),
             WorkerEvent::LeftToOthers(..) => ("left_to_others", -1),
             WorkerEvent::Lost(_) => ("lost", -1),

@@ -121,6 +121,7 @@ fn other_events_are_one_line_each() {
         hint: Some("wait".into()),
         unsent: false,
         postponed: false,
+        permanent: false,
     };
     let text = at_root([
         Body::Prompted { who: name("a"), text: "No JSON".into() },

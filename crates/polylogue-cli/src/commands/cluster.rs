@@ -187,14 +187,15 @@ async fn remove_budget(runtime: &Runtime, name: &str, json: bool) -> Result<Exit
 }
 
 fn log_row(queued: &Queued) -> Sanitized {
-    let Queued { id, state, overdue_ms, holder, needs, missing, takeovers, .. } = queued;
+    let Queued { id, state, overdue_ms, holder, needs, missing, tries, takeovers, .. } = queued;
+    let holder = holder.as_deref().unwrap_or("a process");
     let mut facts = vec![match (state, overdue_ms) {
         (QueueState::Timed, Some(ms)) => format!("in {}", age(ms.unsigned_abs() / 1000)),
         (QueueState::Ready, Some(ms)) => format!("for {}", age(ms.unsigned_abs() / 1000)),
-        (QueueState::Held | QueueState::Lost, _) => {
-            format!("by {}", holder.as_deref().unwrap_or("a process"))
-        }
-        _ => format!("after {} tries", queued.tries),
+        (QueueState::Held | QueueState::Lost, _) => format!("by {holder}"),
+        // What fails permanently appends events, so that its tries do not add up.
+        _ if *tries < 2 => format!("last run by {holder}"),
+        _ => format!("after {tries} tries"),
     }];
     if !needs.is_empty() {
         facts.push(format!("needs {}", needs.join(" ")));

@@ -3,6 +3,7 @@
 use polylogue_core::StoreError;
 
 use super::resume::Stored;
+use super::runs::parked;
 use super::team_version::TeamVersion;
 use super::worker::SETTINGS;
 use crate::args;
@@ -34,5 +35,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Move) -> Result<Ex
         if is_busy { error.hint(format!("`{}` stops it after its turn", pause())) } else { error }
     })?;
     print_note(&format!("`{id}` continues with `{}`: {count}", args.team.display()));
+    if parked(&runtime).await?.contains_key(&id) {
+        let place = PlaceOption::of_store(cli.store.as_deref()).at_store();
+        print_note(&format!(
+            "it is parked: `{}` hands it over again",
+            place.command(&format!("resume {id} --detach"))
+        ));
+    }
     Ok(Exit::Done)
 }

@@ -1,10 +1,12 @@
 //! `polylogue runs`: the conversations there are.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue_core::{
-    ListQuery, Listing, LogId, LogState, Page, Parent, Progress, Store as _, StoreError, Summary, Timestamp,
+    ListQuery, Listing, LogId, LogState, Page, Parent, ParkedLog, Progress, Queue as _, Store as _,
+    StoreError, Summary, Timestamp,
 };
 use polylogue_runtime::Runtime;
 use serde_json::{Value, json};
@@ -30,12 +32,15 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     let runtime = place::open(cli.store.as_deref())?;
     let place = PlaceOption::of_store(cli.store.as_deref());
     let Page { logs, next } = runtime.list(&query(&runtime, args, now).await?).await?;
-    let mut rows = Vec::new();
+    let (mut rows, parked) = (Vec::new(), parked(&runtime).await?);
     for mut listing in logs {
-        let state = match listing.state() {
+        let mut state = match listing.state() {
             LogState::Damaged => ListedState::new("damaged", unreadable(&runtime, &listing, &place).await),
             _ => state(&listing),
         };
+        if let Some(log) = parked.get(&listing.id) {
+            state.status = why_parked(log);
+        }
         if listing.summary.progress == Progress::New && !listing.is_damaged {
             listing.summary.task = task_of_new(&runtime, &listing.id).await.unwrap_or_default();
         }
@@ -51,6 +56,19 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
         print_note(&format!("there are more: `--after {}` continues the list", next.to_text()));
     }
     Ok(Exit::Done)
+}
+
+/// The conversations that no worker tries again, if the store is a queue.
+pub(super) async fn parked(runtime: &Runtime) -> Result<BTreeMap<LogId, ParkedLog>, CliError> {
+    let Some(queue) = runtime.store().queue() else { return Ok(BTreeMap::new()) };
+    Ok(queue.parked().await?.into_iter().map(|log| (log.id.clone(), log)).collect())
+}
+
+fn why_parked(log: &ParkedLog) -> String {
+    match &log.why {
+        Some(why) => format!("parked: {}", folded(why)),
+        None => format!("parked after {} tries", log.tries),
+    }
 }
 
 async fn query(runtime: &Runtime, args: &args::runs::Runs, now: u64) -> Result<ListQuery, CliError> {

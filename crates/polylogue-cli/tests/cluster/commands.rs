@@ -394,7 +394,7 @@ fn a_conversation_that_waits_for_a_worker_is_cancelled() {
     let server = PostgresServer::start();
     for store in server.iter().map(PostgresServer::url).chain([String::from("runs.db")]) {
         let book = Playbook::new(|_, nth| match nth {
-            0 => Answer::error(401, "no such key"),
+            0 => Answer::error(402, "no credit"),
             _ => Answer::text("Hello."),
         });
         let model = Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), Behavior::from(book)).unwrap();

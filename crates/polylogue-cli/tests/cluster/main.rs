@@ -32,6 +32,8 @@ mod one_file;
 #[cfg(test)]
 mod place;
 #[cfg(test)]
+mod refused;
+#[cfg(test)]
 mod releases;
 #[cfg(test)]
 mod said;

@@ -81,8 +81,8 @@ fn every_shipped_team_ends_the_same_though_its_workers_are_killed_in_turn() {
             workers.push(place.worker(WORKER));
             kills += 1;
         }
-        // Those whose script was surprised are tried again later.
-        place.cluster().1.iter().all(|log| log["state"] == "timed")
+        // Those whose script was surprised are tried again and parked.
+        place.cluster().1.iter().all(|log| log["state"] == "timed" || log["state"] == "parked")
     });
     let mut interrupted = 0;
     for (team, id) in &ids {

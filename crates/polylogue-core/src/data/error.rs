@@ -102,6 +102,18 @@ impl Error {
         }
     }
 
+    /// Whether running again fails in the same way until a person changes something: the team, the request, a key, the model. Errors of an
+    /// agent of the caller's own are none, because nothing is known of them, and errors of the store are none of the run.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Config(_) | Self::Name(_) | Self::Bug(_) => true,
+            Self::Model(error) => error.is_permanent(),
+            Self::Within { error, .. } => error.is_permanent(),
+            Self::Store(_) | Self::Agent(_) | Self::Interrupt(_) => false,
+        }
+    }
+
     /// Whether a model call was refused before it was made.
     fn is_unsent(&self) -> bool {
         match self {
@@ -166,6 +178,9 @@ pub struct Failure {
     /// conversation continues when the wait is over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub postponed: bool,
+    /// Whether running again fails in the same way until a person changes something, such as the key that the provider refuses.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub permanent: bool,
 }
 
 impl Failure {
@@ -181,8 +196,14 @@ impl Failure {
 
 impl From<&Error> for Failure {
     fn from(error: &Error) -> Self {
-        let (fault, message, hint) = (error.fault(), error.to_string(), error.hint());
-        Self { fault, message, hint, unsent: error.is_unsent(), postponed: error.is_postponed() }
+        Self {
+            fault: error.fault(),
+            message: error.to_string(),
+            hint: error.hint(),
+            unsent: error.is_unsent(),
+            postponed: error.is_postponed(),
+            permanent: error.is_permanent(),
+        }
     }
 }
 

@@ -102,6 +102,37 @@ impl ModelError {
         self.wait_ms.map(|wait| Duration::from_millis(wait.get().into()))
     }
 
+    /// Whether the same request fails in the same way again until a person changes the request, the key, the account or the model: it was refused, such as
+    /// with status 400, 401, 403 or 404. An account without credit is none of these: it may have some later.
+    ///
+    /// ```
+    /// use polylogue_core::{ModelError, ModelErrorKind};
+    ///
+    /// let of = |kind| ModelError::new(kind, "provider:model", "status 401");
+    /// assert!(of(ModelErrorKind::Config).is_permanent());
+    /// assert!(!of(ModelErrorKind::Connection).is_permanent());
+    /// ```
+    #[must_use]
+    pub const fn is_permanent(&self) -> bool {
+        match self.kind {
+            ModelErrorKind::Config
+            | ModelErrorKind::Filtered
+            | ModelErrorKind::Script
+            | ModelErrorKind::Bug
+            | ModelErrorKind::Unsupported(_)
+            | ModelErrorKind::TooLong { .. } => self.wait_ms.is_none(),
+            // The next request has another form, or comes later.
+            ModelErrorKind::Stale
+            | ModelErrorKind::ParameterRefused
+            | ModelErrorKind::Connection
+            | ModelErrorKind::Timeout
+            | ModelErrorKind::Refused
+            | ModelErrorKind::Spent
+            | ModelErrorKind::Postponed
+            | ModelErrorKind::Protocol => false,
+        }
+    }
+
     /// Returns who can fix the error.
     #[must_use]
     pub const fn fault(&self) -> Fault {

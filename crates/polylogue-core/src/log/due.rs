@@ -47,14 +47,14 @@ pub struct Heartbeat {
     pub is_woken: bool,
 }
 
-/// A log that no worker claims any more, because it failed repeatedly.
+/// A log that no worker claims any more, because it failed repeatedly, or permanently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParkedLog {
     /// The id of the log.
     pub id: LogId,
     /// The worker that claimed it last, as [`StoreError::Busy`](crate::StoreError::Busy) names it.
     pub holder: String,
-    /// How often it was claimed without progress.
+    /// How often it was claimed without progress; at least 1.
     pub tries: u32,
     /// Why the last try failed; `None` if its worker died.
     pub why: Option<String>,

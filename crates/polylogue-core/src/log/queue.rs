@@ -20,7 +20,7 @@ use crate::{LogId, StoreError};
 /// | timed | in the future | time, a message or an answer |
 /// | ready | now or past | [`claim_due`](Self::claim_due) |
 /// | held | at the end of its lease | a release, the end of the lease |
-/// | parked, after [`MAX_TRIES`](super::MAX_TRIES) tries without progress | never | [`schedule`](Self::schedule), a message or an answer |
+/// | parked, after [`MAX_TRIES`](super::MAX_TRIES) tries without progress, or a failure after which it is not tried again | never | [`schedule`](Self::schedule), a message or an answer |
 ///
 /// A new log is idle when its creator [releases](Store::release) it, and ready when its creator
 /// [releases it until now](Self::release_until).
@@ -79,8 +79,9 @@ pub trait Queue: Store {
     /// When the store cannot be written.
     fn release_at_rest(&self, claim: Claim, due: Due) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Releases a claim as [`release_until`](Self::release_until) for a log that could not be run, because of `why`: its tries
-    /// still count, and after [`MAX_TRIES`](super::MAX_TRIES) of them without an append it is parked, whatever `due` is.
+    /// As [`release_until`](Self::release_until) for a log that could not be run, because of `why`: its tries still count, and after
+    /// [`MAX_TRIES`](super::MAX_TRIES) of them without an append it is parked, whatever `due` is. With [`Due::Never`] no further try would help: it is
+    /// parked at once, unless an inbox message came since it was claimed that the log does not have.
     ///
     /// # Errors
     /// When the store cannot be written.

@@ -1,6 +1,6 @@
 //! How a process ends with a conversation, and who continues it.
 
-use polylogue::runs::worker::{Rest, is_stopped};
+use polylogue::runs::worker::{Rest, is_refused, is_stopped};
 use polylogue_core::{Due, Instruction};
 
 use super::Conversation;
@@ -16,15 +16,16 @@ impl Conversation {
         Ok(log.as_ref().ok_or_else(|| self.gone())?.continue_if_lost().await?)
     }
 
-    /// Logs what [`resume`](Self::resume) leaves to the next run - its message, and that it continues though a person has stopped it - for
-    /// a process that hands it over: workers run it, then.
+    /// Logs what [`resume`](Self::resume) leaves to the next run - its message, and that it continues though a person has stopped it, or it
+    /// failed permanently - for a process that hands it over: workers run it, then.
     ///
     /// # Errors
     /// When the log cannot be written.
     pub async fn log_resumption(&self) -> Result<()> {
         let mut log = self.0.log.lock().await;
         let log = log.as_mut().ok_or_else(|| self.gone())?;
-        if is_stopped(&log.events().await) {
+        let events = log.events().await;
+        if is_stopped(&events) || is_refused(&events) {
             drop(self.instruct(Instruction::Resume));
         }
         log.post_inbox().await?;

@@ -163,6 +163,7 @@ async fn the_page_shows_the_cluster_and_follows_it() {
         WHY,
         "no worker offers gpu",
         "polylogue resume parked --detach",
+        "Resume",
         "runs 1 of 7",
         "$0 of $20.00",
         "continues in 59 min",

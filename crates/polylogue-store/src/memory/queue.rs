@@ -92,6 +92,15 @@ impl Queue for Memory {
             log.queued.is_parked = false;
             logs.end_claim(&claim, Some(time(due, now)), now);
         }
+        if due == Due::Never {
+            // Unless it is woken.
+            logs.requeue(&claim.id, |log| {
+                if log.queued.due.is_none() {
+                    log.park();
+                    log.queued.tries = log.queued.tries.max(1);
+                }
+            });
+        }
         Ok(())
     }
 

@@ -240,6 +240,13 @@ impl WriteTransaction<'_> {
                 self.release(claim)?;
                 return self.park(log);
             }
+            if due.is_none() {
+                self.release(claim)?;
+                // Unless it is woken.
+                let sql =
+                    "UPDATE queue SET is_parked = 1, tries = max(tries, 1) WHERE log = ?1 AND due_ms IS NULL";
+                return Ok(self.execute(sql, [log])?);
+            }
         }
         self.release(claim)
     }

@@ -250,6 +250,7 @@ async fn the_suite_finds_each_broken_rule() {
         (Wrong::NewestFirst, "- logs that wait longest are claimed first, as many as there is room for:"),
         (Wrong::NeverParks, "- a log whose workers die without an append is parked:"),
         (Wrong::FailuresDoNotCount, "- a log that fails repeatedly is parked, with the reason:"),
+        (Wrong::FailuresDoNotCount, "- a log that fails permanently is parked at once, with the reason:"),
         (Wrong::HidesTakeovers, "- a claim says how long its log was due, and whether it was taken over:"),
         (Wrong::IgnoresNeeds, "- a log is claimed by workers that have what it needs:"),
         (Wrong::IgnoresLeaseNumbers, "- a lease lasts as long as the clock of the worker says that it may:"),

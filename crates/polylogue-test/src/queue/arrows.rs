@@ -25,7 +25,7 @@ enum Action {
     Release,
     ReleaseUntil(Due),
     ReleaseAtRest(Due),
-    ReleaseFailed,
+    ReleaseFailed(Due),
     Heartbeat,
     Append,
     /// A message that wakes it.
@@ -46,7 +46,7 @@ use State::{Held, Idle, Lost, Parked, Ready, Timed};
 const STATES: [State; 6] = [Idle, Timed, Ready, Held, Lost, Parked];
 
 /// For each action, the states that those of [`STATES`] become, in their order.
-const ARROWS: [(Action, [State; 6]); 17] = [
+const ARROWS: [(Action, [State; 6]); 18] = [
     (ClaimDue, [Idle, Timed, Held, Held, Held, Parked]),
     (Release, [Idle, Timed, Ready, Timed, Ready, Parked]),
     (ReleaseUntil(Due::Never), [Idle, Timed, Ready, Idle, Idle, Parked]),
@@ -54,7 +54,8 @@ const ARROWS: [(Action, [State; 6]); 17] = [
     (ReleaseUntil(Due::After(HOUR)), [Idle, Timed, Ready, Timed, Timed, Parked]),
     (ReleaseAtRest(Due::Never), [Idle, Timed, Ready, Idle, Idle, Parked]),
     (ReleaseAtRest(Due::After(HOUR)), [Idle, Timed, Ready, Timed, Timed, Parked]),
-    (ReleaseFailed, [Idle, Timed, Ready, Timed, Timed, Parked]),
+    (ReleaseFailed(Due::After(HOUR)), [Idle, Timed, Ready, Timed, Timed, Parked]),
+    (ReleaseFailed(Due::Never), [Idle, Timed, Ready, Parked, Parked, Parked]),
     (Heartbeat, [Idle, Timed, Ready, Held, Held, Parked]),
     (Append, [Idle, Timed, Ready, Held, Held, Parked]),
     (Post, [Ready, Ready, Ready, Held, Lost, Ready]),
@@ -137,7 +138,7 @@ async fn act(
         Release => done("release", queue.release(claim).await)?,
         ReleaseUntil(due) => done("release_until", queue.release_until(claim, due).await)?,
         ReleaseAtRest(due) => done("release_at_rest", queue.release_at_rest(claim, due).await)?,
-        ReleaseFailed => done("release_failed", queue.release_failed(claim, Due::After(HOUR), "why").await)?,
+        ReleaseFailed(due) => done("release_failed", queue.release_failed(claim, due, "why").await)?,
         Heartbeat => {
             let valid = done("heartbeat", queue.heartbeat(std::slice::from_ref(&claim)).await)?;
             same("whether it is valid", &(valid.len() == 1), &is_valid)?;

@@ -10,6 +10,7 @@ use crate::store::support::{Report, Verdict, done, same, some};
 pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
     report.check("a log whose workers die without an append is parked", parked(make())).await;
     report.check("a log that fails repeatedly is parked, with the reason", failed(make())).await;
+    report.check("a log that fails permanently is parked at once, with the reason", given_up(make())).await;
     report.check("an append clears the count of tries", progress(make())).await;
     report.check("a release clears the count of tries", released(make())).await;
     report.check("a parked log that is run by its id is parked no more", run_by_id(&make)).await;
@@ -77,6 +78,32 @@ async fn failed(Fixture { queue, .. }: Fixture) -> Verdict {
     let claim = take_one(&queue).await?;
     done("release_failed", queue.release_failed(claim, Due::Now, "again").await)?;
     same("what is parked after one more try", &parked_ids(&queue).await?, &Vec::new())
+}
+
+/// Such as one whose model refuses the key: its events clear the count of tries.
+async fn given_up(Fixture { queue, pass }: Fixture) -> Verdict {
+    let id: LogId = ready(&queue, "a").await?;
+    for seq in 1..3 {
+        let claim = take_one(&queue).await?;
+        done("append", queue.append(&claim, &some(seq, seq + 1)).await)?;
+        done("release_failed", queue.release_failed(claim, Due::Never, "bad key").await)?;
+        let log = the_parked(&queue).await?;
+        same("what is parked", &(log.id, log.why), &(id.clone(), Some("bad key".to_owned())))?;
+        pass(LEASE * 100);
+        none_due("when it is parked", &queue).await?;
+        // One that a person continues by its id and leaves unchanged stays parked.
+        let claim = done("claim", queue.claim(&id).await)?;
+        done("release_at_rest", queue.release_at_rest(claim, Due::Now).await)?;
+        same("what is parked", &parked_ids(&queue).await?, &vec!["a".to_owned()])?;
+        done("schedule", queue.schedule(&id, Due::Now, None).await)?;
+        same("what is parked after that", &parked_ids(&queue).await?, &Vec::new())?;
+    }
+    // A message that came meanwhile is looked at.
+    let claim = take_one(&queue).await?;
+    post(&queue, &id, "k").await?;
+    done("release_failed", queue.release_failed(claim, Due::Never, "bad key").await)?;
+    same("what is parked after a message", &parked_ids(&queue).await?, &Vec::new())?;
+    take_one(&queue).await.map(drop)
 }
 
 async fn progress(Fixture { queue, pass }: Fixture) -> Verdict {

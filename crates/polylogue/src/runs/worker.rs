@@ -76,7 +76,7 @@ use polylogue_core::{
 
 pub use self::drain::Drain;
 pub use self::pace::Pace;
-pub use self::rest::{BACKOFF, Rest, backoff, is_stopped};
+pub use self::rest::{BACKOFF, PERMANENT_TRIES, Rest, backoff, is_refused, is_stopped};
 pub use self::store::{GUARD, HEARTBEAT, Woken, WorkerStore};
 pub use self::time::WorkerTime;
 use self::unsuited::Unsuited;
@@ -104,7 +104,7 @@ pub enum WorkerEvent {
     Claimed(LogId),
     /// The worker has released a conversation, which is due again at that time.
     Released(LogId, Due),
-    /// The worker could not run a conversation, which is tried again at that time unless it is parked.
+    /// It could not run one, which is tried again at that time unless it is parked; with [`Due::Never`] it is.
     Failed(LogId, Due, String),
     /// The worker cannot run a conversation, for that reason, and leaves it to others.
     LeftToOthers(LogId, String),

@@ -243,6 +243,7 @@ fn failures_approvals_and_other_events_are_shown() {
         hint: Some("wait".into()),
         unsent: false,
         postponed: false,
+        permanent: false,
     };
     stage.root(Body::Failed { who: name("B"), error });
     stage.root(Body::reopened(None));
@@ -309,6 +310,7 @@ fn no_text_drives_the_terminal() {
         hint: Some(evil.into()),
         unsent: false,
         postponed: false,
+        permanent: false,
     };
     stage.root(Body::Failed { who: name("A"), error });
     stage.root(Body::Left { who: name("A"), why: evil.into() });

@@ -103,6 +103,7 @@ fn a_failed_turn_shows_what_was_streamed_in_it() {
         hint: None,
         unsent: false,
         postponed: false,
+        permanent: false,
     };
     stage.root(Body::Failed { who: name("A"), error });
     assert!(

@@ -1,16 +1,20 @@
 //! Until when a conversation rests.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{Body, Due, Error, Event, LogState, OpenQuestion, Result, Status, StoreError, Summary};
+use polylogue_core::{
+    Body, Due, Error, Event, LogState, Name, OpenQuestion, Result, Status, StoreError, Summary,
+};
 
 /// How long workers leave a conversation alone after a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rest {
     /// It rests until then, or until an inbox message comes.
     Until(Due),
-    /// It could not be run. It is tried again at `due`; after several times in a row without an event it is parked.
+    /// It could not be run. It is tried again at `due`; after several times in a row without an event it is parked, and with [`Due::Never`] at
+    /// once.
     Failed {
         /// The time of the next attempt.
         due: Due,
@@ -26,6 +30,10 @@ pub enum Rest {
     /// Its claim was lost: the worker releases nothing.
     Lost,
 }
+
+/// How often a conversation is tried that fails permanently, such as because the provider refuses the key. Each worker leaves it to others, whose keys may be
+/// accepted; the last one parks it. So one worker with a wrong key parks nothing that another one can run, and a worker alone gives up after 15 seconds.
+pub const PERMANENT_TRIES: usize = 3;
 
 /// The first and the longest pause after a failure.
 pub const BACKOFF: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(10));
@@ -50,7 +58,8 @@ impl Rest {
     ///
     /// A conversation that is closed, or that a person has paused or cancelled, rests until an inbox message comes, one that waits for
     /// people until the first of its questions has its default answer, and one that a [drained](super::Claimed::is_draining) worker
-    /// stopped is due at once, as is one that a person has continued before it had stopped. One whose model is not to be called for a while, because of a rate limit, is due after that. After
+    /// stopped is due at once, as is one that a person has continued before it had stopped. One whose model is not to be called for a while, because of a rate limit, is due after that. One that
+    /// fails in the [same way each time](Error::is_permanent) is left to other workers, and parked after [`PERMANENT_TRIES`]. After
     /// another failed turn it is due after a pause that grows with the failures since the last reply of a model.
     #[must_use]
     pub fn after(status: &Result<Status>, events: &[Arc<Event>], earlier: usize, is_draining: bool) -> Self {
@@ -72,13 +81,25 @@ impl Rest {
             }
             Err(error) => match wait_of(error) {
                 Some(wait) => Self::Until(Due::After(wait)),
+                None if error.is_permanent() && is_refused(events.get(earlier..).unwrap_or_default()) => {
+                    Self::refused(error, refusals(events))
+                }
                 None => Self::failed_after(error, failures(events)),
             },
         }
     }
 
-    /// Decides by the events of a conversation that another process has run until when workers leave it alone; `None` if they
-    /// continue it.
+    /// After a failure that is the same each time: so many in a row.
+    fn refused(error: &Error, times: usize) -> Self {
+        let why = with_hint(error);
+        match times >= PERMANENT_TRIES {
+            true => Self::Failed { due: Due::Never, why },
+            false => Self::ForOthers { why },
+        }
+    }
+
+    /// Until when workers leave a conversation alone that another process has run to its rest, by its events; `None` if it is at none, and
+    /// they continue it.
     #[must_use]
     pub fn of_log(events: &[Arc<Event>]) -> Option<Due> {
         // An answer that no run has taken up since.
@@ -108,7 +129,7 @@ impl Rest {
                 | StoreError::Full { .. },
             ) => Self::ForOthers { why: error.to_string() },
             Error::Within { error, .. } => Self::failed_after(error, failures),
-            error => Self::Failed { due: Due::After(backoff(failures)), why: error.to_string() },
+            error => Self::Failed { due: Due::After(backoff(failures)), why: with_hint(error) },
         }
     }
 }
@@ -174,6 +195,43 @@ fn wishes(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event>> {
 
 fn last_wish(events: &[Arc<Event>]) -> Option<Wish> {
     wishes(events).find_map(|event| Wish::of(event))
+}
+
+/// What went wrong, and how to fix it if that is known, in one line.
+fn with_hint(error: &Error) -> String {
+    let text = error.hint().iter().fold(error.to_string(), |what, hint| format!("{what}; hint: {hint}"));
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether the last run of a conversation, or the last ones, failed in a way that is the same each time until a person changes something.
+#[must_use]
+pub fn is_refused(events: &[Arc<Event>]) -> bool {
+    refusals(events) > 0
+}
+
+/// How often in a row the turns of an agent failed in a way that is the same each time, since a model has replied or a person has done something
+/// about it. Of several agents that fail in one run, the one that failed most often counts.
+fn refusals(events: &[Arc<Event>]) -> usize {
+    let since = events.iter().rev().take_while(|event| {
+        !matches!(
+            event.body,
+            Body::ModelReplied(_)
+                | Body::Resumed
+                | Body::Sent(_)
+                | Body::InputProvided { .. }
+                | Body::LimitsChanged { .. }
+                | Body::TeamChanged(_)
+        )
+    });
+    let mut of_agents = BTreeMap::<&Name, usize>::new();
+    for event in since {
+        if let Body::Failed { who, error } = &event.body
+            && error.permanent
+        {
+            *of_agents.entry(who).or_default() += 1;
+        }
+    }
+    of_agents.into_values().max().unwrap_or_default()
 }
 
 /// Failed turns since the last reply of a model, without calls that were only put off.
@@ -316,15 +374,53 @@ mod tests {
         }
     }
 
+    fn failed(who: &str, error: &Error) -> Body {
+        Body::Failed { who: Name::new(who).unwrap(), error: polylogue_core::Failure::from(error) }
+    }
+
+    /// As if the provider had refused the key.
+    fn refused_key() -> Error {
+        let error = ModelError::new(ModelErrorKind::Config, "a:b", "status 401").hint("check the key");
+        Error::Within { at: "Ann".into(), error: Box::new(error.into()) }
+    }
+
+    #[test]
+    fn what_fails_permanently_is_left_to_other_workers_and_parked_with_the_hint_at_last() {
+        let (error, mut bodies) = (refused_key(), Vec::new());
+        let why = "`Ann`: a:b: status 401; hint: check the key".to_owned();
+        let mut next = |before: &[Body]| {
+            bodies.extend_from_slice(before);
+            // Two agents with one key.
+            let earlier = bodies.len();
+            bodies.extend([failed("Ann", &error), failed("Bob", &error)]);
+            Rest::after(&Err(error.clone()), &events(bodies.clone()), earlier, false)
+        };
+        let parked = Rest::Failed { due: Due::Never, why: why.clone() };
+        let left = Rest::ForOthers { why };
+        let after = [next(&[]), next(&[]), next(&[]), next(&[])];
+        assert_eq!(after, [left.clone(), left.clone(), parked.clone(), parked.clone()]);
+        // Those of before do not count when a person has done something about it.
+        assert_eq!([next(&[Body::Resumed]), next(&[]), next(&[])], [left.clone(), left, parked]);
+    }
+
+    #[test]
+    fn what_may_succeed_later_or_is_not_in_the_log_is_tried_again() {
+        let spent = Error::from(ModelError::new(ModelErrorKind::Spent, "a:b", "status 402"));
+        let log = events([failed("Ann", &refused_key()), failed("Ann", &spent)]);
+        let is_tried_again = |rest: &Rest| matches!(rest, Rest::Failed { due: Due::After(_), .. });
+        let after_spent = Rest::after(&Err(spent), &log, 1, false);
+        assert!(is_tried_again(&after_spent), "{after_spent:?}");
+        // It failed before a turn could: the tries of the store count.
+        let unlogged = Rest::after(&Err(refused_key()), &log, 2, false);
+        assert!(is_tried_again(&unlogged), "{unlogged:?}");
+    }
+
     #[test]
     fn calls_that_were_put_off_are_no_failures_for_the_next_pause() {
         let error = ModelError::new(ModelErrorKind::Refused, "a:b", "too many requests");
-        let failed = |error: &ModelError| {
-            let (who, error) = (polylogue_core::Name::user(), Error::Model(error.clone()));
-            Body::Failed { who, error: polylogue_core::Failure::from(&error) }
-        };
-        let put_off = failed(&error.clone().postponed_for(Duration::from_mins(1)));
-        let bodies = [put_off.clone(), failed(&error), put_off.clone(), put_off, failed(&error)];
+        let put_off = failed("Ann", &error.clone().postponed_for(Duration::from_mins(1)).into());
+        let failed = failed("Ann", &error.into());
+        let bodies = [put_off.clone(), failed.clone(), put_off.clone(), put_off, failed];
         assert_eq!(failures(&events(bodies)), 2);
     }
 
