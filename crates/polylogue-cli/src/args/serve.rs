@@ -9,7 +9,7 @@ use polylogue_server::{ChatShow, Scope, TrustedProxy};
 
 use super::runs::duration;
 use super::shared::{Budgets, TeamOptions, count, dollars};
-use super::worker::Internal;
+use super::worker::{Internal, Takes};
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -72,6 +72,9 @@ pub(crate) struct Serve {
     /// Also run conversations that were handed over to workers, as `polylogue worker` does
     #[arg(long)]
     pub(crate) worker: bool,
+
+    #[command(flatten)]
+    pub(crate) takes: Takes,
 
     #[command(flatten)]
     pub(crate) internal: Internal,

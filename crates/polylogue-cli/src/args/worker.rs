@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use clap::Args;
 use polylogue_core::Features;
+use polylogue_runtime::WorkerOptions;
 
 use super::shared::{Budgets, TeamOptions, budget_name, count};
 
@@ -14,13 +15,8 @@ use super::shared::{Budgets, TeamOptions, budget_name, count};
     those of `run`."
 )]
 pub(crate) struct Worker {
-    /// How many conversations it runs at the same time
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = count::<u64>)]
-    pub(crate) at_once: u64,
-
-    /// What this machine has that conversations may need, such as `gpu`, besides keys, MCP servers and the sandbox, which are found
-    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
-    pub(crate) offers: Vec<String>,
+    #[command(flatten)]
+    pub(crate) takes: Takes,
 
     /// Run only this conversation, until it ends or waits: its id, the beginning of its id, or `last`
     #[arg(long, value_name = "ID", conflicts_with = "at_once")]
@@ -38,6 +34,32 @@ pub(crate) struct Worker {
 
     #[command(flatten)]
     pub(crate) options: TeamOptions,
+}
+
+/// How many conversations a worker runs, and what it has that they may need.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Takes {
+    /// How many conversations of workers it runs at the same time. Default: 200
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    at_once: Option<u64>,
+
+    /// What this machine has that conversations may need, such as `gpu`, besides keys, MCP servers and the sandbox, which are found
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    pub(crate) offers: Vec<String>,
+}
+
+impl Takes {
+    /// How many conversations it runs at the same time.
+    pub(crate) fn at_once(&self) -> usize {
+        let default = WorkerOptions::default().at_once;
+        self.at_once.map_or(default, |at_once| usize::try_from(at_once).unwrap_or(usize::MAX))
+    }
+
+    /// The first of its options that is given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let offers = (!self.offers.is_empty()).then_some("`--offers`");
+        self.at_once.map(|_| "`--at-once`").or(offers)
+    }
 }
 
 /// How other processes with the same store reach this one.

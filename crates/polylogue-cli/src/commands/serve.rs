@@ -24,6 +24,10 @@ use crate::{args, place};
 use team_files::TeamFiles;
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Exit, CliError> {
+    if let Some(option) = args.takes.given().filter(|_| !args.worker) {
+        let what = format!("{option} is about the conversations of workers");
+        return Err(CliError::usage(what).hint("`--worker` runs these, too"));
+    }
     let options = options(cli, args)?;
     let teams = usable_teams(cli, args, &options).await?;
     let signals = Signals::new()?;
@@ -133,8 +137,12 @@ async fn work(
     }
     let location = place::of(cli.store.as_deref())?;
     location.check_volume()?;
-    let offers = offers(&location, &[], &args.options)?;
-    let takes = WorkerOptions { offers, address: args.public_url.clone(), ..WorkerOptions::default() };
+    let takes = WorkerOptions {
+        at_once: args.takes.at_once(),
+        offers: offers(&location, &args.takes.offers, &args.options)?,
+        address: args.public_url.clone(),
+        ..WorkerOptions::default()
+    };
     let worker = worker_of(&runtime_of(cli, live, Some(metrics)).await?, &args.options, takes)?;
     worker.run(stop).await;
     Ok(())

@@ -32,8 +32,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
     location.check_volume()?;
     let meters = args.metrics.map(|_| WorkerMeters::default());
     let options = WorkerOptions {
-        at_once: usize::try_from(args.at_once).unwrap_or(usize::MAX),
-        offers: offers(&location, &args.offers, &args.options)?,
+        at_once: args.takes.at_once(),
+        offers: offers(&location, &args.takes.offers, &args.options)?,
         address: None,
         meter: meters.clone().map(|meters| Arc::new(meters) as Arc<dyn WorkerMeter>),
     };

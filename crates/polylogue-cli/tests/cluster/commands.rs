@@ -98,6 +98,8 @@ fn what_cannot_be_a_cluster_is_refused_with_a_hint() {
     for (args, wrong) in [
         (&["worker", "--at-once", "0"][..], "--at-once"),
         (&["worker", "--offers", "a b"], "no feature"),
+        (&["serve", "team.yaml", "--at-once", "3"], "`--at-once` is about the conversations of workers"),
+        (&["serve", "team.yaml", "--offers", "gpu"], "`--offers` is about the conversations of workers"),
         (&["run", "team.yaml", "--needs", "gpu"], "--detach"),
         (&["run", "team.yaml", "--detach", "--input", "none"], "--input"),
         (&["run", "team.yaml", "--detach", "--needs", ""], "no feature"),

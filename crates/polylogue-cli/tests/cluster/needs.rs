@@ -65,6 +65,22 @@ fn a_worker_without_the_key_never_claims_what_needs_it() {
     assert_eq!(server.sql("SELECT max(takeovers) FROM polylogue.logs"), "0");
 }
 
+/// `serve --worker` takes what `worker` does.
+#[test]
+fn a_server_that_is_a_worker_offers_what_it_says_and_runs_as_many() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    let id = place.detach(&["team.yaml", "--needs", "gpu"]);
+    let serve =
+        ["serve", "team.yaml", "--listen", "127.0.0.1:0", "--worker", "--at-once", "3", "--offers", "gpu"];
+    let _served = place.begin(&serve, "served");
+    until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
+    let (workers, _) = place.cluster();
+    assert_eq!(workers[0]["at_once"], 3, "{workers:?}");
+    assert!(workers[0]["offers"].to_string().contains("\"gpu\""), "{workers:?}");
+}
+
 #[test]
 fn servers_of_the_user_and_the_sandbox_are_needed_where_the_team_uses_them() {
     let Some(server) = PostgresServer::start() else { return };
