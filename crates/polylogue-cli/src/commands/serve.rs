@@ -5,6 +5,7 @@ mod team_files;
 use std::pin::pin;
 use std::sync::Arc;
 
+use polylogue_core::Budget;
 use polylogue_http::{Env, Proxies};
 use polylogue_runtime::WorkerOptions;
 use polylogue_server::{
@@ -31,9 +32,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     let options = options(cli, args)?;
     let teams = usable_teams(cli, args, &options).await?;
     let signals = Signals::new()?;
+    let budget = options.budget.clone();
     let mut server = Server::bind(options, Arc::new(teams)).await?;
     announce(&mut server)?;
-    serve(cli, args, server, signals).await?;
+    serve(cli, args, server, (signals, budget)).await?;
     Ok(Exit::Done)
 }
 
@@ -98,7 +100,7 @@ async fn serve(
     cli: &args::Cli,
     args: &args::serve::Serve,
     server: Server,
-    mut signals: Signals,
+    (mut signals, budget): (Signals, Option<Budget>),
 ) -> Result<(), CliError> {
     let (stop, mut stopped) = watch::channel(());
     let reloading = reload_by_signal(server.reload())?;
@@ -106,8 +108,8 @@ async fn serve(
     // Resolves when the sender is dropped.
     let mut stopped_worker = stopped.clone();
     let mut serving = pin!(async {
-        let working =
-            work(cli, args, (live.as_ref(), &metrics), async { drop(stopped_worker.changed().await) });
+        let runtime = (live.as_ref(), &metrics, budget);
+        let working = work(cli, args, runtime, async { drop(stopped_worker.changed().await) });
         let serving = async {
             server.run(async { drop(stopped.changed().await) }).await;
             Ok(())
@@ -125,11 +127,12 @@ async fn serve(
     }
 }
 
-/// Runs conversations that were handed over to workers until `stop` resolves, if the command line says so.
+/// Runs conversations that were handed over to workers until `stop` resolves, if the command line says so. They are paid by the budgets of the
+/// server.
 async fn work(
     cli: &args::Cli,
     args: &args::serve::Serve,
-    (live, metrics): (Option<&LiveNode>, &StoreMetrics),
+    (live, metrics, budget): (Option<&LiveNode>, &StoreMetrics, Option<Budget>),
     stop: impl Future<Output = ()>,
 ) -> Result<(), CliError> {
     if !args.worker {
@@ -143,7 +146,9 @@ async fn work(
         address: args.public_url.clone(),
         ..WorkerOptions::default()
     };
-    let worker = worker_of(&runtime_of(cli, live, Some(metrics)).await?, &args.options, takes)?;
+    let shared = args.budgets.shared().into_iter().map(|(name, _)| name).collect();
+    let runtime = runtime_of(cli, live, Some(metrics)).await?.with_budget(budget).paid_by(shared)?;
+    let worker = worker_of(&runtime, &args.options, takes)?;
     worker.run(stop).await;
     Ok(())
 }

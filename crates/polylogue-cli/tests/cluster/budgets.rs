@@ -149,6 +149,24 @@ fn a_shared_budget_that_cannot_be_is_an_error_with_a_hint() {
     assert!(recounted.contains(" tokens, 1 call; before $"), "{recounted}");
 }
 
+/// Also for what was handed over.
+#[test]
+fn the_budgets_of_a_server_pay_for_what_it_runs_as_a_worker() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", SCRIPTED);
+    for (number, budget) in [(1, "team=1"), (2, "1")] {
+        place.detach(&["team.yaml"]);
+        let serve = ["serve", "team.yaml", "--listen", "127.0.0.1:0", "--worker", "--budget-calls", budget];
+        let _served = place.begin(&serve, "served");
+        until("all have reached it", || place.all(number, |state| state.contains("has reached the limit")));
+        // Before the server is killed.
+        until("nothing is drawn", || budget(&place)["drawn"]["calls"] == 0);
+    }
+    let found = budget(&place);
+    assert_eq!((&found["used"]["calls"], &found["conversations"]), (&1.into(), &1.into()), "{found}");
+}
+
 /// One that a process has drawn from stays; the conversations of one that was removed continue without it.
 #[test]
 fn a_shared_budget_is_removed_unless_a_process_has_drawn_from_it() {
