@@ -29,12 +29,16 @@ const FIGURES: &str =
         coalesce(sum(takeovers), 0)::bigint
     FROM polylogue.cluster WHERE tenant = $1 GROUP BY state";
 
+/// Those that wait for a worker, by what they need. One that no worker continues is due at no time.
+const WAITING: &str = "SELECT needs, count(*) FROM polylogue.cluster
+    WHERE tenant = $1 AND state IN ('ready', 'lost') AND overdue IS NOT NULL GROUP BY needs ORDER BY count(*) DESC, needs LIMIT 100";
+
 /// Of all logs, also of those that are idle since.
 const LOST: &str =
     "SELECT coalesce(sum(lost_events), 0)::bigint FROM polylogue.logs WHERE tenant = $1 AND lost_events > 0";
 
 /// How many logs of a tenant are in which state.
-pub(crate) async fn figures(database: &Database, tenant: &str) -> Result<QueueFigures, StoreError> {
+async fn figures(database: &Database, tenant: &str) -> Result<QueueFigures, StoreError> {
     let rows = database.query(Access::Read, FIGURES, &[(&tenant, Type::TEXT)]).await?;
     let lost = database.query(Access::Read, LOST, &[(&tenant, Type::TEXT)]).await?;
     let lost = lost.first().map_or(Ok(0), |row| database.get::<i64>(row, 0))?;
@@ -47,7 +51,39 @@ pub(crate) async fn figures(database: &Database, tenant: &str) -> Result<QueueFi
         figures.overdue_seconds = figures.overdue_seconds.max(database.get(row, 2)?);
         figures.takeovers += database.get::<i64>(row, 3)?.cast_unsigned();
     }
+    for row in &database.query(Access::Read, WAITING, &[(&tenant, Type::TEXT)]).await? {
+        let needs = Features::parse(&database.get::<String>(row, 0)?).unwrap_or_default();
+        figures.waiting.push((needs, database.get::<i64>(row, 1)?.cast_unsigned()));
+    }
     Ok(figures)
+}
+
+/// The workers that were seen lately.
+async fn workers(database: &Database) -> Result<Vec<SeenWorker>, StoreError> {
+    let rows = database.query(Access::Read, WORKERS, &[]).await?;
+    rows.iter().map(|row| seen(database, row)).collect()
+}
+
+fn seen(database: &Database, row: &Row) -> Result<SeenWorker, StoreError> {
+    let (seconds, held): (f64, i64) = (database.get(row, 5)?, database.get(row, 6)?);
+    let info = WorkerInfo {
+        offers: Features::parse(&database.get::<String>(row, 2)?).unwrap_or_default(),
+        at_once: u64::try_from(database.get::<i64>(row, 3)?).unwrap_or_default(),
+        address: database.get(row, 4)?,
+    };
+    Ok(SeenWorker {
+        process: database.get(row, 0)?,
+        version: database.get(row, 1)?,
+        info,
+        seen: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
+        held: held.cast_unsigned(),
+    })
+}
+
+/// Workers, and counts of the logs of a tenant. No log is listed.
+pub(crate) async fn counts(database: &Database, tenant: &str) -> Result<QueueOverview, StoreError> {
+    let (workers, figures) = (workers(database).await?, figures(database, tenant).await?);
+    Ok(QueueOverview { workers, logs: Vec::new(), figures })
 }
 
 impl Logs {
@@ -72,7 +108,6 @@ impl Logs {
     }
 
     pub(crate) async fn overview(&self, most: usize) -> Result<QueueOverview, StoreError> {
-        let workers = self.database.query(Access::Read, WORKERS, &[]).await?;
         let (most, order) =
             (i64::try_from(most).unwrap_or(i64::MAX), QueueState::ALL.map(QueueState::as_str));
         let order = order.as_slice();
@@ -80,9 +115,7 @@ impl Logs {
             [(&self.tenant, Type::TEXT), (&most, Type::INT8), (&order, Type::TEXT_ARRAY)];
         let rows = self.database.query(Access::Read, LOGS, &parameters).await?;
         let logs: Result<_, StoreError> = rows.iter().map(|row| self.queued(row)).collect();
-        let workers: Result<_, StoreError> = workers.iter().map(|row| self.seen(row)).collect();
-        let figures = figures(&self.database, &self.tenant).await?;
-        Ok(QueueOverview { workers: workers?, logs: logs?, figures })
+        Ok(QueueOverview { logs: logs?, ..counts(&self.database, &self.tenant).await? })
     }
 
     fn queued(&self, row: &Row) -> Result<QueuedLog, StoreError> {
@@ -99,22 +132,6 @@ impl Logs {
             tries: u64::try_from(self.get::<i32>(row, 5)?).unwrap_or_default(),
             takeovers: u64::try_from(self.get::<i32>(row, 6)?).unwrap_or_default(),
             why: failure.map(|json| serde_json::from_str(&json).unwrap_or(json)),
-        })
-    }
-
-    fn seen(&self, row: &Row) -> Result<SeenWorker, StoreError> {
-        let (seconds, held): (f64, i64) = (self.get(row, 5)?, self.get(row, 6)?);
-        let info = WorkerInfo {
-            offers: Features::parse(&self.get::<String>(row, 2)?).unwrap_or_default(),
-            at_once: u64::try_from(self.get::<i64>(row, 3)?).unwrap_or_default(),
-            address: self.get(row, 4)?,
-        };
-        Ok(SeenWorker {
-            process: self.get(row, 0)?,
-            version: self.get(row, 1)?,
-            info,
-            seen: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
-            held: held.cast_unsigned(),
         })
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use polylogue_core::{LogId, QueueFigures, StoreError};
+use polylogue_core::{LogId, QueueOverview, StoreError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio_postgres::Row;
@@ -16,7 +16,8 @@ use crate::announcements::CHANNEL;
 use crate::connection::open_with;
 use crate::database::{Access, Database, Parameter};
 use crate::live_point::LivePoint;
-use crate::overview::figures;
+use crate::monitoring::{self, DatabaseFigures, RateLimitFigures};
+use crate::overview::counts;
 
 /// The state of a log that is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,12 +113,28 @@ impl PostgresWatch {
         self.announced.notified().await;
     }
 
-    /// Returns how many logs are in which state.
+    /// Which workers there are, and how many logs of the tenant are in which state. No log is listed.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub async fn figures(&self) -> Result<QueueFigures, StoreError> {
-        figures(&self.database, &self.tenant).await
+    pub async fn counts(&self) -> Result<QueueOverview, StoreError> {
+        counts(&self.database, &self.tenant).await
+    }
+
+    /// The limits of model servers that processes share: first those for which a call waits longest.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn rate_limits(&self) -> Result<Vec<RateLimitFigures>, StoreError> {
+        monitoring::rate_limits(&self.database).await
+    }
+
+    /// What all processes with the database share, of all tenants.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn figures(&self) -> Result<DatabaseFigures, StoreError> {
+        monitoring::figures(&self.database).await
     }
 
     fn get<T: FromSqlOwned>(&self, row: &Row, column: usize) -> Result<T, StoreError> {

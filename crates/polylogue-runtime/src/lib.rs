@@ -77,9 +77,10 @@ pub use models::{
     local_resources, unread_media,
 };
 pub use needs::offered;
-pub use polylogue::runs::worker::WorkerEvent;
+pub use polylogue::runs::worker::{SlackAt, WorkerEvent};
 pub use polylogue_postgres::{
-    Address as DatabaseAddress, BudgetListing, LivePoint, PostgresWatch, Recount, WatchedLog, token_budget,
+    Address as DatabaseAddress, BudgetFigures, BudgetListing, DatabaseFigures, LivePoint, PostgresWatch,
+    RateLimitFigures, Recount, SharedAmount, WatchedLog, token_budget,
 };
 pub use prepared::{Prepared, RunOptions, TeamRun};
 pub use rebuilt_request::RebuiltRequest;

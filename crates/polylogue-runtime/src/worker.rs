@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either, select};
 use polylogue::runs::worker::{
-    Claimed, Pace, Rest, Worker as WorkerLoop, WorkerEvent, WorkerStore, WorkerTime, is_stopped,
+    Claimed, Pace, Rest, SlackAt, Worker as WorkerLoop, WorkerEvent, WorkerStore, WorkerTime, is_stopped,
 };
 use polylogue_core::{
     AnyStore, Cancellation, Due, Event, Features, LogId, LogState, Queue as _, Status, Store as _,
@@ -46,6 +46,9 @@ pub trait WorkerMeter: fmt::Debug + Send + Sync + 'static {
 
     /// Notes what has happened to the worker.
     fn note(&self, event: &WorkerEvent);
+
+    /// Notes how much of a lease was left.
+    fn note_slack(&self, at: SlackAt, left: Duration);
 }
 
 /// The options of a worker.
@@ -90,8 +93,11 @@ impl Worker {
     /// [`Error::NoQueue`] when its store is none.
     pub fn new(runtime: &Runtime, teams: Arc<dyn StoredTeams>, options: WorkerOptions) -> Result<Arc<Self>> {
         let time = WorkerTime::new(uptime, Timer::new(tokio::time::sleep));
-        let store = WorkerStore::new(runtime.queue()?, time);
         let WorkerOptions { at_once, offers, address, meter } = options;
+        let noted = meter.clone();
+        let store = WorkerStore::new(runtime.queue()?, time).observe_slack(move |at, left| {
+            noted.iter().for_each(|meter| meter.note_slack(at, left));
+        });
         let worker = WorkerLoop::new(store.clone()).at_once(at_once).offers(offers.clone()).address(address);
         let noted = meter.clone();
         let worker = worker.pace(Pace::of_process(std::process::id())).observe(move |event| {

@@ -1,15 +1,25 @@
 //! What workers run and what waits for them, as a document.
 
-use polylogue_core::{Features, Queue as _, QueueOverview, QueueState, QueuedLog, SeenWorker};
-use polylogue_runtime::{BudgetListing, Runtime};
-use polylogue_wire::cluster::{Budget, Cluster, Counts, Limits, Queued, Usage, Worker};
+use std::time::Duration;
 
-/// Returns the workers of the store of `runtime`, its shared budgets, and the first `most` of its conversations that are not
-/// idle.
+use polylogue_core::{Features, Queue as _, QueueOverview, QueueState, QueuedLog, SeenWorker};
+use polylogue_runtime::{BudgetListing, PostgresWatch, RateLimitFigures, Runtime};
+use polylogue_wire::cluster::{Budget, Cluster, Counts, Limits, Queued, RateLimit, Usage, Worker};
+
+/// The workers of the store of `runtime`, its shared budgets, and the first `most` of its conversations that are not idle. What follows its database
+/// knows the limits that processes share.
 ///
 /// # Errors
 /// When the store is no queue, or cannot be read.
-pub async fn cluster_of(runtime: &Runtime, most: usize) -> polylogue_runtime::Result<Cluster> {
+pub async fn cluster_of(
+    runtime: &Runtime,
+    watch: Option<&PostgresWatch>,
+    most: usize,
+) -> polylogue_runtime::Result<Cluster> {
+    let rate_limits = match watch {
+        Some(watch) => watch.rate_limits().await?.into_iter().map(rate_limit).collect(),
+        None => Vec::new(),
+    };
     let overview = runtime.queue()?.overview(most).await?;
     let budgets = runtime.shared_budgets().await?.into_iter().map(budget).collect();
     let conversations = overview.logs.iter().map(|log| queued(log, &overview)).collect();
@@ -18,6 +28,7 @@ pub async fn cluster_of(runtime: &Runtime, most: usize) -> polylogue_runtime::Re
     Ok(Cluster {
         workers: workers.into_iter().map(worker).collect(),
         budgets,
+        rate_limits,
         conversations,
         counts: Counts { lost, parked, ready, held, timed },
         overdue_seconds: figures.overdue_seconds,
@@ -38,6 +49,13 @@ fn budget(listing: BudgetListing) -> Budget {
     let used = Usage { calls: spent.calls, tokens: spent.tokens, cost: spent.cost };
     let drawn = Usage { calls: drawn.calls, tokens: drawn.tokens, cost: drawn.cost };
     Budget { budget, limits, used, drawn, processes, conversations }
+}
+
+fn rate_limit(figures: RateLimitFigures) -> RateLimit {
+    let RateLimitFigures { provider, model, wait_seconds, requests, refusals, slots, slots_taken } = figures;
+    let wait = Duration::try_from_secs_f64(wait_seconds).unwrap_or_default();
+    let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    RateLimit { provider, model, wait_ms, requests, refusals, slots, slots_taken }
 }
 
 fn queued(log: &QueuedLog, overview: &QueueOverview) -> Queued {

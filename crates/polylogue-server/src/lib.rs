@@ -19,6 +19,7 @@ mod call;
 mod chat_options;
 mod cluster;
 mod conversation;
+mod database_metrics;
 mod default_answers;
 mod dispatch;
 mod edited_file;

@@ -21,6 +21,7 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::database_metrics::{self, number};
 use crate::limits::ServerLimits;
 use crate::listen::listen;
 use crate::live::LiveError;
@@ -32,6 +33,11 @@ pub(crate) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabels {
     state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NeedsLabels {
+    needs: String,
 }
 
 /// A registry that has the version of the program.
@@ -47,11 +53,12 @@ pub(crate) async fn register(
     runtime: &Runtime,
     watch: Option<&PostgresWatch>,
 ) -> Result<(), StoreError> {
-    let figures = match (watch, runtime.queue()) {
-        (Some(watch), _) => watch.figures().await?,
-        (None, Ok(queue)) => queue.overview(0).await?.figures,
+    let overview = match (watch, runtime.queue()) {
+        (Some(watch), _) => watch.counts().await?,
+        (None, Ok(queue)) => queue.overview(0).await?,
         (None, Err(_)) => return Ok(()),
     };
+    let figures = &overview.figures;
     let states = Family::<StateLabels, Gauge>::default();
     // All, so that none is absent because there is no conversation in it.
     for state in QueueState::ALL {
@@ -71,15 +78,16 @@ pub(crate) async fn register(
     registry.register("cluster_takeovers", help, takeovers);
     let help = "Events that the store lacks though it had acknowledged them, because its database failed over to a copy without them";
     registry.register("cluster_lost_events", help, lost);
+    let unserved = Family::<NeedsLabels, Gauge>::default();
+    for (needs, count) in overview.unserved() {
+        unserved.get_or_create(&NeedsLabels { needs: needs.to_string() }).set(number(count));
+    }
+    let help = "Conversations that wait for a worker, though none offers what they need";
+    registry.register("cluster_unserved", help, unserved);
     Ok(())
 }
 
-fn number(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-/// The metrics of a worker, `/metrics`, at an address of its own: what it counts, and figures of the queue. It has numbers
-/// only, and asks for no token.
+/// `/metrics` of a worker, at an address of its own: what it counts, and figures of the queue. It has numbers only, and asks for no token.
 pub struct WorkerMetrics {
     listener: TcpListener,
     address: SocketAddr,
@@ -125,7 +133,14 @@ async fn metrics(State(read): State<Arc<Read>>) -> Response<Body> {
     let mut registry = registry();
     read.meters.register(&mut registry);
     let mut text = String::new();
-    let registered = register(&mut registry, &read.runtime, read.watch.as_ref()).await;
+    let registered = async {
+        register(&mut registry, &read.runtime, read.watch.as_ref()).await?;
+        match &read.watch {
+            Some(watch) => database_metrics::register(&mut registry, watch).await,
+            None => Ok(()),
+        }
+    };
+    let registered = registered.await;
     match registered.is_ok() && encode(&mut text, &registry).is_ok() {
         true => ([(CONTENT_TYPE, OPENMETRICS)], text).into_response(),
         false => (StatusCode::SERVICE_UNAVAILABLE, "the store cannot be read\n").into_response(),

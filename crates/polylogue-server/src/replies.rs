@@ -294,6 +294,15 @@ fn cluster() -> Value {
         ("processes", count()),
         ("conversations", count()),
     ];
+    let rate_limit = [
+        ("provider", text()),
+        ("model", text()),
+        ("wait_ms", count()),
+        ("requests", count()),
+        ("refusals", count()),
+        ("slots", count()),
+        ("slots_taken", count()),
+    ];
     let queued = [
         ("id", text()),
         ("state", json!({"enum": ["lost", "parked", "ready", "held", "timed"]})),
@@ -309,6 +318,7 @@ fn cluster() -> Value {
         &[
             ("workers", list(object(&worker, &[]))),
             ("budgets", list(object(&budget, &[]))),
+            ("rate_limits", list(object(&rate_limit, &[]))),
             ("conversations", list(object(&queued, &[]))),
             (
                 "counts",

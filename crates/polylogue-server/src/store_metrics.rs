@@ -4,12 +4,14 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use polylogue_core::{
     AnyQueue, AnyStore, Claim, DynQueue, Event, Features, Heartbeat, InboxMessage, LeaseNumber, ListQuery,
-    LogId, Meta, Page, Queue, QueueWrapper, Store, StoreError, StoreWrapper,
+    LogId, Meta, Page, Queue, QueueWrapper, Status, Store, StoreError, StoreWrapper,
 };
+use polylogue_runtime::{Conversation, SlackAt, WorkerEvent, WorkerMeter};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -30,6 +32,17 @@ pub struct StoreMetrics {
     waited: Histogram,
     lost: Counter,
     refused: Counter,
+    slack: Family<Slack, Histogram, fn() -> Histogram>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Slack {
+    at: &'static str,
+}
+
+/// Of the 30 seconds of a lease: a claim that has 6 left is confirmed before a call begins, and one that has 3 is given up.
+fn slacks() -> Histogram {
+    Histogram::new([0.0, 1.0, 3.0, 6.0, 10.0, 15.0, 18.0, 20.0, 25.0, 30.0])
 }
 
 /// From 0.1 ms to 3.3 s: a store on a local disk appends in less than a millisecond.
@@ -57,10 +70,20 @@ impl StoreMetrics {
             waited: waits(),
             lost: Counter::default(),
             refused: Counter::default(),
+            slack: Family::new_with_constructor(slacks as fn() -> Histogram),
         }
     }
 
-    /// Wraps `store`: its operations are timed and counted.
+    /// Counts how much of a lease was left.
+    pub(crate) fn count_slack(&self, at: SlackAt, left: Duration) {
+        let at = match at {
+            SlackAt::Heartbeat => "heartbeat",
+            SlackAt::Call => "call",
+        };
+        self.slack.get_or_create(&Slack { at }).observe(left.as_secs_f64());
+    }
+
+    /// `store`, whose operations are timed and counted.
     #[must_use]
     pub fn metered(&self, store: AnyStore) -> AnyStore {
         AnyStore::new(MeteredStore { inner: store, metrics: self.clone() })
@@ -81,6 +104,8 @@ impl StoreMetrics {
         registry.register("claims_lost", help, self.lost.clone());
         let help = "Appends that were refused, because the claim was lost";
         registry.register("appends_refused", help, self.refused.clone());
+        let help = "How much of a lease was left when a worker sent heartbeats, and when a call began";
+        registry.register_with_unit("lease_slack", help, Unit::Seconds, self.slack.clone());
     }
 
     async fn of<T>(&self, op: &'static str, operation: impl Future<Output = T>) -> T {
@@ -96,6 +121,24 @@ impl StoreMetrics {
             self.takeovers.inc_by(u64::from(found.is_takeover));
             self.waited.observe(found.waited.as_secs_f64());
         }
+    }
+}
+
+/// Of a worker within a server, whose requests count what conversations take.
+impl WorkerMeter for StoreMetrics {
+    fn run<'a>(
+        &'a self,
+        _store: &'a AnyStore,
+        _team: &'a str,
+        conversation: &'a Conversation,
+    ) -> BoxFuture<'a, polylogue_runtime::Result<Status>> {
+        Box::pin(conversation.run())
+    }
+
+    fn note(&self, _event: &WorkerEvent) {}
+
+    fn note_slack(&self, at: SlackAt, left: Duration) {
+        self.count_slack(at, left);
     }
 }
 

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use polylogue_core::{AnyStore, Due, Status};
-use polylogue_runtime::{Conversation, WorkerEvent, WorkerMeter};
+use polylogue_runtime::{Conversation, SlackAt, WorkerEvent, WorkerMeter};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -93,5 +94,9 @@ impl WorkerMeter for WorkerMeters {
         };
         self.0.events.get_or_create(&EventLabels { event: word }).inc();
         self.0.running.inc_by(running);
+    }
+
+    fn note_slack(&self, at: SlackAt, left: Duration) {
+        self.0.store_metrics.count_slack(at, left);
     }
 }

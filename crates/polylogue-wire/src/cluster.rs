@@ -10,6 +10,8 @@ pub struct Cluster {
     pub workers: Vec<Worker>,
     /// The budgets that processes share.
     pub budgets: Vec<Budget>,
+    /// The limits of model servers that processes share: first those for which a call waits longest.
+    pub rate_limits: Vec<RateLimit>,
     /// The first conversations that are not idle: lost ones first, then parked, ready, held and timed ones.
     pub conversations: Vec<Queued>,
     /// Counts of conversations by state, of all that are not idle.
@@ -103,6 +105,25 @@ pub struct Limits {
     pub tokens: Option<u64>,
     /// The limit on money.
     pub cost: Option<Money>,
+}
+
+/// Limits that processes share of the models of one name of one provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimit {
+    /// The provider.
+    pub provider: String,
+    /// The model; empty for all of the provider.
+    pub model: String,
+    /// For how many milliseconds the next call must wait.
+    pub wait_ms: u64,
+    /// How many requests were begun.
+    pub requests: u64,
+    /// How often the provider has asked to wait.
+    pub refusals: u64,
+    /// How many calls may be in flight; 0: without such a limit.
+    pub slots: u64,
+    /// How many of them are.
+    pub slots_taken: u64,
 }
 
 /// Calls, tokens and money.

@@ -1,6 +1,6 @@
 //! `polylogue cluster`: the workers of a store, what they run, and what waits for them.
 
-use polylogue_client::wire::cluster::{Budget, Cluster, Queued, Usage, Worker};
+use polylogue_client::wire::cluster::{Budget, Cluster, Queued, RateLimit, Usage, Worker};
 use polylogue_core::{CountedUsage, Money, QueueState, Status};
 use polylogue_runtime::{Recount, Runtime};
 use polylogue_server::cluster_of;
@@ -27,16 +27,18 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Cluster) -> Result
     if let Some(name) = &args.remove_budget {
         return remove_budget(&runtime, name, args.json).await;
     }
-    show(&cluster_of(&runtime, args.limit).await?, args.json, &place)
+    let watch = runtime.place().watch();
+    show(&cluster_of(&runtime, watch.as_ref(), args.limit).await?, args.json, &place)
 }
 
-/// Prints workers, budgets and conversations.
+/// Prints workers, budgets, limits of model servers and conversations.
 pub(crate) fn show(cluster: &Cluster, json: bool, place: &PlaceOption) -> Result<Exit, CliError> {
-    let Cluster { workers, budgets, conversations, counts, .. } = cluster;
+    let Cluster { workers, budgets, rate_limits, conversations, counts, .. } = cluster;
     let rows: Result<Vec<Sanitized>, CliError> = match json {
         true => {
             let conversations = conversations.iter().map(as_json);
-            workers.iter().map(as_json).chain(budgets.iter().map(budget_json)).chain(conversations).collect()
+            let shared = budgets.iter().map(budget_json).chain(rate_limits.iter().map(as_json));
+            workers.iter().map(as_json).chain(shared).chain(conversations).collect()
         }
         false => {
             let conversations = conversations.iter().map(log_row);
@@ -44,6 +46,7 @@ pub(crate) fn show(cluster: &Cluster, json: bool, place: &PlaceOption) -> Result
                 .iter()
                 .map(worker_row)
                 .chain(budgets.iter().map(budget_row))
+                .chain(rate_limits.iter().map(rate_limit_row))
                 .chain(conversations)
                 .collect())
         }
@@ -106,6 +109,27 @@ fn budget_row(budget: &Budget) -> Sanitized {
         (counted(budget.processes, "process"), counted(budget.conversations, "conversation"));
     let processes = processes.replace("processs", "processes");
     Sanitized::row(&format!("budget  {}  {}; {conversations}, {processes}", budget.budget, used(budget)))
+}
+
+fn rate_limit_row(limit: &RateLimit) -> Sanitized {
+    let RateLimit { provider, model, wait_ms, requests, refusals, slots, slots_taken } = limit;
+    let model = if model.is_empty() { String::new() } else { format!(":{model}") };
+    let mut facts = Vec::new();
+    if *wait_ms > 0 {
+        facts.push(format!("the next call waits for {}", age(wait_ms.div_ceil(1000))));
+    }
+    if *slots > 0 {
+        facts.push(format!("{slots_taken} of {} in flight", counted(*slots, "call")));
+    }
+    if *requests > 0 {
+        facts.push(counted(*requests, "request"));
+    }
+    match refusals {
+        0 => {}
+        1 => facts.push("asked to wait once".into()),
+        times => facts.push(format!("asked to wait {times} times")),
+    }
+    Sanitized::row(&format!("limit   {provider}{model}  {}", facts.join(", ")))
 }
 
 fn usage_json(calls: u64, tokens: u64, cost: Money) -> serde_json::Value {

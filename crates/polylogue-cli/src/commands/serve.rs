@@ -144,7 +144,7 @@ async fn work(
         at_once: args.takes.at_once(),
         offers: offers(&location, &args.takes.offers, &args.options)?,
         address: args.public_url.clone(),
-        ..WorkerOptions::default()
+        meter: Some(Arc::new(metrics.clone())),
     };
     let shared = args.budgets.shared().into_iter().map(|(name, _)| name).collect();
     let runtime = runtime_of(cli, live, Some(metrics)).await?.with_budget(budget).paid_by(shared)?;

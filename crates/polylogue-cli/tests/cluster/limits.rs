@@ -37,6 +37,9 @@ fn a_conversation_that_waits_for_a_rate_limit_occupies_no_worker() {
     until("the other one has ended", || of_type(&place.events(&other), "closed").len() == 1);
     assert_eq!(state(&waits).unwrap()["state"], "timed", "it still waits");
     assert_eq!(model.count(), 1, "no other request was sent");
+    let cluster = place.run(&["cluster"], 0).out;
+    let row = cluster.lines().find(|line| line.starts_with("limit   openai:test  ")).unwrap();
+    assert!(row.contains("the next call waits for ") && row.contains("asked to wait once"), "{row}");
     // Ten minutes later.
     let _ = server.sql(
         "UPDATE polylogue.rate_limits SET blocked_until = blocked_until - interval '10 minutes';

@@ -174,7 +174,13 @@ fn a_client_follows_a_worker_over_a_drain_and_a_kill() {
     ] {
         assert!(metrics.contains(&format!("polylogue_{line}")), "{metrics}");
     }
-    assert!(metrics.contains("polylogue_store_seconds_count{op=\"append\"}"), "{metrics}");
+    for sample in [
+        "store_seconds_count{op=\"append\"}",
+        "lease_slack_seconds_count{at=\"call\"}",
+        "database_bytes{table=\"blobs\"}",
+    ] {
+        assert!(metrics.contains(&format!("polylogue_{sample}")), "{metrics}");
+    }
     until("its model calls are counted", || {
         let calls =
             "polylogue_model_calls_total{team=\"talk\",provider=\"openai\",model=\"test\",outcome=\"stop\"}";

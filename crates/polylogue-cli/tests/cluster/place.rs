@@ -93,7 +93,8 @@ impl Place {
     /// What `cluster` shows: workers, and conversations that are not idle.
     pub(crate) fn cluster(&self) -> (Vec<Value>, Vec<Value>) {
         let rows = self.run(&["cluster", "--json"], 0).lines().into_iter();
-        rows.filter(|row| row.get("budget").is_none()).partition(|row| row.get("worker").is_some())
+        let is_shared = |row: &Value| row.get("budget").is_some() || row.get("provider").is_some();
+        rows.filter(|row| !is_shared(row)).partition(|row| row.get("worker").is_some())
     }
 
     /// Whether `holds` of every conversation that `runs` lists, of which there are `count`.

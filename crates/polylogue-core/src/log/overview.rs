@@ -110,6 +110,8 @@ pub struct QueueFigures {
     /// How many events the store lacks that it had acknowledged to processes, because its database failed over to a copy without them. Of all
     /// logs.
     pub lost_events: u64,
+    /// How many wait for a worker now, by what they need of it.
+    pub waiting: Vec<(Features, u64)>,
 }
 
 impl QueueFigures {
@@ -122,8 +124,12 @@ impl QueueFigures {
         self.takeovers += log.takeovers;
         let waits = matches!(log.state, QueueState::Ready | QueueState::Lost);
         let waited = log.overdue_ms.filter(|_| waits).and_then(|ms| u64::try_from(ms).ok());
-        let seconds = waited.map(|ms| Duration::from_millis(ms).as_secs_f64());
-        self.overdue_seconds = self.overdue_seconds.max(seconds.unwrap_or_default());
+        let Some(waited) = waited else { return };
+        self.overdue_seconds = self.overdue_seconds.max(Duration::from_millis(waited).as_secs_f64());
+        match self.waiting.iter_mut().find(|(needs, _)| *needs == log.needs) {
+            Some((_, count)) => *count += 1,
+            None => self.waiting.push((log.needs.clone(), 1)),
+        }
     }
 
     /// Returns how many logs are in this state.
@@ -185,6 +191,14 @@ impl QueueOverview {
         let least = lacking.min_by_key(|missing| missing.words().count()).unwrap_or_else(|| needs.clone());
         (!least.is_empty()).then_some(least)
     }
+
+    /// How many logs wait for a worker though none offers what they need, by that. Without any worker, all that wait.
+    pub fn unserved(&self) -> impl Iterator<Item = (&Features, u64)> {
+        let waiting = self.figures.waiting.iter();
+        let unserved =
+            waiting.filter(move |(needs, _)| self.workers.is_empty() || self.missing_of(needs).is_some());
+        unserved.map(|(needs, count)| (needs, *count))
+    }
 }
 
 #[cfg(test)]
@@ -221,6 +235,39 @@ mod tests {
         // No single one has both.
         assert_eq!(missing(&some, "gpu x"), Some("x".into()));
         assert_eq!(missing(&some, "big gpu"), Some("big".into()));
+    }
+
+    #[test]
+    fn what_waits_and_is_served_by_no_worker_is_counted_by_its_needs() {
+        let log = |needs: &str, state, overdue_ms| QueuedLog {
+            id: LogId::new("a").unwrap(),
+            state,
+            overdue_ms,
+            holder: None,
+            needs: Features::parse(needs).unwrap(),
+            tries: 0,
+            takeovers: 0,
+            why: None,
+        };
+        let logs = [
+            log("", QueueState::Ready, Some(1)),
+            log("gpu", QueueState::Ready, Some(1)),
+            log("gpu", QueueState::Lost, Some(1)),
+            log("big", QueueState::Lost, Some(1)),
+            // No worker looks at these.
+            log("gpu", QueueState::Lost, None),
+            log("gpu", QueueState::Timed, Some(-1)),
+            log("gpu", QueueState::Held, Some(1)),
+        ];
+        let unserved = |workers: &[&str]| {
+            let workers = workers.iter().map(|offers| worker(offers)).collect();
+            let overview = QueueOverview { workers, ..QueueOverview::of_logs(logs.clone(), 0) };
+            overview.unserved().map(|(needs, count)| format!("{needs} {count}")).collect::<Vec<_>>()
+        };
+        assert_eq!(unserved(&[]), [" 1", "gpu 2", "big 1"]);
+        assert_eq!(unserved(&["browser"]), ["gpu 2", "big 1"]);
+        assert_eq!(unserved(&["browser", "gpu"]), ["big 1"]);
+        assert_eq!(unserved(&["big gpu"]), [""; 0]);
     }
 
     #[test]

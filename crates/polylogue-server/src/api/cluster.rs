@@ -8,6 +8,7 @@ use polylogue_wire::Scope;
 use crate::app::App;
 use crate::call::{Call, Reply, json_reply};
 use crate::cluster::cluster_of;
+use crate::live::follower::Follower;
 use crate::problem::Problem;
 use crate::route::{Access, Route};
 use crate::tenants::Tenant;
@@ -45,12 +46,14 @@ async fn get(call: Call) -> Reply {
     let token = call.token()?;
     let tenant = queue_for(&call.app, token)?;
     let limit = call.number("limit")?.unwrap_or(LISTED).min(MOST);
-    let mut cluster = cluster_of(&tenant.runtime, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+    let watch = tenant.follower.as_ref().map(Follower::watch);
+    let mut cluster =
+        cluster_of(&tenant.runtime, watch, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
     // Addresses are for processes that know a secret.
     cluster.workers.iter_mut().for_each(|worker| worker.address = None);
     if token.tenant != Token::LOCAL {
-        // Workers run the conversations of the command line, and budgets are its own.
-        (cluster.workers, cluster.budgets) = (Vec::new(), Vec::new());
+        // Workers run the conversations of the command line, and budgets and limits are its own.
+        (cluster.workers, cluster.budgets, cluster.rate_limits) = (Vec::new(), Vec::new(), Vec::new());
     }
     json_reply(StatusCode::OK, &cluster)
 }

@@ -3,12 +3,14 @@
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, Response};
+use polylogue_core::StoreError;
 use polylogue_wire::Scope;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::call::{Call, Reply};
+use crate::database_metrics;
 use crate::live::follower::Follower;
 use crate::problem::Problem;
 use crate::queue_metrics::{self, OPENMETRICS};
@@ -33,8 +35,10 @@ async fn metrics(call: Call) -> Reply {
         let help = "Conversations that run, or wait until they may";
         gauge(&mut registry, ("conversations_running", help), tenant.runs.count());
         let watch = tenant.follower.as_ref().map(Follower::watch);
-        let queue = queue_metrics::register(&mut registry, &tenant.runtime, watch).await;
-        queue.map_err(|error| Problem::from(Box::new(polylogue_runtime::Error::from(error))))?;
+        queue_metrics::register(&mut registry, &tenant.runtime, watch).await.map_err(unread)?;
+        if let Some(watch) = watch.filter(|_| token.tenant == Token::LOCAL) {
+            database_metrics::register(&mut registry, watch).await.map_err(unread)?;
+        }
         if let Some((followed, live)) = tenant.follower.as_ref().map(Follower::count) {
             let help = "Conversations that clients follow";
             gauge(&mut registry, ("followed", help), followed);
@@ -53,6 +57,10 @@ async fn metrics(call: Call) -> Reply {
     encode(&mut text, &registry).map_err(|error| Problem::internal(error.to_string()))?;
     let response = Response::builder().header(CONTENT_TYPE, OPENMETRICS).body(Body::from(text));
     response.map_err(|error| Problem::internal(error.to_string()))
+}
+
+fn unread(error: StoreError) -> Problem {
+    Problem::from(Box::new(polylogue_runtime::Error::from(error)))
 }
 
 fn gauge(registry: &mut Registry, (name, help): (&str, &str), count: usize) {

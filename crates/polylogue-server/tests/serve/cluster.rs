@@ -27,7 +27,7 @@ const WHY: &str = "the model `<b>x</b>` refuses";
 struct Cluster {
     world: World,
     queue: AnyQueue,
-    _database: PostgresServer,
+    database: PostgresServer,
 }
 
 impl Cluster {
@@ -40,7 +40,7 @@ impl Cluster {
         let options = ServerOptions { limits: generous(), ..ServerOptions::new(loopback(), place.clone()) };
         let world = World::start(dir, options).await;
         let queue = Runtime::open_at(place.clone()).unwrap().queue().unwrap();
-        let cluster = Self { world, queue, _database: database };
+        let cluster = Self { world, queue, database };
         cluster.park().await;
         cluster.hold("held").await;
         cluster.schedule("ready", Due::Now, "gpu").await;
@@ -117,6 +117,49 @@ async fn a_client_sees_workers_budgets_and_what_waits_for_them() {
     assert_eq!((first.conversations.len(), first.counts), (1, found.counts));
     assert_eq!(world.get(&format!("{PATH}?limit=x")).await.status, 400);
     assert!(!world.get(PATH).await.body.contains("10.0.0.7"), "an address is shown");
+}
+
+#[tokio::test]
+async fn monitoring_reads_what_the_processes_of_a_database_share() {
+    let Some(cluster) = Cluster::new().await else { return };
+    let world = &cluster.world;
+    // As after a 429, and with a model server of four slots.
+    let _ = cluster.database.sql(
+        "INSERT INTO polylogue.rate_limits(provider, account, model, blocked_until, requests, refusals)
+            VALUES('openai', 'a', 'test', now() + interval '1 hour', 7, 2);
+        INSERT INTO polylogue.slots(provider, account, slot, until)
+            SELECT 'local', 'a', n, CASE n WHEN 0 THEN now() + interval '1 hour' ELSE 'epoch' END FROM generate_series(0, 3) n;
+        INSERT INTO polylogue.budgets(name, max_cost, cost, drawn_cost) VALUES('apart', 20e12, 3.5e12, 0.25e12);
+        INSERT INTO polylogue.budgets(name, max_tokens) VALUES('@token:1:20000', 5)",
+    );
+    let text = world.get("/metrics").await.body;
+    for sample in [
+        "budget_limit{budget=\"research\",of=\"dollars\"} 20.0",
+        "budget_limit{budget=\"apart\",of=\"dollars\"} 20.0",
+        "budget_used{budget=\"apart\",of=\"dollars\"} 3.5",
+        "budget_drawn{budget=\"apart\",of=\"dollars\"} 0.25",
+        "limit_wait_seconds{provider=\"openai\",model=\"test\"} 3",
+        "limit_requests_total{provider=\"openai\",model=\"test\"} 7",
+        "limit_refusals_total{provider=\"openai\",model=\"test\"} 2",
+        "limit_slots{provider=\"local\",model=\"\"} 4",
+        "limit_slots_taken{provider=\"local\",model=\"\"} 1",
+        "cluster_unserved{needs=\"gpu\"} 1",
+        "cluster_conversations{state=\"parked\"} 1",
+        "database_bytes{table=\"blobs\"} ",
+    ] {
+        assert!(text.contains(&format!("polylogue_{sample}")), "{sample}: {text}");
+    }
+    assert!(
+        !text.contains("budget_limit{budget=\"research\",of=\"tokens\"}"),
+        "it has no such limit: {text}"
+    );
+    assert!(!text.contains("@token"), "days of tokens are not told: {text}");
+    // The budgets and models of the command line are none of other tenants.
+    let (_, other) = world.new_token("other", &[Scope::Metrics]);
+    let text = Request::new("GET", "/metrics").token(&other).send(world.address).await.body;
+    for part in ["budget", "limit_", "database_bytes"] {
+        assert!(text.contains("polylogue_cluster_conversations") && !text.contains(part), "{part}: {text}");
+    }
 }
 
 #[tokio::test]

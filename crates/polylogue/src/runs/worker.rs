@@ -77,7 +77,7 @@ use polylogue_core::{
 pub use self::drain::Drain;
 pub use self::pace::Pace;
 pub use self::rest::{BACKOFF, PERMANENT_TRIES, Rest, backoff, is_refused, is_stopped};
-pub use self::store::{GUARD, HEARTBEAT, Woken, WorkerStore};
+pub use self::store::{GUARD, HEARTBEAT, SlackAt, Woken, WorkerStore};
 pub use self::time::WorkerTime;
 use self::unsuited::Unsuited;
 

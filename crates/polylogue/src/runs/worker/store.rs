@@ -34,10 +34,30 @@ const _: () = assert!(GIVE_UP.as_secs() < LEASE.as_secs() && GUARD.as_secs() < G
 #[derive(Debug, Clone)]
 pub struct WorkerStore(Arc<Inner>);
 
+/// When it was looked how much of a lease is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SlackAt {
+    /// Before a heartbeat, of the claim that was confirmed longest ago.
+    Heartbeat,
+    /// Before a model or tool call begins, of its claim: below 6 seconds it is confirmed first.
+    Call,
+}
+
+/// Receives how much of leases is left.
+#[derive(Clone)]
+struct ObserveSlack(Arc<dyn Fn(SlackAt, Duration) + Send + Sync>);
+
+impl std::fmt::Debug for ObserveSlack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ObserveSlack")
+    }
+}
+
 #[derive(Debug)]
 struct Inner {
     queue: AnyQueue,
     time: WorkerTime,
+    observe: ObserveSlack,
     held: Mutex<BTreeMap<u64, HeldClaim>>,
     leases: Mutex<SeenLeases>,
 }
@@ -83,7 +103,25 @@ impl WorkerStore {
     /// Wraps `queue`.
     #[must_use]
     pub fn new(queue: AnyQueue, time: WorkerTime) -> Self {
-        Self(Arc::new(Inner { queue, time, held: Mutex::default(), leases: Mutex::default() }))
+        Self::observed(queue, time, ObserveSlack(Arc::new(|_, _| {})))
+    }
+
+    fn observed(queue: AnyQueue, time: WorkerTime, observe: ObserveSlack) -> Self {
+        Self(Arc::new(Inner { queue, time, observe, held: Mutex::default(), leases: Mutex::default() }))
+    }
+
+    /// Sets what receives how much of a lease is left, for a store that has claimed nothing yet: how late heartbeats are, and how near a worker
+    /// comes to a call without a valid claim.
+    #[must_use]
+    pub fn observe_slack(self, observe: impl Fn(SlackAt, Duration) + Send + Sync + 'static) -> Self {
+        let Inner { queue, time, .. } = &*self.0;
+        Self::observed(queue.clone(), time.clone(), ObserveSlack(Arc::new(observe)))
+    }
+
+    /// Says how much is left of a lease that was confirmed then.
+    fn tell_slack(&self, at: SlackAt, confirmed: Duration) {
+        let age = self.time().now().saturating_sub(confirmed);
+        (self.0.observe.0)(at, LEASE.saturating_sub(age));
     }
 
     /// Returns the store in which conversations are opened.
@@ -197,7 +235,12 @@ impl WorkerStore {
 
     pub(super) async fn heartbeat_all(&self) -> Result<(), StoreError> {
         let claims = self.claims();
-        if claims.is_empty() { Ok(()) } else { self.renew_all(&claims).await.map(drop) }
+        if claims.is_empty() {
+            return Ok(());
+        }
+        let first = claims.iter().filter_map(|claim| self.check(claim).ok()).min();
+        first.into_iter().for_each(|confirmed| self.tell_slack(SlackAt::Heartbeat, confirmed));
+        self.renew_all(&claims).await.map(drop)
     }
 
     /// Looks repeatedly which lease is the last one: so often that a log whose worker is killed is claimed within a second after its lease.
@@ -261,6 +304,7 @@ impl StoreWrapper for WorkerStore {
         self.noted(claim, sent, renewed)
     }
     async fn confirm(&self, claim: &Claim) -> Result<(), StoreError> {
+        self.tell_slack(SlackAt::Call, self.check(claim)?);
         loop {
             if self.time().now().saturating_sub(self.check(claim)?) < GUARD {
                 return Ok(());

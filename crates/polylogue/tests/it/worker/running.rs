@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use polylogue::runs::worker::{Claimed, Pace, Rest, Worker, WorkerEvent, WorkerStore, WorkerTime};
+use polylogue::runs::worker::{Claimed, Pace, Rest, SlackAt, Worker, WorkerEvent, WorkerStore, WorkerTime};
 use polylogue::{Assistant, Chat, models, sequential};
 use polylogue_core::{
     AnyQueue, AnyStore, Claim, Due, DynQueue, Error, Event, Features, Heartbeat, LEASE, LeaseNumber, Log,
@@ -67,6 +67,7 @@ struct Setup {
     heartbeats: Arc<AtomicUsize>,
     is_slow: Arc<AtomicBool>,
     told: Arc<Mutex<Vec<WorkerEvent>>>,
+    slack: Arc<Mutex<Vec<(SlackAt, Duration)>>>,
 }
 
 fn setup() -> Setup {
@@ -83,10 +84,13 @@ fn setup() -> Setup {
         is_slow: Arc::clone(&is_slow),
     };
     let time = WorkerTime::new(move || begun.elapsed(), Timer::new(sleep));
-    let store = WorkerStore::new(AnyQueue::new(failing).unwrap(), time);
+    let slack = Arc::<Mutex<Vec<_>>>::default();
+    let seen = Arc::clone(&slack);
+    let store = WorkerStore::new(AnyQueue::new(failing).unwrap(), time)
+        .observe_slack(move |at, left| seen.lock().unwrap().push((at, left)));
     let heard = Arc::clone(&told);
     let worker = Worker::new(store.clone()).observe(move |event| heard.lock().unwrap().push(event.clone()));
-    Setup { queue, store, worker, is_silent, heartbeats, is_slow, told }
+    Setup { queue, store, worker, is_silent, heartbeats, is_slow, told, slack }
 }
 
 async fn ready(queue: &AnyQueue, name: &str) -> LogId {
@@ -220,6 +224,37 @@ async fn a_heartbeat_that_fails_once_is_harmless() {
     let told = told.lock().unwrap();
     assert!(told.iter().any(|event| matches!(event, WorkerEvent::StoreFailed(_))), "{told:?}");
     assert!(!told.iter().any(|event| matches!(event, WorkerEvent::Lost(_))), "{told:?}");
+}
+
+/// Heartbeats that are late, and calls that begin near the end of a lease, are seen before a claim is lost.
+#[tokio::test(start_paused = true)]
+async fn how_much_is_left_of_leases_is_reported_before_heartbeats_and_calls() {
+    let Setup { queue, store, worker, is_silent, slack, .. } = setup();
+    ready(&queue, "a").await;
+    let (drain, any) = (worker.drain(), store.store());
+    let (any, is_silent, drain) = (&any, &is_silent, &drain);
+    worker
+        .run(|claimed: Claimed| async move {
+            sleep(Duration::from_secs(5)).await;
+            any.confirm(&claimed.claim).await.unwrap();
+            is_silent.store(true, Ordering::Relaxed);
+            sleep(Duration::from_secs(15)).await;
+            any.confirm(&claimed.claim).await.unwrap();
+            is_silent.store(false, Ordering::Relaxed);
+            sleep(Duration::from_secs(5)).await;
+            drain.request();
+            Rest::Until(Due::Never)
+        })
+        .await;
+    let slack = slack.lock().unwrap();
+    let seconds = |at: SlackAt| -> Vec<f64> {
+        slack.iter().filter(|(told, _)| *told == at).map(|(_, left)| left.as_secs_f64().round()).collect()
+    };
+    assert_eq!(seconds(SlackAt::Call), [25.0, 10.0], "{slack:?}");
+    // The first one that fails, those that follow it each second, and the one that succeeds.
+    let heartbeats = seconds(SlackAt::Heartbeat);
+    let least = heartbeats.iter().copied().fold(f64::MAX, f64::min);
+    assert!(heartbeats.first() == Some(&20.0) && [9.0, 10.0].contains(&least), "{slack:?}");
 }
 
 /// W11: for a whole lease. The run is dropped before the lease ends, and appends nothing.
