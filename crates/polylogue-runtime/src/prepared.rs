@@ -427,6 +427,14 @@ impl TeamRun<'_> {
         }
     }
 
+    /// Removes the work directory of the conversation `id`, of which `events` are the log, if its files are stored elsewhere. Returns whether it did.
+    pub(crate) async fn remove_stored_work_dir(&self, id: &LogId, events: &[Arc<Event>]) -> Result<bool> {
+        match self.project() {
+            Some(_) => Ok(false),
+            None => self.prepared.place.remove_stored_work_dir(&self.team, id, events).await,
+        }
+    }
+
     fn project(&self) -> Option<&Path> {
         self.prepared.options.dir.as_deref()
     }

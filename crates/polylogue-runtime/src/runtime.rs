@@ -174,13 +174,18 @@ impl Runtime {
 
     /// Hands the conversation `id` of the team `prepared` over to workers: what [the team needs](Prepared::needs) replaces what it needed
     /// before, next to what people have said, which `needs` replaces. One that this process has open is theirs when it is
-    /// [released](Conversation::release). A parked one is parked no more.
+    /// [released](Conversation::release), and its work directory here is removed if a worker makes the same one. A parked one is parked no more.
     ///
     /// # Errors
     /// [`Error::NoQueue`], or when the store cannot be written.
     pub async fn hand_over(&self, id: &LogId, prepared: &Prepared, needs: Option<&Features>) -> Result<()> {
         let needs = self.needs_of(id, prepared, needs).await?;
-        Ok(self.queue()?.schedule(id, Due::Now, Some(&needs)).await?)
+        self.queue()?.schedule(id, Due::Now, Some(&needs)).await?;
+        if let Some(conversation) = self.get(id) {
+            // While it is claimed here. What stays is in the way of no worker.
+            let _ = prepared.run().remove_stored_work_dir(id, &conversation.events().await).await;
+        }
+        Ok(())
     }
 
     /// Returns the location of the store.

@@ -69,6 +69,31 @@ impl StoreLocation {
         }
     }
 
+    /// Removes the work directory of the conversation `id`, of which `events` are the log, if a process that continues it begins with the same files
+    /// without it: all are stored with the conversation, or none are its own. Returns whether it was removed.
+    pub(crate) async fn remove_stored_work_dir(
+        &self,
+        team: &Team,
+        id: &LogId,
+        events: &[Arc<Event>],
+    ) -> Result<bool> {
+        if !team.needs_workplace() || *self.files() != FilesPolicy::Kept {
+            return Ok(false);
+        }
+        let calls = UnstoredCalls::of(team, events);
+        let is_all_stored = StoredFiles::last_of(events).is_none_or(|files| files.left_out == 0);
+        if !is_all_stored || calls.has_results || calls.is_any_in_flight {
+            return Ok(false);
+        }
+        let path = self.work_dir(id)?;
+        let removing = path.clone();
+        let removed = tokio::task::spawn_blocking(move || remove_work_directory(&removing)).await;
+        match removed.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            Ok(()) => Ok(true),
+            Err(error) => Err(Error::Io { path, what: "removed", why: error.to_string() }),
+        }
+    }
+
     fn make_again(&self, team: &Team, id: &LogId) -> Result<()> {
         self.remove_work_dir(id)?;
         self.make_work_dir(team, id)

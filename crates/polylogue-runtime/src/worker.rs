@@ -60,14 +60,17 @@ pub struct WorkerOptions {
     pub offers: Features,
     /// The address at which others reach this process over HTTP.
     pub address: Option<String>,
-    /// Counts the usage of its conversations. Default: nothing is counted.
+    /// Whether work directories of conversations that have ended stay on this machine, though their files are stored with them.
+    pub keeps_files: bool,
+    /// Counts what its conversations take. Default: nothing is counted.
     pub meter: Option<Arc<dyn WorkerMeter>>,
 }
 
 impl Default for WorkerOptions {
     /// 200 conversations, and nothing special.
     fn default() -> Self {
-        Self { at_once: WorkerLoop::AT_ONCE, offers: Features::none(), address: None, meter: None }
+        let (at_once, offers) = (WorkerLoop::AT_ONCE, Features::none());
+        Self { at_once, offers, address: None, keeps_files: false, meter: None }
     }
 }
 
@@ -83,6 +86,7 @@ pub struct Worker {
     worker: WorkerLoop,
     teams: Arc<dyn StoredTeams>,
     offers: Features,
+    keeps_files: bool,
     meter: Option<Arc<dyn WorkerMeter>>,
 }
 
@@ -93,7 +97,7 @@ impl Worker {
     /// [`Error::NoQueue`] when its store is none.
     pub fn new(runtime: &Runtime, teams: Arc<dyn StoredTeams>, options: WorkerOptions) -> Result<Arc<Self>> {
         let time = WorkerTime::new(uptime, Timer::new(tokio::time::sleep));
-        let WorkerOptions { at_once, offers, address, meter } = options;
+        let WorkerOptions { at_once, offers, address, keeps_files, meter } = options;
         let noted = meter.clone();
         let store = WorkerStore::new(runtime.queue()?, time).observe_slack(move |at, left| {
             noted.iter().for_each(|meter| meter.note_slack(at, left));
@@ -105,7 +109,7 @@ impl Worker {
             noted.iter().for_each(|meter| meter.note(event));
         });
         let runtime = runtime.for_worker(store.store(), PATIENCE);
-        Ok(Arc::new(Self { runtime, store, worker, teams, offers, meter }))
+        Ok(Arc::new(Self { runtime, store, worker, teams, offers, keeps_files, meter }))
     }
 
     /// Runs what is due until `stop` resolves. Then it claims nothing more, lets steps end, for at most
@@ -184,7 +188,7 @@ impl Worker {
     }
 
     async fn run_to_rest(&self, claimed: &Claimed) -> (Result<Status>, Rest) {
-        let (conversation, team) = match self.open(claimed).await {
+        let (conversation, prepared) = match self.open(claimed).await {
             Ok(opened) => opened,
             Err(error) => {
                 let rest = match &error {
@@ -199,15 +203,30 @@ impl Worker {
         let ended = match Rest::before(&before) {
             Some(rest) => (Ok(Status::Cancelled), rest),
             None => {
+                let team = prepared.team().name.to_string();
                 let status = self.run_unless_paused(&conversation, &team, &claimed.stop).await;
                 let outcome = status.clone().map_err(Error::into_run);
                 let events = conversation.events().await;
                 (status, Rest::after(&outcome, &events, before.len(), claimed.is_draining()))
             }
         };
+        let events = conversation.events().await;
         // Others who watch it cannot run it; the claim is released by the worker.
         let _ = conversation.release().await;
+        drop(conversation);
+        if matches!(ended.0, Ok(Status::Closed { .. })) && !self.keeps_files {
+            self.remove_files(&claimed.claim.id, &prepared, &events).await;
+        }
         ended
+    }
+
+    /// Removes the work directory of a conversation that has ended, while no other process can have it. A message that continues it restores the files.
+    async fn remove_files(&self, id: &LogId, prepared: &Prepared, events: &[Arc<Event>]) {
+        match prepared.run().remove_stored_work_dir(id, events).await {
+            Ok(true) => debug!(conversation = %id, "its work directory is removed: its files are stored"),
+            Ok(false) => {}
+            Err(error) => warn!(conversation = %id, %error, "a work directory stays"),
+        }
     }
 
     /// Runs it to its rest. One that a person pauses is stopped when the turns that had begun have ended, so that others have its place, and
@@ -235,14 +254,14 @@ impl Worker {
         }
     }
 
-    /// The conversation, and the name of its team.
-    async fn open(&self, claimed: &Claimed) -> Result<(Conversation, String)> {
+    /// The conversation, and its team.
+    async fn open(&self, claimed: &Claimed) -> Result<(Conversation, Prepared)> {
         let id = &claimed.claim.id;
         let prepared = self.teams.prepare(&self.runtime, id).await;
         let prepared = prepared.map_err(|why| Error::Unprepared { id: id.clone(), why })?;
         let options = OpenOptions { stop: Some(claimed.stop.clone()), ..OpenOptions::default() };
         let conversation = self.runtime.open_claimed(&claimed.claim, &prepared, options).await?;
-        Ok((conversation, prepared.team().name.to_string()))
+        Ok((conversation, prepared))
     }
 }
 

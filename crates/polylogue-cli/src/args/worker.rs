@@ -36,7 +36,7 @@ pub(crate) struct Worker {
     pub(crate) options: TeamOptions,
 }
 
-/// How many conversations a worker runs, and what it has that they may need.
+/// How many conversations a worker runs, what it has that they may need, and what it leaves behind.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Takes {
     /// How many conversations of workers it runs at the same time. Default: 200
@@ -46,6 +46,10 @@ pub(crate) struct Takes {
     /// What this machine has that conversations may need, such as `gpu`, besides keys, MCP servers and the sandbox, which are found
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     pub(crate) offers: Vec<String>,
+
+    /// Keep the work directories of conversations that have ended on this machine, also if all files are stored in the database
+    #[arg(long)]
+    pub(crate) keep_files: bool,
 }
 
 impl Takes {
@@ -58,7 +62,8 @@ impl Takes {
     /// The first of its options that is given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let offers = (!self.offers.is_empty()).then_some("`--offers`");
-        self.at_once.map(|_| "`--at-once`").or(offers)
+        let keeps = self.keep_files.then_some("`--keep-files`");
+        self.at_once.map(|_| "`--at-once`").or(offers).or(keeps)
     }
 }
 

@@ -144,6 +144,7 @@ async fn work(
         at_once: args.takes.at_once(),
         offers: offers(&location, &args.takes.offers, &args.options)?,
         address: args.public_url.clone(),
+        keeps_files: args.takes.keep_files,
         meter: Some(Arc::new(metrics.clone())),
     };
     let shared = args.budgets.shared().into_iter().map(|(name, _)| name).collect();

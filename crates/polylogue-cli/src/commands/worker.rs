@@ -35,6 +35,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
         at_once: args.takes.at_once(),
         offers: offers(&location, &args.takes.offers, &args.options)?,
         address: None,
+        keeps_files: args.takes.keep_files,
         meter: meters.clone().map(|meters| Arc::new(meters) as Arc<dyn WorkerMeter>),
     };
     let live = internal_stream(cli, &args.internal).await?;

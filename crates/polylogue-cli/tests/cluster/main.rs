@@ -12,6 +12,8 @@ mod database;
 #[cfg(test)]
 mod dev;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod frozen;
 #[cfg(test)]
 mod keeping;

@@ -1,0 +1,71 @@
+//! Files of conversations that workers run: where they are while it runs, and afterwards.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use polylogue_test::postgres::PostgresServer;
+
+use crate::place::{Place, of_type, until};
+
+/// Writes a file, and reads it after a message.
+const WRITES: &str = "
+name: writes
+task: Write.
+agents: [{name: Ann, tools: [write_file, read_file]}]
+chat: {participants: [Ann], pattern: round_robin, stop: {max_turns: 1}}
+script:
+  - Ann: {calls: [{tool: write_file, args: {path: notes/a.txt, content: one}}]}
+  - Ann: written
+  - Ann: {calls: [{tool: read_file, args: {path: notes/a.txt}}]}
+  - Ann: read
+";
+
+/// The folders below `folder` that have the name of a conversation.
+fn work_dirs(folder: &Path, id: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let folders = entries.filter(|path| path.is_dir());
+    folders.flat_map(|path| if path.ends_with(id) { vec![path] } else { work_dirs(&path, id) }).collect()
+}
+
+/// Runs a conversation to its end on a worker with these options.
+fn ended(place: &Place, options: &[&str]) -> String {
+    let id = place.detach(&["writes.yaml"]);
+    let mut worker = place.worker(options);
+    until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
+    worker.signal(rustix::process::Signal::TERM);
+    assert_eq!(worker.end(), 0, "{}", worker.log());
+    id
+}
+
+#[test]
+fn a_worker_removes_the_files_of_what_has_ended_and_another_one_continues_with_them() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("writes.yaml", WRITES);
+    let id = ended(&place, &[]);
+    assert!(work_dirs(&place.path(""), &id).is_empty());
+    let kept = ended(&place, &["--keep-files"]);
+    let dirs = work_dirs(&place.path(""), &kept);
+    let [dir] = dirs.as_slice() else { panic!("{dirs:?}") };
+    assert_eq!(fs::read_to_string(dir.join("notes/a.txt")).unwrap(), "one");
+    // On another machine.
+    let elsewhere = Place::new(&server.url());
+    elsewhere.file("writes.yaml", WRITES);
+    let _worker = elsewhere.worker(&[]);
+    place.run(&["resume", &id, "Read it.", "--detach"], 0);
+    until("it has ended again", || of_type(&place.events(&id), "closed").len() == 2);
+    let events = place.events(&id);
+    let read = of_type(&events, "tool_returned").pop().unwrap().to_string();
+    assert!(read.contains("one"), "{read}");
+    assert!(work_dirs(&place.path(""), &id).is_empty(), "nor are they where it was handed over");
+}
+
+/// Files that only this machine has stay here.
+#[test]
+fn files_that_are_not_stored_stay_on_the_machine_of_the_worker() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", "local");
+    place.file("writes.yaml", WRITES);
+    let id = ended(&place, &[]);
+    assert_eq!(work_dirs(&place.path(""), &id).len(), 1);
+}
