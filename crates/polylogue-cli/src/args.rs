@@ -5,6 +5,7 @@ pub(crate) mod change;
 pub(crate) mod chat;
 pub(crate) mod config;
 pub(crate) mod dev;
+pub(crate) mod files;
 pub(crate) mod fmt;
 pub(crate) mod folder;
 pub(crate) mod guessed;
@@ -119,6 +120,8 @@ pub(crate) enum Command {
     Move(change::Move),
     /// Show a conversation, or the requests to an agent's model
     Show(Show),
+    /// List the files that the agents of a conversation have written, or copy them
+    Files(files::Files),
     /// Check that stored conversations are unaltered
     Verify(verify::Verify),
     /// Pack conversations into less space, in Postgres and SQLite

@@ -113,6 +113,7 @@ async fn run_here(cli: &Cli) -> Result<Exit, CliError> {
         Command::Fork(args) => commands::fork::run(cli, args).await,
         Command::Move(args) => commands::move_to::run(cli, args).await,
         Command::Show(args) => commands::show::run(cli, args).await,
+        Command::Files(args) => commands::files::run(cli, args).await,
         Command::Verify(args) => commands::verify::run(cli, args).await,
         Command::Archive(args) => commands::keeping::archive(cli, args).await,
         Command::Rm(args) => commands::keeping::remove(cli, args).await,

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use polylogue_core::LogId;
+use polylogue_core::{Body, Event, LogId};
 use polylogue_runtime::refused_programs;
 use polylogue_team::Team;
 
-use crate::place;
+use crate::limit::counted;
+use crate::place::{self, PlaceOption};
 use crate::screen::OutputStyle;
 use crate::screen::picture::{ImageProtocol, Pictures};
 use crate::stderr::print_note_wrapped;
@@ -55,6 +56,17 @@ pub(crate) fn summary(store: Option<&Path>, id: &LogId) -> Option<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     Some(format!("files: {} ({shown}{more})", dir.display()))
+}
+
+/// What is said of files that are stored with the conversation `id`, of which `events` are the log, and are not on this machine.
+pub(crate) fn stored_summary(id: &LogId, events: &[Event], place: &PlaceOption) -> Option<String> {
+    let files = events.iter().rev().find_map(|event| match &event.body {
+        Body::ToolReturned { outcome, .. } => outcome.files.as_ref(),
+        _ => None,
+    });
+    let count = files.map(|files| files.files).filter(|count| *count > 0)?;
+    let copy = place.command(&format!("files {id} --to FOLDER"));
+    Some(format!("files: {} stored; `{copy}` copies them", counted(count, "file")))
 }
 
 fn work_dir(store: Option<&Path>, id: &LogId) -> Option<PathBuf> {

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | what a team may use, as the user decided | [`Access`] |
 //! | models, tools, MCP servers, sandbox and memory of a team, once | [`Prepared::new`] |
-//! | conversations of a store | [`Runtime`]: `begin`, `open`, `find`, `list`, `fork`, `send`, `answer`, `steer`, `waiting`, `subscribe`, `remove` |
+//! | conversations of a store | [`Runtime`]: `begin`, `open`, `find`, `list`, `fork`, `send`, `answer`, `steer`, `waiting`, `subscribe`, `files`, `remove` |
 //! | one conversation, shared by a runner and its watchers | [`Conversation`]: `run`, `resume`, `send`, `answer`, `cancellation`, `subscribe` |
 //!
 //! ```
@@ -42,6 +42,7 @@ mod cluster;
 mod continuation;
 mod conversation;
 mod error;
+mod files;
 mod fork;
 mod inbox;
 mod lease_renewal;
@@ -70,6 +71,7 @@ pub use bound::{bound_of, unpriced_models};
 pub use continuation::Continuation;
 pub use conversation::{Conversation, Resumed};
 pub use error::{Error, ForkError, MODEL_HINT, Result, media_in_words};
+pub use files::RunFiles;
 pub use fork::{Fork, ForkPoint, ForkedFiles};
 pub use memory::{memory_of_others, open_memory};
 pub use models::{

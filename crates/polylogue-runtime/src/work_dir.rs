@@ -60,7 +60,7 @@ impl StoreLocation {
         let calls = || UnstoredCalls::of(team, events);
         match (self.files(), StoredFiles::last_of(events)) {
             (FilesPolicy::Kept, Some(files)) => {
-                self.restored(id, (&files, calls().is_any_in_flight), store).await
+                restored(&self.work_dir(id)?, id, (&files, calls().is_any_in_flight), store).await
             }
             // What a call that did not finish has left is no part of the conversation.
             (FilesPolicy::Kept, None) if !calls().has_results => self.make_again(team, id),
@@ -99,28 +99,6 @@ impl StoreLocation {
         self.make_work_dir(team, id)
     }
 
-    #[cfg(unix)]
-    async fn restored(
-        &self,
-        id: &LogId,
-        (files, in_flight): (&StoredFiles, bool),
-        store: &AnyStore,
-    ) -> Result<()> {
-        use polylogue_tools::files::{RestoreError, restore};
-
-        let path = self.work_dir(id)?;
-        match restore(&path, files, in_flight, store, id).await {
-            Ok(_) => Ok(()),
-            Err(RestoreError::Store(error)) => Err(polylogue_core::Error::from(error).into()),
-            Err(error) => Err(Error::Io { path, what: "restored", why: error.to_string() }),
-        }
-    }
-
-    #[cfg(not(unix))]
-    async fn restored(&self, _: &LogId, _: (&StoredFiles, bool), _: &AnyStore) -> Result<()> {
-        Ok(())
-    }
-
     /// Copies the work directory of the conversation `from` for the conversation `to`: files, folders and links.
     pub(crate) fn copy_work_dir(&self, from: &LogId, to: &LogId) -> Result<()> {
         let path = self.work_dir(to)?;
@@ -140,6 +118,28 @@ impl StoreLocation {
         let removed = remove_work_directory(&path);
         removed.map_err(|error| Error::Io { path, what: "removed", why: error.to_string() })
     }
+}
+
+/// Makes `dir` what the stored `files` of the conversation `id` say. A call that is `in_flight` may write into the one that is there.
+#[cfg(unix)]
+pub(crate) async fn restored(
+    dir: &Path,
+    id: &LogId,
+    (files, in_flight): (&StoredFiles, bool),
+    store: &AnyStore,
+) -> Result<()> {
+    use polylogue_tools::files::{RestoreError, restore};
+
+    match restore(dir, files, in_flight, store, id).await {
+        Ok(_) => Ok(()),
+        Err(RestoreError::Store(error)) => Err(polylogue_core::Error::from(error).into()),
+        Err(error) => Err(Error::Io { path: dir.to_owned(), what: "restored", why: error.to_string() }),
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) async fn restored(_: &Path, _: &LogId, _: (&StoredFiles, bool), _: &AnyStore) -> Result<()> {
+    Ok(())
 }
 
 /// The calls that may have changed the work directory since its files were stored last.
@@ -181,7 +181,7 @@ impl UnstoredCalls {
 
 /// Copies a folder. What is neither a file nor a folder nor a link, such as a socket, means nothing to other processes, and is
 /// left out.
-fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
     make_work_directory(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;

@@ -11,6 +11,7 @@ import { spending } from './format.js';
 import { State } from './runs.js';
 import { useTicks } from './ticks.js';
 import { RequestDialog } from './calls.js';
+import { Files } from './files.js';
 import { Graph } from './graph.js';
 import { Timeline } from './timeline.js';
 import { viewAs, viewer } from './viewpoint.js';
@@ -146,8 +147,8 @@ function Head({ about, state, run, isLive, wake }) {
     </div>`;
 }
 
-/** Who takes part, and who has a turn; a click shows what one of them sees. @param {{run: any}} props */
-function Participants({ run }) {
+/** Who takes part, and who has a turn; a click shows what one of them sees. @param {{id: string, run: any}} props */
+function Participants({ id, run }) {
     const chat = run.chats.get('');
     const as = viewer();
     const counts = new Map();
@@ -161,7 +162,8 @@ function Participants({ run }) {
     </ul>
     ${as ? html`<div class="viewpoint" role="status"><p>What <strong>${as}</strong> does not receive is dimmed.</p>
         <button type="button" onClick=${() => viewAs(as)}>Show everything</button></div>`
-        : html`<p class="hint">Click a name for its point of view.</p>`}</aside>`;
+        : html`<p class="hint">Click a name for its point of view.</p>`}
+    <${Files} id=${id} key=${id} /></aside>`;
 }
 
 const TABS = [['', 'Conversation'], ['graph', 'Graph'], ['timeline', 'Timeline']];
@@ -185,7 +187,7 @@ function Shown({ id, tab, run, version, state, wake, isImported }) {
     if (tab === 'timeline') return html`<${Timeline} id=${id} run=${run} version=${version} state=${state.state} />${boxes}`;
     return html`<div class="columns"><section class="talk" aria-label="Conversation">
             <${Conversation} id=${id} run=${run} version=${version} />${boxes}</section>
-        <${Participants} run=${run} version=${version} as=${viewer()} /></div>`;
+        <${Participants} id=${id} run=${run} version=${version} as=${viewer()} /></div>`;
 }
 
 /** @param {{id: string, tab: string}} props */

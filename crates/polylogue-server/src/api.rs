@@ -6,6 +6,7 @@ pub(crate) mod cluster;
 pub(crate) mod compare;
 pub(crate) mod conversations;
 pub(crate) mod feed;
+pub(crate) mod files;
 pub(crate) mod forking;
 pub(crate) mod graph;
 pub(crate) mod health;

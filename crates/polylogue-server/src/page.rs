@@ -43,6 +43,7 @@ files! {
     "/page/conversation.js": "conversation.js",
     "/page/drafts.js": "drafts.js",
     "/page/editor.js": "editor.js",
+    "/page/files.js": "files.js",
     "/page/fold.js": "fold.js",
     "/page/format.js": "format.js",
     "/page/graph.js": "graph.js",

@@ -14,6 +14,7 @@ pub(crate) fn other_media(path: &str) -> Option<&'static str> {
     match path {
         "/metrics" => Some("application/openmetrics-text"),
         "/api/v1/conversations/{id}/export" => Some("application/jsonl"),
+        "/api/v1/conversations/{id}/files/content" => Some("application/octet-stream"),
         "/api/v1/feed"
         | "/api/v1/conversations/{id}/events"
         | "/v1/chat/completions"
@@ -67,6 +68,7 @@ const REPLIES: &[(&str, &str, Schema)] = &[
     ("GET", "/api/v1/cluster", cluster),
     ("DELETE", "/api/v1/memory/{fact}", || object(&[("forgotten", json!({"const": true}))], &[])),
     ("GET", "/api/v1/conversations/{id}/continuation", continuation),
+    ("GET", "/api/v1/conversations/{id}/files", files),
     ("POST", "/api/v1/conversations/{id}/fork", conversation),
     ("GET", "/api/v1/compare", compared),
     ("GET", "/api/v1/tokens", || object(&[("tokens", list(token(&[])))], &[])),
@@ -273,6 +275,12 @@ fn fact() -> Value {
         ],
         &[],
     )
+}
+
+fn files() -> Value {
+    let file = object(&[("path", text()), ("bytes", count())], &[]);
+    let left_out = object(&[("path", text()), ("why", text())], &[]);
+    object(&[("files", list(file)), ("left_out", list(left_out))], &[])
 }
 
 /// What workers run, and what waits for them.

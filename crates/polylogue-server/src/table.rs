@@ -27,6 +27,7 @@ pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     routes.extend(api::raising::routes());
     routes.extend(api::forking::routes());
     routes.extend(api::transfer::routes());
+    routes.extend(api::files::routes());
     routes.extend(api::calls::routes());
     routes.extend(api::graph::routes());
     routes.extend(api::compare::routes());

@@ -10,6 +10,7 @@
 //! | [`calls`] | the timeline of calls, and what models were sent |
 //! | [`cluster`] | what workers run, and what waits for them |
 //! | [`compare`] | two conversations side by side |
+//! | [`files`] | the files of a conversation |
 //! | [`memory`] | what agents remember |
 //! | [`usage`] | usage and cost, of which what is not known is left out |
 //! | [`team`] | teams, and the check of their texts |
@@ -25,6 +26,7 @@ pub mod calls;
 pub mod cluster;
 pub mod compare;
 pub mod conversation;
+pub mod files;
 pub mod memory;
 pub mod problem;
 pub mod stream;

@@ -53,6 +53,7 @@ pub(crate) fn use_of(command: &str) -> Use {
             Use::Server(&[&["team", "over", "cross", "output", "at_once", "keep", "json", "vars"], LIMITS])
         }
         "move" | "archive" => Use::Refused("run it where the store of the server is"),
+        "files" => Use::Refused("open the run in the page of the server, or run it where its store is"),
         "serve" | "token" | "worker" | "mcp" => Use::Store,
         _ => Use::Local,
     }

@@ -9,6 +9,7 @@ pub(crate) mod config;
 pub(crate) mod count;
 pub(crate) mod dev;
 pub(crate) mod doctor;
+pub(crate) mod files;
 pub(crate) mod fmt;
 pub(crate) mod fork;
 mod hand_over;

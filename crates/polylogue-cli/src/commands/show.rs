@@ -59,13 +59,16 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&origin(&parent)))?;
     }
-    if let Some(files) = work_dir::summary(cli.store.as_deref(), &id).filter(|_| is_whole) {
+    let files = work_dir::summary(cli.store.as_deref(), &id);
+    let place = PlaceOption::of_store(cli.store.as_deref());
+    let files = files.or_else(|| work_dir::stored_summary(&id, &events, &place));
+    if let Some(files) = files.filter(|_| is_whole) {
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&files))?;
     }
     let Some(damage) = damage else { return Ok(Exit::Done) };
     if !args.json {
-        let verify = PlaceOption::of_store(cli.store.as_deref()).command(&format!("verify {id}"));
+        let verify = place.command(&format!("verify {id}"));
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&cut_off(&damage, &verify)))?;
     }

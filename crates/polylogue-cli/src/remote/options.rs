@@ -110,6 +110,7 @@ mod tests {
             (&["cluster", "--recount", "x"], "`--recount`"),
             (&["cluster", "--remove-budget", "x"], "`--remove-budget`"),
             (&["archive", "last"], "`archive` does not work with a server"),
+            (&["files", "last"], "`files` does not work with a server"),
             (&["check", "pair.yaml"], "`check` is about this machine"),
             (&["runs", "--store", "x"], "`--store` and `--server`"),
         ] {

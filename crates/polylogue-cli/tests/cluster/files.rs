@@ -51,6 +51,18 @@ fn a_worker_removes_the_files_of_what_has_ended_and_another_one_continues_with_t
     // On another machine.
     let elsewhere = Place::new(&server.url());
     elsewhere.file("writes.yaml", WRITES);
+    assert!(elsewhere.run(&["files", &id], 0).out.contains("          3  notes/a.txt"));
+    let listed = elsewhere.run(&["files", &id, "--json"], 0).lines();
+    assert_eq!(listed, [serde_json::json!({"path": "notes/a.txt", "bytes": 3, "link": null})]);
+    let shown = elsewhere.run(&["show", &id], 0).out;
+    assert!(
+        shown.contains(&format!("1 file stored; `polylogue files {id} --to FOLDER` copies them")),
+        "{shown}"
+    );
+    elsewhere.run(&["files", &id, "--to", "copy/"], 0);
+    assert_eq!(fs::read_to_string(elsewhere.path("copy/notes/a.txt")).unwrap(), "one");
+    let refused = elsewhere.run(&["files", &id, "--to", "copy"], 2).err;
+    assert!(refused.contains("nothing is replaced") && refused.contains("hint: "), "{refused}");
     let _worker = elsewhere.worker(&[]);
     place.run(&["resume", &id, "Read it.", "--detach"], 0);
     until("it has ended again", || of_type(&place.events(&id), "closed").len() == 2);
@@ -68,4 +80,8 @@ fn files_that_are_not_stored_stay_on_the_machine_of_the_worker() {
     place.file("writes.yaml", WRITES);
     let id = ended(&place, &[]);
     assert_eq!(work_dirs(&place.path(""), &id).len(), 1);
+    place.run(&["files", &id, "--to", "copy"], 0);
+    assert_eq!(fs::read_to_string(place.path("copy/notes/a.txt")).unwrap(), "one");
+    let elsewhere = Place::new(&server.url());
+    assert!(elsewhere.run(&["files", &id], 0).err.contains("has no files"));
 }

@@ -293,6 +293,7 @@ fn the_whole_of_the_help() {
           fork         Fork a conversation: begin another one with its first events
           move         Move a conversation to another version of its team
           show         Show a conversation, or the requests to an agent's model
+          files        List the files that the agents of a conversation have written, or copy them
           verify       Check that stored conversations are unaltered
           archive      Pack conversations into less space, in Postgres and SQLite
           rm           Remove conversations

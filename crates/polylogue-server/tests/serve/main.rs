@@ -9,6 +9,7 @@ mod conversations;
 mod editing;
 mod errors;
 mod feed;
+mod files;
 mod generated;
 mod isolation;
 mod issuer;

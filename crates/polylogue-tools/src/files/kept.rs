@@ -241,6 +241,36 @@ impl State {
     }
 }
 
+/// The files, folders and links of the directory `dir`, without following links and without reading files: none has pieces. Nothing, if there is no
+/// such directory.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub async fn tree_of(dir: &Path) -> io::Result<FileTree> {
+    let dir = dir.to_owned();
+    let Scan { found, left_out } = on_disk(move || Scan::of(&dir)).await?;
+    let entries = found.into_iter().map(|Found { path, kind }| {
+        let kind = match kind {
+            FoundKind::Folder { mode } => FileKind::Folder { mode },
+            FoundKind::Link { to } => FileKind::Link { to: FilePath::of(&to) },
+            FoundKind::File { mode, stamp, .. } => {
+                FileKind::File { mode, bytes: stamp.bytes, pieces: Vec::new() }
+            }
+        };
+        FileEntry { path: FilePath::of(&path), kind }
+    });
+    Ok(FileTree { entries: entries.collect(), left_out })
+}
+
+/// The bytes of the file `path` in the directory `dir` from `at` on, [`FileTree::PIECE_BYTES`] of them at most. Links are not followed.
+///
+/// # Errors
+/// When there is no such file, or it cannot be read.
+pub async fn piece_of(dir: &Path, path: &FilePath, at: u64) -> io::Result<Vec<u8>> {
+    let (dir, path) = (dir.to_owned(), path.as_bytes().to_vec());
+    on_disk(move || scan::piece(&dir, &path, at, FileTree::PIECE_BYTES as u64)).await
+}
+
 /// What is in `dir`.
 async fn scan(dir: &Path) -> Result<Scan, NotStored> {
     let (scanned, place) = (dir.to_owned(), dir.display().to_string());
