@@ -13,13 +13,14 @@ use crate::database::{Access, Database, Parameter};
 use crate::logs::Logs;
 
 /// A heartbeat of a worker.
-const ANNOUNCE: &str = "INSERT INTO polylogue.nodes(id, process, version, offers, at_once, address) VALUES($1, $2, $3, $4, $5, $6)
-    ON CONFLICT (id) DO UPDATE SET seen = now(), offers = excluded.offers, at_once = excluded.at_once, address = excluded.address";
+const ANNOUNCE: &str = "INSERT INTO polylogue.nodes(id, process, version, offers, at_once, address, of_tenant) VALUES($1, $2, $3, $4, $5, $6, $7)
+    ON CONFLICT (id) DO UPDATE SET seen = now(), offers = excluded.offers, at_once = excluded.at_once, address = excluded.address,
+        of_tenant = excluded.of_tenant";
 
 /// How long after its last heartbeat a worker is shown.
 const WORKERS: &str = "SELECT process, version, offers, at_once, address, extract(epoch FROM now() - seen)::float8,
         (SELECT count(*) FROM polylogue.logs WHERE holder = nodes.id AND lease >= now())
-    FROM polylogue.nodes WHERE offers IS NOT NULL AND seen > now() - interval '1 minute' ORDER BY process, id";
+    FROM polylogue.nodes WHERE offers IS NOT NULL AND of_tenant = $1 AND seen > now() - interval '1 minute' ORDER BY process, id";
 
 const LOGS: &str = "SELECT id, state, (extract(epoch FROM overdue) * 1000)::bigint, process, needs, tries, takeovers, failure
     FROM polylogue.cluster WHERE tenant = $1 ORDER BY array_position($3, state), overdue DESC NULLS LAST, id LIMIT $2";
@@ -58,9 +59,9 @@ async fn figures(database: &Database, tenant: &str) -> Result<QueueFigures, Stor
     Ok(figures)
 }
 
-/// The workers that were seen lately.
-async fn workers(database: &Database) -> Result<Vec<SeenWorker>, StoreError> {
-    let rows = database.query(Access::Read, WORKERS, &[]).await?;
+/// The workers of a tenant that were seen lately.
+async fn workers(database: &Database, tenant: &str) -> Result<Vec<SeenWorker>, StoreError> {
+    let rows = database.query(Access::Read, WORKERS, &[(&tenant, Type::TEXT)]).await?;
     rows.iter().map(|row| seen(database, row)).collect()
 }
 
@@ -80,9 +81,9 @@ fn seen(database: &Database, row: &Row) -> Result<SeenWorker, StoreError> {
     })
 }
 
-/// Workers, and counts of the logs of a tenant. No log is listed.
+/// Workers and counts of the logs of a tenant. No log is listed.
 pub(crate) async fn counts(database: &Database, tenant: &str) -> Result<QueueOverview, StoreError> {
-    let (workers, figures) = (workers(database).await?, figures(database, tenant).await?);
+    let (workers, figures) = (workers(database, tenant).await?, figures(database, tenant).await?);
     Ok(QueueOverview { workers, logs: Vec::new(), figures })
 }
 
@@ -96,13 +97,14 @@ impl Logs {
         let (process, version) = (this_process(), env!("CARGO_PKG_VERSION"));
         let (offers, at_once) =
             (worker.offers.to_string(), i64::try_from(worker.at_once).unwrap_or(i64::MAX));
-        let parameters: [Parameter<'_>; 6] = [
+        let parameters: [Parameter<'_>; 7] = [
             (&self.node, Type::TEXT),
             (&process, Type::TEXT),
             (&version, Type::TEXT),
             (&offers, Type::TEXT),
             (&at_once, Type::INT8),
             (&worker.address, Type::TEXT),
+            (&self.tenant, Type::TEXT),
         ];
         self.database.query(Access::Write, ANNOUNCE, &parameters).await.map(drop)
     }

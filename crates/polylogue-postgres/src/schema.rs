@@ -7,7 +7,7 @@ use crate::address::Address;
 use crate::error::Failure;
 
 /// The format of the tables.
-pub(crate) const FORMAT: u64 = 8;
+pub(crate) const FORMAT: u64 = 9;
 
 const CREATE: &str = include_str!("schema.sql");
 

@@ -124,6 +124,7 @@ CREATE TABLE polylogue.set_aside(
 CREATE TABLE polylogue.nodes(
     id text PRIMARY KEY, process text NOT NULL, version text NOT NULL, seen timestamptz NOT NULL DEFAULT now(),
     offers text,                                -- what a worker has, sorted words; null: it is no worker
+    of_tenant text,                             -- whose conversations it runs
     at_once bigint,                             -- how many conversations it runs at the same time
     address text,                               -- where others reach it over HTTP
     live text, live_secret bytea);              -- where other processes follow what it runs; who knows the secret may
@@ -189,4 +190,4 @@ CREATE VIEW polylogue.cluster_limits AS
     FROM polylogue.rate_limits
     UNION ALL SELECT provider, account, '', NULL, NULL, NULL, NULL, NULL, count(*), count(*) FILTER (WHERE until > now())
     FROM polylogue.slots GROUP BY provider, account;
-INSERT INTO polylogue.format VALUES(8, 8);
+INSERT INTO polylogue.format VALUES(9, 9);

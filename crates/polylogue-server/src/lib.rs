@@ -85,6 +85,7 @@ pub use server::{Reload, Server, ServerError, ServerOptions, login_url, openapi,
 pub use source::{SourceError, TeamSource};
 pub use spending::remove_conversation;
 pub use store_metrics::StoreMetrics;
+pub use tenants::tenant_place;
 pub use token::{NewToken, Token, TokenError, TokenKind, TokenText};
 pub use token_file::TokenFile;
 pub use worker_meters::WorkerMeters;

@@ -203,7 +203,6 @@ fn after_name<'t>(title: &'t str, name: &str) -> Option<&'t str> {
 pub(crate) struct Tenants {
     /// The store of [`Token::LOCAL`], which the command line uses, too.
     place: StoreLocation,
-    folder: PathBuf,
     /// What all their conversations share.
     budget: Option<Budget>,
     /// The names of the budgets that they share with other processes.
@@ -226,10 +225,8 @@ impl Tenants {
         (budget, shared_budgets): (Option<Budget>, Vec<String>),
         live: Option<LiveNode>,
     ) -> Self {
-        let folder = server_folder(&place).join(TENANTS);
         Self {
             place,
-            folder,
             budget,
             shared_budgets,
             live,
@@ -287,10 +284,7 @@ impl Tenants {
         if let Some(tenant) = used.get(name) {
             return Ok(Arc::clone(tenant));
         }
-        let place = match name {
-            Token::LOCAL => self.place.clone(),
-            name => self.place.of_tenant(name, self.folder.join(name).join("conversations.db")),
-        };
+        let place = tenant_place(&self.place, name);
         // Without random numbers nothing is offered.
         let point = self.live.as_ref().and_then(|live| live.point().ok());
         let follower = place.watch().map(|watch| Follower::new(watch, point.clone()));
@@ -316,6 +310,16 @@ impl Tenants {
         tenant.serve(&self.ids.lock().unwrap_or_else(PoisonError::into_inner));
         used.insert(name.to_owned(), Arc::clone(&tenant));
         Ok(tenant)
+    }
+}
+
+/// The place of the conversations of a tenant of the servers that have the conversations at `place`: those of [`Token::LOCAL`] are there. The name must be
+/// [one of a tenant](Token::is_tenant).
+#[must_use]
+pub fn tenant_place(place: &StoreLocation, tenant: &str) -> StoreLocation {
+    match tenant {
+        Token::LOCAL => place.clone(),
+        name => place.of_tenant(name, server_folder(place).join(TENANTS).join(name).join("conversations.db")),
     }
 }
 

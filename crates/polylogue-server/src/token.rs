@@ -119,6 +119,13 @@ impl Token {
     /// The tenant of tokens for which no other one is named.
     pub const LOCAL: &str = "local";
 
+    /// Whether a tenant can have this name: up to 64 letters, digits, `-` and `_`.
+    #[must_use]
+    pub fn is_tenant(name: &str) -> bool {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain)
+    }
+
     pub(crate) fn new(id: String, text: &TokenText, new: NewToken, created_ms: u64) -> Self {
         let NewToken { name, tenant, scopes, teams, per_day, expires_ms } = new;
         let digest = blake3::hash(text.0.as_bytes()).to_hex().to_string();
@@ -232,8 +239,7 @@ impl NewToken {
 
     /// Refuses what could not be stored, would be a path or more than a line of a list, or could do nothing.
     pub(crate) fn check(&self) -> Result<(), TokenError> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if self.tenant.is_empty() || self.tenant.len() > 64 || !self.tenant.chars().all(is_plain) {
+        if !Token::is_tenant(&self.tenant) {
             return Err(TokenError::BadTenant(self.tenant.chars().take(64).collect()));
         }
         let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');

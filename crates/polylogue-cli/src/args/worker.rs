@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use clap::Args;
 use polylogue_core::Features;
 use polylogue_runtime::WorkerOptions;
+use polylogue_server::Token;
 
 use super::shared::{Budgets, TeamOptions, budget_name, count};
 
@@ -21,6 +22,10 @@ pub(crate) struct Worker {
     /// Run only this conversation, until it ends or waits: its id, the beginning of its id, or `last`
     #[arg(long, value_name = "ID", conflicts_with = "at_once")]
     pub(crate) only: Option<String>,
+
+    /// Run the conversations of this tenant of the servers with the same store
+    #[arg(long, value_name = "NAME", default_value = Token::LOCAL, value_parser = tenant)]
+    pub(crate) tenant: String,
 
     /// Serve figures of the store's queue at `/metrics` of this address, for Prometheus, without a token. Default: nowhere
     #[arg(long, value_name = "ADDRESS", conflicts_with = "only")]
@@ -89,6 +94,10 @@ pub(crate) struct Cluster {
     #[arg(long, value_name = "N", default_value_t = 10_000, conflicts_with = "recount")]
     pub(crate) limit: usize,
 
+    /// Show what the workers of this tenant of the servers with the same store run
+    #[arg(long, value_name = "NAME", default_value = Token::LOCAL, value_parser = tenant)]
+    pub(crate) tenant: String,
+
     /// Set what was used of this shared budget to what the logs of its conversations say
     #[arg(long, value_name = "BUDGET")]
     pub(crate) recount: Option<String>,
@@ -108,6 +117,13 @@ pub(crate) struct Detach {
     /// With `--detach`: what a worker must offer, such as `gpu`, besides what the team needs
     #[arg(long, value_name = "WORDS", value_delimiter = ',', requires = "detach")]
     pub(crate) needs: Vec<String>,
+}
+
+fn tenant(given: &str) -> Result<String, String> {
+    match Token::is_tenant(given) {
+        true => Ok(given.to_owned()),
+        false => Err("a tenant has up to 64 letters, digits, `-` and `_`".into()),
+    }
 }
 
 /// Words on a command line.

@@ -148,7 +148,7 @@ async fn work(
         meter: Some(Arc::new(metrics.clone())),
     };
     let shared = args.budgets.shared().into_iter().map(|(name, _)| name).collect();
-    let runtime = runtime_of(cli, live, Some(metrics)).await?.with_budget(budget).paid_by(shared)?;
+    let runtime = runtime_of(location, live, Some(metrics)).await?.with_budget(budget).paid_by(shared)?;
     let worker = worker_of(&runtime, &args.options, takes)?;
     worker.run(stop).await;
     Ok(())

@@ -7,7 +7,9 @@ use polylogue_core::{Features, LogId};
 use polylogue_runtime::{
     Prepared, Runtime, StoreLocation, StoredTeams, Worker, WorkerMeter, WorkerOptions, offered,
 };
-use polylogue_server::{LiveError, LiveNode, LiveOptions, StoreMetrics, WorkerMeters, WorkerMetrics};
+use polylogue_server::{
+    LiveError, LiveNode, LiveOptions, StoreMetrics, Token, WorkerMeters, WorkerMetrics, tenant_place,
+};
 
 use super::resume::Stored;
 use super::team_version::TeamVersion;
@@ -28,7 +30,7 @@ pub(super) const SETTINGS: Settings = Settings {
 };
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<Exit, CliError> {
-    let location = place::of(cli.store.as_deref())?;
+    let location = tenant_place(&place::of(cli.store.as_deref())?, &args.tenant);
     location.check_volume()?;
     let meters = args.metrics.map(|_| WorkerMeters::default());
     let options = WorkerOptions {
@@ -38,11 +40,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
         keeps_files: args.takes.keep_files,
         meter: meters.clone().map(|meters| Arc::new(meters) as Arc<dyn WorkerMeter>),
     };
-    let live = internal_stream(cli, &args.internal).await?;
-    let runtime = args
-        .budgets
-        .pay_for(runtime_of(cli, live.as_ref(), meters.as_ref().map(WorkerMeters::store_metrics)).await?)
-        .await?;
+    let live = internal_stream(&location, &args.internal).await?;
+    let metrics = meters.as_ref().map(WorkerMeters::store_metrics);
+    let runtime = args.budgets.pay_for(runtime_of(location, live.as_ref(), metrics).await?).await?;
     let worker = worker(&runtime, &args.options, options.clone())?;
     let mut signals = Signals::new()?.with_hangup()?;
     if let Some(text) = &args.only {
@@ -53,8 +53,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
     }
     let offers = Some(options.offers.to_string()).filter(|offers| !offers.is_empty());
     let offers = offers.map(|offers| format!(", offers {offers}")).unwrap_or_default();
+    let of = if args.tenant == Token::LOCAL { String::new() } else { format!(", tenant {}", args.tenant) };
     print_note(&format!(
-        "a worker for {}: up to {} conversations at once{offers}",
+        "a worker for {}{of}: up to {} conversations at once{offers}",
         runtime.place().shown(),
         options.at_once
     ));
@@ -89,10 +90,10 @@ pub(super) fn offers(
 
 /// What servers follow that have the same store, if it is one that processes share.
 async fn internal_stream(
-    cli: &args::Cli,
+    location: &StoreLocation,
     internal: &args::worker::Internal,
 ) -> Result<Option<LiveNode>, CliError> {
-    match place::of(cli.store.as_deref())?.is_shared() {
+    match location.is_shared() {
         true => LiveNode::bind(&live_options(internal)).await.map(Some).map_err(with_hint),
         false => Ok(None),
     }
@@ -111,15 +112,15 @@ fn with_hint(error: LiveError) -> CliError {
     .hint(hint)
 }
 
-/// The conversations of a process whose worker renews its claims. Servers follow them at `live`; `metrics` count what happens at the store.
+/// The conversations at `location` of a process whose worker renews its claims. Servers follow them at `live`; `metrics` count what happens at the store.
 pub(super) async fn runtime_of(
-    cli: &args::Cli,
+    location: StoreLocation,
     live: Option<&LiveNode>,
     metrics: Option<&StoreMetrics>,
 ) -> Result<Runtime, CliError> {
     let random = |error| CliError::failed(format!("the system has no random numbers: {error}"));
     let point = live.map(LiveNode::point).transpose().map_err(random)?;
-    let location = place::of(cli.store.as_deref())?.with_live(point.clone());
+    let location = location.with_live(point.clone());
     let store = location.open_for_worker()?;
     let store = metrics.iter().fold(store, |store, metrics| metrics.metered(store));
     let runtime = Runtime::with_store(location, store);

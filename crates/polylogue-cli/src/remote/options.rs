@@ -44,6 +44,7 @@ fn hint_of(command: &str, option: &str) -> &'static str {
         "verify" => {
             "conversations are repaired where the store of the server is; a recording is a file of this machine: leave out `--server`"
         }
+        "cluster" if option == "tenant" => "the token says whose conversations are shown",
         "cluster" => {
             "budgets are counted again and removed where the store of the server is: leave out `--server`"
         }
@@ -108,6 +109,7 @@ mod tests {
             (&["batch", "pair", "--over", "rows.csv", "-o", "x", "--budget", "1"], "`--budget`"),
             (&["chat", "--system", "x"], "`--system`"),
             (&["cluster", "--recount", "x"], "`--recount`"),
+            (&["cluster", "--tenant", "x"], "the token says"),
             (&["cluster", "--remove-budget", "x"], "`--remove-budget`"),
             (&["archive", "last"], "`archive` does not work with a server"),
             (&["files", "last"], "`files` does not work with a server"),

@@ -248,6 +248,49 @@ fn a_worker_continues_what_a_server_began() {
     }
 }
 
+/// A server that dies leaves the conversations of each tenant to workers of that tenant, and to no others.
+#[test]
+fn a_worker_of_a_tenant_continues_what_a_server_began_for_it_and_no_other_does() {
+    let Some(database) = PostgresServer::start() else { return };
+    let model = model();
+    let place = Place::new(&database.url()).with_model(&model);
+    place.file("team.yaml", &talk());
+    let token = place.run(&["token", "new", "client", "--tenant", "acme"], 0).out.trim().to_owned();
+    let serve = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
+    let server = place.begin(&serve, "served");
+    let client = Client::of(&place, token, "served");
+    let (status, begun) = client.post("/api/v1/conversations", &serde_json::json!({"team": "team"}));
+    assert_eq!(status, 201, "{begun}");
+    let id = begun["id"].as_str().unwrap();
+    let of_log = |what: &str| database.sql(&format!("SELECT {what} FROM polylogue.logs WHERE id = '{id}'"));
+    until("the server runs it", || of_log("events > 3") == "t");
+    // Another machine, whose worker is for the command line.
+    let elsewhere = Place::new(&database.url()).with_model(&model);
+    let local = elsewhere.worker(&[]);
+    until("the worker is seen", || elsewhere.cluster().0.len() == 1);
+    expire(&database, server.kill());
+    elsewhere.file("other.yaml", &talk().replace("24", "1"));
+    let other = elsewhere.detach(&["other.yaml", "--model", "openai:test"]);
+    until("it works", || of_type(&elsewhere.events(&other), "closed").len() == 1);
+    assert_eq!(of_log("due <= now() AND takeovers = 0"), "t", "{}", local.log());
+    elsewhere.run(&["show", id], 2);
+    let of_tenant = |field: &str| {
+        let rows = elsewhere.run(&["cluster", "--tenant", "acme", "--json"], 0).lines();
+        rows.into_iter().filter_map(|row| row.get(field).cloned()).collect::<Vec<_>>()
+    };
+    assert_eq!((of_tenant("state"), of_tenant("worker")), (vec!["lost".into()], Vec::new()));
+    let own = elsewhere.worker(&["--tenant", "acme"]);
+    until("it is at rest", || of_log("due IS NULL AND holder IS NULL") == "t");
+    let said = database.sql(&format!(
+        "SELECT count(*) FROM polylogue.events JOIN polylogue.logs ON log = nr WHERE id = '{id}' AND json LIKE '%\"type\":\"message\"%'"
+    ));
+    assert_eq!(said, TURNS.to_string(), "{}", own.log());
+    assert_eq!((of_tenant("state").len(), of_tenant("worker").len()), (0, 1));
+    assert_eq!(elsewhere.cluster().0.len(), 1, "that of the command line");
+    let wrong = elsewhere.run(&["worker", "--tenant", "../local"], 2).err;
+    assert!(wrong.contains("a tenant has up to 64 letters"), "{wrong}");
+}
+
 /// Whether a server on the machine of `place` has noted that it is to run the conversation.
 fn is_noted(folder: &std::path::Path, id: &str) -> bool {
     fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {

@@ -96,7 +96,7 @@ fn the_password_of_a_store_is_shown_nowhere() {
     for home in [&by_variable, &by_password, &by_file] {
         let run = home.run(&["run", &shipped("writer-critic"), "--max-turns", "1", "-v"]).exits(3);
         let doctor = home.run(&["doctor"]).ok();
-        assert!(doctor.out.contains(&format!("in {} (Postgres, format 8)", url("ann"))), "{}", doctor.out);
+        assert!(doctor.out.contains(&format!("in {} (Postgres, format 9)", url("ann"))), "{}", doctor.out);
         let nothing = home.run(&["runs", "--team", "nosuch"]).ok();
         assert!(nothing.err.contains(&url("ann")), "{}", nothing.err);
         for ran in [run, doctor, nothing] {

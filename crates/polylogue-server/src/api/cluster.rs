@@ -52,7 +52,7 @@ async fn get(call: Call) -> Reply {
     // Addresses are for processes that know a secret.
     cluster.workers.iter_mut().for_each(|worker| worker.address = None);
     if token.tenant != Token::LOCAL {
-        // Workers run the conversations of the command line, and budgets and limits are its own.
+        // Processes are those of the people who run the server, and budgets and limits those of the command line.
         (cluster.workers, cluster.budgets, cluster.rate_limits) = (Vec::new(), Vec::new(), Vec::new());
     }
     json_reply(StatusCode::OK, &cluster)
