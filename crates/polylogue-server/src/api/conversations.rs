@@ -21,13 +21,17 @@ use crate::route::{Access, Route};
 use crate::runs::take_back;
 use crate::tail::{Follow, PAGE as EVENTS, respond};
 use crate::tenants::Tenant;
+use crate::token::Token;
 
 const READ: Access = Access::Scope(Scope::Read);
 const PATH: &str = "/api/v1/conversations";
 const ONE: &str = "/api/v1/conversations/{id}";
 
 /// The most conversations of one page.
-const PAGE: u64 = 200;
+const PAGE: usize = 200;
+
+/// A page ends after so many conversations were read, also if it is not full: its cursor is where the next one continues.
+const READ_AT_MOST: usize = 1000;
 
 pub(crate) fn routes() -> Vec<Route> {
     let run = Access::Scope(Scope::Run);
@@ -133,7 +137,7 @@ pub(crate) fn replayed(mut response: Response<Body>, is_replayed: bool) -> Respo
 async fn list(call: Call) -> Reply {
     let token = call.token()?;
     let tenant = call.app.tenant(token)?;
-    let limit = call.number("limit")?.unwrap_or(50).clamp(1, PAGE);
+    let limit = call.number("limit")?.unwrap_or(50).clamp(1, PAGE as u64);
     let after = call.query("cursor").map(|text| {
         Cursor::parse(text).ok_or_else(|| Problem::bad_request("`cursor` is not one that a page has given"))
     });
@@ -150,23 +154,56 @@ async fn list(call: Call) -> Reply {
         since: call.number("since_ms")?.map(Timestamp),
         parent: parent.transpose()?,
     };
-    let page = tenant.runtime.list(&query).await?;
-    let mut conversations = Vec::new();
-    for listing in &page.logs {
-        if !is_seen(&tenant, token, listing).await {
-            continue;
-        }
-        let conversation = describe(&tenant, listing).await?;
-        if states.is_empty() || states.iter().any(|state| state.is_of(listing, &conversation)) {
-            conversations.push(conversation);
-        }
-    }
     // Another team can have the name of the one with this id.
-    if let Some((id, Some(_))) = team {
-        conversations.retain(|conversation| conversation.team == id);
+    let team = team.filter(|(_, name)| name.is_some()).map(|(id, _)| id);
+    let wanted = Wanted { tenant: &tenant, token, states, team };
+    json_reply(StatusCode::OK, &wanted.page(query).await?)
+}
+
+/// What the store cannot tell of the conversations that it lists.
+struct Wanted<'c> {
+    tenant: &'c Tenant,
+    token: &'c Token,
+    states: Vec<WantedState>,
+    /// The id of the team.
+    team: Option<&'c str>,
+}
+
+impl Wanted<'_> {
+    /// A page of the conversations that `query` lists and that are wanted. Others are passed over, up to a bound, so that a page is not
+    /// empty because of them.
+    async fn page(&self, mut query: ListQuery) -> Result<ConversationPage, Problem> {
+        let limit = query.limit.unwrap_or(PAGE);
+        let (mut conversations, mut read) = (Vec::new(), 0);
+        loop {
+            let page = self.tenant.runtime.list(&query).await?;
+            read += page.logs.len();
+            for (nth, listing) in page.logs.iter().enumerate() {
+                conversations.extend(self.document(listing).await?);
+                if conversations.len() >= limit && nth + 1 < page.logs.len() {
+                    let cursor = Cursor { created: listing.created, id: listing.id.clone() };
+                    return Ok(ConversationPage { conversations, next_cursor: Some(cursor.to_text()) });
+                }
+            }
+            if page.next.is_none() || conversations.len() >= limit || read >= READ_AT_MOST {
+                let next_cursor = page.next.map(|cursor| cursor.to_text());
+                return Ok(ConversationPage { conversations, next_cursor });
+            }
+            (query.after, query.limit) = (page.next, Some(PAGE));
+        }
     }
-    let next_cursor = page.next.map(|cursor| cursor.to_text());
-    json_reply(StatusCode::OK, &ConversationPage { conversations, next_cursor })
+
+    /// The conversation, if it is wanted.
+    async fn document(&self, listing: &Listing) -> Result<Option<Conversation>, Problem> {
+        if !is_seen(self.tenant, self.token, listing).await {
+            return Ok(None);
+        }
+        let conversation = describe(self.tenant, listing).await?;
+        let is_wanted = self.team.is_none_or(|team| conversation.team == team)
+            && (self.states.is_empty()
+                || self.states.iter().any(|state| state.is_of(listing, &conversation)));
+        Ok(is_wanted.then_some(conversation))
+    }
 }
 
 /// A state by which the list is filtered.

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use polylogue_core::{Body, Event, LogId, Meta, Path, StopReason, Store as _, Timestamp};
+use polylogue_core::{AnyStore, Body, Event, LogId, Meta, Path, StopReason, Store as _, Timestamp};
 use polylogue_server::Scope;
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
+use crate::isolation::token_of;
 use crate::world::{Gate, World, generous};
 
 pub(crate) const PATH: &str = "/api/v1/conversations";
@@ -210,21 +211,23 @@ async fn s25_a_key_is_known_after_a_restart() {
     assert_eq!(world.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 1);
 }
 
+/// Stores a conversation of a team that has ended, the `n`th by its time.
+async fn create(store: &AnyStore, team: &str, n: u64) {
+    let meta = Meta { title: format!("{team} number {n}"), created: Timestamp(n), ..Meta::default() };
+    let claim = store.create(&LogId::new(&format!("log{n}")).unwrap(), &meta).await.unwrap();
+    let body = Body::Closed { reason: StopReason::Finished, summary: "".into() };
+    let (at, time) = (Path::root(), Timestamp(n));
+    let closed = Event { seq: 0, at, time, ran_ms: 0, inbox: None, body };
+    store.append(&claim, &[Arc::new(closed)]).await.unwrap();
+    store.release(claim).await.unwrap();
+}
+
 #[tokio::test]
 async fn s33_pages_have_each_conversation_once_while_others_begin() {
     const LOGS: u64 = 1000;
     let world = World::new().await;
     let store = world.store().await;
-    let create = async |n: u64| {
-        let team = if n.is_multiple_of(4) { "short" } else { "talk" };
-        let meta = Meta { title: format!("{team} number {n}"), created: Timestamp(n), ..Meta::default() };
-        let claim = store.create(&LogId::new(&format!("log{n}")).unwrap(), &meta).await.unwrap();
-        let body = Body::Closed { reason: StopReason::Finished, summary: "".into() };
-        let (at, time) = (Path::root(), Timestamp(n));
-        let closed = Event { seq: 0, at, time, ran_ms: 0, inbox: None, body };
-        store.append(&claim, &[Arc::new(closed)]).await.unwrap();
-        store.release(claim).await.unwrap();
-    };
+    let create = |n: u64| create(&store, if n.is_multiple_of(4) { "short" } else { "talk" }, n);
     // At once, so that they share their commits.
     futures_util::future::join_all((0..LOGS).map(create)).await;
     let mut listed = Vec::new();
@@ -240,6 +243,32 @@ async fn s33_pages_have_each_conversation_once_while_others_begin() {
     assert_eq!(listed.len() as u64, LOGS, "none twice");
     let all: BTreeSet<String> = (0..LOGS).map(|n| format!("log{n}")).collect();
     assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), all, "none missed");
+}
+
+/// What it does not see is passed over, up to a bound.
+#[tokio::test]
+async fn s33_pages_of_a_token_of_some_teams_are_full() {
+    const OWN: u64 = 10;
+    // All others are newer. For the last number, one page reads up to its bound.
+    for (others, empty) in [(0, 0), (300, 0), (1100, 1)] {
+        let world = World::new().await;
+        let (store, token) = (world.store().await, token_of(&world, "short"));
+        let create = |n: u64| create(&store, if n < OWN { "short" } else { "talk" }, n);
+        futures_util::future::join_all((0..OWN + others).map(create)).await;
+        let (mut sizes, mut listed) = (Vec::new(), Vec::new());
+        let mut path = format!("{PATH}?limit=4");
+        loop {
+            let page = Request::new("GET", &path).token(&token).send(world.address).await.json();
+            let ids = page["conversations"].as_array().unwrap().iter();
+            let before = listed.len();
+            listed.extend(ids.map(|one| one["id"].as_str().unwrap().to_owned()));
+            sizes.push(listed.len() - before);
+            let Some(cursor) = page["next_cursor"].as_str() else { break };
+            path = format!("{PATH}?limit=4&cursor={cursor}");
+        }
+        assert_eq!(sizes, [vec![0; empty], vec![4, 4, 2]].concat(), "after {others} others");
+        assert_eq!(listed, (0..OWN).rev().map(|n| format!("log{n}")).collect::<Vec<_>>());
+    }
 }
 
 #[tokio::test]
