@@ -133,6 +133,9 @@ def use_routes(routes):
             call("GET", "/api/v1/teams/{team}" + part, team=team)
         call("GET", "/v1/models/{model}", model=team)
         call("POST", "/v1/chat/completions", {"model": team, "messages": [{"role": "user", "content": "Count."}]})
+    talk = call("GET", "/api/v1/teams/{team}", team="talk")
+    names = [participant["name"] for participant in talk["participants"]]
+    assert talk["edges"] and {edge["to"] for edge in talk["edges"]} <= {*names, None}, talk
     for text in ["name: x", server.get("/api/v1/teams/talk/source")["text"]]:
         call("POST", "/api/v1/teams/check", {"text": text})
     token = call("POST", "/api/v1/tokens", {"name": "x", "scopes": ["read"]})

@@ -157,12 +157,18 @@ fn revoked() -> Value {
 fn team() -> Value {
     let limits = ["turns", "calls", "tokens", "cost"].map(|name| (name, or_null("integer")));
     let input = object(&[("name", text()), ("default", json!({}))], &[]);
+    let kind = json!({"enum": ["model", "person", "program", "chat"]});
+    let participant = [("name", text()), ("kind", kind), ("model", or_null("string")), ("color", count())];
+    let edge = ["from", "to", "when"].map(|name| (name, or_null("string")));
     object(
         &[
             ("id", text()),
             ("name", text()),
             ("description", text()),
             ("task", or_null("string")),
+            ("participants", list(object(&participant, &[]))),
+            ("edges", list(object(&edge, &[]))),
+            ("selected_by", or_null("string")),
             ("inputs", list(input)),
             ("models", list(text())),
             ("scripted", flag()),

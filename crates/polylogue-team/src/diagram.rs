@@ -7,12 +7,14 @@ mod layout;
 mod mermaid;
 mod of_team;
 mod order;
+mod outermost;
 mod place;
 mod stops;
 mod svg;
 mod text;
 
 use self::graph::Group;
+pub use self::outermost::{DiagramEdge, DiagramParticipant};
 use crate::team::Team;
 
 /// A diagram of a team, made by [`Team::diagram`].

@@ -111,7 +111,7 @@ pub use chat::{
 };
 pub use codes::{FindingKind, finding_kinds};
 pub use compaction::CompactionKeys;
-pub use diagram::Diagram;
+pub use diagram::{Diagram, DiagramEdge, DiagramParticipant};
 pub use duration::{NoTime, Time};
 pub use endpoint::{
     Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, KeyVariable, OnlyText, OptionalParameter,

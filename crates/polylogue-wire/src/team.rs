@@ -39,6 +39,12 @@ pub struct Team {
     pub description: String,
     /// The task.
     pub task: Option<String>,
+    /// The participants of the outermost chat.
+    pub participants: Vec<Participant>,
+    /// The edges of the outermost chat: who can speak after whom.
+    pub edges: Vec<Edge>,
+    /// How the next speaker of the outermost chat is selected, if every participant can follow every other one: then it has no edges.
+    pub selected_by: Option<String>,
     /// The variables.
     pub inputs: Vec<Input>,
     /// The models of the agents.
@@ -52,6 +58,30 @@ pub struct Team {
     pub version: Option<String>,
     /// Why the changed file is not used.
     pub changed: Option<Refused>,
+}
+
+/// A participant of the outermost chat of a team.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Participant {
+    /// The name.
+    pub name: String,
+    /// The kind: `model`, `person`, `program` or `chat`.
+    pub kind: String,
+    /// The model, or several: the first, and those asked when it fails. `None` if it has none, or the team names none.
+    pub model: Option<String>,
+    /// The number of the color on the page, from 0 to 11.
+    pub color: usize,
+}
+
+/// An edge of the outermost chat of a team: who can speak after whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edge {
+    /// The participant that speaks before; `None` for the beginning of the chat.
+    pub from: Option<String>,
+    /// The participant that speaks next; `None` for the end of the chat.
+    pub to: Option<String>,
+    /// The condition; `None` for always.
+    pub when: Option<String>,
 }
 
 /// A variable of a team.

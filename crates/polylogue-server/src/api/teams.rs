@@ -7,8 +7,11 @@ use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::{HeaderValue, Method, Response, StatusCode};
 use polylogue_config::At;
 use polylogue_runtime::Prepared;
+use polylogue_team::{DiagramEdge, DiagramParticipant};
 use polylogue_wire::Scope;
-use polylogue_wire::team::{Input, Listed, NewText, Refused, Source, Team, TeamLimits, Teams};
+use polylogue_wire::team::{
+    Edge, Input, Listed, NewText, Participant, Refused, Source, Team, TeamLimits, Teams,
+};
 use serde_json::{Value, json};
 
 use super::check::shown;
@@ -21,6 +24,9 @@ use crate::source::SourceError;
 use crate::token::Token;
 
 const READ: Access = Access::Scope(Scope::Read);
+
+/// How many colors the page has for participants (`page/names.js`), which get them in the order of their chat.
+const COLORS: usize = 12;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
@@ -174,7 +180,7 @@ pub(crate) async fn team(call: &Call) -> Result<Arc<Prepared>, Problem> {
 
 /// What clients see of a team, and why its file is not used if it is that of an earlier content.
 fn describe(id: &str, prepared: &Prepared, refused: Option<SourceError>) -> Team {
-    let (team, limits) = (prepared.team(), prepared.limits());
+    let (team, limits, diagram) = (prepared.team(), prepared.limits(), prepared.team().diagram());
     let input =
         |(name, value): (&String, &At<String>)| Input { name: name.clone(), default: value.value.clone() };
     Team {
@@ -182,6 +188,9 @@ fn describe(id: &str, prepared: &Prepared, refused: Option<SourceError>) -> Team
         name: team.name.to_string(),
         description: team.description.clone(),
         task: team.task.clone(),
+        participants: diagram.participants().enumerate().map(participant).collect(),
+        edges: diagram.edges().into_iter().map(edge).collect(),
+        selected_by: diagram.selected_by().map(str::to_owned),
         inputs: team.vars.iter().map(input).collect(),
         models: team.models().iter().map(ToString::to_string).collect(),
         scripted: prepared.is_scripted(),
@@ -194,4 +203,15 @@ fn describe(id: &str, prepared: &Prepared, refused: Option<SourceError>) -> Team
         version: None,
         changed: refused.map(|SourceError { what: error, hint, .. }| Refused { error, hint }),
     }
+}
+
+fn participant((nth, of): (usize, DiagramParticipant<'_>)) -> Participant {
+    let DiagramParticipant { name, kind, model } = of;
+    let (name, model) = (name.to_owned(), model.map(str::to_owned));
+    Participant { name, kind: kind.to_owned(), model, color: nth % COLORS }
+}
+
+fn edge(DiagramEdge { from, to, when }: DiagramEdge<'_>) -> Edge {
+    let [from, to, when] = [from, to, when].map(|text| text.map(str::to_owned));
+    Edge { from, to, when }
 }

@@ -76,3 +76,25 @@ async fn the_graph_of_a_team_is_that_of_its_conversations_and_of_its_text() {
     assert_eq!((names(checked), &checked["edges"][1]["kind"]), (names(&graph), &graph["edges"][1]["kind"]));
     assert_eq!(world.get("/api/v1/teams/nothing/graph").await.status, 404);
 }
+
+#[tokio::test]
+async fn a_team_has_its_participants_and_who_follows_whom() {
+    let world = World::new().await;
+    let team = world.get("/api/v1/teams/talk").await.json();
+    let participants = team["participants"].as_array().unwrap().iter();
+    let participants: Vec<Value> =
+        participants.map(|one| json!([one["name"], one["kind"], one["color"]])).collect();
+    assert_eq!(participants, [json!(["Ann", "model", 0]), json!(["Bob", "model", 1])]);
+    let edge = |from: Option<&str>, to: &str| json!({"from": from, "to": to, "when": null});
+    assert_eq!(team["edges"], json!([edge(None, "Ann"), edge(Some("Ann"), "Bob"), edge(Some("Bob"), "Ann")]));
+    assert_eq!(team["selected_by"], Value::Null);
+    let listed = world.get("/api/v1/teams").await.json();
+    assert!(listed["teams"].as_array().unwrap().contains(&team), "{listed}");
+    // The person speaks first, and the agent ends the chat.
+    let ask = world.get("/api/v1/teams/ask").await.json();
+    assert_eq!(ask["participants"][0]["kind"], "person", "{ask}");
+    assert_eq!(
+        ask["edges"].as_array().unwrap().last(),
+        Some(&json!({"from": "Ann", "to": null, "when": null}))
+    );
+}

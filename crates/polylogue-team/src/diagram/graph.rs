@@ -6,7 +6,10 @@ pub(super) struct Group {
     pub(super) name: String,
     /// How the next speaker is selected.
     pub(super) pattern: String,
+    /// First the start, and then the participants.
     pub(super) nodes: Vec<Node>,
+    /// The number of participants.
+    pub(super) participants: usize,
     pub(super) edges: Vec<Edge>,
     /// What ends the chat.
     pub(super) ends: Vec<String>,
@@ -16,6 +19,8 @@ pub(super) struct Group {
 pub(super) struct Node {
     pub(super) kind: NodeKind,
     pub(super) name: String,
+    /// Its model, or several, if it speaks by one and the file names it.
+    pub(super) model: Option<String>,
     /// Its model, its tools and the like.
     pub(super) details: Vec<String>,
     /// The chat, if it is one.
@@ -36,12 +41,23 @@ pub(super) enum NodeKind {
 }
 
 impl NodeKind {
-    /// The name of the kind, if it is shown.
-    pub(super) const fn noun(self) -> &'static str {
+    /// The name of the kind for programs.
+    pub(super) const fn word(self) -> &'static str {
         match self {
+            Self::Start => "start",
+            Self::End => "end",
+            Self::Selector => "selector",
             Self::Model => "model",
             Self::Person => "person",
             Self::Program => "program",
+            Self::Chat => "chat",
+        }
+    }
+
+    /// The name of the kind, if it is shown.
+    pub(super) const fn noun(self) -> &'static str {
+        match self {
+            Self::Model | Self::Person | Self::Program => self.word(),
             Self::Start | Self::End | Self::Selector | Self::Chat => "",
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::graph::{EdgeKind, Group, Node, NodeKind};
+use super::graph::{EdgeKind, Group, Node};
 use super::layout::Route;
 use super::svg::{Drawn, drawn, size};
 
@@ -44,15 +44,7 @@ fn group(group: &Group, drawn: &Drawn) -> Value {
 fn node(of: &Node, inner: Option<&Drawn>, at: (f64, f64)) -> Value {
     let (width, height) = inner.map_or_else(|| size(of), |inner| (inner.width, inner.height));
     json!({
-        "kind": match of.kind {
-            NodeKind::Start => "start",
-            NodeKind::End => "end",
-            NodeKind::Selector => "selector",
-            NodeKind::Model => "model",
-            NodeKind::Person => "person",
-            NodeKind::Program => "program",
-            NodeKind::Chat => "chat",
-        },
+        "kind": of.kind.word(),
         "name": of.name,
         "details": of.details,
         "x": pixels(at.0),

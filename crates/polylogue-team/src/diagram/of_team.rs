@@ -60,6 +60,7 @@ impl<'t> Scope<'t> {
         for who in chat.everyone() {
             self.participant(&who.value, &mut draft);
         }
+        let participants = draft.nodes.len() - 1;
         for join in chat.late_joiners.iter() {
             draft.detail(&join.who, "joins later");
         }
@@ -78,7 +79,8 @@ impl<'t> Scope<'t> {
         self.around.pop();
         let pattern = chat.pattern.part().describe(&chat.frame(name));
         let ends = stops::of_chat(chat, &flow);
-        Group { name: name.to_string(), pattern, nodes: draft.nodes, edges: draft.edges, ends }
+        let Draft { nodes, edges, .. } = draft;
+        Group { name: name.to_string(), pattern, nodes, participants, edges, ends }
     }
 
     /// Adds the agent, chat or team `who`.
@@ -91,7 +93,7 @@ impl<'t> Scope<'t> {
             Participant::Agent(agent) => self.agent(agent),
             Participant::Chat(_) | Participant::Team(_) => {
                 let group = self.inner(who).map(Box::new);
-                Node { kind: NodeKind::Chat, name: who.to_string(), details: Vec::new(), group }
+                Node { kind: NodeKind::Chat, name: who.to_string(), model: None, details: Vec::new(), group }
             }
         };
         draft.index.insert(who, draft.nodes.len());
@@ -127,10 +129,10 @@ impl<'t> Scope<'t> {
             (_, Some(_)) => NodeKind::Model,
             (_, None) => NodeKind::Program,
         };
-        let mut details = Vec::new();
+        let (mut model, mut details) = (None, Vec::new());
         if let Some(keys) = agent.model() {
-            let model = keys.model.as_ref().or(self.team.model.as_ref());
-            details.extend(model.map(|model| model.replace(',', ", ")));
+            model = keys.model.as_ref().or(self.team.model.as_ref()).map(|model| model.replace(',', ", "));
+            details.extend(model.clone());
             let tools = keys.tools.iter().map(|tool| match &tool.value {
                 ToolEntry::Own(own) => own.tool.to_string(),
                 ToolEntry::Mcp(server) => format!("mcp: {}", *server.mcp),
@@ -146,7 +148,7 @@ impl<'t> Scope<'t> {
             details.push("asks a person".to_owned());
         }
         let details = details.into_iter().map(|text| shortened(&text, LONGEST)).collect();
-        Node { kind, name: agent.name.to_string(), details, group: None }
+        Node { kind, name: agent.name.to_string(), model, details, group: None }
     }
 
     /// Adds what the agents of a group use: nested chats, and others that they call as tools.
@@ -187,7 +189,8 @@ fn listed(what: &str, names: Vec<String>) -> Option<String> {
 
 impl<'t> Draft<'t> {
     fn node(&mut self, kind: NodeKind, name: &str) -> usize {
-        self.nodes.push(Node { kind, name: name.to_owned(), details: Vec::new(), group: None });
+        let name = name.to_owned();
+        self.nodes.push(Node { kind, name, model: None, details: Vec::new(), group: None });
         self.nodes.len() - 1
     }
 

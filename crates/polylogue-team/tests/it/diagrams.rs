@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use expect_test::expect;
-use polylogue_team::{Diagram, Overrides, load, parse};
+use polylogue_team::{Diagram, DiagramEdge, Overrides, load, parse};
 use roxmltree::{Document, Node};
 
 use crate::corpus::{files, folder};
@@ -157,6 +157,42 @@ fn a_flowchart_has_participants_steps_nested_chats_and_ends() {
             g_2 -.->|"calls"| g_4
           end
     "#]].assert_eq(&diagram(DESK).to_mermaid());
+}
+
+#[test]
+fn a_list_has_the_participants_of_the_outermost_chat_and_who_follows_whom() {
+    let desk = diagram(DESK);
+    let participants: Vec<_> = desk.participants().map(|one| (one.name, one.kind, one.model)).collect();
+    let model = Some("openai:gpt-4o");
+    assert_eq!(
+        participants,
+        [("Front", "model", model), ("Expert", "model", model), ("Pat", "person", None)]
+    );
+    let edge = |from, to, when| DiagramEdge { from, to: Some(to), when };
+    let without = Some("no handoff");
+    assert_eq!(
+        desk.edges(),
+        [
+            edge(None, "Front", None),
+            edge(Some("Front"), "Expert", Some("hands over")),
+            edge(Some("Front"), "Pat", without),
+            edge(Some("Expert"), "Pat", without),
+            edge(Some("Pat"), "Pat", without),
+        ]
+    );
+    assert_eq!(desk.selected_by(), None);
+    let agents = "agents: [{name: Ann}, {name: Bob}]";
+    // Drawn as one line in both directions.
+    let turns = "{participants: [Ann, Bob], stop: {max_turns: 4}}";
+    let in_turn = diagram(&format!("{{name: t, {agents}, chat: {turns}}}"));
+    let pairs: Vec<_> = in_turn.edges().iter().map(|edge| (edge.from, edge.to)).collect();
+    assert_eq!(pairs, [(None, Some("Ann")), (Some("Ann"), Some("Bob")), (Some("Bob"), Some("Ann"))]);
+    let once = "{participants: [Ann, Bob], pattern: sequential}";
+    let ends = DiagramEdge { from: Some("Bob"), to: None, when: None };
+    assert!(diagram(&format!("{{name: t, {agents}, chat: {once}}}")).edges().contains(&ends));
+    let group = "{participants: [Ann, Bob], pattern: {group: {select: random}}, stop: {max_turns: 4}}";
+    let selected = diagram(&format!("{{name: t, {agents}, chat: {group}}}"));
+    assert_eq!((selected.selected_by(), selected.edges()), (Some("selected at random"), Vec::new()));
 }
 
 #[test]
