@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use polylogue_core::LogId;
 use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
 use tracing::warn;
 
 use crate::request::RequestDigest;
@@ -18,6 +19,10 @@ use crate::token_file::now_ms;
 
 /// For how long a repeated request joins the run of the first: without a key, and with one.
 const JOINS: [Duration; 2] = [Duration::from_mins(10), Duration::from_hours(24)];
+/// How long it is waited for the server to notice that a client is gone.
+pub(crate) const LEAVES: Duration = Duration::from_secs(1);
+/// How often it is looked.
+pub(crate) const POLL: Duration = Duration::from_millis(20);
 /// The most requests that are remembered.
 const MOST: usize = 4096;
 /// The most lines of the file, which has a line for what is forgotten, too.
@@ -105,6 +110,18 @@ impl Attendance {
 
     pub(crate) fn waiting(&self) -> MutexGuard<'_, HashMap<LogId, usize>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether no client waits for a response of the conversation `id`, now or at `until`: the server may not have noticed yet that it is
+    /// gone.
+    pub(crate) async fn is_left(&self, id: &LogId, until: Instant) -> bool {
+        while self.waiting().contains_key(id) {
+            if Instant::now() >= until {
+                return false;
+            }
+            sleep(POLL).await;
+        }
+        true
     }
 
     fn begun(&self) -> MutexGuard<'_, VecDeque<(Line, Clients)>> {

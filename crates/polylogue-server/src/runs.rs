@@ -379,7 +379,7 @@ pub(crate) fn take_back(app: &App, tenant: &Tenant, id: &LogId) {
 }
 
 /// Closes a conversation here, so that others can open it. Workers continue it at `due`, unless it is at rest.
-async fn close(Opened { conversation, prepared }: Opened, due: Due) {
+pub(crate) async fn close(Opened { conversation, prepared }: Opened, due: Due) {
     if let Err(error) = conversation.release_until(due).await {
         warn!(conversation = %conversation.id(), %error, "a conversation cannot be released");
     }

@@ -1,10 +1,9 @@
 //! From a request for a chat completion to a run: a repeated one joins the run of the first.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use polylogue_core::{
-    Instruction, LimitOverrides, LogId, LogState, Message, Name, Part, Store as _, Subscription,
+    Due, Instruction, LimitOverrides, LogId, LogState, Message, Name, Part, Store as _, Subscription,
 };
 use polylogue_runtime::{Conversation, ForkPoint, Steered, fresh_id};
 use polylogue_wire::Scope;
@@ -13,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::history::{self, Continuation};
 use super::request::{ChatRequest, NamedChat};
-use crate::attendance::{Begun, Earlier};
+use crate::attendance::{Begun, Earlier, LEAVES, POLL};
 use crate::beginning::make;
 use crate::call::Call;
 use crate::conversation::{find, listing, served_team};
@@ -21,15 +20,10 @@ use crate::default_answers::is_up;
 use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
 use crate::request::RequestDigest;
-use crate::runs::{self, Opened, Stretch, is_left, run_stored, run_stretch};
+use crate::runs::{self, Opened, Stretch, close, is_held, is_left, run_stored, run_stretch, stop};
 use crate::tenants::Tenant;
 use crate::token::Token;
 use crate::waiting::{Client, Waiting};
-
-/// How long it is waited for the server to notice that the client of an equal request is gone.
-const LEAVES: Duration = Duration::from_secs(1);
-/// How often it is looked.
-const POLL: Duration = Duration::from_millis(20);
 
 /// A request, and who sends it.
 pub(super) struct Request {
@@ -192,10 +186,10 @@ impl Request {
     /// Continues the conversation that the history belongs to, or begins one. What continues it where it ends does so one after the other: for
     /// the next request, that is an earlier point.
     async fn continue_history(&self, digest: &RequestDigest, key: Option<&Key>) -> Result<Started, Problem> {
-        let Self { tenant, chat, .. } = self;
+        let Self { call, tenant, chat, .. } = self;
         let name = tenant.name_of_team(&chat.model).unwrap_or_default();
         loop {
-            match history::find(tenant, name.clone(), chat).await? {
+            match history::find(&call.app.attendance, tenant, name.clone(), chat).await? {
                 None => {
                     return self.begin_new(key.map_or_else(|| Ok(fresh_id()), Key::log_id)?, digest).await;
                 }
@@ -203,6 +197,7 @@ impl Request {
                     let _only = self.enter_end_of(&id).await;
                     // The one before may have continued it: then this is an earlier point.
                     if history::is_tip(tenant, &id, chat).await? {
+                        self.end_response(&id).await?;
                         return self.say(&id, digest, key).await;
                     }
                 }
@@ -215,6 +210,36 @@ impl Request {
                 }
             }
         }
+    }
+
+    /// Ends the response with which the history ends, if its client has cut it off: as in `polylogue chat`, what was said until then stays,
+    /// and the next message is not sent into turns that began before.
+    async fn end_response(&self, id: &LogId) -> Result<(), Problem> {
+        let Self { call, token, tenant, .. } = self;
+        let (app, about) = (&call.app, listing(tenant, id).await?);
+        let is_at_rest = matches!(about.state(), LogState::Done | LogState::Ended | LogState::Waiting);
+        let until = Instant::now() + LEAVES;
+        if is_at_rest || about.summary.is_paused || !app.attendance.is_left(id, until).await {
+            return Ok(());
+        }
+        stop(tenant, id, true).await;
+        // What another process runs, or does not stop, gets the message where it is.
+        if !is_left(tenant, id).await || is_held(tenant, id).await || !tenant.runs.enter(id) {
+            return Ok(());
+        }
+        let slot = app.wait(token);
+        let ending = async {
+            let opened = runs::open(app, tenant, id, LimitOverrides::default(), &slot.payer).await?;
+            let ended = opened.conversation.give_up(Name::user().as_str()).await;
+            close(opened, Due::Never).await;
+            Ok::<_, Problem>(ended?)
+        };
+        let ended = ending.await;
+        if tenant.runs.leave(id) {
+            // Something was sent to it meanwhile.
+            runs::run(app, tenant, id, slot, None);
+        }
+        ended
     }
 
     /// Waits until no other request continues the conversation by its history.

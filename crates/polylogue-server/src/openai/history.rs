@@ -1,12 +1,18 @@
 //! Which conversation continues the history that a client sends: no table keeps it, since the log has what was said.
 
-use polylogue_core::{Body, Event, ListQuery, LogId, Store as _, Summary};
+use polylogue_core::{
+    Body, CallPurpose, Event, ListQuery, Listing, LogId, Name, Path, RunOutcome, StopReason, Store as _,
+    Subscription, Summary, Timestamp, Update, plain,
+};
 use polylogue_runtime::asked::Received;
 use polylogue_runtime::is_imported;
+use tokio::time::Instant;
 
+use super::line::Draft;
 use super::pictures;
 use super::request::{ChatMessage, ChatRequest, Role};
 use super::voice::content_of;
+use crate::attendance::{Attendance, LEAVES};
 use crate::chat_options::ChatShow;
 use crate::problem::Problem;
 use crate::stretch::content;
@@ -25,11 +31,41 @@ pub(super) enum Continuation {
     Earlier { id: LogId, events: u64, is_edited: bool },
 }
 
+impl Continuation {
+    /// How far it is from what the history asks for. One that continued with the same message is nearer than one that was edited.
+    const fn distance(&self) -> u8 {
+        match self {
+            Self::Tip { .. } => 0,
+            Self::Earlier { is_edited, .. } => 1 + *is_edited as u8,
+        }
+    }
+}
+
 /// What is said in a conversation, as a client sees it: by the caller and by the team in turns.
 #[derive(Debug, Default)]
 struct Dialogue {
-    /// Each with the number of events after it.
-    lines: Vec<(ChatMessage, u64)>,
+    lines: Vec<Line>,
+}
+
+/// What the caller or the team says.
+#[derive(Debug)]
+struct Line {
+    message: ChatMessage,
+    /// What a participant said last before its end, as far as it came.
+    said: String,
+    /// Whether it is a response without a result: it was stopped, has failed, or continues.
+    is_unfinished: bool,
+    /// The number of events until its end.
+    end: u64,
+}
+
+/// The lines of a dialogue that are a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Matched {
+    /// How many.
+    lines: usize,
+    /// Whether the client has cut a response off: the history has only its beginning.
+    is_cut: bool,
 }
 
 /// The task of a conversation that begins with `messages`: the last one, after what was said before and what the caller's system
@@ -51,8 +87,10 @@ pub(super) fn task(messages: &[ChatMessage]) -> String {
     paragraphs.join("\n\n")
 }
 
-/// The conversation that the history before the last message of the request belongs to, of those of its team, which has this name.
+/// The conversation that the history before the last message of the request belongs to, of those of its team, which has this name: the
+/// newest of the nearest ones. One that has all texts of the history is nearer than one of which they are beginnings.
 pub(super) async fn find(
+    attendance: &Attendance,
     tenant: &Tenant,
     name: String,
     request: &ChatRequest,
@@ -62,50 +100,107 @@ pub(super) async fn find(
         return Ok(None);
     }
     let query = ListQuery { team: Some(name), limit: Some(NEWEST), ..ListQuery::default() };
-    let mut earlier = None;
+    let until = Instant::now() + LEAVES;
+    let mut nearest: Option<((bool, u8), Continuation)> = None;
     for listing in tenant.runtime.list(&query).await?.logs {
-        let begins = |at: &usize| {
-            let task: String =
-                task(messages.get(..=*at).unwrap_or_default()).chars().take(Summary::TASK_CHARS).collect();
-            *listing.summary.task == *task
-        };
-        let users = users(messages);
-        if !users.iter().any(begins) {
+        if !is_possible(tenant, &listing, request).await? {
             continue;
         }
-        // Another team can have this name.
-        if tenant.team_of(&listing).await.is_none_or(|(team, _)| team != request.model) {
+        let dialogue = Dialogue::of(&events_so_far(tenant, &listing.id).await?, request.show);
+        let Some(matched) = dialogue.matched(messages) else { continue };
+        let Some(found) = dialogue.continuation(listing.id, messages, matched) else { continue };
+        // A response that another client receives was not cut off.
+        if let Continuation::Tip { id } = &found
+            && matched.is_cut
+            && !attendance.is_left(id, until).await
+        {
             continue;
         }
-        // What was imported does not continue.
-        if is_imported(&tenant.runtime.store().meta(&listing.id).await?) {
-            continue;
+        let distance = (matched.is_cut, found.distance());
+        if distance == (false, 0) {
+            return Ok(Some(found));
         }
-        let events = tenant.runtime.store().read(&listing.id, 0).await?;
-        let dialogue = Dialogue::of(&events, request.show);
-        match dialogue.continued(messages) {
-            Some(true) => return Ok(Some(Continuation::Tip { id: listing.id })),
-            // One that went on with the same message is nearer than one that was edited, and then the newest.
-            Some(false) if !matches!(earlier, Some(Continuation::Earlier { is_edited: false, .. })) => {
-                let end = users.iter().find_map(|at| dialogue.end_of(messages, *at));
-                let found = end.filter(|(_, is_edited)| earlier.is_none() || !is_edited);
-                let found = found.map(|(events, is_edited)| Continuation::Earlier {
-                    id: listing.id,
-                    events,
-                    is_edited,
-                });
-                earlier = found.or(earlier);
-            }
-            _ => {}
+        if nearest.as_ref().is_none_or(|(least, _)| distance < *least) {
+            nearest = Some((distance, found));
         }
     }
-    Ok(earlier)
+    Ok(nearest.map(|(_, found)| found))
+}
+
+/// Whether a conversation can be the one of the request, as far as is known without its events.
+async fn is_possible(tenant: &Tenant, listing: &Listing, request: &ChatRequest) -> Result<bool, Problem> {
+    let messages = request.messages.as_slice();
+    let begins = |at: usize| {
+        let task = task(messages.get(..=at).unwrap_or_default());
+        *listing.summary.task == *task.chars().take(Summary::TASK_CHARS).collect::<String>()
+    };
+    if !users(messages).into_iter().any(begins) {
+        return Ok(false);
+    }
+    // Another team can have this name.
+    if tenant.team_of(listing).await.is_none_or(|(team, _)| team != request.model) {
+        return Ok(false);
+    }
+    // What was imported does not continue.
+    Ok(!is_imported(&tenant.runtime.store().meta(&listing.id).await?))
 }
 
 /// Whether the history before the last message of the request is what was said last in a conversation.
 pub(super) async fn is_tip(tenant: &Tenant, id: &LogId, request: &ChatRequest) -> Result<bool, Problem> {
-    let events = tenant.runtime.store().read(id, 0).await?;
-    Ok(Dialogue::of(&events, request.show).continued(&request.messages) == Some(true))
+    let dialogue = Dialogue::of(&events_so_far(tenant, id).await?, request.show);
+    Ok(dialogue.matched(&request.messages).is_some_and(|matched| dialogue.ends_with(matched)))
+}
+
+/// The events of a conversation. What has arrived of replies that are being written is there as if these were cut off now.
+async fn events_so_far(tenant: &Tenant, id: &LogId) -> Result<Vec<Event>, Problem> {
+    // Subscribed before reading, so that nothing is missed.
+    let mut live = tenant.runtime.subscribe(id).await;
+    let mut events = tenant.runtime.store().read(id, 0).await?;
+    let mut drafts: Vec<(Path, Name, Draft)> = Vec::new();
+    while let Some(update) = live.as_mut().and_then(Subscription::try_next) {
+        match update {
+            Update::Delta { at, who, delta } => {
+                match drafts.iter_mut().find(|(of, by, _)| *of == at && *by == who) {
+                    Some((_, _, draft)) => draft.delta(&delta),
+                    None => {
+                        let mut draft = Draft::default();
+                        draft.delta(&delta);
+                        drafts.push((at, who, draft));
+                    }
+                }
+            }
+            Update::Event(event) => drafts.retain(|(at, who, _)| *at != event.at || !ends_reply(&event, who)),
+            _ => {}
+        }
+    }
+    for (at, who, draft) in drafts.into_iter().filter(|(_, _, draft)| !draft.text().is_empty()) {
+        let seq = events.last().map_or(0, |event| event.seq.saturating_add(1));
+        let body = Body::ReplyInterrupted { who, model: "".into(), text: draft.text().into() };
+        events.push(Event { seq, at, time: Timestamp::default(), ran_ms: 0, inbox: None, body });
+    }
+    Ok(events)
+}
+
+/// Whether the log has the reply of `who` with this event.
+fn ends_reply(event: &Event, who: &Name) -> bool {
+    match &event.body {
+        Body::ModelReplied(reply) => reply.who == *who,
+        Body::ReplyInterrupted { who: cut, .. } => cut == who,
+        Body::Message(message) => message.from == *who,
+        _ => false,
+    }
+}
+
+/// What a participant said last in the outermost chat, whole or as far as it came.
+fn said_last(events: &[Event]) -> Option<String> {
+    events.iter().rev().filter(|event| event.at.is_root()).find_map(|event| match &event.body {
+        Body::Message(message) if !message.to.is_private() => Some(message.as_text().trim().to_owned()),
+        Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn => {
+            Some(plain(&reply.parts).trim().to_owned())
+        }
+        Body::ReplyInterrupted { text, .. } => Some(text.trim().to_owned()),
+        _ => None,
+    })
 }
 
 /// How many events there are until a person says something.
@@ -152,54 +247,110 @@ impl Dialogue {
                 Body::InputRequired(_) => nth + 1 + until_said(events.get(nth + 1..).unwrap_or_default()),
                 _ => nth + 1,
             };
-            let text = match role {
-                Role::Assistant => content_of(show, events.get(from..end).unwrap_or_default(), text.trim()),
-                _ => text,
+            if role == Role::User {
+                dialogue.push_unfinished(show, events.get(from..nth).unwrap_or_default(), event.seq);
+            }
+            let of_response = events.get(from..end).unwrap_or_default();
+            let (text, said) = match role {
+                Role::Assistant => {
+                    (content_of(show, of_response, text.trim()), said_last(of_response).unwrap_or_default())
+                }
+                _ => (text, String::new()),
             };
             from = end;
-            let message = ChatMessage { role, text: text.trim().to_owned(), pictures };
-            dialogue.lines.push((message, event.seq.saturating_add(1)));
+            let is_stopped = |reason: &StopReason| reason.outcome() == RunOutcome::Stopped;
+            dialogue.lines.push(Line {
+                message: ChatMessage { role, text: text.trim().to_owned(), pictures },
+                said,
+                is_unfinished: matches!(&event.body, Body::Closed { reason, .. } if is_stopped(reason)),
+                end: event.seq.saturating_add(1),
+            });
         }
+        dialogue.push_unfinished(show, events.get(from..).unwrap_or_default(), events.len() as u64);
         dialogue
     }
 
-    /// Whether the history before the last message ends with its last line; `None` if it is another one.
-    fn continued(&self, messages: &[ChatMessage]) -> Option<bool> {
-        users(messages).into_iter().find_map(|at| self.continued_by(messages, at))
+    /// Adds a response without a result after what the caller has said: what there is of it are these events.
+    fn push_unfinished(&mut self, show: ChatShow, events: &[Event], end: u64) {
+        if self.lines.last().is_none_or(|line| line.message.role != Role::User) {
+            return;
+        }
+        let said = said_last(events).unwrap_or_default();
+        // As a response says that ends without a result.
+        let text = if said.is_empty() { "(stopped)" } else { said.as_str() };
+        let text = content_of(show, events, text);
+        let message = ChatMessage { role: Role::Assistant, text, pictures: Vec::new() };
+        self.lines.push(Line { message, said, is_unfinished: true, end });
     }
 
-    /// Whether the history, whose first part up to `at` was its task, ends with its last line; `None` if it is another one.
-    fn continued_by(&self, messages: &[ChatMessage], at: usize) -> Option<bool> {
-        let matched = self.matched(messages, at)?;
-        Some(matched == self.lines.len())
+    /// Which lines the history before the last message is.
+    fn matched(&self, messages: &[ChatMessage]) -> Option<Matched> {
+        users(messages).into_iter().find_map(|at| self.matched_from(messages, at))
     }
 
-    /// The number of events with which the history ends, and whether its last message is another one than the line that follows.
-    fn end_of(&self, messages: &[ChatMessage], at: usize) -> Option<(u64, bool)> {
-        let matched = self.matched(messages, at)?;
-        let (_, end) = self.lines.get(matched.checked_sub(1)?)?;
-        let following = self.lines.get(matched).map(|(line, _)| line);
-        Some((*end, messages.last() != following))
-    }
-
-    /// How many lines the history before its last message is.
-    fn matched(&self, messages: &[ChatMessage], at: usize) -> Option<usize> {
-        let ((first, _), rest) = self.lines.split_first()?;
+    /// The same if the messages up to `at` were its task.
+    fn matched_from(&self, messages: &[ChatMessage], at: usize) -> Option<Matched> {
+        let (first, rest) = self.lines.split_first()?;
         let (begin, after) = messages.split_at_checked(at + 1)?;
         let (_, after) = after.split_last()?;
         let pictures = begin.iter().flat_map(|message| &message.pictures);
-        let is_same = first.text == task(begin).trim()
-            && first.pictures.iter().eq(pictures)
-            && after.len() <= rest.len()
-            && !after.is_empty()
-            && after.iter().zip(rest).all(|(message, (line, _))| message == line);
-        is_same.then_some(after.len() + 1)
+        if after.is_empty()
+            || first.message.text != task(begin).trim()
+            || !first.message.pictures.iter().eq(pictures)
+        {
+            return None;
+        }
+        let (mut matched, mut rest) = (Matched { lines: 1, is_cut: false }, rest.iter());
+        for message in after {
+            let mut line = rest.next()?;
+            matched.lines += 1;
+            // A client can leave out a response that it has not received whole.
+            if line.is_unfinished && message.role == Role::User {
+                line = rest.next()?;
+                matched.lines += 1;
+            }
+            matched.is_cut |= line.is_cut_in(message)?;
+        }
+        Some(matched)
+    }
+
+    /// Whether nothing was said after the matched lines, but for a response without a result.
+    fn ends_with(&self, matched: Matched) -> bool {
+        let (before, after) = self.lines.split_at_checked(matched.lines).unwrap_or_default();
+        let is_asked = before.last().is_some_and(|line| line.message.role == Role::User);
+        after.is_empty() || (is_asked && matches!(after, [line] if line.is_unfinished))
+    }
+
+    /// What the matched lines of the conversation `id` are for the history in `messages`.
+    fn continuation(&self, id: LogId, messages: &[ChatMessage], matched: Matched) -> Option<Continuation> {
+        if self.ends_with(matched) {
+            return Some(Continuation::Tip { id });
+        }
+        let events = self.lines.get(matched.lines.checked_sub(1)?)?.end;
+        let following = self.lines.get(matched.lines).map(|line| &line.message);
+        Some(Continuation::Earlier { id, events, is_edited: messages.last() != following })
+    }
+}
+
+impl Line {
+    /// Whether `message` is only the beginning of the line, or of a response without a result: the client has cut it off. `None`: it is
+    /// another one.
+    fn is_cut_in(&self, message: &ChatMessage) -> Option<bool> {
+        if *message == self.message {
+            return Some(self.is_unfinished);
+        }
+        let is_response = [self.message.role, message.role] == [Role::Assistant; 2];
+        let is_beginning = match message.text.as_str() {
+            "" => self.is_unfinished,
+            text => [&self.message.text, &self.said].iter().any(|whole| whole.starts_with(text)),
+        };
+        (is_response && is_beginning).then_some(true)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{Message, Name, Opening, Path, Question, Responder, Timestamp, TurnRequest};
+    use polylogue_core::{Message, Opening, Question, Responder, TurnRequest};
 
     use super::*;
 
@@ -207,27 +358,97 @@ mod tests {
         ChatMessage { role, text: text.into(), pictures: Vec::new() }
     }
 
+    fn line(message: ChatMessage, end: u64) -> Line {
+        Line { message, said: String::new(), is_unfinished: false, end }
+    }
+
+    fn id() -> LogId {
+        LogId::new("log").unwrap()
+    }
+
+    fn tip() -> Continuation {
+        Continuation::Tip { id: id() }
+    }
+
+    fn earlier(events: u64, is_edited: bool) -> Continuation {
+        Continuation::Earlier { id: id(), events, is_edited }
+    }
+
+    /// How a history continues the dialogue, and whether it has only the beginning of a response.
+    fn continued(dialogue: &Dialogue, messages: &[ChatMessage]) -> Option<(bool, Continuation)> {
+        let matched = dialogue.matched(messages)?;
+        Some((matched.is_cut, dialogue.continuation(id(), messages, matched)?))
+    }
+
+    fn logged(bodies: Vec<Body>) -> Vec<Event> {
+        let event =
+            |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
+        (0..).zip(bodies).map(event).collect()
+    }
+
     #[test]
     fn s52_a_history_is_a_tip_an_earlier_point_or_unknown() {
         let (user, team) = (|text| message(Role::User, text), |text| message(Role::Assistant, text));
-        let lines = vec![(user("Hi."), 1), (team("Hello."), 9), (user("More."), 10), (team("Bye."), 20)];
-        let dialogue = Dialogue { lines };
+        let lines = [(user("Hi."), 1), (team("Hello."), 9), (user("More."), 10), (team("Bye."), 20)];
+        let dialogue = Dialogue { lines: lines.map(|(message, end)| line(message, end)).into() };
         let at_tip = [user("Hi."), team("Hello."), user("More."), team("Bye."), user("Third.")];
-        assert_eq!(dialogue.continued_by(&at_tip, 0), Some(true));
+        assert_eq!(continued(&dialogue, &at_tip), Some((false, tip())));
         let edited = [user("Hi."), team("Hello."), user("Else.")];
-        let (continued, end) = (dialogue.continued_by(&edited, 0), dialogue.end_of(&edited, 0));
-        assert_eq!((continued, end), (Some(false), Some((9, true))));
+        assert_eq!(continued(&dialogue, &edited), Some((false, earlier(9, true))));
         // The same message asks for another reply, and edits nothing.
-        assert_eq!(dialogue.end_of(&[user("Hi."), team("Hello."), user("More.")], 0), Some((9, false)));
+        let same = [user("Hi."), team("Hello."), user("More.")];
+        assert_eq!(continued(&dialogue, &same), Some((false, earlier(9, false))));
         let unknown = [user("Hi."), team("Hallo."), user("More.")];
-        assert_eq!(dialogue.continued_by(&unknown, 0), None);
-        assert_eq!(dialogue.continued_by(&[user("Hi."), user("More.")], 0), None);
+        assert_eq!(continued(&dialogue, &unknown), None);
+        assert_eq!(continued(&dialogue, &[user("Hi."), user("More.")]), None);
         // Another picture is another history.
         let mut with_picture = at_tip.clone();
         with_picture[2]
             .pictures
             .push(polylogue_core::Media { kind: "image/png".into(), url: "data:,".into() });
-        assert_eq!(dialogue.continued_by(&with_picture, 0), None);
+        assert_eq!(continued(&dialogue, &with_picture), None);
+        // Responses that the client has cut off, and one that it has left out.
+        let cut = [user("Hi."), team("He"), user("More."), team("B"), user("Third.")];
+        assert_eq!(continued(&dialogue, &cut), Some((true, tip())));
+        assert_eq!(continued(&dialogue, &cut[..3]), Some((true, earlier(9, false))));
+        assert_eq!(continued(&dialogue, &[user("Hi."), team(""), user("More.")]), None, "it had a result");
+    }
+
+    #[test]
+    fn a_response_without_a_result_is_what_was_said_until_then() {
+        let (user, team) = (|text| message(Role::User, text), |text| message(Role::Assistant, text));
+        let ann = Name::new("Ann").unwrap();
+        let cut = Body::ReplyInterrupted { who: ann.clone(), model: "".into(), text: "Once upon ".into() };
+        let sent = Body::Sent(Message::text(Name::user(), "Shorter."));
+        let bodies = |last: Option<Body>| {
+            let opened = Body::Opened(Opening { task: "Tell.".into(), ..Opening::default() });
+            let turns = vec![TurnRequest::to_all(ann.clone())];
+            [opened, Body::TurnStarted { turns }].into_iter().chain(last).collect::<Vec<_>>()
+        };
+        let of = |bodies: Vec<Body>| Dialogue::of(&logged(bodies), ChatShow::Result);
+        let running = of(bodies(None));
+        assert_eq!(continued(&running, &[user("Tell."), team(""), user("x")]), Some((true, tip())));
+        assert_eq!(continued(&running, &[user("Tell."), team("Once"), user("x")]), None);
+        let stopped = of(bodies(Some(cut.clone())));
+        for said in ["", "Once", "Once upon"] {
+            let history = [user("Tell."), team(said), user("x")];
+            assert!(continued(&stopped, &history).is_some_and(|(_, found)| found == tip()), "{said}");
+        }
+        assert_eq!(continued(&stopped, &[user("Tell."), team("One"), user("x")]), None);
+        // Both histories lead to what was sent then, and beyond it to the end.
+        let continues = of(bodies(Some(cut)).into_iter().chain([sent]).collect());
+        let history = [user("Tell."), team("Once"), user("Shorter.")];
+        assert_eq!(continued(&continues, &history), Some((true, earlier(3, false))));
+        let history = [user("Tell."), team("Once"), user("Shorter."), team(""), user("x")];
+        assert_eq!(continued(&continues, &history), Some((true, tip())));
+        let transcript = Dialogue::of(
+            &logged(bodies(Some(Body::Message(Message::text(ann.clone(), "One."))))),
+            ChatShow::Transcript,
+        );
+        assert_eq!(
+            continued(&transcript, &[user("Tell."), team("**Ann:** O"), user("x")]),
+            Some((true, tip()))
+        );
     }
 
     #[test]
@@ -241,15 +462,13 @@ mod tests {
             Body::Message(Message::text(slow, "At last.")),
             Body::InputProvided { to: pat, text: "Yes.".into(), by: Responder::default() },
         ];
-        let event =
-            |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
-        let events: Vec<Event> = (0..).zip(bodies).map(event).collect();
+        let events = logged(bodies.into());
         for (show, said) in
             [(ChatShow::Transcript, "**Slow:** At last.\n\nWell?"), (ChatShow::Result, "Well?")]
         {
             let lines = Dialogue::of(&events, show).lines;
-            let texts: Vec<&str> = lines.iter().map(|(line, _)| line.text.as_str()).collect();
-            assert_eq!(texts, ["Hi.", said, "Yes."]);
+            let texts: Vec<&str> = lines.iter().map(|line| line.message.text.as_str()).collect();
+            assert_eq!(texts, ["Hi.", said, "Yes.", "(stopped)"]);
         }
     }
 

@@ -1,5 +1,7 @@
 //! A text that is sent in pieces and cannot be taken back.
 
+use polylogue_core::Delta;
+
 /// A reply while it is written.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
@@ -16,6 +18,15 @@ impl Draft {
     /// What has been written, without white space around it.
     pub(super) fn text(&self) -> &str {
         if self.is_torn { "" } else { self.text.trim() }
+    }
+
+    /// The next piece of the reply.
+    pub(super) fn delta(&mut self, delta: &Delta) {
+        match delta {
+            Delta::Text(text) => self.push(text),
+            Delta::Restart | Delta::Retry { .. } | Delta::Fallback { .. } => self.restart(),
+            _ => self.part(),
+        }
     }
 
     pub(super) fn push(&mut self, piece: &str) {

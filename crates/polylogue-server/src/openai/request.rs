@@ -334,12 +334,13 @@ fn content_of(content: &Value, role: Role, index: usize) -> Result<(String, Vec<
     Ok((texts.join("\n").trim().to_owned(), pictures))
 }
 
-/// What a reply says, without the reasoning that user interfaces fold into its beginning, and without what does not count.
+/// What a reply says, without the reasoning that user interfaces fold into its beginning, and without what does not count. One that was cut
+/// off within the reasoning says nothing.
 fn said(text: &str) -> String {
     let mut rest = text.trim_start();
     for (open, close) in [("<think>", "</think>"), ("<details type=\"reasoning\"", "</details>")] {
         if rest.starts_with(open) {
-            rest = rest.split_once(close).map_or(rest, |(_, rest)| rest.trim_start());
+            rest = rest.split_once(close).map_or("", |(_, rest)| rest.trim_start());
         }
     }
     without_broken(rest).trim().to_owned()
@@ -452,5 +453,6 @@ mod tests {
     fn reasoning_that_was_folded_into_a_reply_is_not_said() {
         assert_eq!(said("<think>\n**Ann:** one\n</think>\n\nTwo."), "Two.");
         assert_eq!(said("Two <think>x</think>"), "Two <think>x</think>");
+        assert_eq!(said("<think>\n**Ann:** o"), "");
     }
 }

@@ -85,12 +85,7 @@ impl Speech {
 
     /// A piece of a reply. Returns the next pieces of the text.
     pub(super) fn delta(&mut self, at: &Path, who: &Name, delta: &Delta) -> Option<String> {
-        let turn = self.turn(at, who)?;
-        match delta {
-            Delta::Text(text) => turn.draft.push(text),
-            Delta::Restart | Delta::Retry { .. } | Delta::Fallback { .. } => turn.draft.restart(),
-            _ => turn.draft.part(),
-        }
+        self.turn(at, who)?.draft.delta(delta);
         self.advance()
     }
 

@@ -128,11 +128,7 @@ impl OnlyVoice {
     }
 
     fn delta(&mut self, delta: &Delta) -> Option<String> {
-        match delta {
-            Delta::Text(text) => self.draft.push(text),
-            Delta::Restart | Delta::Retry { .. } | Delta::Fallback { .. } => self.draft.restart(),
-            _ => self.draft.part(),
-        }
+        self.draft.delta(delta);
         self.line.extend(self.draft.text())
     }
 }

@@ -23,6 +23,7 @@ mod memory;
 mod metrics;
 mod openai;
 mod openai_content;
+mod openai_cut;
 mod openai_options;
 mod openai_repeats;
 mod openai_streams;

@@ -1,0 +1,134 @@
+//! Chat completions whose client has cut the response off, and continues with what it has seen of it: S52.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use polylogue_server::ServerLimits;
+use polylogue_test::server::{Answer, PieceGate, Playbook};
+use serde_json::{Value, json};
+
+use crate::client::Stream;
+use crate::conversations::{PATH, until};
+use crate::openai::{
+    COMPLETIONS, assistant, chunks, complete, content, conversation, stopped_before_its_last_turn, user,
+};
+use crate::world::{Gate, World, generous};
+
+/// Its reply is streamed as the content.
+const TALE: &str = "
+name: tale
+task: Tell.
+agents: [{name: Ann, model: 'openai:gpt-4o-mini'}]
+chat: {participants: [Ann], pattern: sequential}
+";
+
+/// The team, whose first reply comes as far as the gate lets it through.
+async fn tale(gate: &PieceGate) -> World {
+    let gate = gate.clone();
+    let play = move |number: usize| match number {
+        0 => Answer::text("Once upon a time").pieces(4).gated(&gate),
+        _ => Answer::text(format!("reply {number}")),
+    };
+    World::with_playbook("tale", TALE, Playbook::new(move |_, number| play(number))).await
+}
+
+/// A stream, the conversation that it is of, and the first text of this field of its chunks.
+async fn begun(world: &World, body: &Value, show: &str, field: &str) -> (Stream, String, String) {
+    let request = world.request("POST", COMPLETIONS).json(body).header("X-Polylogue-Show", show);
+    let mut stream = request.open(world.address).await;
+    loop {
+        let chunk = stream.frame().await.unwrap().json();
+        let text = chunk["choices"][0]["delta"][field].as_str().filter(|text| !text.is_empty());
+        if let Some(text) = text {
+            let id = chunk["id"].as_str().unwrap().split('-').nth(1).unwrap();
+            return (stream, id.to_owned(), text.to_owned());
+        }
+    }
+}
+
+#[tokio::test]
+async fn s52_a_response_that_was_cut_off_while_it_was_written_is_continued() {
+    let gate = PieceGate::new();
+    // With the first piece of text.
+    gate.open_until(2);
+    let world = tale(&gate).await;
+    let body = json!({"model": "tale", "messages": [user("Tell.")], "stream": true});
+    let (stream, id, seen) = begun(&world, &body, "result", "content").await;
+    assert!("Once upon a time".starts_with(&seen) && seen.len() < 16, "{seen}");
+    drop(stream);
+    let mut history = vec![user("Tell."), assistant(&seen), user("Shorter.")];
+    let second = complete(&world, "tale", json!(history)).await;
+    assert_eq!((conversation(&second), content(&second)), (id.as_str(), "reply 1"));
+    // Its agent knows what was said until then, and that it was cut off.
+    let request = world.model_requests().pop().unwrap();
+    for text in [seen.as_str(), "[cut off by the user]", "Shorter."] {
+        assert!(request.contains(text), "`{text}` is not in {request}");
+    }
+    history.extend([assistant(content(&second)), user("And then?")]);
+    let third = complete(&world, "tale", json!(history)).await;
+    assert_eq!((conversation(&third), content(&third)), (id.as_str(), "reply 2"));
+    // Another message after the part of the response.
+    history[2] = user("Longer.");
+    let edited = complete(&world, "tale", json!(&history[..3])).await;
+    let fork = world.get(&format!("{PATH}/{}", conversation(&edited))).await.json();
+    assert_eq!((&fork["parent"]["id"], &fork["parent"]["edited"]), (&json!(id), &json!(true)));
+    gate.lift();
+}
+
+#[tokio::test]
+async fn s52_a_response_that_another_client_receives_was_not_cut_off() {
+    let gate = PieceGate::new();
+    gate.open_until(2);
+    let world = tale(&gate).await;
+    let body = json!({"model": "tale", "messages": [user("Tell.")], "stream": true});
+    let (stream, id, seen) = begun(&world, &body, "result", "content").await;
+    let history = json!([user("Tell."), assistant(&seen), user("Shorter.")]);
+    let other = complete(&world, "tale", history).await;
+    assert_ne!(conversation(&other), id);
+    gate.lift();
+    let (rest, is_done) = chunks(stream).await;
+    let rest: String =
+        rest.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect();
+    assert!(is_done && seen + &rest == "Once upon a time");
+}
+
+#[tokio::test]
+async fn s52_the_beginning_of_a_response_that_has_ended_since_continues_it() {
+    let gate = PieceGate::new();
+    gate.lift();
+    let world = tale(&gate).await;
+    let first = complete(&world, "tale", json!([user("Tell.")])).await;
+    assert_eq!(content(&first), "Once upon a time");
+    let after = async |said: &str| {
+        complete(&world, "tale", json!([user("Tell."), assistant(said), user("Shorter.")])).await
+    };
+    assert_ne!(conversation(&after("Once there").await), conversation(&first));
+    assert_eq!(conversation(&after("Once up").await), conversation(&first));
+}
+
+#[tokio::test]
+async fn s52_s57_a_conversation_that_was_stopped_for_a_lost_client_is_continued_by_what_it_has_seen() {
+    // The client of results has seen no content, and that of a transcript the beginning.
+    for (show, field) in [("result", "reasoning_content"), ("transcript", "content")] {
+        let gate = Arc::new(Gate::until(1));
+        let limits = ServerLimits { abandoned_time: Duration::from_millis(1), ..generous() };
+        let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+        let body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
+        let (stream, id, seen) = begun(&world, &body, show, field).await;
+        drop(stream);
+        assert_eq!(stopped_before_its_last_turn(&world, &gate).await, id);
+        gate.lift();
+        let seen = if show == "result" { "" } else { seen.trim_end() };
+        let next = async |messages: &[Value]| {
+            let body = json!({"model": "long", "messages": messages});
+            let request = world.request("POST", COMPLETIONS).json(&body).header("X-Polylogue-Show", show);
+            world.send(request).await.json()
+        };
+        let mut history = vec![user("Talk."), assistant(seen), user("Go on.")];
+        let second = next(&history).await;
+        assert_eq!(conversation(&second), id, "{show}: {seen}");
+        until(&world, &id, "closed").await;
+        history.extend([assistant(content(&second)), user("Once more.")]);
+        assert_eq!(conversation(&next(&history).await), id, "{show}");
+    }
+}
