@@ -139,6 +139,9 @@ def use_routes(routes):
     for text in ["name: x", server.get("/api/v1/teams/talk/source")["text"]]:
         call("POST", "/api/v1/teams/check", {"text": text})
     token = call("POST", "/api/v1/tokens", {"name": "x", "scopes": ["read"]})
+    listed = call("GET", "/api/v1/tokens")["tokens"]
+    unused = [one["id"] for one in listed if one["last_used_ms"] is None]
+    assert token["id"] in unused and len(unused) < len(listed), listed
     call("DELETE", "/api/v1/tokens/{token}", token=token["id"])
     for code in ["wrong", server.login]:
         call("POST", "/api/v1/session", {"code": code}, headers={"Authorization": None, "Origin": server.url})

@@ -37,6 +37,7 @@ pub(crate) async fn auth(State(app): State<Arc<App>>, mut request: Request, next
         }
     };
     if let Some(token) = &token {
+        app.tokens.note_use(token);
         // A client may be faster than the server: what is still to be continued looks as if it had been stopped.
         let _ = app.resumed.subscribe().wait_for(|resumed| *resumed).await;
         request.extensions_mut().insert(Arc::clone(token));

@@ -392,6 +392,8 @@ fn compared() -> Value {
 }
 
 fn token(more: &[(&str, Value)]) -> Value {
+    let spent = object(&[("cost", count()), ("tokens", count())], &[]);
+    let spent = json!({"anyOf": [{"type": "null"}, spent]});
     let fields = [
         ("id", text()),
         ("name", text()),
@@ -402,6 +404,8 @@ fn token(more: &[(&str, Value)]) -> Value {
         ("per_day", document()),
         ("created_ms", count()),
         ("expires_ms", or_null("integer")),
+        ("last_used_ms", or_null("integer")),
+        ("spent_today", spent),
     ];
     object(&[&fields, more].concat(), &[])
 }

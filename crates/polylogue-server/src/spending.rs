@@ -21,10 +21,8 @@ use tracing::warn;
 
 use crate::problem::Problem;
 use crate::tenants::{Tenants, server_of, spending_in};
-use crate::token::{DailyLimit, Token};
-use crate::token_file::now_ms;
-
-const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+use crate::token::{DAY_MS, DailyLimit, Token};
+use crate::token_file::{now_ms, today};
 
 /// What tokens with budgets have spent today.
 pub(crate) struct Spending {
@@ -97,10 +95,6 @@ pub async fn remove_conversation(runtime: &Runtime, id: &LogId) -> polylogue_run
     let spending = Spending::at(spending_in(&folder), place.is_shared());
     spending.settle_left(&tenant, runtime.store(), id).await?;
     runtime.remove(id).await
-}
-
-fn today() -> u64 {
-    now_ms() / DAY_MS
 }
 
 impl Account {
@@ -216,6 +210,32 @@ impl Spending {
         Err(Problem::budget_spent(format!("the token has spent its budget of today: {spent}"))
             .hint("it is renewed at midnight UTC; `polylogue token new --cost-per-day` makes one with more")
             .retry_after(Duration::from_millis(left)))
+    }
+
+    /// What was spent today of the own budgets of those of `tokens` that have one, by their ids.
+    ///
+    /// # Errors
+    /// When the database that has the budgets cannot be read.
+    pub(crate) async fn spent_today(
+        &self,
+        tokens: &[&Token],
+        runtime: &Runtime,
+    ) -> Result<HashMap<String, CountedUsage>, Problem> {
+        let day = today();
+        let shared = if self.is_shared { runtime.shared_budgets().await? } else { Vec::new() };
+        let accounts = self.accounts();
+        let spent = |token: &Token| match self.is_shared {
+            true => {
+                let name = token_budget(&token.id, day);
+                shared.iter().find(|budget| budget.name == name).map(|budget| budget.spent)
+            }
+            false => {
+                let account = accounts.get(&token.id).filter(|account| account.day == day);
+                account.map(|account| account.budget.used())
+            }
+        };
+        let bounded = tokens.iter().filter(|token| !token.per_day.is_unlimited());
+        Ok(bounded.map(|token| (token.id.clone(), spent(token).unwrap_or_default())).collect())
     }
 
     /// Notes that `payer` pays for the run `run` from its event `from` on. Returns what is to be settled when it has ended, if there is a budget.

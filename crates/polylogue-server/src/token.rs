@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::request::RequestDigest;
 
+/// A day, in milliseconds.
+pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
 /// What the text of every token begins with, so that scanners of secrets find it.
 const PREFIX: &str = "ply_";
 
@@ -107,6 +110,9 @@ pub struct Token {
     /// The time at which it expires, in milliseconds since 1970. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_ms: Option<u64>,
+    /// The day in UTC on which it was used last, in days since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_used_day: Option<u64>,
     /// The way in which it is used. Default: by a header of requests.
     #[serde(default, skip_serializing_if = "TokenKind::is_key")]
     pub kind: TokenKind,
@@ -129,7 +135,6 @@ impl Token {
     pub(crate) fn new(id: String, text: &TokenText, new: NewToken, created_ms: u64) -> Self {
         let NewToken { name, tenant, scopes, teams, per_day, expires_ms } = new;
         let digest = blake3::hash(text.0.as_bytes()).to_hex().to_string();
-        let (kind, within, request) = (TokenKind::Key, Vec::new(), None);
         Self {
             id,
             name,
@@ -138,11 +143,12 @@ impl Token {
             scopes,
             teams,
             per_day,
-            within,
+            within: Vec::new(),
             created_ms,
             expires_ms,
-            kind,
-            request,
+            last_used_day: None,
+            kind: TokenKind::Key,
+            request: None,
         }
     }
 
@@ -164,9 +170,16 @@ impl Token {
             within: Vec::new(),
             created_ms: 0,
             expires_ms: Some(expires_ms),
+            last_used_day: None,
             kind: TokenKind::Issued,
             request: None,
         }
+    }
+
+    /// Returns the beginning of the day in UTC on which it was used last, in milliseconds since 1970. `None`: never.
+    #[must_use]
+    pub fn last_used_ms(&self) -> Option<u64> {
+        self.last_used_day.map(|day| day.saturating_mul(DAY_MS))
     }
 
     /// Whether `text` is its text. Takes the same time for all texts of one length.

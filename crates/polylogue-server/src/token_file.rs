@@ -1,13 +1,16 @@
 //! The file of the tokens, which `polylogue token` writes while a server reads it.
 
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tracing::warn;
+
 use crate::request::RequestDigest;
-use crate::token::{DailyLimit, NewToken, Token, TokenError, TokenKind, TokenText};
+use crate::token::{DAY_MS, DailyLimit, NewToken, Token, TokenError, TokenKind, TokenText};
 
 /// How long a link to the page can be exchanged.
 const LINK_MS: u64 = 10 * 60 * 1000;
@@ -20,6 +23,8 @@ const SESSION_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 pub struct TokenFile {
     path: PathBuf,
     read: Mutex<Option<Version>>,
+    /// On which day the use of tokens was noted last, by their ids.
+    noted: Mutex<HashMap<String, u64>>,
 }
 
 /// The tokens of a version of the file. One that does not exist has no stamp.
@@ -39,7 +44,7 @@ impl TokenFile {
     /// Opens the tokens in the file at `path`, which need not exist.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
-        Self { path, read: Mutex::new(None) }
+        Self { path, read: Mutex::new(None), noted: Mutex::default() }
     }
 
     /// Returns all tokens, oldest first: the same allocation until the file changes.
@@ -149,6 +154,30 @@ impl TokenFile {
             let new = NewToken { name, tenant, scopes, teams, per_day, expires_ms };
             add(tokens, TokenKind::Session, new, within).map(Some)
         })
+    }
+
+    /// Notes that a token is used today, once a day: the day is all that is known of it.
+    pub(crate) fn note_use(&self, token: &Token) {
+        let today = today();
+        if token.kind == TokenKind::Issued || token.last_used_day == Some(today) {
+            return;
+        }
+        {
+            let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+            noted.retain(|_, day| *day == today);
+            // Requests come at the same time, and one that cannot be noted is not tried at each of them.
+            if noted.insert(token.id.clone(), today).is_some() {
+                return;
+            }
+        }
+        let written = self.change(|tokens| {
+            let own = tokens.iter_mut().filter(|other| other.id == token.id);
+            own.for_each(|token| token.last_used_day = Some(today));
+            Ok(())
+        });
+        if let Err(error) = written {
+            warn!(token = token.id, %error, "the list of tokens does not say that this one is used");
+        }
     }
 
     /// Removes the token `id` if `of` says so. Returns whether there was one.
@@ -266,9 +295,38 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// The day in UTC, in days since 1970.
+pub(crate) fn today() -> u64 {
+    now_ms() / DAY_MS
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_day_of_the_last_use_is_written_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.json");
+        let (server, command) = (TokenFile::at(path.clone()), TokenFile::at(path));
+        let (used, _) = command.create(NewToken::local("used")).unwrap();
+        let (other, _) = command.create(NewToken::local("other")).unwrap();
+        let before = today();
+        server.note_use(&used);
+        let stamp = server.stamp().unwrap();
+        // A copy from before.
+        server.note_use(&used);
+        assert_eq!(server.stamp().unwrap(), stamp);
+        let all = command.all().unwrap();
+        let days: Vec<_> = all.iter().map(|token| token.last_used_day).collect();
+        assert!([before, today()].map(Some).contains(&days[0]), "{days:?}");
+        assert_eq!((days[1], other.last_used_ms()), (None, None));
+        assert_eq!(all[0].last_used_ms(), days[0].map(|day| day * DAY_MS));
+        // Revoked meanwhile.
+        command.revoke(&other.id, |_| true).unwrap();
+        server.note_use(&other);
+        assert_eq!(command.all().unwrap().len(), 1);
+    }
 
     #[test]
     fn another_process_makes_and_revokes_tokens() {

@@ -75,6 +75,19 @@ pub struct Token {
     pub created_ms: u64,
     /// The time at which it expires, in milliseconds since 1970; `None`: never.
     pub expires_ms: Option<u64>,
+    /// The beginning of the day in UTC on which it was used last, in milliseconds since 1970; `None`: never.
+    pub last_used_ms: Option<u64>,
+    /// The usage of its own budget today, in UTC; `None`: it has none.
+    pub spent_today: Option<Spent>,
+}
+
+/// The usage of a budget of a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// The cost.
+    pub cost: Money,
+    /// The tokens, of input and output.
+    pub tokens: u64,
 }
 
 /// The tokens of a tenant.

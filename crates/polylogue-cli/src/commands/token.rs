@@ -72,7 +72,7 @@ fn as_json_line(token: &Token) -> Result<Sanitized, CliError> {
     let scopes: Vec<&str> = scopes.iter().copied().map(Scope::word).collect();
     let shown = json!({
         "id": id, "name": name, "tenant": tenant, "scopes": scopes, "teams": teams,
-        "per_day": per_day, "created_ms": created_ms, "expires_ms": expires_ms,
+        "per_day": per_day, "created_ms": created_ms, "expires_ms": expires_ms, "last_used_ms": token.last_used_ms(),
     });
     Sanitized::json(&shown).map_err(unwritable)
 }

@@ -2,6 +2,7 @@
 
 use axum::http::{Method, StatusCode};
 use polylogue_config::suggest;
+use polylogue_core::CountedUsage;
 use polylogue_wire::{Scope, token as wire};
 use serde_json::{Value, json};
 
@@ -49,10 +50,12 @@ fn new_schema() -> Value {
 
 async fn list(call: Call) -> Reply {
     let own = call.token()?;
-    let tokens = call.app.tokens.all()?;
+    let (tokens, tenant) = (call.app.tokens.all()?, call.app.tenant(own)?);
     let is_shown = |token: &&Token| token.is_within(own) && token.kind != TokenKind::Link;
-    let tokens = tokens.iter().filter(is_shown).map(describe).collect();
-    json_reply(StatusCode::OK, &wire::Tokens { tokens })
+    let tokens: Vec<&Token> = tokens.iter().filter(is_shown).collect();
+    let spent = call.app.spending.spent_today(&tokens, &tenant.runtime).await?;
+    let describe = |token: &&Token| describe(token, spent.get(&token.id).copied());
+    json_reply(StatusCode::OK, &wire::Tokens { tokens: tokens.iter().map(describe).collect() })
 }
 
 async fn create(call: Call) -> Reply {
@@ -99,7 +102,8 @@ async fn create(call: Call) -> Reply {
         Made::Before(_) => return Err(mismatch()),
     };
     let text = wire::TokenText::new(text.reveal());
-    json_reply(StatusCode::CREATED, &wire::MadeToken { about: describe(&token), token: text })
+    let spent = (!token.per_day.is_unlimited()).then(CountedUsage::default);
+    json_reply(StatusCode::CREATED, &wire::MadeToken { about: describe(&token, spent), token: text })
 }
 
 /// The teams of a new token, which must be served and seen by `own`.
@@ -128,7 +132,7 @@ async fn revoke(call: Call) -> Reply {
 }
 
 /// What is shown of a token: neither its text nor its digest.
-fn describe(token: &Token) -> wire::Token {
+fn describe(token: &Token, spent_today: Option<CountedUsage>) -> wire::Token {
     wire::Token {
         id: token.id.clone(),
         name: token.name.clone(),
@@ -139,5 +143,7 @@ fn describe(token: &Token) -> wire::Token {
         per_day: token.per_day,
         created_ms: token.created_ms,
         expires_ms: token.expires_ms,
+        last_used_ms: token.last_used_ms(),
+        spent_today: spent_today.map(|CountedUsage { cost, tokens, .. }| wire::Spent { cost, tokens }),
     }
 }

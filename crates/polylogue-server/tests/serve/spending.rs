@@ -121,6 +121,34 @@ async fn what_a_token_made_spends_is_spent_of_the_budget_of_its_maker() {
 }
 
 #[tokio::test]
+async fn a_list_of_tokens_has_what_each_has_spent_today_and_the_day_of_its_last_use() {
+    let world = World::with_model("more", generous()).await;
+    let tokens = Some(tokens_for_one_call(&world).await);
+    let bounded = token(&world, DailyBudget { tokens, ..DailyBudget::default() });
+    let listed = async |world: &World| {
+        let all = world.get("/api/v1/tokens").await.json()["tokens"].as_array().unwrap().clone();
+        let of = |name: &str| all.iter().rev().find(|token| token["name"] == name).unwrap().clone();
+        [of("bounded"), of("first")]
+    };
+    let [before, own] = listed(&world).await;
+    assert_eq!(
+        (&before["last_used_ms"], &before["spent_today"]),
+        (&Value::Null, &json!({"cost": 0, "tokens": 0}))
+    );
+    let day = own["last_used_ms"].as_u64().unwrap();
+    assert_eq!((day % (24 * 60 * 60 * 1000), &own["spent_today"]), (0, &Value::Null), "it has no budget");
+    let (id, _) = stopped(&world, &bounded).await;
+    let usage = world.get(&format!("{PATH}/{id}")).await.json()["usage"].clone();
+    let used = usage["input"].as_u64().unwrap() + usage["output"].as_u64().unwrap();
+    let [after, _] = listed(&world).await;
+    assert_eq!(after["spent_today"]["tokens"], used, "{usage}");
+    assert!(used > 0 && after["last_used_ms"].as_u64() >= Some(day), "{after}");
+    // Counted from the log.
+    let world = world.restart().await;
+    assert_eq!(listed(&world).await[0]["spent_today"], after["spent_today"]);
+}
+
+#[tokio::test]
 async fn all_conversations_of_a_server_share_its_budget_next_to_those_of_tokens() {
     let most = Allowance { calls: Some(5), ..Allowance::default() };
     let world = World::with_budget("more", Budget::new("process", most)).await;

@@ -251,7 +251,11 @@ async fn the_client_checks_texts_and_makes_and_revokes_tokens() {
     let refused = reader.begin(&of("talk")).await.unwrap_err();
     assert_eq!((refused.problem().unwrap().word(), refused.is_usage()), ("forbidden", true));
     let tokens = client.tokens().await.unwrap().tokens;
-    assert!(tokens.contains(&made.about) && tokens.len() == 2, "{tokens:?}");
+    // It was used meanwhile.
+    let listed = tokens.iter().find(|token| token.id == made.about.id).unwrap();
+    assert!(listed.last_used_ms.is_some() && made.about.last_used_ms.is_none(), "{tokens:?}");
+    assert_eq!(polylogue_client::wire::token::Token { last_used_ms: None, ..listed.clone() }, made.about);
+    assert_eq!(tokens.len(), 2);
     assert!(client.revoke_token(&made.about.id).await.unwrap().revoked);
     assert_eq!(reader.teams().await.unwrap_err().problem().unwrap().status, 401);
 }
