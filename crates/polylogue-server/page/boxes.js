@@ -20,11 +20,17 @@ export function allowance(more) {
     return more.time_ms ? span(more.time_ms) : 'as much';
 }
 
-/** What can be answered without writing. @param {any} open */
-function choices(open) {
-    if (open.call) return [['Approve', 'yes'], ['Reject', 'no']];
-    if (open.limit) return [[`Allow ${allowance(open.limit.more)} more`, 'yes'], ['End the run', 'no']];
-    return [];
+/** What a choice is called, by its effect. @type {Record<string, string>} */
+const LABELS = {
+    approve: 'Approve', reject: 'Reject', pass: 'Pass', leave: 'Leave the chat', next: 'Next in order',
+    no_message: 'Say nothing', automatic_reply: 'Reply automatically', end: 'End the conversation',
+};
+
+/** The label of a choice. @param {any} open @param {any} choice */
+function labelOf(open, { effect, label }) {
+    if (open.kind === 'limit') return effect === 'raise' ? `Allow ${allowance(open.limit.more)} more` : 'End the run';
+    if (effect === 'select') return label;
+    return label ? `${LABELS[effect]}: ${label}` : LABELS[effect] ?? effect;
 }
 
 /** @param {any} open */
@@ -70,6 +76,8 @@ function Question({ id, run, open }) {
     const submit = () => answer(draft.text);
     const field = `answer-${open.question}`;
     const isLimited = open.until_ms !== null && open.default;
+    // Where the answer is not one of these, they are for what is rarely wanted.
+    const isChoice = ['approval', 'limit'].includes(open.kind);
     return html`<form class="question" aria-label="Question of ${open.who}" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), submit())}>
         <div class="question-head"><${Avatar} names=${run.names} name=${open.who} /><${Name} names=${run.names} name=${open.who} />
             <span>${asks(open)}</span></div>
@@ -78,8 +86,9 @@ function Question({ id, run, open }) {
         <textarea id=${field} class="answer" rows="2" aria-describedby=${isLimited ? `limit-${open.question}` : undefined} value=${draft.text} disabled=${isSent.value}
             onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(submit)}></textarea>
         <div class="actions">
-            ${choices(open).map(([label, text], at) => html`<button type="button" class=${at ? '' : 'main'} disabled=${isSent.value} onClick=${() => answer(text)}>${label}</button>`)}
-            <button class=${choices(open).length ? '' : 'main'} disabled=${isSent.value}>${isSent.value ? 'Sent' : 'Answer'}</button>
+            ${open.choices.map((/** @type {any} */ choice, /** @type {number} */ at) => html`<button type="button" class=${isChoice && !at ? 'main' : ''} disabled=${isSent.value}
+                onClick=${() => answer(choice.answer)}>${labelOf(open, choice)}</button>`)}
+            <button class=${isChoice ? '' : 'main'} disabled=${isSent.value}>${isSent.value ? 'Sent' : 'Answer'}</button>
         </div>
     </form>`;
 }

@@ -1,10 +1,18 @@
-//! The texts of open questions, for clients that do not show the conversation with them.
+//! Open questions, as clients receive them: as data, or as texts for clients that do not show the conversation with them.
 
 use polylogue_core::{LogId, OpenQuestion, Store as _};
-use polylogue_runtime::asked::{Received, is_turn};
+use polylogue_runtime::asked::{Choice, QuestionData, Received, is_turn};
+use polylogue_wire::conversation as wire;
 
 use crate::problem::Problem;
 use crate::tenants::Tenant;
+
+/// An open question as data.
+pub(crate) fn asked(open: &OpenQuestion) -> wire::Asked {
+    let QuestionData { text, kind, choices } = QuestionData::of(&open.question);
+    let choice = |Choice { answer, effect, label }| wire::Choice { answer, effect: effect.to_owned(), label };
+    wire::Asked::new(open, kind.word(), text, choices.into_iter().map(choice).collect())
+}
 
 /// The texts of the questions `open` in a conversation.
 pub(crate) async fn texts(

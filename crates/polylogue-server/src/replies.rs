@@ -212,11 +212,13 @@ fn conversation() -> Value {
             ("at", text()),
             ("who", text()),
             ("text", text()),
+            ("kind", json!({"enum": ["turn", "speaker", "reply", "approval", "limit", "text"]})),
+            ("choices", list(object(&[("answer", text()), ("effect", text())], &[("label", text())]))),
             ("call", or_null("object")),
             ("asked_ms", count()),
             ("until_ms", or_null("integer")),
         ],
-        &[("default", document()), ("limit", document())],
+        &[("prompt", text()), ("default", document()), ("limit", document())],
     );
     let bound = object(
         &[("text", text()), ("price_date", text()), ("team_digest", text())],

@@ -159,8 +159,16 @@ pub struct Asked {
     pub at: Path,
     /// The participant that asks.
     pub who: Name,
-    /// The text. What an agent wrote in it is shown verbatim.
+    /// The text, without words of a terminal. What an agent wrote in it is shown verbatim.
     pub text: Arc<str>,
+    /// The kind: `turn` (asks for a person's message in their turn), `speaker` (who speaks next), `reply` (in the name of an agent),
+    /// `approval` of a call, `limit` (whether it is raised), or `text`.
+    pub kind: String,
+    /// The answers that have an effect of their own. Others are texts.
+    pub choices: Vec<Choice>,
+    /// The text as the log has it, with words of a terminal, if it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Arc<str>>,
     /// The call that waits for approval, if it asks for one.
     pub call: Option<Call>,
     /// The time at which it was asked.
@@ -175,6 +183,19 @@ pub struct Asked {
     pub limit: Option<AskedLimit>,
 }
 
+/// An answer that has an effect of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The answer.
+    pub answer: String,
+    /// The effect: `approve`, `reject`, `raise`, `pass`, `leave`, `select`, `next` (the next in order), `no_message`, `automatic_reply`,
+    /// or `end` (of the conversation).
+    pub effect: String,
+    /// The name of what the answer selects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
 /// The limit that a question asks to raise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskedLimit {
@@ -186,21 +207,38 @@ pub struct AskedLimit {
     pub raise: Box<LimitRaise>,
 }
 
-impl From<&OpenQuestion> for Asked {
-    fn from(open: &OpenQuestion) -> Self {
-        let Question { who, text, call, default, limit } = open.question.clone();
+impl Asked {
+    /// Creates the document of an open question of this kind, whose `text` has no words of a terminal.
+    #[must_use]
+    pub fn new(open: &OpenQuestion, kind: &str, text: String, choices: Vec<Choice>) -> Self {
+        let Question { who, text: prompt, call, default, limit } = open.question.clone();
+        let prompt = (*prompt != *text).then_some(prompt);
         let (at, until_ms) = (open.at.clone(), open.until());
         let limit = limit.map(|raise| {
             let (reached, more) = (raise.reached.to_string(), raise.more);
             AskedLimit { reached, more, raise }
         });
-        Self { question: open.seq, at, who, text, call, asked_ms: open.asked, until_ms, default, limit }
+        Self {
+            question: open.seq,
+            at,
+            who,
+            text: text.into(),
+            kind: kind.to_owned(),
+            choices,
+            prompt,
+            call,
+            asked_ms: open.asked,
+            until_ms,
+            default,
+            limit,
+        }
     }
 }
 
 impl From<Asked> for OpenQuestion {
     fn from(asked: Asked) -> Self {
-        let Asked { question: seq, at, who, text, call, asked_ms, default, limit, .. } = asked;
+        let Asked { question: seq, at, who, text, prompt, call, asked_ms, default, limit, .. } = asked;
+        let text = prompt.unwrap_or(text);
         let limit = limit.map(|limit| limit.raise);
         Self { at, seq, asked: asked_ms, question: Question { who, text, call, default, limit } }
     }

@@ -112,8 +112,12 @@ fn asked(state: &Value) -> Vec<Value> {
     let all = state.get("asked").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let short = |open: &Value| {
         let field = |name: &str| open.get(name).cloned().unwrap_or_default();
-        let (who, text) = (field("who"), field("text"));
-        let text = in_own_words(who.as_str().unwrap_or_default(), text.as_str().unwrap_or_default());
+        let who = field("who");
+        let prompt = open.get("prompt").and_then(Value::as_str);
+        let text = match prompt {
+            Some(prompt) => in_own_words(who.as_str().unwrap_or_default(), prompt).into(),
+            None => field("text"),
+        };
         json!({"question": field("question"), "who": who, "text": text})
     };
     all.iter().map(short).collect()

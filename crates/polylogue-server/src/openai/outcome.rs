@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use polylogue_core::{Body, Event, OpenQuestion, StopReason};
-use polylogue_wire::conversation::{Asked, ConversationState};
+use polylogue_wire::conversation::ConversationState;
 use polylogue_wire::{stream::Status, usage};
 use serde_json::{Value, json};
 
 use crate::conversation::ending;
+use crate::question::asked;
 use crate::stretch::{Stretch, content, is_limit_of_run};
 
 /// What happened in a conversation because of a request: what comes after its turn is left out, so that a repeated request has the same.
@@ -92,7 +93,7 @@ impl Outcome {
                 in_progress: false,
             },
             None => {
-                let asked = OpenQuestion::of(&self.asked).iter().map(Asked::from).collect();
+                let asked = OpenQuestion::of(&self.asked).iter().map(asked).collect();
                 Status { state: ConversationState::Waiting, ended: None, asked, in_progress: false }
             }
         };

@@ -85,6 +85,10 @@ impl HumanInput {
     /// Default limit on automatic replies in a row.
     pub const DEFAULT_MAX_AUTO_REPLIES: u64 = 100;
 
+    /// The sentences of its questions that say what can be answered at a terminal: where Enter ends the conversation, where it sends no message, and where it
+    /// gives an automatic reply. Where answers come from elsewhere, show other words.
+    pub const KEYS: [&str; 3] = words::KEYS;
+
     /// Asks the person in every turn.
     #[must_use]
     pub fn always() -> Self {

@@ -16,6 +16,13 @@ pub(super) enum InputReason {
     End(StopReason),
 }
 
+/// What Enter and `exit` do where Enter ends the conversation, where it sends no message, and where it gives an automatic reply.
+pub(super) const KEYS: [&str; 3] = [
+    "Type a reply to continue; Enter or `exit` ends the conversation.",
+    "Type a reply. Enter says nothing, `exit` ends the conversation.",
+    "Type a reply. Enter gives an automatic reply, `exit` ends the conversation.",
+];
+
 /// The question. `silent` is whether an empty answer sends no message.
 pub(super) fn question(
     turn: &Turn<'_>,
@@ -24,21 +31,17 @@ pub(super) fn question(
     silent: bool,
     clears: bool,
 ) -> String {
-    let automatic = if silent { "Enter says nothing" } else { "Enter gives an automatic reply" };
-    let (situation, keys) = match input_reason {
-        InputReason::End(_) => (
-            situation(turn, input_reason),
-            "Type a reply to continue; Enter or `exit` ends the conversation.".into(),
-        ),
-        _ => (
-            situation(turn, input_reason),
-            format!("Type a reply. {automatic}, `exit` ends the conversation."),
-        ),
+    let [ends, says_nothing, replies] = KEYS;
+    let keys = match input_reason {
+        InputReason::End(_) => ends,
+        _ if silent => says_nothing,
+        _ => replies,
     };
+    let situation = situation(turn, input_reason);
     let prompt_text = turn.request().prompt.as_ref().map(|prompt| prompt.to_string());
     let clear =
         clears.then(|| "`clear history`, with a name or a number, hides the earlier messages.".into());
-    let sentences = [prompt_text, Some(situation), interrupts(calls), Some(keys), clear];
+    let sentences = [prompt_text, Some(situation), interrupts(calls), Some(keys.into()), clear];
     let text = sentences.into_iter().flatten().collect::<Vec<String>>().join(" ");
     let shown = calls.iter().map(|(_, call)| exact(&format!("{} {:#}", call.tool, call.args)));
     std::iter::once(text).chain(shown).collect::<Vec<String>>().join("\n\n")

@@ -34,6 +34,21 @@ impl HumanSelector {
         Ok(Self { name: Name::new(name)? })
     }
 
+    /// Returns the end of its question, which says what can be answered at a terminal, if `next` is the next in order. Where
+    /// answers come from elsewhere, show other words.
+    ///
+    /// ```
+    /// use polylogue::policies::group::HumanSelector;
+    ///
+    /// assert!(HumanSelector::keys("Ann").contains("Enter takes the next in order (Ann)"));
+    /// ```
+    #[must_use]
+    pub fn keys(next: &str) -> String {
+        format!(
+            "Type a number or a name. Enter takes the next in order ({next}), `exit` ends the conversation."
+        )
+    }
+
     fn read(answer: &str, of: &[Name], participants: &[Name]) -> PersonReply {
         let answer = answer.trim();
         let is = |word: &str| answer.eq_ignore_ascii_case(word);
@@ -60,10 +75,7 @@ impl HumanSelector {
 fn question(turn: &Turn<'_>, candidates: &Candidates) -> String {
     let lines = candidates.roles().lines().zip(1..).map(|(role, number)| format!("  {number}  {role}\n"));
     let next = next_in_order(turn.transcript(), candidates.names()).map(Name::as_str).unwrap_or_default();
-    format!(
-        "Who speaks next?\n{}Type a number or a name. Enter takes the next in order ({next}), `exit` ends the conversation.",
-        lines.collect::<String>()
-    )
+    format!("Who speaks next?\n{}{}", lines.collect::<String>(), HumanSelector::keys(next))
 }
 
 impl Agent for HumanSelector {
