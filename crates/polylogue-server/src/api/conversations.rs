@@ -18,7 +18,7 @@ use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::projection::Native;
 use crate::route::{Access, Route};
-use crate::runs::take_back;
+use crate::runs::{is_left, stop, take_back};
 use crate::tail::{Follow, PAGE as EVENTS, respond};
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -308,9 +308,18 @@ async fn patch(call: Call) -> Reply {
 async fn remove(call: Call) -> Reply {
     let token = call.token()?;
     let tenant = call.app.tenant(token)?;
-    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    let Listing { id, summary, .. } = find(&tenant, token, call.param("id")).await?;
+    if tenant.runs.rests(&id) {
+        // Its run only waits until it is resumed.
+        stop(&tenant, &id, true).await;
+        is_left(&tenant, &id).await;
+    }
     if tenant.runs.is_running(&id) {
-        return Err(Problem::busy(format!("`{id}` is running")).hint("stop it first"));
+        return Err(match summary.is_paused {
+            true => Problem::busy(format!("`{id}` is paused, and turns that had begun have not ended"))
+                .hint("wait until it is `halted`, or end them: `POST …/stop` with `{\"when\": \"now\"}`"),
+            false => Problem::busy(format!("`{id}` is running")).hint("stop it first"),
+        });
     }
     call.app.spending.settle_left(&tenant.name, tenant.runtime.store(), &id).await?;
     tenant.remove(&id).await?;

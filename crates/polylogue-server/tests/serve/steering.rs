@@ -550,6 +550,30 @@ async fn a_run_is_paused_between_turns_and_the_next_speaker_is_chosen() {
 }
 
 #[tokio::test]
+async fn a_paused_conversation_is_removed_once_its_turns_have_ended() {
+    let gate = Arc::new(Gate::until(1));
+    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let id = begin(&world, &json!({"team": "long"})).await;
+    while world.model_requests().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // The second call is in flight.
+    assert_eq!(post(&world, &id, "pause", json!({})).await.status, 202);
+    let remove = async || world.send(world.request("DELETE", &format!("{PATH}/{id}"))).await;
+    let refused = remove().await;
+    assert_eq!((refused.status, &refused.problem()["type"]), (409, &json!("/problems/busy")));
+    assert!(refused.problem()["detail"].as_str().unwrap().contains("is paused"), "{}", refused.body);
+    assert!(refused.problem()["hint"].as_str().unwrap().contains("/stop"), "{}", refused.body);
+    gate.open_until(2);
+    until(&world, &id, "halted").await;
+    let removed = remove().await;
+    assert_eq!((removed.status, removed.json()), (200, json!({"removed": true})), "{}", removed.body);
+    assert_eq!(remove().await.status, 404);
+    assert_eq!(world.get(PATH).await.json()["conversations"], json!([]));
+    assert_eq!(world.model_requests().len(), 2, "it has not continued");
+}
+
+#[tokio::test]
 async fn a_conversation_that_does_not_run_is_paused_until_it_is_resumed() {
     let world = World::new().await;
     let id = begin(&world, &json!({"team": "talk"})).await;
