@@ -7,13 +7,15 @@ use std::io;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
-use hyper::body::Incoming;
+use bytes::Bytes;
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -31,6 +33,13 @@ use crate::request::{Peer, Proxied};
 
 /// How long the accept loop rests after an error of the system, such as too many open files.
 const REST: Duration = Duration::from_millis(50);
+
+/// How long a connection stays open for what a client still sends of a body that is not read. One that is closed before is reset, and its
+/// client, which writes, does not read the response.
+const LINGERS: Duration = Duration::from_secs(1);
+
+/// How many bytes of that are taken.
+const LINGER_BYTES: usize = 8 << 20;
 
 /// Serves connections until `over` says so, and then those that are open, until they end. Who sends a request is what the `trusted` proxies say.
 pub(crate) async fn listen(
@@ -74,10 +83,17 @@ async fn connection(
     limits: ServerLimits,
     mut over: watch::Receiver<bool>,
 ) {
-    let io = TokioIo::new(Patient { io: socket, time: limits.write_time, blocked: None });
+    let unread = Arc::new(AtomicBool::new(false));
+    let io = TokioIo::new(Patient {
+        io: socket,
+        time: limits.write_time,
+        blocked: None,
+        unread: Arc::clone(&unread),
+        lingering: None,
+    });
     let service = service_fn(move |request: Request<Incoming>| {
         let mut router = router.clone();
-        let mut request = request.map(Body::new);
+        let mut request = request.map(|body| Body::new(ReadBody::new(body, &unread)));
         let sender = client(&trusted, peer, request.headers());
         request.extensions_mut().insert(Peer(sender));
         if sender != peer {
@@ -125,11 +141,78 @@ impl Open {
     }
 }
 
-/// A socket that fails when its other side takes nothing for a time.
+/// The body of a request, which notes whether all of it was read.
+struct ReadBody {
+    body: Incoming,
+    unread: Arc<AtomicBool>,
+}
+
+impl ReadBody {
+    fn new(body: Incoming, unread: &Arc<AtomicBool>) -> Self {
+        unread.store(!body.is_end_stream(), Ordering::Relaxed);
+        Self { body, unread: Arc::clone(unread) }
+    }
+}
+
+impl hyper::body::Body for ReadBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.unread.store(false, Ordering::Relaxed);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A socket that fails when its other side takes nothing for a time. When it is closed, it takes some of a body that was not read.
 struct Patient {
     io: TcpStream,
     time: Duration,
     blocked: Option<Pin<Box<Sleep>>>,
+    /// Whether a part of the last body was not read.
+    unread: Arc<AtomicBool>,
+    lingering: Option<Lingering>,
+}
+
+/// What is still taken of a socket that is being closed.
+struct Lingering {
+    until: Pin<Box<Sleep>>,
+    left: usize,
+}
+
+impl Lingering {
+    fn new() -> Self {
+        Self { until: Box::pin(sleep(LINGERS)), left: LINGER_BYTES }
+    }
+
+    /// Ready when the other side has closed the connection, too, or no more is taken.
+    fn poll(&mut self, io: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
+        while self.left > 0 && self.until.as_mut().poll(cx).is_pending() {
+            let mut bytes = [0; 8 * 1024];
+            let mut buffer = ReadBuf::new(&mut bytes);
+            match ready!(Pin::new(&mut *io).poll_read(cx, &mut buffer)) {
+                Ok(()) if !buffer.filled().is_empty() => {
+                    self.left = self.left.saturating_sub(buffer.filled().len());
+                }
+                _ => break,
+            }
+        }
+        Poll::Ready(())
+    }
 }
 
 impl Patient {
@@ -168,7 +251,14 @@ impl AsyncWrite for Patient {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
+        let Self { io, unread, lingering, .. } = &mut *self;
+        if lingering.is_none() {
+            ready!(Pin::new(&mut *io).poll_shutdown(cx))?;
+        }
+        if unread.load(Ordering::Relaxed) {
+            ready!(lingering.get_or_insert_with(Lingering::new).poll(io, cx));
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -57,6 +57,27 @@ async fn s13_a_large_body_is_refused_before_it_is_read() {
     assert_eq!(Stream::read_head(BufReader::new(socket)).await.status, 413);
 }
 
+/// It sends all of it before it reads.
+#[tokio::test]
+async fn s13_a_client_that_sends_a_large_body_reads_why_it_is_refused() {
+    let world = World::with(ServerLimits { body_bytes: 1000, ..generous() }).await;
+    // More than sockets buffer, and less than the server takes.
+    let body = vec![b'a'; 6 << 20];
+    for (token, status) in [(world.token.as_str(), 413), ("ply_wrong", 401)] {
+        let head = format!(
+            "POST /api/v1/tokens HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let mut socket = TcpStream::connect(world.address).await.unwrap();
+        socket.write_all(head.as_bytes()).await.unwrap();
+        socket.write_all(&body).await.unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+    }
+}
+
 #[tokio::test]
 async fn deep_json_and_many_header_fields_are_refused() {
     let world = World::new().await;
