@@ -125,7 +125,7 @@ impl<'a> Launch<'a> {
             cache,
             thoughts,
             stream: self.shown.is_some_and(|settings| settings.stream),
-            paced: self.shown.is_some_and(|settings| settings.output == Output::Talk && settings.looks.live),
+            paced: self.shown.is_some_and(|settings| settings.paced),
             prices,
             learned: place::of_capabilities().map(LearnedCapabilities::at),
         };
@@ -194,7 +194,15 @@ pub(crate) fn settings(cli: &args::Cli, options: &args::RunOptions) -> Settings 
     let looks = OutputStyle::of(wish(cli.color), &io::stdout());
     // The lines of the log would stand within those that change in place.
     let looks = OutputStyle { live: looks.live && !verbose, ..looks };
-    Settings { output: what, looks, stream: !output.no_stream, thoughts: team.models.thoughts, verbose }
+    let paced = what == Output::Talk && looks.live;
+    Settings {
+        output: what,
+        looks,
+        stream: !output.no_stream,
+        paced,
+        thoughts: team.models.thoughts,
+        verbose,
+    }
 }
 
 /// When colors are used.

@@ -25,6 +25,7 @@ pub(super) const SETTINGS: Settings = Settings {
     output: Output::Json,
     looks: OutputStyle { color: false, live: false, terminal: false },
     stream: true,
+    paced: false,
     thoughts: false,
     verbose: false,
 };

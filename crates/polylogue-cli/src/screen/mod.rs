@@ -86,6 +86,8 @@ pub(crate) struct Settings {
     pub(crate) looks: OutputStyle,
     /// Whether replies are shown while they are written (not with `--no-stream`).
     pub(crate) stream: bool,
+    /// Whether a script speaks at its pace, for those who watch.
+    pub(crate) paced: bool,
     /// Whether thoughts are shown permanently; otherwise the last of them, while they are thought.
     pub(crate) thoughts: bool,
     /// Whether everything is shown in full, private prompts and replies too; not where lines change in place.

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use crate::home::{Home, PROGRAM, wait};
 
@@ -85,6 +86,19 @@ impl Serving {
         response
     }
 
+    /// The response to `POST path`.
+    fn post(&self, path: &str, token: &str, body: &str) -> String {
+        let mut socket = TcpStream::connect(&self.address).unwrap();
+        let (host, length) = (&self.address, body.len());
+        let head =
+            format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nx-api-key: {token}\r\n");
+        let head = format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+        socket.write_all(head.as_bytes()).unwrap();
+        let mut response = String::new();
+        socket.read_to_string(&mut response).unwrap();
+        response
+    }
+
     /// Ends it by a signal. Returns the exit code and what it has logged.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
@@ -128,6 +142,23 @@ fn s1_the_program_prints_its_url_and_a_first_token_and_ends_by_a_signal() {
     home.run(&["token", "revoke", id]).ok();
     assert!(second.get("/api/v1/teams", &token).starts_with("HTTP/1.1 401"), "a running server refuses it");
     assert_eq!(second.end().0, Some(0));
+}
+
+#[test]
+fn a_script_speaks_at_its_pace_on_a_server() {
+    let home = Home::new();
+    let team = TEAM.replace("Hello.", "one two three four") + "script_pace: 200\n";
+    let serving = Serving::of(&home, home.file("pair.yaml", &team), true);
+    let body = r#"{"model": "pair", "stream": true, "messages": [{"role": "user", "content": "Count."}]}"#;
+    let response = serving.post("/v1/chat/completions", serving.token(), body);
+    let chunks = response.lines().filter_map(|line| line.strip_prefix("data: "));
+    let chunks = chunks.filter_map(|json| serde_json::from_str::<Value>(json).ok());
+    let pieces: Vec<String> = chunks
+        .filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str().map(str::to_owned))
+        .filter(|piece| !piece.is_empty())
+        .collect();
+    assert_eq!(pieces.concat(), "one two three four", "{response}");
+    assert!(pieces.len() > 1, "it came at once: {response}");
 }
 
 /// Waits until the list of teams satisfies `is_there`.

@@ -17,8 +17,12 @@ use crate::commands::team_version::TeamVersion;
 use crate::commands::worker::SETTINGS;
 use crate::error::{CliError, Exit};
 use crate::launch::Launch;
+use crate::screen::Settings;
 use crate::user_config::default_model;
 use crate::{args, trust};
+
+/// People watch on the page: a script speaks at its pace.
+const SERVED: Settings = Settings { paced: true, ..SETTINGS };
 
 /// The teams that are served.
 pub(super) struct TeamFiles {
@@ -119,7 +123,7 @@ impl TeamFiles {
         // No person is at the terminal of a server.
         launch.asks = false;
         launch.shared_budget = self.shared_budget;
-        launch.shown = Some(&SETTINGS);
+        launch.shown = Some(&SERVED);
         launch.prepare(place).await
     }
 }
@@ -191,7 +195,7 @@ impl TeamSource for TeamFiles {
             let version = TeamVersion::Pinned;
             let shared_budget = self.shared_budget;
             let stored =
-                Stored { id, options: &options, asks: false, settings: &SETTINGS, version, shared_budget };
+                Stored { id, options: &options, asks: false, settings: &SERVED, version, shared_budget };
             Ok(stored.prepare_document(runtime, document).await?.0)
         })
     }

@@ -135,6 +135,7 @@ pub(super) const LIVE: Settings = Settings {
     output: Output::Talk,
     looks: OutputStyle { color: true, live: true, terminal: true },
     stream: true,
+    paced: false,
     thoughts: false,
     verbose: false,
 };
