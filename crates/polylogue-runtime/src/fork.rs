@@ -3,20 +3,24 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Agent as _, AnyStore, Body, Call, Event, LimitOverrides, Log, LogId, Message, Meta, Name, Parent, Part,
-    Path, Store as _, StoreError, StoredFiles, TeamChanged,
+    Agent as _, AnyStore, Body, Call, Event, LimitOverrides, Log, LogId, Message, Meta, Name, Opening,
+    Parent, Part, Path, Store as _, StoreError, StoredFiles, TeamChanged,
 };
+use polylogue_team::Template;
+use serde::Deserialize as _;
 
 use crate::stored::{is_imported, now};
-use crate::{Conversation, Error, FilesPolicy, ForkError, Prepared, Result, StoreLocation, fresh_id};
+use crate::{
+    Conversation, Error, FilesPolicy, ForkError, Prepared, Result, StoreLocation, StoredTeam, fresh_id,
+};
 
 /// The point at which a conversation is forked.
 #[derive(Debug, Clone, Default)]
 pub struct ForkPoint {
     /// The first event that is not copied. Default: all are copied.
     pub event: Option<u64>,
-    /// The new text of the message, the answer or the task that this event is; it is then copied, too. Without an event, it is
-    /// sent into the fork as the next message.
+    /// Replaces the text of the message, the answer or the task that this event is; it is then copied, too. Messages that quote a task
+    /// before the first turn have the new one. Without an event, it is sent into the fork as the next message.
     pub text: Option<String>,
     /// The caller sends another message into the fork than the one that follows in the original, as when a person edits a
     /// message. The fork is then marked as [edited](Parent::edited), which one with an event and a text always is.
@@ -71,7 +75,7 @@ pub(crate) async fn fork(
     if is_imported(&meta) {
         return Err(Error::Imported { id: id.clone() });
     }
-    let mut copied = copied(id, &events, point)?;
+    let mut copied = copied(id, &events, point, &meta)?;
     let event = point.event.unwrap_or(events.len() as u64);
     let meta = match team {
         None => meta,
@@ -228,8 +232,8 @@ async fn copy_files(
     files
 }
 
-/// The events of the fork.
-fn copied(id: &LogId, events: &[Event], point: &ForkPoint) -> Result<Vec<Arc<Event>>> {
+/// The events of the fork of a conversation with this `meta`.
+fn copied(id: &LogId, events: &[Event], point: &ForkPoint, meta: &Meta) -> Result<Vec<Arc<Event>>> {
     let end = point.event.unwrap_or(events.len() as u64);
     let fail = |why| Error::BadFork { id: id.clone(), event: end, why };
     if end > events.len() as u64 {
@@ -246,7 +250,7 @@ fn copied(id: &LogId, events: &[Event], point: &ForkPoint) -> Result<Vec<Arc<Eve
         let Some(edited) = after.first() else {
             return Err(fail(ForkError::NoEvent { events: events.len() as u64 }));
         };
-        let body = reworded(&edited.body, text).ok_or_else(|| fail(at(&edited.at)))?;
+        let body = reworded(&edited.body, text, meta).ok_or_else(|| fail(at(&edited.at)))?;
         copied.push(Arc::new(Event { body, inbox: None, ..(*edited).clone() }));
     }
     Ok(copied)
@@ -293,7 +297,7 @@ impl<'e> OpenCalls<'e> {
 }
 
 /// `body` with another text; `None` if it has none that people or agents wrote.
-fn reworded(body: &Body, text: &str) -> Option<Body> {
+fn reworded(body: &Body, text: &str, meta: &Meta) -> Option<Body> {
     let message = |message: &Message| Message { parts: vec![Part::text(text)], ..message.clone() };
     Some(match body {
         Body::Message(old) => Body::Message(message(old)),
@@ -303,18 +307,30 @@ fn reworded(body: &Body, text: &str) -> Option<Body> {
         Body::InputProvided { to, .. } => {
             Body::InputProvided { to: to.clone(), text: text.into(), by: Default::default() }
         }
-        Body::Opened(opening) => {
-            let mut opening = opening.clone();
-            let task = std::mem::replace(&mut opening.task, text.into());
-            // Attachments stay.
-            let first = opening.messages.iter_mut().filter_map(|old| old.parts.first_mut());
-            for part in first.filter(|part| matches!(part, Part::Text(old) if **old == *task)) {
-                *part = Part::text(text);
-            }
-            Body::Opened(opening)
-        }
+        Body::Opened(opening) => Body::Opened(with_task(opening.clone(), text, &opening_texts(meta))),
         _ => return None,
     })
+}
+
+/// The texts by which the messages before the first turn of a conversation with this `meta` can quote its task.
+fn opening_texts(meta: &Meta) -> Vec<Template> {
+    let stored = StoredTeam::deserialize(&meta.team).ok();
+    let texts = stored.iter().flat_map(|stored| stored.team.opening_texts()).cloned();
+    // The last one is the default, which chats within it and conversations of programs have.
+    texts.chain([Template::new("{{task}}")]).collect()
+}
+
+/// `opening` with another `task`, which its messages quote by `texts`.
+fn with_task(mut opening: Opening, task: &str, texts: &[Template]) -> Opening {
+    let old = std::mem::replace(&mut opening.task, task.into());
+    // Attachments stay.
+    for part in opening.messages.iter_mut().filter_map(|message| message.parts.first_mut()) {
+        let Part::Text(text) = &*part else { continue };
+        if let Some(quoting) = texts.iter().find(|quoting| quoting.fill(&old) == **text) {
+            *part = Part::text(quoting.fill(task));
+        }
+    }
+    opening
 }
 
 #[cfg(test)]
@@ -345,7 +361,7 @@ mod tests {
 
     fn forked(event: Option<u64>, text: Option<&str>) -> Result<Vec<Arc<Event>>> {
         let point = ForkPoint { event, text: text.map(str::to_owned), is_edited: false };
-        copied(&LogId::new("a").unwrap(), &events(), &point)
+        copied(&LogId::new("a").unwrap(), &events(), &point, &Meta::default())
     }
 
     #[test]
@@ -381,7 +397,7 @@ mod tests {
         add(5, 4, "2");
         (0..).zip(&mut events).for_each(|(seq, event)| event.seq = seq);
         let point = |event| ForkPoint { event: Some(event), text: None, is_edited: false };
-        let fork = |event| copied(&LogId::new("a").unwrap(), &events, &point(event));
+        let fork = |event| copied(&LogId::new("a").unwrap(), &events, &point(event), &Meta::default());
         for event in 3..=5 {
             let hint = fork(event).unwrap_err().hint();
             assert_eq!(hint.as_deref(), Some("fork before event 2, or after event 5"), "{event}");
@@ -401,6 +417,21 @@ mod tests {
             forked(Some(1), Some("x")),
             Err(Error::BadFork { why: ForkError::NoMessage { event: 1, .. }, .. })
         ));
+    }
+
+    #[test]
+    fn messages_before_the_first_turn_quote_the_new_task_and_are_otherwise_the_same() {
+        let opening = json!({"participants": ["Ann"], "task": "Add.", "messages": [
+            {"from": "user", "parts": [{"text": "The task: Add. Add."}, {"text": "Add."}]},
+            {"from": "Ann", "parts": [{"text": "Add."}]},
+            {"from": "Ann", "parts": [{"text": "Add. Nothing else."}]},
+        ]});
+        let texts = ["{{task}}", "The task: {{task}} Add."].map(Template::new);
+        let opening = with_task(serde_json::from_value(opening).unwrap(), "Multiply.", &texts);
+        let parts: Vec<_> = opening.messages.iter().flat_map(|message| message.parts.clone()).collect();
+        let expected =
+            ["The task: Multiply. Add.", "Add.", "Multiply.", "Add. Nothing else."].map(Part::text);
+        assert_eq!((&*opening.task, parts.as_slice()), ("Multiply.", expected.as_slice()));
     }
 
     #[test]

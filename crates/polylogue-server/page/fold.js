@@ -48,7 +48,7 @@ export function chatAt(run, at) {
 
 /** @param {Chat} chat @param {string} kind @param {any} event @param {any} [more] @returns {Item} */
 function push(chat, kind, event, more = {}) {
-    const item = { kind, seq: event.seq, time: event.time_ms, rev: 0, ...more };
+    const item = { kind, nth: chat.items.length, seq: event.seq, time: event.time_ms, rev: 0, ...more };
     chat.items.push(item);
     return item;
 }
@@ -139,10 +139,11 @@ const HANDLERS = {
         chat.participants.forEach((name) => known(run, name));
         chat.closed = null;
         if (chat.at) nest(run, chat.at, event);
-        const first = textOf(event.messages?.[0]?.parts);
-        if (event.task && event.task !== first) push(chat, 'task', event, { text: event.task });
-        if (event.introduction) push(chat, 'task', event, { text: event.introduction });
-        for (const message of event.messages ?? []) speech(chat, event, message).opening = true;
+        const isTask = (/** @type {any} */ message) => message.parts[0]?.text === event.task;
+        const before = (/** @type {string} */ title, /** @type {string} */ text) => text && push(chat, 'before', event, { title, parts: [{ text }] });
+        if (!event.messages?.some(isTask)) before('Task', event.task);
+        before('Introduction', event.introduction);
+        for (const message of event.messages ?? []) Object.assign(speech(chat, event, message), { opening: true, isTask: isTask(message) });
     },
     turn_started(run, chat, event) {
         const heard = event.turns.flatMap((/** @type {any} */ { who, to }) => (isPublic(to) || to.only?.length ? [who] : []));

@@ -19,7 +19,7 @@ import { Verbatim } from './verbatim.js';
  */
 export function Items({ id, run, chat, version, wanted, isWindowed }) {
     const as = viewer();
-    const draw = (/** @type {any} */ item) => html`<${ItemView} key=${`${item.seq}:${item.who ?? ''}:${item.kind}`}
+    const draw = (/** @type {any} */ item) => html`<${ItemView} key=${item.nth}
         id=${id} run=${run} item=${item} as=${as} isDimmed=${Boolean(as) && !receives(chat, item, as)} rev=${hasChats(item) ? version : item.rev} />`;
     if (!isWindowed) return html`<ol class="items">${chat.items.map(draw)}</ol>`;
     const at = wanted ? chat.items.findIndex((/** @type {any} */ item) => `${item.said ?? item.seq}` === wanted) : -1;
@@ -46,7 +46,7 @@ class ItemView extends Component {
         // With `rev`, because a component that reads signals is drawn again only when a prop has changed.
         if (item.kind === 'turn') return html`<${Turn} id=${id} run=${run} item=${item} rev=${rev} as=${as} isDimmed=${isDimmed} />`;
         if (item.kind === 'closed') return html`<${Closed} item=${item} />`;
-        if (item.kind === 'task') return html`<li class="task"><h2>Task</h2><${Parts} parts=${[{ text: item.text }]} run=${run} /></li>`;
+        if (item.kind === 'before') return html`<${Before} id=${id} run=${run} item=${item} />`;
         return html`<li class="between ${item.undone ? 'undone' : ''}"><${Step} id=${id} run=${run} step=${item.step} /></li>`;
     }
 }
@@ -55,6 +55,15 @@ class ItemView extends Component {
 function Closed({ item }) {
     return html`<li class="closed"><strong>The chat ended:</strong> ${reasonText(item.reason)}
         ${item.summary && html`<details><summary>Result</summary><${Parts} parts=${[{ text: item.summary }]} /></details>`}</li>`;
+}
+
+/** What the participants know before any message: the task, where no message is that, and the introduction. @param {{id: string, run: any, item: any}} props */
+function Before({ id, run, item }) {
+    const isTask = item.title === 'Task';
+    const isEditing = useSignal(isTask && isDrafted(editKey(id, item)));
+    return html`<li class=${item.title.toLowerCase()}><div class="turn-head"><h2>${item.title}</h2>
+            ${isTask && html`<${Menu} id=${id} item=${item} onEdit=${() => (isEditing.value = true)} />`}</div>
+        ${isEditing.value ? html`<${Edit} id=${id} item=${item} onEnd=${() => (isEditing.value = false)} />` : html`<${Parts} parts=${item.parts} run=${run} />`}</li>`;
 }
 
 /** Who receives a message, if not everyone. @param {{to: any, run: any}} props */
@@ -119,16 +128,19 @@ function Menu({ id, item, onEdit }) {
     const close = (/** @type {any} */ event) => event.target.closest('details')?.removeAttribute('open');
     const copy = (/** @type {string} */ what) => navigator.clipboard?.writeText(what).catch(() => {});
     const link = `${location.origin}/${address(['runs', id], { at: seq })}`;
-    return html`<details class="menu"><summary aria-label="Actions for the message of ${item.who}">⋯</summary>
+    return html`<details class="menu"><summary aria-label="Actions for the ${item.who ? `message of ${item.who}` : 'task'}">⋯</summary>
         <div class="menu-items" onClick=${close}>
             <button type="button" onClick=${() => copy(text)}>Copy text</button>
             <button type="button" onClick=${() => copy(link)}>Copy link</button>
             ${item.asked?.length > 0 && html`<button type="button" class="sent" onClick=${() => openRequest(item.who, item.asked.at(-1))}>What the model was sent</button>`}
-            ${item.who !== 'user' && html`<button type="button" onClick=${() => viewer() !== item.who && viewAs(item.who)}>View as ${item.who}</button>`}
+            ${item.who && item.who !== 'user' && html`<button type="button" onClick=${() => viewer() !== item.who && viewAs(item.who)}>View as ${item.who}</button>`}
             <button type="button" class="fork" onClick=${fork}>Fork from here</button>
-            ${item.state === 'said' && !item.opening && html`<button type="button" class="edit" onClick=${onEdit}>Edit and rerun</button>`}
+            ${isEditable(item) && html`<button type="button" class="edit" onClick=${onEdit}>Edit and rerun</button>`}
         </div></details>`;
 }
+
+/** Whether a fork can have another text for it. Of what is there before the first turn, that is the task. @param {any} item */
+const isEditable = ({ kind, state, opening, isTask }) => kind === 'before' || (state === 'said' && (!opening || isTask));
 
 /** The key of the draft of another text for a message. @param {string} id @param {any} item */
 const editKey = (id, item) => `edit:${id}:${item.said ?? item.seq}`;

@@ -135,7 +135,7 @@ function Head({ about, state, run, isLive, wake }) {
             ${!isLive && state.state !== 'closed' && html`<span class="offline">connecting …</span>`}</div>
         <p class="run-facts">
             <span>${about.team}</span><span class="mono">${about.id}</span>
-            ${about.parent && html`<span>${about.parent.edited ? 'edited fork' : 'fork'} of <a href=${address(['runs', about.parent.id], { at: about.parent.seq - 1 })}>${about.parent.id}</a></span>`}
+            ${about.parent && html`<span>${about.parent.edited ? 'edited fork' : 'fork'} of <a href=${address(['runs', about.parent.id], { at: Math.max(0, about.parent.seq - 1) })}>${about.parent.id}</a></span>`}
             <span>${spending(run.usage)}</span>
             ${state.state === 'running' && about.node && html`<span class="node">run by ${about.node}</span>`}
         </p>

@@ -27,13 +27,13 @@ use crate::limits::Limits;
 use crate::mcp::McpServers;
 use crate::memory::TeamMemory;
 use crate::model_list::{FailureKey, ModelList, ReturnText};
-use crate::pattern::Media;
+use crate::pattern::{Media, Pattern};
 use crate::price::PriceKey;
 use crate::reasoning::Example;
 use crate::sandbox::SandboxSettings;
 use crate::script::Steps;
 use crate::sources::Sources;
-use crate::text::{OfOutermost, OfTeam, PathText, VarText};
+use crate::text::{OfOutermost, OfTeam, PathText, Template, VarText};
 use crate::web::Web;
 use crate::working::WorkFile;
 pub use permission::Usage;
@@ -211,7 +211,25 @@ impl Team {
         self.task = Some(task);
     }
 
-    /// Returns the examples that the model of the agent `name` reads before every conversation: what is asked, and what it says.
+    /// The texts of the messages before the first turn, which can quote the task: those of `opening`, and that of a role-play.
+    ///
+    /// ```
+    /// use polylogue_team::{Overrides, parse};
+    /// let text = "{name: t, agents: [{name: Ann}], chat: {participants: [Ann], opening: 'Begin: {{task}}', stop: {max_turns: 1}}}";
+    /// let team = parse(text, "t.yaml", &Overrides::default())?.team;
+    /// assert_eq!(team.opening_texts()[0].fill("count"), "Begin: count");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn opening_texts(&self) -> Vec<&Template> {
+        let of_roles = match &self.chat.pattern {
+            Pattern::RolePlay(roles) => roles.texts.as_ref().and_then(|texts| texts.opening.as_ref()),
+            _ => None,
+        };
+        self.chat.opening.0.iter().map(|line| &line.text).chain(of_roles).collect()
+    }
+
+    /// The examples that the model of the agent `name` reads before every conversation: what is asked, and what it says.
     #[must_use]
     pub fn examples_of(&self, name: &Name) -> Option<&[Example]> {
         let own = self

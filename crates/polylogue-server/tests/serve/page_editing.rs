@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::conversations::{begin, until};
-use crate::page_browser::{browser_of, check_clean, picture};
+use crate::page_browser::{browser_of, check_clean, id_of, picture};
 use crate::world::World;
 
 const PATH: &str = "/api/v1/conversations";
@@ -107,6 +107,36 @@ async fn a_run_that_a_limit_on_calls_has_ended_continues_by_a_button() {
     browser.until_text("four").await;
     assert_eq!(browser.eval("window.asked").await, "Allow 3 model calls more?");
     assert_eq!(until(&world, &id, "closed").await["turns"], 6);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn s96_the_task_is_edited_and_rerun_in_a_fork() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    // As the first message, and where no message has it.
+    for (team, task, last) in [("talk", ".turn", "four"), ("whisper", ".task", "What a game!")] {
+        let source = begin(&world, &json!({"team": team})).await;
+        until(&world, &source, "closed").await;
+        show(&mut browser, &format!("#/runs/{source}")).await;
+        browser.until_text(last).await;
+        browser.eval(&format!("document.querySelector('{task} button.edit').click()")).await;
+        browser.until("document.activeElement.matches('.edit-form textarea')").await;
+        browser.fill(".edit-form textarea", "Another task.").await;
+        browser.press("Rerun in a fork").await;
+        browser
+            .until(&format!("document.querySelector('main[data-run]:not([data-run=\"{source}\"])')"))
+            .await;
+        browser.until_text(&format!("edited fork of {source}")).await;
+        browser.until_text(last).await;
+        let shown = format!("document.querySelector('{task} .parts').innerText");
+        assert_eq!(browser.eval(&shown).await, "Another task.");
+        let fork = id_of(&mut browser).await;
+        let fork = until(&world, &fork, "closed").await;
+        let parent = json!({"id": source, "seq": 0, "edited": true});
+        assert_eq!((&fork["task"], &fork["parent"]), (&json!("Another task."), &parent));
+        picture(&mut browser, &format!("task-of-{team}")).await;
+    }
     check_clean(&browser, &world);
 }
 

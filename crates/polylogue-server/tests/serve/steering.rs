@@ -701,6 +701,34 @@ async fn s29_s30_a_fork_has_the_same_beginning_and_leaves_its_source() {
     assert_eq!(forks["conversations"].as_array().unwrap().len(), source.len() + 1);
 }
 
+/// Its task is in the system message and in the first message, next to other words.
+const QUOTING: &str = "
+name: quoting
+task: Count.
+agents: [{name: Ann, system: 'You serve: {{task}}'}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin, opening: 'The task: {{task}} Begin.', stop: {max_turns: 2}}
+script: [{Ann: one}, {Bob: two}]
+";
+
+#[tokio::test]
+async fn s30_a_fork_with_another_task_is_a_run_of_the_same_team_from_its_beginning() {
+    let world = World::with_team("quoting", QUOTING).await;
+    let id = begin(&world, &json!({"team": "quoting"})).await;
+    until(&world, &id, "closed").await;
+    let made = post(&world, &id, "fork", json!({"seq": 0, "text": "Sing.", "run": true})).await.json();
+    assert_eq!(made["parent"], json!({"id": id, "seq": 0, "edited": true}));
+    let fork = made["id"].as_str().unwrap();
+    let ended = until(&world, fork, "closed").await;
+    assert_eq!((&ended["task"], &ended["turns"]), (&json!("Sing."), &json!(2)));
+    let opened = &events(&world, fork).await[0];
+    assert_eq!(opened["messages"][0]["parts"][0]["text"], "The task: Sing. Begin.");
+    let sent = world.get(&format!("{PATH}/{fork}/views/Ann?call=1")).await.json();
+    assert_eq!((&sent["exact"], &sent["request"]["system"]), (&json!(true), &json!("You serve: Sing.")));
+    let store = world.store().await;
+    let team = async |id: &str| store.meta(&LogId::new(id).unwrap()).await.unwrap().team["digest"].clone();
+    assert_eq!(team(fork).await, team(id.as_str()).await);
+}
+
 #[tokio::test]
 async fn a_token_without_the_scope_changes_no_answer_by_a_fork() {
     let world = World::new().await;
