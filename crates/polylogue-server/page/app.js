@@ -2,6 +2,7 @@
 import { html, kept, effect, render, useEffect } from './lib.js';
 import { failure, login, logout, session } from './api.js';
 import { route, address } from './router.js';
+import { Bell, titled } from './attention.js';
 import { Runs } from './runs.js';
 import { NewRun } from './new_run.js';
 import { Run } from './run.js';
@@ -32,6 +33,7 @@ function Top() {
             ${session.value?.has_cluster && html`<a href=${address(['cluster'])} aria-current=${current('cluster')}>Cluster</a>`}
         </nav>
         <span class="spring"></span>
+        <${Bell} />
         <button type="button" class="quiet" title="Keys" aria-label="Keys" onClick=${showKeys}>?</button>
         <button type="button" class="quiet" title="Theme: ${theme.value}. Switch to ${next}"
             aria-label="Theme: ${theme.value}. Switch to ${next}" onClick=${() => (theme.value = next)}>
@@ -55,6 +57,7 @@ function Failure() {
 }
 
 function LoggedOut() {
+    titled('');
     return html`<main class="login" tabindex="-1">
         <h1>Polylogue</h1>
         <p>You are not logged in. A link logs a browser in once: <code>polylogue serve</code> prints one when it starts,
@@ -70,6 +73,7 @@ function View() {
     if (view === 'teams') return id ? html`<${Editor} key=${id} id=${id} />` : html`<${Teams} />`;
     if (view === 'compare') return html`<${Compare} />`;
     if (view === 'cluster') return html`<${Cluster} />`;
+    titled('');
     return html`<main tabindex="-1"><h1>There is no such view</h1><p><a href=${address([])}>All runs</a></p></main>`;
 }
 

@@ -1,6 +1,7 @@
 // The cluster: which conversations run where, what waits and why, the workers, and the budgets that they share.
 import { html, useEffect, useSignal } from './lib.js';
-import { attempt, get, post, refresh } from './api.js';
+import { get, refresh } from './api.js';
+import { titled } from './attention.js';
 import { address } from './router.js';
 import { counted, dollars, short, span } from './format.js';
 
@@ -107,8 +108,8 @@ export function Cluster() {
             clearTimeout(timer);
         };
     }, []);
-    document.title = 'Cluster · Polylogue';
-    const { workers = [], budgets = [], rate_limits: limits = [], conversations = [], counts = {}, takeovers = 0, lost_events: lost = 0 } = cluster.value ?? {};
+    titled('Cluster');
+    const { workers = [], budgets = [], conversations = [], counts = {}, takeovers = 0, lost_events: lost = 0 } = cluster.value ?? {};
     const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
     return html`<main id="main" tabindex="-1">
         <h1>Cluster</h1>

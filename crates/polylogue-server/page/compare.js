@@ -2,6 +2,7 @@
 import { html, useEffect, useSignal } from './lib.js';
 import { failure, get } from './api.js';
 import { add, newRun } from './fold.js';
+import { titled } from './attention.js';
 import { useLoad } from './load.js';
 import { address, refine, route } from './router.js';
 import { Avatar, merged, Name } from './names.js';
@@ -90,7 +91,7 @@ export function Compare() {
         const [read, ...known] = await Promise.all([get(path), namesOf(a), namesOf(b)]);
         return { ...read, known };
     }, (read) => (found.value = read), [a, b]);
-    document.title = 'Compare · Polylogue';
+    titled('Compare');
     return html`<main id="main" tabindex="-1" class="compare">
         <h1>Compare</h1>
         <div class="filters"><${Choice} name="a" label="A" runs=${runs.value} /><${Choice} name="b" label="B" runs=${runs.value} /></div>

@@ -1,6 +1,7 @@
 // A team: its text with live findings, a preview of its graph, and a way to run it.
 import { html, useEffect, useRef, useSignal } from './lib.js';
 import { Problem, attempt, get, post, refresh, send } from './api.js';
+import { titled } from './attention.js';
 import { address } from './router.js';
 import { Picture } from './graph.js';
 import { counted } from './format.js';
@@ -186,7 +187,7 @@ export function Editor({ id }) {
     const moved = () => {
         caret.value = area.current?.selectionStart ?? 0;
     };
-    document.title = `${id} · Polylogue`;
+    titled(id);
     if (served === null) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1></main>`;
     const problems = found?.problems ?? [];
     const errors = problems.filter((/** @type {any} */ problem) => problem.severity === 'error').length;
@@ -214,7 +215,7 @@ export function Editor({ id }) {
 export function Teams() {
     const teams = useSignal(/** @type {any[] | null} */ (null));
     useLoad(() => get('/teams'), (found) => (teams.value = found.teams), []);
-    document.title = 'Teams · Polylogue';
+    titled('Teams');
     return html`<main id="main" tabindex="-1"><h1>Teams</h1>
         <ul class="runs teams">${teams.value?.map((team) => html`<li class="run-row" key=${team.id}>
             <a href=${address(['teams', team.id])}><span class="run-title">${team.name ?? team.id}</span></a>

@@ -41,6 +41,12 @@ export function ago(ms, now) {
     return new Date(ms).toLocaleDateString();
 }
 
+/** Why a run ended: a limit is named once. @param {{word: string, detail: string}} ended */
+export function ending({ word, detail }) {
+    const isLimit = ['limit', 'budget'].includes(word);
+    return isLimit ? `limit: ${detail.replace(/^the limit of /, '')}` : `${word.replace('_', ' ')}: ${detail}`;
+}
+
 /**
  * What the model calls of a run have used, in one line.
  * @param {any} usage

@@ -1,6 +1,7 @@
 // The form that begins a run: a team, its inputs, the task, limits.
 import { html, useSignal } from './lib.js';
 import { attempt, get, post } from './api.js';
+import { titled } from './attention.js';
 import { go, refine, route } from './router.js';
 import { useDraft } from './drafts.js';
 import { useLoad } from './load.js';
@@ -60,7 +61,7 @@ export function NewRun() {
         task.set('');
         go(['runs', made.id]);
     };
-    document.title = 'New run · Polylogue';
+    titled('New run');
     return html`<main id="main" tabindex="-1" class="narrow">
         <h1>New run</h1>
         ${teams.value?.length === 0 && html`<p>No team is served.</p>`}

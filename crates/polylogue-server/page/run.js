@@ -1,13 +1,14 @@
 // One run: what is said, live, and what a person can do with it.
-import { html, useEffect, useRef, useSignal, visible } from './lib.js';
+import { html, useEffect, useRef, useSignal } from './lib.js';
 import { attempt, get, post, refresh, send, serverTime } from './api.js';
+import { titled, useAttention } from './attention.js';
 import { address, go, route } from './router.js';
 import { follow } from './stream.js';
 import { useLoad } from './load.js';
 import { Conversation } from './conversation.js';
 import { allowance, Questions, Say } from './boxes.js';
 import { Avatar, Name } from './names.js';
-import { spending } from './format.js';
+import { ending, spending } from './format.js';
 import { State } from './runs.js';
 import { useTicks } from './ticks.js';
 import { RequestDialog } from './calls.js';
@@ -122,12 +123,6 @@ function Title({ about, title }) {
         <button class="main">Rename</button><button type="button" onClick=${close}>Cancel</button></form>`;
 }
 
-/** Why it ended: a limit is named once. @param {{word: string, detail: string}} ended */
-function whyEnded({ word, detail }) {
-    const isLimit = ['limit', 'budget'].includes(word);
-    return isLimit ? `limit: ${detail.replace(/^the limit of /, '')}` : `${word.replace('_', ' ')}: ${detail}`;
-}
-
 /** @param {{about: any, state: any, run: any, isLive: boolean, wake: () => void}} props */
 function Head({ about, state, run, isLive, wake }) {
     return html`<div class="run-head">
@@ -142,7 +137,7 @@ function Head({ about, state, run, isLive, wake }) {
         ${about.imported && html`<p class="about">Imported from a file: it can be read, and not be continued.</p>`}
         ${about.bound && html`<p class="about bound">Before it began: ${about.bound.text} (prices of ${about.bound.price_date}, team ${about.bound.team_digest.slice(0, 12)}).</p>`}
         ${about.bound_ended && html`<p class="about bound-ended">The maximum computed before the run no longer applies: ${about.bound_ended}.</p>`}
-        ${state.ended && html`<p class="ended">${whyEnded(state.ended)}</p>`}
+        ${state.ended && html`<p class="ended">${ending(state.ended)}</p>`}
         <${Actions} about=${about} state=${state} isPaused=${run.isPaused} wake=${wake} />
     </div>`;
 }
@@ -193,14 +188,15 @@ function Shown({ id, tab, run, version, state, wake, isImported }) {
 /** @param {{id: string, tab: string}} props */
 export function Run({ id, tab }) {
     const { about, live } = useRun({ id });
+    const state = live?.state.value ?? about;
+    useAttention(about && live && [{ ...about, ...state, title: titleOf(about, live.run) }]);
     if (live?.isGone.value) return html`<main id="main" tabindex="-1"><h1>There is no such run</h1>
         <p>It was removed, or never was. <a href=${address([])}>All runs</a></p></main>`;
     if (!about || !live) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1><p>…</p></main>`;
     const { run, wake } = live;
     // Read, so that this is drawn again when something happens.
     const version = live.version.value;
-    const state = live.state.value ?? about;
-    document.title = visible(`${state.state === 'waiting' ? '● ' : ''}${titleOf(about, run) || about.team} · Polylogue`);
+    titled(titleOf(about, run) || about.team);
     return html`<main id="main" tabindex="-1" class="run" data-run=${id} data-state=${state.state}>
         <${Head} about=${about} state=${state} run=${run} isLive=${live.isLive.value} wake=${wake} />
         <${Tabs} id=${id} tab=${tab} as=${viewer()} />

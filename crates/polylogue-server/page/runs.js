@@ -1,6 +1,7 @@
 // The list of runs: states, costs, search and filters. It follows what happens while it is visible.
 import { html, useEffect, useRef, useSignal } from './lib.js';
 import { attempt, get, post, refresh, serverTime } from './api.js';
+import { titled, useAttention } from './attention.js';
 import { address, go, refine, route } from './router.js';
 import { followList } from './stream.js';
 import { useLoad } from './load.js';
@@ -9,7 +10,7 @@ import { ago, counted, dollars } from './format.js';
 /** How soon the list is read again after a change of a run that it does not show, in milliseconds. */
 const SOON = 500;
 
-/** How often it is read in any case, in milliseconds: the stream has changes of the newest runs alone, and times pass. */
+/** How often it is read in any case, in milliseconds: the stream has changes of the newest runs alone, a hidden tab has no stream, and times pass. */
 const EVERY = 15_000;
 
 /** How soon it is read again where that has failed, in milliseconds. */
@@ -120,7 +121,7 @@ function useRows(query) {
         const read = async () => {
             at = Infinity;
             const { path } = list;
-            const page = document.hidden ? null : await refresh(() => get(path));
+            const page = await refresh(() => get(path));
             // Another list is wanted since: it is read soon.
             if (isOver || path !== list.path) return;
             if (page) {
@@ -130,7 +131,7 @@ function useRows(query) {
                 rows.value = page.conversations;
                 shown.value = path;
             }
-            later(page || document.hidden ? EVERY : AGAIN);
+            later(page ? EVERY : AGAIN);
         };
         const change = (/** @type {string} */ id, /** @type {(rows: any[]) => any[]} */ how) => {
             if (rows.value?.some((row) => row.id === id)) rows.value = how(rows.value);
@@ -177,7 +178,8 @@ export function Runs() {
     });
     const first = rows.value ?? [];
     const shown = [...first, ...more.value.rows.filter((row) => !first.some((other) => other.id === row.id))];
-    document.title = 'Runs · Polylogue';
+    titled('Runs');
+    useAttention(rows.value && !isOther ? shown : null);
     return html`<main id="main" tabindex="-1">
         <h1>Runs</h1>
         <${Filters} teams=${teams.value} />

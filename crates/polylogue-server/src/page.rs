@@ -34,6 +34,7 @@ files! {
     "/": "index.html",
     "/page/api.js": "api.js",
     "/page/app.js": "app.js",
+    "/page/attention.js": "attention.js",
     "/page/base.css": "base.css",
     "/page/boxes.js": "boxes.js",
     "/page/calls.js": "calls.js",

@@ -260,7 +260,7 @@ async fn s93_the_timeline_grows_while_calls_follow_each_other_fast() {
 }
 
 /// Hides or shows the tab, as its script sees it: without a window, all tabs count as visible.
-async fn hide(browser: &mut Browser, hidden: bool) {
+pub(crate) async fn hide(browser: &mut Browser, hidden: bool) {
     browser
         .eval(&format!(
             "Object.defineProperty(document, 'hidden', {{value: {hidden}, configurable: true}}), document.dispatchEvent(new Event('visibilitychange'))"
@@ -303,11 +303,11 @@ async fn s94_eight_tabs_show_their_questions_since_a_hidden_one_holds_no_connect
     }
     // The last one is answered elsewhere: its title says so while it is hidden, and its text follows when it is shown.
     let last = ids.last().unwrap();
-    browser.until("document.title.startsWith('● ')").await;
+    browser.until("document.title.startsWith('(1) ')").await;
     let path = format!("/api/v1/conversations/{last}");
     let question = world.get(&path).await.json()["asked"][0]["question"].clone();
     world.post(&format!("{path}/answers"), &json!({"question": question, "text": "Hm."})).await;
-    browser.until("!document.title.startsWith('● ')").await;
+    browser.until("!document.title.startsWith('(')").await;
     assert_eq!(streams(&world).await, "0");
     hide(&mut browser, false).await;
     browser.until_text("Thanks.").await;
