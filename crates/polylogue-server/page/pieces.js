@@ -1,11 +1,36 @@
 // Replies that are being written, from their pieces.
 import { chatAt, turn } from './fold.js';
 
+/** The place of a reply that is being written. @param {string} at @param {string} who */
+const place = (at, who) => `${at}\n${who}`;
+
+/**
+ * Notes when a reply began: `NaN` where its first piece was not received when it came, as by a stream that begins in the middle of the reply.
+ * @param {import('./fold.js').Run} run @param {string} reply its place @param {number} now
+ */
+function begin(run, reply, now) {
+    if (!run.begun.has(reply)) run.begun.set(reply, now);
+}
+
+/**
+ * Notes when the first piece of a reply came that ends with an event, by the time of the events: some other clock than that of the tab.
+ * @param {import('./fold.js').Run} run @param {any} event @param {number} now by the clock of the pieces
+ */
+export function endReply(run, event, now) {
+    if (event.type !== 'model_replied' && event.type !== 'failed') return;
+    const reply = place(event.at ?? '', event.who);
+    const begun = run.begun.get(reply) ?? NaN;
+    run.begun.delete(reply);
+    if (!Number.isNaN(begun)) run.firsts.set(event.seq, event.time_ms - (now - begun));
+}
+
 /**
  * Adds a piece of a reply that is not stored yet.
- * @param {import('./fold.js').Run} run @param {any} delta
+ * @param {import('./fold.js').Run} run @param {any} delta @param {number} now when it came, in milliseconds, by any clock
  */
-export function addDelta(run, delta) {
+export function addDelta(run, delta, now) {
+    if (delta.type === 'restart') begin(run, place(delta.at ?? '', delta.who), NaN);
+    if (['text', 'thought', 'call'].includes(delta.type)) begin(run, place(delta.at ?? '', delta.who), now);
     const open = turn(chatAt(run, delta.at ?? ''), delta.who);
     if (!open) return;
     run.pieces += 1;
@@ -24,6 +49,9 @@ export function addDelta(run, delta) {
  */
 export function dropDrafts(run, isTorn) {
     for (const chat of run.chats.values()) {
-        for (const item of chat.open.values()) Object.assign(item, { live: null, isTorn, rev: item.rev + 1 });
+        for (const item of chat.open.values()) {
+            Object.assign(item, { live: null, isTorn, rev: item.rev + 1 });
+            if (isTorn) begin(run, place(chat.at, item.who), NaN);
+        }
     }
 }

@@ -3,7 +3,7 @@
 import { signal } from './lib.js';
 import { get } from './api.js';
 import { add, newRun } from './fold.js';
-import { addDelta, dropDrafts } from './pieces.js';
+import { addDelta, dropDrafts, endReply } from './pieces.js';
 
 /** How often a conversation without a stream is looked at, in milliseconds: someone may continue it, and the title of a tab says what waits. */
 const LOOK = 4000;
@@ -69,8 +69,11 @@ export function follow(id) {
             dropDrafts(run, false);
             isLive.value = true;
         };
-        on('entry', (event) => add(run, event));
-        on('delta', (delta) => addDelta(run, delta));
+        on('entry', (event) => {
+            add(run, event);
+            endReply(run, event, performance.now());
+        });
+        on('delta', (delta) => addDelta(run, delta, performance.now()));
         on('missed', () => dropDrafts(run, true));
         on('state', (now) => {
             state.value = now;

@@ -32,10 +32,20 @@ async function read(id, known) {
 /** @param {any} row @param {number} now */
 const lasted = (row, now) => (row.end_ms ?? now) - row.start_ms;
 
-/** What the table sorts by. @type {Record<string, (row: any, now: number) => number>} */
+/**
+ * How long the model took to its first token; `null` where this tab did not receive the reply while it was written: no event says it.
+ * @param {any} run @param {any} row
+ */
+function firstToken(run, row) {
+    const first = run.firsts.get(row.seq);
+    return first === undefined ? null : Math.round(Math.min(Math.max(0, first - row.start_ms), lasted(row, first)));
+}
+
+/** What the table sorts by. @type {Record<string, (row: any, now: number, run: any) => number>} */
 const KEYS = {
     start: (row) => row.start_ms,
     latency: lasted,
+    first: (row, _, run) => firstToken(run, row) ?? -1,
     input: (row) => row.usage?.input ?? -1,
     output: (row) => row.usage?.output ?? -1,
     cached: (row) => share(row) ?? -1,
@@ -55,8 +65,19 @@ function title(row) {
     return row.answered ? 'a person answered' : 'waits for a person';
 }
 
-/** @param {{rows: any[], names: string[], who: string, begin: number, end: number}} props */
-function Lane({ rows, names, who, begin, end }) {
+/** @param {{row: any, run: any, begin: number, end: number, percent: (ms: number) => string}} props */
+function Bar({ row, run, begin, end, percent }) {
+    const { kind, status, repeats } = row;
+    const first = firstToken(run, row);
+    const bar = (/** @type {string} */ name, /** @type {number} */ ms) => ({ class: name, x: percent(row.start_ms - begin), width: percent(ms), y: 4, height: 18, rx: 2 });
+    return html`<rect ...${bar(`bar ${kind} ${status ?? ''} ${repeats != null ? 'repeated' : ''}`, lasted(row, end))} onClick=${() => kind === 'model' && openRequest(row.who, row.call)}>
+            <title>${title(row)}, ${span(lasted(row, end))}${first === null ? '' : `, first token after ${span(first)}`}</title></rect>
+        ${first !== null && html`<rect ...${bar('until-first', first)} />`}`;
+}
+
+/** @param {{rows: any[], run: any, who: string, begin: number, end: number}} props */
+function Lane({ rows, run, who, begin, end }) {
+    const { names } = run;
     const width = Math.max(1, end - begin);
     const percent = (/** @type {number} */ ms) => `${Math.max(0, (100 * ms) / width).toFixed(3)}%`;
     const own = rows.filter((row) => row.who === who);
@@ -66,8 +87,7 @@ function Lane({ rows, names, who, begin, end }) {
     return html`<div class="lane"><div class="lane-name"><${Avatar} names=${names} name=${who} /><${Name} names=${names} name=${who} />
             <span class="count">${own.length}${known.length > 0 && ` · ${cost || !unknown ? dollars(cost) : ''}${unknown ? '?' : ''}`}</span></div>
         <svg class="bars" height="26" role="img" aria-label="${own.length} calls of ${who}">
-            ${own.map((row) => html`<rect class="bar ${row.kind} ${row.status ?? ''} ${row.repeats != null ? 'repeated' : ''}" x=${percent(row.start_ms - begin)} width=${percent(lasted(row, end))} y="4" height="18" rx="2"
-                onClick=${() => row.kind === 'model' && openRequest(who, row.call)}><title>${title(row)}, ${span(lasted(row, end))}</title></rect>`)}
+            ${own.map((row) => html`<${Bar} row=${row} run=${run} begin=${begin} end=${end} percent=${percent} />`)}
         </svg></div>`;
 }
 
@@ -75,10 +95,11 @@ function Lane({ rows, names, who, begin, end }) {
 function Row({ row, run, begin, now }) {
     const number = (/** @type {any} */ value) => (row.kind !== 'model' ? '' : value ?? '?');
     const cached = share(row);
+    const first = firstToken(run, row);
     return html`<tr class=${row.kind}><td>${span(Math.max(0, row.start_ms - begin))}</td><td><${Name} names=${run.names} name=${row.who} /></td>
         <td>${row.kind === 'model' ? html`<button type="button" class="quiet link" onClick=${() => openRequest(row.who, row.call)}>${title(row)}, call ${row.call}</button>` : title(row)}
             ${row.repeats != null && html` <span class="badge">same as before</span>`}</td>
-        <td class="number">${span(lasted(row, now))}${row.end_ms === null ? ' …' : ''}</td>
+        <td class="number">${span(lasted(row, now))}${row.end_ms === null ? ' …' : ''}</td><td class="number">${number(first === null ? null : span(first))}</td>
         <td class="number">${number(row.usage?.input)}</td><td class="number">${number(row.usage?.output)}</td>
         <td class="number">${row.kind === 'model' ? (cached === null ? '?' : `${Math.round(cached * 100)} %`) : ''}</td>
         <td class="number">${number(row.cost === null ? null : dollars(row.cost))}</td></tr>`;
@@ -88,12 +109,12 @@ function Row({ row, run, begin, now }) {
 function Table({ rows, run, begin, now }) {
     const by = route.value.query.get('sort') ?? 'start';
     const key = KEYS[by] ?? KEYS.start;
-    const sorted = [...rows].sort((a, b) => (by === 'start' ? 1 : -1) * (key(a, now) - key(b, now)));
+    const sorted = [...rows].sort((a, b) => (by === 'start' ? 1 : -1) * (key(a, now, run) - key(b, now, run)));
     const limit = useSignal(200);
-    const head = (/** @type {string} */ name, /** @type {string} */ label) => html`<th aria-sort=${by === name ? (name === 'start' ? 'ascending' : 'descending') : undefined}>
-        <button type="button" class="quiet" onClick=${() => refine({ sort: name })}>${label}${by === name ? (name === 'start' ? ' ↑' : ' ↓') : ''}</button></th>`;
+    const head = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string} */ about = '') => html`<th aria-sort=${by === name ? (name === 'start' ? 'ascending' : 'descending') : undefined}>
+        <button type="button" class="quiet" title=${about} onClick=${() => refine({ sort: name })}>${label}${by === name ? (name === 'start' ? ' ↑' : ' ↓') : ''}</button></th>`;
     return html`<div class="wide" tabindex="0" role="region" aria-label="All calls"><table class="calls"><thead><tr>${head('start', 'Start')}<th>Who</th><th>What</th>
-            ${head('latency', 'Time')}${head('input', 'In')}${head('output', 'Out')}${head('cached', 'Cached')}${head('cost', 'Cost')}</tr></thead>
+            ${head('latency', 'Time')}${head('first', 'First token', 'Known of replies that this tab has received while they were written')}${head('input', 'In')}${head('output', 'Out')}${head('cached', 'Cached')}${head('cost', 'Cost')}</tr></thead>
         <tbody>${sorted.slice(0, limit.value).map((row) => html`<${Row} key=${`${row.kind}${row.at}${row.who}${row.start_ms}:${row.seq}`} row=${row} run=${run} begin=${begin} now=${now} />`)}</tbody></table></div>
         ${sorted.length > limit.value && html`<button type="button" onClick=${() => (limit.value += 1000)}>Show more of ${short(sorted.length)} calls</button>`}`;
 }
@@ -127,11 +148,12 @@ export function Timeline({ id, run, state }) {
     const whos = run.names.filter((/** @type {string} */ name) => rows.value?.some((row) => row.who === name));
     return html`<section class="timeline" aria-label="Timeline">
         <div class="timeline-head"><span>${span(now - begin)} in all</span><span class="key model">model</span><span class="key tool">tool</span><span class="key person">waits for a person</span>
+            ${run.firsts.size > 0 && html`<span class="key first">until the first token</span>`}
             <span class="spring"></span>
             <button type="button" class="quiet" aria-label="Zoom out" disabled=${zoom <= 1} onClick=${() => refine({ zoom: zoom > 2 ? zoom / 2 : null })}>−</button>
             <button type="button" class="quiet" aria-label="Zoom in" disabled=${zoom >= 16} onClick=${() => refine({ zoom: zoom * 2 })}>+</button></div>
         <div class="lanes" tabindex="0" role="region" aria-label="Calls in time"><div class="lanes-in zoom-${zoom}">
-            ${whos.map((/** @type {string} */ who) => html`<${Lane} key=${who} rows=${rows.value} names=${run.names} who=${who} begin=${begin} end=${now} />`)}</div></div>
+            ${whos.map((/** @type {string} */ who) => html`<${Lane} key=${who} rows=${rows.value} run=${run} who=${who} begin=${begin} end=${now} />`)}</div></div>
         <${Table} rows=${rows.value} run=${run} begin=${begin} now=${now} />
     </section>`;
 }

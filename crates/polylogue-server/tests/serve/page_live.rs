@@ -259,6 +259,27 @@ async fn s93_the_timeline_grows_while_calls_follow_each_other_fast() {
     check_clean(&browser, &world);
 }
 
+#[tokio::test]
+async fn s93_the_timeline_has_the_first_token_of_a_reply_that_was_received_while_it_was_written() {
+    let gate = PieceGate::new();
+    let Some((world, mut browser)) = begun(&gate).await else { return };
+    gate.open_until(2);
+    browser.until(LIVE).await;
+    gate.lift();
+    until_state(&mut browser, "closed").await;
+    browser.press("Timeline").await;
+    browser.until("document.querySelector('.bar.model + .until-first')").await;
+    let times = "[3, 4].map((at) => document.querySelector('.calls tbody tr').cells[at].innerText)
+        .map((it) => parseFloat(it) * (it.endsWith(' ms') ? 1 : 1000))";
+    let times: Vec<f64> = serde_json::from_value(browser.eval(times).await).unwrap();
+    assert!(times[1] <= times[0], "the first token comes before the last one: {times:?}");
+    // It is in no event.
+    browser.reload().await;
+    browser.until("document.querySelector('.calls tbody tr')?.cells[4].innerText === '?'").await;
+    assert_eq!(browser.eval("document.querySelectorAll('.until-first').length").await, 0);
+    check_clean(&browser, &world);
+}
+
 /// Hides or shows the tab, as its script sees it: without a window, all tabs count as visible.
 pub(crate) async fn hide(browser: &mut Browser, hidden: bool) {
     browser
