@@ -81,7 +81,7 @@ function Question({ id, run, open }) {
     return html`<form class="question" aria-label="Question of ${open.who}" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), submit())}>
         <div class="question-head"><${Avatar} names=${run.names} name=${open.who} /><${Name} names=${run.names} name=${open.who} />
             <span>${asks(open)}</span></div>
-        <label class="question-text" for=${field}>${open.text}</label>
+        <label tabindex="0" class="question-text ${open.call ? 'mono' : ''}" for=${field}>${open.text}</label>
         ${isLimited && html`<${TimeLimit} open=${open} />`}
         <textarea id=${field} class="answer" rows="2" aria-describedby=${isLimited ? `limit-${open.question}` : undefined} value=${draft.text} disabled=${isSent.value}
             onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(submit)}></textarea>

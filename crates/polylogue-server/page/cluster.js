@@ -3,7 +3,7 @@ import { html, useEffect, useSignal } from './lib.js';
 import { get, refresh } from './api.js';
 import { titled } from './attention.js';
 import { address } from './router.js';
-import { counted, dollars, short, span } from './format.js';
+import { clipped, counted, dollars, short, span } from './format.js';
 
 /** How often it is read while it is visible, in milliseconds. */
 const EVERY = 3000;
@@ -43,7 +43,7 @@ function Queued({ queued }) {
             ${state === 'parked' && html`<span class="bad">to try again: <code>polylogue resume ${id} --detach</code></span>
                 <button type="button" aria-label="Resume ${id}" title="This server runs it" onClick=${resume(id)}>Resume</button>`}
             ${takeovers > 0 && html`<span>${counted(takeovers, 'takeover')}</span>`}</span>
-        ${why && html`<span class="waits">${why.slice(0, 400)}</span>`}
+        ${why && html`<span class="waits">${clipped(why, 400)}</span>`}
     </li>`;
 }
 
@@ -71,17 +71,7 @@ function Budget({ budget }) {
             <span>${counted(budget.conversations, 'conversation')}</span></span></li>`;
 }
 
-/** @param {{limit: any}} props */
-function RateLimit({ limit }) {
-    const { provider, model, wait_ms: wait, requests, refusals, slots, slots_taken: taken } = limit;
-    return html`<li class="run-row"><span class="run-title">${provider}${model && `:${model}`}</span>
-        <span class="run-facts">${wait > 0 && html`<span class="bad">the next call waits for ${span(wait)}</span>`}
-            ${slots > 0 && html`<span>${taken} of ${counted(slots, 'call')} in flight</span>`}
-            ${requests > 0 && html`<span>${counted(requests, 'request')}</span>`}
-            ${refusals > 0 && html`<span>asked to wait ${refusals === 1 ? 'once' : `${refusals} times`}</span>`}</span></li>`;
-}
-
-/** @param {{title: string, none?: string, children?: any}} props */
+/** @param {{title: string, none?: any, children?: any}} props */
 function Part({ title, none, children }) {
     return html`<section class="cluster-part" aria-label=${title}><h2>${title}</h2>
         ${children.length > 0 ? html`<ul class="runs">${children}</ul>` : html`<p class="empty">${none}</p>`}</section>`;
@@ -115,14 +105,13 @@ export function Cluster() {
         <h1>Cluster</h1>
         ${cluster.value === null && !hasFailed.value && html`<p aria-busy="true">…</p>`}
         ${cluster.value && html`<dl class="difference">
-            ${Object.keys(STATES).map((state) => html`<div><dt>${state}</dt><dd data-state=${state}>${counts[state]}</dd></div>`)}
+            ${Object.keys(STATES).map((state) => html`<div><dt title=${/** @type {Record<string, string>} */ (STATES)[state]}>${state}</dt><dd data-state=${state}>${counts[state]}</dd></div>`)}
             <div><dt>takeovers</dt><dd>${takeovers}</dd></div>
             ${lost > 0 && html`<div><dt>lost events</dt><dd>${lost}</dd></div>`}
             <div><dt>longest wait</dt><dd>${span(Math.round(cluster.value.overdue_seconds * 1000))}</dd></div></dl>
         <${Part} title="Conversations" none="No conversation runs or waits.">${conversations.map((/** @type {any} */ queued) => html`<${Queued} key=${queued.id} queued=${queued} />`)}<//>
         ${all > conversations.length && html`<p class="about">${conversations.length} of ${all} are shown.</p>`}
-        <${Part} title="Workers" none=${'No worker runs: start one with `polylogue worker`.'}>${workers.map((/** @type {any} */ worker) => html`<${Worker} key=${worker.worker} worker=${worker} />`)}<//>
-        ${budgets.length > 0 && html`<${Part} title="Shared budgets">${budgets.map((/** @type {any} */ budget) => html`<${Budget} key=${budget.budget} budget=${budget} />`)}<//>`}
-        ${limits.length > 0 && html`<${Part} title="Limits of model servers">${limits.map((/** @type {any} */ limit) => html`<${RateLimit} key=${`${limit.provider}:${limit.model}`} limit=${limit} />`)}<//>`}`}
+        <${Part} title="Workers" none=${html`No worker runs: start one with <code>polylogue worker</code>.`}>${workers.map((/** @type {any} */ worker) => html`<${Worker} key=${worker.worker} worker=${worker} />`)}<//>
+        ${budgets.length > 0 && html`<${Part} title="Shared budgets">${budgets.map((/** @type {any} */ budget) => html`<${Budget} key=${budget.budget} budget=${budget} />`)}<//>`}`}
     </main>`;
 }

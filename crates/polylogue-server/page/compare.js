@@ -8,7 +8,7 @@ import { address, refine, route } from './router.js';
 import { Avatar, merged, Name } from './names.js';
 import { Parts } from './parts.js';
 import { State } from './runs.js';
-import { counted, dollars, spending } from './format.js';
+import { clipped, counted, dollars, spending } from './format.js';
 
 /** @param {{name: string, label: string, runs: any[]}} props */
 function Choice({ name, label, runs }) {
@@ -17,7 +17,7 @@ function Choice({ name, label, runs }) {
     return html`<label>${label} <select name=${name} value=${value} onChange=${(/** @type {any} */ event) => refine({ [name]: event.target.value })}>
         <option value="">choose a run</option>
         ${value && !isListed && html`<option value=${value}>${value}</option>`}
-        ${runs.map((run) => html`<option value=${run.id}>${run.title || run.team} · ${run.id}</option>`)}
+        ${runs.map((run) => html`<option value=${run.id}>${run.title || run.team} · ${clipped(run.task ?? '', 40)} · ${run.id}</option>`)}
     </select></label>`;
 }
 
@@ -27,13 +27,20 @@ function Side({ run, label }) {
         <p class="run-facts"><span class="mono">${run.id}</span><span>${counted(run.turns, 'turn')}</span><span>${spending(run.usage)}</span></p></div>`;
 }
 
-/** @param {{said: any, names: string[], id: string, isFirst: boolean}} props */
-function Said({ said, names, id, isFirst }) {
-    if (!said) return html`<div class="said-none">${isFirst ? 'nothing more' : ''}</div>`;
+/** @param {{said: any, names: string[], id: string, mark: string, isFirst: boolean}} props `mark`: whose it is, where sides are one below the other */
+function Said({ said, names, id, mark, isFirst }) {
+    if (!said) return html`<div class="said-none">${isFirst ? html`<span class="mark">${mark}: </span>nothing more` : ''}</div>`;
     return html`<div class="said"><div class="turn-head"><${Avatar} names=${names} name=${said.who} /><${Name} names=${names} name=${said.who} />
-            ${said.private && html`<span class="private">private</span>`}${said.at && html`<span class="note mono">${said.at}</span>`}
+            ${said.private && html`<span class="private">private</span>`}${said.at && html`<span class="note mono">${said.at}</span>`}<span class="mark">${mark}</span>
             <a class="jump" href=${address(['runs', id], { at: said.seq })} aria-label="Show it in its run">↗</a></div>
         <${Parts} parts=${[{ text: said.text }]} /></div>`;
+}
+
+/** The tasks, where another one was given. @param {{a: any, b: any}} props */
+function Tasks({ a, b }) {
+    if (a.task === b.task) return null;
+    const task = (/** @type {any} */ run, /** @type {string} */ mark) => html`<div class="said"><h3>Task <span class="mark">${mark}</span></h3><${Parts} parts=${[{ text: run.task }]} /></div>`;
+    return html`<div class="pair tasks">${task(a, 'A')}${task(b, 'B')}</div>`;
 }
 
 const SAME = (/** @type {any} */ pair) => pair.a && pair.b && pair.a.who === pair.b.who && pair.a.text === pair.b.text;
@@ -66,14 +73,17 @@ function Result({ found }) {
     const names = merged(ofA, ofB, new Set([...who('a'), ...who('b')]));
     const first = messages.findIndex((/** @type {any} */ pair) => !SAME(pair));
     return html`<div class="sides"><${Side} run=${a} label="A" /><${Side} run=${b} label="B" /></div>
+        <p class="about">B compared with A:</p>
         <${Difference} difference=${found.difference} a=${a} b=${b} />
-        <p class="common">${common ? `Both begin with the same ${counted(common, 'event')}.` : 'They differ from the beginning.'}
+        <p class="common">${common && common === Math.max(a.seq, b.seq) ? `Both have the same ${counted(common, 'event')}.` : html`
+            ${common ? `Both begin with the same ${counted(common, 'event')}.` : 'They differ from the beginning.'}
             ${common > 0 && html` <a href=${address(['runs', a.id], { at: common - 1 })}>Show where they part</a>`}
-            ${messages.length === 0 && ' There is no message after that.'}</p>
+            ${messages.length === 0 && ' There is no message after that.'}`}</p>
+        <${Tasks} a=${a} b=${b} />
         <ol class="pairs">${messages.map((/** @type {any} */ pair, /** @type {number} */ at) => html`<li key=${at} class="pair ${SAME(pair) ? 'same' : ''} ${at === first ? 'first' : ''}">
             ${at === first && html`<p class="badge first-difference">first difference</p>`}
-            <${Said} said=${pair.a} names=${names} id=${a.id} isFirst=${!messages[at - 1] || messages[at - 1].a} />
-            <${Said} said=${pair.b} names=${names} id=${b.id} isFirst=${!messages[at - 1] || messages[at - 1].b} /></li>`)}</ol>
+            <${Said} said=${pair.a} names=${names} id=${a.id} mark=${SAME(pair) ? 'A and B' : 'A'} isFirst=${!messages[at - 1] || messages[at - 1].a} />
+            <${Said} said=${pair.b} names=${names} id=${b.id} mark="B" isFirst=${!messages[at - 1] || messages[at - 1].b} /></li>`)}</ol>
         ${more && html`<p class="empty">Only the first 1000 messages are shown.</p>`}`;
 }
 

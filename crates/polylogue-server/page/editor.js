@@ -188,7 +188,7 @@ export function Editor({ id }) {
         caret.value = area.current?.selectionStart ?? 0;
     };
     titled(id);
-    if (served === null) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1></main>`;
+    if (served === null) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1><p>…</p></main>`;
     const problems = found?.problems ?? [];
     const errors = problems.filter((/** @type {any} */ problem) => problem.severity === 'error').length;
     const isChanged = text !== served.text;
@@ -217,6 +217,8 @@ export function Teams() {
     useLoad(() => get('/teams'), (found) => (teams.value = found.teams), []);
     titled('Teams');
     return html`<main id="main" tabindex="-1"><h1>Teams</h1>
+        ${teams.value === null && html`<p aria-busy="true">…</p>`}
+        ${teams.value?.length === 0 && html`<p class="empty">No team is served.</p>`}
         <ul class="runs teams">${teams.value?.map((team) => html`<li class="run-row" key=${team.id}>
             <a href=${address(['teams', team.id])}><span class="run-title">${team.name ?? team.id}</span></a>
             <span class="run-facts"><span class="mono">${team.id}</span><span>${team.error ?? team.description}</span>

@@ -4,13 +4,12 @@
 export function dollars(money) {
     const value = (money ?? 0) / 1e12;
     if (value === 0) return '$0';
-    return `$${value >= 1 ? value.toFixed(2) : trimmed(value)}`;
+    if (value < 0.0001) return `$${Number(value.toPrecision(2)).toFixed(12).replace(/0+$/, '')}`;
+    return `$${value < 1 ? value.toFixed(4).replace(/0{1,2}$/, '') : value.toFixed(2)}`;
 }
 
-/** @param {number} value below 1 */
-function trimmed(value) {
-    return value < 0.0001 ? value.toExponential(1) : value.toFixed(4).replace(/0+$/, '');
-}
+/** The beginning of a text. @param {string} text @param {number} most how many characters of it are shown */
+export const clipped = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 /** @param {number} count */
 export function short(count) {
@@ -55,7 +54,7 @@ export function spending(usage) {
     const { calls = 0, input = 0, output = 0, unmetered = 0, unpriced = 0, cost } = usage ?? {};
     const words = [counted(calls, 'call')];
     if (input || output) words.push(`${short(input)} in, ${short(output)} out`);
-    if (unmetered) words.push(`${counted(unmetered, 'call')} with unknown tokens`);
+    if (unmetered) words.push(unmetered < calls ? `${counted(unmetered, 'call')} with unknown tokens` : 'tokens unknown');
     words.push(calls > 0 && unpriced >= calls ? 'cost unknown' : dollars(cost) + (unpriced ? ' and unknown' : ''));
     return words.join(' · ');
 }

@@ -64,15 +64,20 @@ function curve(points, isLoop) {
     return path;
 }
 
-/** @param {{graph: any, edge: any, counts: Map<string, number>}} props */
-function Edge({ graph, edge, counts }) {
-    const count = taken(graph, edge, counts);
-    const [x, y] = edge.points[Math.floor((edge.points.length - 1) / 2)];
-    const [nx, ny] = edge.points[Math.floor((edge.points.length - 1) / 2) + 1] ?? [x, y];
+/** @param {{edge: any, count: number}} props */
+function Edge({ edge, count }) {
     return html`<path class="edge ${edge.kind} ${count ? 'taken' : ''}" d=${curve(edge.points, edge.from === edge.to)} stroke-width=${1.4 + Math.log2(1 + count) * 0.7}
-            marker-end="url(#arrow)" marker-start=${edge.kind === 'both' ? 'url(#arrow)' : undefined} />
-        ${edge.label && html`<text class="edge-label" x=${edge.label_at[0]} y=${edge.label_at[1] + 4}>${edge.label}</text>`}
-        ${count > 0 && html`<text class="edge-count" x=${(x + nx) / 2 + 6} y=${(y + ny) / 2 + (edge.label ? -9 : 4)}>${count}×</text>`}`;
+        marker-end="url(#arrow)" marker-start=${edge.kind === 'both' ? 'url(#arrow)' : undefined} />`;
+}
+
+/** What is written at an edge. @param {{edge: any, count: number}} props */
+function Label({ edge, count }) {
+    const times = count > 0 && `${count}×`;
+    if (edge.label) return html`<text class="edge-label" x=${edge.label_at[0]} y=${edge.label_at[1] + 4}>${edge.label}${times && html`<tspan class="edge-count" x=${edge.label_at[0]} dy="13">${times}</tspan>`}</text>`;
+    const middle = Math.floor((edge.points.length - 1) / 2);
+    const [x, y] = edge.points[middle];
+    const [nx, ny] = edge.points[middle + 1] ?? [x, y];
+    return times && html`<text class="edge-count" x=${(x + nx) / 2 + 6} y=${(y + ny) / 2 + 4}>${times}</text>`;
 }
 
 /** @param {{graph: any, node: any, run: any, speaks: boolean}} props */
@@ -96,18 +101,26 @@ function Chat({ graph, run, called, speaks }) {
     const chats = chatsOf(run, graph, called);
     const counts = followed(chats);
     const now = speaking(chats);
+    /** @type {{edge: any, count: number}[]} */
+    const edges = graph.edges.map((/** @type {any} */ edge) => ({ edge, count: taken(graph, edge, counts) }));
     return html`<rect class="chat-box ${speaks ? 'speaks' : ''}" width=${graph.width} height=${graph.height} rx="12" />
         <text class="chat-name" x="18" y="24">${graph.name}</text><text class="detail" x="18" y="40">${graph.pattern}</text>
-        ${graph.edges.map((/** @type {any} */ edge) => html`<${Edge} graph=${graph} edge=${edge} counts=${counts} />`)}
+        ${edges.map(({ edge, count }) => html`<${Edge} edge=${edge} count=${count} />`)}
+        ${edges.map(({ edge, count }) => html`<${Label} edge=${edge} count=${count} />`)}
         ${graph.nodes.map((/** @type {any} */ node) => html`<${Node} graph=${graph} node=${node} run=${run} speaks=${now.has(node.name)} />`)}
         ${graph.ends.map((/** @type {string} */ end, /** @type {number} */ at) => html`<text class="detail" x="18"
             y=${graph.height - 8 - 15 * (graph.ends.length - at - 0.5)}>${at ? 'or: ' : 'ends: '}${end}</text>`)}`;
 }
 
+/** How small a picture becomes where it has little space, before it is scrolled. */
+const SMALLEST = 0.65;
+
 /** The picture. @param {{graph: any, run?: any}} props */
 export function Picture({ graph, run }) {
+    // By the object model: the policy of the page allows no style attribute.
+    const place = (/** @type {SVGElement | null} */ it) => it?.style.setProperty('min-width', `${SMALLEST * graph.width}px`);
     return html`<div class="graph-scroll" tabindex="0" role="region" aria-label="Picture of the team">
-        <svg class="graph" role="img" aria-label="Who can follow whom in ${graph.name}" width=${graph.width + 4} height=${graph.height + 4} viewBox="-2 -2 ${graph.width + 4} ${graph.height + 4}">
+        <svg class="graph" ref=${place} role="img" aria-label="Who can follow whom in ${graph.name}" width=${graph.width + 4} height=${graph.height + 4} viewBox="-2 -2 ${graph.width + 4} ${graph.height + 4}">
             <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto-start-reverse"><path class="arrow" d="M0 0L8 4L0 8z" /></marker></defs>
             <${Chat} graph=${graph} run=${run} called=${[]} />
         </svg></div>`;

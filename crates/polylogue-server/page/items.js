@@ -62,7 +62,7 @@ function Before({ id, run, item }) {
     const isTask = item.title === 'Task';
     const isEditing = useSignal(isTask && isDrafted(editKey(id, item)));
     return html`<li class=${item.title.toLowerCase()}><div class="turn-head"><h2>${item.title}</h2>
-            ${isTask && html`<${Menu} id=${id} item=${item} onEdit=${() => (isEditing.value = true)} />`}</div>
+            ${isTask && html`<${Menu} id=${id} item=${item} canFork=${!run.isImported} onEdit=${() => (isEditing.value = true)} />`}</div>
         ${isEditing.value ? html`<${Edit} id=${id} item=${item} onEnd=${() => (isEditing.value = false)} />` : html`<${Parts} parts=${item.parts} run=${run} />`}</li>`;
 }
 
@@ -91,20 +91,23 @@ function Turn({ id, run, item, as, isDimmed }) {
     // A text that was begun is there again after another view, and where the message was out of sight.
     const isEditing = useSignal(isDrafted(editKey(id, item)));
     const isOpen = state === 'open';
+    // A result that the message passes on is shown once, with its call.
+    const called = steps.map((/** @type {any} */ step) => step.call?.id);
+    const parts = item.parts?.filter((/** @type {any} */ part) => !part.outcome || !called.includes(part.outcome.id));
     const classes = ['turn', isOpen && 'open', undone && 'undone', !isPublic(item.to) && 'is-private', isDimmed && 'dimmed'].filter(Boolean).join(' ');
     return html`<li class=${classes} id="m${item.said ?? item.seq}" tabindex="-1" data-who=${who}>
         <div class="turn-head"><${Avatar} names=${run.names} name=${who} /><${Name} names=${run.names} name=${who} />
             <${Private} to=${item.to} run=${run} />
             ${item.took > 999 && html`<span class="took">${span(item.took)}</span>`}
             <span class="choice">${chosen(item.choice)}</span>
-            ${!isOpen && html`<${Menu} id=${id} item=${item} onEdit=${() => (isEditing.value = true)} />`}</div>
+            ${!isOpen && html`<${Menu} id=${id} item=${item} canFork=${!run.isImported} onEdit=${() => (isEditing.value = true)} />`}</div>
         ${isDimmed && html`<p class="unseen">not received by ${as}</p>`}
         ${as === who && item.asked?.length > 0 && html`<${Requests} who=${who} calls=${item.asked} />`}
         ${item.prompt && html`<details class="fold"><summary>Prompt for ${who} alone</summary><${Verbatim} text=${item.prompt} /></details>`}
         ${steps.map((/** @type {any} */ step, /** @type {number} */ at) => html`<${Step} key=${at} id=${id} run=${run} step=${step} />`)}
         ${isOpen && html`<${Live} live=${live} draft=${item.draft} />`}
         ${isEditing.value ? html`<${Edit} id=${id} item=${item} onEnd=${() => (isEditing.value = false)} />`
-            : state === 'said' && html`<${Parts} parts=${item.parts} run=${run} />`}
+            : state === 'said' && html`<${Parts} parts=${parts} run=${run} />`}
         ${['passed', 'left', 'stopped'].includes(state) && html`<p class="note">${{ passed: 'said nothing', left: 'left', stopped: 'ended the chat' }[/** @type {string} */ (state)]}${item.why ? `: ${item.why}` : ''}</p>`}
     </li>`;
 }
@@ -119,8 +122,8 @@ function Live({ live, draft }) {
     </div>`;
 }
 
-/** @param {{id: string, item: any, onEdit: () => void}} props */
-function Menu({ id, item, onEdit }) {
+/** @param {{id: string, item: any, canFork: boolean, onEdit: () => void}} props */
+function Menu({ id, item, canFork, onEdit }) {
     const seq = item.said ?? item.seq;
     const text = textOf(item.parts);
     const path = `/conversations/${encodeURIComponent(id)}/fork`;
@@ -134,8 +137,8 @@ function Menu({ id, item, onEdit }) {
             <button type="button" onClick=${() => copy(link)}>Copy link</button>
             ${item.asked?.length > 0 && html`<button type="button" class="sent" onClick=${() => openRequest(item.who, item.asked.at(-1))}>What the model was sent</button>`}
             ${item.who && item.who !== 'user' && html`<button type="button" onClick=${() => viewer() !== item.who && viewAs(item.who)}>View as ${item.who}</button>`}
-            <button type="button" class="fork" onClick=${fork}>Fork from here</button>
-            ${isEditable(item) && html`<button type="button" class="edit" onClick=${onEdit}>Edit and rerun</button>`}
+            ${canFork && html`<button type="button" class="fork" onClick=${fork}>Fork from here</button>`}
+            ${canFork && isEditable(item) && html`<button type="button" class="edit" onClick=${onEdit}>Edit and rerun</button>`}
         </div></details>`;
 }
 

@@ -46,7 +46,8 @@ export function Avatar({ names, name }) {
     return html`<span class="avatar ${colorOf(names, name)}" aria-hidden="true">${initials(name)}</span>`;
 }
 
-/** @param {{names: string[], name: string}} props */
+/** A name; one that is too long for its place breaks after `_`. @param {{names: string[], name: string}} props */
 export function Name({ names, name }) {
-    return html`<span class="name ${colorOf(names, name)}">${name}</span>`;
+    const parts = name.split(/(?<=_)(?=.)/).map((part, at) => (at ? html`<wbr />${part}` : part));
+    return html`<span class="name ${colorOf(names, name)}">${parts}</span>`;
 }

@@ -64,7 +64,8 @@ export function NewRun() {
     titled('New run');
     return html`<main id="main" tabindex="-1" class="narrow">
         <h1>New run</h1>
-        ${teams.value?.length === 0 && html`<p>No team is served.</p>`}
+        ${teams.value === null && html`<p aria-busy="true">…</p>`}
+        ${teams.value?.length === 0 && html`<p class="empty">No team is served.</p>`}
         ${team && html`<form onSubmit=${begin}>
             <label>Team <select name="team" value=${team.id} onChange=${(/** @type {any} */ event) => refine({ team: event.target.value })}>
                 ${teams.value?.map((team) => html`<option value=${team.id}>${team.name ?? team.id}</option>`)}

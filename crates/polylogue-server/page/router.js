@@ -47,6 +47,6 @@ export function go(parts, query) {
 export function refine(changes) {
     // Not `route`, which is behind while an event is on its way.
     const { parts, query } = read();
-    history.replaceState(null, '', address(parts, { ...Object.fromEntries(query), ...changes }));
+    history.replaceState(history.state, '', address(parts, { ...Object.fromEntries(query), ...changes }));
     route.value = read();
 }

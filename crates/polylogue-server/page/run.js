@@ -153,7 +153,7 @@ function Participants({ id, run }) {
         ${chat.participants.map((/** @type {string} */ name) => html`<li key=${name} class=${chat.open.has(name) ? 'speaks' : ''}>
             <button type="button" class="participant" data-view=${name} aria-pressed=${as === name} title=${title(name)} onClick=${() => viewAs(name)}>
             <${Avatar} names=${run.names} name=${name} /><${Name} names=${run.names} name=${name} />
-            <span class="count">${chat.open.has(name) ? 'has the turn' : counts.get(name) || ''}</span></button></li>`)}
+            <span class="count">${chat.open.has(name) ? 'has the turn' : counts.get(name) && html`${counts.get(name)}<span class="sr-only"> messages</span>`}</span></button></li>`)}
     </ul>
     ${as ? html`<div class="viewpoint" role="status"><p>What <strong>${as}</strong> does not receive is dimmed.</p>
         <button type="button" onClick=${() => viewAs(as)}>Show everything</button></div>`
@@ -175,6 +175,8 @@ const titleOf = (about, run) => run.title ?? about.title ?? '';
 
 /** @param {{id: string, tab: string, run: any, version: number, state: any, wake: () => void, isImported: boolean}} props */
 function Shown({ id, tab, run, version, state, wake, isImported }) {
+    // Its messages offer no fork.
+    run.isImported = isImported;
     const hasBoxes = !isImported && (tab === '' || state.asked?.length > 0);
     const boxes = hasBoxes && html`<div class="boxes"><${Questions} id=${id} run=${run} asked=${state.asked ?? []} />
         ${tab === '' && html`<${Say} id=${id} state=${state.state} wake=${wake} />`}</div>`;

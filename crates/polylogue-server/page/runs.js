@@ -5,7 +5,8 @@ import { titled, useAttention } from './attention.js';
 import { address, go, refine, route } from './router.js';
 import { followList } from './stream.js';
 import { useLoad } from './load.js';
-import { ago, counted, dollars } from './format.js';
+import { usePlace } from './place.js';
+import { ago, clipped, counted, dollars } from './format.js';
 
 /** How soon the list is read again after a change of a run that it does not show, in milliseconds. */
 const SOON = 500;
@@ -44,13 +45,14 @@ function Row({ run, now }) {
             <span class="run-title">${run.title || run.team}</span>
             <${State} run=${run} />
         </a>
+        ${run.task && html`<span class="run-task">${clipped(run.task, 400)}</span>`}
         <span class="run-facts">
-            <span>${run.team}</span><span class="mono">${run.id}</span>
+            ${run.title && html`<span>${run.team}</span>`}<span class="mono" title=${run.id}>${run.id}</span>
             ${run.parent && html`<span>${run.parent.edited ? 'edited fork' : 'fork'} of <a href=${address(['runs', run.parent.id])}>${run.parent.id}</a></span>`}
             <span>${counted(run.turns, 'turn')}</span><span>${cost}</span>
             <time datetime=${new Date(run.updated_ms).toISOString()}>${ago(run.updated_ms, now)}</time>
         </span>
-        ${run.asked?.length > 0 && html`<a class="waits" href=${address(['runs', run.id])}>${run.asked[0].who} asks: ${run.asked[0].text.slice(0, 120)}</a>`}
+        ${run.asked?.length > 0 && html`<a class="waits" href=${address(['runs', run.id])}>${run.asked[0].who} asks: ${clipped(run.asked[0].text, 120)}</a>`}
     </li>`;
 }
 
@@ -178,13 +180,15 @@ export function Runs() {
     });
     const first = rows.value ?? [];
     const shown = [...first, ...more.value.rows.filter((row) => !first.some((other) => other.id === row.id))];
+    const isFiltered = ['q', 'state', 'team'].some((name) => route.value.query.get(name));
+    usePlace(rows.value !== null);
     titled('Runs');
     useAttention(rows.value && !isOther ? shown : null);
     return html`<main id="main" tabindex="-1">
         <h1>Runs</h1>
         <${Filters} teams=${teams.value} />
         ${rows.value === null ? html`<p aria-busy="true">…</p>` : null}
-        ${rows.value && !isOther && shown.length === 0 && html`<p class="empty">There is no run here yet.</p>`}
+        ${rows.value && !isOther && shown.length === 0 && html`<p class="empty">${isFiltered ? 'No run matches.' : html`There is no run yet. <a href=${address(['new'])}>Begin one</a>`}</p>`}
         <ul class="runs" aria-busy=${isOther}>${shown.map((run) => html`<${Row} key=${run.id} run=${run} now=${serverTime()} />`)}</ul>
         ${more.value.cursor && html`<button type="button" onClick=${further}>Older runs</button>`}
     </main>`;

@@ -4,18 +4,18 @@ import { Items } from './items.js';
 import { Name } from './names.js';
 import { Results, json } from './parts.js';
 import { Verbatim } from './verbatim.js';
-import { counted, span } from './format.js';
+import { clipped, counted, span } from './format.js';
 
 /** Arguments in one line. @param {any} args */
 function brief(args) {
     const text = typeof args === 'string' ? args : Object.entries(args ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(', ');
-    return text.length > 90 ? `${text.slice(0, 90)}…` : text;
+    return clipped(text, 90);
 }
 
 /** @param {{step: any, run: any}} props */
 function Call({ step, run }) {
     const { call, outcome, took } = step;
-    const status = outcome ? (outcome.status === 'done' ? '' : outcome.status) : 'running …';
+    const status = outcome ? (outcome.status === 'done' ? '' : outcome.status) : html`<span class="now">running …</span>`;
     return html`<details class="fold call ${outcome?.status ?? 'running'}">
         <summary><code>${call.tool}</code> <span class="brief">${brief(call.args)}</span> ${took > 99 && html`<span class="took">${span(took)}</span>`} <span class="status">${status}</span></summary>
         <h4>Arguments</h4><${Verbatim} text=${json(call.args)} />
@@ -26,9 +26,10 @@ function Call({ step, run }) {
 /** @param {{step: any, run: any}} props */
 function Question({ step, run }) {
     const by = step.by?.person ?? (step.by === 'timeout' ? 'no one in time' : '');
+    // The question itself is in the box below.
+    if (step.answer === null) return html`<details class="fold"><summary>asks, and waits for an answer</summary><pre>${step.text}</pre></details>`;
     return html`<div class="asked"><pre>${step.text}</pre>
-        ${step.answer === null ? html`<p class="note">waits for an answer</p>`
-            : html`<p class="answer-given"><strong>${by ? `Answer of ${by}` : 'Answer'}:</strong> ${step.answer || '(empty)'}</p>`}</div>`;
+        <p class="answer-given"><strong>${by ? `Answer of ${by}` : 'Answer'}:</strong> ${step.answer || '(empty)'}</p></div>`;
 }
 
 /** A chat within a turn, which opens in place. @param {{id: string, step: any, run: any}} props */
@@ -39,7 +40,7 @@ function Nested({ id, step, run }) {
     const names = chat.participants.map((/** @type {string} */ name) => html`<${Name} names=${run.names} name=${name} /> `);
     const said = chat.items.filter((/** @type {any} */ item) => item.state === 'said' && !item.opening).length;
     return html`<details class="fold nested" open=${isOpen} onToggle=${(/** @type {any} */ event) => event.target === event.currentTarget && setOpen(event.target.open)}>
-        <summary>Chat of ${names} · ${counted(said, 'message')}${chat.closed ? '' : ' · running'}</summary>
+        <summary>Chat of ${names} · ${counted(said, 'message')}${!chat.closed && html`<span class="now"> · running</span>`}</summary>
         ${isOpen && html`<${Items} id=${id} run=${run} chat=${chat} version=${run.seq} />`}
     </details>`;
 }

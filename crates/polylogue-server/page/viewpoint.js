@@ -1,12 +1,17 @@
-// Points of view: which messages a participant receives. A pure function of what the events were folded into.
+// Points of view: which messages a participant receives.
 import { isPublic } from './fold.js';
 import { refine, route } from './router.js';
 
 /** Whose point of view is shown; empty for everything. */
 export const viewer = () => route.value.query.get('as') ?? '';
 
-/** Shows the point of view of a participant, or everything again. @param {string} name */
-export const viewAs = (name) => refine({ as: viewer() === name ? null : name });
+/** Shows the point of view of a participant, or everything again. What a person reads stays where it is. @param {string} name */
+export function viewAs(name) {
+    const read = scrollY > 0 && [...document.querySelectorAll('.turn')].find((it) => it.getBoundingClientRect().top > 0);
+    const top = read && read.getBoundingClientRect().top;
+    refine({ as: viewer() === name ? null : name });
+    if (read) requestAnimationFrame(() => scrollBy(0, read.getBoundingClientRect().top - Number(top)));
+}
 
 /**
  * Since when a participant receives what is said in a chat: one that joined later may not have the history, and a cleared
@@ -19,7 +24,7 @@ function since(chat, who) {
 }
 
 /**
- * Whether a participant receives an item of a chat.
+ * Whether a participant receives an item of a chat. A pure function of what the events were folded into.
  * @param {any} chat @param {any} item @param {string} who
  */
 export function receives(chat, item, who) {

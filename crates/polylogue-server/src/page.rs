@@ -58,6 +58,7 @@ files! {
     "/page/new_run.js": "new_run.js",
     "/page/parts.js": "parts.js",
     "/page/pieces.js": "pieces.js",
+    "/page/place.js": "place.js",
     "/page/router.js": "router.js",
     "/page/run.css": "run.css",
     "/page/run.js": "run.js",

@@ -31,6 +31,7 @@ mod page;
 mod page_attention;
 mod page_browser;
 mod page_editing;
+mod page_layout;
 mod page_live;
 mod page_reading;
 mod page_shown;

@@ -173,7 +173,8 @@ async fn a_run_is_renamed_exported_and_imported_in_the_page() {
     choose(&mut browser, &saved).await;
     browser.until_text("Imported from a file: it can be read, and not be continued.").await;
     browser.until_text("four").await;
-    assert_eq!(browser.eval("document.querySelectorAll('#say, .question').length").await, 0);
+    let steering = "document.querySelectorAll('#say, .question, button.fork, button.edit').length";
+    assert_eq!(browser.eval(steering).await, 0);
     browser.until("document.querySelector('.run-name h1').textContent === 'Counting to four'").await;
     picture(&mut browser, "imported").await;
     // A file that was changed is refused, with the reason.

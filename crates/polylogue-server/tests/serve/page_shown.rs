@@ -128,7 +128,7 @@ async fn a_search_reads_the_list_a_few_times_and_not_at_each_letter() {
     let (is_few, answered) = (browser.eval(&is_few).await, browser.eval(ANSWERED).await);
     assert_eq!(is_few, true, "{answered}");
     browser.fill("#search", "none is like this").await;
-    browser.until_text("There is no run here yet.").await;
+    browser.until_text("No run matches.").await;
     check_clean(&browser, &world);
 }
 

@@ -469,8 +469,10 @@ async fn the_picture_in_the_readme_is_one_of_the_page() {
     browser.eval("document.documentElement.dataset.theme = 'light'").await;
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until("document.querySelector('.closed') && document.querySelectorAll('.turn').length > 4").await;
-    browser.eval("document.querySelector('[data-view]').click(), scrollTo(0, 0)").await;
+    browser.eval("document.querySelector('[data-view]').click()").await;
     browser.until("document.querySelector('.requests')").await;
+    // After the page has kept in place what was read.
+    browser.eval("new Promise((done) => requestAnimationFrame(() => done(scrollTo(0, 0))))").await;
     let file = folder.join("docs/images/page.png");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();

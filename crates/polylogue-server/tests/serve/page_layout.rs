@@ -1,0 +1,199 @@
+//! How the page presents what it shows, in a real browser: once, in words, and where a person looks for it.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::browser::Browser;
+use crate::conversations::{begin, until};
+use crate::page_browser::{browser_of, check_clean, picture};
+use crate::page_views::{resize, show, stored_run};
+use crate::world::{World, generous};
+
+const PATH: &str = "/api/v1/conversations";
+
+/// Scrolls as a person does: until the page has heard of it, and follows its end no more.
+async fn scroll(browser: &mut Browser, top: u32) {
+    let scroll = format!(
+        "(async () => {{
+            do {{
+                scrollTo(0, {top});
+                for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+            }} while (scrollY !== {top});
+        }})()"
+    );
+    browser.eval(&scroll).await;
+}
+
+/// How often the conversation shows a text.
+async fn count(browser: &mut Browser, text: &str) -> Value {
+    browser
+        .eval(&format!("document.querySelector('.talk').innerText.split({}).length - 1", json!(text)))
+        .await
+}
+
+#[tokio::test]
+async fn the_list_shows_tasks_and_is_where_it_was_when_a_person_comes_back() {
+    const RUNS: usize = 30;
+    let world = World::with(generous()).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    browser.until_text("There is no run yet.").await;
+    for number in 0..RUNS {
+        begin(&world, &json!({"team": "talk", "message": format!("Count to {number}.")})).await;
+    }
+    let rows = format!("document.querySelectorAll('.run-row .state.done').length === {RUNS}");
+    browser.until(&rows).await;
+    assert_eq!(browser.eval("document.querySelector('.run-task').textContent").await, "Count to 29.");
+    scroll(&mut browser, 700).await;
+    browser.eval("document.querySelectorAll('.run-row > a')[10].click()").await;
+    browser.until("document.querySelector('.closed')").await;
+    browser.eval("history.back()").await;
+    browser.until(&format!("{rows} && scrollY === 700")).await;
+    // By a link, it is at its beginning.
+    browser.press("Teams").await;
+    browser.until("document.querySelector('.teams .run-row')").await;
+    browser.press("Runs").await;
+    browser.until(&format!("{rows} && scrollY === 0")).await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_result_is_shown_once_with_its_call_and_an_open_question_once_in_its_box() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let outcome = json!({"status": "done", "parts": [{"text": "The only result."}]});
+    let bodies = [
+        json!({"type": "turn_started", "turns": [{"who": "Ann"}]}),
+        json!({"type": "tool_called", "who": "Ann", "call": {"id": "c", "tool": "read", "args": {}}}),
+        json!({"type": "tool_returned", "who": "Ann", "id": "c", "outcome": outcome}),
+        json!({"type": "message", "from": "Ann", "parts": [
+            {"outcome": {"to": "Bob", "id": "c", "tool": "read", "outcome": outcome}},
+        ]}),
+    ];
+    let id = stored_run(&world, "once", bodies).await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.call')").await;
+    browser.eval("document.querySelectorAll('.talk details').forEach((it) => { it.open = true; })").await;
+    assert_eq!(count(&mut browser, "The only result.").await, 1);
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let asked = until(&world, &id, "waiting").await["asked"][0]["text"].clone();
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.question')").await;
+    assert_eq!(count(&mut browser, asked.as_str().unwrap()).await, 1);
+    // Nothing is being written, so there is no line for it.
+    let line = "document.querySelector('.turn.open .live-text').getBoundingClientRect().height";
+    assert_eq!(browser.eval(line).await, 0);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn what_is_read_stays_in_its_place_when_the_point_of_view_changes() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "whisper"})).await;
+    until(&world, &id, "closed").await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.closed')").await;
+    scroll(&mut browser, 400).await;
+    let place = "window.read.getBoundingClientRect().top";
+    let before = browser
+        .eval(&format!(
+            "window.read = [...document.querySelectorAll('.turn')].find((it) => it.getBoundingClientRect().top > 0); {place}"
+        ))
+        .await;
+    browser.eval("document.querySelector('[data-view=Guesser]').click()").await;
+    browser.until(&format!("document.querySelector('.dimmed') && Math.abs({place} - {before}) < 2")).await;
+    browser.press("Show everything").await;
+    browser.until(&format!("!document.querySelector('.dimmed') && Math.abs({place} - {before}) < 2")).await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_comparison_shows_other_tasks_and_says_when_both_are_the_same() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    let events = until(&world, &id, "closed").await["seq"].clone();
+    let fork = json!({"seq": 0, "text": "Count down.", "run": true});
+    let fork = world.post(&format!("{PATH}/{id}/fork"), &fork).await.json();
+    let fork = fork["id"].as_str().unwrap();
+    until(&world, fork, "closed").await;
+    show(&mut browser, &format!("#/compare?a={id}&b={fork}")).await;
+    browser.until_text("They differ from the beginning.").await;
+    let tasks = "[...document.querySelectorAll('.tasks .parts')].map((it) => it.innerText)";
+    assert_eq!(browser.eval(tasks).await, json!(["Count.", "Count down."]));
+    // In one column, each is of a side, and what is the same is there once.
+    let shown = "[...document.querySelectorAll('.pair.same .said')].filter((it) => it.offsetHeight).length";
+    resize(&mut browser, 1440).await;
+    let both = browser.eval(shown).await.as_u64().unwrap();
+    resize(&mut browser, 390).await;
+    assert_eq!(browser.eval(shown).await, both / 2);
+    let marks = "[...document.querySelectorAll('.tasks .mark')].map((it) => it.innerText).join()";
+    assert_eq!(browser.eval(marks).await, "A,B");
+    picture(&mut browser, "compare-narrow").await;
+    let copy = world.post(&format!("{PATH}/{id}/fork"), &json!({})).await.json();
+    show(&mut browser, &format!("#/compare?a={id}&b={}", copy["id"].as_str().unwrap())).await;
+    browser.until_text(&format!("Both have the same {events} events.")).await;
+    assert!(!browser.text().await.contains("Show where they part"));
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn on_a_phone_the_top_has_two_rows_and_no_button_of_a_dialog_leaves_its_row() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "whisper"})).await;
+    until(&world, &id, "closed").await;
+    resize(&mut browser, 390).await;
+    show(&mut browser, &format!("#/runs/{id}?request=Guesser:2")).await;
+    browser.until("document.querySelector('dialog .entry')").await;
+    let rows = |selector: &str| {
+        format!(
+            "new Set([...document.querySelectorAll('{selector}')].filter((it) => it.offsetHeight)
+                .map((it) => {{ const {{ top, bottom }} = it.getBoundingClientRect(); return Math.round((top + bottom) / 2); }})).size"
+        )
+    };
+    assert_eq!(browser.eval(&rows(".top > :not(.spring, .skip)")).await, 2);
+    assert_eq!(browser.eval(&rows(".dialog-head > *")).await, 1);
+    picture(&mut browser, "request-narrow").await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn no_line_of_a_graph_lies_over_its_texts() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../teams");
+    let desk = std::fs::read_to_string(folder.join("support-desk.yaml")).unwrap();
+    let world = World::with_team("support-desk", &desk).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "support-desk"})).await;
+    until(&world, &id, "closed").await;
+    show(&mut browser, &format!("#/runs/{id}/graph")).await;
+    browser.until("document.querySelectorAll('.edge-label').length > 3 && document.querySelector('.edge-label .edge-count')").await;
+    let over = "[...document.querySelectorAll('.edge-label')].filter((it) =>
+        [...it.parentNode.querySelectorAll(':scope > .edge')].some((line) => it.compareDocumentPosition(line) & Node.DOCUMENT_POSITION_FOLLOWING)).length";
+    assert_eq!(browser.eval(over).await, 0);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn amounts_are_written_out_and_what_is_unknown_of_all_calls_is_said_once() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    for (call, text) in [
+        ("dollars(0)", "$0"),
+        ("dollars(5e11)", "$0.50"),
+        ("dollars(1.234e11)", "$0.1234"),
+        ("dollars(1.5e12)", "$1.50"),
+        ("dollars(2.5e7)", "$0.000025"),
+        ("dollars(1.29e5)", "$0.00000013"),
+        ("spending({calls: 2, unmetered: 2, cost: 0})", "2 calls · tokens unknown · $0"),
+        (
+            "spending({calls: 3, input: 50, output: 7, unmetered: 1, unpriced: 3})",
+            "3 calls · 50 in, 7 out · 1 call with unknown tokens · cost unknown",
+        ),
+    ] {
+        let shown = format!("import('/page/format.js').then(({{ dollars, spending }}) => {call})");
+        assert_eq!(browser.eval(&shown).await, text, "{call}");
+    }
+    check_clean(&browser, &world);
+}
