@@ -371,6 +371,7 @@ fn sent_since(events: &[Arc<Event>]) -> usize {
             Body::Sent(_)
                 | Body::Reopened { .. }
                 | Body::LimitsChanged { .. }
+                | Body::AgentLimitsRaised { .. }
                 | Body::TitleChanged { .. }
                 | Body::TeamChanged(_)
                 | Body::Charged(_)

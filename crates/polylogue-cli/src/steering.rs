@@ -13,6 +13,7 @@ use polylogue_team::{Pattern, Team};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args;
+use crate::args::steer::raising;
 use crate::error::CliError;
 use crate::prompt::{self, Typed};
 use crate::screen::Keys;
@@ -26,7 +27,7 @@ pub(crate) const KEYS: Keys = Keys {
 };
 
 const HELP: &str = "Enter continues. A text is a message to the chat. /pause, /resume, /next NAME, /raise --max-cost 0.50 (or --max-turns, \
-                    --max-tokens, --max-calls, --max-time), /cancel after the turn, /cancel --now.";
+                    --max-tokens, --max-calls, --max-time; of one agent with --agent NAME), /cancel after the turn, /cancel --now.";
 
 /// The key that asks what to do.
 pub(crate) struct SteeringKey(Option<Signal>);
@@ -87,6 +88,10 @@ pub(crate) fn has_one_turn(team: &Team) -> bool {
 #[derive(Parser)]
 #[command(name = "/raise", no_binary_name = true, disable_help_flag = true)]
 struct Raise {
+    /// The words of a name
+    #[arg(long, num_args = 1.., conflicts_with_all = ["max_turns", "on_limit"])]
+    agent: Vec<String>,
+
     #[command(flatten)]
     limits: args::Limits,
 }
@@ -115,7 +120,8 @@ fn parsed(typed: &Typed) -> Result<Option<Instruction>, CliError> {
             if more.is_empty() {
                 return Err(CliError::usage("there is no limit to raise").hint(HELP));
             }
-            Instruction::RaiseLimits(more)
+            let agent = raise.agent.join(" ");
+            raising(Some(agent.as_str()).filter(|agent| !agent.is_empty()), more)?
         }
         unknown if unknown.starts_with('/') => {
             return Err(CliError::usage(format!("there is no command `{unknown}`")).hint(HELP));
@@ -145,13 +151,26 @@ mod tests {
         assert_eq!(typed("/next Ann B"), Ok(Some(Instruction::NextSpeaker { who })));
         let more = LimitOverrides { turns: Some(3), ..LimitOverrides::default() };
         assert_eq!(typed("/raise --max-turns 3"), Ok(Some(Instruction::RaiseLimits(more))));
+        let (who, more) =
+            (Name::new("Ann B").unwrap(), LimitOverrides { calls: Some(2), ..LimitOverrides::default() });
+        let instruction = Instruction::RaiseAgentLimits { who, more };
+        assert_eq!(typed("/raise --agent Ann B --max-calls 2"), Ok(Some(instruction)));
         let message = Message::text(Name::user(), "be brief");
         assert_eq!(typed("be brief\n"), Ok(Some(Instruction::Send(message))));
     }
 
     #[test]
     fn an_unknown_command_is_refused_and_not_sent() {
-        for wrong in ["/stp", "/raise", "/raise --max-turns many", "/raise 5", "/next", "/next \u{7}"] {
+        for wrong in [
+            "/stp",
+            "/raise",
+            "/raise --max-turns many",
+            "/raise 5",
+            "/raise --agent Ann",
+            "/raise --agent Ann --max-turns 3",
+            "/next",
+            "/next \u{7}",
+        ] {
             assert!(typed(wrong).is_err(), "{wrong}");
         }
     }

@@ -216,7 +216,21 @@ impl Client {
 
     /// Allows a conversation the amounts of `limits` beyond what it has used. One that waits for that continues.
     pub async fn raise(&self, id: &LogId, limits: LimitOverrides) -> Result<Conversation, ClientError> {
-        self.post(&[CONVERSATIONS, id.as_str(), "raise"]).json(&Raise { limits })?.once()?.send().await
+        self.raise_of(id, Raise { limits, agent: None }).await
+    }
+
+    /// Allows one agent of a conversation so much more than it has used, beyond the limits of its own: calls, tokens, money or time.
+    pub async fn raise_agent(
+        &self,
+        id: &LogId,
+        agent: &str,
+        limits: LimitOverrides,
+    ) -> Result<Conversation, ClientError> {
+        self.raise_of(id, Raise { limits, agent: Some(agent.to_owned()) }).await
+    }
+
+    async fn raise_of(&self, id: &LogId, raise: Raise) -> Result<Conversation, ClientError> {
+        self.post(&[CONVERSATIONS, id.as_str(), "raise"]).json(&raise)?.once()?.send().await
     }
 
     /// Returns what continues a conversation that has ended.

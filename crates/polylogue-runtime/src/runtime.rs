@@ -302,7 +302,7 @@ impl Runtime {
         let messages = self.untaken(&log).await?;
         // What the inbox raises, it raises from the limits that the conversation has.
         let before = overrides_of(&meta, &log.events().await);
-        let mut log = log.limits(before.over(of_team));
+        let mut log = log.limits(before.over(of_team)).agent_limits(run.team().agent_limits());
         if take_in(&mut log, messages).await? && self.store().queue().is_some() {
             // It is due as if what came under this claim had come before it.
             log.continue_if_lost().await?;
@@ -320,8 +320,7 @@ impl Runtime {
         let changed = Some(overrides).filter(|now| *now != before);
         let (task, events) = (run.task().to_owned(), log.inherited_events());
         let opened = Opened { task, limits, changed, more: options.more, events };
-        let log = log.limits(limits).agent_limits(run.team().agent_limits()).bound(most);
-        let log = timed(log, self.budgets(&options.budgets));
+        let log = timed(log.limits(limits).bound(most), self.budgets(&options.budgets));
         let log = match self.0.shared.paying(self.place(), Some(log.id()), options.daily.as_deref()).await? {
             Some(paying) => paying.open(log, &chat).await?,
             None => log,

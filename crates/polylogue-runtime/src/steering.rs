@@ -145,12 +145,15 @@ impl Runtime {
             log => log?,
         };
         let messages = self.untaken(&log).await?;
-        let raises = |message: &InboxMessage| matches!(message.instruction, Instruction::RaiseLimits(_));
+        let raises = |message: &InboxMessage| {
+            matches!(message.instruction, Instruction::RaiseLimits(_) | Instruction::RaiseAgentLimits { .. })
+        };
         // Only these depend on the limits, which are those of the team that is stored.
         let mut log = match messages.iter().any(|(_, message)| raises(message)) {
             true => {
                 let (meta, events) = (self.store().meta(id).await?, log.events().await);
-                log.limits(stored_limits(id, meta, &events)?)
+                let (limits, of_agents) = stored_limits(id, meta, &events)?;
+                log.limits(limits).agent_limits(of_agents)
             }
             false => log,
         };

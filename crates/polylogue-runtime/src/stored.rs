@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use polylogue::Assistant;
 use polylogue::runs::batch::BatchStart;
 use polylogue_core::{
-    AnyModel, AnyStore, Body, BoundSummary, Capabilities, Event, LimitOverrides, Limits, LogId, Meta,
-    OnLimit, Price, RecoveredEvents, RunBound, Store as _, StoreError, TeamChanged, Timestamp,
+    Allowance, AnyModel, AnyStore, Body, BoundSummary, Capabilities, Event, LimitOverrides, Limits, LogId,
+    Meta, Name, OnLimit, Price, RecoveredEvents, RunBound, Store as _, StoreError, TeamChanged, Timestamp,
 };
 use polylogue_mcp::{Catalog, ToolDescription};
 use polylogue_models::Script;
@@ -293,17 +293,22 @@ pub(crate) fn overrides_of(meta: &Meta, events: &[Arc<Event>]) -> LimitOverrides
     LimitOverrides::last_of(events).unwrap_or_default().or(limits_of(meta))
 }
 
-/// The limits of the conversation `id` with this `meta` and these `events`. Without a team, the default ones.
+/// The limits of the conversation `id` with this `meta` and these `events`, and of its agents. Without a team, the default ones.
 ///
 /// # Errors
 /// When its team cannot be read.
-pub(crate) fn stored_limits(id: &LogId, meta: Meta, events: &[Arc<Event>]) -> Result<Limits> {
+pub(crate) fn stored_limits(
+    id: &LogId,
+    meta: Meta,
+    events: &[Arc<Event>],
+) -> Result<(Limits, Vec<(Name, Allowance)>)> {
     let overrides = overrides_of(&meta, events);
-    let team = match meta.team.is_null() {
-        true => Limits::default(),
-        false => StoredDocument::in_log(id, meta, events.iter().map(|event| &**event)).team()?.team.limits(),
-    };
-    Ok(overrides.over(team))
+    if meta.team.is_null() {
+        return Ok((overrides.over(Limits::default()), Vec::new()));
+    }
+    let StoredTeam { team, .. } =
+        StoredDocument::in_log(id, meta, events.iter().map(|event| &**event)).team()?;
+    Ok((overrides.over(team.limits()), team.agent_limits()))
 }
 
 /// Returns the bound of a conversation of a batch that an earlier run began: as it was computed then, with the prices of its

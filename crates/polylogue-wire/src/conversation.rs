@@ -367,11 +367,14 @@ pub struct NextSpeaker {
     pub who: String,
 }
 
-/// The request to raise limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Limits to raise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raise {
     /// The amounts that it may use beyond what it has used.
     pub limits: LimitOverrides,
+    /// The agent that may, beyond its own limits. Default: the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// The result of verifying a conversation: whether what is stored is what was written.

@@ -1,9 +1,11 @@
 //! The commands that steer conversations, whichever process runs them.
 
 use clap::Args;
+use polylogue_core::{Instruction, LimitOverrides, Name};
 
 use super::shared::Limits;
 use crate::attachments::Attach;
+use crate::error::CliError;
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
@@ -58,8 +60,31 @@ pub(crate) struct Raise {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
 
+    /// An agent, whose own limits are raised instead of those of the conversation
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["max_turns", "on_limit"])]
+    pub(crate) agent: Option<String>,
+
     #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+impl Raise {
+    /// What it allows, which is something.
+    pub(crate) fn more(&self) -> Result<LimitOverrides, CliError> {
+        let more = self.limits.overrides();
+        if more.is_empty() {
+            return Err(CliError::usage("there is no limit to raise")
+                .hint("name what it may use from now on, such as `--max-cost 0.50`"));
+        }
+        Ok(more)
+    }
+}
+
+/// Allows `more` to `agent`, or else to the conversation.
+pub(crate) fn raising(agent: Option<&str>, more: LimitOverrides) -> Result<Instruction, CliError> {
+    let Some(agent) = agent else { return Ok(Instruction::RaiseLimits(more)) };
+    let who = Name::new(agent).map_err(|error| CliError::usage(error.to_string()))?;
+    Ok(Instruction::RaiseAgentLimits { who, more })
 }
 
 #[derive(Debug, Args)]

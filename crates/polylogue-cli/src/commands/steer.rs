@@ -5,6 +5,7 @@ use polylogue_core::{Instruction, LogId, Queue as _, Store as _, Summary};
 use polylogue_runtime::{Runtime, Steered};
 
 use super::takers::Takers;
+use crate::args::steer::raising;
 use crate::error::{CliError, Exit};
 use crate::place::{self, PlaceOption};
 use crate::stderr::print_note_wrapped;
@@ -95,13 +96,9 @@ pub(crate) async fn next(cli: &args::Cli, args: &args::steer::Next) -> Result<Ex
 
 pub(crate) async fn raise(cli: &args::Cli, args: &args::steer::Raise) -> Result<Exit, CliError> {
     let (runtime, id) = found(cli, &args.id).await?;
-    let more = args.limits.overrides();
-    if more.is_empty() {
-        return Err(CliError::usage("there is no limit to raise")
-            .hint("name what it may use from now on, such as `--max-cost 0.50`"));
-    }
+    let instruction = raising(args.agent.as_deref(), args.more()?)?;
     let idle = format!("raised; `{}` continues the conversation", resume(cli, &id));
-    give(&runtime, &id, Instruction::RaiseLimits(more), &Texts { done: "raised", idle: &idle }).await
+    give(&runtime, &id, instruction, &Texts { done: "raised", idle: &idle }).await
 }
 
 /// The command that continues a conversation of the store that the command line names.

@@ -85,13 +85,12 @@ pub(super) async fn next(args: &args::steer::Next, remote: &Remote) -> Result<Ex
 }
 
 pub(super) async fn raise(args: &args::steer::Raise, remote: &Remote) -> Result<Exit, CliError> {
-    let limits = args.limits.overrides();
-    if limits.is_empty() {
-        return Err(CliError::usage("there is no limit to raise")
-            .hint("name what it may use from now on, such as `--max-cost 0.50`"));
-    }
+    let more = args.more()?;
     let Conversation { id, .. } = remote.client.find(&args.id).await?;
-    let Conversation { state, .. } = remote.client.raise(&id, limits).await?;
+    let Conversation { state, .. } = match &args.agent {
+        Some(agent) => remote.client.raise_agent(&id, agent, more).await?,
+        None => remote.client.raise(&id, more).await?,
+    };
     print_note_wrapped(&match state {
         ConversationState::Running | ConversationState::Waiting => "raised".to_owned(),
         ConversationState::Halted | ConversationState::Closed => {

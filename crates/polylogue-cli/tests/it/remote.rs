@@ -352,6 +352,25 @@ fn a_run_on_a_server_that_waits_for_a_higher_limit_continues_when_it_is_raised()
 }
 
 #[test]
+fn the_limits_of_one_agent_are_raised_at_a_server() {
+    let mut home = home();
+    let few = TEAMS[0].1.replace("name: pair", "name: few");
+    fs::write(home.path("teams/few.yaml"), few.replace("{name: Ann}", "{name: Ann, limits: {calls: 1}}"))
+        .unwrap();
+    let serving = Serving::of(&home, "teams", true);
+    use_server(&mut home, &serving);
+    home.run(&["run", "few"]).exits(3);
+    let other = home.run(&["raise", "last", "--agent", "Bob", "--max-calls", "1"]).exits(2);
+    assert!(other.err.contains("agents with limits: `Ann`"), "{}", other.err);
+    assert!(
+        home.run(&["raise", "last", "--agent", "Ann", "--max-calls", "1"]).ok().err.starts_with("raised; ")
+    );
+    home.run(&["resume", "last"]).ok();
+    assert_eq!(said(&home.events()), ["Count.", "**one**", "two", "three"]);
+    serving.end();
+}
+
+#[test]
 fn a_run_on_a_server_that_no_one_answers_ends_when_others_have_had_their_turns() {
     let model =
         serve(Behavior::from(Playbook::always(Answer::text("I agree."))).latency(Duration::from_secs(1)));

@@ -153,6 +153,44 @@ fn a_raise_also_counts_for_the_turns_after_which_the_chat_itself_ends() {
 }
 
 #[test]
+fn the_limits_of_one_agent_are_raised_while_it_runs() {
+    let server = slow();
+    let home = Home::at(&server);
+    home.file("team.yaml", &PAIR.replace("system: a}", "system: a, limits: {calls: 1}}"));
+    let run = home.start(&RUN);
+    until("a model is asked", || server.count() > 0);
+    home.run(&["pause", "last"]).ok();
+    until("the turn is over", || of_type(&home.events(), "message").len() == 1);
+    for (options, why) in [
+        (["B", "--max-calls"], "agents with limits: `A`"),
+        (["A", "--max-tokens"], "the agent `A` has no limit on tokens that could be raised"),
+        (["A", "--max-turns"], "cannot be used with"),
+    ] {
+        let refused = home.run(&[&["raise", "last", "--agent"], &options[..], &["9"]].concat()).exits(2);
+        assert!(refused.err.contains(why), "{}", refused.err);
+    }
+    home.run(&["raise", "last", "--agent", "A", "--max-calls", "1"]).ok();
+    home.run(&["resume", "last"]).ok();
+    let ran = run.end().ok();
+    assert!(ran.out.contains("limits of A were raised"), "{}", ran.out);
+    assert_eq!(of_type(&home.events(), "message").len(), 3);
+    assert_eq!(of_type(&home.events(), "agent_limits_raised").len(), 1);
+}
+
+#[test]
+fn the_limits_of_one_agent_are_raised_where_no_process_runs_the_conversation() {
+    let home = Home::new();
+    home.file("team.yaml", &talk("").replace("{name: A}", "{name: A, limits: {calls: 1}}"));
+    home.run(&["run", "team.yaml"]).exits(3);
+    let lower = home.run(&["raise", "last", "--agent", "B", "--max-calls", "2"]).exits(2);
+    assert!(lower.err.contains("`B` has no limits of its own"), "{}", lower.err);
+    home.run(&["raise", "last", "--agent", "A", "--max-calls", "2"]).ok();
+    let ended = home.run(&["resume", "last"]).exits(3);
+    assert!(ended.out.contains("the agent `A` has reached the limit of 3 model calls"), "{}", ended.out);
+    assert_eq!(of_type(&home.events(), "message").len(), 6);
+}
+
+#[test]
 fn a_raise_answers_a_question_about_the_limit_that_it_raises_and_no_other() {
     let home = Home::new();
     home.file("team.yaml", &talk(""));

@@ -102,25 +102,32 @@ impl Limits {
     /// Why `totals` of the run, and the `own` ones of its outermost chat, are no raise: one of them is below the limit that is set, or would
     /// be the first limit of its kind. `None` if they are one.
     pub(crate) fn lowered_by(&self, totals: LimitOverrides, own: &ChatLimits) -> Option<String> {
+        let limits = Self { calls: Some(self.max_calls()), ..*self };
+        limits.lowered_of("the run", totals, own)
+    }
+
+    /// The same of limits that `whose` has.
+    pub(crate) fn lowered_of(&self, whose: &str, totals: LimitOverrides, own: &ChatLimits) -> Option<String> {
         let chat = &self.chat;
         let in_chat = [(chat.turns, own.turns), (chat.messages, own.messages)];
-        let turns = lowered("turns", (self.turns, totals.turns), &in_chat, |limit| counted(limit, "turn"));
-        let max_calls = (Some(self.max_calls()), totals.calls);
-        let calls = || lowered("calls", max_calls, &[], |limit| counted(limit, "model call"));
-        let in_chat = [(chat.tokens, own.tokens)];
-        let tokens =
-            || lowered("tokens", (self.tokens, totals.tokens), &in_chat, |limit| counted(limit, "token"));
-        let in_chat = [(chat.cost, own.cost)];
-        let cost = || lowered("cost", (self.cost, totals.cost), &in_chat, |limit| limit.to_string());
-        let time = || lowered("time", (self.time_ms, totals.time_ms), &[], crate::data::in_units);
+        let turns = (self.turns, totals.turns);
+        let turns = lowered((whose, "turns"), turns, &in_chat, |limit| counted(limit, "turn"));
+        let calls = (self.calls, totals.calls);
+        let calls = || lowered((whose, "calls"), calls, &[], |limit| counted(limit, "model call"));
+        let (tokens, in_chat) = ((self.tokens, totals.tokens), [(chat.tokens, own.tokens)]);
+        let tokens = || lowered((whose, "tokens"), tokens, &in_chat, |limit| counted(limit, "token"));
+        let (cost, in_chat) = ((self.cost, totals.cost), [(chat.cost, own.cost)]);
+        let cost = || lowered((whose, "cost"), cost, &in_chat, |limit| limit.to_string());
+        let time = (self.time_ms, totals.time_ms);
+        let time = || lowered((whose, "time"), time, &[], crate::data::in_units);
         turns.or_else(calls).or_else(tokens).or_else(cost).or_else(time)
     }
 }
 
-/// Why `total` raises neither the `limit` of the run on `what`, nor, if it has none, one of those of its outermost chat, each with its own
-/// total.
+/// Why `total` raises neither the `limit` of its owner on `what`, nor, if a run has none, one of those of its outermost chat, each with its
+/// own total.
 fn lowered<T: Ord + Copy>(
-    what: &str,
+    (whose, what): (&str, &str),
     (limit, total): (Option<T>, Option<T>),
     in_chat: &[(Option<T>, Option<T>)],
     shown: impl Fn(T) -> String,
@@ -129,7 +136,7 @@ fn lowered<T: Ord + Copy>(
     let own = || in_chat.iter().filter_map(|(limit, total)| limit.zip(*total));
     let of_chat = || own().find(|(limit, total)| total >= limit).or_else(|| own().next());
     let Some((limit, total)) = limit.map(|limit| (limit, total)).or_else(of_chat) else {
-        return Some(format!("the run has no limit on {what} that could be raised: it would be a new one"));
+        return Some(format!("{whose} has no limit on {what} that could be raised: it would be a new one"));
     };
     (total < limit).then(|| {
         let (limit, total) = (shown(limit), shown(total));

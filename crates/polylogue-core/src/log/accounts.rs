@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::turns::is_in;
 use crate::limits::{RunUsage, Standing};
-use crate::{AllowanceOwner, Body, Event, LimitOverrides, Limits, Name, Path, StopReason, TotalUsage};
+use crate::{
+    AllowanceOwner, Body, ChatLimits, Event, LimitOverrides, Limits, Name, Path, StopReason, TotalUsage,
+};
 
 /// All accounts of a run, besides that of the run itself. Rebuilt from the events of the log alone.
 #[derive(Default)]
@@ -20,7 +22,7 @@ pub(crate) struct Accounts {
 pub(crate) struct OwnedAccount {
     owner: AllowanceOwner,
     limits: Limits,
-    /// What resumptions allowed in all, whatever `limits` are.
+    /// What resumptions and people allowed in all, whatever `limits` are.
     raised: LimitOverrides,
     usage: TotalUsage,
     unpriced: Option<Arc<str>>,
@@ -43,7 +45,7 @@ impl OwnedAccount {
         *self = Self { active, ..Self::new(self.owner.clone(), self.limits) };
     }
 
-    /// Its limits, as far as resumptions have raised them.
+    /// Its limits, as far as they were raised.
     pub(crate) fn limits(&self) -> Limits {
         self.limits_with(self.raised)
     }
@@ -59,9 +61,15 @@ impl OwnedAccount {
         }
     }
 
-    /// What is allowed in all if a resumption allows `more` than the usage so far.
+    /// What is allowed in all if `more` than the usage so far is.
     fn raised_by(&self, more: LimitOverrides) -> LimitOverrides {
         more.beyond(&self.usage, (0, self.time_ms)).or(self.raised)
+    }
+
+    /// Why allowing `more` than was used, `since_ms` milliseconds after the last event, raises no limit; `None` if it raises one.
+    pub(crate) fn refuses(&self, more: LimitOverrides, since_ms: u64) -> Option<String> {
+        let totals = more.beyond(&self.usage, (0, self.used(since_ms).time_ms));
+        self.limits().lowered_of(&self.owner.to_string(), totals, &ChatLimits::default())
     }
 
     /// What counts toward its limits, `since_ms` milliseconds after the last event.
@@ -190,8 +198,8 @@ impl Accounts {
         }
     }
 
-    /// Raises the limit that closed the conversation, if `event` reopens it for more. With a message, the outermost chat counts from 0
-    /// again.
+    /// Raises the limit that closed the conversation, if `event` reopens it for more, or those of the agent that it names. With a message,
+    /// the outermost chat counts from 0 again.
     fn raise(&mut self, event: &Event) {
         match &event.body {
             Body::Closed { reason, .. } if event.at.is_root() => {
@@ -209,11 +217,17 @@ impl Accounts {
             }
             Body::Reopened { more, .. } if event.at.is_root() => {
                 let stopped = self.stopped.take();
-                for account in self.of.iter_mut().filter(|account| Some(&account.owner) == stopped.as_ref()) {
-                    account.raised = account.raised_by(*more);
-                }
+                stopped.into_iter().for_each(|owner| self.allow(&owner, *more));
             }
+            Body::AgentLimitsRaised { who, more } => self.allow(&AllowanceOwner::Agent(who.clone()), *more),
             _ => {}
+        }
+    }
+
+    /// Allows `owner` `more` than the usage so far.
+    fn allow(&mut self, owner: &AllowanceOwner, more: LimitOverrides) {
+        for account in self.of.iter_mut().filter(|account| account.is_of(owner)) {
+            account.raised = account.raised_by(more);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Log;
 use super::buffer::EventBuffer;
 use crate::{
-    Allowance, AllowanceOwner, BoundException, Error, Interrupt, LimitOverrides, Limits, Name, Result,
+    Allowance, AllowanceOwner, Body, BoundException, Error, Interrupt, LimitOverrides, Limits, Name, Result,
     RunBound, StopReason,
 };
 
@@ -53,6 +53,39 @@ impl Log {
     /// The limits of an agent; `None` if it has none.
     pub(crate) fn limits_of_agent(&self, name: &Name) -> Option<Limits> {
         self.allowances.iter().rfind(|(who, _)| who == name).map(|(_, allowance)| allowance.limits())
+    }
+
+    /// The event that allows the agent `who` `more` than it has used; else why that raises no limit.
+    pub(crate) async fn agent_raised_by(
+        &self,
+        who: &Name,
+        more: LimitOverrides,
+    ) -> std::result::Result<Body, String> {
+        if more.reply_tokens.is_some() || more.on_limit.is_some() {
+            return Err("an agent has limits on calls, tokens, money and time only".into());
+        }
+        let own = self.limits_of_agent(who).ok_or_else(|| self.not_limited(who))?;
+        let (owner, ran) = (AllowanceOwner::Agent(who.clone()), self.now().1);
+        let mut buffer = self.buffer.lock().await;
+        // No run may have begun since the log was opened.
+        buffer.open_account(&owner, own);
+        let totals = &buffer.totals;
+        let since = if totals.time.waits() { 0 } else { totals.time.since_last(ran) };
+        match totals.accounts.of(&owner).and_then(|account| account.refuses(more, since)) {
+            Some(why) => Err(why),
+            None => Ok(Body::AgentLimitsRaised { who: who.clone(), more }),
+        }
+    }
+
+    /// Says that `who` has no limits of its own, and which agents have.
+    fn not_limited(&self, who: &Name) -> String {
+        let mut names: Vec<String> = self.allowances.iter().map(|(name, _)| format!("`{name}`")).collect();
+        names.sort();
+        names.dedup();
+        match names.as_slice() {
+            [] => format!("`{who}` has no limits of its own, and neither has any other agent"),
+            names => format!("`{who}` has no limits of its own; agents with limits: {}", names.join(", ")),
+        }
     }
 
     /// The limits of the agent or chat `owner` if the conversation is reopened for `more`: its `own`, unless resumptions have

@@ -144,7 +144,9 @@ fn exception(event: &Event) -> Option<BoundException> {
         // Without a message and more to use, it only continues what a budget interrupted.
         Body::Reopened { message: None, more, .. } if more.is_empty() => None,
         Body::Reopened { .. } | Body::RolledBack { .. } if is_outermost => Some(BoundException::Continued),
-        Body::LimitsChanged { .. } | Body::NextSpeaker { .. } => Some(BoundException::Steered),
+        Body::LimitsChanged { .. } | Body::AgentLimitsRaised { .. } | Body::NextSpeaker { .. } => {
+            Some(BoundException::Steered)
+        }
         Body::TeamChanged(_) => Some(BoundException::TeamChanged),
         Body::TooLong { .. } => Some(BoundException::TooLong),
         Body::Charged(Charge { why: ChargeReason::Reserved, call: None, .. }) => Some(BoundException::Paused),

@@ -241,6 +241,13 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
         more: LimitOverrides,
     },
+    /// Limits of one agent were raised from outside, in the whole conversation. Agents do not see it.
+    AgentLimitsRaised {
+        /// The agent.
+        who: Name,
+        /// What it may use beyond what it has used, whatever its own limits: calls, tokens, money and time.
+        more: LimitOverrides,
+    },
     /// The conversation was given a title of its own, from outside. Agents do not see it.
     TitleChanged {
         /// The title, [`Instruction::TITLE_CHARS`](crate::Instruction::TITLE_CHARS) at most. Empty: it has none any more.

@@ -38,6 +38,14 @@ pub enum Instruction {
     /// Allows this much more than was used so far, of the limits of the run and of those at which the outermost chat
     /// [ends by itself](crate::ChatLimits): [`Body::LimitsChanged`](crate::Body::LimitsChanged).
     RaiseLimits(LimitOverrides),
+    /// Allows one agent this much more than it has used so far, of the [limits of its own](crate::Log::agent_limits):
+    /// [`Body::AgentLimitsRaised`](crate::Body::AgentLimitsRaised). The limits of the run and of chats stay as they are.
+    RaiseAgentLimits {
+        /// The agent.
+        who: Name,
+        /// Calls, tokens, money or time.
+        more: LimitOverrides,
+    },
     /// Gives the conversation a title of its own: [`Body::TitleChanged`](crate::Body::TitleChanged).
     ChangeTitle {
         /// The title. Line ends become spaces, and what is longer than [`TITLE_CHARS`](Self::TITLE_CHARS) is cut. Empty: none.
@@ -93,6 +101,7 @@ impl Instruction {
             Self::Send(_) | Self::NextSpeaker { .. } => Timing::BetweenSteps,
             Self::Answer { .. } => Timing::AtRest,
             Self::RaiseLimits(_)
+            | Self::RaiseAgentLimits { .. }
             | Self::ChangeTitle { .. }
             | Self::Pause
             | Self::Resume
@@ -266,6 +275,7 @@ impl fmt::Display for Instruction {
             Self::Answer { question, .. } => write!(f, "the answer to question {question}"),
             Self::NextSpeaker { who } => write!(f, "{who} as the next speaker"),
             Self::RaiseLimits(_) => f.write_str("a higher limit"),
+            Self::RaiseAgentLimits { who, .. } => write!(f, "a higher limit of {who}"),
             Self::ChangeTitle { .. } => f.write_str("another title"),
             Self::Pause => f.write_str("the pause"),
             Self::Resume => f.write_str("the continuation"),

@@ -57,6 +57,10 @@ impl Log {
                 Ok(body) => body,
                 Err(why) => return self.refuse(pending, why).await,
             },
+            Instruction::RaiseAgentLimits { who, more } => match self.agent_raised_by(who, *more).await {
+                Ok(body) => body,
+                Err(why) => return self.refuse(pending, why).await,
+            },
             Instruction::ChangeTitle { title } => Body::TitleChanged { title: in_one_line(title) },
             Instruction::Pause => Body::Paused,
             Instruction::Resume => Body::Resumed,
@@ -71,6 +75,8 @@ impl Log {
                 self.set_limits(limits);
                 self.answer_raised().await?;
             }
+            // Calls that wait for others to be settled may fit now.
+            Body::AgentLimitsRaised { .. } => self.account.changed.send_replace(()),
             Body::Paused => self.set_paused(true),
             Body::Resumed => self.set_paused(false),
             Body::Cancelled { now: true } => self.cancellation.now(),

@@ -96,6 +96,7 @@ impl Summary {
         self.progress = match &event.body {
             // What others do to a conversation changes nothing in it.
             Body::LimitsChanged { .. }
+            | Body::AgentLimitsRaised { .. }
             | Body::TitleChanged { .. }
             | Body::TeamChanged(_)
             | Body::Charged(_)

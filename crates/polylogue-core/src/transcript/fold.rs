@@ -15,6 +15,7 @@ const fn is_of_run(body: &Body) -> bool {
     matches!(
         body,
         Body::LimitsChanged { .. }
+            | Body::AgentLimitsRaised { .. }
             | Body::TitleChanged { .. }
             | Body::TeamChanged(_)
             | Body::Paused

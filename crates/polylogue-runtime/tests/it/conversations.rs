@@ -144,6 +144,24 @@ async fn a_raise_that_waits_when_it_is_opened_raises_the_limits_that_it_has() {
 }
 
 #[tokio::test]
+async fn a_raise_of_an_agent_that_waits_when_it_is_opened_counts() {
+    let world = world(&TALK.replace("{name: Ann}", "{name: Ann, limits: {calls: 1}}")).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    assert_eq!(conversation.turns().await, 2);
+    drop(conversation);
+    let more = LimitOverrides { calls: Some(1), ..LimitOverrides::default() };
+    let instruction = Instruction::RaiseAgentLimits { who: Name::new("Ann").unwrap(), more };
+    let message = InboxMessage { key: "more".into(), posted: Timestamp(0), instruction };
+    world.runtime.store().post(&id, &message).await.unwrap();
+    let again = world.runtime.open(&id, &world.team, OpenOptions::default()).await.unwrap();
+    assert!(matches!(again.resume(None).await.unwrap(), Resumed::Continues));
+    again.run().await.unwrap();
+    assert_eq!(again.turns().await, 4);
+}
+
+#[tokio::test]
 async fn one_that_has_not_begun_is_opened_before_its_limits_change() {
     let world = world(TALK).await;
     let conversation = world.runtime.begin(&world.team.run()).await.unwrap();

@@ -1,7 +1,7 @@
 //! Raising limits of a conversation, whether it runs or not.
 
 use axum::http::{Method, StatusCode};
-use polylogue_core::{Instruction, Listing};
+use polylogue_core::{Instruction, Listing, Name};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Raise;
 use serde_json::{Value, json};
@@ -27,16 +27,29 @@ pub(crate) fn routes() -> Vec<Route> {
 
 fn raise_schema() -> Value {
     let about = "How much more it may use than it has used so far";
-    json!({"type": "object", "required": ["limits"], "properties": {"limits": limits_schema(about)}})
+    let of_agent = "An agent, whose own limits on calls, tokens, money or time are raised. Default: those of the conversation";
+    json!({
+        "type": "object",
+        "required": ["limits"],
+        "properties": {
+            "limits": limits_schema(about),
+            "agent": {"type": "string", "minLength": 1, "description": of_agent},
+        },
+    })
 }
 
 /// It does not continue a conversation that does not run, unless that has waited for it.
 async fn raise(call: Call) -> Reply {
-    let (token, Raise { limits }) = (call.token()?, call.json()?);
+    let (token, Raise { limits, agent }) = (call.token()?, call.json()?);
     let tenant = call.app.tenant(token)?;
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
     if limits.is_empty() {
         return Err(Problem::bad_request("there is no limit to raise").at("/limits", "empty"));
+    }
+    if let Some(agent) = agent {
+        let who = Name::new(&agent)
+            .map_err(|error| Problem::bad_request(error.to_string()).at("/agent", "not a name"))?;
+        return note(&call, &tenant, &id, Instruction::RaiseAgentLimits { who, more: limits }).await;
     }
     let open = tenant.runtime.open_questions(&id).await?;
     let instruction = Instruction::RaiseLimits(limits);

@@ -298,6 +298,30 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 }
 
 #[tokio::test]
+async fn a_raise_of_an_agent_counts_for_its_own_limits() {
+    let team = "
+name: few
+task: Count.
+agents: [{name: Ann, limits: {calls: 1}}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
+script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
+";
+    let world = World::with_team("few", team).await;
+    let id = begin(&world, &json!({"team": "few"})).await;
+    assert_eq!(until(&world, &id, "closed").await["turns"], 2);
+    let raise =
+        async |agent: &str| post(&world, &id, "raise", json!({"limits": {"calls": 1}, "agent": agent})).await;
+    let other = raise("Bob").await;
+    assert_eq!((other.status, &other.problem()["type"]), (409, &json!("/problems/refused")));
+    let wrong = raise("Bob.").await;
+    assert_eq!((wrong.status, &wrong.problem()["errors"][0]["pointer"]), (400, &json!("/agent")));
+    let raised = raise("Ann").await;
+    assert_eq!(raised.status, 202, "{}", raised.body);
+    assert_eq!(post(&world, &id, "resume", json!({})).await.status, 202);
+    assert_eq!(until(&world, &id, "closed").await["turns"], 4);
+}
+
+#[tokio::test]
 async fn a_raise_of_a_conversation_that_runs_also_counts_for_its_own_limit() {
     // All differ: nearly the same messages repeatedly are a loop, which ends the chat.
     const WORDS: [&str; 14] = [

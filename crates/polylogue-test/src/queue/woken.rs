@@ -120,6 +120,7 @@ async fn silent(Fixture { queue, pass }: Fixture) -> Verdict {
     let all = [
         (Instruction::NextSpeaker { who: Name::user() }, false),
         (Instruction::RaiseLimits(LimitOverrides::default()), false),
+        (Instruction::RaiseAgentLimits { who: Name::user(), more: LimitOverrides::default() }, false),
         (Instruction::ChangeTitle { title: "A title".into() }, false),
         (Instruction::Pause, false),
         (Instruction::Resume, false),

@@ -1,15 +1,17 @@
-//! A person raises limits at which the outermost chat ends by itself, while it is open.
+//! A person raises limits at which the outermost chat ends by itself, and those of one agent, while it is open.
 
 use std::sync::{Arc, Mutex};
 
 use crate::common::{log_of, name};
 use polylogue::policies::until;
-use polylogue::round_robin;
 use polylogue::stop::{Stop, max_messages, max_turns};
+use polylogue::{Assistant, round_robin};
 use polylogue_core::{
-    Act, Agent, Body, Chat, ChatLimits, Event, Instruction, LimitOverrides, Limits, Log, LogHandle, Name,
-    Result, Status, Turn,
+    Act, Agent, Allowance, AllowanceOwner, AnyModel, Body, Chat, ChatLimits, DeltaSink, Event, Instruction,
+    LimitOverrides, Limits, Log, LogHandle, Model, ModelError, Name, OnLimit, Reply, Request, Result, Status,
+    StopReason, Turn,
 };
+use polylogue_test::cut::uncharged;
 
 /// Where an agent of the test finds the log whose limits are raised.
 type Outside = Arc<Mutex<Option<LogHandle>>>;
@@ -106,5 +108,109 @@ async fn what_would_raise_no_limit_of_the_chat_is_refused() {
         });
         assert!(refused.unwrap().starts_with(why), "{refused:?}");
         assert_eq!(LimitOverrides::last_of(&events), None);
+    }
+}
+
+/// Replies with a word. During the first call of B, someone outside raises limits, if there is an outside.
+struct Words(Outside, Option<Instruction>);
+
+impl Model for Words {
+    fn name(&self) -> &str {
+        "test:words"
+    }
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let is_second = request.origin.who.as_str() == "B";
+        let outside = self.0.lock().unwrap().take_if(|_| is_second);
+        if let (Some(outside), Some(given)) = (outside, &self.1) {
+            // Whether it was done is in the log.
+            let _ = outside.instruct(given.clone()).confirmed().await;
+        }
+        Ok(Reply::text("word"))
+    }
+}
+
+fn calls(calls: u64) -> LimitOverrides {
+    LimitOverrides { calls: Some(calls), ..LimitOverrides::default() }
+}
+
+/// Two who talk in turn, of whom A has a limit on calls.
+async fn talked(limit: u64, given: Option<Instruction>, prefix: &[Arc<Event>]) -> (Log, StopReason) {
+    let outside = Outside::default();
+    let limits = Allowance { calls: Some(limit), ..Allowance::default() };
+    let mut log = log_of(prefix).await.agent_limits([(name("A"), limits)]);
+    if prefix.is_empty() {
+        *outside.lock().unwrap() = Some(log.handle());
+    }
+    let model = AnyModel::new(Words(outside, given));
+    let speaker = |who: &str| Assistant::new(who, model.clone()).unwrap();
+    let chat = Chat::named("pair").participant(speaker("A")).participant(speaker("B"));
+    let chat = chat.policy(until(max_turns(8), round_robin())).build().unwrap();
+    let run = match prefix {
+        [] => chat.run_in(&mut log, "go").await,
+        _ => chat.resume(&mut log).await,
+    };
+    match run.unwrap().status {
+        Status::Closed { reason, .. } => (log, reason),
+        status => panic!("{status:?}"),
+    }
+}
+
+fn is_of_agent(reason: &StopReason) -> bool {
+    matches!(reason, StopReason::Allowance { of: AllowanceOwner::Agent(who), .. } if who.as_str() == "A")
+}
+
+#[tokio::test]
+async fn the_limits_of_an_agent_are_raised_while_it_runs_and_the_log_can_be_cut_anywhere() {
+    let given = || Some(Instruction::RaiseAgentLimits { who: name("A"), more: calls(9) });
+    let (log, reason) = talked(2, given(), &[]).await;
+    assert!(log.turns().await == 8 && !is_of_agent(&reason), "{reason}");
+    let whole = log.events().await;
+    let raised = |event: &Arc<Event>| matches!(event.body, Body::AgentLimitsRaised { .. });
+    let at = whole.iter().position(raised).unwrap();
+    for cut in 1..whole.len() {
+        let (again, reason) = talked(2, given(), &whole[..cut]).await;
+        assert_eq!(is_of_agent(&reason), cut <= at, "cut before event {cut}: {reason}");
+        if cut > at {
+            let (again, whole) = (uncharged(&again.events().await), uncharged(&whole));
+            assert_eq!(bodies(&again), bodies(&whole), "cut before event {cut}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_limits_of_an_agent_are_raised_after_they_have_ended_the_conversation() {
+    let (log, reason) = talked(2, None, &[]).await;
+    assert!(is_of_agent(&reason), "{reason}");
+    let limits = Allowance { calls: Some(2), ..Allowance::default() };
+    let mut log = log_of(&log.events().await).await.agent_limits([(name("A"), limits)]);
+    let more = Instruction::RaiseAgentLimits { who: name("A"), more: calls(1) };
+    let raised = log.handle().instruct(more);
+    log.post_inbox().await.unwrap();
+    raised.confirmed().await.unwrap();
+    log.reopen().await.unwrap();
+    let (log, reason) = talked(2, None, &log.events().await).await;
+    assert!(is_of_agent(&reason), "{reason}");
+    assert_eq!((log.calls().await[&name("A")], log.turns().await), (3, 6));
+}
+
+#[tokio::test]
+async fn what_would_raise_no_limit_of_the_agent_is_refused() {
+    let none = LimitOverrides::default();
+    for (who, more, expected) in [
+        ("A", calls(3), "it would lower the limit of 6 model calls to 4 model calls"),
+        ("A", turns(9), "the agent `A` has no limit on turns that could be raised"),
+        ("A", LimitOverrides { tokens: Some(9), ..none }, "the agent `A` has no limit on tokens "),
+        ("A", LimitOverrides { on_limit: Some(OnLimit::Ask), ..none }, "an agent has limits on calls, "),
+        ("B", calls(3), "`B` has no limits of its own; agents with limits: `A`"),
+    ] {
+        let given = Instruction::RaiseAgentLimits { who: name(who), more };
+        let (log, _) = talked(6, Some(given), &[]).await;
+        let events = log.events().await;
+        let refused = events.iter().find_map(|event| match &event.body {
+            Body::Refused { why, .. } => Some(why),
+            _ => None,
+        });
+        assert!(refused.unwrap().starts_with(expected), "{refused:?}");
+        assert!(!events.iter().any(|event| matches!(event.body, Body::AgentLimitsRaised { .. })));
     }
 }
