@@ -181,6 +181,15 @@ pub(crate) fn warn_of_unbounded(prepared: &Prepared) {
     }
 }
 
+/// How one is shown that no person watches: nothing is written here.
+pub(crate) const UNWATCHED: Settings = Settings {
+    output: Output::Json,
+    looks: OutputStyle { color: false, live: false, terminal: false },
+    stream: true,
+    thoughts: false,
+    verbose: false,
+};
+
 /// How a conversation is shown.
 pub(crate) fn settings(cli: &args::Cli, options: &args::RunOptions) -> Settings {
     let args::RunOptions { team, output, .. } = options;

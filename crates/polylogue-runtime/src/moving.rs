@@ -3,23 +3,28 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use polylogue_core::{Body, Event, LogId, Name, Path, Queue as _, Store as _, Transcript};
+use polylogue_core::{Body, Event, Log, LogId, Name, Path, Queue as _, Store as _, Transcript};
 use polylogue_team::Team;
 
 use crate::fork::check_participants;
 use crate::{Error, ForkError, OpenOptions, Prepared, Result, Runtime};
 
 impl Runtime {
-    /// Lets the conversation `id` continue with `prepared`, another version of its team, of which `changes` are the differences
-    /// in words: appends the event that says so. Workers need what that team needs. Nothing is run: one that waits for workers
-    /// still does, and one that is parked stays so.
+    /// Has the conversation `id` continue with `prepared`, another version of its team, of which `changes` are the differences in words:
+    /// appends the event that says so, after charges of lost calls by the version `before`, as [`open_version`](Self::open_version). Workers need what that team needs. Nothing is run: one that waits for workers still does, and one that
+    /// is parked stays so.
     ///
     /// # Errors
     /// [`Error::BadMove`] when the team lacks a participant of the conversation, or an agent whose turn is open; when another process runs
     /// it, or the store cannot be written.
-    pub async fn move_to(&self, id: &LogId, prepared: &Prepared, changes: Vec<String>) -> Result<()> {
+    pub async fn move_to(
+        &self,
+        id: &LogId,
+        (prepared, before): (&Prepared, Option<&Prepared>),
+        changes: Vec<String>,
+    ) -> Result<()> {
         self.check_version(id, prepared).await?;
-        let conversation = self.open(id, prepared, OpenOptions::default()).await?;
+        let conversation = self.open_version(id, (prepared, before), OpenOptions::default()).await?;
         conversation.change_team(prepared, changes)?;
         conversation.log_team().await?;
         if let Some(queue) = self.store().queue() {
@@ -27,6 +32,15 @@ impl Runtime {
             queue.set_needs(id, &self.needs_of(id, prepared, None).await?).await?;
         }
         conversation.release_as_before().await
+    }
+
+    /// Whether calls of the conversation `id` may have been in flight when the process died that ran it last, and are not charged yet: before
+    /// it continues with another version of its team, the present one is needed to charge them ([`open_version`](Self::open_version)).
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn may_have_lost_calls(&self, id: &LogId) -> Result<bool> {
+        Ok(Log::copy_of(self.store().read(id, 0).await?).may_have_lost_calls().await?)
     }
 
     /// Checks that the conversation `id` can continue with `prepared`, another version of its team.

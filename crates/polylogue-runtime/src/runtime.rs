@@ -259,13 +259,28 @@ impl Runtime {
     /// # Errors
     /// [`StoreError::Busy`] when another process runs it, or when it is damaged; [`Error::Imported`].
     pub async fn open(&self, id: &LogId, prepared: &Prepared, options: OpenOptions) -> Result<Conversation> {
+        self.open_version(id, (prepared, None), options).await
+    }
+
+    /// As [`open`](Self::open), with another version of its team than `before`, the one with which it continued last: calls that
+    /// [may have been in flight](Self::may_have_lost_calls) when its process died are charged as `before` makes them, since another version can
+    /// make others.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn open_version(
+        &self,
+        id: &LogId,
+        (prepared, before): (&Prepared, Option<&Prepared>),
+        options: OpenOptions,
+    ) -> Result<Conversation> {
         if let Some(conversation) = self.get(id) {
             return Ok(conversation);
         }
         self.check_own(id).await?;
         let chat = Self::chat_of(id, prepared)?;
         let log = self.claim(id, options.take_over).await?;
-        self.opened_log(chat, log, prepared, options).await
+        self.opened_log(chat, log, (prepared, before), options).await
     }
 
     /// Opens as [`open`](Self::open) a conversation, for a conversation that a worker has claimed.
@@ -281,7 +296,7 @@ impl Runtime {
         self.check_own(&claim.id).await?;
         let chat = Self::chat_of(&claim.id, prepared)?;
         let log = Log::open_claimed(self.store().clone(), claim.clone()).await?;
-        self.opened_log(chat, log, prepared, options).await
+        self.opened_log(chat, log, (prepared, None), options).await
     }
 
     fn chat_of(id: &LogId, prepared: &Prepared) -> Result<Chat> {
@@ -294,7 +309,7 @@ impl Runtime {
         &self,
         chat: Chat,
         log: Log,
-        prepared: &Prepared,
+        (prepared, earlier): (&Prepared, Option<&Prepared>),
         options: OpenOptions,
     ) -> Result<Conversation> {
         let (run, id) = (prepared.run(), &log.id().clone());
@@ -316,15 +331,20 @@ impl Runtime {
         let most = bound.map(|bound| bound.with_prices(&run.prices())).unwrap_or_default();
         let overrides = log.limits_beyond(options.more).await.or(before);
         let limits = overrides.over(of_team);
-        prepared.models().learn(&events);
+        [Some(prepared), earlier].into_iter().flatten().for_each(|team| team.models().learn(&events));
+        let earlier = earlier.map(|earlier| Self::chat_of(id, earlier)).transpose()?;
         let changed = Some(overrides).filter(|now| *now != before);
         let (task, events) = (run.task().to_owned(), log.inherited_events());
         let opened = Opened { task, limits, changed, more: options.more, events };
         let log = timed(log.limits(limits).bound(most), self.budgets(&options.budgets));
-        let log = match self.0.shared.paying(self.place(), Some(log.id()), options.daily.as_deref()).await? {
-            Some(paying) => paying.open(log, &chat).await?,
+        let paying = self.0.shared.paying(self.place(), Some(log.id()), options.daily.as_deref()).await?;
+        let mut log = match paying {
+            Some(paying) => paying.open(log, earlier.as_ref().unwrap_or(&chat)).await?,
             None => log,
         };
+        if let Some(earlier) = &earlier {
+            Box::pin(earlier.charge_lost_calls(&mut log)).await?;
+        }
         let log = options.stop.into_iter().fold(log, Log::cancelled_by);
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
     }

@@ -5,9 +5,9 @@ use polylogue_core::StoreError;
 use super::resume::Stored;
 use super::runs::parked;
 use super::team_version::TeamVersion;
-use super::worker::SETTINGS;
 use crate::args;
 use crate::error::{CliError, Exit};
+use crate::launch::UNWATCHED;
 use crate::limit::counted;
 use crate::place::{self, PlaceOption};
 use crate::stderr::print_note;
@@ -17,15 +17,22 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Move) -> Result<Ex
     let id = runtime.find(&args.id).await?;
     let options = args::RunOptions { team: args.options.clone(), ..args::RunOptions::default() };
     let version = TeamVersion::Of(&args.team);
-    let stored =
-        Stored { id: &id, options: &options, asks: true, settings: &SETTINGS, version, shared_budget: false };
+    let stored = Stored {
+        id: &id,
+        options: &options,
+        asks: true,
+        settings: &UNWATCHED,
+        version,
+        shared_budget: false,
+    };
     let (prepared, changes) = stored.prepare(&runtime).await?;
     if changes.is_empty() {
         print_note(&format!("nothing is done: `{id}` has this team"));
         return Ok(Exit::Done);
     }
     let count = counted(changes.len() as u64, "change");
-    runtime.move_to(&id, &prepared, changes).await.map_err(|error| {
+    let before = stored.before(&runtime).await?;
+    runtime.move_to(&id, (&prepared, before.as_ref()), changes).await.map_err(|error| {
         let is_busy = matches!(
             &error,
             polylogue_runtime::Error::Run(polylogue_core::Error::Store(StoreError::Busy { .. }))

@@ -11,7 +11,7 @@ use super::hand_over::{check_resumed, hand_over, print_id};
 use super::steer;
 use super::team_version::{NewerTeam, TeamVersion};
 use crate::error::{CliError, Exit};
-use crate::launch::{Launch, settings};
+use crate::launch::{Launch, UNWATCHED, settings};
 use crate::limit;
 use crate::place::{self, PlaceOption, shell_word};
 use crate::runner::Runner;
@@ -108,8 +108,10 @@ async fn opened(
         shared_budget: args.budgets.limits_cost(),
     };
     let (prepared, changes) = stored.prepare(runtime).await?;
+    let mut before = None;
     if !changes.is_empty() {
         runtime.check_version(id, &prepared).await.map_err(unfit)?;
+        before = stored.before(runtime).await?;
     }
     let attached = attached(args)?;
     attachments::check(&prepared, &attached)?;
@@ -118,7 +120,7 @@ async fn opened(
         more: args.options.team.limits.overrides(),
         ..OpenOptions::default()
     };
-    let conversation = runtime.open(id, &prepared, options).await?;
+    let conversation = runtime.open_version(id, (&prepared, before.as_ref()), options).await?;
     if !changes.is_empty() {
         conversation.change_team(&prepared, changes)?;
     }
@@ -179,6 +181,7 @@ async fn report_unchanged(
 }
 
 /// A stored conversation that is to be prepared again, and how.
+#[derive(Clone, Copy)]
 pub(super) struct Stored<'a> {
     pub(super) id: &'a LogId,
     pub(super) options: &'a args::RunOptions,
@@ -256,6 +259,29 @@ impl Stored<'_> {
             shown: Some(self.settings),
         };
         Ok((launch.prepare(runtime.place()).await?, changes))
+    }
+
+    /// The team with which the conversation continued last, if calls of it may have been in flight when its process died: only that team can
+    /// tell what they were.
+    pub(super) async fn before(self, runtime: &Runtime) -> Result<Option<Prepared>, CliError> {
+        if !runtime.may_have_lost_calls(self.id).await? {
+            return Ok(None);
+        }
+        // With the models that it had, which are not called.
+        let team = args::TeamOptions { models: args::Models::default(), ..self.options.team.clone() };
+        let options = &args::RunOptions { team, ..self.options.clone() };
+        let version = TeamVersion::Pinned;
+        let pinned = Stored { options, version, asks: false, settings: &UNWATCHED, ..self };
+        match pinned.prepare(runtime).await {
+            Ok((prepared, _)) => Ok(Some(prepared)),
+            Err(error) => {
+                let (why, _) = error.into_parts();
+                print_note(&format!(
+                    "calls that were in flight count as the changed team makes them, because the stored one cannot be prepared: {why}"
+                ));
+                Ok(None)
+            }
+        }
     }
 }
 

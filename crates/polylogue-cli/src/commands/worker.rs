@@ -15,20 +15,10 @@ use super::resume::Stored;
 use super::team_version::TeamVersion;
 use crate::args::worker::features;
 use crate::error::{CliError, Exit};
-use crate::screen::{Output, OutputStyle, Settings};
+use crate::launch::UNWATCHED;
 use crate::signals::Signals;
 use crate::stderr::print_note;
 use crate::{args, place, trust};
-
-/// No person watches, and nothing is written here.
-pub(super) const SETTINGS: Settings = Settings {
-    output: Output::Json,
-    looks: OutputStyle { color: false, live: false, terminal: false },
-    stream: true,
-    paced: false,
-    thoughts: false,
-    verbose: false,
-};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<Exit, CliError> {
     let location = tenant_place(&place::of(cli.store.as_deref())?, &args.tenant);
@@ -154,7 +144,7 @@ impl StoredTeams for OfCommandLine {
                 id,
                 options: &options,
                 asks: false,
-                settings: &SETTINGS,
+                settings: &UNWATCHED,
                 version,
                 shared_budget: false,
             };

@@ -1,6 +1,11 @@
 //! A conversation that is resumed after its team file has changed.
 
-use crate::home::{Home, of_type};
+use std::time::Duration;
+
+use polylogue_test::server::{Answer, Playbook, Quirk};
+use rustix::process::Signal;
+
+use crate::home::{Home, of_type, serve, until};
 
 const TEAM: &str = "name: t
 task: Talk.
@@ -71,6 +76,34 @@ fn an_accepted_change_is_in_the_log_and_not_asked_about_again() {
     home.file("team.yaml", &first.replace("{name: Bob}", "{name: Bob, system: You are new.}"));
     let refused = home.run(&RESUME).exits(2);
     assert!(refused.err.contains("agent `Bob`") && !refused.err.contains("agent `Ann`"), "{}", refused.err);
+}
+
+#[test]
+fn a_call_in_flight_at_a_crash_counts_as_the_team_made_it_that_was_changed_since() {
+    let words: String = (0..3_000).map(|n| format!("word{n} ")).collect();
+    let server = serve(Playbook::new(move |_, earlier| match earlier {
+        // Half a minute.
+        0 => Answer::text(words.as_str()).with(Quirk::Pace(Duration::from_millis(10))),
+        _ => Answer::text("Done."),
+    }));
+    let home = Home::at(&server);
+    let team = "name: t\ntask: Talk.\nagents: [{name: Ann, system: You are brief., parameters: {max_tokens: 100}}]\n\
+                chat: {participants: [Ann], stop: {max_turns: 1}}\n";
+    home.file("team.yaml", team);
+    let running = home.start(&["run", "team.yaml", "-m", "openai:test"]);
+    until("a model is asked", || server.count() == 1);
+    until("the turn is in the log", || !of_type(&home.events(), "turn_started").is_empty());
+    running.signal(Signal::KILL);
+    running.end();
+    home.file("team.yaml", &team.replace("You are brief.", &"You are long. ".repeat(1_000)));
+    home.run(&["resume", "last", "--accept-changes"]).ok();
+    let events = home.events();
+    let at = |is: &dyn Fn(&serde_json::Value) -> bool| events.iter().position(is).unwrap();
+    let charged = at(&|event| event["type"] == "charged" && event["why"] == "crashed");
+    assert!(events[charged]["tokens"].as_u64().unwrap() < 10_000, "{}", events[charged]);
+    assert!(charged < at(&|event| event["type"] == "team_changed"), "{events:?}");
+    let crashed = of_type(&events, "charged").iter().filter(|event| event["why"] == "crashed").count();
+    assert_eq!(crashed, 1, "{events:?}");
 }
 
 #[test]

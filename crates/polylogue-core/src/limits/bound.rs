@@ -81,7 +81,11 @@ impl Bound {
         Self { tokens: Some(0), input: 0, cost: nothing, least_cost: nothing }
     };
 
-    /// Returns the bound of both calls together.
+    /// That of a call of which nothing is known.
+    pub(crate) const UNKNOWN: Self =
+        Self { tokens: None, input: 0, cost: None, least_cost: Some(Money { picodollars: 0 }) };
+
+    /// The bound of both calls together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let sum = |one: Option<Money>, other: Option<Money>| Some(one? + other?);

@@ -115,8 +115,11 @@ impl Log {
         self.pause.is_in_effect()
     }
 
-    /// Logs that the conversation continues, if it was paused in an earlier process: running it resumes it.
+    /// Logs that the conversation continues, if it was paused in an earlier process: running it resumes it, but charging lost calls does not.
     pub(crate) async fn resume_paused(&self) -> Result<()> {
+        if self.account.state().only_charges {
+            return Ok(());
+        }
         if self.buffer.lock().await.totals.is_paused && !self.pause.is_paused() {
             Box::pin(self.append(&Path::root(), [Body::Resumed])).await?;
         }

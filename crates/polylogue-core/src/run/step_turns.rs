@@ -76,6 +76,9 @@ impl<'s> StepTurns<'s> {
         {
             // The message can quote what was said.
             warn!(%who, fault = %error.fault(), "turn failed");
+            if is_changed(error) && !has_tools_in_flight(open) {
+                Box::pin(turn.charge_unknown()).await?;
+            }
         }
         act
     }
@@ -175,6 +178,24 @@ fn asks(act: &Act) -> bool {
 /// Whether the error is logged: not for cancellations, limits, and logs that cannot be written.
 pub(super) const fn is_failure(error: &Error) -> bool {
     !matches!(error, Error::Interrupt(Interrupt::Cancelled | Interrupt::Limit(_)) | Error::Store(_))
+}
+
+/// Whether the turn failed because its agent does something else than in the log.
+fn is_changed(error: &Error) -> bool {
+    match error {
+        Error::Config(error) => {
+            matches!(error, ConfigError::TurnDiverged { .. } | ConfigError::CallDiverged { .. })
+        }
+        Error::Within { error, .. } => is_changed(error),
+        _ => false,
+    }
+}
+
+/// Whether calls of tools had begun and not returned when the turn was interrupted: then none of its model calls was in flight.
+fn has_tools_in_flight(open: &OpenTurn) -> bool {
+    let count = |is: fn(&Body) -> bool| open.events.iter().filter(|event| is(&event.body)).count();
+    let begun = count(|body| matches!(body, Body::ToolCalled { .. }));
+    begun > count(|body| matches!(body, Body::ToolReturned { .. }))
 }
 
 /// The event of an act.

@@ -241,6 +241,19 @@ impl<'a> Turn<'a> {
         Ok(reserved)
     }
 
+    /// Charges the call that may have been in flight when an earlier process died, of a turn that fails before it comes to that call, because
+    /// its agent has changed since.
+    pub(crate) async fn charge_unknown(&mut self) -> Result<()> {
+        // Other turns send nothing until it is charged.
+        let Some(_blocked) = self.doubt.take() else { return Ok(()) };
+        let model = self.last_model().unwrap_or_else(|| "unknown".into());
+        let lost = std::mem::take(&mut self.lost);
+        let (at, who, model, bound) = (self.transcript.at(), self.me(), &*model, Bound::UNKNOWN);
+        let (is_stored, call, lowering) = (false, None, None);
+        let asked = ReservationRequest { at, who, model, bound, is_stored, calls: 1, call, lowering };
+        self.log.charge_doubt(&asked, self.last, &lost).await
+    }
+
     /// Logs that the output limit of the call was lowered. Returns its parameters.
     async fn lower(&mut self, ask: ModelCall<'_>, limit: OutputLimit) -> Result<Option<Params>> {
         info!(who = %limit.who, model = %limit.model, "the output limit is lowered to {limit}");

@@ -5,14 +5,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use polylogue::layers::executor::Declared;
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{Act, AnyModel, Assistant, Chat, Function, Log, Session, Status, parallel, sequential};
 use polylogue_core::{
-    Allowance, AnyAgent, Body, Budget, ChatBuilder, DeltaSink, Event, Model, ModelError, ModelWrapper, Money,
-    OpenBackground, Params, Reply, Request, Usage,
+    Agent, Allowance, AnyAgent, AnyTool, Body, Budget, Call, ChatBuilder, DeltaSink, Event, Instruction,
+    Limits, Model, ModelCall, ModelError, ModelWrapper, Money, Name, OpenBackground, Params, Reply, Request,
+    Turn, Usage,
 };
 
-use crate::common::{log, log_of, script};
+use crate::common::{log, log_of, name, script};
 
 /// A model that can take 20 cents a call, and never replies.
 #[derive(Clone, Default)]
@@ -219,4 +221,93 @@ async fn they_count_when_the_chat_of_their_background_task_ends_as_soon_as_it_co
         );
         assert_eq!((lost(&log).await, model.calls()), ((1, cents(20)), 1), "nothing is sent in vain");
     }
+}
+
+/// Replies once, for a cent, and never again.
+struct Once(Hanging);
+
+impl Model for Once {
+    fn name(&self) -> &str {
+        "test:once"
+    }
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        if request.origin.nth > 0 {
+            return self.0.complete(request, deltas).await;
+        }
+        let usage = Usage { input: Some(5), output: Some(1), ..Usage::default() };
+        Ok(Reply { usage, ..Reply::text("I look.") })
+    }
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        self.0.cost(usage)
+    }
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        self.0.max_output(params)
+    }
+}
+
+/// Asks its model, looks, and asks again. Another version prompts its model before.
+struct Seeker {
+    name: Name,
+    model: AnyModel,
+    prompts: bool,
+}
+
+impl Agent for Seeker {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
+        if self.prompts {
+            turn.prompt("Think first.").await?;
+        }
+        turn.ask_model(ModelCall::of(&self.model)).await?;
+        let look = AnyTool::new(Declared::new("look", "Looks.", async |(): ()| Ok("it")));
+        let call = Call { id: "c1".into(), tool: "look".into(), args: serde_json::json!({}) };
+        turn.call(&[look], &[call]).await?;
+        turn.ask_model(ModelCall::of(&self.model)).await?;
+        Ok(Act::Pass)
+    }
+}
+
+#[tokio::test]
+async fn they_count_as_all_that_is_left_if_their_agent_does_something_else_since() {
+    let model = Hanging::default();
+    let chat = |prompts| {
+        let (name, model) = (name("Ann"), AnyModel::new(Once(model.clone())));
+        let ann = Seeker { name, model, prompts };
+        Chat::named("main").participant(ann).policy(sequential()).build().unwrap()
+    };
+    let limits = Limits { cost: Some(cents(100)), ..Limits::default() };
+    let mut first = log().await.limits(limits);
+    dies(&model, 1, chat(false).run_in(&mut first, "go")).await;
+    let events = first.events().await;
+    let called = events.iter().position(|event| matches!(event.body, Body::ToolCalled { .. })).unwrap();
+    // While a tool runs, no model call of the turn does.
+    for (cut, counted) in [(events.len(), (1, cents(99))), (called + 1, (0, Money::default()))] {
+        let mut log = log_of(&events[..cut]).await.limits(limits);
+        let error = chat(true).resume(&mut log).await.unwrap_err().to_string();
+        assert!(error.contains("has the agent changed since?"), "{error}");
+        assert_eq!((lost(&log).await, model.calls()), (counted, 1), "cut before event {cut}");
+    }
+    // The agent that made them knows what they can have taken. Then they count once.
+    let mut log = log_of(&events).await.limits(limits);
+    chat(false).charge_lost_calls(&mut log).await.unwrap();
+    chat(true).resume(&mut log).await.unwrap_err();
+    assert_eq!((lost(&log).await, model.calls()), ((1, cents(20)), 1));
+}
+
+#[tokio::test]
+async fn charging_them_continues_no_paused_conversation() {
+    let model = Hanging::default();
+    let chat = Chat::named("main").participant(model.agent("Ann")).policy(sequential()).build().unwrap();
+    let mut first = log().await;
+    dies(&model, 1, chat.run_in(&mut first, "go")).await;
+    drop(first.handle().instruct(Instruction::Pause));
+    first.post_inbox().await.unwrap();
+    let mut log = log_of(&first.events().await).await;
+    chat.charge_lost_calls(&mut log).await.unwrap();
+    assert_eq!(lost(&log).await.0, 1);
+    let events = log.events().await;
+    assert!(events.iter().any(|event| event.body == Body::Paused), "{events:?}");
+    assert!(!events.iter().any(|event| event.body == Body::Resumed), "{events:?}");
 }

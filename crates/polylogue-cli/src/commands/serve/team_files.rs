@@ -14,10 +14,8 @@ use tracing::warn;
 
 use crate::commands::resume::Stored;
 use crate::commands::team_version::TeamVersion;
-use crate::commands::worker::SETTINGS;
 use crate::error::{CliError, Exit};
-use crate::launch::Launch;
-use crate::screen::Settings;
+use crate::launch::{Launch, UNWATCHED};
 use crate::user_config::default_model;
 use crate::{args, trust};
 
@@ -123,7 +121,7 @@ impl TeamFiles {
         // No person is at the terminal of a server.
         launch.asks = false;
         launch.shared_budget = self.shared_budget;
-        launch.shown = Some(&SERVED);
+        launch.shown = Some(&UNWATCHED);
         launch.prepare(place).await
     }
 }
@@ -195,7 +193,7 @@ impl TeamSource for TeamFiles {
             let version = TeamVersion::Pinned;
             let shared_budget = self.shared_budget;
             let stored =
-                Stored { id, options: &options, asks: false, settings: &SERVED, version, shared_budget };
+                Stored { id, options: &options, asks: false, settings: &UNWATCHED, version, shared_budget };
             Ok(stored.prepare_document(runtime, document).await?.0)
         })
     }
