@@ -10,6 +10,7 @@ mod model;
 mod open_loops;
 mod orchestrator;
 mod participant;
+mod parts;
 mod paths;
 mod pattern;
 mod reach;
@@ -19,6 +20,8 @@ mod scene;
 mod speaker;
 mod summaries;
 mod task;
+mod typical;
+mod visits;
 mod walk;
 mod words;
 
@@ -62,7 +65,7 @@ pub struct TeamBound {
     /// The usual usage of a run: short replies, few rounds of tools, and chats that end early. Not a bound.
     pub typical: Amount,
     /// The parts of the bound, by chat and agent, the most expensive first. Where any of several agents can speak, each
-    /// of them counts as if it was the one: their sum is then more than the bound.
+    /// of them counts as if it was the one: their sum is then more than the bound. Those of the usual usage add up to it.
     pub rows: Vec<BoundRow>,
     /// The settings on which the bound rests, as sentences.
     pub rests_on: Vec<String>,
@@ -139,8 +142,22 @@ impl Walked {
         let parts = rows.iter().map(|((_, agent), amount)| (agent.as_str(), *amount));
         let whole = limited.of_parts(within(self.sum), parts);
         let rows = rows.into_iter().map(|(key, amount)| (key, limited.of_run(amount))).collect();
-        (rows, limited.of_run(whole))
+        let whole = limited.of_run(whole);
+        if self.is_typical { shares(rows, whole) } else { (rows, whole) }
     }
+}
+
+/// The typical `rows`, which add up to the `whole` also where a limit ends the run before.
+fn shares(rows: BTreeMap<RowKey, Amount>, whole: Amount) -> (BTreeMap<RowKey, Amount>, Amount) {
+    let all = rows.values().copied().fold(Amount::default(), Amount::plus);
+    let whole = whole.min(all);
+    let mut until = Amount::default();
+    let share = |(key, row): (RowKey, Amount)| {
+        let before = until.share(whole, all);
+        until = until.plus(row);
+        (key, until.share(whole, all).less(before))
+    };
+    (rows.into_iter().map(share).collect(), whole)
 }
 
 /// The capabilities on which `speakers` rest, and these in words, for each model.

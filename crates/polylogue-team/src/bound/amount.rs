@@ -106,6 +106,22 @@ impl Amount {
         self.with(self, |one, _| one.saturating_mul(count))
     }
 
+    /// As much of `whole` as this is of `all`, in each measure in which that is more than the whole.
+    pub(super) fn share(self, whole: Self, all: Self) -> Self {
+        let of = |own: u128, whole: u128, all: u128| match whole < all {
+            true => own.saturating_mul(whole) / all,
+            false => own,
+        };
+        Self {
+            calls: of(self.calls, whole.calls, all.calls),
+            input: of(self.input, whole.input, all.input),
+            output: of(self.output, whole.output, all.output),
+            tokens: of(self.tokens, whole.tokens, all.tokens),
+            cost: of(self.cost, whole.cost, all.cost),
+            tools: of(self.tools, whole.tools, all.tools),
+        }
+    }
+
     fn with(self, other: Self, of: impl Fn(u128, u128) -> u128) -> Self {
         Self {
             calls: of(self.calls, other.calls),
@@ -249,6 +265,16 @@ mod tests {
             sum.within(2),
             Amount { calls: 2, input: 190, output: 4, tokens: 204, cost: 10, tools: 0 }
         );
+    }
+
+    #[test]
+    fn shares_of_a_whole_that_is_less_than_all_parts_add_up_to_it() {
+        let (all, whole) = (CALL.times(3), Amount { calls: 2, input: 7, ..CALL.times(3) });
+        let until = |parts: u128| CALL.times(parts).share(whole, all);
+        let shares = [1, 2, 3].map(|parts| until(parts).less(until(parts - 1)));
+        assert_eq!(shares.map(|share| share.calls), [0, 1, 1]);
+        assert_eq!(shares.map(|share| share.output), [2, 2, 2]);
+        assert_eq!(shares.into_iter().fold(Amount::default(), Amount::plus), whole);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::chat::most_turns;
 use super::paths::Order;
-use super::pattern::most_visits;
+use super::visits::most_visits;
 use crate::chat::Chat;
 use crate::pattern::Pattern;
 use crate::source::Source;

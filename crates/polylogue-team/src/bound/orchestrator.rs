@@ -109,7 +109,10 @@ impl Walk<'_> {
                 return Ok(());
             }
             scene.post(introduction(builder.team, planner), said);
-            walk.say(builder, scene, everyone)
+            // In a typical run, one after the other.
+            let at = usize::try_from(nth % (everyone.len() as u128).max(1)).unwrap_or_default();
+            let one = everyone.get(at..=at).filter(|_| walk.case.is_typical());
+            walk.say(builder, scene, one.unwrap_or(everyone))
         })
     }
 }

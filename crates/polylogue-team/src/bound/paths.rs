@@ -6,6 +6,7 @@ use polylogue::policies::group::Repeat;
 use polylogue::{Name, Result};
 
 use super::amount::Sum;
+use super::parts::{Parts, most_of};
 use super::scene::{Messages, Scene};
 use super::walk::Walk;
 use crate::agent::Agent;
@@ -141,6 +142,9 @@ fn hands_over_by_name(team: &Team, chat: &Chat) -> bool {
     }
 }
 
+/// A chat before a turn, and the most turns that each participant has had: the most of all ways.
+type After<'c> = (Scene, BTreeMap<&'c Name, u128>);
+
 /// How a speaker is selected.
 pub(super) type Selects<'s> = Option<(&'s Name, &'s Chat, &'s Selector)>;
 
@@ -158,15 +162,17 @@ impl Walk<'_> {
         (first, order, turns): (Vec<&'c Name>, &Order<'c>, u128),
         selects: Selects<'_>,
     ) -> Result<()> {
-        let mut selected = Sum::default();
-        let mut before: BTreeMap<&Name, Scene> = BTreeMap::new();
+        let (mut selected, mut parts) = (Sum::default(), Parts::new(&scene.chat));
+        let mut before: BTreeMap<&Name, After<'c>> = BTreeMap::new();
         let begun = self.selected(builder, scene.clone(), (first.len(), selects), &mut selected)?;
-        before.extend(first.into_iter().map(|who| (who, begun.clone())));
+        before.extend(first.into_iter().map(|who| (who, (begun.clone(), BTreeMap::new()))));
         for turn in 1..=u64::try_from(turns).unwrap_or(u64::MAX) {
             self.note_selected(selects, &mut selected);
-            let mut after: BTreeMap<&Name, Scene> = BTreeMap::new();
-            for (who, mut then) in before {
-                self.say(builder, &mut then, &[who])?;
+            let mut after: BTreeMap<&Name, After<'c>> = BTreeMap::new();
+            for (who, (mut then, mut had)) in before {
+                *had.entry(who).or_default() += 1;
+                most_of(&mut parts.turns, &had);
+                self.measured(&mut parts, &[who], |walk| walk.say(builder, &mut then, &[who]))?;
                 scene.merge(&then);
                 let next = order.after(turn, who)?;
                 if u128::from(turn) < turns && !next.is_empty() {
@@ -174,13 +180,17 @@ impl Walk<'_> {
                     for who in next {
                         after
                             .entry(who)
-                            .and_modify(|other| other.merge(&then))
-                            .or_insert_with(|| then.clone());
+                            .and_modify(|(other, most)| {
+                                other.merge(&then);
+                                most_of(most, &had);
+                            })
+                            .or_insert_with(|| (then.clone(), had.clone()));
                     }
                 }
             }
             before = after;
         }
+        self.limit(builder, parts);
         Ok(())
     }
 

@@ -9,12 +9,13 @@ use polylogue::{Name, Result};
 use polylogue_config::At;
 use polylogue_core::Params;
 
-use super::amount::{Amount, Sum};
+use super::amount::Sum;
 use super::case::{PROMPT, SCHEMA};
+use super::parts::Parts;
 use super::paths::{Order, names};
 use super::scene::{Scene, overhead};
+use super::visits::{sum_of, visits};
 use super::walk::Walk;
-use crate::agent::Agent;
 use crate::build::AgentBuilder;
 use crate::chat::Chat;
 use crate::pattern::{Debate, Edge, Graph, Group, Pattern, SelectSpeaker, Selector};
@@ -49,18 +50,22 @@ impl Walk<'_> {
                 let order = by_level(everyone, graph.edges.iter().flat_map(each));
                 self.once_each(builder, scene, &order, turns)
             }
-            Pattern::StateMachine(_) | Pattern::Handoffs(_)
-                if let Some(order) = self.order(builder, scene, (chat, turns)) =>
-            {
+            Pattern::StateMachine(_) | Pattern::Handoffs(_) => {
                 let first = if scene.continues() { everyone.clone() } else { first_of(chat, &everyone)? };
-                self.follow(builder, scene, (first, &order, turns), None)
+                if self.case.is_typical() {
+                    return self.evenly_in_order(builder, scene, (chat, first, turns), None);
+                }
+                match self.order(builder, scene, (chat, turns)) {
+                    Some(order) => self.follow(builder, scene, (first, &order, turns), None),
+                    None => {
+                        self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone))
+                    }
+                }
             }
-            Pattern::Graph(graph) if let Some(visits) = visits(graph, &everyone) => {
+            Pattern::Graph(graph) => {
+                let visits = visits(graph, &everyone);
                 let turns = turns.min(sum_of(&visits));
-                self.along_graph(builder, scene, (&everyone, turns), &visits)
-            }
-            Pattern::StateMachine(_) | Pattern::Handoffs(_) | Pattern::Graph(_) => {
-                self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone))
+                self.along_graph(builder, scene, (&everyone, turns), visits)
             }
             Pattern::Debate(debate) => self.debate(builder, scene, debate, &everyone),
             Pattern::Orchestrator(plan) => self.orchestrator(builder, scene, (plan, turns), &everyone),
@@ -86,33 +91,22 @@ impl Walk<'_> {
         &mut self,
         builder: &AgentBuilder<'a>,
         scene: &mut Scene,
-        (everyone, turns): (&[&Name], u128),
-        visits: &BTreeMap<&Name, u128>,
+        (everyone, turns): (&[&'a Name], u128),
+        visits: BTreeMap<&'a Name, u128>,
     ) -> Result<()> {
-        let keys: Vec<(String, String)> =
-            visits.keys().map(|who| (scene.chat.clone(), who.to_string())).collect();
-        let totals = |walk: &Self| -> Vec<Amount> {
-            let total = |key: &(String, String)| walk.rows.get(key).map(|row| row.total).unwrap_or_default();
-            keys.iter().map(total).collect()
-        };
-        let begun = totals(self);
-        let mut largest = vec![Amount::default(); keys.len()];
-        self.repeat(scene, (turns, 1), |walk, scene, _| {
-            let before = totals(walk);
-            walk.say(builder, scene, everyone)?;
-            for ((most, after), before) in largest.iter_mut().zip(totals(walk)).zip(before) {
-                *most = most.max(after.less(before));
-            }
-            Ok(())
-        })?;
-        // One that is asked by others has more than its own turns.
-        if builder.team.agents.iter().all(asks_no_one) {
-            for (((key, begun), most), times) in keys.iter().zip(begun).zip(largest).zip(visits.values()) {
-                if let Some(row) = self.rows.get_mut(key) {
-                    row.total = row.total.min(begun.plus(most.times(*times)));
-                }
-            }
+        if self.case.is_typical() {
+            let is_left = |who: &Name, had: u128| visits.get(who).is_none_or(|most| had < *most);
+            return self.evenly(builder, scene, turns, None, |_, _, had| {
+                let left = everyone.iter().filter(|who| is_left(who, had.get(**who).copied().unwrap_or(0)));
+                Ok(left.copied().collect())
+            });
         }
+        let mut parts = Parts::new(&scene.chat);
+        parts.turns = visits;
+        self.repeat(scene, (turns, 1), |walk, scene, _| {
+            walk.measured(&mut parts, everyone, |walk| walk.say(builder, scene, everyone))
+        })?;
+        self.limit(builder, parts);
         Ok(())
     }
 
@@ -125,6 +119,9 @@ impl Walk<'_> {
     ) -> Result<()> {
         let everyone = names(chat);
         if !chat.late_joiners.is_empty() || !chat.background.participants.is_empty() {
+            if self.case.is_typical() {
+                return self.evenly(builder, scene, turns, None, |_, _, _| Ok(everyone.clone()));
+            }
             return self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone));
         }
         let first: Vec<&Name> = first_in_order(chat, &everyone, scene.continues()).into_iter().collect();
@@ -165,6 +162,9 @@ impl Walk<'_> {
             SelectSpeaker::Model(selector) => Some((name, chat, &***selector)),
             SelectSpeaker::RoundRobin | SelectSpeaker::Random(_) | SelectSpeaker::Human(_) => None,
         };
+        if self.case.is_typical() {
+            return self.evenly_in_order(builder, scene, (chat, everyone, turns), selects);
+        }
         if let Some(order) = self.order(builder, scene, (chat, turns)) {
             return self.follow(builder, scene, (everyone, &order, turns), selects);
         }
@@ -304,87 +304,6 @@ fn each_once(graph: &Graph) -> bool {
         open.retain(|who| !ends.contains(who));
     }
     open.is_empty() && graph.join.values().all(|join| *join != Join::Any)
-}
-
-/// Whether `agent` asks no other one within its turns.
-fn asks_no_one(agent: &Agent) -> bool {
-    agent.model().is_none_or(|keys| keys.agent_tools.is_empty() && keys.reasoning.is_none())
-}
-
-fn sum_of(visits: &BTreeMap<&Name, u128>) -> u128 {
-    visits.values().copied().fold(0, u128::saturating_add)
-}
-
-/// The most turns of a graph whose ways back all have a limit on uses.
-pub(super) fn most_visits(graph: &Graph, names: &[&Name]) -> Option<u128> {
-    visits(graph, names).map(|visits| sum_of(&visits))
-}
-
-/// The most turns of each of `names` in a graph whose ways back all have a limit on uses: an edge with such a limit leads to its target at most as
-/// often, and any other one as often as its source speaks.
-fn visits<'c>(graph: &Graph, names: &[&'c Name]) -> Option<BTreeMap<&'c Name, u128>> {
-    let edges =
-        || graph.edges.iter().flat_map(|(from, edges)| edges.iter().map(move |edge| (&from.value, edge)));
-    let is_start = |who: &Name| match graph.start.as_slice() {
-        [] => !edges().any(|(_, edge)| edge.to == *who),
-        start => start.contains(who),
-    };
-    let waves: BTreeMap<&Name, &Name> = names
-        .iter()
-        .filter_map(|who| Some((*who, wave(graph, who)?)))
-        .filter(|(who, _)| !is_start(who))
-        .collect();
-    let mut visits: BTreeMap<&'c Name, u128> = BTreeMap::new();
-    // Each round is one step further along edges without a limit. Where that does not end, there is no limit.
-    for _ in 0..=names.len() {
-        let of = |who: &Name| {
-            if let Some(from) = waves.get(who) {
-                return visits.get(from).copied().unwrap_or_default();
-            }
-            let times = |(from, edge): (&Name, &Edge)| match edge.max_uses {
-                Some(most) => most.into(),
-                None => visits.get(from).copied().unwrap_or_default(),
-            };
-            let incoming = edges().filter(|(_, edge)| edge.to == *who).map(times);
-            incoming.fold(is_start(who).into(), u128::saturating_add)
-        };
-        let next: BTreeMap<&'c Name, u128> = names.iter().map(|who| (*who, of(who))).collect();
-        if next == visits {
-            return Some(next);
-        }
-        visits = next;
-    }
-    None
-}
-
-/// The participant from which all ways lead to `who`, if these meet nowhere else, and `who` waits for all of them: it speaks no more often.
-fn wave<'g>(graph: &'g Graph, who: &Name) -> Option<&'g Name> {
-    let into = |who: &Name| -> Vec<(&'g Name, &'g Edge)> {
-        let each =
-            |(from, edges): (&'g At<Name>, &'g Vec<Edge>)| edges.iter().map(move |edge| (&from.value, edge));
-        graph.edges.iter().flat_map(each).filter(|(_, edge)| edge.to == *who).collect()
-    };
-    let is_free = |edge: &Edge| {
-        edge.says.is_none() && edge.when.is_none() && !*edge.otherwise && edge.max_uses.is_none()
-    };
-    if graph.join.iter().any(|(of, join)| of.value == *who && *join == Join::Any) {
-        return None;
-    }
-    // Along each way back, up to the first participant that several edges lead to, or none.
-    let origin = |mut from: &'g Name| {
-        for _ in 0..graph.edges.len() {
-            match into(from).as_slice() {
-                [(before, edge)] if is_free(edge) && !graph.start.contains(from) => from = *before,
-                _ => break,
-            }
-        }
-        from
-    };
-    let sources = into(who);
-    let mut origins = sources.iter().map(|(from, _)| origin(from));
-    let first = origins.next()?;
-    let is_one = sources.len() > 1 && sources.iter().all(|(_, edge)| is_free(edge));
-    (is_one && first != who && origins.all(|other| other == first)).then_some(first)
 }
 
 /// `names` by how many others come before them along `edges`, which have no way back: in this order, each sees what it can see.

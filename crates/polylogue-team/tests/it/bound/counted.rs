@@ -154,10 +154,118 @@ fn parts_of_a_graph_have_the_turns_of_their_agents() {
     let calls: Vec<_> =
         bound.rows.iter().map(|row| (row.agent.as_str(), row.at_most.calls(), row.typical.calls())).collect();
     assert!(
-        calls.contains(&("A", Some(3), Some(3))) && calls.contains(&("B", Some(3), Some(3))),
+        calls.contains(&("A", Some(3), Some(3))) && calls.contains(&("B", Some(1), Some(1))),
         "{calls:?}"
     );
-    assert_eq!(bound.at_most.calls(), Some(6));
+    assert_eq!(bound.at_most.calls(), Some(4));
+}
+
+/// The most calls of A, B and C in `chat`, and of all together.
+fn parts_of(chat: &str) -> ([u64; 3], u64) {
+    let bound = of(&format!("{PAIR}, {{name: C, parameters: {{max_tokens: 9}}}}"), chat, "");
+    let part = |who: &str| {
+        let row = bound.rows.iter().find(|row| row.agent == who);
+        row.map_or(0, |row| row.at_most.calls().unwrap())
+    };
+    (["A", "B", "C"].map(part), bound.at_most.calls().unwrap())
+}
+
+/// After each turn, either edges with conditions are taken or the others: the ones are left where the others lead to no further turn.
+#[test]
+fn the_other_edge_of_a_loop_is_taken_in_the_turns_that_the_loop_leaves() {
+    let graph = |participants: &str, edges: &str| {
+        format!(
+            "participants: [{participants}], max_turns: 30, pattern: {{graph: {{start: A, edges: {{{edges}}}}}}}"
+        )
+    };
+    for (participants, edges, expected) in [
+        // Without a limit, too.
+        ("A, B", "A: [{to: A, says: again}, {to: B, otherwise: true}]", ([30, 1, 0], 30)),
+        ("A, B", "A: [{to: B, says: done}, {to: A, otherwise: true, max_uses: 4}]", ([5, 1, 0], 6)),
+        // Both can be taken after one turn.
+        (
+            "A, B, C",
+            "A: B, B: [{to: A, says: x, max_uses: 2}, {to: B, says: y, max_uses: 3}, {to: C, otherwise: true}]",
+            ([3, 6, 3], 12),
+        ),
+        // Both have conditions, so that both can be taken.
+        ("A, B", "A: [{to: A, says: again, max_uses: 4}, {to: B, says: done}]", ([5, 5, 0], 10)),
+        // B can speak once more by itself, and A after it.
+        (
+            "A, B, C",
+            "A: [{to: B, says: x, max_uses: 2}, {to: C, otherwise: true}], B: [{to: A, says: x}, {to: B, says: y, max_uses: 1}]",
+            ([4, 3, 2], 9),
+        ),
+    ] {
+        assert_eq!(parts_of(&graph(participants, edges)), expected, "{edges}");
+    }
+}
+
+/// Where the order is known, each has no more turns than one way through it has.
+#[test]
+fn parts_have_the_turns_that_an_order_allows() {
+    let ends =
+        "state_machine: {start: A, after: {A: [{when: \"last.text == 'x'\", then: A}, {then: B}], B: []}}";
+    for (participants, pattern, expected) in [
+        ("A, B", ends, ([6, 1, 0], 6)),
+        ("A, B, C", "group: {select: random, allow_repeat_speaker: false}", ([3, 3, 3], 6)),
+        (
+            "A, B, C",
+            "group: {select: random, transitions: {allowed: {A: [A, B], B: [A, C]}}}",
+            ([6, 3, 1], 6),
+        ),
+    ] {
+        let chat = format!("participants: [{participants}], max_turns: 6, pattern: {{{pattern}}}");
+        assert_eq!(parts_of(&chat), expected, "{pattern}");
+    }
+}
+
+/// Those who can speak have as many typical turns as the others, in an order where one is known.
+#[test]
+fn typical_turns_are_shared() {
+    let typical = |chat: &str| {
+        let bound = of(&format!("{PAIR}, {{name: C, parameters: {{max_tokens: 9}}}}"), chat, "");
+        let mut parts: Vec<(String, u64)> =
+            bound.rows.iter().map(|row| (row.agent.clone(), row.typical.calls().unwrap())).collect();
+        parts.sort();
+        (parts, bound.typical.calls().unwrap())
+    };
+    let parts = |counts: &[(&str, u64)]| -> Vec<(String, u64)> {
+        counts.iter().map(|(who, count)| ((*who).to_owned(), *count)).collect()
+    };
+    let group = "participants: [A, B, C], pattern: {group: {select: {model: {}}}}";
+    assert_eq!(typical(group), (parts(&[("A", 3), ("B", 3), ("C", 3), ("t_selector", 9)]), 18));
+    let states = "participants: [A, B, C], pattern: {state_machine: {start: A, after: {A: [{then: B}], B: [{when: turns < 4, then: A}, {then: C}], C: []}}}";
+    let (shares, whole) = typical(states);
+    assert_eq!(whole, shares.iter().map(|(_, count)| count).sum::<u64>());
+    assert!(shares.contains(&("C".to_owned(), 1)), "{shares:?}");
+    let planned = "participants: [B, C], pattern: {orchestrator: {planner: A, max_turns: 4}}";
+    let (shares, _) = typical(planned);
+    assert!(shares.contains(&("B".to_owned(), 2)) && shares.contains(&("C".to_owned(), 2)), "{shares:?}");
+}
+
+/// Also where the limit on calls ends a run before a typical one would end.
+#[test]
+fn typical_parts_add_up_to_the_whole() {
+    let model = Adversary::new(Behavior::Worst, 0).model();
+    for (name, team) in shipped().into_iter().chain(patterns().into_iter().step_by(7)) {
+        for calls in [1_000, 4] {
+            let limits = Limits { calls: Some(calls), ..team.limits() };
+            let bound = team.bound(&|_| Ok(model.clone()), &limits).unwrap();
+            let sum = |of: fn(&Amount) -> Option<u128>| {
+                let parts = bound.rows.iter().map(|row| of(&row.typical).unwrap());
+                (parts.sum::<u128>(), of(&bound.typical).unwrap())
+            };
+            let measures: [fn(&Amount) -> Option<u128>; 3] = [
+                |amount| amount.calls().map(u128::from),
+                |amount| amount.tokens().map(u128::from),
+                Amount::picodollars,
+            ];
+            for (parts, whole) in measures.map(sum) {
+                assert_eq!(parts, whole, "{name}, {calls} calls: {bound:?}");
+            }
+        }
+    }
 }
 
 /// Nothing is in the whole that is in no part: the limits of agents rest on that. In a graph, parts can have fewer turns.

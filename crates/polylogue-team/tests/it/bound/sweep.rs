@@ -32,7 +32,7 @@ pub(super) fn shipped() -> BTreeMap<String, Team> {
 }
 
 /// Chats of the patterns that no shipped team plays to the end.
-const PATTERNS: [&str; 18] = [
+const PATTERNS: [&str; 20] = [
     "participants: [A, B], max_turns: 9",
     "participants: [A, B], max_turns: 9, pattern: {group: {select: {model: {attempts: 2}}}}",
     "participants: [A, B], pattern: parallel, summary: {reflect: {}}",
@@ -51,6 +51,9 @@ const PATTERNS: [&str; 18] = [
     "participants: [A, B], max_turns: 3, opening: {from: A, text: hello}",
     "participants: [A, B, C], max_turns: 5, opening: [{from: C, text: LONG}, {from: B, text: 'On {{task}}', to: A}], pattern: {group: {select: round_robin}}",
     "participants: [A, B, C], stop: {max_turns: 2}, pattern: {graph: {start: A, edges: {A: [{to: B, says: zzzz}, {to: C, otherwise: true}]}}}",
+    "participants: [A, B, C], pattern: {graph: {start: A, edges: {A: B, B: [{to: A, when: turns < 6, max_uses: 2}, \
+     {to: B, when: turns < 8, max_uses: 3}, {to: C, otherwise: true}]}}}",
+    "participants: [A, B], pattern: {graph: {start: A, edges: {A: [{to: B, when: turns > 3}, {to: A, otherwise: true, max_uses: 4}]}}}",
 ];
 
 /// Chats with chats within them.

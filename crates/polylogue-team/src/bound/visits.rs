@@ -1,0 +1,160 @@
+//! How often each participant of a graph speaks at most.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use polylogue::Name;
+use polylogue::policies::graph::Join;
+use polylogue_config::At;
+
+use super::amount::NO_LIMIT;
+use crate::pattern::{Edge, Graph};
+
+pub(super) fn sum_of(visits: &BTreeMap<&Name, u128>) -> u128 {
+    visits.values().copied().fold(0, u128::saturating_add)
+}
+
+/// The most turns of a graph, if its edges limit them.
+pub(super) fn most_visits(graph: &Graph, names: &[&Name]) -> Option<u128> {
+    Some(sum_of(&visits(graph, names))).filter(|most| *most != NO_LIMIT)
+}
+
+/// The most turns of each of `names` in a graph, without a limit where its edges set none: an edge with a limit leads to its target at most as
+/// often, one that is an alternative to ways back in the turns that these leave, and any other one as often as its source speaks.
+pub(super) fn visits<'c>(graph: &Graph, names: &[&'c Name]) -> BTreeMap<&'c Name, u128> {
+    let waves = waves(graph, names);
+    let alternatives = alternatives(graph, names, &waves);
+    let begins = |who: &Name| u128::from(is_start(graph, who));
+    let leads = |(from, edge): (&Name, &Edge), times: u128| {
+        let least = alternatives.get(&(from, &edge.to)).copied().unwrap_or(NO_LIMIT).min(uses(edge));
+        if least == NO_LIMIT { times } else { least }
+    };
+    spread(graph, (names, &waves), begins, leads)
+}
+
+fn edges(graph: &Graph) -> impl Iterator<Item = (&Name, &Edge)> {
+    graph.edges.iter().flat_map(|(from, edges)| edges.iter().map(move |edge| (&from.value, edge)))
+}
+
+fn uses(edge: &Edge) -> u128 {
+    edge.max_uses.map_or(NO_LIMIT, u128::from)
+}
+
+fn is_start(graph: &Graph, who: &Name) -> bool {
+    match graph.start.as_slice() {
+        [] => !edges(graph).any(|(_, edge)| edge.to == *who),
+        start => start.contains(who),
+    }
+}
+
+/// The turns of each of `names`, which has as many by itself as it `begins`, and as many for each edge as that `leads` to, given those of its
+/// source; none of which has more than the participant from which its `waves` come. No limit where turns lead to further ones in a circle.
+fn spread<'c>(
+    graph: &Graph,
+    (names, waves): (&[&'c Name], &BTreeMap<&Name, &Name>),
+    begins: impl Fn(&Name) -> u128,
+    leads: impl Fn((&Name, &Edge), u128) -> u128,
+) -> BTreeMap<&'c Name, u128> {
+    let mut visits: BTreeMap<&'c Name, u128> = names.iter().map(|who| (*who, 0)).collect();
+    let mut endless: BTreeSet<&'c Name> = BTreeSet::new();
+    // Each round is one step further along the edges. What still changes after as many rounds as there are names is in a circle, or behind one,
+    // and changes at least once in twice as many.
+    for round in 0..=3 * names.len() {
+        let of = |who: &Name| visits.get(who).copied().unwrap_or_default();
+        let led = |who: &Name| {
+            let into = edges(graph).filter(|(_, edge)| edge.to == *who);
+            into.map(|(from, edge)| leads((from, edge), of(from))).fold(begins(who), u128::saturating_add)
+        };
+        let next = |who: &Name| waves.get(who).map_or_else(|| led(who), |from| of(from));
+        let after: BTreeMap<&'c Name, u128> = names.iter().map(|who| (*who, next(who))).collect();
+        if after == visits {
+            break;
+        }
+        if round > names.len() {
+            endless.extend(names.iter().copied().filter(|who| after.get(who) != visits.get(who)));
+        }
+        visits = after;
+    }
+    visits.extend(endless.into_iter().map(|who| (who, NO_LIMIT)));
+    visits
+}
+
+/// How often the edges lead on, by both ends, that are the alternative to those by which their source speaks again. After each turn, either
+/// edges with conditions are taken or those for `otherwise`: so where only the ones lead back to their source, the others are taken in the turns
+/// that are left.
+fn alternatives<'g>(
+    graph: &'g Graph,
+    names: &[&Name],
+    waves: &BTreeMap<&Name, &Name>,
+) -> BTreeMap<(&'g Name, &'g Name), u128> {
+    let mut most = BTreeMap::new();
+    for (source, out) in &graph.edges {
+        let source = &source.value;
+        if out.iter().all(|edge| !*edge.otherwise) {
+            continue;
+        }
+        // The turns of the source, of which none leads to another one.
+        let turns = |begins: &dyn Fn(&Name) -> u128| {
+            let leads = |(from, edge): (&Name, &Edge), times: u128| {
+                if from == source || edge.max_uses.is_some() { 0 } else { times }
+            };
+            spread(graph, (names, waves), begins, leads).get(source).copied().unwrap_or_default()
+        };
+        let first = turns(&|who| {
+            let limited = edges(graph).filter(|(from, edge)| *from != source && edge.to == *who);
+            let limited = limited.filter_map(|(_, edge)| edge.max_uses.map(u128::from));
+            limited.fold(is_start(graph, who).into(), u128::saturating_add)
+        });
+        let again: Vec<(&Edge, u128)> = out
+            .iter()
+            .map(|edge| (edge, turns(&|who| (edge.to == *who).into())))
+            .filter(|(_, times)| *times > 0)
+            .collect();
+        // Several of them can be taken after the same turn, which counts once.
+        let mut times: Vec<u128> = again.iter().map(|(edge, _)| uses(edge)).collect();
+        times.sort_unstable();
+        times.pop();
+        let rest = times.into_iter().fold(first, u128::saturating_add);
+        if again.is_empty() || rest == NO_LIMIT || again.iter().any(|(_, times)| *times > 1) {
+            continue;
+        }
+        let is_other = |edge: &&Edge| again.iter().all(|(again, _)| *again.otherwise != *edge.otherwise);
+        most.extend(out.iter().filter(is_other).map(|edge| ((source, &edge.to), rest)));
+    }
+    most
+}
+
+/// The participants from which others have their turns, by these.
+fn waves<'g>(graph: &'g Graph, names: &[&'g Name]) -> BTreeMap<&'g Name, &'g Name> {
+    let waves = names.iter().filter_map(|who| Some((*who, wave(graph, who)?)));
+    waves.filter(|(who, _)| !is_start(graph, who)).collect()
+}
+
+/// The participant from which all ways lead to `who`, if these meet nowhere else, and `who` waits for all of them: it speaks no more often.
+fn wave<'g>(graph: &'g Graph, who: &Name) -> Option<&'g Name> {
+    let into = |who: &Name| -> Vec<(&'g Name, &'g Edge)> {
+        let each =
+            |(from, edges): (&'g At<Name>, &'g Vec<Edge>)| edges.iter().map(move |edge| (&from.value, edge));
+        graph.edges.iter().flat_map(each).filter(|(_, edge)| edge.to == *who).collect()
+    };
+    let is_free = |edge: &Edge| {
+        edge.says.is_none() && edge.when.is_none() && !*edge.otherwise && edge.max_uses.is_none()
+    };
+    if graph.join.iter().any(|(of, join)| of.value == *who && *join == Join::Any) {
+        return None;
+    }
+    // Along each way back, up to the first participant that several edges lead to, or none.
+    let origin = |mut from: &'g Name| {
+        for _ in 0..graph.edges.len() {
+            match into(from).as_slice() {
+                [(before, edge)] if is_free(edge) && !graph.start.contains(from) => from = *before,
+                _ => break,
+            }
+        }
+        from
+    };
+    let sources = into(who);
+    let mut origins = sources.iter().map(|(from, _)| origin(from));
+    let first = origins.next()?;
+    let is_one = sources.len() > 1 && sources.iter().all(|(_, edge)| is_free(edge));
+    (is_one && first != who && origins.all(|other| other == first)).then_some(first)
+}
