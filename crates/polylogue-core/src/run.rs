@@ -7,6 +7,7 @@ mod background;
 mod call;
 mod chat;
 mod give_up;
+mod in_progress;
 mod nested;
 mod raise;
 mod result;

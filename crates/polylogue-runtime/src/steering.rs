@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use polylogue::runs::worker::is_stopped;
 use polylogue_core::{
     Body, Due, Event, InboxMessage, Instruction, ListQuery, Listing, Log, LogId, LogState, Message,
-    OpenQuestion, Opening, Queue as _, Store as _, StoreError, Timestamp, Transcript,
+    OpenQuestion, Opening, Path, Queue as _, Store as _, StoreError, Timestamp, Transcript,
 };
 
 use crate::inbox::take_in;
@@ -257,17 +257,21 @@ impl Runtime {
         Ok(OpenQuestion::of(&events))
     }
 
-    /// Returns whether several turns of one step of the conversation `id` are open: while one of them asks a person, others can
-    /// be in progress.
+    /// Whether several turns of one step of the conversation `id` are open, or several agents that are called at the same time have turns: while
+    /// one of them asks a person, others can be in progress.
     ///
     /// # Errors
     /// When the log cannot be read.
     pub async fn has_parallel_turns(&self, id: &LogId) -> Result<bool> {
         let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
+        let mut speaking: Vec<&Path> = Vec::new();
         for chat in unfinished_chats(&events) {
             let transcript = Transcript::of(chat, &events).map_err(polylogue_core::Error::Bug)?;
-            if transcript.current_speakers().nth(1).is_some() {
-                return Ok(true);
+            let is_apart = |other: &&Path| !chat.is_within(other) && !other.is_within(chat);
+            match transcript.current_speakers().count() {
+                0 => {}
+                1 if !speaking.iter().any(is_apart) => speaking.push(chat),
+                _ => return Ok(true),
             }
         }
         Ok(false)

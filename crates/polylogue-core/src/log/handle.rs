@@ -105,7 +105,7 @@ impl LogHandle {
 
     /// Gives an instruction to the conversation, as [`send`](Self::send) does. A run that is in progress pauses, resumes, is cancelled
     /// and gets higher limits at once, takes in messages and the next speaker before its next step, and an answer when it waits, or when only
-    /// the turn that asks does, next to others of its step.
+    /// the turn that asks does, next to others of its step, or the agent that is called, next to other calls.
     pub fn instruct(&self, instruction: Instruction) -> Confirmation {
         self.inbox.push(None, instruction)
     }

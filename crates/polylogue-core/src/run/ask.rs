@@ -5,9 +5,11 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use super::call::{Begun, Invocation, Invoked, received_from};
+use super::in_progress::InProgress;
 use crate::log::UncheckedTurn;
 use crate::{
-    Agent, AnyAgent, Body, Chat, ConfigError, Interrupt, Message, Path, Result, StopReason, Turn, TurnRequest,
+    Agent, AnyAgent, Body, Chat, ConfigError, Interrupt, Log, Message, OpenQuestion, Path, Result,
+    StopReason, Turn, TurnRequest,
 };
 
 /// A call of another agent, for [`Turn::ask_all`].
@@ -35,6 +37,26 @@ impl AgentCall {
         let (label, message) = (label.into(), message.into());
         Self { label, agent: AnyAgent::new(agent.clone()), message }
     }
+}
+
+/// Continues the call `again`, which waits for a person, after each answer, until it is over or no other one is in progress.
+async fn continued(mut invoked: Invoked, again: &Invocation, log: &Log, in_progress: &InProgress) -> Invoked {
+    while invoked.waits() {
+        let mut asked = log.look(OpenQuestion::of).await;
+        asked.retain(|open| open.at == again.at || open.at.is_within(&again.at));
+        match in_progress.answered(log, &asked).await {
+            Ok(Some(_)) => {
+                // As in a new run: what was done before is in the log.
+                let mut next = again.clone().make(log).await;
+                invoked.replies.append(&mut next.replies);
+                invoked = Invoked { replies: invoked.replies, ..next };
+            }
+            Ok(None) => return invoked,
+            Err(error) => invoked.result = Err(error),
+        }
+    }
+    in_progress.ends_one();
+    invoked
 }
 
 impl<'a> Turn<'a> {
@@ -75,7 +97,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Calls several agents in parallel, and returns their replies in the order of the calls, after all of them are
-    /// done or have failed.
+    /// done or have failed. One that waits for a person continues with the answer while another one is in progress.
     ///
     /// # Errors
     /// Each as of [`ask`](Self::ask); also when two have the same label.
@@ -99,6 +121,10 @@ impl<'a> Turn<'a> {
             let others: Vec<Path> = paths.iter().filter(|path| **path != invocation.at).cloned().collect();
             invocation.around = self.shared(&others);
         }
+        let is_several = invocations.len() > 1;
+        let again =
+            |invocation: &Result<Invocation>| invocation.as_ref().ok().filter(|_| is_several).cloned();
+        let again: Vec<Option<Invocation>> = invocations.iter().map(again).collect();
         let log = self.log;
         let begin = async |invocation: Result<Invocation>| match invocation {
             Ok(invocation) => invocation.begin(log).await,
@@ -106,16 +132,25 @@ impl<'a> Turn<'a> {
         };
         let begun = join_all(invocations.into_iter().map(begin)).await;
         let doubt = self.doubt_within(&begun);
-        let run = |call: Begun| {
-            let doubt = doubt.as_ref().map(UncheckedTurn::another);
+        let in_progress = InProgress::new(begun.len());
+        let run = |(call, again): (Begun, Option<Invocation>)| {
+            let (doubt, in_progress) = (doubt.as_ref().map(UncheckedTurn::another), &in_progress);
             async move {
-                match call {
+                let invoked = match call {
                     Begun::Open(call) => call.run(log, doubt).await,
                     Begun::Over(invoked) => invoked,
+                };
+                match again.filter(|_| invoked.waits()) {
+                    // In a box, as that is seldom.
+                    Some(again) => Box::pin(continued(invoked, &again, log, in_progress)).await,
+                    None => {
+                        in_progress.ends_one();
+                        invoked
+                    }
                 }
             }
         };
-        let calls: Vec<_> = begun.into_iter().map(run).collect();
+        let calls: Vec<_> = begun.into_iter().zip(again).map(run).collect();
         drop(doubt);
         let done: Vec<Invoked> = join_all(calls).await;
         done.into_iter().map(|invoked| self.take_in(invoked)).collect()
@@ -147,7 +182,7 @@ impl<'a> Turn<'a> {
         self.asked.insert(at.clone(), nth + 1);
         let message = received_from(message, agent.name(), self.me());
         Ok(Invocation {
-            chat: Chat::for_calls(agent, self.chat.max_equal_calls())?,
+            chat: Chat::for_calls(agent, self.chat.max_equal_calls())?.into(),
             at,
             task: self.transcript.task().into(),
             message: Some(message),

@@ -183,7 +183,8 @@ impl<'l> Workplace<'l> {
             };
             let message = received_from(message, &chat.name, &Name::user());
             let (after, nth) = (None, 0);
-            let invocation = Invocation { chat, at, task: about, message: Some(message), after, nth, around };
+            let (chat, message) = (chat.into(), Some(message));
+            let invocation = Invocation { chat, at, task: about, message, after, nth, around };
             rest_of(match invocation.begin(log).await {
                 BegunCall::Open(call) => call.run(log, doubt).await,
                 BegunCall::Over(invoked) => invoked,

@@ -11,8 +11,9 @@ use crate::{
 };
 
 /// One call of an agent.
+#[derive(Clone)]
 pub(crate) struct Invocation {
-    pub(crate) chat: Chat,
+    pub(crate) chat: Arc<Chat>,
     pub(crate) at: Path,
     pub(crate) task: Arc<str>,
     /// The message; `None` to continue the call that was begun.
@@ -57,6 +58,13 @@ pub(crate) struct Invoked {
     pub(crate) failed: Option<(Path, u64)>,
     /// Whether it was over before: nothing new happened.
     pub(crate) is_past: bool,
+}
+
+impl Invoked {
+    /// Whether a person must answer before the call continues.
+    pub(crate) const fn waits(&self) -> bool {
+        matches!(self.result, Err(Error::Interrupt(Interrupt::Waiting)))
+    }
 }
 
 impl From<Error> for Invoked {
@@ -257,7 +265,7 @@ impl Log {
         let _one_at_a_time = self.calls.lock().await;
         self.begin().await?;
         self.check_idle().await?;
-        let chat = Chat::for_calls(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?;
+        let chat = Chat::for_calls(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?.into();
         // The usage of earlier calls is in the log before this one begins.
         self.write_pending().await?;
         let first = self.look(|events| events.len() as u64).await;
@@ -318,7 +326,7 @@ impl Log {
         }
         self.count_from(first).await;
         Ok(Invocation {
-            chat: Chat::for_calls(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?,
+            chat: Chat::for_calls(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?.into(),
             at,
             task: "".into(),
             message: None,

@@ -1,12 +1,10 @@
 //! The turns of a step: each acts until it is over, or until it waits for a person and no other one is in progress.
 
-use std::pin::pin;
 use std::sync::Arc;
 
-use futures_util::future::{Either, select};
-use tokio::sync::watch;
 use tracing::warn;
 
+use super::in_progress::InProgress;
 use crate::transcript::OpenTurn;
 use crate::turn::{BackgroundTasks, Trace};
 use crate::{
@@ -21,8 +19,7 @@ pub(super) struct StepTurns<'s> {
     /// As it was when they began.
     transcript: &'s Transcript,
     tasks: &'s Arc<BackgroundTasks>,
-    /// How many are in progress: neither over, nor waiting for a person.
-    in_progress: watch::Sender<usize>,
+    in_progress: InProgress,
 }
 
 /// A turn that is over, or waits for a person.
@@ -42,7 +39,7 @@ impl<'s> StepTurns<'s> {
         tasks: &'s Arc<BackgroundTasks>,
         count: usize,
     ) -> Self {
-        Self { log, chat, transcript, tasks, in_progress: watch::Sender::new(count) }
+        Self { log, chat, transcript, tasks, in_progress: InProgress::new(count) }
     }
 
     /// Lets the agent of a turn act. What it asks is in the log at once, and where a person answers while others are in progress, it acts
@@ -55,7 +52,7 @@ impl<'s> StepTurns<'s> {
             Box::pin(self.wait(&mut done)).await;
         }
         if !done.waits() {
-            self.ends_one();
+            self.in_progress.ends_one();
         }
         done
     }
@@ -111,19 +108,7 @@ impl<'s> StepTurns<'s> {
             done.trace.appended.extend(asked);
         }
         let asked = self.questions_of(&done.request.who).await;
-        self.ends_one();
-        let mut in_progress = self.in_progress.subscribe();
-        let rests = pin!(async {
-            // The sender lives as long as `self`.
-            let _ = in_progress.wait_for(|count| *count == 0).await;
-        });
-        let answer = match select(rests, pin!(log.answer_to(&asked))).await {
-            Either::Left(_) => return Ok(None),
-            Either::Right((answer, _)) => answer,
-        };
-        // Before it is written: meanwhile the others may end.
-        self.in_progress.send_modify(|count| *count += 1);
-        let events = log.provide(answer).await?;
+        let Some(events) = self.in_progress.answered(log, &asked).await? else { return Ok(None) };
         done.trace.appended.extend(events.into_iter().filter(|event| event.at == *at));
         let transcript = log.transcript_of(at).await?;
         let open = transcript.open_turns().iter().find(|open| open.request.who == done.request.who);
@@ -139,11 +124,6 @@ impl<'s> StepTurns<'s> {
         let mut open = self.log.look(OpenQuestion::of).await;
         open.retain(|open| (open.at == *at && open.question.who == *who) || open.at.is_run_by(at, who));
         open
-    }
-
-    /// A turn is over, or waits.
-    fn ends_one(&self) {
-        self.in_progress.send_modify(|count| *count = count.saturating_sub(1));
     }
 }
 

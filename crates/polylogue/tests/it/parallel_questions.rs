@@ -14,10 +14,10 @@ use futures_util::future::{Either, select};
 use polylogue::layers::AnswerTimeout;
 use polylogue::layers::executor::Declared;
 use polylogue::tools::Approval;
-use polylogue::{AnyModel, Assistant, Chat, Human, parallel, sequential};
+use polylogue::{AnyModel, Assistant, Chat, Function, Human, parallel, sequential};
 use polylogue_core::{
-    AnyAgent, Body, DeltaSink, Event, Instruction, Log, LogHandle, Model, ModelError, OpenQuestion, Path,
-    Reply, Request, Responder, Status, Timer, Timestamp, Transcript,
+    Act, AgentCall, AnyAgent, Body, DeltaSink, Event, Instruction, Log, LogHandle, Model, ModelError,
+    OpenQuestion, Path, Reply, Request, Responder, Status, Timer, Timestamp, Transcript,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -246,6 +246,50 @@ async fn a_question_within_a_nested_chat_is_answered_while_another_turn_is_in_pr
     };
     let events = check(&chat, helped, &[("Pat", "Help.")]).await;
     assert_eq!(said(&events), ["desk: I help.", "Slow: At last."]);
+}
+
+/// Alone in a chat, calls all `agents` at the same time, and says what they reply.
+fn caller(agents: Vec<AnyAgent>) -> Chat {
+    let called = agents.clone();
+    let host = Function::calling("Host", agents, move |turn| {
+        let called = called.clone();
+        Box::pin(async move {
+            let calls: Vec<_> = called.iter().map(|agent| AgentCall::of(agent, "go")).collect();
+            let mut said = Vec::new();
+            for reply in turn.ask_all(calls).await {
+                said.push(reply?.plain().into_owned());
+            }
+            Ok(Act::say(said.join(" ")))
+        })
+    });
+    Chat::named("desk").participant(host.unwrap()).policy(sequential()).build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_called_is_answered_while_another_call_is_in_progress() {
+    for is_first in [true, false] {
+        let chat =
+            |slow| caller(if is_first { vec![person("Pat"), slow] } else { vec![slow, person("Pat")] });
+        let events = check(&chat, any_answer, &[("Pat", "Yes.")]).await;
+        assert_eq!(said(&events), [if is_first { "Host: Yes. At last." } else { "Host: At last. Yes." }]);
+        let answered = first(&events, |body| matches!(body, Body::InputProvided { .. }));
+        assert!(answered < reply_of_slow(&events), "{events:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_ask_several_times_continue_with_each_answer() {
+    let pair = || {
+        let pair = Chat::named("pair").participant(person("Ann")).participant(person("Ben"));
+        AnyAgent::new(pair.policy(sequential()).build().unwrap())
+    };
+    let all: Gate = |events| ["Ann", "Ben", "Pat"].iter().all(|who| is_answered(events, who));
+    let chat = |slow| caller(vec![pair(), slow, person("Pat")]);
+    let answers = [("Ann", "One."), ("Pat", "Three."), ("Ben", "Two.")];
+    let events = check(&chat, all, &answers).await;
+    assert_eq!(said(&events), ["Host: Two. At last. Three."]);
+    let last = events.iter().rposition(|event| matches!(event.body, Body::InputProvided { .. })).unwrap();
+    assert!(last < reply_of_slow(&events), "{events:?}");
 }
 
 #[tokio::test(start_paused = true)]
