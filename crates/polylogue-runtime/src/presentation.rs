@@ -56,8 +56,8 @@ pub struct Presentation {
     turns: HashMap<TurnKey, Turn>,
     /// The calls that messages request of others, by chat, who requests, and id.
     requested: HashMap<(Path, Name, String), Call>,
-    /// The note of the last handoff, and who hands over.
-    handed: Option<(TurnKey, String)>,
+    /// The call of the last handoff, and who hands over, until the next turn of the chat.
+    handed: Option<(TurnKey, ToolResult)>,
     said: Said,
     prefixes: PrefixChanges,
     /// The models that reply instead of others, by agent.

@@ -84,7 +84,7 @@ impl AutoGenRenderer {
         let key = |who: &Name| (at.clone(), who.clone());
         match kind {
             Kind::ChatOpened { opening, .. } => self.opened(at, opening),
-            Kind::TurnStarted(request) => {
+            Kind::TurnStarted { request, .. } => {
                 let is_group = self.chat(at).with.len() > 2;
                 self.turns.insert(key(&request.who), Turn::of(request, is_group));
             }
@@ -251,11 +251,11 @@ impl AutoGenRenderer {
             // It came with the opening, and is printed when the chat has speakers.
             Source::Opening => {}
             Source::Reopening => self.message(at, &said.message),
-            Source::Turn => self.said(at, &said.message, said.is_partly_shown()),
+            Source::Turn => self.said(at, &said.message, said.is_partly_shown() || said.result_of.is_some()),
             Source::Posted => {
                 self.chat(at).all.push(said.message.clone());
                 self.release(at);
-                if !said.is_note {
+                if said.result_of.is_none() {
                     self.message(at, &said.message);
                 }
             }

@@ -29,6 +29,15 @@ pub(super) fn bare(call: &Call) -> Call {
     Call { args: ().into(), ..call.clone() }
 }
 
+/// The call, save the argument that is `text`.
+pub(super) fn without(call: &Call, text: &str) -> Call {
+    let mut rest = call.clone();
+    if let Some(args) = rest.args.as_object_mut() {
+        args.retain(|_, value| value.as_str().is_none_or(|value| value.trim() != text.trim()));
+    }
+    rest
+}
+
 /// A call that has no result yet, after `elapsed`.
 pub(super) fn running(wanted: &Call, elapsed: Duration, width: usize) -> Line {
     let time = format!("... {}", seconds(elapsed));
@@ -62,11 +71,12 @@ fn sign(outcome: &Outcome) -> Line {
 }
 
 fn timed(result: &str, took: Duration) -> Line {
-    let mut result = Line::new(result, Style::PLAIN);
+    let mut line = Line::new(result, Style::PLAIN);
     if took >= LONG {
-        result.push(&format!(" ({})", seconds(took)), Style::DIM);
+        let blank = if result.is_empty() { "" } else { " " };
+        line.push(&format!("{blank}({})", seconds(took)), Style::DIM);
     }
-    result
+    line
 }
 
 /// `call` without its code, and this: each argument with its name.
@@ -93,7 +103,12 @@ pub(super) fn above_code(rest: &Call, outcome: Option<&Outcome>) -> Line {
     sign.joined(&call(rest)).with(":", Style::DIM)
 }
 
-/// A result on one line, below the code of its call.
+/// The line between the code of a call and its result in full.
+pub(super) fn above_result(took: Duration) -> Line {
+    Line::new("→ ", Style::DIM).joined(&timed("", took))
+}
+
+/// A result on one line, below its call.
 pub(super) fn result_of(outcome: &Outcome, took: Duration, width: Option<usize>) -> Line {
     let room = width.unwrap_or(PLAIN_WIDTH).saturating_sub(2);
     Line::new("→ ", Style::DIM).joined(&timed(&short_text(outcome), took).fit(room))

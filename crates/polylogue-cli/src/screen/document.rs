@@ -101,7 +101,8 @@ impl File {
     fn item(&mut self, Item { at, kind }: &Item) {
         match kind {
             Kind::ChatOpened { opening, task } => self.opened(at, opening, task.as_deref()),
-            Kind::TurnStarted(request) => {
+            Kind::TurnStarted { is_announced: true, .. } => {}
+            Kind::TurnStarted { request, .. } => {
                 notice::selection(request, false).iter().for_each(|text| self.note(text));
             }
             Kind::ModelReplied { who, cached: true } => {
@@ -112,7 +113,7 @@ impl File {
                 self.body(text);
             }
             Kind::ToolReturned(returned) => self.returned(returned),
-            Kind::Message(said) if said.is_note || said.is_shown() => {}
+            Kind::Message(said) if said.result_of.is_some() || said.is_shown() => {}
             Kind::Message(said) => self.message(at, said),
             Kind::InputRequired(question) => {
                 self.block(&format!("### {} asks", question.who));

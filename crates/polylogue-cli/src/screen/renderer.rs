@@ -4,7 +4,7 @@
 mod parts;
 mod typed;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use polylogue::tools::approval::MARGIN;
 use polylogue_core::{Audience, Body, Failure, Name, Opening, Path, Question, TurnRequest};
@@ -62,8 +62,8 @@ pub(crate) struct Renderer {
     pub(crate) pictures: Pictures,
     palette: Palette,
     participants: HashMap<Path, Vec<Name>>,
-    /// Whether the line of the last call has all of its handoff's note.
-    note_is_shown: bool,
+    /// The ids of the calls whose results are shown in full, so that messages with them need not be.
+    whole_results: HashSet<String>,
     /// The answer that the person has typed on this screen, until the conversation has it.
     typed: Option<TypedAnswer>,
     last: Last,
@@ -81,7 +81,7 @@ impl Renderer {
             pictures: Pictures::default(),
             palette: Palette::default(),
             participants: HashMap::new(),
-            note_is_shown: false,
+            whole_results: HashSet::new(),
             typed: None,
             last: Last::Nothing,
             depth: 0,
@@ -94,7 +94,7 @@ impl Renderer {
         let at = &item.at;
         match &item.kind {
             Kind::ChatOpened { opening, task } => self.opened(at, opening, task.as_deref()),
-            Kind::TurnStarted(request) => self.started(at, request),
+            Kind::TurnStarted { request, is_announced } => self.started(at, request, *is_announced),
             Kind::TurnEnded { .. } => self.interrupted(),
             Kind::ModelReplied { who, cached } if *cached && self.format.whole => {
                 self.note(at, &format!("{who}'s next reply is from the cache"), Style::DIM);
@@ -122,7 +122,7 @@ impl Renderer {
             Kind::Draft { who, text } => self.private(at, &format!("{who} wrote, but did not say: "), text),
             Kind::Prompted { who, text } => self.private(at, &format!("{who} is prompted: "), text),
             Kind::ToolReturned(returned) => self.returned(at, returned),
-            Kind::Message(said) if said.is_note && (self.format.whole || self.note_is_shown) => {}
+            Kind::Message(said) if self.is_whole_result(said) => {}
             Kind::Message(said) if self.is_typed(at, &said.message) => self.end_typed(at),
             Kind::Message(said) => self.said(at, said),
             Kind::PrivateReply { who, text } => {
@@ -190,8 +190,9 @@ impl Renderer {
         }
     }
 
-    fn started(&mut self, at: &Path, request: &TurnRequest) {
-        if let Some(text) = notice::selection(request, self.format.whole) {
+    fn started(&mut self, at: &Path, request: &TurnRequest, is_announced: bool) {
+        self.whole_results.clear();
+        if let Some(text) = notice::selection(request, self.format.whole).filter(|_| !is_announced) {
             self.interrupted();
             // A selector may reply with a page of JSON: those who follow a run get one line of it.
             let most = if self.format.whole { usize::MAX } else { self.width(at).unwrap_or(PLAIN_WIDTH) };

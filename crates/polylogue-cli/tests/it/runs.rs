@@ -65,7 +65,7 @@ fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
         (thinks:)
         What was said?
         I look.
-        ⚙ get_history(limit: 2) → user: Talk about the weather. (+1 line)
+        ⚙ get_history(limit: 2)
           user: Talk about the weather.
           Alice: It rains today.
         ⚙ get_history(limit: 1) → Alice: It rains today.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use polylogue::layers::code::CALL_ID;
 use polylogue::policies::Handoff;
 use polylogue_core::{
-    Body, Call, CallPurpose, Event, HistoryEntry, Message, ModelReply, Name, Opening, Outcome, Part, Path,
-    Responder, TurnRequest, plain,
+    Body, Call, CallPurpose, Chooser, Event, HistoryEntry, Message, ModelReply, Name, Opening, Outcome,
+    OutcomeStatus, Part, Path, Responder, TurnRequest, plain,
 };
 use polylogue_models::written_call_hint;
 use serde_json::Value;
@@ -32,10 +32,10 @@ impl Presentation {
             Body::ToolReturned { who, id, outcome } => self.returned(event, who, id, outcome),
             Body::Message(message) => self.ended_with(at, message),
             Body::Posted(message) => {
-                let is_note = self.is_note(at, message);
-                self.said(at, message, Source::Posted, is_note);
+                let result_of = self.note_in(at, message);
+                self.said(at, message, Source::Posted, result_of);
             }
-            Body::Sent(message) => self.said(at, message, Source::Posted, false),
+            Body::Sent(message) => self.said(at, message, Source::Posted, None),
             Body::InputRequired(question) => {
                 let key = (at.clone(), question.who.clone());
                 self.late_results(&key);
@@ -65,7 +65,7 @@ impl Presentation {
                 if self.said.has_begun(at) {
                     self.put(at, Kind::Reopened);
                 }
-                message.iter().for_each(|message| self.said(at, message, Source::Reopening, false));
+                message.iter().for_each(|message| self.said(at, message, Source::Reopening, None));
             }
             Body::Remembered { who, entries } => {
                 if let Some(HistoryEntry::Sent(text)) = entries.last() {
@@ -89,14 +89,17 @@ impl Presentation {
         let task = (!is_known).then(|| Arc::clone(&opening.task));
         self.put(at, Kind::ChatOpened { opening: opening.clone(), task });
         for message in &opening.messages {
-            self.said(at, message, Source::Opening, false);
+            self.said(at, message, Source::Opening, None);
         }
     }
 
     fn started(&mut self, at: &Path, request: &TurnRequest) {
         let turn = self.turn(&(at.clone(), request.who.clone()));
         *turn = Turn { calls: std::mem::take(&mut turn.calls), ..Turn::of(request.to.clone()) };
-        self.put(at, Kind::TurnStarted(request.clone()));
+        let handed = self.handed.take_if(|((chat, _), _)| *chat == *at);
+        let is_handoff = request.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Handoff);
+        let is_announced = is_handoff && handed.is_some();
+        self.put(at, Kind::TurnStarted { request: request.clone(), is_announced });
     }
 
     fn replied(&mut self, at: &Path, reply: &ModelReply) {
@@ -230,8 +233,10 @@ impl Presentation {
         if returned.shown == ResultShown::InMessage {
             self.turn(&key).held.push(returned.clone());
         } else {
-            self.turn(&key).returned.push(outcome.clone());
-            self.handed = returned.note.as_ref().map(|note| (key, note.text.clone()));
+            if returned.note.is_some() {
+                self.handed = Some((key.clone(), returned.clone()));
+            }
+            self.turn(&key).returned.push(returned.clone());
         }
         self.put(&event.at, Kind::ToolReturned(returned));
     }
@@ -249,6 +254,7 @@ impl Presentation {
         let key = (at.clone(), message.from.clone());
         let decision = value::decision(&message.parts);
         let turn = self.turn(&key);
+        let result_of = turn.result_in(message);
         turn.draft.take_if(|draft| **draft == *message.plain());
         self.draft(&key);
         let output = self.turn(&key).output_in(message);
@@ -258,7 +264,7 @@ impl Presentation {
         self.late_results(&key);
         match decision {
             _ if !message.to.is_private() || self.is_whole() => {
-                self.said(at, message, Source::Turn, false);
+                self.said(at, message, Source::Turn, result_of);
                 if let Some(Item { kind: Kind::Message(said), .. }) = self.out.last_mut() {
                     said.output = output.unwrap_or_default();
                 }
@@ -281,8 +287,8 @@ impl Presentation {
         self.waiting.push(Item { at: at.clone(), kind });
     }
 
-    /// Shows `message`.
-    fn said(&mut self, at: &Path, message: &Message, source: Source, is_note: bool) {
+    /// Shows `message`, which may be the result of a call that was shown.
+    fn said(&mut self, at: &Path, message: &Message, source: Source, result_of: Option<String>) {
         let key = (at.clone(), message.from.clone());
         if source == Source::Turn {
             self.thoughts(&key, &message.parts);
@@ -310,7 +316,7 @@ impl Presentation {
             self.said.add(at, &message.from, &message.plain());
         }
         let (message, output) = (message.clone(), Vec::new());
-        let said = ShownMessage { message, parts, output, source, is_note, answered, repeats };
+        let said = ShownMessage { message, parts, output, source, result_of, answered, repeats };
         self.put(at, Kind::Message(said));
     }
 
@@ -378,17 +384,18 @@ impl Presentation {
         self.put(at, Kind::Notice(body.clone()));
     }
 
-    /// Whether `message` is the note of the handoff whose call was shown last, and nothing else.
-    fn is_note(&mut self, at: &Path, message: &Message) -> bool {
-        self.handed.take().is_some_and(|((chat, who), note)| {
-            chat == *at && who == message.from && *note == *message.plain() && message.parts.len() == 1
-        })
+    /// The id of the last handoff that was shown, if `message` is its note and nothing else.
+    fn note_in(&self, at: &Path, message: &Message) -> Option<String> {
+        let ((chat, who), handed) = self.handed.as_ref()?;
+        let note = handed.note.as_ref().filter(|_| *chat == *at && *who == message.from)?;
+        (*note.text == *message.plain() && message.parts.len() == 1).then(|| handed.call.id.clone())
     }
 }
 
 /// The note with which `call` hands over, which is its result.
 fn note_of_handoff(call: &Call, outcome: &Outcome) -> Option<HandoffNote> {
-    let text = call.tool.starts_with(Handoff::PREFIX).then(|| value::result_text(outcome))?;
+    let is_done = call.tool.starts_with(Handoff::PREFIX) && outcome.status == OutcomeStatus::Done;
+    let text = is_done.then(|| value::result_text(outcome))?;
     let fields = call.args.as_object().into_iter().flat_map(serde_json::Map::values);
     let in_arguments = fields.filter_map(Value::as_str).any(|value| value.trim() == text.trim());
     (!text.trim().is_empty()).then_some(HandoffNote { text, in_arguments })

@@ -30,7 +30,12 @@ pub enum Kind {
         task: Option<Arc<str>>,
     },
     /// A turn began, perhaps after a selection of its speaker.
-    TurnStarted(TurnRequest),
+    TurnStarted {
+        /// Who has the turn, and why.
+        request: TurnRequest,
+        /// Whether the call that hands the turn over was shown.
+        is_announced: bool,
+    },
     /// A participant's turn ended. Follows what the turn ended with.
     TurnEnded {
         /// The participant whose turn it was.
@@ -238,8 +243,8 @@ pub struct ShownMessage {
     pub output: Vec<Part>,
     /// The source of the message.
     pub source: Source,
-    /// Whether it is the note of a handoff whose call was shown.
-    pub is_note: bool,
+    /// The id of the call whose result it is, if that call was shown: of a tool that ends the turn, or of a handoff with a note.
+    pub result_of: Option<String>,
     /// The calls that its outcomes answer.
     pub answered: Vec<Call>,
     /// Whether a message of a chat within its turn, or of a chat around, shows the same text.

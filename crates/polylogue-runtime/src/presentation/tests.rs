@@ -47,7 +47,8 @@ fn line(item: &Item) -> String {
         Kind::ChatOpened { opening, task } => {
             format!("opened with {}, task {task:?}", opening.participants.len())
         }
-        Kind::TurnStarted(request) => format!("turn of {}", request.who),
+        Kind::TurnStarted { request, is_announced: true } => format!("turn of {}, announced", request.who),
+        Kind::TurnStarted { request, .. } => format!("turn of {}", request.who),
         Kind::TurnEnded { who } => format!("end of the turn of {who}"),
         Kind::ModelReplied { who, .. } => format!("reply to {who}"),
         Kind::FellBack { who, model, asked, .. } => format!("{model} replies to {who} instead of {asked}"),
@@ -69,11 +70,11 @@ fn line(item: &Item) -> String {
         }
         Kind::Message(said) => {
             format!(
-                "{} says {:?}, known {}, note {}",
+                "{} says {:?}, known {}, result {}",
                 said.message.from,
                 plain(&said.parts),
                 said.is_shown(),
-                said.is_note
+                said.result_of.is_some()
             )
         }
         Kind::PrivateReply { who, text } => format!("{who} writes privately {text:?}"),
@@ -134,7 +135,7 @@ fn a_text_that_three_events_have_is_in_one_item() {
         bodies,
         &expect![[r#"
             opened with 2, task None
-            user says "Add 1 and 2.", known false, note false
+            user says "Add 1 and 2.", known false, result false
             turn of Ann
             reply to Ann
             Ann thinks "Hm."
@@ -142,9 +143,65 @@ fn a_text_that_three_events_have_is_in_one_item() {
             Ann calls add, code false, requested false
             add returned "3" after 1s, Here
             reply to Ann
-            Ann says "3", known false, note false
+            Ann says "3", known false, result false
             end of the turn of Ann
             closed with "3", LastMessage"#]],
+    );
+}
+
+/// A tool that ends the turn returns the message; the note of a handoff is posted after another message, and its call announces
+/// the next turn.
+#[test]
+fn a_message_that_is_the_result_of_a_call_is_marked() {
+    let handed = |who: &str| {
+        let choice = Choice { of: Vec::new(), by: Chooser::Handoff, reply: None };
+        Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who)).with_choice(choice)] }
+    };
+    let first = call("c", "transfer_to_Bob");
+    let second = Call { args: json!({"note": "Look."}), ..call("d", "transfer_to_Ann") };
+    let returned = |who: &str, id: &str, text: &str| Body::ToolReturned {
+        who: name(who),
+        id: id.into(),
+        outcome: Outcome::done(text),
+    };
+    let bodies = vec![
+        turn("Ann"),
+        replied("Ann", vec![Part::Call(first.clone())]),
+        Body::ToolCalled { who: name("Ann"), call: first },
+        returned("Ann", "c", "I hand over to Bob."),
+        said("Ann", "I hand over to Bob."),
+        handed("Bob"),
+        replied("Bob", vec![Part::text("Hello."), Part::Call(second.clone())]),
+        Body::ToolCalled { who: name("Bob"), call: second },
+        returned("Bob", "d", "Look."),
+        said("Bob", "Hello."),
+        Body::Posted(Message::text(name("Bob"), "Look.")),
+        handed("Ann"),
+        said("Ann", "Look."),
+        handed("Bob"),
+    ];
+    check(
+        Detail::Brief,
+        bodies,
+        &expect![[r#"
+            turn of Ann
+            reply to Ann
+            Ann calls transfer_to_Bob, code false, requested false
+            transfer_to_Bob returned "I hand over to Bob." after 1s, Here
+            Ann says "I hand over to Bob.", known false, result true
+            end of the turn of Ann
+            turn of Bob, announced
+            reply to Bob
+            Bob narrates "Hello."
+            Bob calls transfer_to_Ann, code false, requested false
+            transfer_to_Ann returned "Look." after 1s, Here
+            Bob says "", known true, result false
+            end of the turn of Bob
+            Bob says "Look.", known false, result true
+            turn of Ann, announced
+            Ann says "Look.", known false, result false
+            end of the turn of Ann
+            turn of Bob"#]],
     );
 }
 
@@ -182,7 +239,7 @@ fn drafts_and_private_texts_are_whole_or_as_short_as_can_be() {
             Ann drafts "Zoe"
             Ann is prompted "There is no Zoe."
             reply to Ann
-            Ann says "Bob", known false, note false
+            Ann says "Bob", known false, result false
             end of the turn of Ann
             closed with "Bob", LastMessage"#]],
     );
@@ -212,7 +269,7 @@ fn results_of_code_are_with_their_message_or_late() {
         turn of Bob
         Bob calls python, code true, requested false
         python returned "exitcode: 0 (execution succeeded)\nCode output: 3" after 1s, InMessage
-        Bob says "exitcode: 0 (execution succeeded)\nCode output: 3", known false, note false
+        Bob says "exitcode: 0 (execution succeeded)\nCode output: 3", known false, result false
         end of the turn of Bob"#]],
     );
     check(
@@ -222,7 +279,7 @@ fn results_of_code_are_with_their_message_or_late() {
         turn of Bob
         Bob calls python, code true, requested false
         python returned "exitcode: 0 (execution succeeded)\nCode output: 3" after 1s, Here
-        Bob says "", known true, note false
+        Bob says "", known true, result false
         end of the turn of Bob"#]],
     );
     check(
@@ -233,7 +290,7 @@ fn results_of_code_are_with_their_message_or_late() {
         Bob calls python, code true, requested false
         python returned "exitcode: 0 (execution succeeded)\nCode output: 3" after 1s, InMessage
         python returned "exitcode: 0 (execution succeeded)\nCode output: 3" after 0ns, Late
-        Bob says "I say no more.", known false, note false
+        Bob says "I say no more.", known false, result false
         end of the turn of Bob"#]],
     );
 }
@@ -246,8 +303,8 @@ fn a_message_from_outside_is_shown_and_ends_no_turn() {
         vec![turn("Bob"), sent, said("Bob", "Done.")],
         &expect![[r#"
         turn of Bob
-        user says "Hurry up.", known false, note false
-        Bob says "Done.", known false, note false
+        user says "Hurry up.", known false, result false
+        Bob says "Done.", known false, result false
         end of the turn of Bob"#]],
     );
 }
@@ -269,7 +326,7 @@ fn an_answer_that_becomes_a_message_is_marked_and_open_calls_come_last() {
         turn of Bob
         Bob is asked
         answer for Bob "Yes.", repeated true
-        Bob says "Yes.", known false, note false
+        Bob says "Yes.", known false, result false
         end of the turn of Bob
         turn of Ann
         Ann calls add, code false, requested false
@@ -317,12 +374,12 @@ fn a_plan_is_in_the_message_with_it_and_a_ledger_in_what_follows_from_it() {
             end of the turn of Lead
             turn of Lead
             end of the turn of Lead
-            Lead says "Known: Seven.\nPlan:\n1. Bob\n2. Ann", known false, note false
+            Lead says "Known: Seven.\nPlan:\n1. Bob\n2. Ann", known false, result false
             turn of Lead
             end of the turn of Lead
-            Lead says "Say \"7\".", known false, note false
+            Lead says "Say \"7\".", known false, result false
             turn of Bob
-            Bob says "7", known false, note false
+            Bob says "7", known false, result false
             end of the turn of Bob"#]],
     );
 }
@@ -381,7 +438,7 @@ fn private_replies_without_an_effect_that_shows_them_are_shown_in_their_order() 
         Lead writes privately "Hm."
         Lead writes privately "blue, then"
         turn of Ann
-        Ann says "So blue.", known false, note false
+        Ann says "So blue.", known false, result false
         end of the turn of Ann
         turn of Lead
         end of the turn of Lead

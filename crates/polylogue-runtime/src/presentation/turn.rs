@@ -22,7 +22,7 @@ pub(super) struct Turn {
     /// Calls without a result, and when they began.
     pub(super) calls: Vec<(Call, Timestamp)>,
     /// The results that were shown.
-    pub(super) returned: Vec<Outcome>,
+    pub(super) returned: Vec<ToolResult>,
     /// Calls whose results the message is going to have.
     pub(super) held: Vec<ToolResult>,
     /// The last prompt, which is shown if the turn fails.
@@ -45,11 +45,11 @@ impl Turn {
 
     /// The content of `message` that was not shown with calls; results of code were shown there if `with_code`.
     pub(super) fn not_shown_of(&self, message: &Message, with_code: bool) -> Vec<Part> {
-        let rest = besides_results(message, &self.returned).filter(|_| with_code);
+        let rest = besides_results(message, &outcomes(&self.returned)).filter(|_| with_code);
         let mut parts = rest.unwrap_or_else(|| message.parts.clone());
         let is_narrated = self.narrated.as_ref().is_some_and(|narrated| **narrated == *message.plain());
         parts.retain(|part| match part {
-            Part::Outcome(came) => !self.returned.contains(&came.outcome),
+            Part::Outcome(came) => !self.returned.iter().any(|shown| shown.outcome == came.outcome),
             Part::Text(text) => !is_narrated && !self.drafts.iter().any(|draft| **draft == **text),
             _ => true,
         });
@@ -58,9 +58,20 @@ impl Turn {
 
     /// The parts of `message` that are the results that wait for it, if it has all of them.
     pub(super) fn output_in(&self, message: &Message) -> Option<Vec<Part>> {
-        let held: Vec<Outcome> = self.held.iter().map(|held| held.outcome.clone()).collect();
+        let held = outcomes(&self.held);
         besides_results(message, &held).map(|_| reply_of(&held))
     }
+
+    /// The id of the call whose result `message` is, if that was shown and no model wrote the message.
+    pub(super) fn result_in(&self, message: &Message) -> Option<String> {
+        let is_result = |shown: &&ToolResult| !shown.is_code && shown.outcome.for_model() == message.parts;
+        let is_of_tool = self.draft.is_none() && !message.parts.is_empty();
+        self.returned.iter().find(is_result).filter(|_| is_of_tool).map(|shown| shown.call.id.clone())
+    }
+}
+
+fn outcomes(results: &[ToolResult]) -> Vec<Outcome> {
+    results.iter().map(|result| result.outcome.clone()).collect()
 }
 
 fn besides_results(message: &Message, outcomes: &[Outcome]) -> Option<Vec<Part>> {

@@ -7,7 +7,7 @@ use polylogue_core::{Call, Media, Outcome, Part, Path, plain};
 use super::Renderer;
 use crate::screen::call::{self, PLAIN_WIDTH};
 use crate::screen::style::Style;
-use crate::screen::text::{CODE, Line, first_line, folded};
+use crate::screen::text::{CODE, Line, first_line};
 use polylogue_runtime::presentation::{
     ResultShown, ShownMessage, ToolResult, ValueText, result_text, value_text,
 };
@@ -60,9 +60,10 @@ impl Renderer {
                 },
                 Part::Call(wanted) => self.suggested(at, wanted),
                 Part::Outcome(came) => {
-                    let call = said.call_of(came);
-                    self.put(at, &[call::finished(&call, &came.outcome, Duration::ZERO, self.width(at))]);
-                    self.whole_result(at, &result_text(&came.outcome));
+                    let (call, width) = (said.call_of(came), self.width(at));
+                    let above = call::made(&call, &came.outcome, Duration::ZERO, width);
+                    let folded = call::finished(&call, &came.outcome, Duration::ZERO, width);
+                    self.result(at, &came.outcome, above, folded);
                     self.pictures_of(at, &came.outcome);
                 }
                 Part::Cut(finish) => self.put_wrapped(at, Line::new(&format!("({finish})"), Style::DIM)),
@@ -88,36 +89,73 @@ impl Renderer {
     }
 
     pub(super) fn returned(&mut self, at: &Path, returned: &ToolResult) {
-        let ToolResult { who, to, outcome, took, shown, is_code, note, .. } = returned;
+        let ToolResult { who, to, call, outcome, took, is_code, note, .. } = returned;
         self.begin(&(at.clone(), who.clone()), to);
-        // Code of a message is in the message.
-        let call = &if *is_code { call::bare(&returned.call) } else { returned.call.clone() };
-        let has_code = !returned.is_approved && self.code_of(at, call, Some(outcome));
-        let made = call::made(call, outcome, *took, self.width(at));
-        if *shown == ResultShown::InMessage {
-            return self.put(at, &[made]);
-        }
-        let result = result_text(outcome);
-        let has_note =
-            |line: &Line| note.as_ref().is_some_and(|note| line.text().contains(&folded(&note.text)));
-        if *is_code && self.format.whole {
-            self.put(at, &[made]);
-            self.below(at, &result);
-        } else if note.as_ref().is_some_and(|note| note.in_arguments) && has_note(&made) {
-            self.put(at, &[made]);
-            self.note_is_shown = true;
-        } else {
-            let line = match has_code {
-                true => call::result_of(outcome, *took, self.width(at)),
-                false => call::finished(call, outcome, *took, self.width(at)),
-            };
-            self.note_is_shown = has_note(&line);
-            self.put(at, &[line]);
-            if !returned.repeats {
-                self.whole_result(at, &result);
+        let width = self.width(at);
+        match (returned.shown, note) {
+            // Code of a message is in the message, and perhaps its output, too.
+            (ResultShown::InMessage, _) => {
+                return self.put(at, &[call::made(&call::bare(call), outcome, *took, width)]);
             }
+            (ResultShown::Late, _) => self.put(at, &[call::result_of(outcome, *took, width)]),
+            (ResultShown::Here, _) if *is_code => {
+                self.put(at, &[call::made(&call::bare(call), outcome, *took, width)]);
+                self.below(at, &result_text(outcome));
+            }
+            (ResultShown::Here, Some(note)) if note.in_arguments => {
+                self.handed_over(at, returned, &note.text)
+            }
+            (ResultShown::Here, _) => self.called(at, returned),
         }
         self.pictures_of(at, outcome);
+    }
+
+    /// A handoff with a note, which is an argument, its result and a message: all of it is shown here.
+    fn handed_over(&mut self, at: &Path, returned: &ToolResult, note: &str) {
+        let ToolResult { call, outcome, took, .. } = returned;
+        let line = call::made(call, outcome, *took, self.width(at));
+        if line.text().contains(note.trim()) {
+            self.put(at, &[line]);
+        } else {
+            self.put_wrapped(at, call::above_code(&call::without(call, note), Some(outcome)));
+            let lines = self.prose(at, note, Style::PLAIN);
+            self.put(at, &lines);
+        }
+        self.whole_results.insert(call.id.clone());
+    }
+
+    /// A call with its result.
+    fn called(&mut self, at: &Path, returned: &ToolResult) {
+        let ToolResult { call, outcome, took, .. } = returned;
+        let has_code = !returned.is_approved && self.code_of(at, call, Some(outcome));
+        let width = self.width(at);
+        let (above, folded) = match has_code {
+            true => (call::above_result(*took), call::result_of(outcome, *took, width)),
+            false => (call::made(call, outcome, *took, width), call::finished(call, outcome, *took, width)),
+        };
+        if returned.repeats {
+            self.put(at, &[folded]);
+        } else if self.result(at, outcome, above, folded) {
+            self.whole_results.insert(call.id.clone());
+        }
+    }
+
+    /// A result on the line `folded`, or in full below the line `above`. Returns whether all of it is shown.
+    fn result(&mut self, at: &Path, outcome: &Outcome, above: Line, folded: Line) -> bool {
+        let text = result_text(outcome);
+        if self.format.whole && (text.trim().lines().count() > 1 || text.chars().count() > 60) {
+            self.put(at, &[above]);
+            self.below(at, &text);
+            return true;
+        }
+        let is_whole = !text.trim().is_empty() && folded.text().contains(text.trim());
+        self.put(at, &[folded]);
+        is_whole
+    }
+
+    /// Whether `said` is a result that is shown in full.
+    pub(super) fn is_whole_result(&self, said: &ShownMessage) -> bool {
+        said.result_of.as_ref().is_some_and(|id| self.whole_results.contains(id))
     }
 
     /// A call that a message asks for.
@@ -136,13 +174,6 @@ impl Renderer {
             code.iter().for_each(|(_, text)| self.put(at, &verbatim_lines(text, CODE)));
         }
         has_code
-    }
-
-    /// All of a result that did not fit on the line.
-    fn whole_result(&mut self, at: &Path, text: &str) {
-        if self.format.whole && (text.trim().lines().count() > 1 || text.chars().count() > 60) {
-            self.below(at, text);
-        }
     }
 
     /// A result below the line of its call.

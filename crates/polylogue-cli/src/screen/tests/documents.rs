@@ -53,7 +53,7 @@ fn the_whole_conversation_as_plain_text() {
 
         B -> A:
         I run it
-        ⚙ run(code: print(1)) → 1 (+2 lines)
+        ⚙ run(code: print(1))
           1
           ```
           2
@@ -106,7 +106,7 @@ fn the_whole_conversation_on_a_terminal() {
 
         B → A
         I run it
-        ⚙ run(code: print(1)) → 1 (+2 lines)
+        ⚙ run(code: print(1))
           1
           ```
           2

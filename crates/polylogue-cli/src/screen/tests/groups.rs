@@ -120,7 +120,7 @@ fn verbose_output_has_introductions_and_prompts() {
         Bob is next, to run the tools
 
         Bob -> all:
-        ⚙ add(a: 1, b: 2) → 3 (+1 line)
+        ⚙ add(a: 1, b: 2)
           3
           and no more
 

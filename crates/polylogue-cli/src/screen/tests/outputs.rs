@@ -1,6 +1,7 @@
 //! JSON, the result alone, colors without a terminal.
 
 use expect_test::expect;
+use polylogue_core::{Choice, Chooser};
 
 use super::*;
 
@@ -124,6 +125,84 @@ fn thoughts_are_dimmed_and_words_are_not() {
     assert!(stage.written.text().contains("(thinks:)\nI think\nSo.\n"), "{}", stage.written.text());
 }
 
+/// A handoff with this note, as the message of a turn without another text.
+fn handoff(note: &str) -> Vec<Body> {
+    let choice = Choice { of: Vec::new(), by: Chooser::Handoff, reply: None };
+    vec![
+        opened(&["A", "B"], "user", "Go"),
+        turn_started("A"),
+        called("A", "c", "transfer_to_B", json!({"note": note})),
+        returned("A", "c", Outcome::done(note)),
+        said("A", note),
+        Body::TurnStarted { turns: vec![TurnRequest::to_all(name("B")).with_choice(choice)] },
+        said("B", "Yes."),
+        closed("Yes."),
+    ]
+}
+
+#[test]
+fn a_handoff_and_its_note_are_printed_once() {
+    let long = format!("{}end", "word ".repeat(60));
+    for note in ["A short end", "Lines,\nand the \"end\"", &long] {
+        let mut stage = Stage::live(80, 40);
+        let events: Vec<Event> =
+            handoff(note).into_iter().map(|body| stage.event_at(&Path::root(), body)).collect();
+        let mut printed = vec![
+            document::shown(&events, None, Pictures::default()).to_string(),
+            document::markdown("t", &events, Pictures::default()).to_string(),
+            document::autogen("t", &events, false).to_string(),
+        ];
+        for settings in [PLAIN, VERBOSE, LIVE] {
+            let mut stage = Stage::new(settings, 80, 40);
+            handoff(note).into_iter().for_each(|body| stage.root(body));
+            printed.push(if settings.looks.live { stage.scrolls() } else { stage.written.text() });
+        }
+        for text in printed {
+            assert_eq!(text.matches("end").count(), 1, "{text}");
+            assert!(!text.contains("is handed to"), "{text}");
+        }
+    }
+    // Nothing was called: a person gives the turn back.
+    let mut stage = Stage::new(PLAIN, 80, 24);
+    let back = handoff("")
+        .into_iter()
+        .filter(|body| !matches!(body, Body::ToolCalled { .. } | Body::ToolReturned { .. }));
+    back.for_each(|body| stage.root(body));
+    assert!(stage.written.text().contains("the turn is handed to B"), "{}", stage.written.text());
+}
+
+#[test]
+fn the_result_of_a_tool_that_ends_the_turn_is_the_message() {
+    for (settings, result, expected) in [
+        (PLAIN, "It is 7.", "⚙ add(a: 3) → It is 7.\n\nB -> A:\nYes.\n"),
+        (PLAIN, "It is\n7.", "⚙ add(a: 3) → It is (+1 line)\nIt is\n7.\n\nB -> A:\nYes.\n"),
+        (VERBOSE, "It is\n7.", "⚙ add(a: 3)\n  It is\n  7.\n\nB -> A:\nYes.\n"),
+    ] {
+        let mut stage = Stage::new(settings, 80, 24);
+        stage.root(opened(&["A", "B"], "user", "Go"));
+        stage.root(turn_started("A"));
+        stage.root(called("A", "c", "add", json!({"a": 3})));
+        stage.root(returned("A", "c", Outcome::done(result)));
+        stage.root(said("A", result));
+        stage.root(turn_started("B"));
+        stage.root(said("B", "Yes."));
+        assert!(stage.written.text().ends_with(expected), "{}", stage.written.text());
+    }
+}
+
+#[test]
+fn output_of_code_that_no_message_has_follows_its_call() {
+    let mut stage = Stage::new(PLAIN, 80, 24);
+    let id = format!("{}0-0", polylogue::layers::code::CALL_ID);
+    stage.root(opened(&["A", "B"], "user", "Go"));
+    stage.root(turn_started("A"));
+    stage.root(called("A", &id, "python", json!({"code": "x\ny"})));
+    stage.root(returned("A", &id, Outcome::failed("exitcode: 1 (execution failed)\nCode output: no")));
+    stage.root(said("A", "That is all."));
+    let expected = "A -> B:\n✗ python\n→ exitcode 1: no\nThat is all.\n";
+    assert!(stage.written.text().ends_with(expected), "{}", stage.written.text());
+}
+
 const VERBOSE: Settings = Settings { verbose: true, thoughts: true, ..PLAIN };
 
 /// A private turn with a prompt, a draft that is sent back, a decision and a selection, and a call with a long result.
@@ -158,8 +237,7 @@ fn verbose_cuts_nothing_and_shows_what_show_does() {
     }
     assert!(written.contains(&format!("  first\n  {long}\n  last\n")), "{written}");
     assert!(written.contains(&format!("(the task is not complete: yes\n{long})\n")), "{written}");
-    // The line of the call, whose result follows.
-    assert!(!written.contains('…') && written.matches(" lines)").count() == 1, "{written}");
+    assert!(!written.contains('…') && !written.contains(" lines)"), "{written}");
 
     let mut brief = Stage::new(PLAIN, 80, 24);
     in_private(&mut brief);
