@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use polylogue::layers::code::fence;
 use polylogue::{Message, Name};
 use polylogue_core::{Media, Part};
 use polylogue_runtime::{Prepared, media_in_words};
@@ -77,10 +78,4 @@ pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let fence = fence(&text);
     Ok(Part::text(format!("{name}:\n{fence}\n{}\n{fence}", text.trim_end_matches('\n'))))
-}
-
-/// A fence that is longer than those in `text`.
-fn fence(text: &str) -> String {
-    let longest = text.lines().map(|line| line.trim_start().chars().take_while(|c| *c == '`').count()).max();
-    "`".repeat(longest.unwrap_or(0).max(2) + 1)
 }

@@ -60,8 +60,8 @@ pub(crate) fn user_name() -> Option<Arc<str>> {
 /// Shows `text` in addition to the output, verbatim: without Markdown, in rows that fit the terminal.
 pub(crate) fn print_verbatim(text: &str) {
     let apart = match io::stderr().is_terminal() {
-        true => SetApart::Margin(Size::of_terminal().text_columns()),
-        false => SetApart::Lines,
+        true => SetApart::Rules(Size::of_terminal().text_columns()),
+        false => SetApart::Fences,
     };
     exact::rows(text, apart, Style::PLAIN).iter().map(Line::text).for_each(|row| print_note(&row));
 }

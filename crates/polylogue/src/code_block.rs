@@ -60,9 +60,7 @@ impl Block {
 
     /// `code` within a fence that is longer than any in it.
     pub(crate) fn fenced(&self, code: &str) -> String {
-        let longest =
-            code.lines().map(|line| line.trim_start().chars().take_while(|c| *c == '`').count()).max();
-        let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
+        let fence = fence(code);
         let end = if code.ends_with('\n') { "" } else { "\n" };
         format!("{fence}{}\n{code}{end}{fence}", self.language.as_deref().unwrap_or_default())
     }
@@ -78,6 +76,19 @@ impl Block {
         let file = code.lines().next().and_then(file_name).map(str::to_owned);
         Some(Self { language, inferred, code, file, outside: Vec::new() })
     }
+}
+
+/// Returns a fence of backticks that is longer than any in `text`.
+///
+/// ```
+/// use polylogue::layers::code::fence;
+///
+/// assert_eq!((fence("ls"), fence("cat <<````")), ("```".to_owned(), "`````".to_owned()));
+/// ```
+#[must_use]
+pub fn fence(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(longest.max(2) + 1)
 }
 
 /// Returns the closed code blocks of `text`, in order, including those without a known language.

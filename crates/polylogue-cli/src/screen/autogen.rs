@@ -282,7 +282,7 @@ impl AutoGenRenderer {
         let key = (at.clone(), question.who.clone());
         self.acts(&key);
         if self.live {
-            let apart = self.columns.map_or(SetApart::Lines, SetApart::Margin);
+            let apart = self.columns.map_or(SetApart::Fences, SetApart::Rules);
             self.out.extend(exact::rows(&question.text, apart, Style::PLAIN));
         } else {
             self.turn(&key).asked = Some(question.text.to_string());

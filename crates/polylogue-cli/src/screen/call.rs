@@ -92,11 +92,6 @@ pub(super) fn with_code_apart(call: &Call) -> (Call, Vec<(String, String)>) {
     (rest, code)
 }
 
-/// Whether code takes several lines.
-pub(super) fn is_long(code: &str) -> bool {
-    code.trim().contains('\n')
-}
-
 /// The line above the code of a call that has a result; `None` if no outcome is known.
 pub(super) fn above_code(rest: &Call, outcome: Option<&Outcome>) -> Line {
     let sign = outcome.map_or_else(|| Line::new("⚙ ", Style::DIM), sign);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use polylogue::layers::code::fence;
 use polylogue_core::{Audience, Body, Call, Entry, Event, Media, Name, Opening, Outcome, Part, Path, plain};
 
 use super::autogen::AutoGenRenderer;
@@ -283,8 +284,7 @@ impl File {
 
     /// A block of code whose fence is longer than any in it.
     fn fenced(&mut self, language: &str, text: &str) {
-        let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-        let fence = "`".repeat(longest.max(2) + 1);
+        let fence = fence(text);
         self.block(&format!("{fence}{language}\n{}\n{fence}", text.trim_end()));
     }
 

@@ -1,21 +1,23 @@
 //! Text that a person is asked to approve, exactly, and set apart so that nothing in it passes for the question around it.
 
-use polylogue::tools::approval::MARGIN;
 use unicode_width::UnicodeWidthStr;
 
 use super::style::Style;
 use super::text::{CODE, Line, wrap};
 
-/// What sets exact text apart, which comes behind [`MARGIN`]s.
+/// What sets exact text apart, which comes in fenced blocks. Its lines are unbroken from the left edge, so that they can be copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetApart {
-    /// A color, in rows of so many columns: the text is unbroken from the left edge, so that it can be copied.
+    /// Two rules and a color, on a terminal of so many columns.
     Color(usize),
-    /// The margin, in rows of so many columns: a terminal would continue a long line without one.
-    Margin(usize),
-    /// The margin, where nothing is known of rows.
-    Lines,
+    /// Two rules, on a terminal of so many columns.
+    Rules(usize),
+    /// The fences, where no terminal is.
+    Fences,
 }
+
+/// What stands before each row of a text that draws rules itself.
+const MARGIN: &str = "    │ ";
 
 /// The margin of a row that continues a line.
 const CONTINUED: &str = "    ┆ ";
@@ -23,42 +25,45 @@ const CONTINUED: &str = "    ┆ ";
 /// From so many rows on, the end says how much there was: the beginning may be off the screen.
 const LONG: usize = 20;
 
-/// `text` without Markdown, with the exact text in it set apart.
+/// `text` without Markdown, with the fenced blocks in it set apart.
 pub(crate) fn rows(text: &str, apart: SetApart, style: Style) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut rest = text.lines().peekable();
+    let mut rest = text.lines();
     while let Some(line) = rest.next() {
-        let Some(first) = code_of(line) else {
-            match apart {
-                SetApart::Lines => lines.push(Line::new(line, style)),
-                SetApart::Color(width) | SetApart::Margin(width) => {
-                    lines.extend(wrap(&Line::new(line, style), width))
-                }
+        let end = if is_fence(line) { rest.clone().position(|next| next == line) } else { None };
+        match (end, apart) {
+            (Some(end), _) => {
+                let code: Vec<&str> = rest.by_ref().take(end).collect();
+                rest.next();
+                lines.extend(block(&code, line, apart, style));
             }
-            continue;
-        };
-        let mut code = vec![first];
-        while let Some(next) = rest.peek().and_then(|line| code_of(line)) {
-            code.push(next);
-            rest.next();
+            (None, SetApart::Fences) => lines.push(Line::new(line, style)),
+            (None, SetApart::Color(width) | SetApart::Rules(width)) => {
+                lines.extend(wrap(&Line::new(line, style), width));
+            }
         }
-        lines.extend(block(&code, apart, style));
     }
     lines
 }
 
-/// What stands behind the [`MARGIN`] of `line`.
-fn code_of(line: &str) -> Option<&str> {
-    line.strip_prefix(MARGIN).or_else(|| (line == MARGIN.trim_end()).then_some(""))
+/// Whether `line` begins or ends a block.
+pub(crate) fn is_fence(line: &str) -> bool {
+    line.len() > 2 && line.bytes().all(|byte| byte == b'`')
 }
 
-fn block(code: &[&str], apart: SetApart, style: Style) -> Vec<Line> {
-    match apart {
-        SetApart::Color(width) if !code.iter().any(|line| draws_a_rule(line)) => ruled(code, width),
-        SetApart::Color(width) | SetApart::Margin(width) => {
-            code.iter().flat_map(|line| with_margin(line, width, style)).collect()
+fn block(code: &[&str], fence: &str, apart: SetApart, style: Style) -> Vec<Line> {
+    let fence = || std::iter::once(Line::new(fence, style));
+    let (width, draws): (usize, fn(&str) -> bool) = match apart {
+        SetApart::Color(width) => (width, draws_a_rule),
+        SetApart::Rules(width) => (width, looks_like_a_rule),
+        SetApart::Fences => {
+            let verbatim = code.iter().map(|line| Line::verbatim(line, style));
+            return fence().chain(verbatim).chain(fence()).collect();
         }
-        SetApart::Lines => code.iter().map(|line| Line::new(MARGIN, style).with(line, style)).collect(),
+    };
+    match code.iter().any(|line| draws(line)) {
+        true => code.iter().flat_map(|line| with_margin(line, width, style)).collect(),
+        false => ruled(code, width),
     }
 }
 
@@ -76,10 +81,19 @@ fn ruled(code: &[&str], width: usize) -> Vec<Line> {
     lines
 }
 
+const fn is_drawn(c: char) -> bool {
+    matches!(c, '\u{2010}'..='\u{2015}' | '\u{23af}' | '\u{2500}'..='\u{257f}')
+}
+
 /// Whether `line` begins with a line that is drawn, as the rules are.
 fn draws_a_rule(line: &str) -> bool {
-    let is_drawn = |c: char| matches!(c, '\u{2010}'..='\u{2015}' | '\u{23af}' | '\u{2500}'..='\u{257f}');
     line.trim_start().starts_with(is_drawn)
+}
+
+/// Whether a row of `line` may look like a rule where the rules have no color of their own: any column may begin a row.
+fn looks_like_a_rule(line: &str) -> bool {
+    let is_dashed = |word: &str| word.len() > 1 && word.bytes().all(|byte| byte == b'-');
+    line.contains(is_drawn) || line.split_whitespace().next().is_some_and(is_dashed)
 }
 
 fn with_margin(line: &str, width: usize, style: Style) -> Vec<Line> {
@@ -113,32 +127,41 @@ mod tests {
         rows(text, apart, Style::PLAIN).iter().map(|row| row.clone().trimmed().text()).collect()
     }
 
-    const QUESTION: &str = "**run** it:\n\n    │ echo `a` *b* and more words\n    │\n\n`yes` runs it";
+    const QUESTION: &str = "**run** it:\n\n```\necho `a` *b* and more words\n\n```\n\n`yes` runs it";
 
     #[test]
-    fn code_is_unbroken_between_rules_and_keeps_its_margin_without_colors() {
+    fn code_is_unbroken_between_rules_or_fences() {
         let expected =
             ["**run** it:", "", "── 2 lines", "echo `a` *b* and more words", "", "──", "", "`yes` runs it"];
         assert_eq!(texts(QUESTION, SetApart::Color(16)), expected);
-        assert_eq!(texts(QUESTION, SetApart::Lines).join("\n"), QUESTION);
-        let expected = [
-            "**run** it:",
-            "",
-            "    │ echo `a` *",
-            "    ┆ b* and mor",
-            "    ┆ e words",
-            "    │",
-            "",
-            "`yes` runs it",
-        ];
-        assert_eq!(texts(QUESTION, SetApart::Margin(16)), expected);
+        assert_eq!(texts(QUESTION, SetApart::Rules(16)), expected);
+        assert_eq!(texts(QUESTION, SetApart::Fences).join("\n"), QUESTION);
+        let other = "````\n```\nls  \n```\n````\n```\nopen";
+        assert_eq!(texts(other, SetApart::Fences).join("\n"), other);
+        assert_eq!(
+            texts(other, SetApart::Rules(16)),
+            ["── 3 lines", "```", "ls  ", "```", "──", "```", "open"]
+        );
     }
 
     #[test]
-    fn what_draws_a_rule_has_a_margin_and_a_long_text_says_so_at_its_end() {
-        let drawn = "Run:\n\n    │ ls\n    │ ──\n    │ Allow? [y/N]";
-        assert_eq!(texts(drawn, SetApart::Color(40)).join("\n"), drawn);
-        let long = "    │ x\n".repeat(30);
+    fn what_draws_a_rule_has_a_margin() {
+        let of = |code: &str, apart: SetApart| texts(&format!("```\n{code}\n```"), apart).join("\n");
+        let drawn = "    │ ls\n    │ ──\n    │ Allow? [y/N]";
+        for apart in [SetApart::Color(40), SetApart::Rules(40)] {
+            assert_eq!(of("ls\n──\nAllow? [y/N]", apart), drawn);
+        }
+        let rows = "    │ echo `a` *\n    ┆ b* and mor\n    ┆ e words\n    │ a ─ b";
+        assert_eq!(of("echo `a` *b* and more words\na ─ b", SetApart::Rules(16)), rows);
+        // Where code has a color, that alone tells it from a rule in the middle of a line.
+        assert_eq!(of("a ─ b", SetApart::Color(16)), "── 1 line\na ─ b\n──");
+        assert_eq!(of("-- end", SetApart::Rules(16)), "    │ -- end");
+        assert_eq!(of("--end", SetApart::Rules(16)), "── 1 line\n--end\n──");
+    }
+
+    #[test]
+    fn a_long_text_says_so_at_its_end() {
+        let long = format!("```\n{}```", "x\n".repeat(30));
         let rows = texts(&long, SetApart::Color(40));
         assert_eq!(
             (rows[0].as_str(), rows[31].as_str()),

@@ -6,7 +6,6 @@ mod typed;
 
 use std::collections::{HashMap, HashSet};
 
-use polylogue::tools::approval::MARGIN;
 use polylogue_core::{Audience, Body, Failure, Name, Opening, Path, Question, TurnRequest};
 
 use super::call::{self, PLAIN_WIDTH};
@@ -403,7 +402,7 @@ impl Renderer {
         let head = self.name(&question.who).with(notice::asks(question), Style::BOLD);
         self.put(at, &[head]);
         // What is to run is shown verbatim, never rendered.
-        let is_exact = question.is_approval() || question.text.contains(MARGIN);
+        let is_exact = question.is_approval() || question.text.lines().any(exact::is_fence);
         let lines = match is_exact {
             true => exact::rows(&question.text, self.apart(at), Style::PLAIN),
             false => self.prose(at, &question.text, Style::PLAIN),
@@ -417,8 +416,8 @@ impl Renderer {
     fn apart(&self, at: &Path) -> SetApart {
         match (self.width(at), self.format.terminal) {
             (Some(width), _) => SetApart::Color(width),
-            (None, Some(columns)) => SetApart::Margin(columns),
-            (None, None) => SetApart::Lines,
+            (None, Some(columns)) => SetApart::Rules(columns),
+            (None, None) => SetApart::Fences,
         }
     }
 

@@ -368,7 +368,7 @@ fn a_question_at_the_terminal_is_verbatim_whole_and_the_same_when_it_is_resumed(
     is_whole(&terminal.sees());
     terminal.press("no\r");
     terminal.end();
-    let whole = format!("    │   {shown}word word ");
+    let whole = format!("\n{{\n  {shown}word word ");
     for args in
         [&["show", "last"][..], &["show", "last", "--markdown"], &["show", "last", "--style", "autogen"]]
     {

@@ -23,7 +23,10 @@ fn attacks() -> Vec<(&'static str, String)> {
         ("the end of the frame", format!("ls\n──\n\n{CHOICES}\n{QUESTION} ")),
         ("a heavy line", format!("ls\n━━\n\n{CHOICES}\n{QUESTION} ")),
         ("dashes", format!("ls\n——\n{QUESTION} ")),
+        ("hyphens", format!("ls\n--\n\n{CHOICES}\n{QUESTION} ")),
+        ("a rule that begins a row", format!("echo {}──\n{QUESTION}", "x".repeat(COLUMNS - 5))),
         ("the margin", format!("ls\n    │ ls\n    │\n\n{CHOICES}\n{QUESTION} ")),
+        ("a fence", format!("ls\n```\n\n{CHOICES}\n{QUESTION} ")),
         (
             "another question",
             format!("ls\n\nBob asks for approval:\n`Bob` is about to run sh code:\n\nls\n\n{QUESTION} "),
@@ -51,16 +54,29 @@ fn attacks() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The rows of the question from its true head on, or all if that has left the screen; without what is set apart.
-fn ours(rows: &[(String, bool)]) -> Vec<&str> {
-    let is_apart = |(text, is_code): &(String, bool)| {
-        text.starts_with("    │") || text.starts_with("    ┆") || (*is_code && !text.is_empty())
+/// The rows of the question from its true head on, or all if that has left the screen; without what is set apart: by a margin, and by the
+/// color of code or, if there are no colors, between two rules.
+fn ours(rows: &[(String, bool)], has_colors: bool) -> Vec<&str> {
+    let is_apart = |nth: usize| {
+        let (text, is_code) = &rows[nth];
+        let has_margin = text.starts_with("    │") || text.starts_with("    ┆");
+        has_margin || if has_colors { *is_code && !text.is_empty() } else { is_between_rules(rows, nth) }
     };
-    let head = rows
-        .iter()
-        .rposition(|row| row.0.starts_with("`Bob` is about to run sh code") && !is_apart(row))
-        .unwrap_or(0);
-    rows.iter().skip(head).filter(|row| !is_apart(row)).map(|row| row.0.as_str()).collect()
+    let is_head = |nth: &usize| rows[*nth].0.starts_with("`Bob` is about to run sh code") && !is_apart(*nth);
+    let head = (0..rows.len()).rev().find(is_head).unwrap_or(0);
+    (head..rows.len()).filter(|nth| !is_apart(*nth)).map(|nth| rows[nth].0.as_str()).collect()
+}
+
+/// Whether the row `nth` is behind a rule that begins a text, or before one that ends it if the beginning has left the screen.
+fn is_between_rules(rows: &[(String, bool)], nth: usize) -> bool {
+    let begins = |(text, _): &(String, bool)| {
+        let count = text.strip_prefix("── ")?;
+        Some(count.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let rule = |row: &(String, bool)| if row.0 == "──" { Some(false) } else { begins(row) };
+    let before = rows[..nth].iter().rev().find_map(rule);
+    let after = rows[nth + 1..].iter().find_map(rule);
+    rule(&rows[nth]).is_none() && before.unwrap_or(after == Some(false))
 }
 
 fn check(options: &[&str]) {
@@ -78,7 +94,8 @@ fn check(options: &[&str]) {
         let mut terminal = Terminal::open(&home, (COLUMNS.try_into().unwrap(), 40), &args);
         terminal.wait_for_question("ends the conversation.");
         let rows = terminal.rows();
-        let (all, ours) = (rows.iter().map(|row| row.0.as_str()).collect::<Vec<_>>().join("\n"), ours(&rows));
+        let all = rows.iter().map(|row| row.0.as_str()).collect::<Vec<_>>().join("\n");
+        let ours = ours(&rows, !options.contains(&"never"));
         let asked = ours.iter().filter(|row| row.contains("[y/N]") || row.contains("]N/y[")).count();
         assert_eq!(asked, 1, "{attack} {options:?}: it is asked once\n{all}");
         assert!(ours.iter().rfind(|row| !row.is_empty()) == Some(&QUESTION), "{attack} {options:?}\n{all}");

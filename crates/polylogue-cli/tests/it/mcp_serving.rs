@@ -168,7 +168,7 @@ async fn a_host_is_asked_for_approval_with_the_exact_text_and_an_empty_answer_is
     let home = Home::new();
     home.file("sums.yaml", &team);
     let path = home.path("sums.yaml").display().to_string();
-    let shown = "    │ {\"expression\":\"*a* `b` ⟨U+202E⟩⟨U+200B⟩\"}\n\n`yes` runs it;";
+    let shown = "```\n{\"expression\":\"*a* `b` ⟨U+202E⟩⟨U+200B⟩\"}\n```\n\n`yes` runs it;";
     let host = Host { answers: Some(vec!["", "no"]), ..Host::default() };
     let (service, _child) = connect(&home, &host, &[&path]).await;
     call(&service, "sums", json!({})).await;

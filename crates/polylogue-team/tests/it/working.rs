@@ -224,7 +224,7 @@ async fn a_person_is_asked_however_an_agent_reasons() {
         );
         let (log, asked, _) = play(&team(&text), &BuildContext::none(), &["no, not so"]).await;
         assert_eq!(asked.len(), 1, "{agents}");
-        assert!(asked[0].starts_with("`Ann` calls `calculator` with:\n\n    │ {\"expression\":\"6*7\"}\n"), "{asked:?}");
+        assert!(asked[0].starts_with("`Ann` calls `calculator` with:\n\n```\n{\"expression\":\"6*7\"}\n"), "{asked:?}");
         let outcomes = outcomes(&log).await;
         assert_eq!((outcomes.len(), outcomes[0].0), (1, OutcomeStatus::Failed), "{agents}");
         assert_eq!(outcomes[0].1, "This call was not made: it was rejected. not so");

@@ -48,7 +48,7 @@ use serde_json::{Map, Value, json};
 
 use self::result::Results;
 pub use self::result::reply_of;
-pub use crate::code_block::{Block, blocks};
+pub use crate::code_block::{Block, blocks, fence};
 use crate::layers::reply::Reply;
 use crate::tools::approval::{Approval, Verdict, asked, choices, rejected, visible};
 

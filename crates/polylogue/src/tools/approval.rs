@@ -44,7 +44,7 @@ use std::sync::Arc;
 use polylogue_core::{Act, Body, Call, Name, Turn};
 use serde_json::Value;
 
-pub use self::exact::{MARGIN, exact, visible};
+pub use self::exact::{exact, visible};
 pub(crate) use self::verdict::{Verdict, asked, choices, rejected};
 
 /// Returns whether the argument `name` of a call is code, which is shown as lines of code instead of a JSON string: a text with

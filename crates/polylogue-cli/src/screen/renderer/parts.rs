@@ -165,10 +165,11 @@ impl Renderer {
         }
     }
 
-    /// A call with its code below, if that takes several lines. Returns whether it does.
+    /// A call with its code below, if that takes several lines or would be cut off on the line of the call. Returns whether it does.
     fn code_of(&mut self, at: &Path, call: &Call, outcome: Option<&Outcome>) -> bool {
         let (rest, code) = call::with_code_apart(call);
-        let has_code = code.iter().any(|(_, text)| call::is_long(text));
+        let most = self.width(at).unwrap_or(PLAIN_WIDTH) / 2;
+        let has_code = code.iter().any(|(_, text)| text.trim().contains('\n') || text.chars().count() > most);
         if has_code {
             self.put_wrapped(at, call::above_code(&rest, outcome));
             code.iter().for_each(|(_, text)| self.put(at, &verbatim_lines(text, CODE)));

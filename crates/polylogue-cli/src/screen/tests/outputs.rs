@@ -191,6 +191,24 @@ fn the_result_of_a_tool_that_ends_the_turn_is_the_message() {
 }
 
 #[test]
+fn code_that_does_not_fit_its_line_is_below_it_and_unbroken() {
+    let code = format!("echo {}", "word ".repeat(40).trim_end());
+    for settings in [PLAIN, LIVE] {
+        let mut stage = Stage::new(settings, 80, 24);
+        stage.root(opened(&["A", "B"], "user", "Go"));
+        stage.root(turn_started("A"));
+        stage.root(called("A", "c", "shell", json!({"code": code})));
+        stage.root(returned("A", "c", Outcome::done("ok")));
+        let written = stage.written.text();
+        assert!(written.contains(&code), "{written}");
+        assert!(
+            settings.looks.live || written.ends_with(&format!("⚙ shell():\n{code}\n→ ok\n")),
+            "{written}"
+        );
+    }
+}
+
+#[test]
 fn output_of_code_that_no_message_has_follows_its_call() {
     let mut stage = Stage::new(PLAIN, 80, 24);
     let id = format!("{}0-0", polylogue::layers::code::CALL_ID);

@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The prefix of every line of an exact text, so that no text can imitate the text around it. Four spaces make it a
-/// code block where a host renders Markdown.
-pub const MARGIN: &str = "    │ ";
+use crate::code_block::fence;
 
 /// Limits on blank lines, spaces and tabs in a row; longer runs are shown as a count, so that they hide nothing off the
 /// screen.
@@ -16,19 +14,19 @@ const TABS: usize = 16;
 /// What a tab is shown as: it indents, and differs from spaces, because a program may distinguish them.
 const TAB: &str = "→   ";
 
-/// Formats `text` as a block of lines, each after a [`MARGIN`]: complete and verbatim, except that a tab is shown as an arrow
-/// and three spaces, invisible or reordering characters as `⟨U+202E⟩`, and long runs of spaces, tabs and blank lines as a
-/// count.
+/// Formats `text` as a fenced block: complete and verbatim, except that a tab is shown as an arrow and three spaces,
+/// invisible or reordering characters as `⟨U+202E⟩`, and long runs of spaces, tabs and blank lines as a count. Its fence is
+/// longer than any in it, so that no text can imitate the text around it.
 ///
 /// ```
 /// use polylogue::tools::approval::exact;
 ///
-/// assert_eq!(exact("rm -rf \u{200b}build\nls"), "    │ rm -rf ⟨U+200B⟩build\n    │ ls");
+/// assert_eq!(exact("rm -rf \u{200b}build\nls"), "```\nrm -rf ⟨U+200B⟩build\nls\n```");
 /// ```
 #[must_use]
 pub fn exact(text: &str) -> String {
     let text = text.strip_suffix('\n').unwrap_or(text);
-    let mut lines: Vec<String> = Vec::new();
+    let mut lines: Vec<Cow<'_, str>> = Vec::new();
     let mut blank = 0;
     for line in text.split('\n') {
         if line.is_empty() {
@@ -37,17 +35,18 @@ pub fn exact(text: &str) -> String {
         }
         gap(&mut lines, blank);
         blank = 0;
-        lines.push(format!("{MARGIN}{}", visible(line)));
+        lines.push(visible(line));
     }
     gap(&mut lines, blank);
-    lines.join("\n")
+    let (code, fence) = (lines.join("\n"), fence(text));
+    format!("{fence}\n{code}\n{fence}")
 }
 
-fn gap(lines: &mut Vec<String>, blank: usize) {
+fn gap(lines: &mut Vec<Cow<'_, str>>, blank: usize) {
     if blank > BLANK_LINES {
-        lines.push(format!("{MARGIN}⟨{blank} blank lines⟩"));
+        lines.push(format!("⟨{blank} blank lines⟩").into());
     } else {
-        lines.extend(std::iter::repeat_n(MARGIN.trim_end().to_owned(), blank));
+        lines.extend(std::iter::repeat_n(Cow::Borrowed(""), blank));
     }
 }
 
@@ -109,10 +108,10 @@ mod tests {
 
     #[test]
     fn an_approval_shows_every_character_visibly() {
-        assert_eq!(exact("echo `whoami` **[x](http://y)**"), "    │ echo `whoami` **[x](http://y)**");
-        assert_eq!(exact("a\n\nb\n"), "    │ a\n    │\n    │ b");
-        assert_eq!(exact(""), "    │");
-        assert_eq!(exact("a\r\n\tb"), "    │ a⟨U+000D⟩\n    │ →   b");
+        assert_eq!(exact("echo `whoami` **[x](http://y)**"), "```\necho `whoami` **[x](http://y)**\n```");
+        assert_eq!(exact("a\n\nb\n"), "```\na\n\nb\n```");
+        assert_eq!(exact(""), "```\n\n```");
+        assert_eq!(exact("a\r\n\tb"), "```\na⟨U+000D⟩\n→   b\n```");
         for (c, name) in [
             ('\u{9b}', "⟨U+009B⟩"),
             ('\u{7f}', "⟨U+007F⟩"),
@@ -137,25 +136,26 @@ mod tests {
     fn a_tab_indents_and_is_not_taken_for_spaces() {
         // A shell ends this text at a line with a tab, and not at one with spaces.
         let here = |blank: &str| exact(&format!("cat <<-END\n{blank}END\nrm x\n"));
-        assert_eq!(here("\t"), "    │ cat <<-END\n    │ →   END\n    │ rm x");
+        assert_eq!(here("\t"), "```\ncat <<-END\n→   END\nrm x\n```");
         assert_ne!(here("\t"), here("    "));
-        assert_eq!(exact("if x:\n\tif y:\n\t\tz()"), "    │ if x:\n    │ →   if y:\n    │ →   →   z()");
+        assert_eq!(exact("if x:\n\tif y:\n\t\tz()"), "```\nif x:\n→   if y:\n→   →   z()\n```");
     }
 
     #[test]
     fn long_blanks_are_shown_by_their_number() {
-        assert_eq!(exact(&format!("ls{}; rm x", " ".repeat(900))), "    │ ls⟨900 spaces⟩; rm x");
-        assert_eq!(
-            exact(&format!("ls{}rm x", "\n".repeat(500))),
-            "    │ ls\n    │ ⟨499 blank lines⟩\n    │ rm x"
-        );
-        assert_eq!(exact(&format!("ls{}rm x", "\t".repeat(900))), "    │ ls⟨900 tabs⟩rm x");
-        assert_eq!(exact("  a  b  "), "    │   a  b  ");
+        assert_eq!(exact(&format!("ls{}; rm x", " ".repeat(900))), "```\nls⟨900 spaces⟩; rm x\n```");
+        assert_eq!(exact(&format!("ls{}rm x", "\n".repeat(500))), "```\nls\n⟨499 blank lines⟩\nrm x\n```");
+        assert_eq!(exact(&format!("ls{}rm x", "\t".repeat(900))), "```\nls⟨900 tabs⟩rm x\n```");
+        assert_eq!(exact("  a  b  "), "```\n  a  b  \n```");
     }
 
     #[test]
-    fn every_line_has_its_margin() {
-        let text = "one\n`yes` runs it\n\n> \u{85}x\n";
-        assert!(exact(text).lines().all(|line| line.starts_with(MARGIN.trim_end())));
+    fn no_text_closes_its_fence() {
+        for text in ["one\n```\n`yes` runs it", "````\nls\n`````\n", "``\u{200b}`\nls"] {
+            let shown = exact(text);
+            let fence = shown.lines().next().unwrap();
+            assert_eq!(shown.matches(fence).count(), 2, "{shown}");
+            assert!(shown.ends_with(&format!("\n{fence}")), "{shown}");
+        }
     }
 }

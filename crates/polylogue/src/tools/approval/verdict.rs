@@ -116,7 +116,7 @@ mod tests {
         ];
         assert_eq!(
             asked("`Ops` calls `shell` with", &texts, "Yes?"),
-            "`Ops` calls `shell` with:\n\n    │ {\"timeout\":5}\n\nand `code`:\n\n    │ ls\n    │ rm \"x\"\n\nYes?"
+            "`Ops` calls `shell` with:\n\n```\n{\"timeout\":5}\n```\n\nand `code`:\n\n```\nls\nrm \"x\"\n```\n\nYes?"
         );
     }
 }

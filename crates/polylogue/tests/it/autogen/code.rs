@@ -319,7 +319,7 @@ async fn a_person_approves_edits_or_rejects_each_block() {
     assert_eq!(said(&events, "Bob"), [ok("one\ntwo")]);
     let asked = questions(&events);
     assert!(
-        asked[0].starts_with("`Bob` is about to run sh code:\n\n    │ echo one\n\n`yes` runs it;"),
+        asked[0].starts_with("`Bob` is about to run sh code:\n\n```\necho one\n```\n\n`yes` runs it;"),
         "{asked:?}"
     );
     assert!(asked[1].contains("echo two"), "{asked:?}");

@@ -56,7 +56,7 @@ async fn an_approved_call_is_made() {
         bob,
         format!("Bob says: echo #c1 of Ann: a! | echo #c2 of Ann: b | {GONE} | echo #c4 of Ann: d!")
     );
-    let asked = "Bob asks: `Ann` calls `echo` with:\\n\\n    │ {\"text\":\"a!\"}\\n\\n`yes` runs it; `no`, with a reason if you like, \
+    let asked = "Bob asks: `Ann` calls `echo` with:\\n\\n```\\n{\"text\":\"a!\"}\\n```\\n\\n`yes` runs it; `no`, with a reason if you like, \
                  rejects it; a JSON object replaces its arguments;";
     assert!(text.contains(asked), "{text}");
     // Nothing is run before all is decided.
@@ -214,7 +214,8 @@ async fn what_a_rule_denies_runs_as_no_edit_either() {
 async fn a_question_shows_the_exact_arguments_whole_and_nothing_invisible() {
     let reported = "echo `id` [ok](http://a.example/) **!**\u{202e}\u{200b}\u{1b}[2J\u{9b}1m\u{e0041}";
     let question = question(serde_json::json!({"text": reported})).await;
-    let shown = "    │ {\"text\":\"echo `id` [ok](http://a.example/) **!**⟨U+202E⟩⟨U+200B⟩\\u001b[2J⟨U+009B⟩1m⟨U+E0041⟩\"}";
+    let shown =
+        "{\"text\":\"echo `id` [ok](http://a.example/) **!**⟨U+202E⟩⟨U+200B⟩\\u001b[2J⟨U+009B⟩1m⟨U+E0041⟩\"}";
     assert!(question.text.lines().any(|line| line == shown), "{}", question.text);
     assert_eq!(
         question.call.unwrap().args,

@@ -88,7 +88,7 @@ async fn an_approval_asks_about_the_found_tool_and_not_about_the_search() {
     let chat = |cast: &Cast<'_>| alone(ann(cast).approval(Approval::always()));
     let text = print(&events_with(FOUND, &|_| "yes", chat).await);
     assert_eq!(text.matches(" is answered: yes").count(), 2, "{text}");
-    assert!(text.contains(r#"`tool_7` with:\n\n    │ {"text":"Oslo"}"#), "{text}");
+    assert!(text.contains(r#"`tool_7` with:\n\n```\n{"text":"Oslo"}"#), "{text}");
     let only = |cast: &Cast<'_>| alone(ann(cast).approval(Approval::of_tools(["tool_7"])));
     let rejected = print(&events_with(FOUND, &|_| "no", only).await);
     assert!(!rejected.contains(": Oslo\n") && rejected.contains("Ann says: Rain."), "{rejected}");

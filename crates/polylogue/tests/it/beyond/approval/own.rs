@@ -58,7 +58,7 @@ const NATIVE: &str = r#"[
 async fn own_calls_are_approved_rejected_and_edited() {
     let text =
         talk(ToolCalling::Native, NATIVE, &["No: too loud.", "```json\n{\"text\": \"softly\"}\n```"]).await;
-    let asked = "Ann asks: `Ann` calls `echo` with:\\n\\n    │ {\"text\":\"a\"}\\n\\n`yes` runs it; `no`, with a reason if you like,";
+    let asked = "Ann asks: `Ann` calls `echo` with:\\n\\n```\\n{\"text\":\"a\"}\\n```\\n\\n`yes` runs it; `no`, with a reason if you like,";
     assert!(text.contains(asked), "{text}");
     // No approval for tools that the rule does not name, or that cannot be called.
     assert_eq!(text.matches(" asks: ").count(), 2, "{text}");
@@ -340,6 +340,6 @@ async fn what_a_parser_read_is_asked_about() {
             .unwrap()
     };
     let text = print(&events_with("[]", &|_| "no, too soon", &chat).await);
-    assert!(text.contains("asks: `Ann` calls `echo` with:\\n\\n    │ {\"text\":\"a\"}\\n"), "{text}");
+    assert!(text.contains("asks: `Ann` calls `echo` with:\\n\\n```\\n{\"text\":\"a\"}\\n"), "{text}");
     assert!(text.contains("Bob says: This call was not made: it was rejected. too soon"), "{text}");
 }
