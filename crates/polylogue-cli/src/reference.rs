@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::{Arg, Command, CommandFactory};
+use polylogue_core::text;
 
 use crate::args::Cli;
 
@@ -61,7 +62,7 @@ fn table(page: &mut String, title: &str, shows: &dyn Fn(&Arg) -> bool, command: 
 
 fn row(arg: &Arg) -> String {
     let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
-    let mut meaning = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut meaning = text::one_line(&help);
     let values = arg.get_possible_values();
     let takes = arg.get_action().takes_values();
     if takes && !values.is_empty() && !arg.is_hide_possible_values_set() {

@@ -12,6 +12,7 @@
 //! | the end of a chat | [`StopReason`], [`OtherReason`], [`RunOutcome`] |
 //! | errors | [`Error`], [`Failure`], [`Interrupt`], [`ModelError`], [`StoreError`], [`ConfigError`]; whose fault it is: [`Fault`] |
 //! | files of a conversation | [`FileTree`], [`StoredFiles`] |
+//! | shorter texts | [`text`] |
 
 pub(crate) mod arguments;
 mod background;
@@ -42,6 +43,7 @@ pub mod schema;
 mod stop_reason;
 mod store_error;
 mod stored_result;
+pub mod text;
 mod unknown_name;
 mod usage;
 mod verbatim;

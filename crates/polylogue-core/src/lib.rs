@@ -59,6 +59,7 @@ pub mod view;
 pub use agent::{Agent, AnyAgent, Layer};
 pub use chat::{Chat, ChatBuilder, OpenBackground, Start, Status, TaskFrom};
 pub use data::schema;
+pub use data::text;
 pub use data::{
     AllowanceOwner, AnsweredBy, Audience, BackgroundResult, BackgroundStatus, BackgroundTask, BlobId,
     CacheLifetime, CacheSavings, Call, CallCost, CallOutcome, CallPurpose, Capabilities, Capability, Charge,

@@ -1,5 +1,7 @@
 //! The hyperparameters of a model, from the metadata of its file.
 
+use polylogue_core::text;
+
 use crate::error::Defect;
 use crate::gguf::GgufFile;
 
@@ -174,10 +176,7 @@ impl RopeParameters {
 fn architecture(name: &str) -> Result<Architecture, Defect> {
     let found = ARCHITECTURES.iter().find(|(other, _)| *other == name);
     found.map(|(_, architecture)| *architecture).ok_or_else(|| {
-        Defect::unsupported(
-            format!("its architecture is `{}`", name.chars().take(60).collect::<String>()),
-            supported(),
-        )
+        Defect::unsupported(format!("its architecture is `{}`", text::excerpt(name, 60)), supported())
     })
 }
 

@@ -1,6 +1,7 @@
 //! Splitting a text into words before bytes are merged, as `tokenizer.ggml.pre` says.
 
 use fancy_regex::Regex;
+use polylogue_core::text;
 
 use crate::error::Defect;
 use crate::gguf::GgufFile;
@@ -36,7 +37,7 @@ impl PreTokenizer {
         let found = PATTERNS.iter().find(|(names, _)| names.contains(&name));
         let (_, pattern) = found.ok_or_else(|| {
             let names: Vec<&str> = PATTERNS.iter().flat_map(|(names, _)| names.iter().copied()).collect();
-            let name: String = name.chars().take(60).collect();
+            let name = text::excerpt(name, 60);
             Defect::unsupported(
                 format!("its tokenizer splits words as `{name}`"),
                 format!("the supported ways are {}", names.join(", ")),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use candle_core::quantized::gguf_file::Value;
+use polylogue_core::text;
 
 use crate::error::Defect;
 use crate::gguf::{GgufFile, unsigned};
@@ -186,7 +187,7 @@ fn scheme(file: &GgufFile) -> Result<Scheme, Defect> {
         Some("llama") => Ok(Scheme::SentencePiece),
         Some("gpt2") => Ok(Scheme::BytePair),
         other => {
-            let name = other.unwrap_or("none").chars().take(60).collect::<String>();
+            let name = text::excerpt(other.unwrap_or("none"), 60);
             let hint = "the supported tokenizers are `llama` (SentencePiece) and `gpt2` (byte pairs)";
             Err(Defect::unsupported(format!("its tokenizer is `{name}`"), hint))
         }

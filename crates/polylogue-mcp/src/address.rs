@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{self, BoxStream, StreamExt as _};
+use polylogue_core::text;
 use polylogue_http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Method, Response, Transport};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
@@ -218,7 +219,7 @@ impl Answer {
             _ => {
                 let body = self.body(64 * 1024).await.unwrap_or_default();
                 let text = String::from_utf8_lossy(&body).trim().to_owned();
-                text.get(..text.floor_char_boundary(TOLD_BYTES)).unwrap_or_default().to_owned()
+                text::head(&text, TOLD_BYTES).to_owned()
             }
         };
         failed(&format!("HTTP {status}: {what}"))
@@ -319,8 +320,7 @@ impl StreamableHttpClient for RemoteClient {
                     }
                     _ => {
                         let text = String::from_utf8_lossy(&body);
-                        let text = text.get(..text.floor_char_boundary(TOLD_BYTES)).unwrap_or_default();
-                        Err(failed(&format!("HTTP {status}: {text}")))
+                        Err(failed(&format!("HTTP {status}: {}", text::head(&text, TOLD_BYTES))))
                     }
                 }
             }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use polylogue_core::text;
 use rmcp::RoleClient;
 use rmcp::model::{CancelledNotificationParam, ProgressNotificationParam, ProgressToken, RequestId};
 use rmcp::service::{Peer, RequestHandle};
@@ -75,10 +76,7 @@ impl ActiveCalls {
         let Some(ActiveCall { tool, notify }) = calls.get(&said.progress_token) else { return };
         notify.notify_one();
         let ProgressCallback(Some(callback)) = &self.callback else { return };
-        let message = said.message.map(|mut message| {
-            message.truncate(message.floor_char_boundary(SAID_BYTES));
-            message
-        });
+        let message = said.message.map(|message| text::head(&message, SAID_BYTES).to_owned());
         let progress = Progress {
             server: self.server.clone(),
             tool: tool.clone(),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use polylogue_core::schema::well_formed;
-use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec, text};
 use rmcp::model::{JsonObject, Tool as Listed};
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ impl Tool for Remote {
 fn about(listed: &Listed) -> String {
     let about = listed.description.as_deref().filter(|about| !about.trim().is_empty());
     let about = about.or(listed.title.as_deref()).unwrap_or(&listed.name);
-    about.get(..about.floor_char_boundary(ABOUT_BYTES)).unwrap_or_default().to_owned()
+    text::head(about, ABOUT_BYTES).to_owned()
 }
 
 /// Whether it declares that calls can be repeated.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::too_long::too_long;
 
 /// How much of a provider's message is quoted.
-const MESSAGE_KEPT: usize = 500;
+pub(crate) const MESSAGE_KEPT: usize = 500;
 
 /// How much of a provider's time is quoted: a date and a time have fewer characters.
 const TIME_KEPT: usize = 40;
@@ -248,12 +248,6 @@ fn code(text: &str) -> String {
 
 fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
     object.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
-}
-
-/// A message without the end of a long one. Part of a secret is not recognized as one: these are removed before.
-pub(crate) fn shorten(text: &str) -> String {
-    let (text, beginning) = (text.trim().trim_end_matches('.'), beginning(text));
-    if beginning == text { text.to_owned() } else { format!("{beginning}...") }
 }
 
 fn beginning(text: &str) -> &str {

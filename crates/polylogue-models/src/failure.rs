@@ -3,12 +3,12 @@
 use std::error::Error;
 use std::time::{Duration, SystemTime};
 
-use polylogue_core::{FailedAttempt, ModelError, ModelErrorKind as Kind};
+use polylogue_core::{FailedAttempt, ModelError, ModelErrorKind as Kind, text};
 use polylogue_http::{Broken, HeaderMap, Redactor, SendError, StatusCode, Uri};
 
 use crate::account_error::{AccountError, QUOTA};
 use crate::api::Api;
-use crate::error_body::{ErrorBody, LONG, shorten};
+use crate::error_body::{ErrorBody, LONG, MESSAGE_KEPT};
 use crate::google;
 use crate::ollama::{self, Advice};
 use crate::retry::{RetryAdvice, RetryStop, retry_after};
@@ -192,7 +192,9 @@ impl ErrorContext<'_> {
 
     /// What the provider says, without secrets.
     fn quoted(&self, says: &ErrorBody) -> Option<String> {
-        says.message.as_deref().map(|message| shorten(&self.redactor.clean(message)))
+        // Part of a secret is not recognized as one: these are removed first.
+        let clean = says.message.as_deref().map(|message| self.redactor.clean(message))?;
+        Some(text::shortened(clean.trim().trim_end_matches('.'), MESSAGE_KEPT))
     }
 
     /// The kind, hint and retry of a refusal of the key, the account or the model.
@@ -222,7 +224,7 @@ impl ErrorContext<'_> {
         let location = refusal.headers.get("location").and_then(|value| value.to_str().ok());
         // Only the path is shown: the query may contain secrets.
         let place = location.and_then(|value| value.split(['?', '#']).next()).unwrap_or("an unnamed place");
-        let place: String = place.chars().take(200).collect();
+        let place = text::excerpt(place, 200);
         let message = format!("{} redirects to `{place}`, which is not followed", self.base_url);
         let hint = "a key is only sent where the base URL says: correct it if that place is the right one";
         self.failure(Kind::Config, &message, Some(hint.to_owned()), RetryAdvice::No)

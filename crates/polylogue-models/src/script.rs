@@ -1,6 +1,5 @@
 //! Scripted models, for demonstrations without a network and for tests.
 
-pub(crate) mod excerpt;
 mod form;
 mod model;
 mod pieces;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use polylogue_core::{
-    BlobId, Body, Event, LogId, Meta, Path, Store as _, StoreError, StoredResult, Transcript,
+    BlobId, Body, Event, LogId, Meta, Path, Store as _, StoreError, StoredResult, Transcript, text,
 };
 use polylogue_store::Jsonl;
 use serde::{Deserialize, Serialize};
@@ -151,8 +151,7 @@ fn checked<'t>(lines: &'t [u8], events: &[Arc<Event>]) -> Result<Vec<ResultLine<
 
 /// The metadata of an imported conversation.
 fn imported(meta: Meta, events: &[Arc<Event>], team: Option<&Prepared>) -> Result<Meta> {
-    let title = meta.title.split_whitespace().collect::<Vec<_>>().join(" ");
-    let title: String = title.chars().take(TITLE_CHARS).collect();
+    let title: String = text::one_line(&meta.title).chars().take(TITLE_CHARS).collect();
     let created = now();
     let Some(team) = team else {
         // The first word is the name of a team, which this one may not have.
@@ -178,7 +177,7 @@ fn check(events: &[Arc<Event>]) -> Result<(), String> {
         return Err("an event names a chat by what is no path".into());
     }
     if let Some(deep) = chats.iter().find(|at| at.to_string().matches('/').count() > DEEPEST) {
-        let deep: String = deep.to_string().chars().take(80).collect();
+        let deep = text::excerpt(&deep.to_string(), 80);
         return Err(format!("the chat `{deep}` is nested deeper than {DEEPEST} levels"));
     }
     Transcript::of(&Path::root(), events).map(drop)

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use polylogue_core::{
     Audience, BackgroundResult, BackgroundTask, Body, Call, Choice, Chooser, Compacted, Event, Failure,
     Finish, HistoryEntry, JoinHistory, Media, Message, ModelReply, Name, OutcomeStatus, Part, TurnRequest,
+    text,
 };
 
 /// Formats one line for each event: its number, its chat unless that is the outermost, and its content.
@@ -201,9 +202,7 @@ fn part(part: &Part) -> String {
         Part::Thought(text) => format!("({})", line(text)),
         Part::Media(Media { kind, url }) => {
             // A `data:` URL contains the whole picture.
-            let shown: String = url.chars().take(60).collect();
-            let more = if shown.len() < url.len() { "..." } else { "" };
-            format!("<{kind} {}{more}>", line(&shown))
+            format!("<{kind} {}>", text::excerpt(url, 60))
         }
         Part::Data(value) => value.to_string(),
         Part::Note(value) => format!("[note: {value}]"),

@@ -134,7 +134,7 @@ fn other_events_are_one_line_each() {
         Body::reopened(None),
     ]);
     let expected = format!(
-        "0 a is prompted: No JSON\n1 a passes\n2 a leaves: tired\n3 posted a: <image/png data:image/png;base64,{}...>\n\
+        "0 a is prompted: No JSON\n1 a passes\n2 a leaves: tired\n3 posted a: <image/png data:image/png;base64,{}…>\n\
          4 h asks: Go on?\n5 h is answered: yes\n6 a fails (provider): no\\nway (hint: wait)\n7 reopened\n",
         "A".repeat(38)
     );

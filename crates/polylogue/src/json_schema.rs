@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use polylogue_core::text;
 use serde_json::{Map, Value};
 
 /// Limit on errors in one message.
@@ -88,15 +89,15 @@ impl<'s> Check<'s, '_> {
             _ => Vec::new(),
         };
         if !kinds.is_empty() && !kinds.iter().any(|kind| is_kind(value, kind)) {
-            self.flaw(at, &format!("must be of type {}; got {}", kinds.join(" or "), excerpt(value)));
+            self.flaw(at, &format!("must be of type {}; got {}", kinds.join(" or "), got(value)));
         }
         let allowed = schema.get("enum").and_then(Value::as_array);
         if let Some(allowed) = allowed.filter(|allowed| !allowed.contains(value)) {
             let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
-            self.flaw(at, &format!("must be one of {}; got {}", allowed.join(", "), excerpt(value)));
+            self.flaw(at, &format!("must be one of {}; got {}", allowed.join(", "), got(value)));
         }
         if let Some(only) = schema.get("const").filter(|only| *only != value) {
-            self.flaw(at, &format!("must be {only}; got {}", excerpt(value)));
+            self.flaw(at, &format!("must be {only}; got {}", got(value)));
         }
     }
 
@@ -198,12 +199,8 @@ fn is_kind(value: &Value, kind: &str) -> bool {
     }
 }
 
-fn excerpt(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(80) {
-        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
+fn got(value: &Value) -> String {
+    text::excerpt(&value.to_string(), 80)
 }
 
 /// Asks for structured output.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue::tools::approval::is_code;
+use polylogue_core::text::excerpt;
 use polylogue_core::{Call, Outcome, OutcomeStatus, Part};
 use serde_json::Value;
 
@@ -194,7 +195,7 @@ pub(crate) fn calls_tools(parts: &[Part]) -> bool {
 
 /// A `data:` URL holds the whole file: its beginning says enough.
 pub(crate) fn short(url: &str) -> String {
-    if url.starts_with("data:") { url.chars().take(30).chain("..".chars()).collect() } else { url.to_owned() }
+    if url.starts_with("data:") { excerpt(url, 30) } else { url.to_owned() }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use polylogue::layers::code::fence;
+use polylogue_core::text::one_line;
 use polylogue_core::{Audience, Body, Call, Entry, Event, Media, Name, Opening, Outcome, Part, Path, plain};
 
 use super::autogen::AutoGenRenderer;
@@ -313,8 +314,4 @@ fn place(at: &Path) -> String {
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::part::{Outcome, OutcomeStatus, Part, plain};
 use super::stored_result::StoredResult;
+use super::text::head;
 use super::usage::{Money, ToolUsage};
 
 impl Outcome {
@@ -134,7 +135,7 @@ impl Outcome {
         let (words, others): (Vec<&Part>, Vec<&Part>) =
             self.parts.iter().partition(|part| matches!(part, Part::Text(_) | Part::Data(_)));
         let words: Vec<Cow<'_, str>> = words.into_iter().map(as_text).collect();
-        let marked = Part::text(marked(&words.join("\n\n"), &one_line(source)));
+        let marked = Part::text(marked(&words.join("\n\n"), &harmless(source)));
         std::iter::once(marked).chain(others.into_iter().cloned()).collect()
     }
 
@@ -199,13 +200,13 @@ const ROOMY: usize = 1024;
 /// Truncates `text` to `bytes` bytes: its beginning and its end, or only its beginning if there is little space.
 fn cut(text: &str, bytes: usize) -> String {
     if bytes < ROOMY {
-        let head = text.get(..text.floor_char_boundary(bytes)).unwrap_or_default();
+        let head = head(text, bytes);
         return format!("{head}\n({} more bytes are left out)", text.len() - head.len());
     }
     // The result is not longer than `bytes`, so that it is not truncated again elsewhere.
     let space = bytes - NOTICE;
     let end = space / 4;
-    let head = text.get(..text.floor_char_boundary(space - end)).unwrap_or_default();
+    let head = head(text, space - end);
     let tail = text.get(text.ceil_char_boundary(text.len() - end)..).unwrap_or_default();
     format!("{head}\n({} bytes are left out here)\n{tail}", text.len() - head.len() - tail.len())
 }
@@ -214,7 +215,7 @@ fn cut(text: &str, bytes: usize) -> String {
 const ADDRESS: usize = 300;
 
 /// `source` as one line of safe characters: an address may be as untrusted as its content.
-fn one_line(source: &str) -> String {
+fn harmless(source: &str) -> String {
     source.chars().filter(|c| !c.is_control() && !matches!(c, '<' | '>')).take(ADDRESS).collect()
 }
 

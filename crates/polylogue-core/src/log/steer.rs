@@ -6,6 +6,7 @@ use futures_util::future::{Either, select};
 use std::pin::pin;
 
 use super::{Body, Event, Instruction, Log, Pending, Timing};
+use crate::data::text;
 use crate::limits::CancelMode;
 use crate::{LimitOverrides, Limits, Path, Result};
 
@@ -152,6 +153,5 @@ impl Log {
 
 /// A title as lists show it.
 fn in_one_line(title: &str) -> Arc<str> {
-    let words: Vec<&str> = title.split_whitespace().collect();
-    words.join(" ").chars().take(Instruction::TITLE_CHARS).collect::<String>().into()
+    text::one_line(title).chars().take(Instruction::TITLE_CHARS).collect::<String>().into()
 }

@@ -1,6 +1,6 @@
 //! The results of calls, and the progress before them.
 
-use polylogue_core::{Body, Event};
+use polylogue_core::{Body, Event, text};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
@@ -31,16 +31,13 @@ pub(super) fn result(answer: Answer) -> CallToolResult {
     result
 }
 
-/// How much of a message is sent as progress, in bytes.
+/// How much of a message is sent as progress, in characters.
 const LONGEST: usize = 200;
 
 /// Returns the beginning of a message in a line, with its author; `None` for an event that is no message.
 #[must_use]
 pub fn progress_line(event: &Event) -> Option<String> {
     let Body::Message(message) = &event.body else { return None };
-    let text = message.plain();
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let shown = line.get(..line.floor_char_boundary(LONGEST)).unwrap_or_default();
-    let more = if shown.len() < line.len() { " …" } else { "" };
-    Some(format!("{}: {shown}{more}", message.from))
+    let line = text::one_line(&message.plain());
+    Some(format!("{}: {}", message.from, text::excerpt(&line, LONGEST)))
 }

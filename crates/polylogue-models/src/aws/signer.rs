@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 use std::time::{Duration, SystemTime};
 
+use polylogue_core::text;
 use polylogue_http::Key;
 use tokio::process::Command;
 use tokio::sync::Mutex;
@@ -182,7 +183,7 @@ async fn run(command: &str) -> Result<Vec<u8>, CredentialsError> {
         false => {
             let errors = String::from_utf8_lossy(&output.stderr);
             let line = errors.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            let line: String = line.trim().chars().take(200).collect();
+            let line = text::excerpt(line, 200);
             Err(failed(format!("{}: {line}", output.status)))
         }
     }

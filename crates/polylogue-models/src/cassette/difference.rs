@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
+use polylogue_core::text::excerpt;
 use polylogue_core::{Entry, Params, Request, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::script::excerpt::excerpt;
 
 /// The request to a model.
 #[derive(PartialEq)]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use polylogue_core::text::excerpt;
 use polylogue_core::{
     AnyModel, Call, Capabilities, DeltaSink, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name,
     Part, Price, Reply, Request, Usage, plain,
 };
 
-use super::excerpt::excerpt;
 use super::pieces::stream;
 use super::steps::{Expectation, Script, ScriptError, ScriptStep};
 use crate::unsupported::judged;

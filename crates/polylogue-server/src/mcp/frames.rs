@@ -130,7 +130,7 @@ mod tests {
         let value =
             json!({"conversation": "log1", "state": "done", "result": "three", "usage": {"calls": 0}});
         let rest = json!({"state": "done", "text": "three", "value": value, "is_error": false});
-        let long = format!("Bob: {} …", "x".repeat(200));
+        let long = format!("Bob: {}…", "x".repeat(200));
         let all = [Step::Progress("Ann: one two".into()), Step::Progress(long), Step::Rest(rest)];
         assert_eq!(frames(Frames::new("log1", 0)), all);
         // A repeated request of the call reports what follows, and has the same result.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use polylogue_config::At;
 use polylogue_core::Name;
+use polylogue_core::text::one_line;
 
 use crate::agent::Agent;
 use crate::chat::Chat;
@@ -50,10 +51,6 @@ fn collect(node: &Node, prompts: &mut Vec<String>) {
 }
 
 /// A text in one line.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// A text that ends a chat.
 struct StopText<'c> {
     text: String,

@@ -1,5 +1,7 @@
 //! Texts of diagrams: their estimated width, and how they are shortened and escaped.
 
+use polylogue_core::text;
+
 /// The estimated width of `text` in a sans-serif font of `size` pixels.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(of_char).sum::<f64>() * size
@@ -19,15 +21,9 @@ const fn of_char(c: char) -> f64 {
     }
 }
 
-/// `text` in one line of at most `most` characters.
+/// `text` in one line of about `most` characters.
 pub(super) fn shortened(text: &str, most: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line: String = line.chars().filter(|c| !c.is_control()).collect();
-    if line.chars().count() <= most {
-        return line;
-    }
-    let kept: String = line.chars().take(most.saturating_sub(1)).collect();
-    format!("{}…", kept.trim_end())
+    text::excerpt(&text::one_line(text), most)
 }
 
 /// `text` as character data of XML.

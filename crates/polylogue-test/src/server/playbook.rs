@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use polylogue_core::text;
+
 use super::{Answer, Received};
 
 type Behavior = dyn Fn(&Received, usize) -> Answer + Send + Sync;
@@ -76,7 +78,7 @@ impl Playbook {
 fn answer_of_agent(agents: &[(String, Vec<Answer>)], received: &Received) -> Answer {
     let system = received.system().unwrap_or_default();
     let Some((key, answers)) = agents.iter().find(|(key, _)| system.contains(key.as_str())) else {
-        let start: String = system.chars().take(80).collect();
+        let start = text::excerpt(&system, 80);
         return Answer::unexpected(format!("the script has no agent for the system message `{start}`"));
     };
     let turn = received.turn();

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use polylogue_core::text;
 use polylogue_http::{Client, NetworkAccess, Proxies, host_of};
 use tokio::time::Instant;
 use url::{Position, Url};
@@ -224,7 +225,7 @@ enum Followed {
 
 fn cannot(url: &Url, why: &str) -> String {
     // What is not a web address may be anything, and long.
-    let shown: String = url.as_str().chars().take(300).collect();
+    let shown = text::excerpt(url.as_str(), 300);
     format!("`{shown}` cannot be fetched: {why}")
 }
 

@@ -7,6 +7,7 @@ mod table;
 mod tests;
 mod tree;
 
+use polylogue_core::text;
 use url::Url;
 
 use self::main_text::MainText;
@@ -59,7 +60,7 @@ fn base(tree: &Tree, address: &Url) -> Url {
 fn title(tree: &Tree) -> String {
     let text_of = |id: Id| {
         let texts: String = tree.within(id, |_| false).map(|id| tree.text(id)).collect();
-        Some(texts.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+        Some(text::one_line(&texts)).filter(|text| !text.is_empty())
     };
     let graph = || {
         let is_title = |id: &Id| tree.attribute(*id, "property") == Some("og:title");

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec, text};
 use serde_json::{Value, json};
 
 use super::fetch::Fetcher;
@@ -77,7 +77,7 @@ impl Tool for SearchTool {
         let mut text = String::new();
         for (at, hit) in hits.iter().enumerate() {
             let title = if hit.title.is_empty() { &hit.url } else { &hit.title };
-            let excerpt = short(&hit.excerpt, 500);
+            let excerpt = text::shortened(&hit.excerpt, 500);
             let _ = write!(
                 text,
                 "{}{}. [{title}]({})\n   {excerpt}",
@@ -153,13 +153,6 @@ fn page_text(page: &Page, moved: Option<&str>, from: usize) -> Result<String, To
 fn at_line(text: &str, end: usize) -> usize {
     let before = text.get(..end).and_then(|text| text.rfind('\n'));
     before.filter(|line| *line > end / 2).map_or(end, |line| line + 1)
-}
-
-fn short(text: &str, bytes: usize) -> String {
-    match text.get(..text.floor_char_boundary(bytes)) {
-        Some(cut) if cut.len() < text.len() => format!("{cut}…"),
-        _ => text.to_owned(),
-    }
 }
 
 /// The optional argument `name`, a number.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use crate::stop::Reason;
 use polylogue_core::{
-    Line, Name, PatternFlaw, Policy, Result, Source, Step, StopReason, Transcript, TurnRequest,
+    Line, Name, PatternFlaw, Policy, Result, Source, Step, StopReason, Transcript, TurnRequest, text,
 };
 
 use crate::policies::replay::{Kind, Replay, is_present, joined};
@@ -267,7 +267,7 @@ impl Debate {
     }
 
     fn again(&self, answer: &str) -> String {
-        let excerpt: String = answer.trim().chars().take(80).collect();
+        let excerpt = text::excerpt(answer, 80);
         format!(
             "It is not clear which option `{excerpt}` is. Answer with one option, or its number, and nothing else."
         )

@@ -28,7 +28,7 @@
 
 use polylogue_core::{
     BackgroundResult, BackgroundStart, BackgroundStatus, Call, Outcome, OutcomeStatus, OwnTask, Part, Result,
-    ToolSpec, Turn,
+    ToolSpec, Turn, text,
 };
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ fn open(own: &[OwnTask]) -> impl Iterator<Item = &OwnTask> {
 fn listed(own: &[OwnTask]) -> Outcome {
     let line = |own: &OwnTask| {
         let status = own.status.map_or("running", BackgroundStatus::as_str);
-        format!("- {}: {status}. Task: {}", own.task.id, first_line(&own.task.task))
+        format!("- {}: {status}. Task: {}", own.task.id, text::excerpt(&own.task.task, TASK_CHARS))
     };
     let lines: Vec<String> = own.iter().map(line).collect();
     Outcome::done(if lines.is_empty() {
@@ -138,13 +138,8 @@ fn listed(own: &[OwnTask]) -> Outcome {
     })
 }
 
-/// The first line of a task, shortened.
-fn first_line(task: &str) -> String {
-    const LONGEST: usize = 100;
-    let line = task.lines().next().unwrap_or_default();
-    let short: String = line.chars().take(LONGEST).collect();
-    if short.len() < task.len() { format!("{short}...") } else { short }
-}
+/// Characters of a task in the list of tasks.
+const TASK_CHARS: usize = 100;
 
 fn unknown(turn: &Turn<'_>, id: &str) -> Outcome {
     let own = turn.background();

@@ -18,7 +18,9 @@
 
 mod read;
 
-use polylogue_core::{AnyTool, NotStored, Outcome, Part, StoredResult, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{
+    AnyTool, NotStored, Outcome, Part, StoredResult, Tool, ToolCx, ToolError, ToolSpec, text,
+};
 use serde_json::Value;
 
 pub use self::read::ReadResult;
@@ -106,7 +108,7 @@ impl StoringTool {
 }
 
 fn truncated(outcome: Outcome, bytes: usize, why: &NotStored) -> Outcome {
-    let why: String = why.to_string().chars().take(NOTE / 2).collect();
+    let why = text::excerpt(&why.to_string(), NOTE / 2);
     let mut outcome = outcome.at_most(bytes.saturating_sub(NOTE));
     outcome.parts.push(Part::text(format!("(The whole result is not stored: {why}.)")));
     outcome

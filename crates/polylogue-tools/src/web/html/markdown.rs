@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use polylogue_core::text;
 use url::Url;
 
 use super::main_text::MainText;
@@ -306,7 +307,7 @@ impl Writer<'_> {
 
     /// The text in `id`, in one line.
     fn plain(&self, id: Id) -> String {
-        self.plain_text(id).split_whitespace().collect::<Vec<_>>().join(" ")
+        text::one_line(&self.plain_text(id))
     }
 }
 

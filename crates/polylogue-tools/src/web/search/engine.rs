@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use polylogue_core::text;
 use polylogue_http::header::HeaderValue;
 use polylogue_http::{Client, Key, Method, NetworkAccess, Proxies, Redactor};
 use serde_json::{Value, json};
@@ -131,8 +132,7 @@ impl Engine {
             let text = |key| result.get(key).and_then(Value::as_str).unwrap_or_default();
             let url = Url::parse(text("url")).ok()?;
             // Engines mark what they found as pages do.
-            let words =
-                |html: &str| read_html(html, &url).text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let words = |html: &str| text::one_line(&read_html(html, &url).text);
             Some(Hit { title: words(text("title")), excerpt: words(text(excerpt)), url: url.into() })
         };
         Some(results?.as_array()?.iter().filter_map(hit).take(limit).collect())
@@ -153,7 +153,7 @@ impl Search for Engine {
         if !(200..=299).contains(&reply.status) {
             let redactor = Redactor::new(self.key.as_ref().map(Key::reveal));
             let said = redactor.excerpt(&String::from_utf8_lossy(&reply.body), reply.end != End::Whole, 300);
-            let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            let said = text::one_line(&said);
             return Err(cannot(format!("it answers {}: {said}", status_in_words(reply.status))));
         }
         let answer = serde_json::from_slice(&reply.body).ok();

@@ -1,6 +1,6 @@
 //! Amends a summary: decisions and facts stay word for word until they are outdated.
 
-use polylogue_core::HistorySummary;
+use polylogue_core::{HistorySummary, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -79,10 +79,10 @@ pub(super) fn noted(earlier: HistorySummary, text: &str, tokens: u64) -> History
 /// decisions. No item takes more than a quarter.
 fn bounded(mut summary: HistorySummary, tokens: u64) -> HistorySummary {
     let most = usize::try_from(tokens.saturating_mul(BYTES)).unwrap_or(usize::MAX);
-    shorten(&mut summary.task, most / 4);
+    summary.task = text::shortened(&summary.task, most / 4);
     let HistorySummary { decisions, facts, done, open, files, .. } = &mut summary;
     for item in [decisions, facts, done, open, files].into_iter().flatten() {
-        shorten(item, most / 4);
+        *item = text::shortened(item, most / 4);
     }
     for list in [List::Done, List::Files, List::Facts] {
         drop_oldest(&mut summary, list, most);
@@ -132,13 +132,6 @@ fn drop_oldest(summary: &mut HistorySummary, list: List, most: usize) {
         dropped += 1;
     }
     items.drain(..dropped);
-}
-
-fn shorten(text: &mut String, most: usize) {
-    if text.len() > most {
-        text.truncate(text.floor_char_boundary(most.saturating_sub(3)));
-        text.push('…');
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The texts for the model that summarizes.
 
-use polylogue_core::{Entry, HistorySummary, Part, plain};
+use polylogue_core::{Entry, HistorySummary, Part, plain, text};
 use serde_json::Value;
 
 use crate::json_schema::form;
@@ -63,7 +63,7 @@ pub(super) fn shortened(line: String, most: usize) -> String {
     if line.len() <= most {
         return line;
     }
-    let head = line.get(..line.floor_char_boundary(most / 2)).unwrap_or_default();
+    let head = text::head(&line, most / 2);
     let tail = line.get(line.ceil_char_boundary(line.len() - most / 4)..).unwrap_or_default();
     format!("{head}\n(...)\n{tail}")
 }

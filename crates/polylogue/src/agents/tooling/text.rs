@@ -1,7 +1,7 @@
 //! One tool, called in a dialog in plain text.
 
 use crate::stop::ModelMistake;
-use polylogue_core::{Act, Call, HistoryEntry, OutcomeStatus, Part, Reply, Result, ToolSpec};
+use polylogue_core::{Act, Call, HistoryEntry, OutcomeStatus, Part, Reply, Result, ToolSpec, text};
 use serde_json::{Map, Value};
 
 use super::answer::no_json;
@@ -217,11 +217,11 @@ impl<'w> ReplyFlaw<'w> {
     }
 
     pub(super) fn of_arguments(offer: OfferedTool<'w>, text: String) -> Self {
-        Self { offer: Some(offer), kind: Kind::Arguments, text: shortened(text) }
+        Self { offer: Some(offer), kind: Kind::Arguments, text: text::shortened(&text, MAX_ERROR) }
     }
 
     pub(super) fn of_choice(text: String) -> Self {
-        Self { offer: None, kind: Kind::Choice, text: shortened(text) }
+        Self { offer: None, kind: Kind::Choice, text: text::shortened(&text, MAX_ERROR) }
     }
 
     fn is_of_form(&self) -> bool {
@@ -229,17 +229,8 @@ impl<'w> ReplyFlaw<'w> {
     }
 }
 
-/// The most bytes of an error, which can quote what the model wrote.
+/// The most bytes of an error, which can quote what the model wrote. The bound of a run counts on it.
 const MAX_ERROR: usize = 600;
-
-/// An error that is no longer than the bound of a run assumes.
-fn shortened(mut text: String) -> String {
-    if text.len() > MAX_ERROR {
-        text.truncate(text.floor_char_boundary(MAX_ERROR - 3));
-        text.push_str("...");
-    }
-    text
-}
 
 /// Errors in a row, of each kind.
 #[derive(Default)]

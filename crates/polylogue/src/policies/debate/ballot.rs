@@ -1,5 +1,7 @@
 //! Parses votes.
 
+use polylogue_core::text;
+
 /// The option that `text` chooses: an exact option, its number, or the only one mentioned. `None` when that is unclear.
 ///
 /// Where one option is part of another, as `red` of `dark red`, a mention of the longer one does not count for the
@@ -25,7 +27,7 @@ pub(super) fn bare(text: &str) -> String {
 
 /// Lower case, with white space collapsed.
 fn folded(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    text::one_line(text).to_lowercase()
 }
 
 /// The index of an option, if the answer is only its number, from 1. Where options are numbers themselves, a number is

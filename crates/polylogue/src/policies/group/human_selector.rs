@@ -1,6 +1,6 @@
 //! A person who selects the next speaker.
 
-use polylogue_core::{Act, Agent, Name, NameError, Result, StopReason, Turn};
+use polylogue_core::{Act, Agent, Name, NameError, Result, StopReason, Turn, text};
 
 use super::answer::Answer;
 use super::candidates::Candidates;
@@ -104,7 +104,7 @@ impl Agent for HumanSelector {
             }
             again = false;
             let Some(second) = turn.answer() else {
-                let answer: String = answer.trim().chars().take(80).collect();
+                let answer = text::excerpt(&answer, 80);
                 return Ok(Act::Ask(format!("`{answer}` is none of them. {question}").into()));
             };
             answer = second;

@@ -1,6 +1,6 @@
 //! Finds names in a text.
 
-use polylogue_core::Name;
+use polylogue_core::{Name, text};
 
 /// The names found in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Mention {
 /// spelling, the exact match wins. Case-sensitive, then case-insensitive if no name is found.
 pub(super) fn mention(text: &str, of: &[Name], participants: &[Name]) -> Mention {
     // Names have single spaces.
-    let text = Name::composed(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = text::one_line(&Name::composed(text));
     let exactly = named(&text, of, participants, str::to_owned);
     let names = if exactly.is_empty() { named(&text, of, participants, str::to_lowercase) } else { exactly };
     match names.as_slice() {

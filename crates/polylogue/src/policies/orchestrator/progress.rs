@@ -1,6 +1,6 @@
 //! The ledger: the state of the work.
 
-use polylogue_core::Name;
+use polylogue_core::{Name, text};
 use serde_json::{Map, Value, json};
 
 /// The state of the work, as the planner judges it.
@@ -92,7 +92,9 @@ fn answer<T>(
 ) -> Result<Answer<T>, String> {
     let value = ledger.get(key).ok_or_else(|| format!("`{key}` is missing"))?;
     let given = value.get("answer").unwrap_or(value);
-    let answer = read(given).map_err(|wanted| format!("`{key}` must be {wanted}; got {}", excerpt(given)))?;
+    let answer = read(given).map_err(|wanted| {
+        format!("`{key}` must be {wanted}; got {}", text::excerpt(&given.to_string(), 80))
+    })?;
     let reason = value.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok(Answer { reason, answer })
 }
@@ -115,10 +117,6 @@ fn member(value: &Value, team: &[Name]) -> Result<Name, String> {
     let found = team.iter().find(|name| **name == *text).or_else(|| team.iter().find(same));
     let names = || team.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
     found.cloned().ok_or_else(|| format!("one of: {}", names()))
-}
-
-fn excerpt(value: &Value) -> String {
-    value.to_string().chars().take(80).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use polylogue_core::{BlobId, Outcome, StoredResult, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{BlobId, Outcome, StoredResult, Tool, ToolCx, ToolError, ToolSpec, text};
 use serde_json::{Value, json};
 
 /// The most bytes that a call returns by default.
@@ -176,7 +176,7 @@ impl Tool for ReadResult {
     async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let given = args.get("id").and_then(Value::as_str).unwrap_or_default().trim();
         let id = BlobId::parse(given).ok_or_else(|| {
-            let given: String = given.chars().take(80).collect();
+            let given = text::excerpt(given, 80);
             format!("`id` must be the 32 digits that a result gives as its id; got `{given}`")
         })?;
         let asked = Asked::of(&args)?;

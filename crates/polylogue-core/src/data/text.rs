@@ -1,0 +1,65 @@
+//! Shorter texts, for errors, lists and limits.
+//!
+//! ```
+//! use polylogue_core::text;
+//!
+//! assert_eq!(text::one_line(" one\n  two "), "one two");
+//! assert_eq!((text::excerpt("one\ntwo", 5), text::excerpt("one", 5)), ("one t…".to_owned(), "one".to_owned()));
+//! assert_eq!((text::head("grün", 3), text::shortened("one two", 6)), ("gr", "one…".to_owned()));
+//! ```
+
+/// Returns the words of `text` with one blank between them.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the first `chars` characters of `text` in one line, and `…` if there are more. Control characters become blanks.
+#[must_use]
+pub fn excerpt(text: &str, chars: usize) -> String {
+    let mut rest = text.trim().chars();
+    let visible = |c: char| if c.is_control() { ' ' } else { c };
+    let mut short: String = rest.by_ref().take(chars).map(visible).collect();
+    if rest.next().is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// Returns the beginning of `text`, at most `bytes` bytes of it.
+#[must_use]
+pub fn head(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
+}
+
+/// Returns `text` in at most `bytes` bytes, or in those of `…`: of a longer text the beginning, and `…`.
+#[must_use]
+pub fn shortened(text: &str, bytes: usize) -> String {
+    match text.len() > bytes {
+        true => format!("{}…", head(text, bytes.saturating_sub('…'.len_utf8()))),
+        false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_one_line_and_says_when_it_is_cut() {
+        assert_eq!(excerpt(" one\ntwo ", 7), "one two");
+        assert_eq!(excerpt("Grüße dich", 5), "Grüße…");
+        assert_eq!(excerpt("", 5), "");
+    }
+
+    #[test]
+    fn no_character_is_cut_and_the_limit_is_kept() {
+        let text = "aé中😀 and more";
+        for bytes in 0..text.len() {
+            assert!(text.starts_with(head(text, bytes)) && head(text, bytes).len() <= bytes);
+            let short = shortened(text, bytes);
+            assert!(short.ends_with('…') && short.len() <= bytes.max(3), "{short}");
+        }
+        assert_eq!((head(text, 99), shortened(text, text.len())), (text, text.to_owned()));
+    }
+}
