@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use polylogue_core::{Event, LimitOverrides, LogId};
-use polylogue_http::header::IF_MATCH;
 use polylogue_http::{Key, Method, Proxies};
 use polylogue_wire::calls::{CallPage, Histories, View};
 use polylogue_wire::cluster::Cluster;
@@ -13,7 +12,7 @@ use polylogue_wire::conversation::{
     NewMessage, NewTitle, NextSpeaker, Pause, Raise, Removed, Resume, Stop, Stopped, Verdict, When,
 };
 use polylogue_wire::memory::{Facts, Forgotten};
-use polylogue_wire::team::{Check, Checked, NewText, Source, Team, Teams};
+use polylogue_wire::team::{Check, Checked, Source, Team, Teams};
 use polylogue_wire::token::{MadeToken, NewToken, Revoked, Tokens};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -351,12 +350,6 @@ impl Client {
     /// Returns the text of a team file, as the server has read it last.
     pub async fn team_source(&self, id: &str) -> Result<Source, ClientError> {
         self.get(&["teams", id, "source"]).await
-    }
-
-    /// Replaces the text of a team file that has this version, as [`team_source`](Self::team_source) shows it.
-    pub async fn put_team(&self, id: &str, text: &str, version: &str) -> Result<Team, ClientError> {
-        let request = Request::new(&self.0, Method::PUT, &["teams", id]).header(IF_MATCH, version);
-        request.json(&NewText { text: text.to_owned() })?.send().await
     }
 
     /// Checks the text of a team file. Nothing in it is executed.

@@ -120,13 +120,6 @@ impl Log {
         Ok(queue.continue_if_lost(&self.claim).await?)
     }
 
-    /// Closes it here and keeps its claim, to be [released](crate::Queue::release_until) until a time.
-    #[must_use]
-    pub fn into_claim(mut self) -> Claim {
-        self.released = true;
-        self.claim.clone()
-    }
-
     /// Confirms that the claim is valid before a call begins.
     pub(crate) async fn confirm_claim(&self) -> Result<()> {
         Ok(self.store.confirm(&self.claim).await?)

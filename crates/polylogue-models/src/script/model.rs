@@ -29,7 +29,6 @@ pub struct Scripted {
     /// How many steps of each agent were played, for [`Scripted::finish`]; replies do not depend on it.
     played: Arc<Mutex<BTreeMap<Name, u64>>>,
     capabilities: Capabilities,
-    window: Option<u64>,
 }
 
 /// Creates a model that replies by the script `json`, without a network: for tests and demonstrations. See [`Script`].
@@ -68,7 +67,6 @@ impl Scripted {
             steps: Arc::new(steps),
             played: Arc::default(),
             capabilities: Capabilities::default(),
-            window: None,
         }
     }
 
@@ -76,12 +74,6 @@ impl Scripted {
     #[must_use]
     pub fn with_skills(self, capabilities: Capabilities) -> Self {
         Self { capabilities, ..self }
-    }
-
-    /// Sets the context window, in tokens. Default: unknown, so that histories are not compacted.
-    #[must_use]
-    pub fn with_window(self, tokens: u64) -> Self {
-        Self { window: Some(tokens), ..self }
     }
 
     /// Checks that every step was played, by this model or a clone of it. For the end of a test.
@@ -165,10 +157,6 @@ impl Model for Scripted {
 
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Price::FREE.of(usage)
-    }
-
-    fn context_window(&self) -> Option<u64> {
-        self.window
     }
 
     fn capabilities(&self) -> Capabilities {
