@@ -132,7 +132,7 @@ async fn run_here(cli: &Cli) -> Result<Exit, CliError> {
         Command::Models(args) => commands::models::run(cli, args).await,
         Command::Count(args) => commands::count::run(cli, args),
         Command::Doctor(args) => commands::doctor::run(cli, args).await,
-        Command::Schema => commands::schema::run(),
+        Command::Schema => commands::completions::schema(),
         Command::Completions(args) => commands::completions::run(args),
         Command::Man(args) => commands::completions::man(args),
     }

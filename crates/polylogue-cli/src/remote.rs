@@ -4,7 +4,6 @@
 mod batch;
 mod begin;
 mod chat;
-mod cluster;
 mod list;
 mod memory;
 mod named_server;
@@ -22,6 +21,7 @@ use polylogue_http::{Proxies, is_loopback};
 pub(crate) use named_server::Remote;
 
 use crate::args::{self, Command};
+use crate::commands;
 use crate::error::{CliError, Exit};
 use crate::hints;
 use crate::place::{self, PlaceOption};
@@ -73,7 +73,10 @@ async fn run_there(cli: &args::Cli, remote: &Remote) -> Result<Exit, CliError> {
         Command::Next(args) => steer::next(args, remote).await,
         Command::Verify(args) => verify::run(args, remote).await,
         Command::Memory(args) => memory::run(args, remote).await,
-        Command::Cluster(args) => cluster::run(args, remote).await,
+        Command::Cluster(args) => {
+            let limit = u64::try_from(args.limit).unwrap_or(u64::MAX);
+            commands::cluster::show(&remote.client.cluster(Some(limit)).await?, args.json, &remote.place)
+        }
         Command::Raise(args) => steer::raise(args, remote).await,
         Command::Fork(args) => steer::fork(args, remote).await,
         Command::Rm(args) => steer::rm(args, remote).await,

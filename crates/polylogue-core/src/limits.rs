@@ -9,17 +9,14 @@
 //! | time and cancellation | [`Timer`], [`Cancellation`] |
 
 mod account;
-mod allowance;
 mod bound;
 mod budget;
 pub(crate) mod budgets;
 mod busy_time;
 mod cancellation;
-mod chat_limits;
 mod counted;
 mod fit;
 mod lowering;
-mod on_limit;
 mod overrides;
 mod piece;
 mod pooled;
@@ -30,18 +27,17 @@ mod timer;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 pub(crate) use self::account::{Account, AccountState};
-pub use self::allowance::Allowance;
 pub use self::bound::{Bound, InputTokens};
 pub use self::budget::Budget;
 pub(crate) use self::budgets::Budgets;
 pub(crate) use self::cancellation::CancelMode;
 pub use self::cancellation::Cancellation;
-pub use self::chat_limits::ChatLimits;
 pub use self::counted::CountedUsage;
 use self::fit::{Amount, Fit, ReservedAmount};
 pub(crate) use self::lowering::{Lowered, Lowering, Standing};
-pub use self::on_limit::{OnLimit, RaiseTerms};
 pub use self::overrides::LimitOverrides;
 pub use self::piece::{BudgetDemand, BudgetStanding, BudgetWants};
 pub use self::raise::LimitRaise;
@@ -88,6 +84,77 @@ pub struct Limits {
     pub raise: RaiseTerms,
     /// The limits at which the outermost chat ends by itself, which a person can raise, too.
     pub chat: ChatLimits,
+}
+
+/// Limits of one agent or one chat, next to those of the whole run: a call is sent only if it fits into all of them.
+/// Default: no limit.
+///
+/// ```
+/// # use polylogue_core::{Allowance, Log, Money, Name};
+/// let cheap = Allowance { cost: Some(Money::dollars(0.10)), ..Allowance::default() };
+/// let log = Log::in_memory().agent_limits([(Name::new("Ann")?, cheap)]);
+/// # Ok::<(), polylogue_core::NameError>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// Model calls.
+    pub calls: Option<u64>,
+    /// Tokens read and written.
+    pub tokens: Option<u64>,
+    /// Money.
+    pub cost: Option<Money>,
+    /// Running time in milliseconds: of an agent, that of its turns; of a chat, the time in which it is open. The time in
+    /// which people are waited for does not count.
+    pub time_ms: Option<u64>,
+}
+
+impl From<Money> for Allowance {
+    /// A limit on money alone.
+    fn from(cost: Money) -> Self {
+        Self { cost: Some(cost), ..Self::default() }
+    }
+}
+
+/// The turns, messages, tokens and money at which the outermost chat ends by itself. These numbers limit nothing: they say
+/// which limits of the chat a person can raise while it is open
+/// ([`Instruction::RaiseLimits`](crate::Instruction::RaiseLimits)).
+///
+/// ```
+/// # use polylogue_core::{ChatLimits, Limits, Log};
+/// // For a chat that ends after 9 turns.
+/// let chat = ChatLimits { turns: Some(9), ..ChatLimits::default() };
+/// let log = Log::in_memory().limits(Limits { chat, ..Limits::default() });
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChatLimits {
+    /// Turns in the chat itself.
+    pub turns: Option<u64>,
+    /// Messages. More turns are also more messages.
+    pub messages: Option<u64>,
+    /// Tokens read and written.
+    pub tokens: Option<u64>,
+    /// Money.
+    pub cost: Option<Money>,
+}
+
+/// The behavior when a limit of the whole run is reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnLimit {
+    /// The run ends.
+    #[default]
+    Stop,
+    /// A person is asked to raise the limit. The run waits for the answer; every answer but yes or an amount ends it.
+    Ask,
+}
+
+/// The terms on which people are asked to raise limits: how far, and how long. Default: without a ceiling, until they answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RaiseTerms {
+    /// Totals above which no answer raises a limit: at them the run ends without a question.
+    pub ceiling: Allowance,
+    /// The time in milliseconds after which no answer counts as no.
+    pub timeout_ms: Option<u64>,
 }
 
 impl Limits {

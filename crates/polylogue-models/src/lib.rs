@@ -112,7 +112,6 @@ mod embedding;
 mod endpoint;
 mod error_body;
 mod failure;
-mod failure_class;
 mod fallback;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
@@ -154,8 +153,7 @@ pub use catalog::KnownModel;
 pub use config::Config;
 pub use deviations::{Deviations, MediaForm, SchemaForm, SendReasoning};
 pub use endpoint::{Embedder, Endpoint, EndpointModel, Probed, ServedModel};
-pub use failure_class::FailureClass;
-pub use fallback::{Fallback, FallbackReturn};
+pub use fallback::{FailureClass, Fallback, FallbackReturn};
 pub use google::GoogleCredentials;
 pub use learned::{Finding, Findings, LearnedCapabilities};
 pub use limits::{ClusterLimits, Limits};

@@ -1,7 +1,6 @@
 //! An open conversation: run by one task, and watched, answered and cancelled by others.
 
 mod bound;
-mod closing;
 mod continuing;
 mod release;
 

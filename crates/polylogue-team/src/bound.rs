@@ -1,6 +1,5 @@
 //! The bound: what a run of a team takes at most, computed from its file before the first call.
 
-mod added;
 mod amount;
 mod asked;
 mod case;

@@ -26,7 +26,6 @@ mod sentence;
 mod stop_texts;
 mod texts;
 mod tool_texts;
-mod unknown_models;
 mod waits;
 mod web;
 mod working;

@@ -4,7 +4,6 @@ mod contents;
 mod file;
 mod mcp;
 mod media;
-mod media_left;
 mod pages;
 mod stored;
 mod work;
@@ -14,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use polylogue_config::{At, Config as _, Cx, Names};
-use polylogue_core::{Name, Tool as _};
+use polylogue_core::{Media, Name, Tool as _};
 
 use crate::built_in::{FILES, known_tools};
 use crate::check;
@@ -30,7 +29,6 @@ use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
 use contents::Contents;
 use file::{BelowFolder, Files, NoFiles, OnDisk, Unreadable};
-use media_left::MediaLeft;
 
 /// Maximum depth of teams within teams.
 const DEEPEST: usize = 8;
@@ -156,6 +154,23 @@ pub fn parse_at(
     match BelowFolder::of(path, hidden) {
         Some(files) => Loader::new(&files, &overrides).outermost(text, &shown, files.identity(path)),
         None => parse(text, &shown, &overrides),
+    }
+}
+
+/// How many files a team and the teams within it can still attach, and how large they can be together. They are kept with every
+/// conversation.
+struct MediaLeft {
+    files: usize,
+    bytes: u64,
+}
+
+impl MediaLeft {
+    const MOST_FILES: usize = 64;
+}
+
+impl Default for MediaLeft {
+    fn default() -> Self {
+        Self { files: Self::MOST_FILES, bytes: Media::MAX_BYTES }
     }
 }
 

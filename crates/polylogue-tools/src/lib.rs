@@ -36,7 +36,6 @@ mod bounded;
 mod calculator;
 mod chess;
 mod exchange;
-mod fence;
 mod high_low;
 mod in_order;
 #[cfg(unix)]

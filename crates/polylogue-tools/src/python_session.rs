@@ -32,7 +32,6 @@ use tokio::sync::Mutex;
 
 use self::kernel::Kernel;
 use crate::code::with_packages;
-use crate::fence::unfenced;
 use crate::files::Folder;
 
 /// The tool's name.

@@ -1,4 +1,4 @@
-//! `polylogue completions` and `polylogue man`: for shells and for `man`, from the definitions of the arguments.
+//! `polylogue completions`, `polylogue man` and `polylogue schema`: for shells, `man` and editors, from the definitions of arguments and keys.
 
 use clap::CommandFactory as _;
 
@@ -23,6 +23,13 @@ pub(crate) fn man(args: &args::new::Man) -> Result<Exit, CliError> {
     let mut page = Vec::new();
     clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(failed)?;
     print(&page)
+}
+
+/// The JSON Schema of team files.
+pub(crate) fn schema() -> Result<Exit, CliError> {
+    let schema = serde_json::to_string_pretty(polylogue_team::schema())
+        .map_err(|error| CliError::failed(format!("the schema cannot be written: {error}")))?;
+    print(format!("{schema}\n").as_bytes())
 }
 
 fn print(text: &[u8]) -> Result<Exit, CliError> {

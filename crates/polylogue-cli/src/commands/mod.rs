@@ -24,7 +24,6 @@ pub(crate) mod price;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
-pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod steer;

@@ -2,13 +2,12 @@
 
 pub(crate) mod code;
 pub(crate) mod cost;
-mod received;
 pub(crate) mod side_by_side;
 
 use std::io;
 
 use polylogue_core::{AnyStore, Body, BoundSummary, Event, LogId, Part, RecoveredEvents, Store, StoreError};
-use polylogue_runtime::{AgentHistory, StoredTeam};
+use polylogue_runtime::{AgentHistory, RebuiltRequest, StoredTeam};
 
 use super::runs::origin;
 use super::{unwritable, write, write_rows};
@@ -18,6 +17,7 @@ use crate::place::{self, PlaceOption};
 use crate::screen::json::RunLine;
 use crate::screen::picture::Pictures;
 use crate::screen::{OutputStyle, Sanitized, Size, document};
+use crate::stderr::print_note;
 use crate::{args, work_dir};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliError> {
@@ -45,7 +45,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
             let kept = runtime.stored_team(&id).await?;
             match args.call.is_none() && !args.json && kept.works_on_tasks(agent)? {
                 true => histories(&kept, &events, args, looks)?,
-                false => received::shown(&kept, &events, agent, args, looks)?,
+                false => received(&kept, &events, agent, args, looks)?,
             }
         }
         None => whole(&runtime.store().meta(&id).await?.title, &events, args, looks, pictures)?,
@@ -83,6 +83,26 @@ fn histories(
 ) -> Result<Sanitized, CliError> {
     let missing = |agent: &str| CliError::from(kept.no_model_for(agent));
     side_by_side::shown(&AgentHistory::all(kept, events)?, args, looks, missing)
+}
+
+/// One request of the agent: what its view was when the model was asked.
+fn received(
+    kept: &StoredTeam,
+    events: &[Event],
+    agent: &str,
+    args: &args::Show,
+    looks: OutputStyle,
+) -> Result<Sanitized, CliError> {
+    let request = RebuiltRequest::of(kept, events, agent, args.call)?;
+    if !request.is_exact {
+        print_note(
+            "The team was changed since: what was sent differed in the system text, tools or parameters.",
+        );
+    }
+    match args.json {
+        true => Sanitized::json(&request.to_json()).map_err(unwritable),
+        false => Ok(document::received(request.system.as_deref(), &request.entries, looks.color)),
+    }
 }
 
 /// Writes a conversation with what it was computed to take at most, if that is known: to programs in a line before it, as `run` does, and to

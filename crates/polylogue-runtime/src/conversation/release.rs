@@ -1,4 +1,4 @@
-//! How a process ends with a conversation, and who continues it.
+//! How a conversation is closed from outside, how a process ends with it, and who continues it.
 
 use polylogue::runs::worker::{Rest, is_refused, is_stopped};
 use polylogue_core::{Due, Instruction};
@@ -7,6 +7,30 @@ use super::Conversation;
 use crate::Result;
 
 impl Conversation {
+    /// Closes the conversation from outside, for the reason that `by` stopped it. Waits while it runs.
+    ///
+    /// # Errors
+    /// When it has not begun, or the log cannot be written.
+    pub async fn close(&self, by: &str) -> Result<()> {
+        let mut log = self.0.log.lock().await;
+        let log = log.as_mut().ok_or_else(|| self.gone())?;
+        Ok(self.0.chat.close(log, by).await?)
+    }
+
+    /// Gives up the turns that are open after a cancellation or an error, and closes the conversation, so that a message that
+    /// is [sent](Self::send) begins new ones. Does nothing if it is closed. Waits while it runs.
+    ///
+    /// # Errors
+    /// When it has not begun, or the log cannot be written.
+    pub async fn give_up(&self, by: &str) -> Result<()> {
+        let mut log = self.0.log.lock().await;
+        let log = log.as_mut().ok_or_else(|| self.gone())?;
+        if log.transcript().await?.closed().is_none() {
+            self.0.chat.end_open_turns(log).await?;
+        }
+        Ok(self.0.chat.close(log, by).await?)
+    }
+
     /// Lets workers continue the conversation if this process dies while it runs it.
     ///
     /// # Errors

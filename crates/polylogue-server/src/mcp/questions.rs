@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Instruction, LogId, OpenQuestion};
+use polylogue_core::{Instruction, LogId, OpenQuestion, Store as _};
 use polylogue_mcp::serve::{FormAnswer, FormQuestion};
+use polylogue_runtime::asked::{Received, is_turn};
 
 use super::visitor::Visitor;
 use crate::api::steering::instruct;
 use crate::problem::Problem;
-use crate::question;
+use crate::tenants::Tenant;
 
 pub(super) fn answer_to(visitor: &Visitor, question: u64, text: String) -> Instruction {
     Instruction::Answer { question, text: text.into(), by: Some(visitor.token.name.as_str().into()) }
@@ -61,10 +62,28 @@ pub(super) async fn answer(
 /// What is asked in a conversation, as forms.
 pub(super) async fn open_questions(visitor: &Visitor, id: &LogId) -> Result<Vec<FormQuestion>, Problem> {
     let open = visitor.tenant.runtime.open_questions(id).await?;
-    let texts = question::texts(&visitor.tenant, id, &open).await?;
+    let texts = texts(&visitor.tenant, id, &open).await?;
     let form = |(open, text): (&OpenQuestion, String)| FormQuestion {
         key: question_key(open.seq),
         text: format!("{} is asked: {text}", open.question.who),
     };
     Ok(open.iter().zip(texts).map(form).collect())
+}
+
+/// The texts of the questions `open` in a conversation, for clients that do not show it with them.
+pub(super) async fn texts(
+    tenant: &Tenant,
+    id: &LogId,
+    open: &[OpenQuestion],
+) -> Result<Vec<String>, Problem> {
+    let events = match open.iter().any(|open| is_turn(&open.question)) {
+        true => tenant.runtime.store().read(id, 0).await?,
+        false => Vec::new(),
+    };
+    let text = |open: &OpenQuestion| {
+        let mut received = Received::default();
+        events.iter().take_while(|event| event.seq < open.seq).for_each(|event| received.add(event));
+        received.text(&open.at, &open.question)
+    };
+    Ok(open.iter().map(text).collect())
 }

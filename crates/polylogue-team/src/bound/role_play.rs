@@ -5,11 +5,10 @@ use std::rc::Rc;
 use polylogue::agents::reason::ChoiceTexts;
 use polylogue::{Name, Result};
 
-use super::added::Added;
 use super::amount::Effect;
 use super::reasoning::{Choice, Helper};
 use super::scene::{Scene, overhead};
-use super::walk::{Walk, introduction};
+use super::walk::{Added, Walk, introduction};
 use crate::build::AgentBuilder;
 use crate::pattern::RolePlay;
 

@@ -1,4 +1,4 @@
-//! Models of the table that ships: misspelled names, and more tools than a model takes.
+//! Models: of unknown providers, and those of the table that ships, with misspelled names or more tools than they take.
 
 use polylogue::agents::tooling::ToolCalling;
 use polylogue::tools::search::ToolSearch;
@@ -8,7 +8,7 @@ use polylogue_models::{EndpointModel, Env, KnownModel, Models, Provider, model_n
 use crate::agent::ModelKeys;
 use crate::built_in::{FILES, file_tool_names};
 use crate::codes;
-use crate::diagnostic::Report;
+use crate::diagnostic::{Diagnostics, Report, Severity};
 use crate::outline::Outline;
 use crate::reasoning::Reasoning;
 use crate::suggest;
@@ -28,6 +28,40 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         for model in list.into_iter().flat_map(|list| model_names(list)) {
             check_number_of_tools(team, agent.name.as_str(), keys, model, report);
         }
+    }
+}
+
+impl Team {
+    /// The models of which neither the provider is known nor an endpoint of the team, each at the first place that names it: errors, or
+    /// warnings if the team has a script, by which it can run.
+    pub(crate) fn unknown_models(&self) -> Diagnostics {
+        let mut found = Diagnostics::default();
+        let endpoints = self.all_endpoints();
+        let own = endpoints.keys().copied();
+        let known: Vec<&str> = own.chain(Provider::all().iter().map(|provider| provider.name())).collect();
+        for model in self.models() {
+            let Some((provider, name)) = model.split_once([':', '/']) else { continue };
+            let provider = provider.trim();
+            let is_known = Provider::find(provider).is_some() || endpoints.contains_key(provider);
+            if is_known || self.model_file(model).is_some() {
+                continue;
+            }
+            let meant = suggest::closest(provider, known.iter().copied());
+            // This is said when the file is read.
+            if meant.is_some() && !self.script.is_empty() {
+                continue;
+            }
+            let hint = match meant {
+                Some(meant) => format!("did you mean `{meant}:{name}`?"),
+                None => format!(
+                    "say where it is, `endpoints: {{{provider}: {{base_url: ...}}}}`, or name a known provider, such as `openai` or `ollama`"
+                ),
+            };
+            let severity = if self.script.is_empty() { Severity::Error } else { Severity::Warning };
+            let message = format!("there is no provider `{provider}`");
+            found.append(self.finding_of_model((severity, codes::UNKNOWN_MODEL), model, &message, &hint));
+        }
+        found
     }
 }
 

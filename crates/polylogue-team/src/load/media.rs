@@ -3,9 +3,8 @@
 use polylogue_config::At;
 use polylogue_core::Media as Content;
 
-use super::Loader;
 use super::file::Unreadable;
-use super::media_left::MediaLeft;
+use super::{Loader, MediaLeft};
 use crate::diagnostic::Report;
 use crate::pattern::Media;
 use crate::team::Team;

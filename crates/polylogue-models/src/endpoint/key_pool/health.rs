@@ -5,7 +5,7 @@ use std::time::Duration;
 use polylogue_core::ModelError;
 use tokio::time::Instant;
 
-use crate::failure_class::FailureClass;
+use crate::fallback::FailureClass;
 
 /// What is known of a key.
 #[derive(Debug)]
