@@ -186,6 +186,7 @@ pub(crate) const UNWATCHED: Settings = Settings {
     output: Output::Json,
     looks: OutputStyle { color: false, live: false, terminal: false },
     stream: true,
+    paced: false,
     thoughts: false,
     verbose: false,
 };

@@ -62,7 +62,7 @@ pub struct WorkerOptions {
     pub address: Option<String>,
     /// Whether work directories of conversations that have ended stay on this machine, though their files are stored with them.
     pub keeps_files: bool,
-    /// Counts what its conversations take. Default: nothing is counted.
+    /// Counts the usage of its conversations. Default: nothing is counted.
     pub meter: Option<Arc<dyn WorkerMeter>>,
 }
 

@@ -1,6 +1,6 @@
 // The cluster: which conversations run where, what waits and why, the workers, and the budgets that they share.
 import { html, useEffect, useSignal } from './lib.js';
-import { get, refresh } from './api.js';
+import { attempt, get, post, refresh } from './api.js';
 import { titled } from './attention.js';
 import { address } from './router.js';
 import { clipped, counted, dollars, short, span } from './format.js';
@@ -71,6 +71,16 @@ function Budget({ budget }) {
             <span>${counted(budget.conversations, 'conversation')}</span></span></li>`;
 }
 
+/** @param {{limit: any}} props */
+function RateLimit({ limit }) {
+    const { provider, model, wait_ms: wait, requests, refusals, slots, slots_taken: taken } = limit;
+    return html`<li class="run-row"><span class="run-title">${provider}${model && `:${model}`}</span>
+        <span class="run-facts">${wait > 0 && html`<span class="bad">the next call waits for ${span(wait)}</span>`}
+            ${slots > 0 && html`<span>${taken} of ${counted(slots, 'call')} in flight</span>`}
+            ${requests > 0 && html`<span>${counted(requests, 'request')}</span>`}
+            ${refusals > 0 && html`<span>asked to wait ${refusals === 1 ? 'once' : `${refusals} times`}</span>`}</span></li>`;
+}
+
 /** @param {{title: string, none?: any, children?: any}} props */
 function Part({ title, none, children }) {
     return html`<section class="cluster-part" aria-label=${title}><h2>${title}</h2>
@@ -99,7 +109,7 @@ export function Cluster() {
         };
     }, []);
     titled('Cluster');
-    const { workers = [], budgets = [], conversations = [], counts = {}, takeovers = 0, lost_events: lost = 0 } = cluster.value ?? {};
+    const { workers = [], budgets = [], rate_limits: limits = [], conversations = [], counts = {}, takeovers = 0, lost_events: lost = 0 } = cluster.value ?? {};
     const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
     return html`<main id="main" tabindex="-1">
         <h1>Cluster</h1>
@@ -112,6 +122,7 @@ export function Cluster() {
         <${Part} title="Conversations" none="No conversation runs or waits.">${conversations.map((/** @type {any} */ queued) => html`<${Queued} key=${queued.id} queued=${queued} />`)}<//>
         ${all > conversations.length && html`<p class="about">${conversations.length} of ${all} are shown.</p>`}
         <${Part} title="Workers" none=${html`No worker runs: start one with <code>polylogue worker</code>.`}>${workers.map((/** @type {any} */ worker) => html`<${Worker} key=${worker.worker} worker=${worker} />`)}<//>
-        ${budgets.length > 0 && html`<${Part} title="Shared budgets">${budgets.map((/** @type {any} */ budget) => html`<${Budget} key=${budget.budget} budget=${budget} />`)}<//>`}`}
+        ${budgets.length > 0 && html`<${Part} title="Shared budgets">${budgets.map((/** @type {any} */ budget) => html`<${Budget} key=${budget.budget} budget=${budget} />`)}<//>`}
+        ${limits.length > 0 && html`<${Part} title="Limits of model servers">${limits.map((/** @type {any} */ limit) => html`<${RateLimit} key=${`${limit.provider}:${limit.model}`} limit=${limit} />`)}<//>`}`}
     </main>`;
 }

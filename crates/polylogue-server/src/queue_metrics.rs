@@ -87,7 +87,8 @@ pub(crate) async fn register(
     Ok(())
 }
 
-/// `/metrics` of a worker, at an address of its own: what it counts, and figures of the queue. It has numbers only, and asks for no token.
+/// The metrics of a worker, `/metrics`, at an address of its own: what it counts, and figures of the queue. It has numbers
+/// only, and asks for no token.
 pub struct WorkerMetrics {
     listener: TcpListener,
     address: SocketAddr,

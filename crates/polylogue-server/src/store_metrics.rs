@@ -83,7 +83,7 @@ impl StoreMetrics {
         self.slack.get_or_create(&Slack { at }).observe(left.as_secs_f64());
     }
 
-    /// `store`, whose operations are timed and counted.
+    /// Wraps `store`: its operations are timed and counted.
     #[must_use]
     pub fn metered(&self, store: AnyStore) -> AnyStore {
         AnyStore::new(MeteredStore { inner: store, metrics: self.clone() })

@@ -229,7 +229,7 @@ impl Team {
         self.chat.opening.0.iter().map(|line| &line.text).chain(of_roles).collect()
     }
 
-    /// The examples that the model of the agent `name` reads before every conversation: what is asked, and what it says.
+    /// Returns the examples that the model of the agent `name` reads before every conversation: what is asked, and what it says.
     #[must_use]
     pub fn examples_of(&self, name: &Name) -> Option<&[Example]> {
         let own = self

@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use self::kernel::Kernel;
-use crate::code::with_packages;
+use crate::code::{unfenced, with_packages};
 use crate::files::Folder;
 
 /// The tool's name.

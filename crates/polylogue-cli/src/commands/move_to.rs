@@ -43,11 +43,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Move) -> Result<Ex
     })?;
     print_note(&format!("`{id}` continues with `{}`: {count}", args.team.display()));
     if parked(&runtime).await?.contains_key(&id) {
-        let place = PlaceOption::of_store(cli.store.as_deref()).at_store();
-        print_note(&format!(
-            "it is parked: `{}` hands it over again",
-            place.command(&format!("resume {id} --detach"))
-        ));
+        let place = PlaceOption::of_store(cli.store.as_deref());
+        let resume = place.at_store().command(&format!("resume {id} --detach"));
+        print_note(&format!("it is parked: `{resume}` hands it over again"));
     }
     Ok(Exit::Done)
 }

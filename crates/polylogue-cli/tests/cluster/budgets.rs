@@ -155,9 +155,9 @@ fn the_budgets_of_a_server_pay_for_what_it_runs_as_a_worker() {
     let Some(server) = PostgresServer::start() else { return };
     let place = Place::new(&server.url());
     place.file("team.yaml", SCRIPTED);
-    for (number, budget) in [(1, "team=1"), (2, "1")] {
+    for (number, limit) in [(1, "team=1"), (2, "1")] {
         place.detach(&["team.yaml"]);
-        let serve = ["serve", "team.yaml", "--listen", "127.0.0.1:0", "--worker", "--budget-calls", budget];
+        let serve = ["serve", "team.yaml", "--listen", "127.0.0.1:0", "--worker", "--budget-calls", limit];
         let _served = place.begin(&serve, "served");
         until("all have reached it", || place.all(number, |state| state.contains("has reached the limit")));
         // Before the server is killed.

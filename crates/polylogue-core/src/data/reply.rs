@@ -283,7 +283,7 @@ pub enum Delta {
     Thought(String),
     /// A piece of a tool call.
     Call {
-        /// Which call of the reply, from 0.
+        /// The index of the call in the reply, from 0.
         index: usize,
         /// The tool's name, with the call's first piece.
         tool: Option<String>,
@@ -296,7 +296,7 @@ pub enum Delta {
     Retry {
         /// The cause in a few words, such as `429 from` and the provider.
         cause: String,
-        /// Which retry follows, from 1.
+        /// The number of the retry that follows, from 1.
         retry: u32,
         /// The maximum number of retries.
         retries: u32,

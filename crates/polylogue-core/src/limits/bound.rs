@@ -85,7 +85,7 @@ impl Bound {
     pub(crate) const UNKNOWN: Self =
         Self { tokens: None, input: 0, cost: None, least_cost: Some(Money { picodollars: 0 }) };
 
-    /// The bound of both calls together.
+    /// Returns the bound of both calls together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let sum = |one: Option<Money>, other: Option<Money>| Some(one? + other?);

@@ -68,7 +68,7 @@ pub enum Kind {
     },
     /// A model wrote a tool call as text, which the user's own server did not read. Shown once for each model and agent.
     CallWritten {
-        /// Whose model it is.
+        /// The agent whose model it is.
         who: Name,
         /// The model, as `provider:model`.
         model: Arc<str>,

@@ -62,7 +62,7 @@ pub(super) async fn answer(
 /// What is asked in a conversation, as forms.
 pub(super) async fn open_questions(visitor: &Visitor, id: &LogId) -> Result<Vec<FormQuestion>, Problem> {
     let open = visitor.tenant.runtime.open_questions(id).await?;
-    let texts = texts(&visitor.tenant, id, &open).await?;
+    let texts = texts_of(&visitor.tenant, id, &open).await?;
     let form = |(open, text): (&OpenQuestion, String)| FormQuestion {
         key: question_key(open.seq),
         text: format!("{} is asked: {text}", open.question.who),
@@ -71,7 +71,7 @@ pub(super) async fn open_questions(visitor: &Visitor, id: &LogId) -> Result<Vec<
 }
 
 /// The texts of the questions `open` in a conversation, for clients that do not show it with them.
-pub(super) async fn texts(
+pub(super) async fn texts_of(
     tenant: &Tenant,
     id: &LogId,
     open: &[OpenQuestion],

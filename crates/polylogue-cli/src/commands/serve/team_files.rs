@@ -16,11 +16,12 @@ use crate::commands::resume::Stored;
 use crate::commands::team_version::TeamVersion;
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, UNWATCHED};
+use crate::screen::Settings;
 use crate::user_config::default_model;
 use crate::{args, trust};
 
 /// People watch on the page: a script speaks at its pace.
-const SERVED: Settings = Settings { paced: true, ..SETTINGS };
+const SERVED: Settings = Settings { paced: true, ..UNWATCHED };
 
 /// The teams that are served.
 pub(super) struct TeamFiles {
@@ -121,7 +122,7 @@ impl TeamFiles {
         // No person is at the terminal of a server.
         launch.asks = false;
         launch.shared_budget = self.shared_budget;
-        launch.shown = Some(&UNWATCHED);
+        launch.shown = Some(&SERVED);
         launch.prepare(place).await
     }
 }
@@ -193,7 +194,7 @@ impl TeamSource for TeamFiles {
             let version = TeamVersion::Pinned;
             let shared_budget = self.shared_budget;
             let stored =
-                Stored { id, options: &options, asks: false, settings: &UNWATCHED, version, shared_budget };
+                Stored { id, options: &options, asks: false, settings: &SERVED, version, shared_budget };
             Ok(stored.prepare_document(runtime, document).await?.0)
         })
     }

@@ -98,8 +98,8 @@ impl Rest {
         }
     }
 
-    /// Until when workers leave a conversation alone that another process has run to its rest, by its events; `None` if it is at none, and
-    /// they continue it.
+    /// Decides by the events of a conversation that another process has run until when workers leave it alone; `None` if they
+    /// continue it.
     #[must_use]
     pub fn of_log(events: &[Arc<Event>]) -> Option<Due> {
         // An answer that no run has taken up since.
