@@ -276,7 +276,7 @@ fn failures_approvals_and_other_events_are_shown() {
 
         B → A
         See:
-        [image/png: data:xxxxxxxxxxxxxxxxxxxxxxxxx..]
+        [image/png: data:xxxxxxxxxxxxxxxxxxxxxxxxx…]
         {"score":7}
 
         summary
