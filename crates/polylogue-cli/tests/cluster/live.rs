@@ -92,7 +92,7 @@ impl Client {
     }
 
     /// Follows a conversation to its end: its events, and how many replies came live and whole.
-    fn follow(&self, id: &str, pieces: Arc<AtomicUsize>) -> JoinHandle<(Vec<Value>, usize)> {
+    pub(crate) fn follow(&self, id: &str, pieces: Arc<AtomicUsize>) -> JoinHandle<(Vec<Value>, usize)> {
         let head = "Accept: text/event-stream\r\n";
         let socket = self.get(&format!("/api/v1/conversations/{id}/events"), head);
         std::thread::spawn(move || {
@@ -115,7 +115,8 @@ impl Client {
                     ("entry", kind) => {
                         if let Some(live) = replies.remove(&who).filter(|_| kind == "model_replied") {
                             // A stored reply may overtake its last pieces.
-                            let text = data["parts"][0]["text"].as_str().unwrap();
+                            let mut parts = data["parts"].as_array().unwrap().iter();
+                            let text = parts.find_map(|part| part["text"].as_str()).unwrap_or_default();
                             assert!(text.starts_with(&live), "{live}: {text}");
                             whole += usize::from(live == text);
                         }

@@ -40,6 +40,8 @@ mod releases;
 #[cfg(test)]
 mod said;
 #[cfg(test)]
+mod scripts;
+#[cfg(test)]
 mod shipped;
 #[cfg(test)]
 mod states;
