@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use polylogue_core::{Features, LogId};
+use polylogue_core::{Features, LogId, Store as _, StoreError};
 use polylogue_runtime::{
     Prepared, Runtime, StoreLocation, StoredTeams, Worker, WorkerMeter, WorkerOptions, offered,
 };
@@ -119,6 +119,10 @@ pub(super) async fn runtime_of(
         live.offer(point, &runtime);
     }
     runtime.check().await?;
+    // Tables of a later version may be read: a worker would ask for conversations without an end. Anything else that is wrong may pass.
+    if let Err(newer @ StoreError::Newer { .. }) = runtime.store().check_writable().await {
+        return Err(newer.into());
+    }
     Ok(runtime)
 }
 

@@ -142,3 +142,31 @@ fn conversations_move_both_ways_between_workers_of_two_releases() {
     assert_eq!(assert_as_undisturbed(&place, &ids), 0, "no call was in flight");
     assert_eq!(server.sql("SELECT sum(takeovers) FROM polylogue.logs"), "0", "{}", worker.log());
 }
+
+/// Tables of a later format are read if that format permits it. This release writes nothing there, and no worker of it starts.
+#[test]
+fn tables_of_a_later_release_are_read_and_not_written() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    place.run(&["run", "team.yaml"], 0);
+    let events = place.events("last");
+    let refused = |args: &[&str]| {
+        let refused = place.run(args, 1).err;
+        assert!(refused.contains("this version knows up to") && refused.contains("hint: "), "{refused}");
+    };
+    let _ = server.sql("UPDATE polylogue.format SET format = format + 1");
+    assert_eq!(place.events("last"), events);
+    for args in [
+        &["worker"][..],
+        &["worker", "--only", "last"],
+        &["run", "team.yaml", "--detach"],
+        &["raise", "last", "--max-turns", "9"],
+        &["rm", "last"],
+    ] {
+        refused(args);
+    }
+    assert_eq!(place.events("last"), events);
+    let _ = server.sql("UPDATE polylogue.format SET oldest_reader = format");
+    refused(&["show", "last"]);
+}
