@@ -12,7 +12,7 @@ mod database;
 #[cfg(test)]
 mod dev;
 #[cfg(test)]
-mod files;
+mod earlier;
 #[cfg(test)]
 mod frozen;
 #[cfg(test)]

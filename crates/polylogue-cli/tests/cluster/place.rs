@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_polylogue");
+const PROGRAM: &str = env!("CARGO_BIN_EXE_polylogue");
 
 /// Nothing here takes nearly as long: what does hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
@@ -106,12 +106,14 @@ impl Place {
 
     /// Starts a worker.
     pub(crate) fn worker(&self, args: &[&str]) -> WorkerProcess {
-        self.worker_of(PROGRAM, args)
+        self.start(self.command(&[&["worker"], args].concat()), "worker.out")
     }
 
-    /// Starts a worker of this build.
-    pub(crate) fn worker_of(&self, program: &str, args: &[&str]) -> WorkerProcess {
-        self.start(self.command_of(program, &[&["worker"], args].concat()), "worker.out")
+    /// Starts this program of tests again, as the process that a test is which is ignored otherwise.
+    pub(crate) fn process(&self, test: &str) -> WorkerProcess {
+        let program = std::env::current_exe().unwrap().display().to_string();
+        let args = ["--exact", test, "--ignored", "--nocapture", "--test-threads=1"];
+        self.start(self.command_of(&program, &args), "process.out")
     }
 
     /// Starts a worker that ignores `SIGHUP`.

@@ -9,10 +9,8 @@ use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use rustix::process::Signal;
 
 use crate::commands::TALK;
-use crate::notes::{assert_as_undisturbed, detach_all, model, prepare};
-use crate::place::{PROGRAM, Place, of_type, until};
-
-const UNSAFE: &[&str] = &["--allow", "unsafe-host"];
+use crate::earlier;
+use crate::place::{Place, WorkerProcess, held_by, of_type, until};
 
 /// Appends an event that only a later release knows, as a worker of that release does.
 fn append_of_later_release(server: &PostgresServer, id: &str) -> String {
@@ -66,9 +64,7 @@ fn post_of_later_release(server: &PostgresServer, id: &str) {
 #[test]
 fn what_a_later_release_has_posted_is_left_to_its_workers() {
     let Some(server) = PostgresServer::start() else { return };
-    let book = Playbook::new(|_, number| Answer::text(format!("number {number}")));
-    let behavior = Behavior::from(book).latency(Duration::from_millis(200));
-    let model = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap();
+    let model = counting_model();
     let place = Place::new(&server.url()).with_model(&model);
     place.file("team.yaml", TALK);
     place.file("long.yaml", LONG);
@@ -106,6 +102,13 @@ fn what_a_later_release_has_posted_is_left_to_its_workers() {
     assert_eq!(server.sql(stored), "0|f|2", "they are kept, and nothing is parked");
 }
 
+/// Each of its replies is another one.
+fn counting_model() -> Server {
+    let book = Playbook::new(|_, number| Answer::text(format!("number {number}")));
+    let behavior = Behavior::from(book).latency(Duration::from_millis(200));
+    Server::bind((Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap()
+}
+
 /// It takes minutes.
 const LONG: &str = "
 name: long
@@ -115,32 +118,92 @@ chat: {participants: [Ann, Bob], max_turns: 1000, stop: {max_turns: 900}, loop_d
 limits: {calls: 1000}
 ";
 
-/// Workers of two releases are drained in turn, so that conversations move from one to the other and back. `POLYLOGUE_OTHER_RELEASE` names
-/// the program of the other one (default: this one).
+/// Two releases on one database.
+struct Pair<'p> {
+    server: &'p PostgresServer,
+    place: &'p Place,
+}
+
+impl Pair<'_> {
+    fn said(&self, id: &str) -> usize {
+        of_type(&self.place.events(id), "message").len()
+    }
+
+    /// Waits until the worker has these conversations, and continues each of them.
+    fn progress(&self, worker: &WorkerProcess, ids: &[&str]) {
+        until("it has them", || {
+            let held = held_by(self.server, worker);
+            ids.iter().all(|id| held.iter().any(|held| held == id))
+        });
+        let before: Vec<usize> = ids.iter().map(|id| self.said(id)).collect();
+        until("it continues them", || ids.iter().zip(&before).all(|(id, before)| self.said(id) > *before));
+    }
+
+    /// Why a conversation is left to other workers.
+    fn why(&self, id: &str) -> String {
+        let (_, logs) = self.place.cluster();
+        let log = logs.iter().find(|log| log["id"] == id);
+        log.and_then(|log| log["why"].as_str()).unwrap_or_default().to_owned()
+    }
+}
+
+fn drain(worker: &mut WorkerProcess) {
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.end(), 0, "{}", worker.log());
+}
+
+/// Workers of an earlier release and of this one are drained in turn. The earlier one leaves a conversation whose limits this release has raised,
+/// and one that needs what only this release offers.
 #[test]
 fn conversations_move_both_ways_between_workers_of_two_releases() {
-    const COUNT: usize = 8;
-    const MOVES: usize = 4;
-    let other = std::env::var("POLYLOGUE_OTHER_RELEASE").unwrap_or_else(|_| PROGRAM.to_owned());
+    const OFFERS: &[&str] = &["--offers", "later"];
     let Some(server) = PostgresServer::start() else { return };
-    let model = model(Duration::from_millis(400));
+    let model = counting_model();
     let place = Place::new(&server.url()).with_model(&model);
-    prepare(&place);
-    let ids = detach_all(&place, COUNT);
-    let mut programs = [PROGRAM, other.as_str()].into_iter().cycle();
-    let mut next = || place.worker_of(programs.next().unwrap(), UNSAFE);
-    let mut worker = next();
-    let is_over = || place.all(COUNT, |state| state.starts_with("done"));
-    for _ in 0..MOVES {
-        let calls = model.count();
-        until("it has some of them", || model.count() > calls + COUNT / 2 || is_over());
-        let mut drained = std::mem::replace(&mut worker, next());
-        drained.signal(Signal::TERM);
-        assert_eq!(drained.end(), 0, "{}", drained.log());
+    place.file("long.yaml", LONG);
+    let detach = |task: &str, needs: &[&str]| {
+        place.detach(&[&["long.yaml", task, "--model", "openai:test"], needs].concat())
+    };
+    let (moves, raised) = (detach("Count apples.", &[]), detach("Count pears.", &[]));
+    let needs = detach("Count plums.", &["--needs", "later"]);
+    let pair = Pair { server: &server, place: &place };
+    let mut earlier = place.process(earlier::WORKER);
+    pair.progress(&earlier, &[&moves, &raised]);
+    place.run(&["raise", &raised, "--max-calls", "2000"], 0);
+    until("it is left to this release", || pair.why(&raised).contains("only a later version"));
+    let left = place.events(&raised);
+    pair.progress(&earlier, &[&moves]);
+    assert_eq!(place.events(&raised), left, "nothing more has run");
+    assert!(place.events(&needs).is_empty(), "nothing has run");
+    let mut later = place.worker(OFFERS);
+    pair.progress(&later, &[&raised, &needs]);
+    assert_eq!(of_type(&place.events(&raised), "limits_changed").len(), 1);
+    pair.progress(&earlier, &[&moves]);
+    drain(&mut earlier);
+    pair.progress(&later, &[&moves, &raised, &needs]);
+    earlier = place.process(earlier::WORKER);
+    until("both are seen", || place.cluster().0.len() == 2);
+    drain(&mut later);
+    pair.progress(&earlier, &[&moves]);
+    until("the event is not known", || pair.why(&raised).contains("`limits_changed`"));
+    let left = [&raised, &needs].map(|id| place.events(id));
+    pair.progress(&earlier, &[&moves]);
+    assert_eq!([&raised, &needs].map(|id| place.events(id)), left, "nothing more has run");
+    later = place.worker(OFFERS);
+    pair.progress(&later, &[&raised, &needs]);
+    [earlier, later].iter_mut().for_each(drain);
+    let mut replies = 0;
+    for id in [&moves, &raised, &needs] {
+        let events = place.events(id);
+        let seqs: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+        assert_eq!(seqs, (0..events.len() as u64).collect::<Vec<_>>(), "{id}");
+        let broken = ["reply_interrupted", "failed"].map(|kind| of_type(&events, kind).len());
+        assert_eq!(broken, [0, 0], "{id}: no call was in flight");
+        replies += of_type(&events, "model_replied").len();
     }
-    until("all have ended", is_over);
-    assert_eq!(assert_as_undisturbed(&place, &ids), 0, "no call was in flight");
-    assert_eq!(server.sql("SELECT sum(takeovers) FROM polylogue.logs"), "0", "{}", worker.log());
+    assert_eq!(replies, model.count(), "each call was made once");
+    let stored = "SELECT sum(takeovers), max(tries), bool_or(is_parked) FROM polylogue.logs";
+    assert_eq!(server.sql(stored), "0|0|f");
 }
 
 /// Tables of a later format are read if that format permits it. This release writes nothing there, and no worker of it starts.
