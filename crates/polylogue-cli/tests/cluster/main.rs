@@ -14,6 +14,8 @@ mod dev;
 #[cfg(test)]
 mod earlier;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod frozen;
 #[cfg(test)]
 mod keeping;
