@@ -35,7 +35,7 @@ use shared::{count, variable};
 
 /// Conversations among language-model agents, tools and people
 #[derive(Debug, Parser)]
-#[command(name = "polylogue", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+#[command(name = "polylogue", version, arg_required_else_help = true, after_help = AFTER_HELP)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -48,7 +48,7 @@ pub(crate) struct Cli {
     #[arg(long, global = true, display_order = LAST, value_name = "URL", env = "POLYLOGUE_SERVER", hide_env_values = true)]
     pub(crate) server: Option<String>,
 
-    /// The user's configuration file. Default: `~/.config/polylogue/config.yaml`
+    /// Your configuration file. Default: `~/.config/polylogue/config.yaml`
     #[arg(long, global = true, display_order = LAST, value_name = "FILE", env = "POLYLOGUE_CONFIG", hide_env_values = true, value_parser = path())]
     pub(crate) config: Option<PathBuf>,
 
@@ -71,8 +71,15 @@ impl Cli {
 /// Behind the options that its own command has.
 const LAST: usize = 100;
 
-/// What the program says by its exit code.
-const EXIT_CODES: &str = "Exit codes:
+/// What a newcomer does first, and what the program says by its exit code.
+const AFTER_HELP: &str = "First steps:
+  polylogue run demo:trading-bot        a demonstration, without a model
+  polylogue chat -m ollama:llama3.2     a chat with one model
+  polylogue new                         writes a team file, `team.yaml`
+  polylogue run team.yaml \"YOUR TASK\"   runs the team on a task
+  polylogue show last                   shows the last conversation again
+
+Exit codes:
   0  done, also by `max_turns` in `stop`  5  waiting for a person
   1  failed                               6  stopped by you, or a person has left
   2  bad usage or team file               7  no output: no participant spoke
@@ -96,10 +103,12 @@ pub(crate) enum Command {
     Chat(chat::Chat),
     /// Run a team on many tasks, each in its own conversation
     Batch(batch::Batch),
-    /// Resume a conversation, or continue one that has ended with another message
+    /// Resume a conversation; with a message, also one that has ended
     Resume(Resume),
     /// List conversations with their state, cost and task
     Runs(runs::Runs),
+    /// Show a conversation, what it cost, or the exact requests to a model
+    Show(Show),
     /// Send a message to a conversation, running or not
     Send(steer::Send),
     /// Stop a running conversation; `resume` continues it
@@ -114,17 +123,15 @@ pub(crate) enum Command {
     Waiting(steer::Waiting),
     /// Answer a question of a conversation, running or not
     Answer(steer::Answer),
-    /// Fork a conversation: begin another one with its first events
+    /// Fork a conversation: begin a new one with a copy of its first events
     Fork(change::Fork),
     /// Move a conversation to another version of its team
     Move(change::Move),
-    /// Show a conversation, or the requests to an agent's model
-    Show(Show),
     /// List the files that the agents of a conversation have written, or copy them
     Files(files::Files),
     /// Check that stored conversations are unaltered
     Verify(verify::Verify),
-    /// Pack conversations into less space, in Postgres and SQLite
+    /// Compress stored conversations, in Postgres and SQLite
     Archive(keeping::Archive),
     /// Remove conversations
     Rm(Rm),
@@ -140,11 +147,11 @@ pub(crate) enum Command {
     Import(Import),
     /// Serve teams as tools for MCP hosts, over standard input and output
     Mcp(Mcp),
-    /// Serve teams over HTTP
+    /// Serve teams over HTTP, with a web page
     Serve(serve::Serve),
     /// Make, list and revoke the tokens of a server
     Token(serve::Token),
-    /// Run conversations that were handed over to the workers of a store
+    /// Run conversations that other commands hand over with `--detach`
     Worker(worker::Worker),
     /// Show the workers of a store, what they run, and what waits for them
     Cluster(worker::Cluster),
@@ -156,13 +163,13 @@ pub(crate) enum Command {
     Models(models::List),
     /// Count the tokens of a text
     Count(models::Count),
-    /// Show the keys, endpoints and stores that are configured
+    /// Check this machine: keys of models, local servers, the sandbox, the store
     Doctor(Doctor),
     /// Print the JSON Schema of team files, for editors
     Schema,
     /// Print completions for a shell
     Completions(new::Completions),
-    /// Print the manual for `man`
+    /// Print the manual page, for `man`
     Man(new::Man),
 }
 
@@ -172,7 +179,7 @@ pub(crate) struct Run {
     #[arg(value_parser = team_file())]
     pub(crate) team: PathBuf,
 
-    /// The task of the team; `@FILE` reads it from a file, `-` from standard input, and `@@` begins a text with `@`
+    /// The task. Default: that of the team file. `@FILE` reads it from a file, `-` from standard input, and `@@` begins a text with `@`
     pub(crate) task: Option<String>,
 
     #[command(flatten)]
@@ -211,7 +218,7 @@ pub(crate) struct Resume {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
 
-    /// The next message of a conversation that has ended; `@FILE` reads it from a file, `-` from standard input
+    /// A message, which continues a conversation that has ended; `@FILE` reads it from a file, `-` from standard input
     pub(crate) message: Option<String>,
 
     /// Author of the message: a participant. Default: `user`
@@ -225,7 +232,7 @@ pub(crate) struct Resume {
     #[arg(long, value_name = "TEXT", conflicts_with = "message")]
     pub(crate) answer: Option<String>,
 
-    /// Take over the conversation from a process that hangs or is suspended, 30 seconds after its last heartbeat
+    /// Take over the conversation from a process that hangs or is suspended; possible 30 seconds after its last heartbeat
     #[arg(long)]
     pub(crate) take_over: bool,
 
@@ -258,7 +265,7 @@ pub(crate) struct Show {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
 
-    /// Show exactly the request that this agent's model received; for an agent that solves tasks, all its prompts and replies
+    /// Show exactly the last request that this agent's model received; for an agent of the patterns `group_solve` and `tasks`, all its prompts and replies
     #[arg(long = "as", value_name = "AGENT")]
     pub(crate) agent: Option<String>,
 
@@ -330,7 +337,7 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Print the bound of a run and an estimate: model calls, tokens and money, by agent and chat. Nothing is sent
+    /// Print the most that a run can use, and an estimate: model calls, tokens and money, by agent and chat. Nothing is sent
     #[arg(long)]
     pub(crate) price: bool,
 

@@ -14,7 +14,7 @@ use crate::text_arg::unreadable;
 /// The option of the commands that send a message.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Attach {
-    /// Attach a file to the message: a picture (PNG, JPEG, GIF, WebP), a PDF document, a sound (WAV, MP3) or a text; can be repeated
+    /// Attach a file to the task or message: a picture (PNG, JPEG, GIF, WebP), a PDF document, a sound (WAV, MP3) or a text; can be repeated
     #[arg(long, value_name = "FILE")]
     attach: Vec<PathBuf>,
 }

@@ -35,7 +35,7 @@ pub(crate) struct Batch {
     #[command(flatten)]
     pub(crate) budgets: Budgets,
 
-    /// Keep results of another team, or of other rows, that the output file has
+    /// Keep results of another team, or of other rows, that are in the output file
     #[arg(long)]
     pub(crate) keep: bool,
 

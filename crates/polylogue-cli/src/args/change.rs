@@ -30,7 +30,7 @@ pub(crate) struct Move {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
 
-    /// The file of the other version of its team
+    /// The team file with which it continues
     #[arg(long, value_name = "FILE", value_parser = team_file())]
     pub(crate) team: PathBuf,
 

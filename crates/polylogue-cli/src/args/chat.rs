@@ -14,7 +14,7 @@ use crate::shipped::team_file;
 With a pipe as input, each line is a message, and each reply is printed alone: `echo Hello | polylogue chat`."
 )]
 pub(crate) struct Chat {
-    /// The team file, or `demo:NAME` for a built-in demo. Default: one model
+    /// The team file, or `demo:NAME` for a built-in demo. Default: a chat with one model
     #[arg(value_parser = team_file())]
     pub(crate) team: Option<PathBuf>,
 

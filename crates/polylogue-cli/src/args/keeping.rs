@@ -13,7 +13,7 @@ pub(crate) struct Which {
     /// The conversations: ids, beginnings of ids, or `last`
     pub(crate) ids: Vec<String>,
 
-    /// All conversations without an event for this time, such as `12h` or `30d`, that do not run and wait for nothing: those that have ended, failed, or were cancelled or interrupted
+    /// All conversations without an event for this time, such as `12h` or `30d`, that neither run nor wait: those that have ended or failed, or were cancelled or interrupted
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) older_than: Option<Duration>,
 }

@@ -61,7 +61,7 @@ pub(crate) struct Forget {
 
 #[derive(Debug, Args)]
 pub(crate) struct ScopeArg {
-    /// Whose memory: a team's name, or what the team file says. Default: all of them
+    /// The scope of the facts: a team's name, or `scope` of its file. Default: all
     #[arg(long, value_name = "SCOPE", value_parser = scope)]
     pub(crate) scope: Option<Scope>,
 }

@@ -17,7 +17,7 @@ pub(crate) enum Input {
 /// Where answers come from when there is no terminal.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Piped {
-    /// Which questions the lines of standard input answer, when it is a pipe or a file: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; `none` with `-` as text or with `--answer`
+    /// If standard input is a pipe or a file, which questions its lines answer: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; with `-` as text, or with `--answer`, `none`
     #[arg(long = "input", value_name = "WHAT")]
     given: Option<Input>,
 }

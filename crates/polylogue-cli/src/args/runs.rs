@@ -17,11 +17,11 @@ pub(crate) struct Runs {
     #[arg(short = 'n', long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) limit: Option<u64>,
 
-    /// Show the next page: the cursor that a list with `--limit` ends with
+    /// Show the page after this cursor, which a list with `--limit` ends with
     #[arg(long, value_name = "CURSOR", value_parser = cursor)]
     pub(crate) after: Option<Cursor>,
 
-    /// Show only conversations in these states
+    /// Show only conversations in these states, a list with commas
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     pub(crate) state: Vec<StateFilter>,
 

@@ -14,12 +14,12 @@ use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The first line that is printed is the URL. If only this machine can connect, a first token is made and printed \
-    once, in the line `token`; `polylogue token new` makes others. The line `page` has a link that logs a browser in; it works once, within ten \
-    minutes; `polylogue token link` makes others."
+    after_help = "The first line of the output is the URL. The line `token` has a token for programs; it is made and printed at the first start \
+    only, if only this machine can connect. `polylogue token new` makes others. The line `page` has a link that logs a browser in; it works once, \
+    within ten minutes. `polylogue token link` makes others."
 )]
 pub(crate) struct Serve {
-    /// The team files, or folders whose files with the ending `.yaml` are teams
+    /// Team files, or folders of team files (`.yaml`)
     #[arg(required = true, value_parser = team_file())]
     pub(crate) teams: Vec<PathBuf>,
 
@@ -27,29 +27,27 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
     pub(crate) listen: SocketAddr,
 
-    /// The address under which clients reach the server, if that is another one, such as `https://teams.example`
+    /// The URL by which clients reach the server, such as `https://teams.example`, if it differs from the address of `--listen`
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<String>,
 
-    /// Allow pages of another site to use the server, such as `https://app.example`
+    /// Allow web pages of this origin, such as `https://app.example`, to use the server
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) origins: Vec<String>,
 
-    /// Believe this server in front of this one, by its address or network, such as `10.0.0.0/8`, when it says who sends a request
-    /// (`X-Forwarded-For`, `Forwarded`). Limits on addresses are then those of its clients
+    /// Trust a reverse proxy, by its address or network, such as `10.0.0.0/8`, to name the client of a request (`X-Forwarded-For`, `Forwarded`). Limits on addresses then apply to its clients
     #[arg(long = "trusted-proxy", value_name = "CIDR")]
     pub(crate) trusted_proxies: Vec<TrustedProxy>,
 
-    /// A header of chat completions whose value is the client's own id of its chat, such as `X-OpenWebUI-Chat-Id`: each chat has one
-    /// conversation with a team
+    /// A header in which clients of chat completions send the id of their chat, such as `X-OpenWebUI-Chat-Id`: each of their chats has one conversation with a team
     #[arg(long = "conversation-header", value_name = "NAME")]
     pub(crate) conversation_headers: Vec<String>,
 
-    /// What chat completions show of a conversation, unless the request has the header `X-Polylogue-Show`: `result`, `transcript`, `none`
+    /// What chat completions show of a conversation, unless a request has the header `X-Polylogue-Show`: `result`, `transcript` or `none`
     #[arg(long, value_name = "MODE", default_value = "result")]
     pub(crate) chat_show: ChatShow,
 
-    /// Give the team all chat completions, also those that user interfaces request on their own, such as for titles and tags
+    /// Send all chat completions to the team, also those that user interfaces request on their own, such as titles and tags
     #[arg(long)]
     pub(crate) no_chores: bool,
 
@@ -57,7 +55,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "URL")]
     pub(crate) issuer: Option<String>,
 
-    /// The address for which tokens of the authorization server must be made. Default: that of `--public-url`
+    /// The audience (`aud`) that tokens of the authorization server must have. Default: the URL of `--public-url`
     #[arg(long, value_name = "URL", requires = "issuer")]
     pub(crate) audience: Option<String>,
 
@@ -65,11 +63,11 @@ pub(crate) struct Serve {
     #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = limit)]
     pub(crate) limits: Vec<(String, u64)>,
 
-    /// Do not continue conversations that an earlier server was running when it ended
+    /// Do not continue the conversations that the server was running when it last ended
     #[arg(long)]
     pub(crate) no_resume: bool,
 
-    /// Also run conversations that were handed over to workers, as `polylogue worker` does
+    /// Also run conversations that other commands hand over with `--detach`, as `polylogue worker` does
     #[arg(long)]
     pub(crate) worker: bool,
 
@@ -114,23 +112,23 @@ pub(crate) struct NewToken {
     /// What the token is for
     pub(crate) name: String,
 
-    /// What the token may do: `read`, `run`, `answer`, `edit`, `admin`, `metrics`
+    /// What the token allows, a list with commas: `read`, `run`, `answer`, `edit`, `admin`, `metrics`
     #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',', default_value = "read,run,answer")]
     pub(crate) scopes: Vec<Scope>,
 
-    /// Whose conversations the token can see
+    /// The tenant whose conversations the token can see
     #[arg(long, value_name = "TENANT", default_value = polylogue_server::Token::LOCAL)]
     pub(crate) tenant: String,
 
-    /// A team that the token may see and run. Default: all
+    /// A team that the token can see and run; can be repeated. Default: all teams
     #[arg(long = "team", value_name = "ID")]
     pub(crate) teams: Vec<String>,
 
-    /// The most that runs of the token may cost in a day (UTC), in dollars; models of unknown price are refused. Default: no limit
+    /// Maximum cost in dollars of the runs of the token in a day (UTC); models of unknown price are refused. Default: no limit
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
     pub(crate) cost_per_day: Option<f64>,
 
-    /// The most tokens that runs of the token may use in a day (UTC). Default: no limit
+    /// Maximum number of input and output tokens of the runs of the token in a day (UTC). Default: no limit
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) tokens_per_day: Option<u64>,
 
@@ -145,7 +143,7 @@ pub(crate) struct LinkToken {
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8787")]
     pub(crate) url: String,
 
-    /// What the browser may do: `read`, `run`, `answer`, `edit`, `admin`, `metrics`
+    /// What the browser can do, a list with commas: `read`, `run`, `answer`, `edit`, `admin`, `metrics`
     #[arg(
         long = "scope",
         value_name = "SCOPE",
@@ -154,11 +152,11 @@ pub(crate) struct LinkToken {
     )]
     pub(crate) scopes: Vec<Scope>,
 
-    /// Whose conversations the browser can see
+    /// The tenant whose conversations the browser can see
     #[arg(long, value_name = "TENANT", default_value = polylogue_server::Token::LOCAL)]
     pub(crate) tenant: String,
 
-    /// A team that the browser may see and run. Default: all
+    /// A team that the browser can see and run; can be repeated. Default: all teams
     #[arg(long = "team", value_name = "ID")]
     pub(crate) teams: Vec<String>,
 }

@@ -94,11 +94,11 @@ fn grant(text: &str) -> Result<Grant, String> {
 /// Which models speak, and whether they show what they reason.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Models {
-    /// The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; of a list with commas, each is the fallback of the one before it
+    /// The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`. In a list with commas, each model is the fallback of the one before it
     #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
     pub(crate) model: Option<String>,
 
-    /// What the models support: a list of `tools`, `schema`, `json` and `vision`, or `text` for none of these; `no-system-role`, `no-null-content` and `no-user-after-tool` name forms of requests that they refuse. Default: detected by their first replies, without `vision`
+    /// What the models support: a list of `tools`, `schema`, `json` and `vision`, or `text` for none of these; `no-system-role`, `no-null-content` and `no-user-after-tool` name forms of requests that they refuse. Default: detected by their first replies, except `vision`
     #[arg(long, value_name = "CAPABILITIES", conflicts_with_all = ["offline", "replay"], value_parser = capabilities)]
     pub(crate) capabilities: Option<Capabilities>,
 
@@ -114,7 +114,7 @@ pub(crate) struct Models {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"])]
     pub(crate) record: Option<PathBuf>,
 
-    /// Cache model replies in a file: the same request gets the reply from there. For development
+    /// Cache model replies in a file: an equal request gets the stored reply. For development
     #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"])]
     pub(crate) cache: Option<PathBuf>,
 
@@ -122,7 +122,7 @@ pub(crate) struct Models {
     #[arg(long, value_name = "FILE", conflicts_with = "offline")]
     pub(crate) replay: Option<PathBuf>,
 
-    /// Show the reasoning of models, and ask those that hide it for a summary
+    /// Show the reasoning of models; those that hide it are asked for a summary
     #[arg(long)]
     pub(crate) thoughts: bool,
 }
@@ -130,7 +130,7 @@ pub(crate) struct Models {
 /// What the whole run may consume. Kept with the conversation for `resume`.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Limits {
-    /// Maximum number of turns, in all chats; turns that run in parallel begin together or not at all
+    /// Maximum number of turns, in all chats together; parallel turns begin together or not at all
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) max_turns: Option<u64>,
 
@@ -146,11 +146,11 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) max_calls: Option<u64>,
 
-    /// Maximum running time, such as `90s`, `10min` or `1h`, without waiting for people; then calls in flight are aborted
+    /// Maximum running time, such as `90s`, `10min` or `1h`; waiting for people does not count. When it is up, calls in flight are aborted
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) max_time: Option<Time>,
 
-    /// What happens at a limit of the run: it ends, or you are asked to raise the limit
+    /// What happens at a limit of the run: it ends, or you are asked to raise the limit. Default: that of the team file
     #[arg(long, value_name = "WHAT")]
     pub(crate) on_limit: Option<OnLimit>,
 }
@@ -158,19 +158,19 @@ pub(crate) struct Limits {
 /// What several conversations may consume together.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Budgets {
-    /// Maximum cost of all conversations together in dollars; a call that could cost more than is left is not made, and models of unknown price are refused. With a name, such as `team=20`, all processes with the same Postgres database share the budget; the name alone means one that exists
+    /// Maximum cost in dollars of all conversations of this command together; a call that could cost more than is left is not made, and models of unknown price are refused. `NAME=DOLLARS` is a budget that all processes with the same Postgres database share, and `NAME` an existing one
     #[arg(long, value_name = "[NAME=]DOLLARS", value_parser = named_dollars)]
     pub(crate) budget: Option<Named<f64>>,
 
-    /// Maximum number of input and output tokens of all conversations together; of a shared budget, `NAME=N`
+    /// Maximum number of input and output tokens of all conversations of this command together; `NAME=N` is for a shared budget
     #[arg(long, value_name = "[NAME=]N", value_parser = named_count)]
     pub(crate) budget_tokens: Option<Named<u64>>,
 
-    /// Maximum number of model calls of all conversations together; of a shared budget, `NAME=N`
+    /// Maximum number of model calls of all conversations of this command together; `NAME=N` is for a shared budget
     #[arg(long, value_name = "[NAME=]N", value_parser = named_count)]
     pub(crate) budget_calls: Option<Named<u64>>,
 
-    /// Maximum time for all conversations together, such as `90s`, `10min` or `1h`, by wall-clock time; then calls in flight are aborted
+    /// Maximum wall-clock time of all conversations of this command together, such as `90s`, `10min` or `1h`. When it is up, calls in flight are aborted
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) budget_time: Option<Time>,
 }

@@ -11,9 +11,9 @@ use super::shared::{Budgets, TeamOptions, budget_name, count};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A worker runs conversations that `run --detach` and `resume --detach` hand over, and those that get an answer or a \
-    message, unless they are paused. `SIGTERM`, `SIGHUP` and Ctrl-C let steps end, for at most 25 seconds; other workers continue what is released. With `--only`, exit codes are \
-    those of `run`."
+    after_help = "A worker runs conversations that `run --detach` and `resume --detach` hand over, continues them when they get an answer or a \
+    message, unless they are paused, and takes over those of workers that have died. Any number of workers can share a store. `SIGTERM`, `SIGHUP` and \
+    Ctrl-C let running steps end, for at most 25 seconds; other workers continue the conversations. With `--only`, exit codes are those of `run`."
 )]
 pub(crate) struct Worker {
     #[command(flatten)]
@@ -23,11 +23,11 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "ID", conflicts_with = "at_once")]
     pub(crate) only: Option<String>,
 
-    /// Run the conversations of this tenant of the servers with the same store
+    /// Run the conversations of this tenant; `polylogue token new --tenant` makes tenants
     #[arg(long, value_name = "NAME", default_value = Token::LOCAL, value_parser = tenant)]
     pub(crate) tenant: String,
 
-    /// Serve figures of the store's queue at `/metrics` of this address, for Prometheus, without a token. Default: nowhere
+    /// Serve metrics for Prometheus at `/metrics` of this address, without a token. Default: none are served
     #[arg(long, value_name = "ADDRESS", conflicts_with = "only")]
     pub(crate) metrics: Option<SocketAddr>,
 
@@ -44,15 +44,15 @@ pub(crate) struct Worker {
 /// How many conversations a worker runs, what it has that they may need, and what it leaves behind.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Takes {
-    /// How many conversations of workers it runs at the same time. Default: 200
+    /// Maximum number of handed-over conversations that run at the same time. Default: 200
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     at_once: Option<u64>,
 
-    /// What this machine has that conversations may need, such as `gpu`, besides keys, MCP servers and the sandbox, which are found
+    /// What this machine offers to handed-over conversations that need it (`run --needs`), such as `gpu`; a list with commas. Keys, MCP servers and the sandbox are detected
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     pub(crate) offers: Vec<String>,
 
-    /// Keep the work directories of conversations that have ended on this machine, also if all files are stored in the database
+    /// Keep the work directories of handed-over conversations that have ended, also if all files are stored in the database
     #[arg(long)]
     pub(crate) keep_files: bool,
 }
@@ -75,11 +75,11 @@ impl Takes {
 /// How other processes with the same store reach this one.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Internal {
-    /// Where servers with the same store follow what this process runs; port 0 takes a free one
+    /// The address at which servers with the same store receive live text from this process; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) internal_listen: SocketAddr,
 
-    /// The host and port by which those servers reach it. Default: those of `--internal-listen`
+    /// The host and port by which those servers reach this process. Default: those of `--internal-listen`
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) advertise: Option<String>,
 }
@@ -90,19 +90,19 @@ pub(crate) struct Cluster {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Show at most so many conversations: lost ones first, then parked, ready, held and timed ones
+    /// Maximum number of conversations: lost ones first, then parked, ready, held and timed ones
     #[arg(long, value_name = "N", default_value_t = 10_000, conflicts_with = "recount")]
     pub(crate) limit: usize,
 
-    /// Show what the workers of this tenant of the servers with the same store run
+    /// Show the conversations of this tenant
     #[arg(long, value_name = "NAME", default_value = Token::LOCAL, value_parser = tenant)]
     pub(crate) tenant: String,
 
-    /// Set what was used of this shared budget to what the logs of its conversations say
+    /// Count what was used of this shared budget again, from the logs of its conversations
     #[arg(long, value_name = "BUDGET")]
     pub(crate) recount: Option<String>,
 
-    /// Remove this shared budget, with its limits and what was used of it: conversations that it paid for continue without it
+    /// Remove this shared budget, with its limits and what was used of it; conversations that it paid for continue without it
     #[arg(long, value_name = "BUDGET", conflicts_with_all = ["limit", "recount"], value_parser = budget_name)]
     pub(crate) remove_budget: Option<String>,
 }
@@ -110,11 +110,11 @@ pub(crate) struct Cluster {
 /// The options of commands that can hand a conversation over to workers.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Detach {
-    /// Hand the conversation over to the workers of the store, and print its id, instead of running it
+    /// Print the conversation's id and return; a worker (`polylogue worker`) with the same store runs the conversation
     #[arg(short, long, conflicts_with_all = ["attach", "given"])]
     pub(crate) detach: bool,
 
-    /// With `--detach`: what a worker must offer, such as `gpu`, besides what the team needs
+    /// With `--detach`: what the worker must offer (`worker --offers`) besides what the team needs, such as `gpu`; a list with commas
     #[arg(long, value_name = "WORDS", value_delimiter = ',', requires = "detach")]
     pub(crate) needs: Vec<String>,
 }

@@ -281,8 +281,9 @@ fn the_whole_of_the_help() {
           run          Run a team on a task
           chat         Chat with a model or a team, line by line
           batch        Run a team on many tasks, each in its own conversation
-          resume       Resume a conversation, or continue one that has ended with another message
+          resume       Resume a conversation; with a message, also one that has ended
           runs         List conversations with their state, cost and task
+          show         Show a conversation, what it cost, or the exact requests to a model
           send         Send a message to a conversation, running or not
           cancel       Stop a running conversation; `resume` continues it
           pause        Pause a conversation after its turn; `resume` continues it
@@ -290,12 +291,11 @@ fn the_whole_of_the_help() {
           raise        Raise the limits of a conversation, also while it runs
           waiting      List the questions of all conversations that wait for people
           answer       Answer a question of a conversation, running or not
-          fork         Fork a conversation: begin another one with its first events
+          fork         Fork a conversation: begin a new one with a copy of its first events
           move         Move a conversation to another version of its team
-          show         Show a conversation, or the requests to an agent's model
           files        List the files that the agents of a conversation have written, or copy them
           verify       Check that stored conversations are unaltered
-          archive      Pack conversations into less space, in Postgres and SQLite
+          archive      Compress stored conversations, in Postgres and SQLite
           rm           Remove conversations
           memory       List, find and delete the long-term memory of agents
           check        Check a team file, and list the permissions it asks for
@@ -303,28 +303,35 @@ fn the_whole_of_the_help() {
           trust        List and revoke your trust in team files
           import       Convert an AutoGen definition to a team file
           mcp          Serve teams as tools for MCP hosts, over standard input and output
-          serve        Serve teams over HTTP
+          serve        Serve teams over HTTP, with a web page
           token        Make, list and revoke the tokens of a server
-          worker       Run conversations that were handed over to the workers of a store
+          worker       Run conversations that other commands hand over with `--detach`
           cluster      Show the workers of a store, what they run, and what waits for them
           dev          Run a cluster on this machine, for development: a database, workers, and a server
           config       Show and change your settings, such as the default model
           models       List the models of a provider, with limits, capabilities and prices
           count        Count the tokens of a text
-          doctor       Show the keys, endpoints and stores that are configured
+          doctor       Check this machine: keys of models, local servers, the sandbox, the store
           schema       Print the JSON Schema of team files, for editors
           completions  Print completions for a shell
-          man          Print the manual for `man`
+          man          Print the manual page, for `man`
           help         Print this message or the help of the given subcommand(s)
 
         Options:
               --color <WHEN>   When to use colors [default: auto] [possible values: auto, always, never]
-              --config <FILE>  The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
+              --config <FILE>  Your configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --server <URL>   Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]
               --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE` [env: POLYLOGUE_STORE]
           -v, --verbose...     Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
           -h, --help           Print help
           -V, --version        Print version
+
+        First steps:
+          polylogue run demo:trading-bot        a demonstration, without a model
+          polylogue chat -m ollama:llama3.2     a chat with one model
+          polylogue new                         writes a team file, `team.yaml`
+          polylogue run team.yaml "YOUR TASK"   runs the team on a task
+          polylogue show last                   shows the last conversation again
 
         Exit codes:
           0  done, also by `max_turns` in `stop`  5  waiting for a person
@@ -334,52 +341,52 @@ fn the_whole_of_the_help() {
           4  a limit on tokens or cost
     "#]].assert_eq(&home.run(&["--help"]).ok().out);
     expect![[r#"
-        Resume a conversation, or continue one that has ended with another message
+        Resume a conversation; with a message, also one that has ended
 
         Usage: polylogue resume [OPTIONS] <ID> [MESSAGE]
 
         Arguments:
           <ID>       The conversation: its id, the beginning of its id, or `last`
-          [MESSAGE]  The next message of a conversation that has ended; `@FILE` reads it from a file, `-` from standard input
+          [MESSAGE]  A message, which continues a conversation that has ended; `@FILE` reads it from a file, `-` from standard input
 
         Options:
               --as <NAME>                    Author of the message: a participant. Default: `user`
-              --attach <FILE>                Attach a file to the message: a picture (PNG, JPEG, GIF, WebP), a PDF document, a sound (WAV, MP3) or a text; can be repeated
+              --attach <FILE>                Attach a file to the task or message: a picture (PNG, JPEG, GIF, WebP), a PDF document, a sound (WAV, MP3) or a text; can be repeated
               --answer <TEXT>                Answer the open question, instead of asking at the terminal
-              --take-over                    Take over the conversation from a process that hangs or is suspended, 30 seconds after its last heartbeat
+              --take-over                    Take over the conversation from a process that hangs or is suspended; possible 30 seconds after its last heartbeat
               --accept-changes               Continue with the current team file if it has changed since the conversation began
               --pinned                       Continue with the team as it was when the conversation began, even if its file has changed
-              --budget <[NAME=]DOLLARS>      Maximum cost of all conversations together in dollars; a call that could cost more than is left is not made, and models of unknown price are refused. With a name, such as `team=20`, all processes with the same Postgres database share the budget; the name alone means one that exists
-              --budget-tokens <[NAME=]N>     Maximum number of input and output tokens of all conversations together; of a shared budget, `NAME=N`
-              --budget-calls <[NAME=]N>      Maximum number of model calls of all conversations together; of a shared budget, `NAME=N`
-              --budget-time <TIME>           Maximum time for all conversations together, such as `90s`, `10min` or `1h`, by wall-clock time; then calls in flight are aborted
-          -d, --detach                       Hand the conversation over to the workers of the store, and print its id, instead of running it
-              --needs <WORDS>                With `--detach`: what a worker must offer, such as `gpu`, besides what the team needs
-          -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; of a list with commas, each is the fallback of the one before it
-              --capabilities <CAPABILITIES>  What the models support: a list of `tools`, `schema`, `json` and `vision`, or `text` for none of these; `no-system-role`, `no-null-content` and `no-user-after-tool` name forms of requests that they refuse. Default: detected by their first replies, without `vision`
+              --budget <[NAME=]DOLLARS>      Maximum cost in dollars of all conversations of this command together; a call that could cost more than is left is not made, and models of unknown price are refused. `NAME=DOLLARS` is a budget that all processes with the same Postgres database share, and `NAME` an existing one
+              --budget-tokens <[NAME=]N>     Maximum number of input and output tokens of all conversations of this command together; `NAME=N` is for a shared budget
+              --budget-calls <[NAME=]N>      Maximum number of model calls of all conversations of this command together; `NAME=N` is for a shared budget
+              --budget-time <TIME>           Maximum wall-clock time of all conversations of this command together, such as `90s`, `10min` or `1h`. When it is up, calls in flight are aborted
+          -d, --detach                       Print the conversation's id and return; a worker (`polylogue worker`) with the same store runs the conversation
+              --needs <WORDS>                With `--detach`: what the worker must offer (`worker --offers`) besides what the team needs, such as `gpu`; a list with commas
+          -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`. In a list with commas, each model is the fallback of the one before it
+              --capabilities <CAPABILITIES>  What the models support: a list of `tools`, `schema`, `json` and `vision`, or `text` for none of these; `no-system-role`, `no-null-content` and `no-user-after-tool` name forms of requests that they refuse. Default: detected by their first replies, except `vision`
               --offline                      Take the replies of models from the team's script; no model is called
               --timeout <SECONDS>            Maximum duration of a model call in seconds. Default: 3 minutes to the first token, 1 minute between tokens, 10 minutes in total
               --record <FILE>                Record every model call to a new file
-              --cache <FILE>                 Cache model replies in a file: the same request gets the reply from there. For development
+              --cache <FILE>                 Cache model replies in a file: an equal request gets the stored reply. For development
               --replay <FILE>                Take every model reply from a recording; no model is called
-              --thoughts                     Show the reasoning of models, and ask those that hide it for a summary
+              --thoughts                     Show the reasoning of models; those that hide it are asked for a summary
               --allow <WHAT>                 Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices), and `unknown-price` (models of unknown price under a limit on cost; their calls count as free)
               --trust                        Trust the team file: allow all that it asks for, now and while its content is unchanged
               --mcp <FILE>                   MCP servers for agents that name them: a JSON file with `mcpServers`
-              --max-turns <N>                Maximum number of turns, in all chats; turns that run in parallel begin together or not at all
+              --max-turns <N>                Maximum number of turns, in all chats together; parallel turns begin together or not at all
               --max-cost <DOLLARS>           Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
               --max-tokens <N>               Maximum number of input and output tokens; a call that could take more than is left is not made
               --max-calls <N>                Maximum number of model calls
-              --max-time <TIME>              Maximum running time, such as `90s`, `10min` or `1h`, without waiting for people; then calls in flight are aborted
-              --on-limit <WHAT>              What happens at a limit of the run: it ends, or you are asked to raise the limit [possible values: stop, ask]
+              --max-time <TIME>              Maximum running time, such as `90s`, `10min` or `1h`; waiting for people does not count. When it is up, calls in flight are aborted
+              --on-limit <WHAT>              What happens at a limit of the run: it ends, or you are asked to raise the limit. Default: that of the team file [possible values: stop, ask]
               --dir <FOLDER>                 Let agents work in this folder instead of in a new work directory; you are asked before they run programs or change files
-              --input <WHAT>                 Which questions the lines of standard input answer, when it is a pipe or a file: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; `none` with `-` as text or with `--answer` [possible values: answers, approvals, none]
+              --input <WHAT>                 If standard input is a pipe or a file, which questions its lines answer: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; with `-` as text, or with `--answer`, `none` [possible values: answers, approvals, none]
               --json                         Print every event as one line of JSON; the first line has the conversation's id, the last one the totals
           -q, --quiet                        Print only the result
               --style <STYLE>                Layout of the conversation; `autogen` prints complete messages, as AutoGen does [default: usual] [possible values: usual, autogen]
               --no-stream                    Do not stream: request and show complete replies
               --color <WHEN>                 When to use colors [default: auto] [possible values: auto, always, never]
-              --config <FILE>                The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
+              --config <FILE>                Your configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --server <URL>                 Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]
               --store <PATH>                 The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE` [env: POLYLOGUE_STORE]
           -v, --verbose...                   Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
