@@ -80,7 +80,7 @@ fn register_limits(registry: &mut Registry, limits: &[RateLimitFigures]) {
             taken.get_or_create(&labels).set(number(limit.slots_taken));
         }
     }
-    let help = "For how long the next call of a model must wait for a limit that processes share";
+    let help = "Time that the next call of a model must wait for a shared limit";
     registry.register_with_unit("limit_wait", help, Unit::Seconds, waits);
     let help = "Requests that were begun under a limit that processes share, of all processes";
     registry.register("limit_requests", help, requests);

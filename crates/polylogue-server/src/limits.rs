@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 pub struct ServerLimits {
     /// The largest body of a request, in bytes.
     pub body_bytes: usize,
-    /// The same of a request that can have files: an imported conversation, or a chat completion with pictures.
+    /// The largest body of a request that can have files, in bytes: an imported conversation, or a chat completion with pictures.
     pub file_bytes: usize,
     /// The deepest nesting of JSON.
     pub json_depth: usize,
@@ -24,12 +24,12 @@ pub struct ServerLimits {
     /// How long the body of a request may take to arrive.
     #[serde(with = "seconds")]
     pub body_time: Duration,
-    /// How long a client may take nothing of a response before its connection is closed.
+    /// How long a client may read nothing of a response before its connection is closed.
     #[serde(with = "seconds")]
     pub write_time: Duration,
     /// Connections at the same time.
     pub connections: usize,
-    /// The same, from one address. Also requests at the same time of one address behind a trusted proxy.
+    /// Connections from one address at the same time. Behind a trusted proxy: requests from one address at the same time.
     pub connections_per_address: usize,
     /// Requests of one token in a second.
     pub requests_per_second: u32,
@@ -46,23 +46,23 @@ pub struct ServerLimits {
     pub running_per_token: usize,
     /// Conversations that run at the same time.
     pub running: usize,
-    /// Conversations that wait until they may run. Further ones are refused.
+    /// Conversations that wait until others have ended. Further ones are refused.
     pub queued: usize,
-    /// How long a conversation continues to run for a client that went away while it waited for the response. A client that tries again joins it.
+    /// How long a conversation continues to run after its client has disconnected without the response. A client that tries again joins it.
     #[serde(with = "seconds")]
     pub abandoned_time: Duration,
-    /// Sessions of MCP of one token at the same time, of the protocol up to 2025-11-25.
+    /// Sessions of MCP of one token at the same time, in versions of the protocol up to 2025-11-25.
     pub mcp_sessions_per_token: usize,
-    /// How long such a session lasts in which nothing happens. Its conversations continue without it.
+    /// How long an unused session of MCP lasts. Its conversations continue without it.
     #[serde(with = "seconds")]
     pub mcp_session_time: Duration,
-    /// How long conversations may take to end their steps when the server stops. Then they are stopped at once.
+    /// How long conversations may take to end their steps when the server stops. Then they are aborted.
     #[serde(with = "seconds")]
     pub stop_time: Duration,
-    /// How often `/readyz` tries at most whether the store can be written.
+    /// The shortest time between two checks by `/readyz` whether the store can be written.
     #[serde(with = "seconds")]
     pub store_check: Duration,
-    /// How often it is looked whether team files have changed.
+    /// The time between two checks whether team files have changed.
     #[serde(with = "seconds")]
     pub team_check: Duration,
 }

@@ -54,7 +54,7 @@ impl Metrics {
         registry.register("http_requests", "Requests", self.requests.clone());
         let help = "Time from a request to the head of its response";
         registry.register_with_unit("http_request", help, Unit::Seconds, self.seconds.clone());
-        let help = "Times that an event stream fell behind, and continued with what is stored";
+        let help = "Times that an event stream fell behind and continued with the stored events";
         registry.register("streams_missed", help, self.streams_missed.clone());
     }
 }

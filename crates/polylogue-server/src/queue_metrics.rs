@@ -72,11 +72,11 @@ pub(crate) async fn register(
     overdue.set(figures.overdue_seconds);
     takeovers.set(number(figures.takeovers));
     lost.set(number(figures.lost_events));
-    let help = "For how long the conversation has waited for a worker that has waited longest";
+    let help = "The longest time that a conversation now waits for a worker";
     registry.register("cluster_overdue_seconds", help, overdue);
     let help = "How often conversations that are not idle were taken over from workers that were lost";
     registry.register("cluster_takeovers", help, takeovers);
-    let help = "Events that the store lacks though it had acknowledged them, because its database failed over to a copy without them";
+    let help = "Acknowledged events that were lost because the database failed over to a copy without them";
     registry.register("cluster_lost_events", help, lost);
     let unserved = Family::<NeedsLabels, Gauge>::default();
     for (needs, count) in overview.unserved() {

@@ -95,9 +95,10 @@ impl StoreMetrics {
         registry.register_with_unit("store", help, Unit::Seconds, self.seconds.clone());
         let help = "Conversations that this process has claimed because they were due";
         registry.register("claims", help, self.claims.clone());
-        let help = "Those of them that were taken over from a process whose lease had expired";
+        let help = "Conversations that this process has taken over from one whose lease had expired";
         registry.register("claims_taken_over", help, self.takeovers.clone());
-        let help = "For how long claimed conversations had been due, such as since an answer was stored";
+        let help =
+            "Time from when a conversation became due, such as by an answer, until this process claimed it";
         registry.register_with_unit("claim_wait", help, Unit::Seconds, self.waited.clone());
         let help =
             "Claims that this process has lost: their leases had expired, or another process had taken them";

@@ -224,8 +224,7 @@ impl Collector for Readings {
             })
         });
         counters(to, ("model_calls", "Finished model calls, by finish reason"), calls)?;
-        let help =
-            "Time from what a model call waited for to its stored reply, with retries and waits for limits";
+        let help = "Duration of a model call until its reply is stored, with retries and waits for limits";
         histograms(to, ("model_call", help), &self.0, |seconds| &seconds.whole)?;
         let help = "Time until the first piece of a streamed reply";
         histograms(to, ("first_token", help), &self.0, |seconds| &seconds.first_token)?;

@@ -23,7 +23,7 @@ pub(crate) fn routes() -> Vec<Route> {
             Method::GET,
             "/api/v1/conversations/{id}/calls",
             READ,
-            "Its calls of models and tools and its questions, with times and usage",
+            "Its model calls, tool calls and questions, with times and usage",
             |call| Box::pin(calls(call)),
         )
         .query(&["from", "limit"]),
@@ -31,7 +31,7 @@ pub(crate) fn routes() -> Vec<Route> {
             Method::GET,
             "/api/v1/conversations/{id}/views/{agent}",
             READ,
-            "Exactly what the model of an agent was sent in a call",
+            "The exact request to the model of an agent in a call",
             |call| Box::pin(view(call)),
         )
         .query(&["call"]),

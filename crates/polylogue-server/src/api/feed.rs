@@ -32,7 +32,10 @@ const NEWEST: usize = 100;
 const POLL: Duration = Duration::from_secs(1);
 
 pub(crate) fn routes() -> Vec<Route> {
-    let (read, about) = (Access::Scope(Scope::Read), "Changes of the list, and a conversation");
+    let (read, about) = (
+        Access::Scope(Scope::Read),
+        "A stream of the changes of the list and, on request, of one conversation",
+    );
     vec![
         Route::new(Method::GET, "/api/v1/feed", read, about, |call| Box::pin(feed(call)))
             .query(&["follow", "from"]),

@@ -23,7 +23,7 @@ pub(crate) fn routes() -> Vec<Route> {
             Method::GET,
             "/api/v1/conversations/{id}/files",
             Access::Scope(Scope::Read),
-            "The files that its agents have written, as after its last finished call",
+            "The files that its agents have written until the end of its last finished call",
             |call| Box::pin(list(call)),
         ),
         Route::new(

@@ -16,14 +16,14 @@ pub(crate) fn routes() -> Vec<Route> {
             Method::GET,
             "/api/v1/teams/{team}/graph",
             READ,
-            "Who can follow whom in a team",
+            "Who can speak after whom in a team",
             |call| Box::pin(of_team(call)),
         ),
         Route::new(
             Method::GET,
             "/api/v1/conversations/{id}/graph",
             READ,
-            "Who can follow whom in the team that is stored with a conversation",
+            "Who can speak after whom in the team that is stored with a conversation",
             |call| Box::pin(of_conversation(call)),
         ),
     ]

@@ -28,15 +28,19 @@ use crate::tenants::Tenant;
 pub(crate) fn routes() -> Vec<Route> {
     let run = Access::Scope(Scope::Run);
     vec![
-        Route::new(Method::POST, "/api/v1/conversations/{id}/resume", run, "Continue it", |call| {
-            Box::pin(resume(call))
-        })
+        Route::new(
+            Method::POST,
+            "/api/v1/conversations/{id}/resume",
+            run,
+            "Continue a conversation",
+            |call| Box::pin(resume(call)),
+        )
         .body(resume_schema),
         Route::new(
             Method::GET,
             "/api/v1/conversations/{id}/continuation",
             run,
-            "What continues a conversation that has ended",
+            "How a conversation that has ended can continue",
             |call| Box::pin(continuation(call)),
         ),
     ]

@@ -34,7 +34,7 @@ pub(crate) fn routes() -> Vec<Route> {
             Method::POST,
             "/api/v1/imports",
             Access::Scope(Scope::Run),
-            "Store a conversation that was exported, to be read",
+            "Import an exported conversation, to read it",
             |call| Box::pin(import(call)),
         )
         .body(import_schema)

@@ -10,7 +10,7 @@ use crate::conversation::find;
 use crate::route::{Access, Route};
 
 pub(crate) fn routes() -> Vec<Route> {
-    let about = "Whether what is stored of a conversation is what was written";
+    let about = "Whether a stored conversation is undamaged";
     vec![Route::new(
         Method::GET,
         "/api/v1/conversations/{id}/verify",
