@@ -305,7 +305,7 @@ impl ChatBuilder {
         self
     }
 
-    /// Adds a participant that can join later, by [`Step::Admit`](crate::Step::Admit).
+    /// Adds a participant that can join later, by [`Step::Admit`].
     #[must_use]
     pub fn late_joiner(mut self, agent: impl Agent) -> Self {
         self.setup.later.push(AnyAgent::new(agent));

@@ -112,7 +112,7 @@ pub trait Model: Send + Sync + 'static {
     }
 
     /// Returns the configured capabilities, known before any call. A capability that a call finds missing is an error of the
-    /// kind [`ModelErrorKind::Unsupported`](crate::ModelErrorKind::Unsupported).
+    /// kind [`ModelErrorKind::Unsupported`].
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
     }
