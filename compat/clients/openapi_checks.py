@@ -174,6 +174,11 @@ def use_others(routes, ids):
     fact = call("GET", "/api/v1/memory")["facts"][0]["id"]
     for _ in range(2):
         call("DELETE", "/api/v1/memory/{fact}", fact=fact)
+    written = routes.begin("writes")["id"]
+    for id in [written, "unknown"]:
+        call("GET", ONE + "/files", id=id)
+        for name in ["notes.txt", "none.txt"]:
+            call("GET", ONE + "/files/content", query=f"?path={name}", id=id)
     source = call("GET", "/api/v1/teams/{team}/source", team="talk")
     call("PUT", "/api/v1/teams/{team}", {"text": source["text"]}, headers={"If-Match": source["version"]}, team="talk")
     opening = {
