@@ -371,7 +371,7 @@ fn sent_since(events: &[Arc<Event>]) -> usize {
             Body::Sent(_)
                 | Body::Reopened { .. }
                 | Body::LimitsChanged { .. }
-                | Body::AgentLimitsRaised { .. }
+                | Body::OwnLimitsRaised { .. }
                 | Body::TitleChanged { .. }
                 | Body::TeamChanged(_)
                 | Body::Charged(_)

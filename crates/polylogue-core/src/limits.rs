@@ -78,9 +78,9 @@ pub struct Limits {
     pub depth: usize,
     /// Background tasks that are open at the same time, in all chats. A further one is refused, and the run continues.
     pub background: usize,
-    /// The behavior when one of these limits is reached, except for that on depth.
+    /// The behavior when one of these limits, except for that on depth, or a limit of an agent or a chat is reached.
     pub on_limit: OnLimit,
-    /// The terms on which people are asked to raise these limits.
+    /// The terms on which people are asked to raise limits.
     pub raise: RaiseTerms,
     /// The limits at which the outermost chat ends by itself, which a person can raise, too.
     pub chat: ChatLimits,
@@ -137,21 +137,21 @@ pub struct ChatLimits {
     pub cost: Option<Money>,
 }
 
-/// The behavior when a limit of the whole run is reached.
+/// The behavior when a limit of the whole run, of an agent or of a chat is reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnLimit {
-    /// The run ends.
+    /// The run ends, or the chat whose limit it is, or in which the agent has its turn.
     #[default]
     Stop,
-    /// A person is asked to raise the limit. The run waits for the answer; every answer but yes or an amount ends it.
+    /// A person is asked to raise the limit. The run waits for the answer; with every one but yes or an amount, it or the chat ends.
     Ask,
 }
 
 /// The terms on which people are asked to raise limits: how far, and how long. Default: without a ceiling, until they answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RaiseTerms {
-    /// Totals above which no answer raises a limit: at them the run ends without a question.
+    /// Totals above which no answer raises a limit: at them the run or the chat ends without a question.
     pub ceiling: Allowance,
     /// The time in milliseconds after which no answer counts as no.
     pub timeout_ms: Option<u64>,

@@ -95,6 +95,7 @@ use self::pause::Pause;
 pub use self::pause::PauseHold;
 pub use self::question::{DefaultAnswer, Question, Responder};
 pub use self::queue::{AnyQueue, Queue, QueueWrapper};
+pub(crate) use self::raise::AtLimit;
 pub use self::request::{Choice, Chooser, TurnRequest};
 pub(crate) use self::reservation::ReservationRequest;
 pub use self::reservation::{FailedAttempt, Reservation};

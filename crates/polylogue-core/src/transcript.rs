@@ -83,7 +83,7 @@ pub struct Transcript {
     background_begun: BTreeMap<Name, u64>,
 }
 
-/// The last question about a limit of the run, until what was answered is in the log.
+/// The last question about a limit, until what was answered is in the log.
 #[derive(Debug, Clone)]
 pub(crate) struct LimitQuestion {
     /// The `seq` of its event.
@@ -407,7 +407,7 @@ impl Transcript {
         &self.usage
     }
 
-    /// The last question about a limit of the run, unless it is settled.
+    /// The last question about a limit, unless it is settled.
     pub(crate) const fn limit_question(&self) -> Option<&LimitQuestion> {
         self.limit_question.as_ref()
     }

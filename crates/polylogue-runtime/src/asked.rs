@@ -4,7 +4,7 @@
 use polylogue::Human;
 use polylogue::layers::HumanInput;
 use polylogue::policies::group::HumanSelector;
-use polylogue_core::{Body, Event, Message, Path, Question};
+use polylogue_core::{Body, Event, Message, Path, Question, StopReason};
 
 /// What comes between the question and the last message.
 const LAST: &str = "\n\nThe last message, from ";
@@ -20,7 +20,7 @@ pub enum QuestionKind {
     Reply,
     /// A question whether a call may run.
     Approval,
-    /// A question whether a limit of the run is raised.
+    /// A question whether a limit is raised.
     Limit,
     /// A question for any text.
     Text,
@@ -88,8 +88,10 @@ impl QuestionData {
             let choices = [("yes", "approve"), ("no", "reject"), ("exit", "end")];
             return Self::new(text, QuestionKind::Approval, &choices);
         }
-        if question.is_about_limit() {
-            return Self::new(text, QuestionKind::Limit, &[("yes", "raise"), ("no", "end")]);
+        if let Some(raise) = &question.limit {
+            // At a limit of an agent or a chat, the conversation can continue without it.
+            let no = if matches!(raise.reached, StopReason::Allowance { .. }) { "reject" } else { "end" };
+            return Self::new(text, QuestionKind::Limit, &[("yes", "raise"), ("no", no)]);
         }
         Self::of_text(who.as_str(), text)
     }

@@ -28,7 +28,8 @@ const LABELS = {
 
 /** The label of a choice. @param {any} open @param {any} choice */
 function labelOf(open, { effect, label }) {
-    if (open.kind === 'limit') return effect === 'raise' ? `Allow ${allowance(open.limit.more)} more` : 'End the run';
+    if (effect === 'raise') return `Allow ${allowance(open.limit.more)} more`;
+    if (open.kind === 'limit' && effect === 'end') return 'End the run';
     if (effect === 'select') return label;
     return label ? `${LABELS[effect]}: ${label}` : LABELS[effect] ?? effect;
 }
@@ -36,6 +37,7 @@ function labelOf(open, { effect, label }) {
 /** @param {any} open */
 function asks(open) {
     if (open.call) return `asks for approval of ${open.call.tool}`;
+    if (open.limit?.raise.reached.allowance) return 'asks for a higher limit';
     return open.limit ? `has reached ${open.limit.reached}` : 'asks';
 }
 

@@ -270,7 +270,7 @@ const HANDLERS = {
     },
     team_changed: (_, chat, event) => note(chat, event, `the team has changed: ${event.changes.join('; ')}`),
     limits_changed: (_, chat, event) => note(chat, event, 'limits were changed'),
-    agent_limits_raised: (_, chat, event) => note(chat, event, `limits of ${event.who} were raised`),
+    own_limits_raised: (_, chat, event) => note(chat, event, `limits of ${event.of.agent ?? event.of.chat.name} were raised`),
     next_speaker: (_, chat, event) => note(chat, event, `${event.who} was chosen as the next speaker`),
     cleared(_, chat, event) {
         const said = chat.items.filter((item) => item.state === 'said');

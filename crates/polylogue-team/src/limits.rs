@@ -19,24 +19,24 @@ pub struct Limits {
     /// Maximum number of background tasks that are open at the same time in all chats. A further one is refused.
     #[key(none = "16", range = 1..=1_000)]
     pub background_tasks: Option<usize>,
-    /// What happens when a limit of the run is reached. `--on-limit` replaces it.
+    /// What happens when a limit of the run, of an agent or of a chat is reached. `--on-limit` replaces it.
     #[key(default = OnLimit::Stop)]
     pub on_limit: OnLimit,
-    /// Totals above which no answer raises a limit. At them the run ends without a question.
+    /// Totals above which no answer raises a limit. At them the run, or the chat, ends without a question.
     pub ceiling: At<UsageLimits>,
     /// Time after which no answer counts as no, such as `10 min`. It passes also while no process runs the conversation.
     #[key(none = "the run waits for the answer")]
     pub answer_timeout: Option<Time>,
 }
 
-/// What happens when a limit of the run is reached.
+/// What happens when a limit of the run, of an agent or of a chat is reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Config)]
 pub enum OnLimit {
-    /// The run ends.
+    /// The run ends, or the chat whose limit it is, or in which the agent has its turn.
     #[default]
     Stop,
     /// A person is asked to raise the limit, as at any other question. `yes` allows as much again, an amount such as `20`, `$0.50`
-    /// or `5 min` that much more, and every other answer ends the run.
+    /// or `5 min` that much more, and with every other answer the run or the chat ends.
     Ask,
 }
 

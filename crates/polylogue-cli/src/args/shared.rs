@@ -150,7 +150,7 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) max_time: Option<Time>,
 
-    /// What happens at a limit of the run: it ends, or you are asked to raise the limit. Default: that of the team file
+    /// What happens at a limit of the run, of an agent or of a chat: the run or the chat ends, or you are asked to raise the limit
     #[arg(long, value_name = "WHAT")]
     pub(crate) on_limit: Option<OnLimit>,
 }
@@ -278,7 +278,7 @@ fn milliseconds(time: Time) -> u64 {
     u64::try_from(Duration::from(time).as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What happens at a limit of the run.
+/// What happens at a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnLimit {
     Stop,

@@ -96,7 +96,7 @@ pub(crate) const fn asks(question: &Question) -> &'static str {
 pub(super) fn of_run(body: &Body) -> Option<String> {
     Some(match body {
         Body::NextSpeaker { who } => format!("{who} was chosen to speak next"),
-        Body::AgentLimitsRaised { who, .. } => format!("limits of {who} were raised"),
+        Body::OwnLimitsRaised { of, .. } => format!("limits of {of} were raised"),
         Body::TitleChanged { title } if title.is_empty() => "the title was removed".into(),
         Body::TitleChanged { title } => format!("the title is now: {title}"),
         Body::TeamChanged(team) => format!("the team has changed: {}", listed(&team.changes)),

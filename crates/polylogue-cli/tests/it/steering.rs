@@ -172,9 +172,9 @@ fn the_limits_of_one_agent_are_raised_while_it_runs() {
     home.run(&["raise", "last", "--agent", "A", "--max-calls", "1"]).ok();
     home.run(&["resume", "last"]).ok();
     let ran = run.end().ok();
-    assert!(ran.out.contains("limits of A were raised"), "{}", ran.out);
+    assert!(ran.out.contains("limits of the agent `A` were raised"), "{}", ran.out);
     assert_eq!(of_type(&home.events(), "message").len(), 3);
-    assert_eq!(of_type(&home.events(), "agent_limits_raised").len(), 1);
+    assert_eq!(of_type(&home.events(), "own_limits_raised").len(), 1);
 }
 
 #[test]

@@ -70,7 +70,8 @@ pub enum Interrupt {
         /// The reason.
         reason: StopReason,
     },
-    /// A limit of the whole run was reached. The outermost chat is closed with this reason.
+    /// A limit was reached. The chat whose limit it is, or the outermost one, is closed with this reason, unless a person is asked to
+    /// raise it.
     #[error("{0}")]
     Limit(StopReason),
 }

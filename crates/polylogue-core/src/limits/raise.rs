@@ -1,9 +1,9 @@
-//! Raising a limit of a run that a person is asked about.
+//! Raising a limit that a person is asked about.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Allowance, ChatLimits, LimitOverrides, Limits};
-use crate::{Money, StopReason};
+use crate::{AllowanceOwner, Money, StopReason};
 
 /// The limit that a [question](crate::Question) asks to raise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,14 +45,22 @@ impl LimitRaise {
             LimitOverrides { time_ms: Some(more), .. } => (crate::data::in_units(more), "`5 min`"),
             _ => (String::new(), ""),
         };
+        // The reason begins with the name of the agent or the chat.
+        let of_owner = || reached.to_string().replacen("the", "The", 1);
+        let (reached, ends) = match reached.owned().0 {
+            None => (format!("The run has reached {reached}"), "the run"),
+            Some(AllowanceOwner::Agent(_)) => (of_owner(), "the chat in which it has its turn"),
+            Some(AllowanceOwner::Chat { at, .. }) if !at.is_root() => (of_owner(), "this chat"),
+            Some(_) => (of_owner(), "the run"),
+        };
         format!(
-            "The run has reached {reached}. Allow {by} more? Answer `yes`, or how much more, such as {example}; any other answer ends the run."
+            "{reached}. Allow {by} more? Answer `yes`, or how much more, such as {example}; any other answer ends {ends}."
         )
     }
 }
 
 impl StopReason {
-    /// Returns as much as the limit of a run that it names, or as the next step needs, if that is more. Empty if it names none.
+    /// Returns as much as the limit that it names, or as the next step needs, if that is more. Empty if it names none.
     #[must_use]
     pub fn as_limit(&self) -> LimitOverrides {
         let none = LimitOverrides::default();
@@ -96,6 +104,32 @@ impl Limits {
             StopReason::Time { limit_ms, .. } => self.time_ms.is_some_and(|now| now <= *limit_ms),
             StopReason::UnknownPrice { .. } => self.cost.is_some() && !self.unknown_price,
             _ => false,
+        }
+    }
+
+    /// The limit that `reason` names, and no other.
+    pub(crate) fn only(reason: &StopReason) -> Self {
+        let none = Self::none();
+        match *reason {
+            StopReason::Calls { limit } => Self { calls: Some(limit), ..none },
+            StopReason::Tokens { limit, .. } => Self { tokens: Some(limit), ..none },
+            StopReason::Cost { limit, .. } => Self { cost: Some(limit), ..none },
+            StopReason::Time { limit_ms, .. } => Self { time_ms: Some(limit_ms), ..none },
+            _ => none,
+        }
+    }
+
+    /// Whether `totals` raise the limit that `reason` names.
+    pub(crate) fn are_raised_by(&self, totals: LimitOverrides, reason: &StopReason) -> bool {
+        self.holds(reason) && !totals.is_empty() && !totals.over(*self).holds(reason)
+    }
+
+    /// Without the limits on tokens and money that people can raise when they are asked: those below `ceiling`.
+    pub(crate) fn at_ceiling(self, ceiling: Allowance) -> Self {
+        Self {
+            tokens: self.tokens.filter(|limit| ceiling.tokens.is_some_and(|most| most <= *limit)),
+            cost: self.cost.filter(|limit| ceiling.cost.is_some_and(|most| most <= *limit)),
+            ..self
         }
     }
 

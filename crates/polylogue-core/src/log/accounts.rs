@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::turns::is_in;
 use crate::limits::{RunUsage, Standing};
 use crate::{
-    AllowanceOwner, Body, ChatLimits, Event, LimitOverrides, Limits, Name, Path, StopReason, TotalUsage,
+    Allowance, AllowanceOwner, Body, ChatLimits, Event, LimitOverrides, LimitRaise, Limits, Name, Path,
+    Question, StopReason, TotalUsage,
 };
 
 /// All accounts of a run, besides that of the run itself. Rebuilt from the events of the log alone.
@@ -16,6 +17,8 @@ pub(crate) struct Accounts {
     called: Vec<(Path, Name)>,
     /// Whose limit closed the outermost chat last.
     stopped: Option<AllowanceOwner>,
+    /// The limit that a person is asked to raise, and in whose name.
+    asked: Option<(Name, Box<LimitRaise>)>,
 }
 
 /// The account of one agent or chat.
@@ -24,6 +27,10 @@ pub(crate) struct OwnedAccount {
     limits: Limits,
     /// What resumptions and people allowed in all, whatever `limits` are.
     raised: LimitOverrides,
+    /// How much more was allowed last.
+    last: LimitOverrides,
+    /// The limits that people did not raise when they were asked.
+    declined: Vec<StopReason>,
     usage: TotalUsage,
     unpriced: Option<Arc<str>>,
     /// The running time in which it had a turn or was open, up to the last event.
@@ -35,8 +42,9 @@ pub(crate) struct OwnedAccount {
 impl OwnedAccount {
     /// An account of which nothing is used.
     fn new(owner: AllowanceOwner, limits: Limits) -> Self {
-        let (usage, raised) = (TotalUsage::default(), LimitOverrides::default());
-        Self { owner, limits, raised, usage, unpriced: None, time_ms: 0, active: Vec::new() }
+        let (usage, none) = (TotalUsage::default(), LimitOverrides::default());
+        let (raised, last, declined) = (none, none, Vec::new());
+        Self { owner, limits, raised, last, declined, usage, unpriced: None, time_ms: 0, active: Vec::new() }
     }
 
     /// Counts from 0 again.
@@ -61,9 +69,35 @@ impl OwnedAccount {
         }
     }
 
+    /// The totals that allow `more` than the usage so far.
+    fn beyond(&self, more: LimitOverrides) -> LimitOverrides {
+        more.beyond(&self.usage, (0, self.time_ms))
+    }
+
+    /// How much the totals `limits` allow beyond the usage so far.
+    fn left(&self, limits: LimitOverrides) -> LimitOverrides {
+        limits.less(&self.usage, (0, self.time_ms))
+    }
+
     /// What is allowed in all if `more` than the usage so far is.
     fn raised_by(&self, more: LimitOverrides) -> LimitOverrides {
-        more.beyond(&self.usage, (0, self.time_ms)).or(self.raised)
+        self.beyond(more).or(self.raised)
+    }
+
+    /// How much more a person is asked to allow at the limit `reached`, up to the totals of `ceiling`. `None` if one was asked before and
+    /// did not raise it, or if that would raise nothing.
+    pub(super) fn asks_for(&self, reached: &StopReason, ceiling: Allowance) -> Option<LimitOverrides> {
+        let now = self.limits();
+        let is_it = |declined: &StopReason| declined.code() == reached.code() && now.holds(declined);
+        let more = self.last.instead_of(reached.as_limit()).at_least(reached.next_needs());
+        let totals = self.beyond(more).at_most(ceiling);
+        let asks = !self.declined.iter().any(is_it) && now.are_raised_by(totals, reached);
+        asks.then(|| self.left(totals))
+    }
+
+    /// How much of `more` an answer allows: up to the totals of `ceiling`, and no less than before.
+    pub(super) fn answered_with(&self, more: LimitOverrides, ceiling: Allowance) -> LimitOverrides {
+        self.left(self.beyond(more).at_most(ceiling).not_below(&self.limits()))
     }
 
     /// Why allowing `more` than was used, `since_ms` milliseconds after the last event, raises no limit; `None` if it raises one.
@@ -124,9 +158,11 @@ impl OwnedAccount {
         self.owner == *owner
     }
 
-    /// Its limits, with what of them is used.
-    pub(crate) fn standing(&self) -> Standing<'_> {
-        Standing { of: Some(&self.owner), limits: self.limits(), used: self.usage.counted() }
+    /// Its limits, with what of them is used. Those that a person can be asked to raise, up to the totals of `ceiling`, lower nothing.
+    pub(crate) fn standing(&self, ceiling: Option<Allowance>) -> Standing<'_> {
+        let limits = self.limits();
+        let limits = ceiling.map_or(limits, |ceiling| limits.at_ceiling(ceiling));
+        Standing { of: Some(&self.owner), limits, used: self.usage.counted() }
     }
 
     const fn is_chat(&self) -> bool {
@@ -198,8 +234,8 @@ impl Accounts {
         }
     }
 
-    /// Raises the limit that closed the conversation, if `event` reopens it for more, or those of the agent that it names. With a message,
-    /// the outermost chat counts from 0 again.
+    /// Raises the limit that closed the conversation, if `event` reopens it for more, or those of the agent or the chat that it names. Notes
+    /// what a person is asked to raise. With a message, the outermost chat counts from 0 again.
     fn raise(&mut self, event: &Event) {
         match &event.body {
             Body::Closed { reason, .. } if event.at.is_root() => {
@@ -219,7 +255,12 @@ impl Accounts {
                 let stopped = self.stopped.take();
                 stopped.into_iter().for_each(|owner| self.allow(&owner, *more));
             }
-            Body::AgentLimitsRaised { who, more } => self.allow(&AllowanceOwner::Agent(who.clone()), *more),
+            Body::OwnLimitsRaised { of, more } => self.allow(of, *more),
+            Body::InputRequired(Question { who, limit: Some(raise), .. }) => {
+                self.asked = Some((who.clone(), raise.clone()));
+            }
+            Body::InputProvided { to, text, .. } if event.at.is_root() => self.answered(to, text),
+            Body::RolledBack { .. } if event.at.is_root() => self.asked = None,
             _ => {}
         }
     }
@@ -227,7 +268,18 @@ impl Accounts {
     /// Allows `owner` `more` than the usage so far.
     fn allow(&mut self, owner: &AllowanceOwner, more: LimitOverrides) {
         for account in self.of.iter_mut().filter(|account| account.is_of(owner)) {
-            account.raised = account.raised_by(more);
+            (account.raised, account.last) = (account.raised_by(more), more);
+        }
+    }
+
+    /// Notes a limit that a person does not raise when asked.
+    fn answered(&mut self, to: &Name, text: &str) {
+        let Some((_, raise)) = self.asked.take_if(|(who, _)| *who == *to) else { return };
+        if let (Some(owner), limit) = raise.reached.owned()
+            && raise.allowed_by(text).is_none()
+        {
+            let asked = self.of.iter_mut().filter(|account| account.is_of(owner));
+            asked.for_each(|account| account.declined.push(limit.clone()));
         }
     }
 

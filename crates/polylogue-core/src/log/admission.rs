@@ -6,7 +6,7 @@ use super::Log;
 use super::buffer::RunTotals;
 use super::reservation::{Attempt, AttemptReservation, RUN_BOUND, ReservationAttempt};
 use crate::limits::{AccountState, Admission, Lowered, Reserved, RunReservation, Standing};
-use crate::{AllowanceOwner, Error, Interrupt, Limits, OnLimit, Result, StopReason};
+use crate::{Allowance, AllowanceOwner, Error, Interrupt, Limits, OnLimit, Result, StopReason};
 
 /// The reservations in the accounts of agents and chats, by index; `None` if other calls must be settled before.
 type OwnedHolds = Option<Vec<(usize, RunReservation)>>;
@@ -28,7 +28,8 @@ impl Log {
         }
         let mut shared = self.budgets.lock();
         let lowered = attempt.lowering.and_then(|lowering| {
-            let owned = totals.accounts.paying(at, who).map(|(_, of)| of.standing());
+            let ceiling = self.asks_below();
+            let owned = totals.accounts.paying(at, who).map(|(_, of)| of.standing(ceiling));
             lowering.of(&attempt.bound, owned.chain(once(self.standing(totals))).chain(shared.standings()))
         });
         let bound = lowered.as_ref().map_or(attempt.bound, |lowered| lowered.bound);
@@ -60,13 +61,15 @@ impl Log {
     /// The limits of the run, with what of them is used. A limit that a person can be asked to raise lowers nothing: the person is
     /// asked before a reply is shortened.
     fn standing(&self, totals: &RunTotals) -> Standing<'_> {
-        let mut limits = self.limits_now();
-        if limits.on_limit == OnLimit::Ask {
-            let ceiling = limits.raise.ceiling;
-            limits.tokens = limits.tokens.filter(|limit| ceiling.tokens.is_some_and(|most| most <= *limit));
-            limits.cost = limits.cost.filter(|limit| ceiling.cost.is_some_and(|most| most <= *limit));
-        }
+        let limits = self.limits_now();
+        let limits = self.asks_below().map_or(limits, |ceiling| limits.at_ceiling(ceiling));
         Standing { of: None, limits, used: totals.usage.counted() }
+    }
+
+    /// The totals below which people are asked to raise limits; `None` if they are not asked.
+    fn asks_below(&self) -> Option<Allowance> {
+        let limits = self.limits_now();
+        (limits.on_limit == OnLimit::Ask).then_some(limits.raise.ceiling)
     }
 
     /// Reserves a call in the accounts of agents and chats.

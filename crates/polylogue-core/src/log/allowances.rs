@@ -73,7 +73,7 @@ impl Log {
         let since = if totals.time.waits() { 0 } else { totals.time.since_last(ran) };
         match totals.accounts.of(&owner).and_then(|account| account.refuses(more, since)) {
             Some(why) => Err(why),
-            None => Ok(Body::AgentLimitsRaised { who: who.clone(), more }),
+            None => Ok(Body::OwnLimitsRaised { of: owner, more }),
         }
     }
 

@@ -144,7 +144,7 @@ fn exception(event: &Event) -> Option<BoundException> {
         // Without a message and more to use, it only continues what a budget interrupted.
         Body::Reopened { message: None, more, .. } if more.is_empty() => None,
         Body::Reopened { .. } | Body::RolledBack { .. } if is_outermost => Some(BoundException::Continued),
-        Body::LimitsChanged { .. } | Body::AgentLimitsRaised { .. } | Body::NextSpeaker { .. } => {
+        Body::LimitsChanged { .. } | Body::OwnLimitsRaised { .. } | Body::NextSpeaker { .. } => {
             Some(BoundException::Steered)
         }
         Body::TeamChanged(_) => Some(BoundException::TeamChanged),

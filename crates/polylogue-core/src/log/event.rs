@@ -10,8 +10,8 @@ use super::meta::TeamChanged;
 use super::question::{Question, Responder};
 use super::request::TurnRequest;
 use crate::{
-    BackgroundResult, BackgroundTask, Call, Capability, Charge, Compacted, Failure, LimitOverrides, Message,
-    ModelReply, Name, Outcome, OutputLimit, Part, Path, StopReason,
+    AllowanceOwner, BackgroundResult, BackgroundTask, Call, Capability, Charge, Compacted, Failure,
+    LimitOverrides, Message, ModelReply, Name, Outcome, OutputLimit, Part, Path, StopReason,
 };
 
 /// One entry of a log.
@@ -241,10 +241,11 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
         more: LimitOverrides,
     },
-    /// Limits of one agent were raised from outside, in the whole conversation. Agents do not see it.
-    AgentLimitsRaised {
-        /// The agent.
-        who: Name,
+    /// Limits of one agent, in the whole conversation, or of one run of a chat were raised, from outside or because a person was asked.
+    /// Agents do not see it.
+    OwnLimitsRaised {
+        /// The agent or the chat.
+        of: AllowanceOwner,
         /// What it may use beyond what it has used, whatever its own limits: calls, tokens, money and time.
         more: LimitOverrides,
     },

@@ -39,7 +39,7 @@ pub enum Instruction {
     /// [ends by itself](crate::ChatLimits): [`Body::LimitsChanged`](crate::Body::LimitsChanged).
     RaiseLimits(LimitOverrides),
     /// Allows one agent this much more than it has used so far, of the [limits of its own](crate::Log::agent_limits):
-    /// [`Body::AgentLimitsRaised`](crate::Body::AgentLimitsRaised). The limits of the run and of chats stay as they are.
+    /// [`Body::OwnLimitsRaised`](crate::Body::OwnLimitsRaised). The limits of the run and of chats stay as they are.
     RaiseAgentLimits {
         /// The agent.
         who: Name,

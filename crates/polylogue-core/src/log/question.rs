@@ -20,8 +20,8 @@ pub struct Question {
     /// What counts as the answer when there is none in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<DefaultAnswer>,
-    /// The limit of the run that the question asks to raise. Such a question belongs to no turn; it is asked in the name of the
-    /// outermost chat.
+    /// The limit of the run, of an agent or of a chat that the question asks to raise. Such a question belongs to no turn; it is asked in
+    /// the name of the outermost chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Box<LimitRaise>>,
 }
@@ -70,7 +70,7 @@ impl Question {
         Self { who, text: text.into(), call: None, default: None, limit: None }
     }
 
-    /// A question of `who` that asks to raise a limit of the run.
+    /// A question of `who` that asks to raise a limit.
     pub(crate) fn about_limit(who: Name, raise: LimitRaise) -> Self {
         let text = raise.text();
         Self { limit: Some(Box::new(raise)), ..Self::new(who, text) }
@@ -82,7 +82,7 @@ impl Question {
         self.call.is_some()
     }
 
-    /// Returns whether it asks to raise a limit of the run.
+    /// Returns whether it asks to raise a limit.
     #[must_use]
     pub const fn is_about_limit(&self) -> bool {
         self.limit.is_some()

@@ -1,16 +1,88 @@
-//! Changing limits of the run, such as one that a person was asked about.
+//! Raising limits that were reached: of the run, of an agent, or of a chat.
 
-use crate::{Body, LimitOverrides, Log, OpenQuestion, Path, Responder, Result};
+use super::accounts::OwnedAccount;
+use crate::{
+    Body, LimitOverrides, LimitRaise, Limits, Log, OnLimit, OpenQuestion, Path, Question, Responder, Result,
+    StopReason,
+};
 
 /// The answer that is logged for a person who raised the limit in another way.
 const RAISED: &str = "raised";
 
+/// What follows when a limit is reached.
+pub(crate) enum AtLimit {
+    /// The run or the chat ends, or a background task fails.
+    Ends,
+    /// A person is asked to raise it.
+    Asks(LimitRaise),
+    /// It was raised meanwhile: the run continues.
+    Raised,
+}
+
 impl Log {
-    /// Allows `more` than was used, up to the ceiling, and no less than before.
-    pub(crate) async fn raise_limits(&self, more: LimitOverrides) -> Result<()> {
+    /// What follows at the limit `reached`.
+    pub(crate) async fn at_limit(&self, reached: &StopReason) -> AtLimit {
+        if self.is_raised(reached).await {
+            return AtLimit::Raised;
+        }
+        let limits = self.limits_now();
+        let more = match reached.owned() {
+            _ if limits.on_limit != OnLimit::Ask => None,
+            (None, _) => self.asks_for(reached).await,
+            (Some(owner), limit) => {
+                let buffer = self.buffer.lock().await;
+                let account = buffer.totals.accounts.of(owner);
+                account.and_then(|account| account.asks_for(limit, limits.raise.ceiling))
+            }
+        };
+        match more {
+            Some(more) => AtLimit::Asks(LimitRaise { reached: reached.clone(), more }),
+            None => AtLimit::Ends,
+        }
+    }
+
+    /// How much more a person is asked to allow at the limit `reached` of the run. `None` if that would raise nothing: a budget that is
+    /// shared with other runs, or the bound, is not raised with the limits of this run.
+    async fn asks_for(&self, reached: &StopReason) -> Option<LimitOverrides> {
+        let limits = self.limits_now();
+        let last = self.look(LimitOverrides::last_allowed).await;
+        let more = last.instead_of(reached.as_limit()).at_least(reached.next_needs());
+        let totals = self.limits_beyond(more).await.at_most(limits.raise.ceiling);
+        match limits.are_raised_by(totals, reached) {
+            true => Some(self.limits_left(totals).await),
+            false => None,
+        }
+    }
+
+    /// Whether the limit `reached` is higher now.
+    pub(crate) async fn is_raised(&self, reached: &StopReason) -> bool {
+        let (owner, limit) = reached.owned();
+        let now = match owner {
+            None => Some(self.limits_now()),
+            // That of a chat is open while the chat is.
+            Some(owner) => self.buffer.lock().await.totals.accounts.of(owner).map(OwnedAccount::limits),
+        };
+        // Nothing else that ends a run, such as its bound, can be raised.
+        !limit.as_limit().is_empty() && now.is_some_and(|now| !now.holds(limit))
+    }
+
+    /// Allows `more` than was used, as a person has answered at the limit `reached`: up to the ceiling, and no less than before.
+    pub(crate) async fn raise(&self, reached: &StopReason, more: LimitOverrides) -> Result<()> {
         let now = self.limits_now();
-        let raised = self.limits_beyond(more).await.at_most(now.raise.ceiling).not_below(&now);
-        self.override_limits(raised).await
+        let (Some(owner), limit) = reached.owned() else {
+            let raised = self.limits_beyond(more).await.at_most(now.raise.ceiling).not_below(&now);
+            return self.override_limits(raised).await;
+        };
+        let mut buffer = self.buffer.lock().await;
+        if buffer.totals.accounts.of(owner).is_none() {
+            // Its chat has not begun to run in this process. It will set its limits itself.
+            buffer.open_account(owner, Limits::only(limit));
+        }
+        let account = buffer.totals.accounts.of(owner);
+        let more = account.map_or(more, |account| account.answered_with(more, now.raise.ceiling));
+        drop(buffer);
+        self.append(&Path::root(), [Body::OwnLimitsRaised { of: owner.clone(), more }]).await?;
+        Ok(())
     }
 
     /// Logs that the totals `limits` apply from now on, in this process and in those that continue the conversation later. Limits that
@@ -28,15 +100,12 @@ impl Log {
 
     /// Answers the question about a limit that was raised since it was asked.
     pub(crate) async fn answer_raised(&self) -> Result<()> {
-        let limits = self.limits_now();
-        let open = self.look(OpenQuestion::of).await;
-        let raised = open.into_iter().find_map(|open| {
-            let is_raised = open.question.limit.as_ref().is_some_and(|limit| !limits.holds(&limit.reached));
-            is_raised.then_some((open.at, open.question.who))
-        });
-        if let Some((at, to)) = raised {
-            let body = Body::InputProvided { to, text: RAISED.into(), by: Responder::Unnamed };
-            self.append(&at, [body]).await?;
+        for OpenQuestion { at, question, .. } in self.look(OpenQuestion::of).await {
+            let Question { who: to, limit: Some(raise), .. } = question else { continue };
+            if self.is_raised(&raise.reached).await {
+                let body = Body::InputProvided { to, text: RAISED.into(), by: Responder::Unnamed };
+                self.append(&at, [body]).await?;
+            }
         }
         Ok(())
     }

@@ -74,7 +74,7 @@ const fn is_from_outside(body: &Body) -> bool {
             | Body::Reopened { .. }
             | Body::NextSpeaker { .. }
             | Body::LimitsChanged { .. }
-            | Body::AgentLimitsRaised { .. }
+            | Body::OwnLimitsRaised { .. }
             | Body::TitleChanged { .. }
             | Body::TeamChanged(_)
             | Body::Paused

@@ -76,8 +76,11 @@ impl Log {
                 self.set_limits(limits);
                 self.answer_raised().await?;
             }
-            // Calls that wait for others to be settled may fit now.
-            Body::AgentLimitsRaised { .. } => self.account.changed.send_replace(()),
+            Body::OwnLimitsRaised { .. } => {
+                // Calls that wait for others to be settled may fit now.
+                self.account.changed.send_replace(());
+                self.answer_raised().await?;
+            }
             Body::Paused => self.set_paused(true),
             Body::Resumed => self.set_paused(false),
             Body::Cancelled { now: true } => self.cancellation.now(),

@@ -96,7 +96,7 @@ impl Summary {
         self.progress = match &event.body {
             // What others do to a conversation changes nothing in it.
             Body::LimitsChanged { .. }
-            | Body::AgentLimitsRaised { .. }
+            | Body::OwnLimitsRaised { .. }
             | Body::TitleChanged { .. }
             | Body::TeamChanged(_)
             | Body::Charged(_)

@@ -1,6 +1,7 @@
-//! Limits of a chat and of its agents: the chat ends at them, and outer chats continue.
+//! Limits of a chat and of its agents: the chat ends at them, and outer chats continue, unless a person is asked.
 
 use super::RunningChat;
+use crate::log::AtLimit;
 use crate::{AllowanceOwner, Chat, Error, Interrupt, Result, Status, StopReason};
 
 impl RunningChat<'_> {
@@ -12,18 +13,22 @@ impl RunningChat<'_> {
         }
     }
 
-    /// Closes the chat if `error` is that its own limit, or one of its agents, is reached.
+    /// Closes the chat if `error` is that its own limit, or one of its agents, is reached, and ends it.
     ///
     /// # Errors
-    /// Any other `error`.
+    /// Any other `error`. With a limit that a person is asked to raise, the run ends, and this chat and its turns stay open.
     pub(super) async fn close_at_own_limit(&mut self, chat: &Chat, error: Error) -> Result<Status> {
-        match error {
-            Error::Interrupt(Interrupt::Limit(reason)) if self.is_own(chat, &reason) => {
+        let reason = match error {
+            Error::Interrupt(Interrupt::Limit(reason)) if self.is_own(chat, &reason) => reason,
+            error => return Err(error),
+        };
+        match Box::pin(self.log.at_limit(&reason)).await {
+            AtLimit::Ends => {
                 let ended = self.cancel_tasks().await?;
                 self.append(ended).await?;
                 self.close_at_limit(reason).await
             }
-            error => Err(error),
+            AtLimit::Asks(_) | AtLimit::Raised => Err(Interrupt::Limit(reason).into()),
         }
     }
 

@@ -11,7 +11,7 @@ use super::RunningChat;
 use super::call::{Begun as BegunCall, Invocation, Invoked, received_from};
 use super::step::is_end_of_talk;
 use crate::limits::CancelMode;
-use crate::log::{Timing, UncheckedTurn};
+use crate::log::{AtLimit, Timing, UncheckedTurn};
 use crate::turn::{BackgroundTasks, Begun, Rest};
 use crate::{
     Agent as _, AllowanceOwner, BackgroundEntry, BackgroundStatus, BackgroundTask, Body, Chat, Choice,
@@ -185,10 +185,11 @@ impl<'l> Workplace<'l> {
             let (after, nth) = (None, 0);
             let (chat, message) = (chat.into(), Some(message));
             let invocation = Invocation { chat, at, task: about, message, after, nth, around };
-            rest_of(match invocation.begin(log).await {
+            let invoked = match invocation.begin(log).await {
                 BegunCall::Open(call) => call.run(log, doubt).await,
                 BegunCall::Over(invoked) => invoked,
-            })
+            };
+            Box::pin(rest_of(log, invoked)).await
         })
     }
 }
@@ -258,7 +259,7 @@ fn for_result(who: &Name) -> Step {
 }
 
 /// How a call in the background came to rest.
-fn rest_of(invoked: Invoked) -> Rest {
+async fn rest_of(log: &Log, invoked: Invoked) -> Rest {
     let nothing = |reason| Rest::failed("it ended without a result", reason);
     match invoked.result {
         Ok(reply) if reply.parts.iter().all(Part::is_blank) => nothing(None),
@@ -267,9 +268,13 @@ fn rest_of(invoked: Invoked) -> Rest {
             Rest::failed(format!("it ended without a result: {reason}"), Some(reason))
         }
         Err(Error::Interrupt(Interrupt::Waiting)) => Rest::Waiting,
-        // Limits of an agent or a chat; those of the run, and of budgets that it shares, end the run and leave the task open.
+        // Limits of an agent or a chat; those of the run, of budgets that it shares, and those that a person is asked to raise, end the run
+        // and leave the task open.
         Err(Error::Interrupt(Interrupt::Limit(reason))) if fails_task(&reason) => {
-            Rest::failed(reason.to_string(), Some(reason))
+            match log.at_limit(&reason).await {
+                AtLimit::Ends => Rest::failed(reason.to_string(), Some(reason)),
+                AtLimit::Asks(_) | AtLimit::Raised => Rest::Interrupted(Interrupt::Limit(reason).into()),
+            }
         }
         Err(error) if error.ends_run() => Rest::Interrupted(error),
         Err(error) => Rest::failed(error.to_string(), None),

@@ -95,37 +95,42 @@ impl Chat {
         self.drive_to_end(log, begin).instrument(span).await
     }
 
-    async fn drive_to_end(&self, log: &Log, begin: Option<(&str, Vec<Part>)>) -> Result<RunResult> {
+    async fn drive_to_end(&self, log: &Log, mut begin: Option<(&str, Vec<Part>)>) -> Result<RunResult> {
         log.begin().await?;
         log.resume_paused().await?;
         log.answer_expired().await?;
-        // In boxes, as all that happens once a run: each future around it, and its frame in a debug build, stays small.
-        let mut running = Box::pin(RunningChat::open(log)).await?;
-        if !running.transcript().is_open() && begin.is_none() {
-            return Err(ConfigError::NotBegun { log: log.id().clone() }.into());
-        }
-        let at_rest = Box::pin(running.take_in_raise()).await?;
-        let (task, attached) = begin.unwrap_or_default();
-        let opening = self.outermost_opening(task, attached);
-        let status = if let Some(at_rest) = at_rest {
-            Ok(at_rest)
-        } else {
-            let (over, is_over) = oneshot::channel();
-            let run = Box::pin(running.run(self, opening));
-            let run = async {
-                let status = run.await;
-                // Its receiver waits for it next to this.
-                let _ = over.send(());
-                status
-            };
-            join(run, log.obey_until(is_over)).await.0
-        };
-        let status = match status {
-            Err(Error::Interrupt(Interrupt::Cancelled)) => Status::Cancelled,
-            Err(Error::Interrupt(Interrupt::Limit(reason))) => {
-                Box::pin(running.ask_or_close(self, reason)).await?
+        let status = loop {
+            // In boxes, as all that happens once a run: each future around it, and its frame in a debug build, stays small.
+            let mut running = Box::pin(RunningChat::open(log)).await?;
+            if !running.transcript().is_open() && begin.is_none() {
+                return Err(ConfigError::NotBegun { log: log.id().clone() }.into());
             }
-            result => result?,
+            let at_rest = Box::pin(running.take_in_raise()).await?;
+            let (task, attached) = begin.take().unwrap_or_default();
+            let opening = self.outermost_opening(task, attached);
+            let status = if let Some(at_rest) = at_rest {
+                Ok(at_rest)
+            } else {
+                let (over, is_over) = oneshot::channel();
+                let run = Box::pin(running.run(self, opening));
+                let run = async {
+                    let status = run.await;
+                    // Its receiver waits for it next to this.
+                    let _ = over.send(());
+                    status
+                };
+                join(run, log.obey_until(is_over)).await.0
+            };
+            let reason = match status {
+                Err(Error::Interrupt(Interrupt::Cancelled)) => break Status::Cancelled,
+                Err(Error::Interrupt(Interrupt::Limit(reason))) => reason,
+                result => break result?,
+            };
+            if let Some(status) = Box::pin(running.ask_or_close(self, reason)).await? {
+                break status;
+            }
+            // It was raised after it was reached.
+            log.begin().await?;
         };
         let (usage, events) = (log.usage().await, log.events().await);
         let outcome = match &status {

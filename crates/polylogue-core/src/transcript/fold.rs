@@ -6,8 +6,8 @@ use super::{
     EndedTurn, LimitQuestion, Line, OpenTurn, RaisedLimits, Source, Transcript, in_order, is_shared,
 };
 use crate::{
-    BackgroundResult, BackgroundTask, Body, Charge, Chooser, Compacted, Event, LimitOverrides, Message,
-    ModelReply, Name, Opening, OutputLimit, Part, Question, TurnRequest,
+    AllowanceOwner, BackgroundResult, BackgroundTask, Body, Charge, Chooser, Compacted, Event,
+    LimitOverrides, Message, ModelReply, Name, Opening, OutputLimit, Part, Question, TurnRequest,
 };
 
 /// Whether the event concerns the run and nothing that is said or done in the chat.
@@ -15,7 +15,7 @@ const fn is_of_run(body: &Body) -> bool {
     matches!(
         body,
         Body::LimitsChanged { .. }
-            | Body::AgentLimitsRaised { .. }
+            | Body::OwnLimitsRaised { .. }
             | Body::TitleChanged { .. }
             | Body::TeamChanged(_)
             | Body::Paused
@@ -29,6 +29,21 @@ const fn is_of_run(body: &Body) -> bool {
 fn is_before(request: &TurnRequest, who: &Name) -> bool {
     let by = request.choice.as_ref().map(|choice| &choice.by);
     by == Some(&Chooser::Background) && request.who != *who
+}
+
+impl LimitQuestion {
+    /// Whether it is about a limit of `owner`, or, without one, of the run, and has an answer that is not carried out.
+    fn is_answered_of(&self, owner: Option<&AllowanceOwner>) -> bool {
+        self.answer.is_some()
+            && self.question.limit.as_ref().is_some_and(|raise| raise.reached.owned().0 == owner)
+    }
+
+    /// Whether the answer leaves a limit of an agent or a chat as it was: nothing of it is to be carried out, because the chat ends at that
+    /// limit when it reaches it again.
+    fn is_declined(&self) -> bool {
+        let (Some(raise), Some(answer)) = (&self.question.limit, &self.answer) else { return false };
+        raise.reached.owned().0.is_some() && raise.allowed_by(answer).is_none()
+    }
 }
 
 impl Transcript {
@@ -114,7 +129,7 @@ impl Transcript {
         }
     }
 
-    /// Whether the event asks or answers whether a limit of the run is raised.
+    /// Whether the event asks or answers whether a limit is raised.
     fn is_of_limit_question(&self, event: &Event) -> bool {
         match &event.body {
             Body::InputRequired(question) => question.is_about_limit(),
@@ -126,7 +141,7 @@ impl Transcript {
         }
     }
 
-    /// Takes in what was allowed beyond limits, and what a person was asked about one of the run.
+    /// Takes in what was allowed beyond limits, and what a person was asked about one.
     fn fold_of_run(&mut self, event: &Event) {
         if let Body::LimitsChanged { more, .. } = &event.body {
             self.raise_while_open(more, event.seq);
@@ -136,14 +151,18 @@ impl Transcript {
                 let (question, asked_ms) = (question.clone(), event.ran_ms);
                 *asked = Some(LimitQuestion { seq: event.seq, question, asked_ms, answer: None });
             }
-            (Body::InputProvided { text, .. }, Some(asked)) => {
-                asked.answer = Some(Arc::clone(text));
-                self.waits.push((asked.asked_ms, event.ran_ms));
+            (Body::InputProvided { text, .. }, asked) => {
+                if let Some(asked) = asked {
+                    asked.answer = Some(Arc::clone(text));
+                    self.waits.push((asked.asked_ms, event.ran_ms));
+                }
+                asked.take_if(|asked| asked.is_declined());
             }
-            (Body::LimitsChanged { .. }, asked)
-                if asked.as_ref().is_some_and(|asked| asked.answer.is_some()) =>
-            {
-                *asked = None;
+            (Body::LimitsChanged { .. }, asked) => {
+                asked.take_if(|asked| asked.is_answered_of(None));
+            }
+            (Body::OwnLimitsRaised { of, .. }, asked) => {
+                asked.take_if(|asked| asked.is_answered_of(Some(of)));
             }
             _ => {}
         }

@@ -359,7 +359,7 @@ impl Presentation {
             Body::Left { who, .. } | Body::Stopped { who, .. } | Body::Joined { who, .. } => who,
             Body::Cleared { who, .. } => who,
             Body::NextSpeaker { .. }
-            | Body::AgentLimitsRaised { .. }
+            | Body::OwnLimitsRaised { .. }
             | Body::TitleChanged { .. }
             | Body::TeamChanged(_)
             | Body::Paused

@@ -46,13 +46,12 @@ async fn raise(call: Call) -> Reply {
     if limits.is_empty() {
         return Err(Problem::bad_request("there is no limit to raise").at("/limits", "empty"));
     }
-    if let Some(agent) = agent {
-        let who = Name::new(&agent)
-            .map_err(|error| Problem::bad_request(error.to_string()).at("/agent", "not a name"))?;
-        return note(&call, &tenant, &id, Instruction::RaiseAgentLimits { who, more: limits }).await;
-    }
+    let instruction = match agent.as_deref().map(Name::new).transpose() {
+        Ok(Some(who)) => Instruction::RaiseAgentLimits { who, more: limits },
+        Ok(None) => Instruction::RaiseLimits(limits),
+        Err(error) => return Err(Problem::bad_request(error.to_string()).at("/agent", "not a name")),
+    };
     let open = tenant.runtime.open_questions(&id).await?;
-    let instruction = Instruction::RaiseLimits(limits);
     if !open.iter().any(|open| open.question.is_about_limit()) {
         return note(&call, &tenant, &id, instruction).await;
     }

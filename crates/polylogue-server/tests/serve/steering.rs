@@ -322,6 +322,26 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 }
 
 #[tokio::test]
+async fn a_raise_of_an_agent_continues_what_waits_for_it() {
+    let team = "
+name: own
+task: Count.
+agents: [{name: Ann, limits: {calls: 1}}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
+limits: {on_limit: ask}
+script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
+";
+    let world = World::with_team("own", team).await;
+    let id = begin(&world, &json!({"team": "own"})).await;
+    let open = until(&world, &id, "waiting").await["asked"][0].clone();
+    let choices = json!([{"answer": "yes", "effect": "raise"}, {"answer": "no", "effect": "reject"}]);
+    assert_eq!((&open["kind"], &open["choices"]), (&json!("limit"), &choices), "{open}");
+    let raised = post(&world, &id, "raise", json!({"limits": {"calls": 1}, "agent": "Ann"})).await;
+    assert_eq!(raised.status, 202, "{}", raised.body);
+    assert_eq!(until(&world, &id, "closed").await["turns"], 4);
+}
+
+#[tokio::test]
 async fn a_raise_of_a_conversation_that_runs_also_counts_for_its_own_limit() {
     // All differ: nearly the same messages repeatedly are a loop, which ends the chat.
     const WORDS: [&str; 14] = [

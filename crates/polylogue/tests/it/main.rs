@@ -31,6 +31,7 @@ mod lost_calls;
 mod memory;
 mod more_turns;
 mod output_limits;
+mod own_limit_questions;
 mod paid_tools;
 mod pairing;
 mod parallel_questions;

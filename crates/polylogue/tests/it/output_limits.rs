@@ -298,6 +298,12 @@ async fn a_person_is_asked_before_a_reply_is_shortened() {
     let status = chat.run_in(&mut Log::in_memory().limits(ask(500)), "go").await.unwrap().status;
     assert_eq!(server.limits(), [Some(500)]);
     assert!(matches!(reason(&status), StopReason::Cost { next: Some(_), .. }), "{status:?}");
+    // At the limit of an agent, too.
+    let limits = Limits { on_limit: OnLimit::Ask, ..Limits::default() };
+    let mut log = Log::in_memory().limits(limits).agent_limits([(name("Ann"), spend(500))]);
+    let status = chat.run_in(&mut log, "go").await.unwrap().status;
+    assert!(matches!(status, Status::Waiting(_)), "{status:?}");
+    assert_eq!(server.limits().len(), 1);
 }
 
 #[tokio::test]

@@ -165,7 +165,7 @@ async fn the_limits_of_an_agent_are_raised_while_it_runs_and_the_log_can_be_cut_
     let (log, reason) = talked(2, given(), &[]).await;
     assert!(log.turns().await == 8 && !is_of_agent(&reason), "{reason}");
     let whole = log.events().await;
-    let raised = |event: &Arc<Event>| matches!(event.body, Body::AgentLimitsRaised { .. });
+    let raised = |event: &Arc<Event>| matches!(event.body, Body::OwnLimitsRaised { .. });
     let at = whole.iter().position(raised).unwrap();
     for cut in 1..whole.len() {
         let (again, reason) = talked(2, given(), &whole[..cut]).await;
@@ -211,6 +211,6 @@ async fn what_would_raise_no_limit_of_the_agent_is_refused() {
             _ => None,
         });
         assert!(refused.unwrap().starts_with(expected), "{refused:?}");
-        assert!(!events.iter().any(|event| matches!(event.body, Body::AgentLimitsRaised { .. })));
+        assert!(!events.iter().any(|event| matches!(event.body, Body::OwnLimitsRaised { .. })));
     }
 }
