@@ -260,7 +260,7 @@ impl<'l> RunningChat<'l> {
     /// Lets all participants with an open turn act. Their messages are logged in the order of the requests: up to the
     /// first turn that is not done.
     async fn act(&mut self, chat: &Chat) -> Result<Option<Status>> {
-        let mut end = StepEnd::default();
+        let (mut end, answers) = (StepEnd::default(), self.tasks.answers());
         for Done { request, act, trace } in self.take_turns(chat).await? {
             end.add(&request, act, trace.failed_within);
             self.views.extend(trace.view);
@@ -281,10 +281,7 @@ impl<'l> RunningChat<'l> {
                     self.append(end.bodies).await?;
                 }
                 error.map_or(Ok(()), Err)?;
-                let tasks = Arc::clone(&self.tasks);
-                tasks.rested().await;
-                self.tasks.interruption().map_or(Ok(()), Err)?;
-                Ok(Some(Status::Waiting(self.log.questions().await?)))
+                Box::pin(self.rest_with_tasks(answers)).await
             }
         }
     }

@@ -257,8 +257,8 @@ impl Runtime {
         Ok(OpenQuestion::of(&events))
     }
 
-    /// Whether several turns of one step of the conversation `id` are open, or several agents that are called at the same time have turns: while
-    /// one of them asks a person, others can be in progress.
+    /// Whether several turns of one step of the conversation `id` are open, or several agents that are called at the same time have turns, or
+    /// a background task and another one or a step of the chat around it: while one of them asks a person, others can be in progress.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -267,7 +267,12 @@ impl Runtime {
         let mut speaking: Vec<&Path> = Vec::new();
         for chat in unfinished_chats(&events) {
             let transcript = Transcript::of(chat, &events).map_err(polylogue_core::Error::Bug)?;
-            let is_apart = |other: &&Path| !chat.is_within(other) && !other.is_within(chat);
+            let is_task = |path: &Path, around: &Path| path.as_background_of(around).is_some();
+            let is_apart = |other: &&Path| {
+                !chat.is_within(other) && !other.is_within(chat)
+                    || is_task(chat, other)
+                    || is_task(other, chat)
+            };
             match transcript.current_speakers().count() {
                 0 => {}
                 1 if !speaking.iter().any(is_apart) => speaking.push(chat),

@@ -30,6 +30,17 @@ impl Log {
         }
     }
 
+    /// As [`answer_to`](Self::answer_to), but leaves an answer of a person in the inbox while the conversation is paused.
+    pub(crate) async fn answer_outside_pauses(&self, asked: &[OpenQuestion]) -> Answer {
+        loop {
+            self.pause.until(false).await;
+            match select(pin!(self.pause.until(true)), pin!(self.answer_to(asked))).await {
+                Either::Left(_) => {}
+                Either::Right((answer, _)) => return answer,
+            }
+        }
+    }
+
     /// Waits until the time of one of the questions `asked` is up, and returns it.
     async fn first_up<'q>(&self, asked: &'q [OpenQuestion]) -> &'q OpenQuestion {
         let first = asked.iter().filter(|open| open.until().is_some()).min_by_key(|open| open.until());

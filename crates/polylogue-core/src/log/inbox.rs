@@ -81,7 +81,8 @@ pub(crate) enum Timing {
     Now,
     /// Between two steps of the outermost chat.
     BetweenSteps,
-    /// When the run waits or has ended. An answer also while the turn or call that waits for it is one of several, of which another one is in progress.
+    /// When the run waits or has ended. An answer also while the turn or call that waits for it is one of several, of which another one is in
+    /// progress, and while a background task waits for it.
     AtRest,
 }
 

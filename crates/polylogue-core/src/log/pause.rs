@@ -60,6 +60,11 @@ impl Pause {
         self.wait(|state| !state.is_in_effect()).await;
     }
 
+    /// Waits until steps may not begin, or may. Meanwhile nothing rests.
+    pub(super) async fn until(&self, is_in_effect: bool) {
+        self.wait(|state| state.is_in_effect() == is_in_effect).await;
+    }
+
     /// Waits until it was asked for and a chat rests.
     pub(super) async fn rests(&self) {
         self.wait(|state| state.is_paused && state.resting > 0).await;

@@ -15,8 +15,8 @@ use crate::log::{AtLimit, Timing, UncheckedTurn};
 use crate::turn::{BackgroundTasks, Begun, Rest};
 use crate::{
     Agent as _, AllowanceOwner, BackgroundEntry, BackgroundStatus, BackgroundTask, Body, Chat, Choice,
-    Chooser, Error, Interrupt, Log, Message, Name, OpenBackground, Part, Path, Result, Status, Step,
-    StopReason, TurnRequest,
+    Chooser, Error, Interrupt, Log, Message, Name, OpenBackground, OpenQuestion, Part, Path, Result, Status,
+    Step, StopReason, TurnRequest,
 };
 
 /// Why open tasks are cancelled.
@@ -116,9 +116,31 @@ impl<'l> RunningChat<'l> {
             return Err(error);
         }
         match is_over && !has_ended(&tasks) {
-            true => Ok(Some(Status::Waiting(self.log.questions().await?))),
+            true => self.waiting(tasks.answers()).await,
             false => Ok(None),
         }
+    }
+
+    /// Waits for tasks while a turn waits for a person, until all of them have come to rest. Returns the status of the chat. `None` if one
+    /// has continued with an answer since there were `answers`: a turn may have awaited it, and acts again, as in a new run.
+    pub(super) async fn rest_with_tasks(&mut self, answers: usize) -> Result<Option<Status>> {
+        let tasks = Arc::clone(&self.tasks);
+        tasks.until(|tasks| !tasks.is_busy() || tasks.answers() != answers).await;
+        tasks.interruption().map_or(Ok(()), Err)?;
+        let waiting = self.waiting(answers).await?;
+        if waiting.is_none() {
+            self.resumed = true;
+            // They have seen the events of these turns, which are replayed.
+            self.views.clear();
+        }
+        Ok(waiting)
+    }
+
+    /// The status of a chat that waits for people. `None` if a task has continued with an answer since there were `answers`, also while this
+    /// waits for the log.
+    async fn waiting(&self, answers: usize) -> Result<Option<Status>> {
+        let questions = self.log.questions().await?;
+        Ok((self.tasks.answers() == answers).then_some(Status::Waiting(questions)))
     }
 
     /// Cancels open tasks. Returns their results, which precede the end of the chat in the log.
@@ -165,7 +187,7 @@ impl<'l> Workplace<'l> {
         'l: 'f,
     {
         let Begun { task, about, around } = begun;
-        let log = self.log;
+        let (log, tasks) = (self.log, Arc::clone(&self.tasks));
         let at = self.at.background(&task.who, task.number);
         let agent = chat.agent(&task.who).and_then(|agent| agent.background(&task.target));
         let Some(agent) = agent else {
@@ -185,12 +207,34 @@ impl<'l> Workplace<'l> {
             let (after, nth) = (None, 0);
             let (chat, message) = (chat.into(), Some(message));
             let invocation = Invocation { chat, at, task: about, message, after, nth, around };
+            let again = invocation.clone();
             let invoked = match invocation.begin(log).await {
                 BegunCall::Open(call) => call.run(log, doubt).await,
                 BegunCall::Over(invoked) => invoked,
             };
-            Box::pin(rest_of(log, invoked)).await
+            let mut rest = Box::pin(rest_of(log, invoked)).await;
+            while matches!(rest, Rest::Waiting) {
+                // In a box, as that is seldom.
+                rest = Box::pin(continued(log, &again, &task, &tasks)).await;
+            }
+            rest
         })
+    }
+}
+
+/// Continues the call `again` of `task`, which waits for a person, with the answer, while the steps of the chat continue. When they rest,
+/// this is dropped: the answer is for the next run. Returns how the task came to rest.
+async fn continued(log: &Log, again: &Invocation, task: &BackgroundTask, tasks: &BackgroundTasks) -> Rest {
+    let mut asked = log.look(OpenQuestion::of).await;
+    asked.retain(|open| open.at == again.at || open.at.is_within(&again.at));
+    tasks.waits(task);
+    let answer = log.answer_outside_pauses(&asked).await;
+    // Before it is written: meanwhile the steps may come to rest.
+    tasks.continues(task);
+    match log.provide(answer).await {
+        // As in a new run: what was done before is in the log.
+        Ok(_) => rest_of(log, again.clone().make(log).await).await,
+        Err(error) => Rest::Interrupted(error),
     }
 }
 

@@ -44,9 +44,11 @@ pub(crate) struct BackgroundTasks {
 struct TasksState {
     /// Those that the loop has not taken yet.
     begun: Vec<Begun>,
-    /// Those that run, by agent and number.
+    /// Those that run, by agent and number, and those that wait for a person.
     running: BTreeMap<Key, AbortHandle>,
     rested: BTreeMap<Key, Rest>,
+    /// How many answers of people tasks have continued with.
+    answers: usize,
 }
 
 /// The agent that started a task, and its number.
@@ -113,6 +115,26 @@ impl BackgroundTasks {
         self.changed.notify_waiters();
     }
 
+    /// A task waits for a person.
+    pub(crate) fn waits(&self, task: &BackgroundTask) {
+        self.state().rested.insert(key(task), Rest::Waiting);
+        self.changed.notify_waiters();
+    }
+
+    /// A task that waited continues with an answer.
+    pub(crate) fn continues(&self, task: &BackgroundTask) {
+        let mut state = self.state();
+        state.rested.remove(&key(task));
+        state.answers += 1;
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// How many answers tasks have continued with: while this stays the same, no task that waited has continued.
+    pub(crate) fn answers(&self) -> usize {
+        self.state().answers
+    }
+
     /// How `task` came to rest, if it did.
     pub(crate) fn rest_of(&self, task: &BackgroundTask) -> Option<Rest> {
         self.state().rested.get(&key(task)).cloned()
@@ -126,13 +148,13 @@ impl BackgroundTasks {
         })
     }
 
-    /// Whether any task runs, or is to.
+    /// Whether any task runs, and does not wait for a person, or is to run.
     pub(crate) fn is_busy(&self) -> bool {
         let state = self.state();
-        !state.running.is_empty() || !state.begun.is_empty()
+        !state.begun.is_empty() || state.running.keys().any(|key| !state.rested.contains_key(key))
     }
 
-    /// Waits until `is_so`, which changes when a task comes to rest.
+    /// Waits until `is_so`, which changes when a task comes to rest, or continues with an answer.
     pub(crate) async fn until(&self, is_so: impl Fn(&Self) -> bool) {
         loop {
             // Subscribed before the check, so that no change is missed.

@@ -56,8 +56,13 @@ chat: {participants: [Kim, Bot], pattern: parallel}
 
 /// A server with [`BOARD`], whose model replies to the requests that `gate` lets through.
 pub(crate) async fn board(limits: ServerLimits, gate: &Arc<Gate>) -> World {
+    board_of(BOARD, limits, gate).await
+}
+
+/// The same with another text of that team.
+async fn board_of(team: &str, limits: ServerLimits, gate: &Arc<Gate>) -> World {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("board.yaml"), BOARD).unwrap();
+    std::fs::write(dir.path().join("board.yaml"), team).unwrap();
     World::with_gate_in(dir, "I agree.", limits, Arc::clone(gate)).await
 }
 
@@ -95,23 +100,28 @@ async fn a_question_is_shown_and_answered_while_another_turn_is_in_progress() {
 
 #[tokio::test]
 async fn the_state_says_how_long_other_turns_are_in_progress_next_to_a_question() {
-    let gate = Arc::new(Gate::until(0));
-    let world = board(generous(), &gate).await;
-    let id = begin(&world, &json!({"team": "board"})).await;
-    let mut tail = world.tail(&id, 0).await;
-    for in_progress in [json!(true), Value::Null] {
-        let state = async {
-            loop {
-                let frame = tail.frame().await.unwrap();
-                let state = frame.json();
-                let is_waiting = frame.event == "state" && state["state"] == "waiting";
-                if is_waiting && state["in_progress"] == in_progress {
-                    return;
+    // In a turn of the same step, and in a background task.
+    let in_background =
+        BOARD.replace("pattern: parallel", "pattern: sequential, background: {participants: [Kim]}");
+    for team in [BOARD, &in_background] {
+        let gate = Arc::new(Gate::until(0));
+        let world = board_of(team, generous(), &gate).await;
+        let id = begin(&world, &json!({"team": "board"})).await;
+        let mut tail = world.tail(&id, 0).await;
+        for in_progress in [json!(true), Value::Null] {
+            let state = async {
+                loop {
+                    let frame = tail.frame().await.unwrap();
+                    let state = frame.json();
+                    let is_waiting = frame.event == "state" && state["state"] == "waiting";
+                    if is_waiting && state["in_progress"] == in_progress {
+                        return;
+                    }
                 }
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), state).await.expect("such a state");
-        gate.lift();
+            };
+            tokio::time::timeout(Duration::from_secs(20), state).await.expect("such a state");
+            gate.lift();
+        }
     }
 }
 

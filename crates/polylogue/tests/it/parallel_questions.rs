@@ -1,5 +1,5 @@
-//! Questions of one of several turns that are in progress at the same time: each is in the log at once, and an answer continues its turn at
-//! once.
+//! Questions of one of several turns that are in progress at the same time, and of background tasks: each is in the log at once, and an
+//! answer continues its turn at once.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -10,15 +10,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{log_of, name, script};
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, join, select};
 use polylogue::layers::AnswerTimeout;
 use polylogue::layers::executor::Declared;
 use polylogue::tools::Approval;
+use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{AnyModel, Assistant, Chat, Function, Human, parallel, sequential};
 use polylogue_core::{
     Act, AgentCall, AnyAgent, Body, DeltaSink, Event, Instruction, Log, LogHandle, Model, ModelError,
     OpenQuestion, Path, Reply, Request, Responder, Status, Timer, Timestamp, Transcript,
 };
+use polylogue_models::Script;
 use tokio::time::{Instant, sleep, timeout};
 
 /// A minute of virtual time, which passes only when nothing else can happen.
@@ -290,6 +292,104 @@ async fn calls_that_ask_several_times_continue_with_each_answer() {
     assert_eq!(said(&events), ["Host: Two. At last. Three."]);
     let last = events.iter().rposition(|event| matches!(event.body, Body::InputProvided { .. })).unwrap();
     assert!(last < reply_of_slow(&events), "{events:?}");
+}
+
+/// Has a tool that asks Boss in the background.
+fn starter(script: &Script) -> Assistant {
+    let boss = AgentTool::agent(Human::new("Boss").unwrap()).named("boss").background();
+    Assistant::new("Ann", script.model("test")).unwrap().agent_tool(boss)
+}
+
+/// Whether a background task has ended.
+fn task_is_over(events: &[Arc<Event>]) -> bool {
+    events.iter().any(|event| event.at.is_background() && matches!(event.body, Body::Closed { .. }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_background_task_continues_with_an_answer_while_the_conversation_does() {
+    let script = script(
+        r#"[{"Ann": {"calls": [{"tool": "boss", "args": {"task": "May I?"}, "id": "c1"}]}}, {"Ann": "Asked."}, {"Ann": "I may."}]"#,
+    );
+    let chat = |slow: AnyAgent| {
+        let chat = Chat::named("main").participant(starter(&script)).participant(slow);
+        chat.policy(sequential()).build().unwrap()
+    };
+    let events = check(&chat, task_is_over, &[("Boss", "Yes.")]).await;
+    assert_eq!(said(&events), ["Ann: Asked.", "Slow: At last.", "Ann: I may."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_awaits_its_background_task_acts_again_after_an_answer_in_it() {
+    let script = script(
+        r#"[{"Ann": {"calls": [{"tool": "boss", "args": {"task": "May I?"}, "id": "c1"}]}},
+            {"Ann": {"calls": [{"tool": "wait_for_task", "args": {}, "id": "c2"}]}}, {"Ann": "I may."}]"#,
+    );
+    let chat = |slow| panel([AnyAgent::new(starter(&script)), slow]);
+    let events = check(&chat, task_is_over, &[("Boss", "Yes.")]).await;
+    assert_eq!(said(&events), ["Ann: I may.", "Slow: At last."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_awaits_one_background_task_continues_while_another_one_works() {
+    let script = script(
+        r#"[{"Ann": {"calls": [{"tool": "boss", "args": {"task": "May I?"}, "id": "c1"}, {"tool": "helper", "args": {"task": "Help."}, "id": "c2"}]}},
+            {"Ann": {"calls": [{"tool": "wait_for_task", "args": {"task": "boss-1"}, "id": "c3"}]}}, {"Ann": "I may."}, {"Ann": "Thanks."}]"#,
+    );
+    let chat = |slow: AnyAgent| {
+        let ann = starter(&script).agent_tool(AgentTool::agent(slow).named("helper").background());
+        Chat::named("main").participant(ann).policy(sequential()).build().unwrap()
+    };
+    let spoke: Gate = |events| {
+        let is_reply = |body: &Body| matches!(body, Body::ModelReplied(reply) if reply.who == name("Ann"));
+        events.iter().filter(|event| is_reply(&event.body)).count() >= 3
+    };
+    let events = check(&chat, spoke, &[("Boss", "Yes.")]).await;
+    assert_eq!(said(&events), ["Ann: I may.", "Ann: Thanks."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_in_a_background_task_waits_for_the_end_of_a_pause() {
+    let script = script(
+        r#"[{"Ann": {"calls": [{"tool": "boss", "args": {"task": "May I?"}, "id": "c1"}]}}, {"Ann": "Asked."}, {"Ann": "I may."}]"#,
+    );
+    let outside = Outside::default();
+    let is_paused: Gate = |events| events.iter().any(|event| matches!(event.body, Body::Paused));
+    let model = Gated { outside: Arc::clone(&outside), gate: is_paused };
+    let chat = Chat::named("main").participant(starter(&script));
+    let chat = chat.participant(Assistant::new("Slow", AnyModel::new(model)).unwrap());
+    let chat = chat.policy(sequential()).build().unwrap();
+    let mut log = log_of(&[]).await;
+    let handle = log.handle();
+    *outside.lock().unwrap() = Some(handle.clone());
+    let person = async {
+        let mut updates = handle.subscribe().await;
+        let open = loop {
+            if let Some(open) = OpenQuestion::of(&handle.events().await).pop() {
+                break open;
+            }
+            updates.next().await;
+        };
+        handle.instruct(Instruction::Pause).confirmed().await.unwrap();
+        handle.rests().await;
+        let answer = Instruction::Answer { question: open.seq, text: "Yes.".into(), by: None };
+        let answered = handle.instruct(answer);
+        // The run is polled in between.
+        sleep(Duration::from_secs(1)).await;
+        assert!(!is_answered(&handle.events().await, "Boss"));
+        handle.instruct(Instruction::Resume).confirmed().await.unwrap();
+        answered.confirmed().await.unwrap();
+    };
+    let run = async {
+        let mut status = chat.run_in(&mut log, "go").await.unwrap().status;
+        // The chat can look whether its task waits before that takes the answer.
+        while matches!(status, Status::Waiting(_)) && log.post_inbox().await.unwrap() {
+            status = chat.resume(&mut log).await.unwrap().status;
+        }
+        status
+    };
+    let (status, ()) = timeout(HANGS, join(run, person)).await.expect("it hangs");
+    assert!(matches!(status, Status::Closed { .. }), "{status:?}");
+    assert_eq!(said(&log.events().await), ["Ann: Asked.", "Slow: At last.", "Ann: I may."]);
 }
 
 #[tokio::test(start_paused = true)]
