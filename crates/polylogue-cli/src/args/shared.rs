@@ -150,7 +150,7 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) max_time: Option<Time>,
 
-    /// What happens at a limit of the run, of an agent or of a chat: the run or the chat ends, or you are asked to raise the limit
+    /// What happens at a limit of the run, of an agent or of a chat: the run or the chat ends, or you are asked to raise the limit. Default: that of the team file
     #[arg(long, value_name = "WHAT")]
     pub(crate) on_limit: Option<OnLimit>,
 }
