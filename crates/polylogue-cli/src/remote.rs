@@ -4,6 +4,7 @@
 mod batch;
 mod begin;
 mod chat;
+mod files;
 mod list;
 mod memory;
 mod named_server;
@@ -66,6 +67,7 @@ async fn run_there(cli: &args::Cli, remote: &Remote) -> Result<Exit, CliError> {
         Command::Runs(args) => list::runs(args, remote).await,
         Command::Waiting(args) => list::waiting(args, remote).await,
         Command::Show(args) => show::run(cli, args, remote).await,
+        Command::Files(args) => files::run(args, remote).await,
         Command::Send(args) => steer::send(args, remote).await,
         Command::Answer(args) => steer::answer(args, remote).await,
         Command::Cancel(args) => steer::cancel(args, remote).await,

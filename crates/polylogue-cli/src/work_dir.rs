@@ -58,15 +58,19 @@ pub(crate) fn summary(store: Option<&Path>, id: &LogId) -> Option<String> {
     Some(format!("files: {} ({shown}{more})", dir.display()))
 }
 
-/// What is said of files that are stored with the conversation `id`, of which `events` are the log, and are not on this machine.
-pub(crate) fn stored_summary(id: &LogId, events: &[Event], place: &PlaceOption) -> Option<String> {
+/// How many files are stored with the conversation of which `events` are the log.
+pub(crate) fn stored_files(events: &[Event]) -> u64 {
     let files = events.iter().rev().find_map(|event| match &event.body {
         Body::ToolReturned { outcome, .. } => outcome.files.as_ref(),
         _ => None,
     });
-    let count = files.map(|files| files.files).filter(|count| *count > 0)?;
+    files.map_or(0, |files| files.files)
+}
+
+/// What is said of `count` files of the conversation `id` that are not on this machine.
+pub(crate) fn stored_summary(id: &LogId, count: u64, place: &PlaceOption) -> Option<String> {
     let copy = place.command(&format!("files {id} --to FOLDER"));
-    Some(format!("files: {} stored; `{copy}` copies them", counted(count, "file")))
+    (count > 0).then(|| format!("files: {} stored; `{copy}` copies them", counted(count, "file")))
 }
 
 fn work_dir(store: Option<&Path>, id: &LogId) -> Option<PathBuf> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use polylogue_core::{Event, LimitOverrides, LogId};
 use polylogue_http::{Key, Method, Proxies};
 use polylogue_wire::calls::{CallPage, Histories, View};
@@ -11,6 +12,7 @@ use polylogue_wire::conversation::{
     Accepted, Answer, Continuation, Conversation, ConversationPage, EventPage, Fork, Import, NewConversation,
     NewMessage, NewTitle, NextSpeaker, Pause, Raise, Removed, Resume, Stop, Stopped, Verdict, When,
 };
+use polylogue_wire::files::Files;
 use polylogue_wire::memory::{Facts, Forgotten};
 use polylogue_wire::team::{Check, Checked, Source, Team, Teams};
 use polylogue_wire::token::{MadeToken, NewToken, Revoked, Tokens};
@@ -263,6 +265,17 @@ impl Client {
     /// Returns the graph of the team of a conversation: who can follow whom.
     pub async fn graph(&self, id: &LogId) -> Result<Value, ClientError> {
         self.get(&[CONVERSATIONS, id.as_str(), "graph"]).await
+    }
+
+    /// Returns which files the agents of a conversation have written, as after its last finished call.
+    pub async fn files(&self, id: &LogId) -> Result<Files, ClientError> {
+        self.get(&[CONVERSATIONS, id.as_str(), "files"]).await
+    }
+
+    /// Returns the content of one of these files, by its path, such as `notes/a.txt`: 100 MiB at most.
+    pub async fn file(&self, id: &LogId, path: &str) -> Result<Bytes, ClientError> {
+        let request = Request::new(&self.0, Method::GET, &[CONVERSATIONS, id.as_str(), "files", "content"]);
+        request.query(&[("path", path.to_owned())]).send_for_file().await
     }
 
     /// Compares two conversations side by side.

@@ -6,6 +6,7 @@
 //! | begin a conversation, and follow it | [`Client::begin`], [`Client::tail`] |
 //! | list, find and read conversations | [`Client::list`], [`Client::find`], [`Client::events`] |
 //! | answer, send, stop, resume, fork | the methods of these names |
+//! | list and read the files that agents have written | [`Client::files`], [`Client::file`] |
 //! | see what models were sent, and when | [`Client::view`], [`Client::calls`] |
 //! | see what workers run, and what waits for them | [`Client::cluster`] |
 //!

@@ -16,6 +16,9 @@ use crate::error::{ClientError, Kind, unread, unsent};
 /// How long a server may take to answer a request.
 const ANSWER: Duration = Duration::from_secs(60);
 
+/// How long it may take to send a file, of 100 MiB at most.
+const FILE: Duration = Duration::from_mins(10);
+
 /// The longest document that is read.
 const MAX_DOCUMENT: usize = 256 << 20;
 
@@ -42,6 +45,8 @@ pub(crate) struct Request<'c> {
     headers: HeaderMap,
     body: Bytes,
     repeat: Repeat,
+    /// How long the server may take.
+    limit: Duration,
 }
 
 impl<'c> Request<'c> {
@@ -52,7 +57,8 @@ impl<'c> Request<'c> {
             parts.pop_if_empty().extend(["api", "v1"]).extend(path);
         }
         let repeat = if method == Method::POST { Repeat::Unsent } else { Repeat::Safe };
-        Self { connection, method, url, headers: HeaderMap::new(), body: Bytes::new(), repeat }
+        let (headers, body) = (HeaderMap::new(), Bytes::new());
+        Self { connection, method, url, headers, body, repeat, limit: ANSWER }
     }
 
     pub(crate) fn query(mut self, query: &[(&'static str, String)]) -> Self {
@@ -98,12 +104,22 @@ impl<'c> Request<'c> {
         Self { repeat: Repeat::Safe, ..self }
     }
 
-    /// Sends it until there is a result, at most for the client's patience.
+    /// Sends it until there is a document, at most for the client's patience.
     pub(crate) async fn send<T: DeserializeOwned>(self) -> Result<T, ClientError> {
+        let text = self.received().await?;
+        serde_json::from_slice(&text).map_err(|error| self.connection.odd(format!("a document: {error}")))
+    }
+
+    /// The same for a file.
+    pub(crate) async fn send_for_file(self) -> Result<Bytes, ClientError> {
+        Self { limit: FILE, ..self }.received().await
+    }
+
+    async fn received(&self) -> Result<Bytes, ClientError> {
         let (begun, mut wait) = (Instant::now(), WAIT);
         loop {
             let (error, after) = match self.once_sent().await {
-                Ok(result) => return Ok(result),
+                Ok(received) => return Ok(received),
                 Err(failed) => failed,
             };
             let may_repeat = self.repeat == Repeat::Safe || !error.may_have_effect();
@@ -119,16 +135,19 @@ impl<'c> Request<'c> {
     }
 
     /// Sends it once. An error may come with the time after which to try again.
-    async fn once_sent<T: DeserializeOwned>(&self) -> Result<T, (ClientError, Option<Duration>)> {
-        let answered = timeout(ANSWER, async {
+    async fn once_sent(&self) -> Result<Bytes, (ClientError, Option<Duration>)> {
+        let answered = timeout(self.limit, async {
             let mut response = self.open().await?;
             let after = retry_after(&response);
             let text = read_all(&mut response, MAX_DOCUMENT).await;
             let text = text.map_err(|error| (unread(self.connection.url(), &error), None))?;
-            self.read(response.status(), &text).map_err(|error| (error, after))
+            match response.status() {
+                200..300 => Ok(text),
+                status => Err((self.connection.refused(status, &text), after)),
+            }
         });
         answered.await.unwrap_or_else(|_| {
-            let why = format!("there was no response within {} s", ANSWER.as_secs());
+            let why = format!("there was no response within {} s", self.limit.as_secs());
             let (url, was_sent) = (self.connection.url().into(), true);
             Err((ClientError::new(Kind::Unreachable { url, why, was_sent }), None))
         })
@@ -138,13 +157,6 @@ impl<'c> Request<'c> {
         let (method, headers, body) = (self.method.clone(), self.headers.clone(), self.body.clone());
         let sent = self.connection.transport().ask(method, Some(&self.url), headers, body).await;
         sent.map_err(|error| (unsent(self.connection.url(), &error), None))
-    }
-
-    fn read<T: DeserializeOwned>(&self, status: u16, text: &[u8]) -> Result<T, ClientError> {
-        if !(200..300).contains(&status) {
-            return Err(self.connection.refused(status, text));
-        }
-        serde_json::from_slice(text).map_err(|error| self.connection.odd(format!("a document: {error}")))
     }
 
     /// Sends it once, and returns the response if it is an event stream.

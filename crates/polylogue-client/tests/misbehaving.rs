@@ -271,6 +271,17 @@ async fn errors_say_what_the_server_said_and_show_no_token() {
 }
 
 #[tokio::test]
+async fn a_file_that_breaks_off_is_read_again_from_its_beginning() {
+    let cut = Turn::Respond("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nwho".into());
+    let (client, requests) = serve(vec![cut, respond("200 OK", "application/octet-stream", "whole\0")]).await;
+    assert_eq!(client.file(&id(), "notes/ä&b.txt").await.unwrap(), "whole\0");
+    let requests = requests.await.unwrap();
+    let first = "GET /api/v1/conversations/abc/files/content?path=notes%2F%C3%A4%26b.txt HTTP/1.1\r\n";
+    assert!(requests[0].starts_with(first), "{}", requests[0]);
+    assert_eq!(requests[0], requests[1]);
+}
+
+#[tokio::test]
 async fn ids_of_any_text_stay_one_part_of_the_path() {
     let found = respond("404 Not Found", "application/problem+json", &problem(404, "no"));
     let (client, requests) = serve(vec![found]).await;

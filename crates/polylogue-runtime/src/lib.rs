@@ -84,6 +84,8 @@ pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetFigures, BudgetListing, DatabaseFigures, LivePoint, PostgresWatch,
     RateLimitFigures, Recount, SharedAmount, WatchedLog, token_budget,
 };
+#[cfg(unix)]
+pub use polylogue_tools::files::{NewFolder, RestoreError};
 pub use prepared::{Prepared, RunOptions, TeamRun};
 pub use rebuilt_request::RebuiltRequest;
 pub use requested_permission::RequestedPermission;

@@ -14,6 +14,6 @@ export function Files({ id }) {
         ${files.length > 0 && html`<ul>${files.map((/** @type {any} */ file) => html`<li key=${file.path}>
             <a href=${`/api/v1${path}/content?path=${encodeURIComponent(file.path)}`} download=${file.path.split('/').pop()}>${file.path}</a>
             <span class="count">${short(file.bytes)} bytes</span></li>`)}</ul>`}
-        ${left.length > 0 && html`<p class="hint">${counted(left.length, 'file')} not stored, such as ${left[0].path}: ${left[0].why}.</p>`}
+        ${left.length > 0 && html`<p class="hint">${counted(left.length, 'file')} left out, such as ${left[0].path}: ${left[0].why}.</p>`}
     </details>`;
 }

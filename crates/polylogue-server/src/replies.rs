@@ -286,9 +286,12 @@ fn fact() -> Value {
 }
 
 fn files() -> Value {
-    let file = object(&[("path", text()), ("bytes", count())], &[]);
+    let file = object(&[("path", text()), ("bytes", count()), ("mode", count())], &[]);
+    let folder = object(&[("path", text()), ("mode", count())], &[]);
+    let link = object(&[("path", text()), ("to", text())], &[]);
     let left_out = object(&[("path", text()), ("why", text())], &[]);
-    object(&[("files", list(file)), ("left_out", list(left_out))], &[])
+    let lists = [("files", file), ("folders", folder), ("links", link), ("left_out", left_out)];
+    object(&lists.map(|(name, item)| (name, list(item))), &[])
 }
 
 /// What workers run, and what waits for them.

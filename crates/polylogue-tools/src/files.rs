@@ -38,7 +38,7 @@ use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
 pub use self::folder::Folder;
-pub use self::kept::{KeptFiles, RestoreError, piece_of, restore, tree_of};
+pub use self::kept::{KeptFiles, NewFolder, RestoreError, piece_of, restore, tree_of};
 use crate::blocking::blocking;
 
 /// The function of a tool.

@@ -5,9 +5,13 @@ use serde::{Deserialize, Serialize};
 /// The files of a conversation after its last finished call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Files {
-    /// The files, in the order of their paths; without folders and links.
+    /// The files, in the order of their paths.
     pub files: Vec<File>,
-    /// What the conversation has not stored.
+    /// The folders, each before those that it contains.
+    pub folders: Vec<Folder>,
+    /// The symbolic links, which are not followed.
+    pub links: Vec<Link>,
+    /// What a client cannot have: the conversation has not stored it, or its name is no text.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -18,9 +22,29 @@ pub struct File {
     pub path: String,
     /// Its size in bytes.
     pub bytes: u64,
+    /// Its permissions, such as `0o644`.
+    pub mode: u32,
 }
 
-/// A file, or something else, that is not stored.
+/// A folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Folder {
+    /// Its path in the work directory, such as `notes`.
+    pub path: String,
+    /// Its permissions, such as `0o755`.
+    pub mode: u32,
+}
+
+/// A symbolic link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Its path in the work directory.
+    pub path: String,
+    /// Its target, which can be anything: programs of agents wrote it.
+    pub to: String,
+}
+
+/// A file, or something else, that a client cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Its path in the work directory.

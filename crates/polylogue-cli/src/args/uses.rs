@@ -36,6 +36,7 @@ pub(crate) fn use_of(command: &str) -> Use {
             "history",
             "side_by_side",
         ]]),
+        "files" => Use::Server(&[&["id", "to", "json"]]),
         "send" => Use::Server(&[&["id", "text", "speaker", "system"]]),
         "answer" => Use::Server(&[&["id", "answer"]]),
         "cancel" => Use::Server(&[&["id", "now"]]),
@@ -53,7 +54,6 @@ pub(crate) fn use_of(command: &str) -> Use {
             Use::Server(&[&["team", "over", "cross", "output", "at_once", "keep", "json", "vars"], LIMITS])
         }
         "move" | "archive" => Use::Refused("run it where the store of the server is"),
-        "files" => Use::Refused("open the run in the page of the server, or run it where its store is"),
         "serve" | "token" | "worker" | "mcp" => Use::Store,
         _ => Use::Local,
     }

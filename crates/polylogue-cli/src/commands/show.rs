@@ -61,7 +61,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     }
     let files = work_dir::summary(cli.store.as_deref(), &id);
     let place = PlaceOption::of_store(cli.store.as_deref());
-    let files = files.or_else(|| work_dir::stored_summary(&id, &events, &place));
+    let files = files.or_else(|| work_dir::stored_summary(&id, work_dir::stored_files(&events), &place));
     if let Some(files) = files.filter(|_| is_whole) {
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&files))?;

@@ -90,6 +90,7 @@ mod tests {
             &["send", "last", "Hi", "--as", "Ann"],
             &["send", "last", "Hi", "--system"],
             &["verify", "--json"],
+            &["files", "last", "--to", "x"],
             &["cluster", "--json", "--limit", "5"],
             &["memory", "search", "tea", "--limit", "2"],
             &["batch", "pair", "--over", "rows.csv", "-o", "x", "--max-turns", "3"],
@@ -112,7 +113,6 @@ mod tests {
             (&["cluster", "--tenant", "x"], "the token says"),
             (&["cluster", "--remove-budget", "x"], "`--remove-budget`"),
             (&["archive", "last"], "`archive` does not work with a server"),
-            (&["files", "last"], "`files` does not work with a server"),
             (&["check", "pair.yaml"], "`check` is about this machine"),
             (&["runs", "--store", "x"], "`--store` and `--server`"),
         ] {

@@ -4,7 +4,7 @@ use std::io;
 
 use polylogue::tasks::History;
 use polylogue_client::wire::calls as wire;
-use polylogue_core::{Entry, LogId};
+use polylogue_core::{Body, Entry, Event, LogId};
 use polylogue_runtime::AgentHistory;
 use serde_json::Value;
 
@@ -55,7 +55,23 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Show, remote: &Remote) -> 
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&origin(&list::parent(&parent))))?;
     }
+    if !args.json
+        && let Some(files) = files(remote, &conversation.id, &events).await
+    {
+        write(&Sanitized::plain("\n"))?;
+        write(&Sanitized::row(&files))?;
+    }
     Ok(Exit::Done)
+}
+
+/// What is said of the files of a conversation, if a tool can have written some.
+async fn files(remote: &Remote, id: &LogId, events: &[Event]) -> Option<String> {
+    if !events.iter().any(|event| matches!(event.body, Body::ToolReturned { .. })) {
+        return None;
+    }
+    // What was said is shown, also if they are damaged.
+    let files = remote.client.files(id).await.ok()?.files;
+    work_dir::stored_summary(id, files.len() as u64, &remote.place)
 }
 
 /// What agents received and said, as the server has it.

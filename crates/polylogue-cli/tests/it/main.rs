@@ -96,6 +96,8 @@ mod recordings;
 #[cfg(test)]
 mod remote;
 #[cfg(test)]
+mod remote_files;
+#[cfg(test)]
 mod repeats;
 #[cfg(test)]
 mod runs;

@@ -7,10 +7,10 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{Method, Response, StatusCode};
 use bytes::Bytes;
 use futures_util::stream::try_unfold;
-use polylogue_core::{FileKind, FilePath, FileTree};
+use polylogue_core::{FileEntry, FileKind, FilePath, FileTree};
 use polylogue_runtime::RunFiles;
 use polylogue_wire::Scope;
-use polylogue_wire::files::{File, Files, LeftOut};
+use polylogue_wire::files::{File, Files, Folder, LeftOut, Link};
 
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::find;
@@ -45,15 +45,32 @@ async fn found(call: &Call) -> Result<RunFiles, Problem> {
 }
 
 async fn list(call: Call) -> Reply {
-    let found = found(&call).await?;
-    let FileTree { entries, left_out } = found.tree();
-    let files = entries.iter().filter_map(|entry| match entry.kind {
-        FileKind::File { bytes, .. } => Some(File { path: entry.path.to_string(), bytes }),
-        FileKind::Folder { .. } | FileKind::Link { .. } => None,
-    });
+    json_reply(StatusCode::OK, &document(found(&call).await?.tree()))
+}
+
+/// What of a tree a client can have: a path that is no text is in no document and in no query.
+fn document(FileTree { entries, left_out }: &FileTree) -> Files {
     let left_out =
         left_out.iter().map(|left| LeftOut { path: left.path.to_string(), why: left.why.to_string() });
-    json_reply(StatusCode::OK, &Files { files: files.collect(), left_out: left_out.collect() })
+    let mut found = Files { left_out: left_out.collect(), ..Files::default() };
+    for FileEntry { path, kind } in entries {
+        match (path, kind) {
+            (FilePath::Text(path), FileKind::File { mode, bytes, .. }) => {
+                found.files.push(File { path: path.clone(), bytes: *bytes, mode: *mode });
+            }
+            (FilePath::Text(path), FileKind::Folder { mode }) => {
+                found.folders.push(Folder { path: path.clone(), mode: *mode });
+            }
+            (FilePath::Text(path), FileKind::Link { to: FilePath::Text(to) }) => {
+                found.links.push(Link { path: path.clone(), to: to.clone() });
+            }
+            (path, _) => {
+                let why = "its name, or the target of the link, is not UTF-8".into();
+                found.left_out.push(LeftOut { path: path.to_string(), why });
+            }
+        }
+    }
+    found
 }
 
 /// Sends a file in pieces, so that no file is in memory as a whole. It is for a disk, whatever it is: models wrote it.

@@ -37,9 +37,19 @@ async fn files_are_listed_and_sent_and_nothing_else_is() {
             let link = place.work_dir(&LogId::new(&id).unwrap()).unwrap().join("link");
             std::os::unix::fs::symlink("/etc/hostname", link).unwrap();
         }
-        let listed = world.get(&path).await.json();
-        let files = json!({"files": [{"path": "notes/ä b.txt", "bytes": 3}], "left_out": []});
-        assert_eq!(listed, files, "{policy:?}");
+        let mut listed = world.get(&path).await.json();
+        for list in ["files", "folders"] {
+            let mode = listed[list][0].as_object_mut().unwrap().shift_remove("mode").unwrap();
+            assert_eq!(mode.as_u64().unwrap() & 0o600, 0o600, "{list}");
+        }
+        let links = if policy == FilesPolicy::Kept {
+            json!([])
+        } else {
+            json!([{"path": "link", "to": "/etc/hostname"}])
+        };
+        let files = json!([{"path": "notes/ä b.txt", "bytes": 3}]);
+        let all = json!({"files": files, "folders": [{"path": "notes"}], "links": links, "left_out": []});
+        assert_eq!(listed, all, "{policy:?}");
         let sent = world.get(&format!("{path}/content?path=notes/%C3%A4%20b.txt")).await;
         assert_eq!((sent.status, &*sent.body), (200, "one"), "{policy:?}");
         assert_eq!(sent.header("content-type"), Some("application/octet-stream"));

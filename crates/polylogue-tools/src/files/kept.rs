@@ -16,7 +16,7 @@ use polylogue_core::{
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-pub use self::restore::{RestoreError, restore};
+pub use self::restore::{NewFolder, RestoreError, restore};
 use self::scan::{Found, FoundKind, Scan, Stamp};
 use crate::blocking::blocking;
 

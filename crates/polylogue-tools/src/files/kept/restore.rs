@@ -123,58 +123,99 @@ fn has_content(dir: &Path, path: &[u8], bytes: u64, pieces: &[BlobId]) -> io::Re
 }
 
 async fn write(dir: &Path, tree: &FileTree, store: &AnyStore, id: &LogId) -> Result<(), RestoreError> {
-    remove_work_directory(dir)?;
-    make_work_directory(dir)?;
+    let folder = NewFolder::make(dir)?;
     for entry in &tree.entries {
-        match &entry.kind {
-            FileKind::Folder { .. } => {
-                let (folder, name) = placed(dir, entry)?;
-                rustix::fs::mkdirat(&folder, name, Mode::RWXU).map_err(io::Error::from)?;
-            }
-            FileKind::File { mode, pieces, .. } => {
-                let (folder, name) = placed(dir, entry)?;
-                let mode = Mode::from_raw_mode(*mode as RawMode & 0o777);
-                let made = rustix::fs::openat(&folder, name, NEW, Mode::RUSR | Mode::WUSR);
-                let mut file = File::from(made.map_err(io::Error::from)?);
-                for id_of_piece in pieces {
-                    let bytes = store.stored_blob(id, id_of_piece).await?;
-                    file.write_all(&bytes.ok_or_else(|| RestoreError::Missing(id_of_piece.clone()))?)?;
-                }
-                rustix::fs::fchmod(&file, mode).map_err(io::Error::from)?;
-            }
-            FileKind::Link { .. } => {}
+        let (Some(mut file), FileKind::File { pieces, .. }) = (folder.add(entry)?, &entry.kind) else {
+            continue;
+        };
+        for id_of_piece in pieces {
+            let bytes = store.stored_blob(id, id_of_piece).await?;
+            file.write_all(&bytes.ok_or_else(|| RestoreError::Missing(id_of_piece.clone()))?)?;
         }
     }
-    for entry in &tree.entries {
-        if let FileKind::Link { to } = &entry.kind {
-            let (folder, name) = placed(dir, entry)?;
-            let to = CString::new(to.as_bytes()).map_err(io::Error::from)?;
-            rustix::fs::symlinkat(to, &folder, name).map_err(io::Error::from)?;
-        }
-    }
-    // Last, and the inner ones first: a folder may deny writing to its owner.
-    for entry in tree.entries.iter().rev() {
-        if let FileKind::Folder { mode } = entry.kind {
-            let (folder, name) = placed(dir, entry)?;
-            let mode = Mode::from_raw_mode(mode as RawMode & 0o777);
-            rustix::fs::chmodat(&folder, name, mode, AtFlags::empty()).map_err(io::Error::from)?;
-        }
-    }
-    Ok(())
+    folder.finish(&tree.entries)
 }
 
-/// The folder of an entry, opened without following links, and its name in it.
-fn placed(dir: &Path, entry: &FileEntry) -> Result<(OwnedFd, CString), RestoreError> {
-    let path = entry.path.as_bytes();
-    let (folders, name) = split(path);
-    let is_wrong = |name: &[u8]| matches!(name, b"" | b"." | b"..") || name.contains(&0);
-    if path.first() == Some(&b'/') || path.split(|byte| *byte == b'/').any(is_wrong) {
-        return Err(RestoreError::Damaged(format!("`{}` is no path in a work directory", entry.path)));
+/// A new folder that files, folders and links are written into, wherever they are from. Nothing outside of it is written, whatever their paths are: these
+/// are walked without following links, and links are made last.
+#[derive(Debug)]
+pub struct NewFolder(PathBuf);
+
+impl NewFolder {
+    /// Makes an empty folder for this user alone at `path`, instead of what is there.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn make(path: &Path) -> io::Result<Self> {
+        remove_work_directory(path)?;
+        make_work_directory(path)?;
+        Ok(Self(path.to_owned()))
     }
-    let root = rustix::fs::openat(CWD, dir, DIR, Mode::empty()).map_err(io::Error::from)?;
-    let mut folder = root;
-    for name in folders {
-        folder = rustix::fs::openat(&folder, name, DIR, Mode::empty()).map_err(io::Error::from)?;
+
+    /// Adds a folder, or a file, which is returned empty. The folder in which it is must have been added before. Links are made by
+    /// [`finish`](Self::finish).
+    ///
+    /// # Errors
+    /// [`RestoreError::Damaged`] when the path is none in this folder, and [`RestoreError::Io`].
+    pub fn add(&self, entry: &FileEntry) -> Result<Option<File>, RestoreError> {
+        match entry.kind {
+            FileKind::Folder { .. } => {
+                let (folder, name) = self.placed(entry)?;
+                rustix::fs::mkdirat(&folder, name, Mode::RWXU).map_err(io::Error::from)?;
+                Ok(None)
+            }
+            FileKind::File { mode, .. } => {
+                let (folder, name) = self.placed(entry)?;
+                let made = rustix::fs::openat(&folder, name, NEW, Mode::RUSR | Mode::WUSR);
+                let file = File::from(made.map_err(io::Error::from)?);
+                // It is open for writing, whatever its mode says.
+                rustix::fs::fchmod(&file, permissions(mode)).map_err(io::Error::from)?;
+                Ok(Some(file))
+            }
+            FileKind::Link { .. } => Ok(None),
+        }
     }
-    Ok((folder, CString::new(name).map_err(io::Error::from)?))
+
+    /// Makes the links of `entries`, and then gives the folders their permissions.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn finish(&self, entries: &[FileEntry]) -> Result<(), RestoreError> {
+        for entry in entries {
+            if let FileKind::Link { to } = &entry.kind {
+                let (folder, name) = self.placed(entry)?;
+                let to = CString::new(to.as_bytes()).map_err(io::Error::from)?;
+                rustix::fs::symlinkat(to, &folder, name).map_err(io::Error::from)?;
+            }
+        }
+        // Last, and the inner ones first: a folder may deny writing to its owner.
+        for entry in entries.iter().rev() {
+            if let FileKind::Folder { mode } = entry.kind {
+                let (folder, name) = self.placed(entry)?;
+                let mode = permissions(mode);
+                rustix::fs::chmodat(&folder, name, mode, AtFlags::empty()).map_err(io::Error::from)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The folder of an entry, opened without following links, and its name in it.
+    fn placed(&self, entry: &FileEntry) -> Result<(OwnedFd, CString), RestoreError> {
+        let path = entry.path.as_bytes();
+        let (folders, name) = split(path);
+        let is_wrong = |name: &[u8]| matches!(name, b"" | b"." | b"..") || name.contains(&0);
+        if path.first() == Some(&b'/') || path.split(|byte| *byte == b'/').any(is_wrong) {
+            return Err(RestoreError::Damaged(format!("`{}` is no path in a work directory", entry.path)));
+        }
+        let root = rustix::fs::openat(CWD, &self.0, DIR, Mode::empty()).map_err(io::Error::from)?;
+        let mut folder = root;
+        for name in folders {
+            folder = rustix::fs::openat(&folder, name, DIR, Mode::empty()).map_err(io::Error::from)?;
+        }
+        Ok((folder, CString::new(name).map_err(io::Error::from)?))
+    }
+}
+
+fn permissions(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode as RawMode & 0o777)
 }
