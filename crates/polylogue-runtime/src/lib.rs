@@ -79,7 +79,7 @@ pub use models::{
     local_resources, unread_media,
 };
 pub use needs::offered;
-pub use polylogue::runs::worker::{SlackAt, WorkerEvent};
+pub use polylogue::runs::worker::{Places, SlackAt, WorkerEvent};
 pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetFigures, BudgetListing, DatabaseFigures, LivePoint, PostgresWatch,
     RateLimitFigures, Recount, SharedAmount, WatchedLog, token_budget,

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either, select};
 use polylogue::runs::worker::{
-    Claimed, Pace, Rest, SlackAt, Worker as WorkerLoop, WorkerEvent, WorkerStore, WorkerTime, is_stopped,
+    Claimed, Pace, Places, Rest, SlackAt, Worker as WorkerLoop, WorkerEvent, WorkerStore, WorkerTime,
+    is_stopped,
 };
 use polylogue_core::{
     AnyStore, Cancellation, Due, Event, Features, LogId, LogState, Queue as _, Status, Store as _,
@@ -56,6 +57,8 @@ pub trait WorkerMeter: fmt::Debug + Send + Sync + 'static {
 pub struct WorkerOptions {
     /// The number of conversations that it runs at the same time.
     pub at_once: usize,
+    /// The places for conversations that it shares with other workers of this process. Default: none, so that `at_once` is all that limits it.
+    pub places: Option<Places>,
     /// The features that it offers to conversations.
     pub offers: Features,
     /// The address at which others reach this process over HTTP.
@@ -70,7 +73,7 @@ impl Default for WorkerOptions {
     /// 200 conversations, and nothing special.
     fn default() -> Self {
         let (at_once, offers) = (WorkerLoop::AT_ONCE, Features::none());
-        Self { at_once, offers, address: None, keeps_files: false, meter: None }
+        Self { at_once, places: None, offers, address: None, keeps_files: false, meter: None }
     }
 }
 
@@ -97,12 +100,13 @@ impl Worker {
     /// [`Error::NoQueue`] when its store is none.
     pub fn new(runtime: &Runtime, teams: Arc<dyn StoredTeams>, options: WorkerOptions) -> Result<Arc<Self>> {
         let time = WorkerTime::new(uptime, Timer::new(tokio::time::sleep));
-        let WorkerOptions { at_once, offers, address, keeps_files, meter } = options;
+        let WorkerOptions { at_once, places, offers, address, keeps_files, meter } = options;
         let noted = meter.clone();
         let store = WorkerStore::new(runtime.queue()?, time).observe_slack(move |at, left| {
             noted.iter().for_each(|meter| meter.note_slack(at, left));
         });
         let worker = WorkerLoop::new(store.clone()).at_once(at_once).offers(offers.clone()).address(address);
+        let worker = places.into_iter().fold(worker, WorkerLoop::places);
         let noted = meter.clone();
         let worker = worker.pace(Pace::of_process(std::process::id())).observe(move |event| {
             log(event);

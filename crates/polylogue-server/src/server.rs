@@ -35,6 +35,7 @@ use crate::request::RequestId;
 use crate::restart::resume_all;
 use crate::revocation::watch_tokens;
 use crate::runs::stop_all;
+use crate::served_tenants::ServedTenants;
 use crate::source::{SourceError, TeamSource};
 use crate::store_metrics::StoreMetrics;
 use crate::table::{ROUTES, router};
@@ -271,6 +272,12 @@ impl Server {
     #[must_use]
     pub fn store_metrics(&self) -> StoreMetrics {
         self.app.tenants.store_metrics.clone()
+    }
+
+    /// Returns the handle for workers in this process that run the conversations of its tenants.
+    #[must_use]
+    pub fn tenants(&self) -> ServedTenants {
+        ServedTenants::new(Arc::clone(&self.app))
     }
 
     /// Returns the URL under which clients reach it.

@@ -6,12 +6,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::BoxFuture;
 use polylogue_core::{
     AnyQueue, AnyStore, Claim, DynQueue, Event, Features, Heartbeat, InboxMessage, LeaseNumber, ListQuery,
-    LogId, Meta, Page, Queue, QueueWrapper, Status, Store, StoreError, StoreWrapper,
+    LogId, Meta, Page, Queue, QueueWrapper, Store, StoreError, StoreWrapper,
 };
-use polylogue_runtime::{Conversation, SlackAt, WorkerEvent, WorkerMeter};
+use polylogue_runtime::SlackAt;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -122,24 +121,6 @@ impl StoreMetrics {
             self.takeovers.inc_by(u64::from(found.is_takeover));
             self.waited.observe(found.waited.as_secs_f64());
         }
-    }
-}
-
-/// Of a worker within a server, whose requests count what conversations take.
-impl WorkerMeter for StoreMetrics {
-    fn run<'a>(
-        &'a self,
-        _store: &'a AnyStore,
-        _team: &'a str,
-        conversation: &'a Conversation,
-    ) -> BoxFuture<'a, polylogue_runtime::Result<Status>> {
-        Box::pin(conversation.run())
-    }
-
-    fn note(&self, _event: &WorkerEvent) {}
-
-    fn note_slack(&self, at: SlackAt, left: Duration) {
-        self.count_slack(at, left);
     }
 }
 

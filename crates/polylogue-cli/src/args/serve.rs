@@ -9,7 +9,7 @@ use polylogue_server::{ChatShow, Scope, TrustedProxy};
 
 use super::runs::duration;
 use super::shared::{Budgets, TeamOptions, count, dollars};
-use super::worker::{Internal, Takes};
+use super::worker::{Internal, Takes, tenant};
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -70,6 +70,10 @@ pub(crate) struct Serve {
     /// Also run conversations that other commands hand over with `--detach`, as `polylogue worker` does
     #[arg(long)]
     pub(crate) worker: bool,
+
+    /// With `--worker`: run the conversations of these tenants, a list with commas. Default: all tenants of the server
+    #[arg(long = "tenant", value_name = "NAMES", value_delimiter = ',', value_parser = tenant)]
+    pub(crate) tenants: Vec<String>,
 
     #[command(flatten)]
     pub(crate) takes: Takes,

@@ -119,7 +119,8 @@ pub(crate) struct Detach {
     pub(crate) needs: Vec<String>,
 }
 
-fn tenant(given: &str) -> Result<String, String> {
+/// Parses the name of a tenant.
+pub(super) fn tenant(given: &str) -> Result<String, String> {
     match Token::is_tenant(given) {
         true => Ok(given.to_owned()),
         false => Err("a tenant has up to 64 letters, digits, `-` and `_`".into()),

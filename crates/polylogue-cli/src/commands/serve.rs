@@ -1,21 +1,18 @@
 //! `polylogue serve`: teams over HTTP.
 
 mod team_files;
+mod workers;
 
 use std::pin::pin;
 use std::sync::Arc;
 
 use polylogue_core::Budget;
 use polylogue_http::{Env, Proxies};
-use polylogue_runtime::WorkerOptions;
-use polylogue_server::{
-    ChatOptions, IssuerOptions, LiveNode, Reload, Server, ServerError, ServerOptions, StoreMetrics,
-    TokenError,
-};
+use polylogue_server::{ChatOptions, IssuerOptions, Reload, Server, ServerError, ServerOptions, TokenError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::worker::{live_options, offers, runtime_of, worker as worker_of};
+use super::worker::live_options;
 use super::write;
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
@@ -23,9 +20,11 @@ use crate::signals::Signals;
 use crate::stderr::print_note_wrapped;
 use crate::{args, place};
 use team_files::TeamFiles;
+use workers::Workers;
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Exit, CliError> {
-    if let Some(option) = args.takes.given().filter(|_| !args.worker) {
+    let tenant = (!args.tenants.is_empty()).then_some("`--tenant`");
+    if let Some(option) = args.takes.given().or(tenant).filter(|_| !args.worker) {
         let what = format!("{option} is about the conversations of workers");
         return Err(CliError::usage(what).hint("`--worker` runs these, too"));
     }
@@ -104,13 +103,13 @@ async fn serve(
 ) -> Result<(), CliError> {
     let (stop, mut stopped) = watch::channel(());
     let reloading = reload_by_signal(server.reload())?;
-    let (live, metrics) = (server.live().cloned(), server.store_metrics());
-    // Resolves when the sender is dropped.
-    let mut stopped_worker = stopped.clone();
+    let (live, metrics, tenants) = (server.live().cloned(), server.store_metrics(), server.tenants());
+    let workers = Workers { cli, args, live, metrics, budget, tenants };
+    let stopped_workers = stopped.clone();
     let mut serving = pin!(async {
-        let runtime = (live.as_ref(), &metrics, budget);
-        let working = work(cli, args, runtime, async { drop(stopped_worker.changed().await) });
+        let working = async { if args.worker { workers.run(stopped_workers).await } else { Ok(()) } };
         let serving = async {
+            // Resolves when the sender is dropped.
             server.run(async { drop(stopped.changed().await) }).await;
             Ok(())
         };
@@ -125,33 +124,6 @@ async fn serve(
         worked = serving => worked,
         () = signals.next() => Ok(()),
     }
-}
-
-/// Runs conversations that were handed over to workers until `stop` resolves, if the command line says so. They are paid by the budgets of the
-/// server.
-async fn work(
-    cli: &args::Cli,
-    args: &args::serve::Serve,
-    (live, metrics, budget): (Option<&LiveNode>, &StoreMetrics, Option<Budget>),
-    stop: impl Future<Output = ()>,
-) -> Result<(), CliError> {
-    if !args.worker {
-        return Ok(());
-    }
-    let location = place::of(cli.store.as_deref())?;
-    location.check_volume()?;
-    let takes = WorkerOptions {
-        at_once: args.takes.at_once(),
-        offers: offers(&location, &args.takes.offers, &args.options)?,
-        address: args.public_url.clone(),
-        keeps_files: args.takes.keep_files,
-        meter: Some(Arc::new(metrics.clone())),
-    };
-    let shared = args.budgets.shared().into_iter().map(|(name, _)| name).collect();
-    let runtime = runtime_of(location, live, Some(metrics)).await?.with_budget(budget).paid_by(shared)?;
-    let worker = worker_of(&runtime, &args.options, takes)?;
-    worker.run(stop).await;
-    Ok(())
 }
 
 /// Reads team files again at each `SIGHUP`. Never ends.

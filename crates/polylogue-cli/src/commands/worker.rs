@@ -26,6 +26,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
     let meters = args.metrics.map(|_| WorkerMeters::default());
     let options = WorkerOptions {
         at_once: args.takes.at_once(),
+        places: None,
         offers: offers(&location, &args.takes.offers, &args.options)?,
         address: None,
         keeps_files: args.takes.keep_files,

@@ -292,6 +292,49 @@ fn a_worker_of_a_tenant_continues_what_a_server_began_for_it_and_no_other_does()
     assert!(wrong.contains("a tenant has up to 64 letters"), "{wrong}");
 }
 
+/// A server that is a worker runs what others leave, of all tenants that have a token there, or of those that are named.
+#[test]
+fn a_server_that_is_a_worker_continues_the_conversations_of_its_tenants() {
+    let Some(database) = PostgresServer::start() else { return };
+    let model = model();
+    let machine = || {
+        let place = Place::new(&database.url()).with_model(&model);
+        place.file("team.yaml", &talk().replace("24", "8"));
+        let token = ["token", "new", "client", "--tenant", "acme", "--scope", "read,run,metrics"];
+        let token = place.run(&token, 0).out.trim().to_owned();
+        (place, token)
+    };
+    const SERVE: [&str; 6] = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
+    let (place, token) = machine();
+    let server = place.begin(&SERVE, "served");
+    let client = Client::of(&place, token, "served");
+    let (status, begun) = client.post("/api/v1/conversations", &serde_json::json!({"team": "team"}));
+    assert_eq!(status, 201, "{begun}");
+    let id = begun["id"].as_str().unwrap();
+    let of_log = |what: &str| database.sql(&format!("SELECT {what} FROM polylogue.logs WHERE id = '{id}'"));
+    until("the server runs it", || of_log("events > 3") == "t");
+    let (elsewhere, token) = machine();
+    expire(&database, server.kill());
+    let mut named = elsewhere.begin(&[&SERVE[..], &["--worker", "--tenant", "local"]].concat(), "named");
+    let local = elsewhere.detach(&["team.yaml", "--model", "openai:test"]);
+    until("it works", || !of_type(&elsewhere.events(&local), "message").is_empty());
+    assert_eq!(of_log("due <= now() AND takeovers = 0"), "t", "{}", named.log());
+    named.signal(Signal::TERM);
+    assert_eq!(named.end(), 0, "{}", named.log());
+    let all = elsewhere.begin(&[&SERVE[..], &["--worker", "--at-once", "1"]].concat(), "all");
+    until("both have ended", || {
+        let is_closed = of_type(&elsewhere.events(&local), "closed").len() == 1;
+        is_closed && of_log("due IS NULL AND holder IS NULL") == "t"
+    });
+    assert_eq!((of_log("state"), of_log("takeovers > 0")), ("done".into(), "t".into()), "{}", all.log());
+    let metrics = Client::of(&elsewhere, token, "all").text("/metrics");
+    let calls =
+        "polylogue_model_calls_total{team=\"team\",provider=\"openai\",model=\"test\",outcome=\"stop\"}";
+    assert!(metrics.contains(calls), "{metrics}");
+    let refused = elsewhere.run(&[&SERVE[..], &["--tenant", "acme"]].concat(), 2).err;
+    assert!(refused.contains("`--tenant` is about the conversations of workers"), "{refused}");
+}
+
 /// Whether a server on the machine of `place` has noted that it is to run the conversation.
 fn is_noted(folder: &std::path::Path, id: &str) -> bool {
     fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {

@@ -54,6 +54,7 @@
 mod drain;
 mod leases;
 mod pace;
+mod places;
 mod rest;
 mod store;
 mod time;
@@ -73,9 +74,12 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use polylogue_core::{
     Cancellation, Claim, Due, Features, LEASE, LeaseNumber, LogId, Queue as _, StoreError, WorkerInfo,
 };
+use tokio::sync::OwnedSemaphorePermit;
 
 pub use self::drain::Drain;
 pub use self::pace::Pace;
+pub use self::places::Places;
+use self::places::Taken;
 pub use self::rest::{BACKOFF, PERMANENT_TRIES, Rest, backoff, is_refused, is_stopped};
 pub use self::store::{GUARD, HEARTBEAT, SlackAt, Woken, WorkerStore};
 pub use self::time::WorkerTime;
@@ -87,6 +91,7 @@ pub struct Worker {
     store: WorkerStore,
     offers: Features,
     at_once: usize,
+    places: Option<Places>,
     address: Option<String>,
     pace: Pace,
     patience: Duration,
@@ -145,12 +150,18 @@ impl Claimed {
 
 /// What a worker waits for.
 enum Step {
-    Found(Result<Vec<Claim>, StoreError>),
+    Found(Result<Found, StoreError>),
     Ended,
     Draining,
 }
 
-type Finding<'a> = BoxFuture<'a, Result<Vec<Claim>, StoreError>>;
+/// Conversations that were claimed, each with its place, and for how many there was room.
+struct Found {
+    claims: Vec<(Claim, Taken)>,
+    room: usize,
+}
+
+type Finding<'a> = BoxFuture<'a, Result<Found, StoreError>>;
 
 impl Worker {
     /// Default number of conversations that a worker runs at once.
@@ -172,6 +183,7 @@ impl Worker {
             store,
             offers: Features::none(),
             at_once: Self::AT_ONCE,
+            places: None,
             address: None,
             pace: Pace::default(),
             patience: Self::PATIENCE,
@@ -192,6 +204,13 @@ impl Worker {
     #[must_use]
     pub fn at_once(self, at_once: usize) -> Self {
         Self { at_once, ..self }
+    }
+
+    /// Sets the places that the worker shares with others of its process: it claims a conversation only when one is free. Default: it shares none, and runs
+    /// [`at_once`](Self::at_once) conversations.
+    #[must_use]
+    pub fn places(self, places: Places) -> Self {
+        Self { places: Some(places), ..self }
     }
 
     /// Sets the address at which others reach the process over HTTP, as [`overview`](polylogue_core::Queue::overview) shows it.
@@ -249,7 +268,7 @@ impl Worker {
         R: Fn(Claimed) -> F + Sync,
         F: Future<Output = Rest> + Send,
     {
-        self.keep_until(self.one(claim, &run)).await;
+        self.keep_until(self.one((claim, None), &run)).await;
     }
 
     /// Keeps its claims until `work` has ended, or a drain has taken too long.
@@ -285,9 +304,9 @@ impl Worker {
                 finding = Some(self.find(pace.next(), room).boxed());
             }
             match next_step(&mut finding, &mut runs, drained.as_mut()).await {
-                Step::Found(Ok(claims)) => {
+                Step::Found(Ok(Found { claims, room })) => {
                     pace.found(claims.len(), room);
-                    claims.into_iter().for_each(|claim| runs.push(self.one(claim, run)));
+                    claims.into_iter().for_each(|claimed| runs.push(self.one(claimed, run)));
                 }
                 Step::Found(Err(error)) => {
                     pace.found(0, room);
@@ -298,27 +317,32 @@ impl Worker {
         }
     }
 
-    /// Claims what is due after a pause; nothing if the worker is drained meanwhile.
-    async fn find(&self, pause: Duration, room: usize) -> Result<Vec<Claim>, StoreError> {
+    /// Claims what is due after a pause, when there is a place for it; nothing if the worker is drained meanwhile.
+    async fn find(&self, pause: Duration, room: usize) -> Result<Found, StoreError> {
         let time = self.store.time();
-        let paused = pin!(async {
+        let ready = pin!(async {
             let mut next = Some(pause);
             while let Some(pause) = next {
                 time.sleep(pause).await;
                 next = self.unsuited().pause(time.now());
             }
-        });
-        match select(paused, pin!(self.drain.wait())).await {
-            Either::Left(_) => {
-                let except = self.unsuited().at(self.store.time().now());
-                self.store.claim_due(room, &self.offers, &except, LeaseNumber::ALL).await
+            match &self.places {
+                Some(places) => places.take(room).await,
+                None => None,
             }
-            Either::Right(_) => Ok(Vec::new()),
-        }
+        });
+        let Either::Left((mut places, _)) = select(ready, pin!(self.drain.wait())).await else {
+            return Ok(Found { claims: Vec::new(), room });
+        };
+        let room = places.as_ref().map_or(room, OwnedSemaphorePermit::num_permits);
+        let except = self.unsuited().at(time.now());
+        let claims = self.store.claim_due(room, &self.offers, &except, LeaseNumber::ALL).await?;
+        let mut place = || places.as_mut().and_then(|places| places.split(1));
+        Ok(Found { claims: claims.into_iter().map(|claim| (claim, place())).collect(), room })
     }
 
-    /// Runs one conversation and releases it.
-    async fn one<R, F>(&self, claim: Claim, run: &R)
+    /// Runs one conversation and releases it, and then its place.
+    async fn one<R, F>(&self, (claim, _place): (Claim, Taken), run: &R)
     where
         R: Fn(Claimed) -> F + Sync,
         F: Future<Output = Rest> + Send,

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use polylogue::runs::worker::{Claimed, Pace, Rest, SlackAt, Worker, WorkerEvent, WorkerStore, WorkerTime};
+use polylogue::runs::worker::{
+    Claimed, Drain, Pace, Places, Rest, SlackAt, Worker, WorkerEvent, WorkerStore, WorkerTime,
+};
 use polylogue::{Assistant, Chat, models, sequential};
 use polylogue_core::{
     AnyQueue, AnyStore, Claim, Due, DynQueue, Error, Event, Features, Heartbeat, LEASE, LeaseNumber, Log,
@@ -98,6 +100,37 @@ async fn ready(queue: &AnyQueue, name: &str) -> LogId {
     let id = claim.id.clone();
     Queue::release_until(queue, claim, Due::Now).await.unwrap();
     id
+}
+
+/// One of them has more conversations than there are places all the time.
+#[tokio::test(start_paused = true)]
+async fn workers_that_share_places_take_turns() {
+    let (one, other) = (setup(), setup());
+    for number in 0..9 {
+        ready(&one.queue, &format!("log-{number}")).await;
+    }
+    ready(&other.queue, "other").await;
+    let (most, now, order) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::<String>::new()));
+    let drains = [one.worker.drain(), other.worker.drain()];
+    {
+        let (most, now, order, drains) = (&most, &now, &order, &drains);
+        let run = |claimed: Claimed| async move {
+            most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            order.lock().unwrap().push(claimed.claim.id.to_string());
+            sleep(LEASE * 2).await;
+            now.fetch_sub(1, Ordering::Relaxed);
+            if order.lock().unwrap().len() == 10 {
+                drains.iter().for_each(Drain::request);
+            }
+            Rest::Until(Due::Never)
+        };
+        let places = Places::new(2);
+        let (one, other) = (one.worker.places(places.clone()), other.worker.places(places));
+        tokio::join!(one.run(&run), other.run(&run));
+    }
+    let order = order.into_inner().unwrap();
+    assert_eq!((most.into_inner(), order.len()), (2, 10));
+    assert!(order.iter().position(|id| id == "other").unwrap() < 5, "{order:?}");
 }
 
 async fn due(queue: &AnyQueue) -> Vec<Claim> {

@@ -1,0 +1,35 @@
+//! Places for conversations, which several workers of a process share.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How many conversations several workers of one process run at the same time, all together, such as those of several tenants. Cloning shares them.
+///
+/// Each worker gets places in the order in which workers ask: a worker with many conversations leaves some to the others.
+#[derive(Debug, Clone)]
+pub struct Places(Arc<Semaphore>);
+
+/// Places that were taken, until they are dropped. `None` where none are needed.
+pub(super) type Taken = Option<OwnedSemaphorePermit>;
+
+impl Places {
+    /// Creates `count` places.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        Self(Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// Waits for a place, and takes all that are free then, up to `most`.
+    pub(super) async fn take(&self, most: usize) -> Taken {
+        // They are never closed.
+        let mut taken = Arc::clone(&self.0).acquire_owned().await.ok()?;
+        let more = self.0.available_permits().min(most.saturating_sub(1));
+        let more = Arc::clone(&self.0).try_acquire_many_owned(u32::try_from(more).unwrap_or(u32::MAX));
+        // Another worker may have been faster.
+        if let Ok(more) = more {
+            taken.merge(more);
+        }
+        Some(taken)
+    }
+}
