@@ -27,8 +27,10 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use polylogue_server::Token;
 
 use crate::attachments::Attach;
+use crate::place::NamedStore;
 use crate::shipped::team_file;
 pub(crate) use shared::{Allowed, Budgets, Limits, Models, Output, Permits, RunOptions, Style, TeamOptions};
 use shared::{count, variable};
@@ -62,6 +64,12 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
+    /// The store that is named, and whose conversations in it the command is about.
+    pub(crate) fn named_store(&self) -> NamedStore {
+        let tenant = self.command.tenant().filter(|tenant| *tenant != Token::LOCAL);
+        NamedStore { store: self.store.clone(), tenant: tenant.map(str::to_owned) }
+    }
+
     /// The configuration file that is named; a variable without a value names none.
     pub(crate) fn config(&self) -> Option<&Path> {
         self.config.as_deref().filter(|path| !path.as_os_str().is_empty())
@@ -173,6 +181,34 @@ pub(crate) enum Command {
     Man(new::Man),
 }
 
+impl Command {
+    /// The tenant whose conversations it is about, if it has the option.
+    fn tenant(&self) -> Option<&str> {
+        let of = match self {
+            Self::Resume(args) => &args.of,
+            Self::Runs(args) => &args.of,
+            Self::Send(args) => &args.of,
+            Self::Cancel(args) => &args.of,
+            Self::Pause(args) => &args.of,
+            Self::Next(args) => &args.of,
+            Self::Raise(args) => &args.of,
+            Self::Waiting(args) => &args.of,
+            Self::Answer(args) => &args.of,
+            Self::Fork(args) => &args.of,
+            Self::Move(args) => &args.of,
+            Self::Show(args) => &args.of,
+            Self::Files(args) => &args.of,
+            Self::Verify(args) => &args.of,
+            Self::Archive(args) => &args.of,
+            Self::Rm(args) => &args.of,
+            Self::Worker(args) => &args.of,
+            Self::Cluster(args) => &args.of,
+            _ => return None,
+        };
+        Some(&of.tenant)
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// The team file, or `demo:NAME` for a built-in demo
@@ -252,6 +288,9 @@ pub(crate) struct Resume {
 
     #[command(flatten)]
     pub(crate) options: RunOptions,
+
+    #[command(flatten)]
+    pub(crate) of: worker::OfTenant,
 }
 
 /// What `resume --help` says after the options.
@@ -300,6 +339,9 @@ pub(crate) struct Show {
     /// Show the histories of all agents side by side
     #[arg(long, conflicts_with_all = ["json", "markdown", "style", "agent", "history"])]
     pub(crate) side_by_side: bool,
+
+    #[command(flatten)]
+    pub(crate) of: worker::OfTenant,
 }
 
 #[derive(Debug, Args)]
@@ -313,6 +355,9 @@ pub(crate) struct Rm {
     /// With `--older-than`: also those that wait for a person or for a worker, or are paused
     #[arg(long, requires = "older_than")]
     pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) of: worker::OfTenant,
 }
 
 #[derive(Debug, Args)]

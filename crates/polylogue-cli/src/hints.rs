@@ -16,11 +16,13 @@ pub(crate) fn of(error: CliError, place: &PlaceOption) -> CliError {
 
 /// `hint`, in which the commands on conversations have the option of `place`.
 pub(crate) fn at(hint: &str, place: &PlaceOption) -> String {
-    let Some(option) = place.as_deref() else { return hint.to_owned() };
     let parts = hint.split('`').enumerate().map(|(nth, part)| {
         let command = part.strip_prefix("polylogue ").filter(|_| nth % 2 == 1);
         match command.filter(|command| needs(command, place)) {
-            Some(_) => Cow::Owned(format!("{part} {option}")),
+            Some(command) => {
+                let words = [part].into_iter().chain(place.options(has_tenant(command)));
+                Cow::Owned(words.collect::<Vec<_>>().join(" "))
+            }
             None => Cow::Borrowed(part),
         }
     });
@@ -37,12 +39,20 @@ fn needs(command: &str, place: &PlaceOption) -> bool {
     }
     match (use_of(name), place) {
         (Use::Local, _) | (_, PlaceOption::Unneeded) => false,
-        (_, PlaceOption::Store(_)) => true,
+        (_, PlaceOption::Store { .. }) => true,
         (Use::Server(known), PlaceOption::Server(_)) => {
             options.iter().all(|option| is_known(name, option, known))
         }
         (Use::Refused(_) | Use::Store, PlaceOption::Server(_)) => false,
     }
+}
+
+/// Whether the command can be about the conversations of another tenant.
+fn has_tenant(command: &str) -> bool {
+    let cli = Cli::command();
+    let name = command.split_whitespace().next().unwrap_or_default();
+    let mut arguments = cli.find_subcommand(name).into_iter().flat_map(|command| command.get_arguments());
+    arguments.any(|argument| argument.get_id() == "tenant")
 }
 
 /// Whether the option of the command is one of the `known` arguments.
@@ -58,6 +68,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::place::NamedStore;
 
     #[test]
     fn commands_on_conversations_name_their_store() {
@@ -75,6 +86,14 @@ mod tests {
             assert_eq!(at(hint, &store), expected);
             assert_eq!(at(hint, &PlaceOption::default()), hint);
         }
+    }
+
+    #[test]
+    fn commands_on_conversations_of_a_tenant_name_it() {
+        let named = NamedStore { store: Some("talks.db".into()), tenant: Some("acme".into()) };
+        let hint = "`polylogue runs` lists them; `polylogue run TEAM` begins one, `polylogue config set`";
+        let expected = "`polylogue runs --store talks.db --tenant acme` lists them; `polylogue run TEAM --store talks.db` begins one, `polylogue config set`";
+        assert_eq!(at(hint, &PlaceOption::of_store(&named)), expected);
     }
 
     #[test]

@@ -90,7 +90,7 @@ async fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, CliError> {
     if let Some(server) = remote::wanted(cli, matches)? {
         return remote::run(cli, &server).await;
     }
-    let place = PlaceOption::of_store(cli.store.as_deref());
+    let place = PlaceOption::of_store(&cli.named_store());
     run_here(cli).await.map_err(|error| hints::of(error, &place))
 }
 

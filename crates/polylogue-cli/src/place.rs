@@ -4,12 +4,30 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use polylogue_runtime::{DatabaseAddress, FilesPolicy, Runtime, StoreLocation};
+use polylogue_server::tenant_place;
 use rustix::process::geteuid;
 
 use crate::error::CliError;
 
-/// The place of conversations that `given` names; by default, the file in the user's data folder.
-pub(crate) fn of(given: Option<&Path>) -> Result<StoreLocation, CliError> {
+/// A store, as the command line names it, and whose conversations in it are meant.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NamedStore {
+    /// Its path or address. Default: the file in the user's data folder.
+    pub(crate) store: Option<PathBuf>,
+    /// Another tenant than [`Token::LOCAL`](polylogue_server::Token::LOCAL).
+    pub(crate) tenant: Option<String>,
+}
+
+/// The place of the conversations that are meant.
+pub(crate) fn of(named: &NamedStore) -> Result<StoreLocation, CliError> {
+    let place = of_store(named.store.as_deref())?;
+    Ok(match &named.tenant {
+        Some(tenant) => tenant_place(&place, tenant),
+        None => place,
+    })
+}
+
+fn of_store(given: Option<&Path>) -> Result<StoreLocation, CliError> {
     let given = given.filter(|given| !given.as_os_str().is_empty());
     let place = match given.map(|given| (given, address(given))) {
         Some((_, Some(address))) => database(address),
@@ -37,8 +55,8 @@ fn files() -> Result<Option<FilesPolicy>, CliError> {
 const FILES: &str = "POLYLOGUE_FILES";
 
 /// As [`of`]; nowhere, if that fails.
-pub(crate) fn or_none(given: Option<&Path>) -> StoreLocation {
-    of(given).unwrap_or_else(|_| StoreLocation::new(""))
+pub(crate) fn or_none(named: &NamedStore) -> StoreLocation {
+    of(named).unwrap_or_else(|_| StoreLocation::new(""))
 }
 
 /// The folder for data of this user.
@@ -68,28 +86,31 @@ fn database(text: &str) -> Result<StoreLocation, CliError> {
     Ok(StoreLocation::postgres(address, folder.join("conversations")))
 }
 
-/// The conversations at `place`.
-pub(crate) fn open(place: Option<&Path>) -> Result<Runtime, CliError> {
-    Ok(Runtime::open_at(of(place)?)?)
+/// The conversations that are meant.
+pub(crate) fn open(named: &NamedStore) -> Result<Runtime, CliError> {
+    Ok(Runtime::open_at(of(named)?)?)
 }
 
-/// The conversations at `place`, among which something is looked for.
+/// The conversations that are meant, among which something is looked for.
 ///
 /// # Errors
 /// When a place was named where nothing is, which is not created.
-pub(crate) fn existing(place: Option<&Path>) -> Result<Runtime, CliError> {
-    if is_empty(place)? { Err(polylogue_runtime::Error::Empty.into()) } else { open(place) }
+pub(crate) fn existing(named: &NamedStore) -> Result<Runtime, CliError> {
+    if is_empty(named)? { Err(polylogue_runtime::Error::Empty.into()) } else { open(named) }
 }
 
-/// Whether nothing was stored yet at `place`, which the variable names.
+/// Whether nothing was stored yet of the tenant, or in the store that the variable names.
 ///
 /// # Errors
-/// When the command line names it: it is mistyped.
-pub(crate) fn is_empty(place: Option<&Path>) -> Result<bool, CliError> {
+/// When the command line names a store that does not exist: it is mistyped.
+pub(crate) fn is_empty(named: &NamedStore) -> Result<bool, CliError> {
+    let store = named.store.as_deref();
     let Some(place) =
-        place.filter(|place| !place.as_os_str().is_empty() && address(place).is_none() && !place.exists())
+        store.filter(|store| !store.as_os_str().is_empty() && address(store).is_none() && !store.exists())
     else {
-        return Ok(false);
+        // The file of a tenant is not made by looking for it.
+        let is_missing = |place: &StoreLocation| !place.is_shared() && !place.path().exists();
+        return Ok(named.tenant.is_some() && is_missing(&of(named)?));
     };
     if is_of_variable(place) {
         return Ok(true);
@@ -183,21 +204,31 @@ pub(crate) enum PlaceOption {
     /// None is needed: a variable names the place, or the default is meant.
     #[default]
     Unneeded,
-    /// `--store`, with the path.
-    Store(String),
+    /// `--store`, with the path, and `--tenant`, with the name: one of them or both.
+    Store { store: Option<String>, tenant: Option<String> },
     /// `--server`, with the address.
     Server(String),
 }
 
 impl PlaceOption {
     /// That of the store that the command line names.
-    pub(crate) fn of_store(given: Option<&Path>) -> Self {
-        given.filter(|given| !is_of_variable(given)).map(Self::naming_store).unwrap_or_default()
+    pub(crate) fn of_store(named: &NamedStore) -> Self {
+        let store = named.store.as_deref().filter(|store| !is_of_variable(store));
+        Self::naming(store, named.tenant.as_deref())
     }
 
     /// That of the store at `path`, whatever names it.
     pub(crate) fn naming_store(path: &Path) -> Self {
-        path.to_str().map_or(Self::Unneeded, |_| Self::Store(format!("--store {}", shell_word(path))))
+        Self::naming(Some(path), None)
+    }
+
+    fn naming(store: Option<&Path>, tenant: Option<&str>) -> Self {
+        let store = store.filter(|store| store.to_str().is_some());
+        let store = store.map(|store| format!("--store {}", shell_word(store)));
+        match (store, tenant.map(|tenant| format!("--tenant {tenant}"))) {
+            (None, None) => Self::Unneeded,
+            (store, tenant) => Self::Store { store, tenant },
+        }
     }
 
     /// That of the server at `url`.
@@ -210,17 +241,18 @@ impl PlaceOption {
         if matches!(self, Self::Server(_)) { &Self::Unneeded } else { self }
     }
 
-    /// The option, if one is needed.
-    pub(crate) fn as_deref(&self) -> Option<&str> {
-        match self {
-            Self::Unneeded => None,
-            Self::Store(option) | Self::Server(option) => Some(option),
-        }
+    /// The options that are needed, without that for a tenant if the command has none.
+    pub(crate) fn options(&self, has_tenant: bool) -> impl Iterator<Item = &str> {
+        let (place, tenant) = match self {
+            Self::Unneeded => (None, None),
+            Self::Store { store, tenant } => (store.as_deref(), tenant.as_deref()),
+            Self::Server(server) => (Some(server.as_str()), None),
+        };
+        place.into_iter().chain(tenant.filter(|_| has_tenant))
     }
 
     /// The command `polylogue` with these words, as it can be typed.
     pub(crate) fn command(&self, words: &str) -> String {
-        let words = ["polylogue", words].into_iter().chain(self.as_deref());
-        words.collect::<Vec<_>>().join(" ")
+        ["polylogue", words].into_iter().chain(self.options(true)).collect::<Vec<_>>().join(" ")
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn wanted(cli: &args::Cli, matches: &ArgMatches) -> Result<Option<Rem
     }
     // A `.env` file gives the token at most, and neither the server nor proxies.
     let address = Client::address(url)?;
-    let env = trust::of_folder(&place::or_none(cli.store.as_deref()))?;
+    let env = trust::of_folder(&place::or_none(&cli.named_store()))?;
     let token = named_server::find_token(&env, url)?;
     let client = Client::new(url, &token, &Proxies::of(&env))?;
     if address.scheme() == "http" && !is_loopback(&address) {

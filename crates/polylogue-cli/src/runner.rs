@@ -3,7 +3,6 @@
 mod step;
 
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::piped::Input;
 use crate::error::{CliError, Exit};
-use crate::place::PlaceOption;
+use crate::place::{NamedStore, PlaceOption};
 use crate::prompt::question::{is_far_above, meant, prompt as prompt_for, typed};
 use crate::prompt::{self, Asked, print_verbatim};
 use crate::screen::{Output, RunEnd, Screen, Settings, Size, asks};
@@ -37,7 +36,7 @@ pub(crate) struct Runner {
     /// Which questions lines of a standard input that is not a terminal answer.
     pub(crate) input: Input,
     /// The store, as the command line names it: the work directory is next to it.
-    pub(crate) work: Option<PathBuf>,
+    pub(crate) work: NamedStore,
     /// What the answer `always` to a question for approval does.
     pub(crate) always: Always,
     /// What MCP servers say of calls that take long.
@@ -99,7 +98,7 @@ impl Runner {
 
     /// Where commands that are shown find the conversation.
     pub(crate) fn place(&self) -> PlaceOption {
-        PlaceOption::of_store(self.work.as_deref())
+        PlaceOption::of_store(&self.work)
     }
 
     /// What the person sees, from now on; times are counted from `begun`.
@@ -110,7 +109,7 @@ impl Runner {
     }
 
     fn screen(&self, begun: Instant) -> Screen<io::Stdout> {
-        let pictures = work_dir::pictures(self.work.as_deref(), self.conversation.id(), self.settings.looks);
+        let pictures = work_dir::pictures(&self.work, self.conversation.id(), self.settings.looks);
         let screen = Screen::new(
             io::stdout(),
             self.conversation.chat().name().as_str(),
@@ -263,7 +262,7 @@ impl Runner {
             Ok(Status::Closed { .. }) => option.is_some(),
             _ => true,
         };
-        let files = work_dir::summary(self.work.as_deref(), &id);
+        let files = work_dir::summary(&self.work, &id);
         let (state, place) = (RunEnd::state(status), self.place());
         let end = RunEnd {
             state,

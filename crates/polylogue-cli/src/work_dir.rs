@@ -1,13 +1,13 @@
 //! The work directories of conversations: what is shown of them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use polylogue_core::{Body, Event, LogId};
 use polylogue_runtime::refused_programs;
 use polylogue_team::Team;
 
 use crate::limit::counted;
-use crate::place::{self, PlaceOption};
+use crate::place::{self, NamedStore, PlaceOption};
 use crate::screen::OutputStyle;
 use crate::screen::picture::{ImageProtocol, Pictures};
 use crate::stderr::print_note_wrapped;
@@ -29,7 +29,7 @@ pub(crate) fn warn_of_refused_programs(team: &Team) {
 }
 
 /// Where the pictures of the conversation `id` are, and how they are shown.
-pub(crate) fn pictures(store: Option<&Path>, id: &LogId, style: OutputStyle) -> Pictures {
+pub(crate) fn pictures(store: &NamedStore, id: &LogId, style: OutputStyle) -> Pictures {
     let draws = style.live.then(ImageProtocol::of_terminal).flatten();
     Pictures::new(work_dir(store, id), draws)
 }
@@ -40,7 +40,7 @@ pub(crate) fn pictures_of_server(style: OutputStyle) -> Pictures {
 }
 
 /// What is said of the work directory of the conversation `id`; nothing when there is none, or nothing in it.
-pub(crate) fn summary(store: Option<&Path>, id: &LogId) -> Option<String> {
+pub(crate) fn summary(store: &NamedStore, id: &LogId) -> Option<String> {
     let dir = work_dir(store, id)?;
     let mut names: Vec<String> = std::fs::read_dir(&dir)
         .ok()?
@@ -73,6 +73,6 @@ pub(crate) fn stored_summary(id: &LogId, count: u64, place: &PlaceOption) -> Opt
     (count > 0).then(|| format!("files: {} stored; `{copy}` copies them", counted(count, "file")))
 }
 
-fn work_dir(store: Option<&Path>, id: &LogId) -> Option<PathBuf> {
+fn work_dir(store: &NamedStore, id: &LogId) -> Option<PathBuf> {
     place::of(store).ok()?.work_dir(id).ok()
 }

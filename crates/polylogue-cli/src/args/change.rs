@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::shared::TeamOptions;
+use super::worker::OfTenant;
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -19,6 +20,9 @@ pub(crate) struct Fork {
     /// With `--at`: replace the text of that message, answer or task. Without: send this message to the fork. `@FILE` reads it from a file, `-` from standard input
     #[arg(long, value_name = "TEXT")]
     pub(crate) say: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }
 
 #[derive(Debug, Args)]
@@ -36,4 +40,7 @@ pub(crate) struct Move {
 
     #[command(flatten)]
     pub(crate) options: TeamOptions,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }

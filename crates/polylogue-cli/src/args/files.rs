@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::worker::OfTenant;
+
 #[derive(Debug, Args)]
 #[command(
     after_help = "With Postgres, files are stored in the database after each call that may have changed them, so that every machine has them. With other stores, and \
@@ -20,4 +22,7 @@ pub(crate) struct Files {
     /// Print one line of JSON for each file
     #[arg(long, conflicts_with = "to")]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::runs::duration;
+use super::worker::OfTenant;
 
 /// Conversations by their ids, or by their age.
 #[derive(Debug, Args)]
@@ -34,4 +35,7 @@ pub(crate) struct Archive {
     /// Unpack them instead, as a message or `resume` does
     #[arg(long, conflicts_with = "older_than")]
     pub(crate) unpack: bool,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use polylogue_core::Cursor;
 
 use super::shared::count;
+use super::worker::OfTenant;
 
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
@@ -40,6 +41,9 @@ pub(crate) struct Runs {
     /// Show only forks of this conversation
     #[arg(long, value_name = "ID")]
     pub(crate) parent: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }
 
 /// The state of a conversation, as filter.

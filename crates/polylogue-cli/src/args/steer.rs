@@ -4,6 +4,7 @@ use clap::Args;
 use polylogue_core::{Instruction, LimitOverrides, Name};
 
 use super::shared::Limits;
+use super::worker::OfTenant;
 use crate::attachments::Attach;
 use crate::error::CliError;
 
@@ -25,6 +26,9 @@ pub(crate) struct Send {
 
     #[command(flatten)]
     pub(crate) attach: Attach,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }
 
 #[derive(Debug, Args)]
@@ -35,12 +39,18 @@ pub(crate) struct Cancel {
     /// Abort model and tool calls in flight, instead of letting the turn end; the text of a reply that has arrived is kept
     #[arg(long)]
     pub(crate) now: bool,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Pause {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }
 
 #[derive(Debug, Args)]
@@ -50,6 +60,9 @@ pub(crate) struct Next {
 
     /// The participant who speaks next
     pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }
 
 #[derive(Debug, Args)]
@@ -66,6 +79,9 @@ pub(crate) struct Raise {
 
     #[command(flatten)]
     pub(crate) limits: Limits,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }
 
 impl Raise {
@@ -92,6 +108,9 @@ pub(crate) struct Waiting {
     /// Print one line of JSON for each question
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }
 
 #[derive(Debug, Args)]
@@ -108,4 +127,7 @@ pub(crate) struct Answer {
     /// The name of the person who answers, for the log. Default: the name of the user of this machine; at a server that of the token
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }

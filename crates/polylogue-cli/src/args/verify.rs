@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::worker::OfTenant;
+
 /// What is verified: exit code 0 when everything is intact, 1 when something is damaged or lost.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes:
@@ -25,4 +27,7 @@ pub(crate) struct Verify {
     /// Keep the intact beginning of a damaged conversation and move the rest to a file, so that it can be resumed
     #[arg(long, requires = "id")]
     pub(crate) repair: bool,
+
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 }

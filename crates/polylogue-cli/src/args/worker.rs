@@ -23,9 +23,8 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "ID", conflicts_with = "at_once")]
     pub(crate) only: Option<String>,
 
-    /// Run the conversations of this tenant; `polylogue token new --tenant` makes tenants
-    #[arg(long, value_name = "NAME", default_value = Token::LOCAL, value_parser = tenant)]
-    pub(crate) tenant: String,
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 
     /// Serve metrics for Prometheus at `/metrics` of this address, without a token. Default: none are served
     #[arg(long, value_name = "ADDRESS", conflicts_with = "only")]
@@ -39,6 +38,14 @@ pub(crate) struct Worker {
 
     #[command(flatten)]
     pub(crate) options: TeamOptions,
+}
+
+/// Whose conversations of a store a command is about.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OfTenant {
+    /// Use the conversations of this tenant; `polylogue token new --tenant` makes tenants
+    #[arg(long, value_name = "NAME", default_value = Token::LOCAL, value_parser = tenant)]
+    pub(crate) tenant: String,
 }
 
 /// How many conversations a worker runs, what it has that they may need, and what it leaves behind.
@@ -94,9 +101,8 @@ pub(crate) struct Cluster {
     #[arg(long, value_name = "N", default_value_t = 10_000, conflicts_with = "recount")]
     pub(crate) limit: usize,
 
-    /// Show the conversations of this tenant
-    #[arg(long, value_name = "NAME", default_value = Token::LOCAL, value_parser = tenant)]
-    pub(crate) tenant: String,
+    #[command(flatten)]
+    pub(crate) of: OfTenant,
 
     /// Count what was used of this shared budget again, from the logs of its conversations
     #[arg(long, value_name = "BUDGET")]

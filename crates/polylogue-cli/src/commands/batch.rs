@@ -178,7 +178,7 @@ impl<'a> Job<'a> {
             )?;
         }
         let place = match &cli.store {
-            Some(_) => place::of(cli.store.as_deref())?,
+            Some(_) => place::of(&cli.named_store())?,
             None => StoreLocation::new(default_store(&args.output)),
         };
         let mut most = args.budgets.allowance();

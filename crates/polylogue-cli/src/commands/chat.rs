@@ -40,8 +40,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit
     let input = args.options.piped.of(None, None)?;
     let settings = settings_of(cli, args);
     let runtime = match &args.resume {
-        Some(_) => place::existing(cli.store.as_deref())?,
-        None => place::open(cli.store.as_deref())?,
+        Some(_) => place::existing(&cli.named_store())?,
+        None => place::open(&cli.named_store())?,
     };
     let (prepared, id) = match &args.resume {
         Some(text) => {

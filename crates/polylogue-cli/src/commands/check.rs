@@ -86,7 +86,7 @@ fn with_models(
     if team.received_media().is_empty() && !team.limits_cost() {
         return Ok(Ok(loaded));
     }
-    let env = trust::of_folder(&place::or_none(cli.store.as_deref()))?;
+    let env = trust::of_folder(&place::or_none(&cli.named_store()))?;
     let access = trust::known(env, &args.permits, &loaded.digest)?;
     let mut found = unread_media(team, &access, &ModelOptions::default());
     if team.limits_cost() && !access.grants.contains(&Grant::UnknownPrice) {
@@ -123,7 +123,7 @@ impl PermissionSummary {
             TrustFile::trust(trust::entry(digest, team.name.as_str(), &file.display().to_string(), &all))?;
         }
         let access =
-            trust::known(trust::of_folder(&place::or_none(cli.store.as_deref()))?, &args.permits, digest)?;
+            trust::known(trust::of_folder(&place::or_none(&cli.named_store()))?, &args.permits, digest)?;
         let memory = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned()).collect();
         let is_trusted = access.covers(all.iter().filter(|want| !want.is_optional()));
         Ok(Self { is_trusted, all, memory, missing_keys: MissingKey::of(team, &access) })

@@ -3,7 +3,7 @@
 use polylogue_client::wire::cluster::{Budget, Cluster, Queued, RateLimit, Usage, Worker};
 use polylogue_core::{CountedUsage, Money, QueueState, Status};
 use polylogue_runtime::{Recount, Runtime};
-use polylogue_server::{Token, cluster_of, tenant_place};
+use polylogue_server::cluster_of;
 use serde::Serialize;
 use serde_json::json;
 
@@ -19,8 +19,8 @@ use crate::screen::{RunEnd, Sanitized};
 use crate::stderr::print_note_wrapped;
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Cluster) -> Result<Exit, CliError> {
-    let runtime = conversations(cli, &args.tenant)?;
-    let place = PlaceOption::of_store(cli.store.as_deref());
+    let runtime = place::existing(&cli.named_store())?;
+    let place = PlaceOption::of_store(&cli.named_store());
     if let Some(name) = &args.recount {
         return recount(&runtime, (name, &place), args.json).await;
     }
@@ -29,19 +29,6 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Cluster) -> Result
     }
     let watch = runtime.place().watch();
     show(&cluster_of(&runtime, watch.as_ref(), args.limit).await?, args.json, &place)
-}
-
-/// The conversations of a tenant, if there are any.
-fn conversations(cli: &args::Cli, tenant: &str) -> Result<Runtime, CliError> {
-    let location = tenant_place(&place::of(cli.store.as_deref())?, tenant);
-    match tenant {
-        Token::LOCAL => place::existing(cli.store.as_deref()),
-        // The file of a tenant is not made by looking for it.
-        _ if !location.is_shared() && !location.path().exists() => {
-            Err(polylogue_runtime::Error::Empty.into())
-        }
-        _ => Ok(Runtime::open_at(location)?),
-    }
 }
 
 /// Prints workers, budgets, limits of model servers and conversations.

@@ -25,7 +25,7 @@ const CHECK: Duration = Duration::from_millis(300);
 const FAREWELL: Duration = Duration::from_secs(35);
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::dev::Dev) -> Result<Exit, CliError> {
-    if let Some(option) = place::PlaceOption::of_store(cli.store.as_deref()).as_deref() {
+    if let Some(option) = place::PlaceOption::of_store(&cli.named_store()).options(false).next() {
         let what = format!("`dev` has a database of its own, and `{option}` names another one");
         return Err(CliError::usage(what)
             .hint("leave out `--store`, or start `polylogue worker` and `polylogue serve`"));

@@ -64,9 +64,9 @@ fn team(file: &Path, args: &args::Doctor, default: Option<&SettingValue>) -> Res
 
 /// What may be used. To ask models, all that the team asks for has to be allowed; else nothing that is not allowed is reached.
 async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -> Result<Access, CliError> {
-    let env = trust::of_folder(&place::or_none(cli.store.as_deref()))?;
+    let env = trust::of_folder(&place::or_none(&cli.named_store()))?;
     if let (Some(Loaded { team, digest, outside, .. }), true) = (loaded, args.probe || args.permits.trust) {
-        let place = place::of(cli.store.as_deref())?;
+        let place = place::of(&cli.named_store())?;
         let of_others = memory_of_others(team, &place, digest).await?;
         let scopes = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned());
         let request = Request {
@@ -220,7 +220,7 @@ fn lacking(provider: &Provider, error: &ModelError) -> String {
 
 async fn store(cli: &args::Cli) -> Result<String, (String, CliError)> {
     let tried = async {
-        let runtime = place::open(cli.store.as_deref())?;
+        let runtime = place::open(&cli.named_store())?;
         let (place, logs) = (runtime.place(), runtime.list(&ListQuery::default()).await?.logs.len());
         let mut text = format!("{logs} in {} ({place})", place.shown());
         place.warnings().await?.iter().for_each(|warning| text.push_str(&format!("\n  warning: {warning}")));

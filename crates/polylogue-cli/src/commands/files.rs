@@ -14,7 +14,7 @@ use crate::screen::Sanitized;
 use crate::stderr::print_note;
 
 pub(crate) async fn run(cli: &args::Cli, args: &Files) -> Result<Exit, CliError> {
-    let runtime = place::existing(cli.store.as_deref())?;
+    let runtime = place::existing(&cli.named_store())?;
     let id = runtime.find(&args.id).await?;
     let files = runtime.files(&id).await?;
     let FileTree { entries, left_out } = files.tree();

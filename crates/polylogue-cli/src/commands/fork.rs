@@ -12,7 +12,7 @@ use crate::text_arg::text_of;
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::change::Fork) -> Result<Exit, CliError> {
-    let runtime = place::existing(cli.store.as_deref())?;
+    let runtime = place::existing(&cli.named_store())?;
     let id = runtime.find(&args.id).await?;
     let text = args.say.as_deref().map(text_of).transpose()?;
     if text.as_ref().is_some_and(|text| text.trim().is_empty()) {

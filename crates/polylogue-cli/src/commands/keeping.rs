@@ -17,7 +17,7 @@ use crate::{args, place};
 const PAGE: usize = 200;
 
 pub(crate) async fn archive(cli: &args::Cli, args: &args::keeping::Archive) -> Result<Exit, CliError> {
-    let runtime = place::existing(cli.store.as_deref())?;
+    let runtime = place::existing(&cli.named_store())?;
     let by_age = args.which.older_than.is_some();
     for id in found(&runtime, &args.which, args.all).await? {
         if args.unpack {
@@ -41,7 +41,7 @@ pub(crate) async fn archive(cli: &args::Cli, args: &args::keeping::Archive) -> R
 }
 
 pub(crate) async fn remove(cli: &args::Cli, args: &args::Rm) -> Result<Exit, CliError> {
-    let runtime = place::existing(cli.store.as_deref())?;
+    let runtime = place::existing(&cli.named_store())?;
     let by_age = args.which.older_than.is_some();
     for id in found(&runtime, &args.which, args.all).await? {
         match remove_conversation(&runtime, &id).await {

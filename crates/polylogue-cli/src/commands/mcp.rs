@@ -33,7 +33,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Mcp) -> Result<Exit, CliEr
     }
     let names: Vec<String> = teams.iter().map(|team| format!("`{}`", team.spec.name)).collect();
     print_note_wrapped(&format!("serving {} over standard input and output", names.join(", ")));
-    let runtime = args.budgets.pay_for(place::open(cli.store.as_deref())?).await?;
+    let runtime = args.budgets.pay_for(place::open(&cli.named_store())?).await?;
     let teams = Teams { teams, runtime };
     let mut signals = Signals::new()?;
     tokio::select! {

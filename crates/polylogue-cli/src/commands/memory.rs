@@ -17,7 +17,7 @@ use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &Memory) -> Result<Exit, CliError> {
     // A place without a store holds no facts, and no store is created.
-    if place::is_empty(cli.store.as_deref())? {
+    if place::is_empty(&cli.named_store())? {
         match &args.command {
             Command::List(List { json, .. }) | Command::Search(Search { json, .. }) => {
                 show(&[], *json)?;
@@ -26,7 +26,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &Memory) -> Result<Exit, CliError
             Command::Forget(_) => {}
         }
     }
-    let facts = open_memory(&place::of(cli.store.as_deref())?)?;
+    let facts = open_memory(&place::of(&cli.named_store())?)?;
     match &args.command {
         Command::List(args) => list(&facts, args).await,
         Command::Search(args) => search(&facts, args).await,

@@ -66,7 +66,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Ex
             "`{name}` is only in the table: its models can be used over `compatible` or an endpoint of yours"
         ));
     }
-    let env = trust::of_folder(&place::or_none(cli.store.as_deref()))?;
+    let env = trust::of_folder(&place::or_none(&cli.named_store()))?;
     let served = match provider {
         Some(provider) if !args.offline => served(provider, &env, args.refresh).await?,
         _ => None,

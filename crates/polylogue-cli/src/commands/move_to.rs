@@ -13,7 +13,7 @@ use crate::place::{self, PlaceOption};
 use crate::stderr::print_note;
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::change::Move) -> Result<Exit, CliError> {
-    let runtime = place::existing(cli.store.as_deref())?;
+    let runtime = place::existing(&cli.named_store())?;
     let id = runtime.find(&args.id).await?;
     let options = args::RunOptions { team: args.options.clone(), ..args::RunOptions::default() };
     let version = TeamVersion::Of(&args.team);
@@ -38,12 +38,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Move) -> Result<Ex
             polylogue_runtime::Error::Run(polylogue_core::Error::Store(StoreError::Busy { .. }))
         );
         let error = CliError::from(error);
-        let pause = || PlaceOption::of_store(cli.store.as_deref()).command(&format!("pause {id}"));
+        let pause = || PlaceOption::of_store(&cli.named_store()).command(&format!("pause {id}"));
         if is_busy { error.hint(format!("`{}` stops it after its turn", pause())) } else { error }
     })?;
     print_note(&format!("`{id}` continues with `{}`: {count}", args.team.display()));
     if parked(&runtime).await?.contains_key(&id) {
-        let place = PlaceOption::of_store(cli.store.as_deref());
+        let place = PlaceOption::of_store(&cli.named_store());
         let resume = place.at_store().command(&format!("resume {id} --detach"));
         print_note(&format!("it is parked: `{resume}` hands it over again"));
     }

@@ -24,13 +24,13 @@ use crate::{args, attachments, trust};
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, CliError> {
     check_resumed(args)?;
     let input = args.options.piped.of(args.message.as_deref(), args.answer.as_deref())?;
-    let runtime = place::existing(cli.store.as_deref())?;
+    let runtime = place::existing(&cli.named_store())?;
     if args.detach.detach {
         runtime.queue()?;
     }
     let id = runtime.find(&args.id).await?;
     let settings = settings(cli, &args.options);
-    let place = PlaceOption::of_store(cli.store.as_deref());
+    let place = PlaceOption::of_store(&cli.named_store());
     if !args.take_over && steer::unpause(&runtime, &id, given(args), &place).await? {
         if args.detach.detach {
             print_id(&id, None, &settings)?;
@@ -58,7 +58,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         settings,
         answer: args.answer.clone(),
         input,
-        work: cli.store.clone(),
+        work: cli.named_store(),
         always: Always::of(prepared.access()),
         progress: prepared.servers_mut().take_progress(),
         says_bound: !prepared.is_scripted(),

@@ -43,9 +43,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     launch.shared_budget = args.budgets.limits_cost();
     launch.dir = args.options.folder.path()?;
     // Whatever is wrong with the team shows before there is a store.
-    let mut prepared = launch.prepare(&place::of(cli.store.as_deref())?).await?;
+    let mut prepared = launch.prepare(&place::of(&cli.named_store())?).await?;
     attachments::check(&prepared, &attached)?;
-    let runtime = args.budgets.pay_for(place::open(cli.store.as_deref())?).await?;
+    let runtime = args.budgets.pay_for(place::open(&cli.named_store())?).await?;
     if args.detach.detach {
         // A refused one leaves no conversation.
         runtime.queue()?;
@@ -56,7 +56,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
         print_note_wrapped(&price::line_of_run(prepared.team().name.as_str(), bound));
     }
     if args.detach.detach {
-        let place = PlaceOption::of_store(cli.store.as_deref());
+        let place = PlaceOption::of_store(&cli.named_store());
         let handed = (&conversation, &prepared, bound.as_ref());
         return hand_over::hand_over(&runtime, handed, &args.detach, &settings, &place).await;
     }
@@ -71,7 +71,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
         settings,
         answer: None,
         input,
-        work: cli.store.clone(),
+        work: cli.named_store(),
         always: Always::of(prepared.access()),
         progress: prepared.servers_mut().take_progress(),
         says_bound: !prepared.is_scripted(),

@@ -22,15 +22,19 @@ use crate::stderr::print_note;
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit, CliError> {
     // A place without a store lists nothing, and no store is created.
-    if place::is_empty(cli.store.as_deref())? {
-        let place = cli.store.as_deref().map(|place| place.display().to_string()).unwrap_or_default();
-        print_note(&format!("there is no store at `{place}`, which `POLYLOGUE_STORE` names"));
+    let named = cli.named_store();
+    if place::is_empty(&named)? {
+        let place = named.store.map(|store| store.display().to_string()).unwrap_or_default();
+        print_note(&match named.tenant {
+            Some(tenant) => format!("the tenant `{tenant}` has no conversations"),
+            None => format!("there is no store at `{place}`, which `POLYLOGUE_STORE` names"),
+        });
         return Ok(Exit::Done);
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
-    let runtime = place::open(cli.store.as_deref())?;
-    let place = PlaceOption::of_store(cli.store.as_deref());
+    let runtime = place::open(&cli.named_store())?;
+    let place = PlaceOption::of_store(&cli.named_store());
     let Page { logs, next } = runtime.list(&query(&runtime, args, now).await?).await?;
     let (mut rows, parked) = (Vec::new(), parked(&runtime).await?);
     for mut listing in logs {

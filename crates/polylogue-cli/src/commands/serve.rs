@@ -40,7 +40,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
 
 /// The options of the command line.
 fn options(cli: &args::Cli, args: &args::serve::Serve) -> Result<ServerOptions, CliError> {
-    let mut options = ServerOptions::new(args.listen, place::of(cli.store.as_deref())?);
+    let mut options = ServerOptions::new(args.listen, place::of(&cli.named_store())?);
     options.public_url.clone_from(&args.public_url);
     options.origins.clone_from(&args.origins);
     options.trusted_proxies.clone_from(&args.trusted_proxies);

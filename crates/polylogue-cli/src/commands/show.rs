@@ -21,7 +21,7 @@ use crate::stderr::print_note;
 use crate::{args, work_dir};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliError> {
-    let runtime = place::existing(cli.store.as_deref())?;
+    let runtime = place::existing(&cli.named_store())?;
     let id = runtime.find(&args.id).await?;
     let RecoveredEvents { mut events, damage } = runtime.store().read_intact(&id).await?;
     // From the first bad event on, nothing is known to be what was written.
@@ -35,7 +35,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
         with_whole_results(runtime.store(), &id, &mut events).await?;
     }
     let looks = OutputStyle::of(wish(cli.color), &io::stdout());
-    let pictures = work_dir::pictures(cli.store.as_deref(), &id, looks);
+    let pictures = work_dir::pictures(&cli.named_store(), &id, looks);
     let text = match &args.agent {
         _ if args.cost => cost::shown(&events, args.json, looks).map_err(unwritable)?,
         _ if args.history || args.side_by_side => {
@@ -59,8 +59,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&origin(&parent)))?;
     }
-    let files = work_dir::summary(cli.store.as_deref(), &id);
-    let place = PlaceOption::of_store(cli.store.as_deref());
+    let files = work_dir::summary(&cli.named_store(), &id);
+    let place = PlaceOption::of_store(&cli.named_store());
     let files = files.or_else(|| work_dir::stored_summary(&id, work_dir::stored_files(&events), &place));
     if let Some(files) = files.filter(|_| is_whole) {
         write(&Sanitized::plain("\n"))?;

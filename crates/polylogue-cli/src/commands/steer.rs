@@ -103,7 +103,7 @@ pub(crate) async fn raise(cli: &args::Cli, args: &args::steer::Raise) -> Result<
 
 /// The command that continues a conversation of the store that the command line names.
 pub(super) fn resume(cli: &args::Cli, id: &LogId) -> String {
-    PlaceOption::of_store(cli.store.as_deref()).command(&format!("resume {id}"))
+    PlaceOption::of_store(&cli.named_store()).command(&format!("resume {id}"))
 }
 
 /// What is said when an instruction was given.
@@ -168,7 +168,7 @@ fn refused(id: &LogId, why: &str) -> CliError {
 }
 
 pub(super) async fn found(cli: &args::Cli, id: &str) -> Result<(Runtime, LogId), CliError> {
-    let runtime = place::existing(cli.store.as_deref())?;
+    let runtime = place::existing(&cli.named_store())?;
     let id = runtime.find(id).await?;
     Ok((runtime, id))
 }

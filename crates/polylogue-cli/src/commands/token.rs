@@ -14,7 +14,7 @@ use crate::stderr::print_note;
 use crate::{args, place};
 
 pub(crate) fn run(cli: &args::Cli, args: &Args) -> Result<Exit, CliError> {
-    let tokens = TokenFile::at(tokens_at(&place::of(cli.store.as_deref())?));
+    let tokens = TokenFile::at(tokens_at(&place::of(&cli.named_store())?));
     match &args.command {
         TokenCommand::New(args) => create(&tokens, args),
         TokenCommand::Link(args) => link(&tokens, args),

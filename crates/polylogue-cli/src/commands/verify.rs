@@ -18,7 +18,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<
     if let Some(file) = &args.recording {
         return of_recording(file, args.json);
     }
-    let runtime = place::existing(cli.store.as_deref())?;
+    let runtime = place::existing(&cli.named_store())?;
     let store = runtime.store();
     let mut verdicts = Vec::new();
     if let Some(text) = &args.id {
@@ -29,7 +29,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<
         }
         verdicts.extend(store.damage().await?.map(|damage| Verdict::new(None, 0, Some(damage))));
     }
-    shown(&verdicts, args.json, &PlaceOption::of_store(cli.store.as_deref()))
+    shown(&verdicts, args.json, &PlaceOption::of_store(&cli.named_store()))
 }
 
 /// Prints the verdicts, and what to do about the first that is not good.

@@ -18,7 +18,7 @@ use crate::stderr::print_note;
 use crate::text_arg::text_of;
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::steer::Waiting) -> Result<Exit, CliError> {
-    let runtime = place::existing(cli.store.as_deref())?;
+    let runtime = place::existing(&cli.named_store())?;
     print(&runtime.waiting().await?, args)
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn print(waiting: &[WaitingRun], args: &args::steer::Waiting) -> Resu
 pub(crate) async fn answer(cli: &args::Cli, args: &args::steer::Answer) -> Result<Exit, CliError> {
     let (runtime, id) = found(cli, &args.id).await?;
     let (number, text) = given(args)?;
-    let place = PlaceOption::of_store(cli.store.as_deref());
+    let place = PlaceOption::of_store(&cli.named_store());
     let open = chosen(runtime.open_questions(&id).await?, (&id, &place), number)?;
     let text = meant(&open.question, text_of(text)?).into();
     let by = args.by.as_deref().map(Into::into).or_else(user_name);

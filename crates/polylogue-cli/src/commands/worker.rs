@@ -7,9 +7,7 @@ use polylogue_core::{Features, LogId, Store as _, StoreError};
 use polylogue_runtime::{
     Prepared, Runtime, StoreLocation, StoredTeams, Worker, WorkerMeter, WorkerOptions, offered,
 };
-use polylogue_server::{
-    LiveError, LiveNode, LiveOptions, StoreMetrics, Token, WorkerMeters, WorkerMetrics, tenant_place,
-};
+use polylogue_server::{LiveError, LiveNode, LiveOptions, StoreMetrics, WorkerMeters, WorkerMetrics};
 
 use super::resume::Stored;
 use super::team_version::TeamVersion;
@@ -21,7 +19,7 @@ use crate::stderr::print_note;
 use crate::{args, place, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<Exit, CliError> {
-    let location = tenant_place(&place::of(cli.store.as_deref())?, &args.tenant);
+    let location = place::of(&cli.named_store())?;
     location.check_volume()?;
     let meters = args.metrics.map(|_| WorkerMeters::default());
     let options = WorkerOptions {
@@ -45,7 +43,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
     }
     let offers = Some(options.offers.to_string()).filter(|offers| !offers.is_empty());
     let offers = offers.map(|offers| format!(", offers {offers}")).unwrap_or_default();
-    let of = if args.tenant == Token::LOCAL { String::new() } else { format!(", tenant {}", args.tenant) };
+    let tenant = cli.named_store().tenant;
+    let of = tenant.map(|tenant| format!(", tenant {tenant}")).unwrap_or_default();
     print_note(&format!(
         "a worker for {}{of}: up to {} conversations at once{offers}",
         runtime.place().shown(),

@@ -41,10 +41,10 @@ pub(super) fn check(matches: &ArgMatches, is_named: bool) -> Result<bool, CliErr
 /// What to do instead of an option that does not work with a server.
 fn hint_of(command: &str, option: &str) -> &'static str {
     match command {
+        _ if option == "tenant" => "the token says whose conversations these are",
         "verify" => {
             "conversations are repaired where the store of the server is; a recording is a file of this machine: leave out `--server`"
         }
-        "cluster" if option == "tenant" => "the token says whose conversations are shown",
         "cluster" => {
             "budgets are counted again and removed where the store of the server is: leave out `--server`"
         }
@@ -111,6 +111,7 @@ mod tests {
             (&["chat", "--system", "x"], "`--system`"),
             (&["cluster", "--recount", "x"], "`--recount`"),
             (&["cluster", "--tenant", "x"], "the token says"),
+            (&["resume", "last", "--tenant", "x"], "the token says"),
             (&["cluster", "--remove-budget", "x"], "`--remove-budget`"),
             (&["archive", "last"], "`archive` does not work with a server"),
             (&["check", "pair.yaml"], "`check` is about this machine"),

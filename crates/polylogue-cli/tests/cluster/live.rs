@@ -280,12 +280,26 @@ fn a_worker_of_a_tenant_continues_what_a_server_began_for_it_and_no_other_does()
         rows.into_iter().filter_map(|row| row.get(field).cloned()).collect::<Vec<_>>()
     };
     assert_eq!((of_tenant("state"), of_tenant("worker")), (vec!["lost".into()], Vec::new()));
+    let of_acme = |args: &[&str]| elsewhere.run(&[args, &["--tenant", "acme"]].concat(), 0);
+    assert_eq!(of_acme(&["runs", "--json"]).lines()[0]["id"], id);
+    let hint = of_acme(&["cluster"]).err;
+    assert!(hint.contains("start one with `polylogue worker --tenant acme`"), "{hint}");
     let own = elsewhere.worker(&["--tenant", "acme"]);
     until("it is at rest", || of_log("due IS NULL AND holder IS NULL") == "t");
-    let said = database.sql(&format!(
-        "SELECT count(*) FROM polylogue.events JOIN polylogue.logs ON log = nr WHERE id = '{id}' AND json LIKE '%\"type\":\"message\"%'"
-    ));
-    assert_eq!(said, TURNS.to_string(), "{}", own.log());
+    let said = || {
+        database.sql(&format!(
+            "SELECT count(*) FROM polylogue.events JOIN polylogue.logs ON log = nr WHERE id = '{id}' AND json LIKE '%\"type\":\"message\"%'"
+        ))
+    };
+    assert_eq!(said(), TURNS.to_string(), "{}", own.log());
+    // The command line continues, shows, archives and removes them as its own.
+    of_acme(&["resume", id, "--max-turns", "1", "--detach"]);
+    until("it has one turn more", || said() == (TURNS + 1).to_string());
+    until("it is at rest", || of_log("due IS NULL AND holder IS NULL") == "t");
+    assert!(of_acme(&["show", id]).out.contains("done: "));
+    of_acme(&["archive", id]);
+    of_acme(&["rm", id]);
+    assert_eq!(database.sql("SELECT count(*) FROM polylogue.logs WHERE tenant = 'acme'"), "0");
     assert_eq!((of_tenant("state").len(), of_tenant("worker").len()), (0, 1));
     assert_eq!(elsewhere.cluster().0.len(), 1, "that of the command line");
     let wrong = elsewhere.run(&["worker", "--tenant", "../local"], 2).err;

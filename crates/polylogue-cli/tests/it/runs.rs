@@ -385,6 +385,7 @@ fn the_whole_of_the_help() {
           -q, --quiet                        Print only the result
               --style <STYLE>                Layout of the conversation; `autogen` prints complete messages, as AutoGen does [default: usual] [possible values: usual, autogen]
               --no-stream                    Do not stream: request and show complete replies
+              --tenant <NAME>                Use the conversations of this tenant; `polylogue token new --tenant` makes tenants [default: local]
               --color <WHEN>                 When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>                Your configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --server <URL>                 Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]

@@ -1,6 +1,6 @@
 //! A chat with conversations of this machine.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use polylogue::{Agent as _, Name, Status};
@@ -16,7 +16,7 @@ use crate::args::piped;
 use crate::commands::fork::note_on_files;
 use crate::commands::price::line_of_message;
 use crate::error::CliError;
-use crate::place::PlaceOption;
+use crate::place::{NamedStore, PlaceOption};
 use crate::runner::{Runner, first_shown};
 use crate::screen::{Output, Settings};
 use crate::signals::Signals;
@@ -35,7 +35,7 @@ pub(super) struct Session {
     prepared: Prepared,
     settings: Settings,
     input: piped::Input,
-    store: Option<PathBuf>,
+    store: NamedStore,
     progress: Option<UnboundedReceiver<Progress>>,
     /// `None` before the first message.
     chat: Option<(Runner, View)>,
@@ -57,7 +57,7 @@ impl Session {
         input: piped::Input,
     ) -> Self {
         let progress = prepared.servers_mut().take_progress();
-        let store = cli.store.clone();
+        let store = cli.named_store();
         Self {
             runtime,
             prepared,
@@ -246,7 +246,7 @@ impl Chat for Session {
         runner.conversation.release().await?;
         if is_first {
             self.progress = self.chat.take().and_then(|(runner, _)| runner.progress);
-            print_begins_again(&id, &PlaceOption::of_store(self.store.as_deref()));
+            print_begins_again(&id, &PlaceOption::of_store(&self.store));
             return Ok(());
         }
         let Fork { id: fork, files } =
@@ -281,7 +281,7 @@ impl Chat for Session {
             (conversation.id().clone(), conversation.usage().await, conversation.questions().await);
         // What was appended is kept, whatever the store and the output say now.
         let released = conversation.release().await;
-        let place = PlaceOption::of_store(self.store.as_deref());
+        let place = PlaceOption::of_store(&self.store);
         let asked = questions.first().map(|(_, question)| (question.who.as_str(), &*question.text));
         print_left(self.settings.output, (&id, &place), &usage, asked);
         ended?;

@@ -40,8 +40,8 @@ impl ServedTeam {
         // The input and the output are the host's.
         launch.asks = false;
         launch.shared_budget = args.budgets.budget.is_some();
-        let prepared = launch.prepare(&place::of(cli.store.as_deref())?).await?;
-        let place = PlaceOption::of_store(cli.store.as_deref());
+        let prepared = launch.prepare(&place::of(&cli.named_store())?).await?;
+        let place = PlaceOption::of_store(&cli.named_store());
         Ok(Self { spec, file: file.to_owned(), prepared, default_model, args: args.clone(), place })
     }
 

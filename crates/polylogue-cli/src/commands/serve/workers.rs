@@ -70,7 +70,7 @@ impl Workers<'_> {
 
     /// The tenants whose conversations are run: those that the command line names, or else all that the server has.
     fn wanted(&self) -> Result<Vec<String>, CliError> {
-        let store = place::of(self.cli.store.as_deref())?;
+        let store = place::of(&self.cli.named_store())?;
         let named = &self.args.tenants;
         let names = if named.is_empty() { self.tenants.names() } else { named.iter().cloned().collect() };
         Ok(names.into_iter().filter(|tenant| has_conversations(&store, tenant)).collect())
@@ -91,7 +91,7 @@ impl Workers<'_> {
 
     /// A worker of a tenant. Its conversations are paid by the budgets of the server.
     async fn worker(&self, tenant: &str, places: Places) -> Result<Arc<Worker>, CliError> {
-        let location = tenant_place(&place::of(self.cli.store.as_deref())?, tenant);
+        let location = tenant_place(&place::of(&self.cli.named_store())?, tenant);
         location.check_volume()?;
         let args::serve::Serve { takes, options, budgets, public_url, .. } = self.args;
         let takes = WorkerOptions {
