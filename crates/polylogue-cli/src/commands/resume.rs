@@ -41,11 +41,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let (mut prepared, conversation, attached) = opened(args, &runtime, &id, &settings).await?;
     let message = message(args, &conversation, attached)?;
     let resumed = conversation.resume(message.clone()).await?;
-    let refused = refused(&resumed, args);
+    let (refused, over) = (refused(&resumed, args), over(&resumed, args));
     let given = message.as_ref().zip(args.message.as_deref());
     report_unchanged(&conversation, resumed, given, &place).await?;
     // Nothing is run then, which only programs read in the output, too.
-    if let Some(exit) = refused.filter(|_| args.detach.detach || settings.output != Output::Json) {
+    let refused_now = refused.filter(|_| args.detach.detach || settings.output != Output::Json);
+    if let Some(exit) = refused_now.or(over) {
         conversation.release().await?;
         return Ok(exit);
     }
@@ -145,6 +146,14 @@ fn refused(resumed: &Resumed, args: &args::Resume) -> Option<Exit> {
             Exit::Done => Exit::Usage,
             exit => exit,
         }),
+        _ => None,
+    }
+}
+
+/// The exit code if it was to be handed over, and is over: no worker has anything to do.
+fn over(resumed: &Resumed, args: &args::Resume) -> Option<Exit> {
+    match resumed {
+        Resumed::Done(reason) | Resumed::EndsAgain(reason) if args.detach.detach => Some(Exit::from(reason)),
         _ => None,
     }
 }

@@ -49,6 +49,24 @@ fn what_is_handed_over_says_for_what_it_waits() {
     }
 }
 
+/// Its exit code is that of a run of it.
+#[test]
+fn what_is_over_is_not_handed_over() {
+    let place = Place::new("runs.db");
+    place.file("team.yaml", TALK);
+    for (limit, exit, said) in
+        [(&[][..], 0, "is over: "), (&["--max-turns", "1"], 3, "would end again at once: ")]
+    {
+        place.run(&[&["run", "team.yaml"], limit].concat(), exit);
+        for json in [&[][..], &["--json"]] {
+            let ran = place.run(&[&["resume", "last", "--detach"], json].concat(), exit);
+            assert!(ran.out.is_empty() && ran.err.contains(said), "{}{}", ran.out, ran.err);
+            assert!(!ran.err.contains("worker"), "{}", ran.err);
+        }
+    }
+    assert!(place.cluster().1.is_empty());
+}
+
 #[test]
 fn an_answer_says_whether_a_worker_continues_the_conversation() {
     let server = PostgresServer::start();
