@@ -171,6 +171,7 @@ impl Store for Memory {
             parent: log.meta.parent.clone(),
             summary: log.summary.clone(),
             is_damaged: false,
+            is_archived: false,
         };
         let mut listings: Vec<_> =
             self.logs().by_id.iter().filter(|(id, _)| query.matches_id(id)).map(listing).collect();

@@ -19,7 +19,8 @@ const PAGE: usize = 200;
 pub(crate) async fn archive(cli: &args::Cli, args: &args::keeping::Archive) -> Result<Exit, CliError> {
     let runtime = place::existing(&cli.named_store())?;
     let by_age = args.which.older_than.is_some();
-    for id in found(&runtime, &args.which, args.all).await? {
+    // What is archived is not archived again because of its age.
+    for id in found(&runtime, &args.which, args.all, |listing| !listing.is_archived).await? {
         if args.unpack {
             let claim = runtime.store().claim(&id).await?;
             runtime.store().release(claim).await?;
@@ -43,7 +44,7 @@ pub(crate) async fn archive(cli: &args::Cli, args: &args::keeping::Archive) -> R
 pub(crate) async fn remove(cli: &args::Cli, args: &args::Rm) -> Result<Exit, CliError> {
     let runtime = place::existing(&cli.named_store())?;
     let by_age = args.which.older_than.is_some();
-    for id in found(&runtime, &args.which, args.all).await? {
+    for id in found(&runtime, &args.which, args.all, |_| true).await? {
         match remove_conversation(&runtime, &id).await {
             Ok(()) => write(&Sanitized::row(&format!("removed {id}")))?,
             Err(Error::Run(polylogue_core::Error::Store(StoreError::Busy { id, holder }))) if by_age => {
@@ -59,20 +60,30 @@ fn print_left_out(id: &LogId, holder: &str) {
     print_note(&format!("`{id}` is left out: it is in use by {holder}"));
 }
 
-/// The conversations that are meant, all of which exist. `all`: by their age also those that wait.
-async fn found(runtime: &Runtime, which: &Which, all: bool) -> Result<Vec<LogId>, CliError> {
+/// The conversations that are meant, all of which exist. By their age, they are those that `is_meant`, also those that wait if `all` are meant.
+async fn found(
+    runtime: &Runtime,
+    which: &Which,
+    all: bool,
+    is_meant: impl Fn(&Listing) -> bool,
+) -> Result<Vec<LogId>, CliError> {
     let mut ids = Vec::new();
     for text in &which.ids {
         ids.push(runtime.find(text).await?);
     }
     if let Some(age) = which.older_than {
-        ids.extend(older_than(runtime, age, all).await?);
+        ids.extend(older_than(runtime, age, all, is_meant).await?);
     }
     Ok(ids)
 }
 
 /// The conversations whose last event is older, without those that wait unless `all` are meant. Those that run refuse it later.
-async fn older_than(runtime: &Runtime, age: Duration, all: bool) -> Result<Vec<LogId>, CliError> {
+async fn older_than(
+    runtime: &Runtime,
+    age: Duration,
+    all: bool,
+    is_meant: impl Fn(&Listing) -> bool,
+) -> Result<Vec<LogId>, CliError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let before = u64::try_from(now.saturating_sub(age).as_millis()).unwrap_or(u64::MAX);
     let (mut ids, mut after) = (Vec::new(), None);
@@ -84,7 +95,7 @@ async fn older_than(runtime: &Runtime, age: Duration, all: bool) -> Result<Vec<L
             // One without events has only the time when it was created.
             let last = listing.summary.last.max(listing.created);
             let is_old = !listing.is_damaged && last.0 < before;
-            if is_old && (all || !waits(runtime, &listing).await?) {
+            if is_old && is_meant(&listing) && (all || !waits(runtime, &listing).await?) {
                 ids.push(listing.id);
             }
         }

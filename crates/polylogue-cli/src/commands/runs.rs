@@ -172,8 +172,9 @@ pub(crate) fn as_json(
         "created_ms": (created.0 > 0).then_some(created), "started_ms": started,
         "last_ms": last, "events": events, "turns": turns, "usage": usage,
     });
-    if let (Some(parent), Some(row)) = (parent, row.as_object_mut()) {
-        row.insert("parent".to_owned(), json!(parent));
+    if let Some(row) = row.as_object_mut() {
+        row.extend(parent.iter().map(|parent| ("parent".to_owned(), json!(parent))));
+        row.extend(listing.is_archived.then(|| ("archived".to_owned(), json!(true))));
     }
     Sanitized::json(&row).map_err(unwritable)
 }

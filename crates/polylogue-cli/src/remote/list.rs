@@ -110,6 +110,8 @@ fn listing(conversation: &Conversation) -> Listing {
             usage: conversation.usage,
         },
         is_damaged: false,
+        // The caller does not show it.
+        is_archived: false,
     }
 }
 

@@ -19,6 +19,11 @@ fn an_archived_conversation_is_shown_verified_forked_continued_and_removed() {
     // One that has not ended is left out.
     assert_eq!(place.run(&["archive", "--older-than", "0s"], 0).out, format!("archived {id}\n"));
     assert_eq!(place.run(&["archive", "--older-than", "30d"], 0).out, "");
+    // Nothing is packed again, such as each night.
+    assert_eq!(place.run(&["archive", "--older-than", "0s"], 0).out, "");
+    let listed = place.run(&["runs", "--json"], 0).lines();
+    let archived: Vec<bool> = listed.iter().map(|row| row["archived"] == true).collect();
+    assert_eq!(archived, [false, true], "{listed:?}");
     let refused = place.run(&["archive", &open], 1);
     assert!(refused.err.contains("the queue of workers"), "{}", refused.err);
     assert_eq!(place.events(id), before);
@@ -73,6 +78,7 @@ fn a_conversation_in_a_file_is_archived_unpacked_and_removed_and_one_in_a_folder
     let id = place.run(&["runs", "--json"], 0).lines()[0]["id"].as_str().unwrap().to_owned();
     let before = place.events(&id);
     assert_eq!(place.run(&["archive", "--older-than", "0s"], 0).out, format!("archived {id}\n"));
+    assert_eq!(place.run(&["archive", "--older-than", "0s"], 0).out, "", "nothing is packed again");
     assert_eq!(place.events(&id), before);
     place.run(&["verify", &id], 0);
     assert_eq!(place.run(&["archive", &id, "--unpack"], 0).out, format!("unpacked {id}\n"));

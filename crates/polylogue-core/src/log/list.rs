@@ -22,6 +22,8 @@ pub struct Listing {
     pub summary: Summary,
     /// Whether its beginning is damaged, or it has lost events. Other damage is found only by reading all of it.
     pub is_damaged: bool,
+    /// Whether its events are [packed](super::Store::archive).
+    pub is_archived: bool,
 }
 
 /// The state of a conversation in a list.
@@ -48,7 +50,8 @@ impl Listing {
     #[must_use]
     pub fn damaged(id: LogId) -> Self {
         let (title, created, summary) = (String::new(), Timestamp::default(), Summary::default());
-        Self { id, title, created, has_team: false, parent: None, summary, is_damaged: true }
+        let (has_team, is_archived) = (false, false);
+        Self { id, title, created, has_team, parent: None, summary, is_damaged: true, is_archived }
     }
 
     /// Returns the title in lists: the name of the team, and the title that the conversation was given last.

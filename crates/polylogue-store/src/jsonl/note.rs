@@ -45,7 +45,8 @@ impl Entry {
 
     pub(super) fn listing(self, id: LogId) -> Listing {
         let Self { title, created, has_team, parent, summary, .. } = self;
-        Listing { id, title, created, has_team, parent, summary, is_damaged: false }
+        let (is_damaged, is_archived) = (false, false);
+        Listing { id, title, created, has_team, parent, summary, is_damaged, is_archived }
     }
 }
 

@@ -117,10 +117,21 @@ fn base(row: &Row<'_>) -> Result<Option<(i64, Listing)>> {
     let (title, created) = (row.get(2)?, Timestamp(row.get::<_, i64>(3)?.cast_unsigned()));
     let parent = row.get::<_, Option<String>>(5)?.and_then(|json| serde_json::from_str(&json).ok());
     let (has_team, summary) = (row.get(4)?, Summary::default());
-    Ok(Some((row.get(0)?, Listing { id, title, created, has_team, parent, summary, is_damaged: false })))
+    let (is_damaged, is_archived) = (false, false);
+    let listing = Listing { id, title, created, has_team, parent, summary, is_damaged, is_archived };
+    Ok(Some((row.get(0)?, listing)))
 }
 
-/// Adds the summary, and whether the log has lost events.
+/// Whether the events of the log are packed; not, where that cannot be read.
+fn is_archived(connection: &Connection, log: i64) -> Result<bool> {
+    let mut select = connection.prepare_cached("SELECT EXISTS(SELECT 1 FROM archives WHERE log = ?1)")?;
+    match select.query_row([log], |row| row.get(0)) {
+        Err(error) => tolerated(error).map(|_| false),
+        found => found,
+    }
+}
+
+/// Adds the summary, whether the log is archived, and whether it has lost events.
 fn whole(
     connection: &Connection,
     log: i64,
@@ -141,6 +152,7 @@ fn whole(
     let Some((fence, events, Some(link), summary)) = head else {
         return Ok(Listing { is_damaged: true, ..listing });
     };
+    listing.is_archived = is_archived(connection, log)?;
     let said = said.get(&listing.id).filter(|said| said.fence >= fence && said.events >= events);
     listing.is_damaged = said.is_some_and(|said| next_to_head(said, events, Some(link)).is_some());
     if let Some(summary) = unsealed(summary, link) {

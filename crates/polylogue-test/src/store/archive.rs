@@ -62,7 +62,9 @@ async fn reopened(open: &impl Fn() -> AnyStore) -> Verdict {
 
 async fn read(store: AnyStore) -> Verdict {
     let log = released(&store, "a", 40).await?;
-    let listed = done("list", store.list(&ListQuery::default()).await)?;
+    let mut listed = done("list", store.list(&ListQuery::default()).await)?;
+    same("whether it is archived", &listed.logs.iter().any(|listing| listing.is_archived), &false)?;
+    listed.logs.iter_mut().for_each(|listing| listing.is_archived = true);
     let meta = done("meta", store.meta(&log).await)?;
     for again in ["once", "twice"] {
         same(again, &archived(&store, "a").await?, &true)?;
@@ -96,6 +98,8 @@ async fn continued(store: AnyStore) -> Verdict {
     refused("leaving one out", store.append(&claim, &some(4, 5)).await, &gap)?;
     done("append", store.append(&claim, &some(3, 5)).await)?;
     keeps("the log", &store, &log, &some(0, 5)).await?;
+    let listed = done("list", store.list(&ListQuery::default()).await)?;
+    same("whether it is archived", &listed.logs.iter().any(|listing| listing.is_archived), &false)?;
     same("its inbox", &done("inbox", store.inbox(&log, 0).await)?.len(), &1)?;
     done("release", store.release(claim).await)?;
     if let Some(queue) = store.as_queue() {

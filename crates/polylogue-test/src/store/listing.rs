@@ -54,8 +54,9 @@ async fn listed(store: AnyStore) -> Verdict {
         done("append", store.append(&claim, &batch).await)?;
         same("its meta", &done("meta", store.meta(&id).await)?, &meta)?;
         let Meta { title, created, team, parent } = meta;
-        let (has_team, summary) = (!team.is_null(), summary_of(&batch));
-        wanted.push(Listing { id, title, created, has_team, parent, summary, is_damaged: false });
+        let summary = summary_of(&batch);
+        let (has_team, is_damaged, is_archived) = (!team.is_null(), false, false);
+        wanted.push(Listing { id, title, created, has_team, parent, summary, is_damaged, is_archived });
     }
     wanted.sort_by_key(|listing| std::cmp::Reverse(listing.created));
     same("the list", &list(&store).await?, &wanted)
