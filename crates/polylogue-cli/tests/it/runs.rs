@@ -377,8 +377,8 @@ fn the_whole_of_the_help() {
               --max-cost <DOLLARS>           Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
               --max-tokens <N>               Maximum number of input and output tokens; a call that could take more than is left is not made
               --max-calls <N>                Maximum number of model calls
-              --max-time <TIME>              Maximum running time, such as `90s`, `10min` or `1h`, without waiting for people; then calls in flight are aborted
-              --on-limit <WHAT>              What happens at a limit of the run, of an agent or of a chat: the run or the chat ends, or you are asked to raise the limit [possible values: stop, ask]
+              --max-time <TIME>              Maximum running time, such as `90s`, `10min` or `1h`; waiting for people does not count. When it is up, calls in flight are aborted
+              --on-limit <WHAT>              What happens at a limit of the run, of an agent or of a chat: the run or the chat ends, or you are asked to raise the limit. Default: that of the team file [possible values: stop, ask]
               --dir <FOLDER>                 Let agents work in this folder instead of in a new work directory; you are asked before they run programs or change files
               --input <WHAT>                 If standard input is a pipe or a file, which questions its lines answer: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; with `-` as text, or with `--answer`, `none` [possible values: answers, approvals, none]
               --json                         Print every event as one line of JSON; the first line has the conversation's id, the last one the totals
