@@ -93,10 +93,11 @@ impl ErrorBody {
             return Self::of(inner);
         }
         let described = text(json, "error_description");
-        let texts =
-            [described, error.as_str(), text(error, "message"), text(json, "message"), text(json, "detail")];
+        // Amazon writes it with a capital letter where the key has no access.
+        let own = ["message", "Message", "detail"].map(|name| text(json, name));
+        let texts = [described, error.as_str(), text(error, "message")].into_iter().chain(own);
         let detail = json.get("detail").filter(|detail| detail.is_array()).map(Value::to_string);
-        let message = texts.into_iter().flatten().next().map(str::to_owned).or(detail);
+        let message = texts.flatten().next().map(str::to_owned).or(detail);
         // OpenRouter quotes the provider behind it.
         let raw = error.pointer("/metadata/raw").filter(|raw| !raw.is_null());
         let message = message.map(|message| match raw {

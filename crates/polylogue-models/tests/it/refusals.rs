@@ -67,6 +67,12 @@ fn answer(row: &Row) -> Behavior {
     ))
 }
 
+/// What the provider says in a body of an error.
+fn said(body: &Value) -> &str {
+    let places = ["/error/message", "/error", "/message", "/Message", "/detail"];
+    places.iter().find_map(|place| body.pointer(place)?.as_str()).unwrap_or_default()
+}
+
 /// What of `row` does not hold of `error`.
 fn wrong(row: &Row, error: &ModelError, sent: usize) -> Vec<String> {
     let is_spent = ["billing page", "quota of the day", "quota of the service"].contains(&&*row.hint);
@@ -77,8 +83,10 @@ fn wrong(row: &Row, error: &ModelError, sent: usize) -> Vec<String> {
     };
     let (shown, hint) = (format!("{error} {error:?}"), error.hint.as_deref().unwrap_or_default());
     let repeats = row.body.to_string().contains("<key>");
+    let said = said(&row.body).trim_end_matches('.').replace("<key>", "[key]");
     let checks = [
         (error.kind == kind && error.status == Some(row.status), format!("it is {:?}", error.kind)),
+        (!said.is_empty() && error.message.contains(&said), "the provider's words".into()),
         (
             error.fault() == if row.fault == "config" { Fault::Config } else { Fault::Provider },
             "the fault".into(),
