@@ -56,9 +56,10 @@ fn passed_limit(ask: ModelCall<'_>, reply: &Reply, parts: u64) -> Option<u64> {
     (is_passed && !reply.cached).then_some(limit)
 }
 
-/// Whether the provider could parse nothing of the reply.
+/// Whether the provider could parse nothing of the reply but what the model thought.
 fn is_unparsed(reply: &Reply) -> bool {
-    reply.finish == Finish::Malformed && reply.parts.iter().all(Part::is_blank)
+    let is_left = |part: &Part| !part.is_blank() && !part.is_thought();
+    reply.finish == Finish::Malformed && !reply.parts.iter().any(is_left)
 }
 
 const fn purpose_of(ask: ModelCall<'_>) -> CallPurpose {

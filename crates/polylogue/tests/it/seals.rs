@@ -225,7 +225,13 @@ fn malformed() -> Reply {
     Reply { parts: vec![Part::unparsed("<function=look{")], finish: Finish::Malformed, ..Reply::text("") }
 }
 
-/// A model that writes a call that its provider cannot parse, so often, and that does not accept `top_k`.
+/// The same after a thought, which models show before the call.
+fn malformed_after_thought() -> Reply {
+    Reply { parts: vec![Part::Thought("I look.".into()), Part::unparsed("<function=look{")], ..malformed() }
+}
+
+/// A model that writes a call that its provider cannot parse, so often, and each second time after a thought, and that does not accept
+/// `top_k`.
 #[derive(Clone)]
 struct Clumsy {
     malformed: usize,
@@ -240,7 +246,11 @@ impl Model for Clumsy {
     async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let mut made = self.made.lock().unwrap();
         *made += 1;
-        Ok(if *made <= self.malformed { malformed() } else { Reply::text("done") })
+        Ok(match *made {
+            made if made > self.malformed => Reply::text("done"),
+            made if made.is_multiple_of(2) => malformed_after_thought(),
+            _ => malformed(),
+        })
     }
 
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
@@ -293,7 +303,7 @@ impl Model for Corrected {
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().unwrap();
         let is_shown = format!("{:?}", request.entries.last()).contains("could not be parsed");
-        Ok(if is_shown { Reply::text("word") } else { malformed() })
+        Ok(if is_shown { Reply::text("word") } else { malformed_after_thought() })
     }
 }
 
