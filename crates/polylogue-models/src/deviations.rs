@@ -82,6 +82,9 @@ pub struct Deviations {
     pub max_calls: Option<usize>,
     /// The highest temperature that chat completions take, if that is documented.
     pub max_temperature: Option<u32>,
+    /// Whether models that are known to reason take a limit on the reply's tokens only as `max_completion_tokens`, also behind another
+    /// address.
+    pub completion_limit_while_reasoning: bool,
     /// Parameters that the endpoint refuses.
     pub refuses: &'static [&'static str],
     /// Parameters that the endpoint refuses for models that are known to reason.
@@ -111,6 +114,7 @@ impl Deviations {
         max_tools: None,
         max_calls: None,
         max_temperature: None,
+        completion_limit_while_reasoning: false,
         refuses: &[],
         refuses_while_reasoning: &[],
         refuses_reasoning: &[],
@@ -191,6 +195,7 @@ const OPENAI: Row = Row {
         max_tools: Some(128),
         max_calls: Some(128),
         max_temperature: Some(2),
+        completion_limit_while_reasoning: true,
         refuses_while_reasoning: &["temperature", "top_p"],
         ..Deviations::NONE
     },

@@ -45,6 +45,9 @@ use exchange::{Exchanged, Outgoing};
 use key_pool::KeyPool;
 use read::{Stop, read_stream, read_whole};
 
+/// The limit on the tokens of a reply, those of reasoning included, in chat completions of OpenAI.
+const COMPLETION_LIMIT: &str = "max_completion_tokens";
+
 /// A model server. Cloning shares its connections and limits.
 ///
 /// ```
@@ -180,7 +183,7 @@ impl Endpoint {
             deviations,
             ..
         } = self.0.config;
-        let max_tokens = if max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
+        let max_tokens = if max_completion_tokens { COMPLETION_LIMIT } else { "max_tokens" };
         let (vision, fold, omit, bridge) = (false, false, false, false);
         let vertex = self.0.config.auth.is_vertex();
         Style {

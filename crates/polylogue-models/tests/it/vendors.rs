@@ -35,7 +35,7 @@ const ROWS: [(&str, &str, Vendor); 17] = [
 /// A part of a row: its name, how it is reset to what OpenAI accepts, and its value.
 type RowPart = (&'static str, fn(&mut Config), fn(&Config) -> String);
 
-const PARTS: [RowPart; 13] = [
+const PARTS: [RowPart; 14] = [
     ("stream usage", |config| config.stream_usage = true, |config| config.stream_usage.to_string()),
     ("ids", |config| config.call_id_length = None, |config| format!("{:?}", config.call_id_length)),
     (
@@ -53,6 +53,11 @@ const PARTS: [RowPart; 13] = [
         "stop texts",
         |config| config.deviations.stop_while_reasoning = true,
         |config| config.deviations.stop_while_reasoning.to_string(),
+    ),
+    (
+        "limit of models that reason",
+        |config| config.deviations.completion_limit_while_reasoning = false,
+        |config| config.deviations.completion_limit_while_reasoning.to_string(),
     ),
     (
         "top_p of 1",
@@ -105,6 +110,7 @@ fn params() -> Params {
         top_p: Some(1.0),
         seed: Some(7),
         top_k: Some(4),
+        max_tokens: Some(500),
         stop: vec!["\n\n".into()],
         tool_choice: Some(ToolChoice::Tool("weather".into())),
         parallel_tool_calls: Some(true),

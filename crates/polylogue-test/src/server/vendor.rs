@@ -16,7 +16,7 @@ use super::schemas;
 #[non_exhaustive]
 pub enum Vendor {
     /// It refuses schemas of replies that are not of an object, and long lists of tools and calls; its models that reason refuse stop texts, parameters of sampling,
-    /// and efforts that are not theirs.
+    /// the older limit on tokens, and efforts that are not theirs.
     OpenAi,
     /// It refuses unknown fields and a user message after the result of a tool, takes ids of nine characters, and has reasoning
     /// in the content.
@@ -165,6 +165,7 @@ impl Vendor {
                 no_long_list(body, messages)?;
                 let effort = body.get("reasoning_effort").and_then(Value::as_str);
                 effort.map_or(Ok(()), |effort| check_openai(model(body), effort))?;
+                no_parameter_of_others(model(body), None, body, &["max_tokens"])?;
                 no_parameter_of_others(model(body), effort, body, &["temperature", "top_p", "stop"])
             }
             Self::Mistral => {

@@ -4,6 +4,7 @@ use polylogue_core::{CacheLifetime, Capability, Entry, Request};
 use serde_json::Value;
 
 use super::EndpointModel;
+use crate::endpoint::COMPLETION_LIMIT;
 use crate::wire::protocol::{Protocol, Style};
 
 impl EndpointModel {
@@ -11,7 +12,9 @@ impl EndpointModel {
     pub(super) fn own_style(&self) -> Style {
         let style = self.endpoint.style();
         let reasoning = style.deviations.reasoning_of(&self.model, style.reasoning);
-        Style { reasoning, accepts: self.accepts, ..style }
+        let is_apart = style.deviations.completion_limit_while_reasoning && self.accepts.thinks == Some(true);
+        let max_tokens = if is_apart { COMPLETION_LIMIT } else { style.max_tokens };
+        Style { reasoning, max_tokens, accepts: self.accepts, ..style }
     }
 
     pub(super) fn style<P: Protocol>(&self, request: &Request<'_>) -> Style {
