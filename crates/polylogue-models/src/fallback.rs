@@ -48,9 +48,9 @@ pub enum FailureClass {
     Rate,
     /// The provider is overloaded: status 503 or 529.
     Overload,
-    /// An error of the provider: another status from 500 on, 408, 409, or a reply that cannot be parsed.
+    /// An error of the provider: another status from 500 on, 409, 424, or a reply that cannot be parsed.
     Server,
-    /// A timeout.
+    /// A timeout of the endpoint, or one of the provider: status 408 or 504.
     Timeout,
     /// The provider cannot be reached, or the connection broke.
     Connection,
@@ -77,6 +77,7 @@ impl FailureClass {
             (ModelErrorKind::Spent | ModelErrorKind::Postponed, _) => Self::Rate,
             (ModelErrorKind::Refused, Some(402 | 429)) => Self::Rate,
             (ModelErrorKind::Refused, Some(503 | 529)) => Self::Overload,
+            (ModelErrorKind::Refused, Some(408 | 504)) => Self::Timeout,
             (ModelErrorKind::Refused, _) => Self::Server,
             _ => return None,
         })

@@ -51,7 +51,7 @@ pub(crate) enum FailureKey {
     Overload,
     /// An error of the provider, or a reply that cannot be parsed.
     Server,
-    /// A timeout.
+    /// A timeout of the endpoint, or one that the provider reports (`408`, `504`).
     Timeout,
     /// The provider cannot be reached, or the connection broke.
     Connection,

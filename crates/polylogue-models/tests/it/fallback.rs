@@ -187,6 +187,8 @@ async fn classes_can_be_named() {
         (Kind::Refused, Some(529), Overload),
         (Kind::Refused, Some(500), Server),
         (Kind::Refused, Some(409), Server),
+        (Kind::Refused, Some(408), Timeout),
+        (Kind::Refused, Some(504), Timeout),
         (Kind::Protocol, Some(200), Server),
         (Kind::Timeout, None, Timeout),
         (Kind::Connection, None, Connection),
