@@ -97,9 +97,9 @@ pub(crate) struct Tokens {
     prompt_tokens: Count,
     completion_tokens: Count,
     total_tokens: Count,
-    /// Mistral writes it in the singular, too.
-    #[serde(alias = "prompt_token_details")]
     prompt_tokens_details: Option<Details>,
+    /// Mistral's second name for the same, in the same object.
+    prompt_token_details: Option<Details>,
     completion_tokens_details: Option<Details>,
     /// DeepSeek's field for cached tokens.
     prompt_cache_hit_tokens: Count,
@@ -125,11 +125,13 @@ impl Tokens {
         let detail = |details: &Option<Details>, pick: fn(&Details) -> Count| {
             details.as_ref().and_then(|details| pick(details).0)
         };
+        let of_prompt = |pick: fn(&Details) -> Count| {
+            detail(&self.prompt_tokens_details, pick).or_else(|| detail(&self.prompt_token_details, pick))
+        };
         // Some providers exclude reasoning from the completion, but not from the total.
         let rest = self.total_tokens.0.and_then(|total| total.checked_sub(input));
-        let cached = detail(&self.prompt_tokens_details, |d| d.cached_tokens)
-            .or(self.prompt_cache_hit_tokens.0)
-            .or(self.num_cached_tokens.0);
+        let cached =
+            of_prompt(|d| d.cached_tokens).or(self.prompt_cache_hit_tokens.0).or(self.num_cached_tokens.0);
         // Some count cached tokens next to the prompt.
         let input =
             cached.filter(|&cached| cached > input).map_or(input, |cached| input.saturating_add(cached));
@@ -137,9 +139,9 @@ impl Tokens {
             input: Some(input),
             output: rest.max(self.completion_tokens.0),
             cached,
-            written: detail(&self.prompt_tokens_details, |d| d.cache_write_tokens),
+            written: of_prompt(|d| d.cache_write_tokens),
             written_long: None,
-            audio: detail(&self.prompt_tokens_details, |d| d.audio_tokens).filter(|&tokens| tokens > 0),
+            audio: of_prompt(|d| d.audio_tokens).filter(|&tokens| tokens > 0),
             reasoning: detail(&self.completion_tokens_details, |d| d.reasoning_tokens),
         }
     }

@@ -257,6 +257,13 @@ fn cached_tokens_are_counted_by_every_name() {
             9,
             4,
         ),
+        // Mistral documents all of its names for the same object.
+        (
+            json!({"prompt_tokens": 9, "completion_tokens": 1, "num_cached_tokens": 4,
+                "prompt_tokens_details": {"cached_tokens": 4}, "prompt_token_details": {"cached_tokens": 4}}),
+            9,
+            4,
+        ),
         (
             json!({"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 20}}),
             29,
