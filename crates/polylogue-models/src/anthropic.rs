@@ -51,6 +51,17 @@ impl Protocol for Messages {
     const GROUPS_RESULTS: bool = true;
     const PICTURES_IN_RESULTS: bool = true;
     const SYSTEM_WITHIN: SystemWithin = SystemWithin::AfterUser;
+    const EVENTS: &'static [&'static str] = &[
+        "message",
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+        "ping",
+        "error",
+    ];
     type Chunk<'a> = event::Event<'a>;
 
     fn sealer(_: &Style) -> Option<&'static str> {

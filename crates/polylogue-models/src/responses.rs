@@ -33,6 +33,7 @@ impl Protocol for Responses {
     const NO_FIELD: &'static [&'static str] = &["top_k", "seed"];
     const CACHE_LIFETIMES: &'static [CacheLifetime] = &[CacheLifetime::HalfDay, CacheLifetime::Day];
     const REFUSED_BY_REASONING: &'static [&'static str] = &["temperature", "top_p"];
+    const EVENTS: &'static [&'static str] = decode::EVENTS;
     type Chunk<'a> = chunk::Chunk<'a>;
 
     fn sealer(_: &Style) -> Option<&'static str> {

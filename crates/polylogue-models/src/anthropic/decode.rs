@@ -85,7 +85,10 @@ impl Reading {
                 reply.ended = true;
                 self.close(reply, deltas)
             }
-            _ => event.content.as_ref().map_or(Ok(()), |content| self.whole(event, content, reply, deltas)),
+            Some("message") | None => {
+                event.content.as_ref().map_or(Ok(()), |content| self.whole(event, content, reply, deltas))
+            }
+            _ => Ok(()),
         }
     }
 

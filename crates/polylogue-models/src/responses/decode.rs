@@ -11,6 +11,25 @@ use crate::wire::think::Kind;
 /// The names of a call that stands for several calls, which models sometimes write though no such tool is declared.
 const WRAPPERS: [&str; 2] = ["multi_tool_use.parallel", "parallel"];
 
+/// The types of events that are read.
+pub(super) const EVENTS: &[&str] = &[
+    "error",
+    "response.output_item.added",
+    "response.output_item.done",
+    "response.reasoning_summary_text.delta",
+    "response.reasoning_text.delta",
+    "response.output_text.delta",
+    "response.output_text.done",
+    "response.refusal.delta",
+    "response.refusal.done",
+    "response.function_call_arguments.delta",
+    "response.function_call_arguments.done",
+    "response.completed",
+    "response.incomplete",
+    "response.failed",
+    "response.cancelled",
+];
+
 /// The output so far.
 #[derive(Debug, Default)]
 pub(super) struct Output {

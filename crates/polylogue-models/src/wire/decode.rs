@@ -1,10 +1,12 @@
 //! Decodes responses as replies, streamed or whole.
 
 use polylogue_core::{DeltaSink, Request};
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::draft::{DecodeError, Decoded, Draft};
 use super::frames::{Frame, FrameError, Frames};
+use super::lenient::Text;
 use super::protocol::Protocol;
 use super::sse::{Line, Splitter};
 
@@ -273,11 +275,24 @@ impl<P: Protocol> PartialReply<P> {
         for chunk in serde_json::Deserializer::from_str(&text).into_iter::<P::Chunk<'_>>() {
             match chunk {
                 Ok(chunk) => self.take(&chunk, bytes, deltas)?,
+                Err(error) if error.is_data() && is_unknown(&text, P::EVENTS) => {}
                 Err(error) => return Err(unreadable(&error, P::REPLY, &text)),
             }
         }
         Ok(())
     }
+}
+
+/// Whether `text` is an event of another type than `known` ones, if events have a type.
+fn is_unknown(text: &str, known: &[&str]) -> bool {
+    #[derive(Deserialize)]
+    struct Event<'a> {
+        #[serde(rename = "type", borrow, default)]
+        kind: Text<'a>,
+    }
+    let event = serde_json::from_str::<Event<'_>>(text);
+    let is_other = |event: Event<'_>| event.kind.get().is_some_and(|kind| !known.contains(&kind));
+    !known.is_empty() && event.is_ok_and(is_other)
 }
 
 fn unreadable(error: &serde_json::Error, reply: &str, text: &str) -> DecodeError {

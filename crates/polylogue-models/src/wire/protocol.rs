@@ -205,6 +205,9 @@ pub(crate) trait Protocol: Default + Send {
     /// object with the event's type as its only field.
     const FRAMES: bool = false;
 
+    /// The types of events and replies, if these have a type. What has another one is skipped, whatever its fields are.
+    const EVENTS: &'static [&'static str] = &[];
+
     /// One JSON object of a reply, whole or a piece.
     type Chunk<'a>: Deserialize<'a>;
 

@@ -320,9 +320,16 @@ fn unknown_events_change_nothing() {
             Api::Messages | Api::Responses => "typed",
             _ => "",
         };
-        let unknown =
-            (name, json!({"type": "response.surprise", "surprise": {"text": "no"}, "output_index": 7}));
-        for at in 0..usual.len() {
+        let surprise = json!({"type": "response.surprise", "surprise": {"text": "no"}, "output_index": 7});
+        let mut unknown = vec![(name, surprise)];
+        if name == "typed" {
+            let text = json!([{"type": "text", "text": "no"}]);
+            unknown.push((name, json!({"type": "surprise", "index": 0, "content": text})));
+            // Fields with the names of others, and with other contents.
+            let others = json!({"type": "surprise", "delta": 7, "content": "no", "response": "no", "output": "no", "usage": "no"});
+            unknown.push((name, others));
+        }
+        for (at, unknown) in (0..usual.len()).flat_map(|at| unknown.iter().map(move |event| (at, event))) {
             let mut events = usual.clone();
             events.insert(at, unknown.clone());
             let read = reply(api, &events);
