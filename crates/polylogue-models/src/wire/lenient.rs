@@ -22,7 +22,8 @@ impl Text<'_> {
     }
 }
 
-/// Arguments of a call: a text, or the object itself from servers that do not write it as text.
+/// Arguments of a call: a text, or the object itself from servers that do not write it as text. An empty list counts as missing, because
+/// servers in PHP write one for an empty object.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Arguments<'a>(pub(crate) Text<'a>);
 
@@ -142,7 +143,35 @@ impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
                 let object = Value::deserialize(de::value::MapAccessDeserializer::new(map))?;
                 Ok(Arguments(Text(Some(Cow::Owned(object.to_string())))))
             }
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                let list = Vec::<Value>::deserialize(de::value::SeqAccessDeserializer::new(seq))?;
+                let text = (!list.is_empty()).then(|| Cow::Owned(Value::from(list).to_string()));
+                Ok(Arguments(Text(text)))
+            }
         }
         deserializer.deserialize_any(Args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_a_text_or_an_object_and_an_empty_list_is_none() {
+        let read = |json: &str| {
+            let Arguments(text) = serde_json::from_str(json).unwrap();
+            text.0.map(Cow::into_owned)
+        };
+        for (json, expected) in [
+            (r#""{\"a\": 1}""#, Some(r#"{"a": 1}"#)),
+            (r#"{"a": 1}"#, Some(r#"{"a":1}"#)),
+            ("{}", Some("{}")),
+            ("null", None),
+            ("[]", None),
+            ("[1]", Some("[1]")),
+        ] {
+            assert_eq!(read(json).as_deref(), expected, "{json}");
+        }
     }
 }
