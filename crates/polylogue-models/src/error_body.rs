@@ -206,6 +206,10 @@ impl ErrorBody {
             "the model does not return its reasoning: call it by chat completions, such as with `openai-chat:`"
         } else if self.codes.iter().any(|code| code == "request_too_large") {
             "the request has too many bytes: send fewer or smaller pictures and documents"
+        } else if self.mentions(&["must be verified to stream"]) {
+            "the provider streams this model only to verified organizations: verify yours in its settings, or use `--no-stream`"
+        } else if self.mentions(&["must be verified to generate reasoning"]) {
+            "the provider summarizes reasoning only for verified organizations: verify yours in its settings, or leave out `thinking: summary`"
         } else if self.mentions(&["invalid schema", "invalid_function_parameters", "input_schema"]) {
             "the provider does not take the JSON Schema that the message names: simplify it, leave the tool out, or set `tool_calling: text`, which sends no schemas"
         } else if self.mentions(&["response_format", "json_schema"]) {
