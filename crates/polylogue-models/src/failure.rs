@@ -161,6 +161,9 @@ impl ErrorContext<'_> {
                 (Kind::Refused, Some(IN_FLIGHT.to_owned()), RetryAdvice::Yes(asked))
             }
             402 => (Kind::Spent, Some(QUOTA.to_owned()), RetryAdvice::Spent),
+            400 | 404 if says.mentions(&["v1/responses"]) => {
+                (Kind::Config, Some(RESPONSES.to_owned()), RetryAdvice::No)
+            }
             404 if says.mentions(&["deploymentnotfound"]) => {
                 (Kind::Config, Some(NO_DEPLOYMENT.to_owned()), RetryAdvice::No)
             }
@@ -412,6 +415,8 @@ const IN_FLIGHT: &str = "requests in flight may cost no more than the account ha
 const RATE: &str = "limit the endpoint's requests with `per_minute` or `in_flight`";
 const NO_DEPLOYMENT: &str = "after `azure:` stands the name of a deployment of the resource, not of a model: look it up in the \
     portal; a new deployment takes a few minutes";
+const RESPONSES: &str = "the provider has that only in its Responses API: name the model with `openai-responses:`, or set `api: responses` of its \
+     endpoint";
 const FILTERED: &str = "the provider's content filter refused the prompt: change it, or the filter of the deployment; with `refusal` in \
      `fallback`, the next model is asked";
 const THEIRS: &str = "the provider has an internal error: try again later";

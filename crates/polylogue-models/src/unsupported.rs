@@ -50,8 +50,8 @@ const FORMS: [&str; 10] = [
     ": format ",
 ];
 
-/// Their texts for a supported feature with an invalid request.
-const FAULTS: [&str; 2] = ["invalid schema", "invalid_function_parameters"];
+/// Their texts for a supported feature with an invalid request, or by another API.
+const FAULTS: [&str; 3] = ["invalid schema", "invalid_function_parameters", "v1/responses"];
 
 /// `error` as a missing capability of the model that `request` needs, if its text says so.
 pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
@@ -341,6 +341,11 @@ mod tests {
                 Tools,
             ),
             (400, "Invalid schema for response_format 'reply': 'a' is not permitted", Schema),
+            (
+                400,
+                "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. Please use /v1/responses instead.",
+                Tools,
+            ),
             (400, "This model's maximum context length is 4096 tokens", Tools),
             (400, "Unsupported parameter: 'max_tokens' is not supported with this model", Tools),
             (400, "Unsupported value: 'temperature' does not support 0.2 with this model", Json),
