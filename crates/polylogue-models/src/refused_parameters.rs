@@ -32,9 +32,9 @@ const FIELDS: [(&str, &[&str]); 10] = [
     ("top_k", &["topk"]),
     ("seed", &["seed", "randomseed"]),
     ("stop", &["stop", "stopsequences"]),
-    ("effort", &["reasoningeffort", "effort", "outputconfigeffort"]),
+    ("effort", &["reasoningeffort", "effort", "outputconfigeffort", "thinkinglevel"]),
     ("thinking", &["thinking", "reasoningsummary"]),
-    ("tool_choice", &["toolchoice"]),
+    ("tool_choice", &["toolchoice", "toolconfigtoolchoiceany", "toolconfigtoolchoicetool"]),
     ("parallel_tool_calls", &["paralleltoolcalls"]),
     ("prompt_cache", &["promptcacheretention"]),
 ];
@@ -65,8 +65,10 @@ pub(crate) fn refused(error: &ModelError, params: &Params) -> Vec<&'static str> 
     let denies = |text: &&str| DENIALS.iter().any(|denial| text.contains(denial));
     // Other sentences can list what is supported.
     let Some(sentence) = message.split(". ").find(denies) else { return Vec::new() };
+    // Gemini's name for it, in two words.
+    let sentence = sentence.replace("thinking level", "thinking_level");
     let field = field(error);
-    let named = field.as_deref().unwrap_or(sentence);
+    let named = field.as_deref().unwrap_or(&sentence);
     params.set().into_iter().filter(|parameter| names(named, parameter)).collect()
 }
 

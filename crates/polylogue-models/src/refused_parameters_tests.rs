@@ -27,7 +27,7 @@ fn error(status: u16, message: &str, body: Option<&Value>) -> ModelError {
     ModelError { status: Some(status), body: body.map(ToString::to_string), ..error }
 }
 
-/// In the words of OpenAI, Together, xAI, Groq, Mistral, Gemini, Anthropic and compatible servers.
+/// In the words of OpenAI, Together, xAI, Groq, Mistral, Gemini, Anthropic, Bedrock and compatible servers.
 #[test]
 fn every_provider_that_refuses_a_parameter_is_understood() {
     let forbidden = json!([{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted", "input": 7}]).to_string();
@@ -57,6 +57,17 @@ fn every_provider_that_refuses_a_parameter_is_understood() {
             "parallel_tool_calls",
         ),
         (400, "Unknown parameter: 'tool_choice'", "tool_choice"),
+        (
+            400,
+            "This model doesn't support the toolConfig.toolChoice.any field. Remove toolConfig.toolChoice.any and try again",
+            "tool_choice",
+        ),
+        (
+            400,
+            "This model doesn't support the stopSequences field. Remove stopSequences and try again",
+            "stop",
+        ),
+        (400, "Thinking level MINIMAL is not supported for this model", "effort"),
         (400, "Unknown parameter: 'prompt_cache_retention'", "prompt_cache"),
         (400, "unexpected keyword argument 'random_seed'", "seed"),
     ] {
