@@ -32,7 +32,8 @@ const FIELDS: [(&str, &[&str]); 10] = [
     ("top_k", &["topk"]),
     ("seed", &["seed", "randomseed"]),
     ("stop", &["stop", "stopsequences"]),
-    ("effort", &["reasoningeffort", "effort", "outputconfigeffort", "thinkinglevel"]),
+    // A model without thinking takes neither.
+    ("effort", &["reasoningeffort", "effort", "outputconfigeffort", "thinkinglevel", "thinking"]),
     ("thinking", &["thinking", "reasoningsummary"]),
     ("tool_choice", &["toolchoice", "toolconfigtoolchoiceany", "toolconfigtoolchoicetool"]),
     ("parallel_tool_calls", &["paralleltoolcalls"]),

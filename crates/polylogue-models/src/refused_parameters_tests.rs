@@ -78,8 +78,13 @@ fn every_provider_that_refuses_a_parameter_is_understood() {
             "not sent: {message}"
         );
     }
-    let both = "temperature and top_p are not supported with this model";
-    assert_eq!(refused(&error(400, both, None), &all()), ["temperature", "top_p"]);
+    for (message, expected) in [
+        ("temperature and top_p are not supported with this model", ["temperature", "top_p"]),
+        // In the words of Ollama.
+        ("\"llama3.2\" does not support thinking", ["effort", "thinking"]),
+    ] {
+        assert_eq!(refused(&error(400, message, None), &all()), expected, "{message}");
+    }
 }
 
 /// Values out of range, other fields, lists of what is supported, and other errors.
