@@ -161,7 +161,8 @@ impl ErrorContext<'_> {
                 (Kind::Refused, Some(IN_FLIGHT.to_owned()), RetryAdvice::Yes(asked))
             }
             402 => (Kind::Spent, Some(QUOTA.to_owned()), RetryAdvice::Spent),
-            400 | 404 if says.mentions(&["v1/responses"]) => {
+            // A server without that API names its path in other words.
+            400 | 404 if says.mentions(&["use /v1/responses", "in v1/responses"]) => {
                 (Kind::Config, Some(RESPONSES.to_owned()), RetryAdvice::No)
             }
             404 if says.mentions(&["deploymentnotfound"]) => {

@@ -51,7 +51,7 @@ const FORMS: [&str; 10] = [
 ];
 
 /// Their texts for a supported feature with an invalid request, or by another API.
-const FAULTS: [&str; 3] = ["invalid schema", "invalid_function_parameters", "v1/responses"];
+const FAULTS: [&str; 3] = ["invalid schema", "invalid_function_parameters", "use /v1/responses"];
 
 /// `error` as a missing capability of the model that `request` needs, if its text says so.
 pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
