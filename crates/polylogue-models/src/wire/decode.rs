@@ -21,6 +21,8 @@ pub(crate) struct Decoder<P> {
     frames: Frames,
     /// Whether text arrived instead of frames: a whole reply, or a page.
     lines: Option<bool>,
+    /// Whether anything but white space arrived, such as comments that keep a connection alive.
+    spoke: bool,
     reading: PartialReply<P>,
 }
 
@@ -45,7 +47,8 @@ impl<P: Protocol> Decoder<P> {
     /// # Errors
     /// When they cannot be part of a reply.
     pub(crate) fn feed(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
-        let Self { splitter, event, frames, lines, reading } = self;
+        let Self { splitter, event, frames, lines, spoke, reading } = self;
+        *spoke |= !bytes.iter().all(u8::is_ascii_whitespace);
         if P::FRAMES && !*lines.get_or_insert_with(|| is_text(bytes)) {
             return frames.feed(bytes, |frame| reading.take_frame(frame, deltas));
         }
@@ -105,7 +108,7 @@ impl<P: Protocol> Decoder<P> {
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
     ) -> Result<Decoded, DecodeError> {
-        let Self { mut splitter, mut event, frames, mut reading, .. } = self;
+        let Self { mut splitter, mut event, frames, spoke, mut reading, .. } = self;
         let (received, is_whole) = (reading.reply.received, reading.reply.is_finished());
         let last = splitter.finish(|line| take_line(&mut event, &mut reading, line, deltas));
         match last.and_then(|()| event.flush(&mut reading, deltas)) {
@@ -116,7 +119,10 @@ impl<P: Protocol> Decoder<P> {
             Err(DecodeError::Unreadable { .. }) if received => return Err(DecodeError::Cut),
             last => last?,
         }
-        reading.reply.finish(request, P::CORE, deltas)
+        reading.reply.finish(request, P::CORE, deltas).map_err(|error| match error {
+            DecodeError::Empty if spoke => DecodeError::Cut,
+            error => error,
+        })
     }
 }
 
