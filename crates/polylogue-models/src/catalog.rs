@@ -83,7 +83,7 @@ impl KnownModel {
     /// Finds the row of `model` at `provider`.
     ///
     /// A dated name (`gpt-4o-2024-11-20`, `mistral-large-latest`) has the row of the name that it begins with, unless
-    /// it has its own.
+    /// it has its own. The ARN of a model of Amazon Bedrock, or of an inference profile, has the row of the name in it.
     ///
     /// ```
     /// use polylogue_models::KnownModel;
@@ -94,7 +94,7 @@ impl KnownModel {
     #[must_use]
     pub fn find(provider: &str, model: &str) -> Option<Self> {
         let (provider, prefix) = place(provider);
-        let model = model.strip_prefix(prefix)?;
+        let model = plain(provider, model).strip_prefix(prefix)?;
         let begin = format!("{{\"provider\":\"{provider}\",\"model\":\"");
         let rows =
             TABLE.lines().filter_map(|line| Some((line, line.strip_prefix(&begin)?.split_once('"')?.0)));
@@ -189,6 +189,15 @@ fn place(provider: &str) -> (&str, &'static str) {
     Provider::find(provider).map_or((provider, ""), |known| (known.table_name(), known.prefix()))
 }
 
+/// The name of a model in that of a resource: of an ARN of Amazon, or of a collection of Google.
+fn plain<'a>(provider: &str, model: &'a str) -> &'a str {
+    match provider {
+        "bedrock" if model.starts_with("arn:") => model.rsplit('/').next().unwrap_or(model),
+        "gemini" => model.strip_prefix("models/").unwrap_or(model),
+        _ => model,
+    }
+}
+
 /// Whether the rest of a name is only an edition of the model, so that the price is the same.
 pub(crate) fn is_edition(rest: &str) -> bool {
     let Some(edition) = rest.strip_prefix(['-', '@']) else { return rest.is_empty() };
@@ -219,6 +228,16 @@ mod tests {
         assert!(providers.len() >= 15, "{providers:?}");
         let count = TABLE.lines().next().and_then(|head| head.split_once("\"models\":"));
         assert_eq!(count.map(|(_, rest)| rest.trim_end_matches('}')), Some(&*seen.len().to_string()));
+    }
+
+    #[test]
+    fn the_name_of_a_resource_has_the_row_of_its_model() {
+        let row = |provider: &str, model: &str| KnownModel::find(provider, model).map(|known| known.model);
+        let profile = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
+        let arn = |resource: &str| format!("arn:aws:bedrock:us-east-1:123456789012:{resource}");
+        assert_eq!(row("bedrock", &arn(&format!("inference-profile/{profile}"))).as_deref(), Some(profile));
+        assert_eq!(row("bedrock", &arn("application-inference-profile/a1b2c3")), None);
+        assert_eq!(row("gemini", "models/gemini-2.5-pro").as_deref(), Some("gemini-2.5-pro"));
     }
 
     #[test]
