@@ -1,6 +1,7 @@
 //! JSON Schemas in team files.
 
 mod argument;
+mod keywords;
 mod satisfiable;
 
 pub(crate) use self::argument::check_argument;
@@ -18,13 +19,15 @@ const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitio
 /// Keywords whose schemas are not to be satisfied, or not always.
 const CONDITIONS: [&str; 2] = ["not", "if"];
 
-/// Reports types in the JSON Schema `schema` that there are not, and keywords that contradict each other: no answer could satisfy it.
+/// Reports types in the JSON Schema `schema` that there are not, keywords with values of the wrong form, and keywords that contradict each
+/// other: no answer could satisfy it.
 pub(crate) fn check_schema(schema: &Node, report: &mut Report<'_>) {
-    check_within(schema, true, report);
+    check_within(schema, schema, true, report);
 }
 
-/// The same, where `schema` is to be satisfied or not.
-fn check_within(schema: &Node, is_wanted: bool, report: &mut Report<'_>) {
+/// The same for `schema` within `root`, where it is to be satisfied or not.
+fn check_within(schema: &Node, root: &Node, is_wanted: bool, report: &mut Report<'_>) {
+    keywords::check(schema, root, report);
     if is_wanted {
         satisfiable::check(schema, report);
     }
@@ -33,11 +36,11 @@ fn check_within(schema: &Node, is_wanted: bool, report: &mut Report<'_>) {
             "type" => value.one_or_many().iter().for_each(|of| check_type(of, report)),
             key if VALUES.contains(&key) => {}
             key if NAMED.contains(&key) => {
-                value.entries().iter().for_each(|named| check_within(&named.value, is_wanted, report));
+                value.entries().iter().for_each(|named| check_within(&named.value, root, is_wanted, report));
             }
             key => {
                 let is_wanted = is_wanted && !CONDITIONS.contains(&key);
-                value.one_or_many().iter().for_each(|within| check_within(within, is_wanted, report));
+                value.one_or_many().iter().for_each(|within| check_within(within, root, is_wanted, report));
             }
         }
     }

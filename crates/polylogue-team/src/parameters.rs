@@ -4,6 +4,8 @@ use polylogue_config::{At, Config};
 use polylogue_core::{CacheLifetime, Effort, Params, Thinking, ToolChoice};
 use serde_json::{Map, Value};
 
+use crate::text::Schema;
+
 /// Sampling parameters of a model.
 #[derive(Debug, Clone, Default, PartialEq, Config)]
 pub struct Parameters {
@@ -29,7 +31,7 @@ pub struct Parameters {
     pub stop: Vec<String>,
     /// JSON Schema that is passed to the provider's structured output.
     #[key(none = "none")]
-    pub schema: Option<At<Map<String, Value>>>,
+    pub schema: Option<At<Schema>>,
     /// How much a reasoning model reasons.
     #[key(as = Option<EffortWord>, none = "the provider's default")]
     pub effort: Option<Effort>,
@@ -135,7 +137,7 @@ impl From<Parameters> for Params {
             seed: of.seed,
             max_tokens: of.max_tokens,
             stop: of.stop,
-            schema: of.schema.map(|schema| Value::Object(schema.value)),
+            schema: of.schema.map(|schema| Value::Object(schema.value.0)),
             json: false,
             effort: of.effort,
             thinking: of.thinking,

@@ -55,7 +55,7 @@ impl<'t> Replies<'t> {
             return Self { is_open: agent.runs_output_blocks.is_some(), ..Self::default() };
         };
         let own = keys.output_schema.iter().map(|schema| &schema.0);
-        let of_provider = keys.parameters.schema.iter().map(|schema| &schema.value);
+        let of_provider = keys.parameters.schema.iter().map(|schema| &schema.value.0);
         Self {
             schemas: own.chain(of_provider).collect(),
             is_open: !keys.output_blocks.is_empty() || agent.runs_output_blocks.is_some(),

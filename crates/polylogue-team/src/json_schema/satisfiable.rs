@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::diagnostic::Report;
-use crate::yaml::Node;
+use crate::yaml::{Data, Node};
 
 /// What a value can be, in JSON Schema.
 pub(super) const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
@@ -83,24 +83,44 @@ pub(super) fn check_ranges(schema: &Node, types: &[&str], report: &mut Report<'_
                 format!("`{least}` must be {} `{most}`", if is_exclusive { "below" } else { "at most" });
             let message = format!("nothing has a `{least}` of {from} and a `{most}` of {to}");
             report.error_with_hint(&schema.get(least).span, message, hint);
+        } else if types.iter().all(|of| *of == "integer") && !has_integer((least, from), (most, to)) {
+            let hint = format!("change `{least}` or `{most}`, or write `type: number`");
+            let message = format!("no integer has a `{least}` of {from} and a `{most}` of {to}");
+            report.error_with_hint(&schema.get(least).span, message, hint);
         }
     }
 }
 
+/// Whether there is an integer between the values of two keywords.
+fn has_integer((least, from): (&str, f64), (most, to): (&str, f64)) -> bool {
+    let is_exclusive = |key: &str| key.starts_with("exclusive");
+    let first = if is_exclusive(least) { from.floor() + 1.0 } else { from.ceil() };
+    let last = if is_exclusive(most) { to.ceil() - 1.0 } else { to.floor() };
+    first <= last
+}
+
 /// Reports required properties that are not allowed.
 fn check_required(schema: &Node, types: &[&str], report: &mut Report<'_>) {
-    let is_closed = schema.get("additionalProperties").to_value() == Value::Bool(false)
-        && schema.entry("patternProperties").is_none();
-    if !is_closed || !allows_only(types, "object") {
+    if !allows_only(types, "object") {
         return;
     }
+    let is_closed = schema.get("additionalProperties").to_value() == Value::Bool(false)
+        && schema.entry("patternProperties").is_none();
     let allowed = schema.get("properties");
     for name in schema.get("required").items() {
         let Some(text) = name.text().filter(|text| !text.contains("{{")) else { continue };
-        if allowed.entry(text).is_none() {
-            let message =
-                format!("`{text}` is required, and `additionalProperties: false` does not allow it");
-            let hint = format!("add `{text}` to `properties`, or remove it from `required`");
+        let refused = match allowed.entry(text).map(|own| &own.value.data) {
+            Some(Data::Bool(false)) => {
+                Some((format!("`{text}: false`"), format!("write a schema for `{text}`")))
+            }
+            None if is_closed => {
+                Some(("`additionalProperties: false`".to_owned(), format!("add `{text}` to `properties`")))
+            }
+            _ => None,
+        };
+        if let Some((what, advice)) = refused {
+            let message = format!("`{text}` is required, and {what} does not allow it");
+            let hint = format!("{advice}, or remove it from `required`");
             report.error_with_hint(&name.span, message, hint);
         }
     }
