@@ -102,6 +102,11 @@ pub(crate) fn known_tools() -> Vec<AnyTool> {
     tools
 }
 
+/// The names of the tools that are described in a file's checks.
+pub(crate) fn known_tool_names() -> impl Iterator<Item = String> {
+    known_tools().into_iter().map(|tool| tool.spec().name.clone())
+}
+
 /// The names of the tools that work in a directory.
 pub(crate) fn work_tool_names() -> impl Iterator<Item = String> {
     work_tools(&Sandbox::enclosed("work")).into_iter().map(|tool| tool.spec().name.clone())

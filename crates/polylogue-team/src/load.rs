@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use polylogue_config::{At, Config as _, Cx, Names};
-use polylogue_core::{Media, Name, Tool as _};
+use polylogue_core::{Media, Name};
 
-use crate::built_in::{FILES, known_tools};
+use crate::built_in::{FILES, known_tool_names};
 use crate::check;
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
@@ -195,8 +195,8 @@ struct Loader<'a> {
 
 impl<'a> Loader<'a> {
     fn new(files: &'a dyn Files, overrides: &'a Overrides) -> Self {
-        let built_in = known_tools().into_iter().map(|tool| tool.spec().name.clone());
-        let tools = built_in.chain([FILES.to_owned()]).chain(overrides.tools.iter().cloned()).collect();
+        let tools = known_tool_names();
+        let tools = tools.chain([FILES.to_owned()]).chain(overrides.tools.iter().cloned()).collect();
         Self {
             files,
             overrides,

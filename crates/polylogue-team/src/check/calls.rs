@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use polylogue_core::Tool as _;
 use polylogue_tools::http::Call;
 
-use crate::built_in::{FILES, known_tools};
+use crate::built_in::{FILES, known_tool_names};
 use crate::calls::ApiDocument;
 use crate::codes;
 use crate::diagnostic::Report;
@@ -18,7 +17,7 @@ const UNUSED: &str = "name it among the `tools` of an agent, or leave it out";
 
 /// Reports calls that cannot be built, tools with the same name, and unused calls.
 pub(super) fn check_built(team: &Team, report: &mut Report<'_>) {
-    let mut names: HashSet<String> = known_tools().iter().map(|tool| tool.spec().name.clone()).collect();
+    let mut names: HashSet<String> = known_tool_names().collect();
     names.insert(FILES.to_owned());
     names.extend(team.commands.iter().map(|command| command.name.clone()));
     let mut take = |name: &str, at: &Span, report: &mut Report<'_>| {

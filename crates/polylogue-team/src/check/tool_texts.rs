@@ -1,11 +1,11 @@
-//! Prompts that ask for tools which the agent does not have, and another one has.
+//! Prompts that ask for tools which the agent does not have.
 
 use std::collections::BTreeSet;
 
 use super::approval::Tools;
 use super::sentence;
 use crate::agent::{Agent, ModelKeys};
-use crate::built_in::FILES;
+use crate::built_in::{FILES, known_tool_names};
 use crate::codes;
 use crate::diagnostic::Report;
 use crate::outline::Outline;
@@ -26,15 +26,27 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
     if outline.agents().any(runs_texts) {
         return;
     }
-    let names: BTreeSet<String> = named_tools(team).collect();
+    let own: BTreeSet<String> = named_tools(team).collect();
+    let mut all = own.clone();
+    let has_prompt = |agent: &Agent| agent.model().is_some_and(|keys| keys.system.ok && names_a_tool(keys));
+    // Most teams do not need these.
+    if outline.agents().any(has_prompt) {
+        all.extend(known_tool_names());
+    }
     for agent in outline.agents() {
-        if names.is_empty() || report.full() {
+        if report.full() {
             return;
         }
         if let Some(keys) = agent.model().filter(|keys| keys.system.ok) {
-            warn_of_missing(team, agent, keys, &names, report);
+            warn_of_missing(team, (agent, keys), (&own, &all), report);
         }
     }
+}
+
+/// Whether the system message has a word for tools.
+fn names_a_tool(keys: &ModelKeys) -> bool {
+    let system = keys.system.fill("").to_lowercase();
+    NOUNS.iter().any(|noun| system.contains(noun))
 }
 
 /// The tools that agents of the team have, and those that its file declares.
@@ -43,15 +55,20 @@ fn named_tools(team: &Team) -> impl Iterator<Item = String> {
     own.chain(team.declared_tools()).filter(|name| name != FILES)
 }
 
-/// Warns of the first tool that the system message asks for and that the agent does not have.
+/// Warns of the first tool that the system message asks for and that the agent does not have: one of `known`, of which the team itself has or
+/// declares some.
 fn warn_of_missing(
     team: &Team,
-    agent: &Agent,
-    keys: &ModelKeys,
-    names: &BTreeSet<String>,
+    (agent, keys): (&Agent, &ModelKeys),
+    (of_team, known): (&BTreeSet<String>, &BTreeSet<String>),
     report: &mut Report<'_>,
 ) {
-    let asked = asked_for(&keys.system.fill(""), names);
+    let system = keys.system.fill("");
+    let mut asked = asked_for(&system, known);
+    // The names of other tools are also words: only those that cannot be meant otherwise count.
+    asked.retain(|name| {
+        of_team.contains(*name) || name.contains('_') || system.contains(&format!("`{name}`"))
+    });
     if asked.is_empty() {
         return;
     }
