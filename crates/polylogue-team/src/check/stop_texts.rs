@@ -50,7 +50,6 @@ fn collect(node: &Node, prompts: &mut Vec<String>) {
     }
 }
 
-/// A text in one line.
 /// A text that ends a chat.
 struct StopText<'c> {
     text: String,
@@ -170,7 +169,11 @@ fn check_text(
         Some(Participant::Chat(_)) | None => true,
         Some(Participant::Team(_)) => false,
     };
-    if !speakers.iter().all(is_model) || prompts.iter().any(|prompt| stop.is_in(prompt)) {
+    if !speakers.iter().all(is_model) {
+        return;
+    }
+    if prompts.iter().any(|prompt| stop.is_in(prompt)) {
+        warn_of_other_speaker(stop, &speakers, outline, prompts, report);
         return;
     }
     let text = &stop.text;
@@ -198,4 +201,39 @@ fn check_text(
         ),
     };
     report.warning(codes::STOP_TEXT, stop.at, message, hint);
+}
+
+/// Warns of a stop text that only prompts of others than its `speakers` mention, if these prompts do not name a speaker.
+fn warn_of_other_speaker(
+    stop: &StopText<'_>,
+    speakers: &[Option<Participant<'_>>],
+    outline: &Outline<'_>,
+    prompts: &[String],
+    report: &mut Report<'_>,
+) {
+    let agents: Option<Vec<&Agent>> = speakers.iter().map(|speaker| (*speaker)?.agent()).collect();
+    let is_clear = !stop.by.is_empty() && stop.is_marker();
+    let Some(agents) = agents.filter(|agents| is_clear && !agents.is_empty()) else { return };
+    let is_speaker = |name: &Name| agents.iter().any(|agent| *agent.name == *name);
+    let others: Vec<(&Agent, String)> = outline
+        .agents()
+        .filter(|agent| !is_speaker(&agent.name))
+        .filter_map(|agent| Some((agent, one_line(&agent.model()?.system.fill("{{task}}")))))
+        .filter(|(_, system)| !agents.iter().any(|agent| system.contains(agent.name.as_str())))
+        .collect();
+    let mut asked = prompts.iter().filter(|prompt| stop.is_in(prompt)).map(|prompt| {
+        let other = others.iter().find(|(_, system)| system == prompt);
+        other.map(|(agent, _)| agent.name.as_str())
+    });
+    let first = asked.next().flatten();
+    if let (Some(other), true) = (first, asked.all(|other| other.is_some())) {
+        let who: Vec<String> = agents.iter().map(|agent| format!("`{}`", agent.name)).collect();
+        let who = who.join(" or ");
+        let message = format!(
+            "only {who} can end the chat by `{}`, and the prompt of `{other}` asks for it",
+            stop.text
+        );
+        let hint = format!("ask for it in the `system` message of {who}, or change `by`");
+        report.warning(codes::STOP_TEXT, stop.at, message, hint);
+    }
 }

@@ -10,7 +10,7 @@ use crate::codes;
 use crate::diagnostic::Report;
 use crate::outline::{Outline, Participant};
 use crate::pattern::Pattern;
-use crate::stop::Stop;
+use crate::stop::{Says, Stop};
 use crate::team::Team;
 use crate::yaml::Node;
 
@@ -29,7 +29,7 @@ fn warn_of_unheard(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) 
         let by_default = agent.human_input.is_some() || agent.max_auto_replies.is_some();
         by_default || agent.terminate_on.is_some() || agent.is_human()
     };
-    let has_stop = |chat: &Chat| chat.stop.as_ref().is_some_and(listens_to_texts) || has_conditions(chat);
+    let has_stop = |chat: &Chat| chat.stop.as_ref().is_some_and(may_hear) || has_conditions(chat);
     if !team.teams.is_empty()
         || outline.agents().any(listens)
         || team.all_chats().any(|(_, chat)| has_stop(chat))
@@ -41,16 +41,29 @@ fn warn_of_unheard(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) 
         if keys.system.ok && keys.system.fill("").contains(TERMINATE) {
             let message =
                 format!("`{}` is prompted to say `{TERMINATE}`, and no chat ends by it", agent.name);
-            let hint = format!("add `stop: {{says: {TERMINATE}}}` to its chat");
+            let hint = match team.all_chats().find_map(|(_, chat)| said(chat.stop.as_ref()?)) {
+                Some(text) => format!("ask for `{text}`, or let the chat end by `says: {TERMINATE}`"),
+                None => format!("add `stop: {{says: {TERMINATE}}}` to its chat"),
+            };
             report.warning(codes::UNHEARD, &keys.system.span, message, hint);
         }
     }
 }
 
-/// Whether it has a condition on what is said.
-fn listens_to_texts(stop: &Stop) -> bool {
-    let own = stop.says.is_some() || stop.matches.is_some() || stop.when.is_some();
-    own || stop.all.iter().chain(&stop.any).any(listens_to_texts)
+/// Whether it has a condition on what is said that may hold for [`TERMINATE`].
+fn may_hear(stop: &Stop) -> bool {
+    let is_part = |says: &Says| {
+        let text = says.text.as_str();
+        !says.text.ok || text.contains(TERMINATE) || TERMINATE.contains(text)
+    };
+    let own = stop.says.as_ref().is_some_and(is_part) || stop.matches.is_some() || stop.when.is_some();
+    own || stop.all.iter().chain(&stop.any).any(may_hear)
+}
+
+/// The first text by which it ends a chat.
+fn said(stop: &Stop) -> Option<&str> {
+    let own = stop.says.as_ref().map(|says| says.text.as_str());
+    own.or_else(|| stop.all.iter().chain(&stop.any).find_map(said))
 }
 
 /// Whether conditions select its speakers.
