@@ -157,8 +157,8 @@ const KINDS: &[FindingKind] = &[
     ),
     warning(
         UNSEEN_TASK,
-        "No participant sees the task.",
-        "An `opening` replaces the message with the task. Write `{{task}}` where it belongs.",
+        "No participant sees the task, or one that speaks at the same time as the others receives nothing.",
+        "An `opening` replaces the message with the task. Write `{{task}}` where it belongs, and name all receivers in `to`.",
     ),
     warning(
         UNKNOWN_MODEL,

@@ -21,6 +21,7 @@ pub(super) fn check(root: &Node, team: &Team, outline: &Outline<'_>, report: &mu
     stop_texts::check(root, team, outline, report);
     warn_of_unheard(team, outline, report);
     warn_of_unseen_task(root, team, outline, report);
+    warn_of_excluded(&team.chat, outline, report);
 }
 
 /// Warns of agents that end their work with a text for which nothing listens.
@@ -90,5 +91,25 @@ fn warn_of_unseen_task(root: &Node, team: &Team, outline: &Outline<'_>, report: 
         let message = "no participant sees the task";
         let hint = "write `{{task}}` in the `opening` of the chat or in a `system` message";
         report.warning(codes::UNSEEN_TASK, &task.key_span, message, hint);
+    }
+}
+
+/// Warns of participants that receive nothing before they speak: all speak at the same time, and the messages of the opening are for others.
+fn warn_of_excluded(chat: &Chat, outline: &Outline<'_>, report: &mut Report<'_>) {
+    let lines = &chat.opening.0;
+    let is_private = !lines.is_empty() && lines.iter().all(|line| !line.to.is_empty());
+    if !is_private || !matches!(chat.pattern, Pattern::Parallel) {
+        return;
+    }
+    let knows = |who: &Name| lines.iter().any(|line| line.from == *who || line.to.contains(who));
+    for who in chat.participants.iter().filter(|who| !knows(who)) {
+        let agent = outline.participant(who).and_then(Participant::agent);
+        let agent = agent.filter(|agent| !agent.asks_person() && !report.full());
+        let Some(keys) = agent.and_then(Agent::model) else { continue };
+        if keys.system.ok && !keys.system.quotes_task() {
+            let message = format!("`{who}` never sees what it is asked");
+            let hint = "add it to the `to` of the `opening`, or write `{{task}}` in its `system` message";
+            report.warning(codes::UNSEEN_TASK, &who.span, message, hint);
+        }
     }
 }
