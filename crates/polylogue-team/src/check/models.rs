@@ -95,9 +95,24 @@ fn is_slip(given: &str, known: &str) -> bool {
     let mut others = given.iter().zip(&known).filter(|(one, other)| one != other);
     let Some((one, other)) = others.next().filter(|_| given.len() == known.len()) else { return false };
     let is_long = one.len() >= SHORTEST && other.len() >= SHORTEST;
-    let is_near =
-        is_long && digits(one) == digits(other) && suggest::closest(one, [other.as_str()]).is_some();
-    is_near && others.next().is_none()
+    let is_near = is_long && suggest::closest(one, [other.as_str()]).is_some() || is_exchanged(one, other);
+    is_near && digits(one) == digits(other) && others.next().is_none()
+}
+
+/// Whether two words of any length differ only in the order of at least three letters, such as `gtp`, or in a letter that is doubled.
+fn is_exchanged(one: &str, other: &str) -> bool {
+    const SHORTEST: usize = 3;
+    let sorted = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let single = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.dedup();
+        letters
+    };
+    one.len() >= SHORTEST && sorted(one) == sorted(other) || single(one) == single(other)
 }
 
 /// Reports more tools than a request to a model can have, as far as the file says which tools there are: of an MCP server, those that
