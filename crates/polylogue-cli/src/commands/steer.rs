@@ -1,7 +1,7 @@
 //! `polylogue send`, `cancel`, `pause`, `next`, `raise`: instructions to a conversation, whichever process runs it.
 
 use polylogue::Name;
-use polylogue_core::{Instruction, LogId, Queue as _, Store as _, Summary};
+use polylogue_core::{Instruction, LogId, Progress, Queue as _, Store as _, Summary};
 use polylogue_runtime::{Runtime, Steered};
 
 use super::takers::Takers;
@@ -49,6 +49,12 @@ pub(crate) async fn cancel(cli: &args::Cli, args: &args::steer::Cancel) -> Resul
 
 pub(crate) async fn pause(cli: &args::Cli, args: &args::steer::Pause) -> Result<Exit, CliError> {
     let (runtime, id) = found(cli, &args.id).await?;
+    let events = runtime.store().read(&id, 0).await?;
+    if matches!(Summary::of(&events, true).progress, Progress::Closed(_)) {
+        let send = PlaceOption::of_store(cli.store.as_deref()).command(&format!("send {id} TEXT"));
+        return Err(CliError::usage(format!("`{id}` has ended, so there is nothing to pause"))
+            .hint(format!("a message continues it: `{send}`")));
+    }
     let done = format!("paused; `{}` continues it", resume(cli, &id));
     give(&runtime, &id, Instruction::Pause, &Texts { done: &done, idle: &done }).await
 }

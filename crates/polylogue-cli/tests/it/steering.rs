@@ -146,7 +146,10 @@ fn a_raise_also_counts_for_the_turns_after_which_the_chat_itself_ends() {
     home.run(&["resume", "last"]).ok();
     run.end().ok();
     assert_eq!(of_type(&home.events(), "message").len(), 4);
-    // Also when it has ended.
+    // Also when it has ended; then there is nothing to pause.
+    let ended = home.run(&["pause", "last"]).exits(2);
+    assert!(ended.err.contains("nothing to pause"), "{}", ended.err);
+    assert!(ended.err.contains("a message continues it: `polylogue send "), "{}", ended.err);
     home.run(&["raise", "last", "--max-turns", "2"]).ok();
     home.run(&["resume", "last"]).ok();
     assert_eq!(of_type(&home.events(), "message").len(), 6);
