@@ -197,9 +197,10 @@ fn fields_of_structured_replies_are_read_from_a_condition() {
     let fields = |text: &str| {
         let condition = Condition::new(text).unwrap();
         let fields = condition.fields().into_iter();
-        let text = |field: ReadField<'_>| match field.equals {
-            Some(value) => format!("{} == {value}", field.path.join(".")),
-            None => field.path.join("."),
+        let text = |field: ReadField<'_>| match (field.equals, field.limit) {
+            (Some(value), _) => format!("{} == {value}", field.path.join(".")),
+            (None, Some(limit)) => format!("{} {limit}", field.path.join(".")),
+            (None, None) => field.path.join("."),
         };
         fields.map(text).collect::<Vec<_>>()
     };
@@ -207,7 +208,10 @@ fn fields_of_structured_replies_are_read_from_a_condition() {
     assert_eq!(fields("has(last.value.route)"), ["route"]);
     assert_eq!(fields("last.value == 'x'"), [" == \"x\""]);
     assert_eq!(fields("last.value.route == 'x'"), ["route == \"x\"", "route"]);
-    assert_eq!(fields("2 < last.value['a'].b"), ["a.b", "a"]);
+    assert_eq!(fields("2 < last.value['a'].b"), ["a.b above 2", "a.b", "a"]);
+    assert_eq!(fields("last.value.n <= 2"), ["n at most 2", "n"]);
+    assert_eq!(fields("last.value.n < last.value.m"), ["n", "m"]);
+    assert_eq!(fields("turns >= 2 && 'x' < last.value.n"), ["n"]);
     assert_eq!(fields("last.value.n in [1, 2]"), ["n == 1", "n == 2", "n"]);
     assert_eq!(fields("last.value.items.exists(i, i.kind == 'x')"), ["items"]);
     assert_eq!(fields("last.value.name.startsWith('x')"), ["name"]);

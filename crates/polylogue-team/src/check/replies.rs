@@ -6,7 +6,7 @@ use polylogue_core::Name;
 use serde_json::{Map, Value as Json};
 
 use crate::agent::Agent;
-use crate::condition::{ReadField, is_equal};
+use crate::condition::{FieldLimit, ReadField, is_equal};
 use crate::json_schema::{has_variable, is_of};
 use crate::outline::Outline;
 use crate::suggest;
@@ -25,6 +25,9 @@ const FURTHER: [&str; 8] = [
     "dependentSchemas",
     "unevaluatedProperties",
 ];
+
+/// Keywords that limit numbers.
+const LIMITS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
 
 /// The structured values that a message can have, as far as schemas say.
 #[derive(Default)]
@@ -90,9 +93,14 @@ impl<'t> Replies<'t> {
             };
             return Some((format!("no {} has the field `{name}`", self.noun()), hint));
         }
+        let path: String = field.path.iter().map(|name| format!(".{name}")).collect();
+        let limit = field.limit.filter(|limit| !found.iter().any(|schema| reaches(schema, *limit)));
+        if let Some(limit) = limit {
+            let message = format!("`last.value{path}` is never {limit} in a {}", self.noun());
+            return Some((message, possible(&found, "")));
+        }
         let value =
             field.equals.as_ref().filter(|value| !found.iter().any(|schema| allows(schema, value)))?;
-        let path: String = field.path.iter().map(|name| format!(".{name}")).collect();
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let message = format!("`last.value{path}` is never `{text}` in a {}", self.noun());
         Some((message, possible(&found, &text)))
@@ -103,7 +111,7 @@ impl<'t> Replies<'t> {
     }
 }
 
-/// What a value of one of `schemas` can be, as a hint to one who writes `text`.
+/// What a value of one of `schemas` can be, as a hint to one who writes `text`, which can be empty.
 fn possible(schemas: &[&Schema], text: &str) -> String {
     let listed = schemas.iter().filter_map(|schema| schema.get("enum")?.as_array()).flatten();
     let only = schemas.iter().filter_map(|schema| schema.get("const"));
@@ -111,12 +119,21 @@ fn possible(schemas: &[&Schema], text: &str) -> String {
         .chain(only)
         .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
         .collect();
-    match values.is_empty() {
-        true => {
-            let types: BTreeSet<&str> = schemas.iter().flat_map(|schema| types_of(schema)).collect();
-            format!("its type is {}", suggest::listed(types))
+    if !values.is_empty() {
+        return suggest::hint(text, values.iter().map(String::as_str));
+    }
+    let types: BTreeSet<&str> = schemas.iter().flat_map(|schema| types_of(schema)).collect();
+    let limits = schemas.iter().flat_map(|schema| {
+        LIMITS.into_iter().filter_map(move |key| Some(format!("{key}: {}", schema.get(key)?.as_f64()?)))
+    });
+    let limits: BTreeSet<String> = limits.collect();
+    match (types.is_empty(), limits.is_empty()) {
+        (true, _) => format!("its schema has {}", suggest::listed(limits.iter().map(String::as_str))),
+        (false, true) => format!("its type is {}", suggest::listed(types)),
+        (false, false) => {
+            let limits = suggest::listed(limits.iter().map(String::as_str));
+            format!("its type is {}, with {limits}", suggest::listed(types))
         }
-        false => suggest::hint(text, values.iter().map(String::as_str)),
     }
 }
 
@@ -173,4 +190,32 @@ fn allows(schema: &Schema, value: &Json) -> bool {
         || (types.is_empty() || types.iter().any(|of| is_of(value, of)))
             && schema.get("enum").and_then(Json::as_array).is_none_or(|all| all.iter().any(is_it))
             && schema.get("const").is_none_or(is_it)
+            && value.as_f64().is_none_or(|number| LIMITS.iter().all(|key| is_within(schema, key, number)))
+}
+
+/// Whether a number of `schema` may be on a side of another one.
+fn reaches(schema: &Schema, limit: FieldLimit) -> bool {
+    let types = types_of(schema);
+    let is_number = |of: &&str| matches!(*of, "number" | "integer");
+    let is_it = |value: &Json| has_variable(value) || value.as_f64().is_some_and(|value| limit.allows(value));
+    let keys = if limit.is_above { ["maximum", "exclusiveMaximum"] } else { ["minimum", "exclusiveMinimum"] };
+    let [end, open_end] = keys.map(|key| schema.get(key).and_then(Json::as_f64));
+    let inner = FieldLimit { includes: false, ..limit };
+    has_further(schema)
+        || (types.is_empty() || types.iter().any(is_number))
+            && schema.get("enum").and_then(Json::as_array).is_none_or(|all| all.iter().any(is_it))
+            && schema.get("const").is_none_or(is_it)
+            && end.is_none_or(|end| limit.allows(end))
+            && open_end.is_none_or(|end| inner.allows(end))
+}
+
+/// Whether `number` satisfies the keyword `key` of `schema`, which is one of [`LIMITS`].
+fn is_within(schema: &Schema, key: &str, number: f64) -> bool {
+    let Some(limit) = schema.get(key).and_then(Json::as_f64) else { return true };
+    match key {
+        "minimum" => number >= limit,
+        "maximum" => number <= limit,
+        "exclusiveMinimum" => number > limit,
+        _ => number < limit,
+    }
 }

@@ -1,6 +1,8 @@
 //! What conditions read of the structured value of the last message.
 
-use cel::common::ast::operators::{EQUALS, IN, INDEX};
+use std::fmt;
+
+use cel::common::ast::operators::{EQUALS, GREATER, GREATER_EQUALS, IN, INDEX, LESS, LESS_EQUALS};
 use cel::common::ast::{CallExpr, Expr};
 use cel::parser::Expression;
 use serde_json::Value as Json;
@@ -15,6 +17,37 @@ pub(crate) struct ReadField<'c> {
     pub(crate) path: Vec<&'c str>,
     /// A constant that it is compared with: one of those that it may equal.
     pub(crate) equals: Option<Json>,
+    /// The number that it is to be above or below.
+    pub(crate) limit: Option<FieldLimit>,
+}
+
+/// A side of a number on which a condition wants a field to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct FieldLimit {
+    pub(crate) number: f64,
+    pub(crate) is_above: bool,
+    /// Whether the field can equal the number.
+    pub(crate) includes: bool,
+}
+
+impl FieldLimit {
+    /// Whether `value` is on that side.
+    pub(crate) fn allows(self, value: f64) -> bool {
+        let is_beyond = if self.is_above { value > self.number } else { value < self.number };
+        is_beyond || self.includes && value == self.number
+    }
+}
+
+impl fmt::Display for FieldLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = match (self.is_above, self.includes) {
+            (true, false) => "above",
+            (true, true) => "at least",
+            (false, false) => "below",
+            (false, true) => "at most",
+        };
+        write!(f, "{side} {}", self.number)
+    }
 }
 
 impl Condition {
@@ -23,10 +56,12 @@ impl Condition {
         let mut fields = Vec::new();
         visit(self.program.expression(), &mut |of| {
             let read = path(of).filter(|path| !path.is_empty());
-            fields.extend(read.map(|path| ReadField { path, equals: None }));
+            fields.extend(read.map(|path| ReadField { path, equals: None, limit: None }));
             for (side, value) in equalities(of) {
-                fields.extend(path(side).map(|path| ReadField { path, equals: Some(value) }));
+                fields.extend(path(side).map(|path| ReadField { path, equals: Some(value), limit: None }));
             }
+            let limited = limit(of).and_then(|(side, limit)| Some((path(side)?, limit)));
+            fields.extend(limited.map(|(path, limit)| ReadField { path, equals: None, limit: Some(limit) }));
         });
         fields
     }
@@ -61,5 +96,25 @@ fn equalities(of: &Expression) -> Vec<(&Expression, Json)> {
         }
         (IN, Expr::List(list)) => list.elements.iter().filter_map(|of| Some((one, constant(of)?))).collect(),
         _ => Vec::new(),
+    }
+}
+
+/// What the expression compares with a constant number, and on which side of this it is to be.
+fn limit(of: &Expression) -> Option<(&Expression, FieldLimit)> {
+    let Expr::Call(CallExpr { func_name, args, .. }) = &of.expr else { return None };
+    let [one, other] = args.as_slice() else { return None };
+    let (is_above, includes) = match func_name.as_str() {
+        GREATER => (true, false),
+        GREATER_EQUALS => (true, true),
+        LESS => (false, false),
+        LESS_EQUALS => (false, true),
+        _ => return None,
+    };
+    match (constant(one), constant(other)) {
+        (None, Some(number)) => Some((one, FieldLimit { number: number.as_f64()?, is_above, includes })),
+        (Some(number), None) => {
+            Some((other, FieldLimit { number: number.as_f64()?, is_above: !is_above, includes }))
+        }
+        _ => None,
     }
 }
