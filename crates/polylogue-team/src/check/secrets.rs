@@ -47,15 +47,20 @@ fn is_secret(Entry { key, value, .. }: &Entry, within: &str) -> bool {
     }
 }
 
-/// Warns of texts that contain a key. Where a key belongs by its name, the reader reports it, but for what an HTTP call sends.
+/// Warns of texts that contain a key. Where a key belongs by its name, the reader reports it, but for what an HTTP call sends and for variables.
 pub(super) fn check(root: &Node, report: &mut Report<'_>) {
     check_within(root, report);
+    let is_named = |key: &str, text: &str| is_secret_name(key) && is_secret_value(text);
     for call in root.get("calls").items() {
         for Entry { key, value, .. } in ["query", "json"].iter().flat_map(|part| call.get(part).entries()) {
-            let is_value = |text: &str| is_secret_name(key) && is_secret_value(text) || looks_like_key(text);
-            if value.text().is_some_and(is_value) {
+            if value.text().is_some_and(|text| is_named(key, text) || looks_like_key(text)) {
                 warn(value, report);
             }
+        }
+    }
+    for Entry { key, value, .. } in root.get("vars").entries() {
+        if value.text().is_some_and(|text| is_named(key, text)) {
+            warn(value, report);
         }
     }
 }
