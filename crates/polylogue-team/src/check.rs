@@ -54,7 +54,7 @@ pub(crate) fn check(root: &Node, team: &Team, answering_models: Option<&[Name]>,
     endpoints::check(team, report);
     // What is said of a team with mistakes may be a consequence of these.
     if !report.failed() {
-        conditions::check(team, &outline, report);
+        conditions::check(root, team, &outline, report);
         models::check(team, &outline, report);
         parameters::check(team, &outline, report);
         handoff_texts::check(team, &outline, report);

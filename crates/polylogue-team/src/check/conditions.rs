@@ -13,13 +13,18 @@ use crate::source::Span;
 use crate::stop::Stop;
 use crate::suggest;
 use crate::team::Team;
+use crate::yaml::{Entry, Node};
 
 /// The sender of the task.
 const USER: &str = "user";
 /// The tools that change the state.
 const STATEFUL: [&str; 2] = ["set_state", "chess"];
 
-pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+pub(super) fn check(root: &Node, team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+    check_late_stop(root.get("chat"), &team.name, &team.chat, report);
+    for (node, inner) in root.get("chats").items().iter().zip(&team.chats) {
+        check_late_stop(node, &inner.name, &inner.chat, report);
+    }
     let facts = TeamFacts::of(team, outline);
     for (name, chat) in team.checked_chats() {
         let turns = chat.stop.as_ref().and_then(|stop| stop.max_turns).unwrap_or(u64::MAX);
@@ -34,6 +39,21 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
     let nested = outline.agents().flat_map(|agent| &agent.nested_chats);
     for when in nested.filter_map(|nested| nested.when.when.as_ref()) {
         facts.check(&Given { text: when, at: &when.span, after: None }, report);
+    }
+}
+
+/// Warns of numbers of turns in the `stop` of a chat, which is at `node`, that the chat does not have.
+fn check_late_stop(node: &Node, name: &Name, chat: &Chat, report: &mut Report<'_>) {
+    let (most, stop) = (*chat.max_turns, node.get("stop"));
+    let any = std::iter::once(stop).chain(stop.get("any").one_or_many());
+    for Entry { key_span, value, .. } in any.filter_map(|stop| stop.entry("max_turns")) {
+        let Some(turns) = value.to_value().as_u64().filter(|turns| *turns > most) else { continue };
+        let message = format!("the chat `{name}` ends before that, at its limit of {most} turns");
+        let hint = match chat.max_turns.given() {
+            Some(_) => "lower it, or raise the `max_turns` of the chat".to_owned(),
+            None => format!("set `max_turns: {turns}` of the chat, too, next to `stop`"),
+        };
+        report.warning(codes::NEVER_HOLDS, key_span, message, hint);
     }
 }
 
