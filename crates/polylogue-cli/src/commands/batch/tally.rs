@@ -84,12 +84,15 @@ impl Tally {
         };
         let states = self.states.iter();
         lines.extend(states.map(|(state, (count, usage))| line(state.name(), *count, usage)));
-        let left = self.total.saturating_sub(self.count());
-        if left > 0 {
-            lines.push(row("not over", &left.to_string(), "", "", ""));
-        }
         let whole = self.usage();
-        lines.push(line("all", self.total.max(self.count()), &whole));
+        match self.total.saturating_sub(self.count()) {
+            0 => lines.push(line("all", self.count(), &whole)),
+            // What these have used so far is in no record.
+            left => {
+                lines.push(line("over", self.count(), &whole));
+                lines.push(row("not over", &left.to_string(), "", "", ""));
+            }
+        }
         lines.push(String::new());
         lines.extend(prompt_cache(&whole).map(|fact| format!("{fact}\n")));
         lines.extend(
