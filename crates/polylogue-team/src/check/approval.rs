@@ -87,6 +87,21 @@ impl Tools {
         tools
     }
 
+    /// Those that agents of the team execute when others call them.
+    pub(super) fn executed(team: &Team, outline: &Outline<'_>) -> Self {
+        let mut tools = Self { names: Vec::new(), open: false };
+        let run = outline.agents().flat_map(|agent| &agent.executes_tools);
+        run.for_each(|run| tools.add(team, &run.tool));
+        tools
+    }
+
+    /// Those that `name` stands for.
+    pub(super) fn named(team: &Team, name: &str) -> Self {
+        let mut tools = Self { names: Vec::new(), open: false };
+        tools.add(team, name);
+        tools
+    }
+
     fn take(&mut self, team: &Team, given: &ToolEntry) {
         match given {
             ToolEntry::Own(own) => self.add(team, &own.tool),

@@ -1,4 +1,4 @@
-//! Prompts that ask for tools which the agent does not have.
+//! Prompts that ask for tools which the agent does not have, and calls that no agent executes.
 
 use std::collections::BTreeSet;
 
@@ -20,6 +20,7 @@ const FILLERS: [&str; 6] = ["the", "your", "a", "tool", "function", "command"];
 const NOUNS: [&str; 3] = ["tool", "function", "command"];
 
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+    warn_of_unexecuted(team, outline, report);
     // Other agents can run what an agent writes in blocks and in code.
     let runs_texts =
         |agent: &Agent| agent.runs_output_blocks.is_some() || agent.code_execution.on().is_some();
@@ -39,6 +40,26 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         }
         if let Some(keys) = agent.model().filter(|keys| keys.system.ok) {
             warn_of_missing(team, (agent, keys), (&own, &all), report);
+        }
+    }
+}
+
+/// Warns of tools that an agent suggests and that none executes.
+fn warn_of_unexecuted(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+    let executed = Tools::executed(team, outline).names;
+    for agent in outline.agents() {
+        let suggested = agent.model().into_iter().flat_map(|keys| keys.suggests_tools.iter());
+        for name in suggested.filter(|name| name.ok) {
+            let is_executed = |name: &String| executed.contains(name);
+            if report.full() || Tools::named(team, name).names.iter().any(is_executed) {
+                continue;
+            }
+            let message = format!("no agent executes `{name}`, which `{}` calls", agent.name);
+            let hint = format!(
+                "give an agent `executes_tools: [{name}]`, or move it to the `tools` of `{}`",
+                agent.name
+            );
+            report.warning(codes::NO_EFFECT, &name.span, message, hint);
         }
     }
 }
