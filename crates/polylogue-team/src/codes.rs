@@ -142,7 +142,7 @@ const KINDS: &[FindingKind] = &[
     ),
     warning(
         STOP_TEXT,
-        "No prompt mentions a text that ends the chat.",
+        "No prompt mentions a text that ends the chat, or by which an edge of a graph is taken.",
         "Models do not say a marker such as `DONE` unless they are asked to, so the chat would run to its limit. Ask for it in a system message, in the same letters: upper and lower case differ.",
     ),
     warning(

@@ -1,4 +1,4 @@
-//! Texts that end chats: a prompt asks for each of them, in the same letters.
+//! Texts that end chats, or lead along edges of a graph: a prompt asks for each of them, in the same letters.
 
 use std::collections::HashSet;
 
@@ -10,14 +10,16 @@ use crate::agent::Agent;
 use crate::chat::Chat;
 use crate::codes;
 use crate::diagnostic::Report;
+use crate::human_input::{TerminateOn, TerminatingMessage};
 use crate::outline::{Outline, Participant};
+use crate::pattern::Pattern;
 use crate::source::Span;
 use crate::stop::{Matches, Says, Stop};
 use crate::team::Team;
 use crate::yaml::{Data, Entry, Node};
 
 /// Keys whose texts are not prompts.
-const NO_PROMPTS: [&str; 4] = ["stop", "terminate_on", "name", "file"];
+const NO_PROMPTS: [&str; 5] = ["stop", "terminate_on", "edges", "name", "file"];
 /// The text that ends conversations of AutoGen.
 const TERMINATE: &str = "TERMINATE";
 
@@ -29,10 +31,14 @@ pub(super) fn check(root: &Node, team: &Team, outline: &Outline<'_>, report: &mu
     let mut prompts = Vec::new();
     collect(root, &mut prompts);
     for (_, chat) in team.checked_chats() {
-        for text in chat.stop.iter().flat_map(stop_texts) {
-            if !report.full() && !text.is_precaution(chat) {
-                check_text(&text, chat, outline, &prompts, report);
+        let own = chat.stop.iter().flat_map(stop_texts).filter(|text| !text.is_precaution(chat));
+        let agents = chat.everyone().filter_map(|who| outline.participant(who)?.agent());
+        let texts = own.chain(edge_texts(chat)).chain(agents.filter_map(StopText::of_agent));
+        for text in texts {
+            if report.full() {
+                return;
             }
+            check_text(&text, chat, outline, &prompts, report);
         }
     }
 }
@@ -50,11 +56,14 @@ fn collect(node: &Node, prompts: &mut Vec<String>) {
     }
 }
 
-/// A text that ends a chat.
+/// A text that ends a chat, or leads along an edge of a graph.
 struct StopText<'c> {
     text: String,
     at: &'c Span,
     by: &'c [Name],
+    /// The agent for which it ends the chat when others say it, if it is one.
+    receiver: Option<&'c Name>,
+    is_of_edge: bool,
     /// Whether it must be the whole message.
     is_whole: bool,
     ignores_case: bool,
@@ -68,10 +77,48 @@ fn stop_texts(stop: &Stop) -> Vec<StopText<'_>> {
     says.chain(matches).chain(within).filter(|stop| !stop.text.is_empty()).collect()
 }
 
+/// The texts of edges, each of which only its source can say.
+fn edge_texts(chat: &Chat) -> impl Iterator<Item = StopText<'_>> {
+    let graph = if let Pattern::Graph(graph) = &chat.pattern { Some(graph) } else { None };
+    let edges = graph.into_iter().flat_map(|graph| &graph.edges);
+    edges.flat_map(|(from, edges)| {
+        let texts = edges.iter().filter_map(|edge| edge.says.as_ref()).filter(|says| says.ok);
+        texts.map(move |says| StopText {
+            is_of_edge: true,
+            ignores_case: true,
+            ..StopText::new(says, std::slice::from_ref(&from.value))
+        })
+    })
+}
+
 impl<'c> StopText<'c> {
+    fn new(text: &'c At<String>, by: &'c [Name]) -> Self {
+        Self {
+            text: one_line(text),
+            at: &text.span,
+            by,
+            receiver: None,
+            is_of_edge: false,
+            is_whole: false,
+            ignores_case: false,
+        }
+    }
+
     fn of_says(says: &'c Says) -> Self {
         let Says { text, by, whole } = says;
-        Self { text: one_line(text), at: &text.span, by, is_whole: *whole, ignores_case: false }
+        Self { is_whole: *whole, ..Self::new(text, by) }
+    }
+
+    /// That of an agent, but for the one of AutoGen, which is often there as a precaution.
+    fn of_agent(agent: &'c Agent) -> Option<Self> {
+        let text = match agent.terminate_on.as_ref()? {
+            TerminateOn::Condition(TerminatingMessage::Says(says)) if says.text.ok => Self::of_says(says),
+            TerminateOn::Condition(TerminatingMessage::Matches(matches)) if matches.pattern.ok => {
+                Self::of_matches(matches)?
+            }
+            _ => return None,
+        };
+        (text.text != TERMINATE).then_some(Self { receiver: Some(&agent.name.value), ..text })
     }
 
     /// That of an expression that is a text between anchors.
@@ -84,10 +131,9 @@ impl<'c> StopText<'c> {
         let text = without(text, &["$", r"\z", r"\b", r"\s*"], str::strip_suffix);
         Some(Self {
             text: one_line(&literal(text)?),
-            at: &pattern.span,
-            by,
             is_whole: rest.starts_with('^') && rest.ends_with('$'),
             ignores_case: flags.contains('i'),
+            ..Self::new(pattern, by)
         })
     }
 
@@ -159,7 +205,8 @@ fn check_text(
     report: &mut Report<'_>,
 ) {
     let by: HashSet<&Name> = stop.by.iter().collect();
-    let is_speaker = |who: &&At<Name>| by.is_empty() || by.contains(&who.value);
+    let is_speaker =
+        |who: &&At<Name>| (by.is_empty() || by.contains(&who.value)) && stop.receiver != Some(&who.value);
     let speakers: Vec<Option<Participant<'_>>> =
         chat.everyone().filter(is_speaker).map(|who| outline.participant(who)).collect();
     let is_model = |speaker: &Option<Participant<'_>>| match speaker {
@@ -169,7 +216,7 @@ fn check_text(
         Some(Participant::Chat(_)) | None => true,
         Some(Participant::Team(_)) => false,
     };
-    if !speakers.iter().all(is_model) {
+    if speakers.is_empty() || !speakers.iter().all(is_model) {
         return;
     }
     if prompts.iter().any(|prompt| stop.is_in(prompt)) {
@@ -190,13 +237,17 @@ fn check_text(
             found
         }
     };
+    let what = match stop.is_of_edge {
+        true => format!("`{text}`, the text of this edge"),
+        false => format!("the stop text `{text}`"),
+    };
     let (message, hint) = match other {
         Some(other) => (
-            format!("no prompt mentions the stop text `{text}`, but one has `{other}`"),
+            format!("no prompt mentions {what}, but one has `{other}`"),
             format!("upper and lower case differ: write `{text}` in the prompt, or `{other}` here"),
         ),
         None => (
-            format!("no prompt mentions the stop text `{text}`"),
+            format!("no prompt mentions {what}"),
             format!("ask for it in a `system` message, such as `Reply {text} when the task is done.`"),
         ),
     };
@@ -212,7 +263,7 @@ fn warn_of_other_speaker(
     report: &mut Report<'_>,
 ) {
     let agents: Option<Vec<&Agent>> = speakers.iter().map(|speaker| (*speaker)?.agent()).collect();
-    let is_clear = !stop.by.is_empty() && stop.is_marker();
+    let is_clear = !stop.by.is_empty() && !stop.is_of_edge && stop.is_marker();
     let Some(agents) = agents.filter(|agents| is_clear && !agents.is_empty()) else { return };
     let is_speaker = |name: &Name| agents.iter().any(|agent| *agent.name == *name);
     let others: Vec<(&Agent, String)> = outline
