@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::home::{Home, PROGRAM, wait};
 
@@ -159,6 +159,23 @@ fn a_script_speaks_at_its_pace_on_a_server() {
         .collect();
     assert_eq!(pieces.concat(), "one two three four", "{response}");
     assert!(pieces.len() > 1, "it came at once: {response}");
+}
+
+#[test]
+fn a_check_over_http_finds_unknown_providers_as_the_command_does() {
+    let home = Home::new();
+    let serving = Serving::start(&home, true);
+    let check = |model: &str| {
+        let text = format!(
+            "name: t\nmodel: {model}\nagents: [{{name: Ann}}]\nchat: {{participants: [Ann], pattern: sequential}}\n"
+        );
+        serving.post("/api/v1/teams/check", serving.token(), &json!({"text": text}).to_string())
+    };
+    let unknown = check("acme:big");
+    assert!(unknown.contains("\"ok\":false") && unknown.contains("there is no provider `acme`"), "{unknown}");
+    let known = check("openai:gpt-4o");
+    assert!(known.contains("\"ok\":true"), "{known}");
+    assert_eq!(serving.end().0, Some(0));
 }
 
 /// Waits until the list of teams satisfies `is_there`.

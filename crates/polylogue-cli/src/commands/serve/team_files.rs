@@ -161,10 +161,12 @@ impl TeamSource for TeamFiles {
 
     fn check(&self, team: Option<&str>, text: &str, hidden: &[PathBuf]) -> Result<Loaded, Diagnostics> {
         let (given, file) = (self.given(), team.and_then(|team| self.file(team)));
-        match file {
+        let loaded = match file {
             Some(file) => polylogue_team::parse_at(text, file, hidden, &given),
             None => polylogue_team::parse(text, "team.yaml", &given),
-        }
+        }?;
+        // The option `--model` is the model of every agent, whatever the file names.
+        if self.options.models.model.is_some() { Ok(loaded) } else { loaded.with_known_models() }
     }
 
     fn prepare<'a>(
