@@ -33,6 +33,8 @@ struct Entry {
     rests: bool,
     /// Another one for each run, and whenever someone who does not wait for a response has sent something to it.
     generation: u64,
+    /// Whether the client that waited for its response is gone, and it runs for no one else.
+    is_abandoned: bool,
 }
 
 impl Runs {
@@ -100,7 +102,27 @@ impl Runs {
     pub(crate) fn renew(&self, id: &LogId) {
         if let Some(entry) = self.running().get_mut(id) {
             entry.generation = self.next_generation();
+            entry.is_abandoned = false;
         }
+    }
+
+    /// Notes that no client waits for its response any more, if it still is the run of this generation.
+    pub(crate) fn abandon(&self, id: &LogId, generation: u64) {
+        if let Some(entry) = self.running().get_mut(id).filter(|entry| entry.generation == generation) {
+            entry.is_abandoned = true;
+        }
+    }
+
+    /// Notes that a client waits for its response.
+    pub(crate) fn attend(&self, id: &LogId) {
+        if let Some(entry) = self.running().get_mut(id) {
+            entry.is_abandoned = false;
+        }
+    }
+
+    /// Whether this process runs it, for a client that is gone, and for no one else.
+    pub(crate) fn is_abandoned(&self, id: &LogId) -> bool {
+        self.running().get(id).is_some_and(|entry| entry.is_abandoned)
     }
 
     /// Tells whether it still runs for the same clients. `None` if this process does not run it.
@@ -119,7 +141,8 @@ impl Runs {
         let left = match running.get_mut(id) {
             Some(entry) if entry.again => {
                 // What ended an earlier wait does not end the next one.
-                *entry = Entry { generation: entry.generation, ..Entry::default() };
+                let Entry { generation, is_abandoned, .. } = *entry;
+                *entry = Entry { generation, is_abandoned, ..Entry::default() };
                 (true, None)
             }
             _ => (false, running.remove(id).and_then(|entry| entry.halt)),
@@ -275,6 +298,27 @@ mod tests {
         assert!(!runs.leave(&id));
         runs.enter(&id);
         assert!(![first, second].contains(&runs.generation(&id)));
+    }
+
+    #[test]
+    fn one_is_abandoned_until_a_client_waits_for_it_or_others_send_something_to_it() {
+        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        runs.enter(&id);
+        let generation = runs.generation(&id).unwrap();
+        assert!(!runs.is_abandoned(&id), "someone has begun it");
+        let abandon = || runs.abandon(&id, generation);
+        abandon();
+        assert!(runs.is_abandoned(&id));
+        runs.enter(&id);
+        assert!(runs.leave(&id) && runs.is_abandoned(&id), "it runs once more");
+        runs.attend(&id);
+        assert!(!runs.is_abandoned(&id));
+        abandon();
+        runs.renew(&id);
+        assert!(!runs.is_abandoned(&id));
+        abandon();
+        assert!(!runs.is_abandoned(&id), "it is not the run of that client any more");
+        assert!(!runs.leave(&id) && !runs.is_abandoned(&id));
     }
 
     #[test]

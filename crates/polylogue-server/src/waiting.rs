@@ -8,12 +8,12 @@ use std::task::{Context, Poll, ready};
 use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
-use polylogue_core::LogId;
-use tokio::time::sleep;
+use polylogue_core::{Listing, LogId, LogState};
+use tokio::time::{Instant, sleep};
 
 use crate::app::App;
 use crate::attendance::{Begun, Clients};
-use crate::runs::stop;
+use crate::runs::{is_held, stop};
 use crate::tenants::Tenant;
 
 /// A client that waits for a response. If it goes away before the response has ended, and after a time no other client waits for the
@@ -32,6 +32,7 @@ pub(crate) struct Waiting {
 impl Waiting {
     pub(crate) fn new(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId) -> Self {
         *app.attendance.waiting().entry(id.clone()).or_insert(0) += 1;
+        tenant.runs.attend(id);
         let (app, tenant, generation) = (Arc::clone(app), Arc::clone(tenant), tenant.runs.generation(id));
         Self { app, tenant, id: id.clone(), generation, has_ended: false }
     }
@@ -44,6 +45,7 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
+        let generation = self.generation.filter(|_| !self.has_ended);
         let is_last = {
             let mut waiting = self.app.attendance.waiting();
             let count = waiting.get_mut(&self.id).map_or(0, |count| {
@@ -52,11 +54,14 @@ impl Drop for Waiting {
             });
             if count == 0 {
                 waiting.remove(&self.id);
+                // Noted before others see that no client waits.
+                if let Some(generation) = generation {
+                    self.tenant.runs.abandon(&self.id, generation);
+                }
             }
             count == 0
         };
-        let generation = self.generation;
-        if self.has_ended || !is_last || generation.is_none() {
+        if !is_last || generation.is_none() {
             return;
         }
         let (app, tenant, id) = (Arc::clone(&self.app), Arc::clone(&self.tenant), self.id.clone());
@@ -70,6 +75,18 @@ impl Drop for Waiting {
             });
         }
     }
+}
+
+/// Whether the response of a conversation was cut off, if its client has not received all of it: no client receives it, now or at `until`,
+/// and what still runs, runs for no one else. What another process runs may have its client there.
+pub(crate) async fn is_cut_off(app: &App, tenant: &Tenant, about: &Listing, until: Instant) -> bool {
+    let (id, runs) = (&about.id, &tenant.runs);
+    app.attendance.is_left(id, until).await
+        && match about.state() {
+            LogState::Done | LogState::Ended | LogState::Waiting | LogState::Paused => true,
+            _ if runs.is_running(id) => runs.is_abandoned(id),
+            _ => !is_held(tenant, id).await,
+        }
 }
 
 /// The client of a request: while it exists, no repeated request without a key joins what the request has begun.

@@ -23,7 +23,7 @@ use crate::request::RequestDigest;
 use crate::runs::{self, Opened, Stretch, close, is_held, is_left, run_stored, run_stretch, stop};
 use crate::tenants::Tenant;
 use crate::token::Token;
-use crate::waiting::{Client, Waiting};
+use crate::waiting::{Client, Waiting, is_cut_off};
 
 /// A request, and who sends it.
 pub(super) struct Request {
@@ -189,7 +189,7 @@ impl Request {
         let Self { call, tenant, chat, .. } = self;
         let name = tenant.name_of_team(&chat.model).unwrap_or_default();
         loop {
-            match history::find(&call.app.attendance, tenant, name.clone(), chat).await? {
+            match history::find(&call.app, tenant, name.clone(), chat).await? {
                 None => {
                     return self.begin_new(key.map_or_else(|| Ok(fresh_id()), Key::log_id)?, digest).await;
                 }
@@ -219,7 +219,7 @@ impl Request {
         let (app, about) = (&call.app, listing(tenant, id).await?);
         let is_at_rest = matches!(about.state(), LogState::Done | LogState::Ended | LogState::Waiting);
         let until = Instant::now() + LEAVES;
-        if is_at_rest || about.summary.is_paused || !app.attendance.is_left(id, until).await {
+        if is_at_rest || about.summary.is_paused || !is_cut_off(app, tenant, &about, until).await {
             return Ok(());
         }
         stop(tenant, id, true).await;

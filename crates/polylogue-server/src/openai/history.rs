@@ -12,11 +12,13 @@ use super::line::Draft;
 use super::pictures;
 use super::request::{ChatMessage, ChatRequest, Role};
 use super::voice::content_of;
-use crate::attendance::{Attendance, LEAVES};
+use crate::app::App;
+use crate::attendance::LEAVES;
 use crate::chat_options::ChatShow;
 use crate::problem::Problem;
 use crate::stretch::content;
 use crate::tenants::Tenant;
+use crate::waiting::is_cut_off;
 
 /// How many of the newest conversations of a team are looked at.
 const NEWEST: usize = 200;
@@ -90,7 +92,7 @@ pub(super) fn task(messages: &[ChatMessage]) -> String {
 /// The conversation that the history before the last message of the request belongs to, of those of its team, which has this name: the
 /// newest of the nearest ones. One that has all texts of the history is nearer than one of which they are beginnings.
 pub(super) async fn find(
-    attendance: &Attendance,
+    app: &App,
     tenant: &Tenant,
     name: String,
     request: &ChatRequest,
@@ -108,11 +110,11 @@ pub(super) async fn find(
         }
         let dialogue = Dialogue::of(&events_so_far(tenant, &listing.id).await?, request.show);
         let Some(matched) = dialogue.matched(messages) else { continue };
-        let Some(found) = dialogue.continuation(listing.id, messages, matched) else { continue };
-        // A response that another client receives was not cut off.
-        if let Continuation::Tip { id } = &found
+        let Some(found) = dialogue.continuation(listing.id.clone(), messages, matched) else { continue };
+        // Else the history only begins like that of someone else.
+        if matches!(found, Continuation::Tip { .. })
             && matched.is_cut
-            && !attendance.is_left(id, until).await
+            && !is_cut_off(app, tenant, &listing, until).await
         {
             continue;
         }

@@ -8,7 +8,7 @@ use polylogue_test::server::{Answer, PieceGate, Playbook};
 use serde_json::{Value, json};
 
 use crate::client::Stream;
-use crate::conversations::{PATH, until};
+use crate::conversations::{PATH, begin, events, said, until};
 use crate::openai::{
     COMPLETIONS, assistant, chunks, complete, content, conversation, stopped_before_its_last_turn, user,
 };
@@ -90,6 +90,24 @@ async fn s52_a_response_that_another_client_receives_was_not_cut_off() {
     let rest: String =
         rest.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect();
     assert!(is_done && seen + &rest == "Once upon a time");
+}
+
+#[tokio::test]
+async fn s52_a_run_that_others_have_begun_is_no_response_that_was_cut_off() {
+    let gate = PieceGate::new();
+    gate.open_until(2);
+    let world = tale(&gate).await;
+    let id = begin(&world, &json!({"team": "tale", "message": "Tell."})).await;
+    let mut tail = world.tail(&id, 0).await;
+    while tail.frame().await.unwrap().event != "delta" {}
+    for seen in ["", "Once"] {
+        let history = json!([user("Tell."), assistant(seen), user("Shorter.")]);
+        assert_ne!(conversation(&complete(&world, "tale", history).await), id, "{seen}");
+    }
+    gate.lift();
+    let closed = until(&world, &id, "closed").await;
+    assert_eq!(closed["ended"]["word"], "done");
+    assert_eq!(said(&events(&world, &id).await), ["Once upon a time"]);
 }
 
 #[tokio::test]
