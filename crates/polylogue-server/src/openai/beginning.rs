@@ -177,7 +177,7 @@ impl Request {
                 if tenant.team_of(&found).await.is_none_or(|(team, _)| team != chat.model) {
                     return Err(Problem::unknown_conversation());
                 }
-                self.say(&found.id, digest, key).await
+                self.say_to_named(&found.id, digest, key).await
             }
             None => self.continue_history(digest, key).await,
         }
@@ -216,9 +216,13 @@ impl Request {
     /// and the next message is not sent into turns that began before.
     async fn end_response(&self, id: &LogId) -> Result<(), Problem> {
         let Self { call, token, tenant, .. } = self;
-        let (app, about) = (&call.app, listing(tenant, id).await?);
+        let (app, until) = (&call.app, Instant::now() + LEAVES);
+        if !app.attendance.is_left(id, until).await {
+            return Ok(());
+        }
+        // Read after the last client has left: it may have received the whole response.
+        let about = listing(tenant, id).await?;
         let is_at_rest = matches!(about.state(), LogState::Done | LogState::Ended | LogState::Waiting);
-        let until = Instant::now() + LEAVES;
         if is_at_rest || about.summary.is_paused || !is_cut_off(app, tenant, &about, until).await {
             return Ok(());
         }
@@ -269,8 +273,26 @@ impl Request {
                 self.continues(&begun).await?;
                 Ok(self.started((begun, None), false, Arc::default()))
             }
-            found => self.say(&found?.id, digest, key).await,
+            found => self.say_to_named(&found?.id, digest, key).await,
         }
+    }
+
+    /// Says the user's message in a conversation that the request names. A response that its client has cut off is ended before, if it still
+    /// runs: what has come to rest continues where it is.
+    async fn say_to_named(
+        &self,
+        id: &LogId,
+        digest: &RequestDigest,
+        key: Option<&Key>,
+    ) -> Result<Started, Problem> {
+        let is_said = match key {
+            Some(key) => key.carried_out(&self.tenant, id).await?.is_some(),
+            None => false,
+        };
+        if !is_said && self.tenant.runs.is_running(id) {
+            self.end_response(id).await?;
+        }
+        self.say(id, digest, key).await
     }
 
     async fn begin_new(&self, id: LogId, digest: &RequestDigest) -> Result<Started, Problem> {

@@ -81,7 +81,7 @@ impl Projection for Chunks {
 
     fn entry(&mut self, event: &Event) -> Vec<Frame> {
         self.outcome.add(event);
-        if self.outcome.is_over() {
+        if self.outcome.is_over() || self.outcome.is_ahead() {
             return Vec::new();
         }
         let pieces = self.voice.entry(event);
@@ -89,6 +89,9 @@ impl Projection for Chunks {
     }
 
     fn delta(&mut self, at: &Path, who: &Name, delta: &Delta) -> Vec<Frame> {
+        if self.outcome.is_ahead() {
+            return Vec::new();
+        }
         let pieces = self.voice.delta(at, who, delta);
         self.frames(pieces)
     }

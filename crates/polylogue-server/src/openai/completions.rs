@@ -149,7 +149,8 @@ async fn whole(
     };
     waiting.end();
     let mut finish = outcome.finish().map_err(Problem::internal)?;
-    finish.content = content_of(show, events.iter().take(outcome.length()), &finish.content);
+    let own = events.get(outcome.range()).unwrap_or_default();
+    finish.content = content_of(show, own, &finish.content);
     let state = match outcome.state() {
         Some(state) => state,
         None => state_of(tenant, &begun.id).await?,

@@ -211,6 +211,12 @@ fn until_said(events: &[Event]) -> usize {
     events.iter().take_while(|event| !is_said(event)).count()
 }
 
+/// Whether a closed chat continues with these events for a message that was sent before.
+fn continues_for_sent(events: &[Event]) -> bool {
+    let next = events.iter().find(|event| event.at.is_root());
+    next.is_some_and(|event| matches!(event.body, Body::Reopened { message: None, sent: true, .. }))
+}
+
 /// Where the user speaks, but for the last message.
 fn users(messages: &[ChatMessage]) -> Vec<usize> {
     let last = messages.len().saturating_sub(1);
@@ -233,6 +239,10 @@ impl Dialogue {
             let (role, text, pictures) = match &event.body {
                 Body::Opened(opening) => {
                     (Role::User, opening.task.to_string(), pictures::of_opening(opening))
+                }
+                // It continues for a message that has come before: the response to that is yet to come.
+                Body::Closed { .. } if continues_for_sent(events.get(nth + 1..).unwrap_or_default()) => {
+                    continue;
                 }
                 Body::Closed { reason, summary } => (Role::Assistant, content(reason, summary), Vec::new()),
                 Body::InputRequired(question) => {

@@ -1,8 +1,9 @@
 //! How a run ended, in the words of chat completions.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use polylogue_core::{Body, Event, OpenQuestion, StopReason};
+use polylogue_core::{Body, Event, OpenQuestion, StopReason, Summary};
 use polylogue_wire::conversation::ConversationState;
 use polylogue_wire::{stream::Status, usage};
 use serde_json::{Value, json};
@@ -18,6 +19,10 @@ pub(super) struct Outcome {
     stretch: Stretch,
     /// How many events there were.
     length: usize,
+    /// How many of them came before what the request has sent: they belong to an earlier response.
+    ahead: usize,
+    /// Whether no public turn has begun since its message: a chat that closes before continues for it.
+    is_unheard: bool,
     /// Questions and answers.
     asked: Vec<Arc<Event>>,
 }
@@ -49,7 +54,12 @@ impl Outcome {
     /// Adds the next event, unless the turn has ended.
     pub(super) fn add(&mut self, event: &Event) {
         match self.turn {
-            Turn::Ahead(Some(number)) if event.inbox == Some(number) => self.turn = Turn::Begun,
+            Turn::Ahead(Some(number)) if event.inbox == Some(number) => {
+                self.turn = Turn::Begun;
+                // What was used until then belongs to an earlier response, too.
+                self.stretch.summary = Summary::default();
+                self.is_unheard = matches!(event.body, Body::Sent(_));
+            }
             Turn::Begun if self.ends_before(event) => self.turn = Turn::Over,
             _ => {}
         }
@@ -57,6 +67,12 @@ impl Outcome {
             return;
         }
         self.length += 1;
+        if self.is_ahead() {
+            self.ahead = self.length;
+        }
+        if event.at.is_root() && begins_public_turn(&event.body) {
+            self.is_unheard = false;
+        }
         self.stretch.add(event);
         if matches!(event.body, Body::InputRequired(_) | Body::InputProvided { .. }) {
             self.asked.push(Arc::new(event.clone()));
@@ -67,7 +83,13 @@ impl Outcome {
     fn ends_before(&self, event: &Event) -> bool {
         let is_sent =
             matches!(event.body, Body::InputProvided { .. } | Body::Sent(_)) && event.inbox.is_some();
-        self.stretch.closed.is_some() || (self.stretch.question.is_some() && is_sent)
+        let continues = self.is_unheard && matches!(event.body, Body::Reopened { sent: true, .. });
+        (self.stretch.closed.is_some() && !continues) || (self.stretch.question.is_some() && is_sent)
+    }
+
+    /// Whether what the request has sent is yet to come: what happens until then belongs to an earlier response.
+    pub(super) const fn is_ahead(&self) -> bool {
+        matches!(self.turn, Turn::Ahead(Some(_)))
     }
 
     /// Whether something has come after the turn.
@@ -75,9 +97,9 @@ impl Outcome {
         self.turn == Turn::Over
     }
 
-    /// How many events there were until the end of the turn.
-    pub(super) const fn length(&self) -> usize {
-        self.length
+    /// Which of the events belong to the turn: from what the request has sent until its end.
+    pub(super) const fn range(&self) -> Range<usize> {
+        self.ahead..self.length
     }
 
     /// The state of the conversation at the end of the turn, if something has come after it.
@@ -147,6 +169,11 @@ impl Outcome {
     }
 }
 
+/// Whether a turn begins that is not private.
+fn begins_public_turn(body: &Body) -> bool {
+    matches!(body, Body::TurnStarted { turns } if turns.iter().any(|turn| !turn.to.is_private()))
+}
+
 /// `is_cut`: whether the last reply was cut off.
 fn word(reason: &StopReason, is_cut: bool) -> &'static str {
     if is_cut || is_limit_of_run(reason) { "length" } else { "stop" }
@@ -154,7 +181,9 @@ fn word(reason: &StopReason, is_cut: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{OtherReason, RunOutcome, Summary, TotalUsage};
+    use polylogue_core::{
+        LimitOverrides, Message, Name, OtherReason, Path, RunOutcome, Timestamp, TotalUsage, TurnRequest,
+    };
 
     use super::*;
 
@@ -170,6 +199,33 @@ mod tests {
         assert_eq!(content(&limit, " text\n"), "text");
         assert_eq!(Outcome::default().usage(), None);
         assert_eq!(Outcome::default().finish().unwrap().content, "(stopped)");
+    }
+
+    #[test]
+    fn s53_a_message_that_comes_while_the_last_turn_is_written_has_the_reply_to_it() {
+        let ann = Name::new("Ann").unwrap();
+        let said = |text: &str| Body::Message(Message::text(ann.clone(), text));
+        let closed = |text: &str| Body::Closed { reason: StopReason::Finished, summary: text.into() };
+        let turn = || Body::TurnStarted { turns: vec![TurnRequest::to_all(ann.clone())] };
+        let sent = || Body::Sent(Message::text(Name::user(), "More."));
+        let again = || Body::Reopened { message: None, more: LimitOverrides::default(), sent: true };
+        let of = |bodies: Vec<(Option<u64>, Body)>| {
+            let mut outcome = Outcome::of_message(Some(7));
+            for (seq, (inbox, body)) in (0..).zip(bodies) {
+                outcome.add(&Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox, body });
+            }
+            let (content, turns) = (outcome.finish().unwrap().content, outcome.stretch.summary.turns);
+            (content, turns, outcome.range(), outcome.is_over())
+        };
+        let own = [(Some(7), sent()), (None, closed("one")), (None, again())];
+        let before = [(None, turn()), (None, said("one"))];
+        let next = [(None, turn()), (None, said("two")), (None, closed("two"))];
+        let all: Vec<_> = before.into_iter().chain(own).chain(next).collect();
+        // Then it continues for a message that the turn has not heard.
+        let other = [(Some(8), sent()), (None, closed("two")), (None, again())];
+        let followed: Vec<_> = all[..7].iter().cloned().chain(other).collect();
+        assert_eq!(of(followed), ("two".into(), 1, 2..9, true));
+        assert_eq!(of(all), ("two".into(), 1, 2..8, false));
     }
 
     #[test]

@@ -1,13 +1,14 @@
-//! Chat completions whose client has cut the response off, and continues with what it has seen of it: S52.
+//! Chat completions whose client has cut the response off, and continues with what it has seen of it, or that speak into a run: S52, S53.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use polylogue_core::{LogId, Store as _};
 use polylogue_server::ServerLimits;
 use polylogue_test::server::{Answer, PieceGate, Playbook};
 use serde_json::{Value, json};
 
-use crate::client::Stream;
+use crate::client::{Request, Stream};
 use crate::conversations::{PATH, begin, events, said, until};
 use crate::openai::{
     COMPLETIONS, assistant, chunks, complete, content, conversation, stopped_before_its_last_turn, user,
@@ -46,6 +47,20 @@ async fn begun(world: &World, body: &Value, show: &str, field: &str) -> (Stream,
     }
 }
 
+/// A run of the native API, whose reply is being written.
+async fn running(world: &World) -> String {
+    let id = begin(world, &json!({"team": "tale", "message": "Tell."})).await;
+    let mut tail = world.tail(&id, 0).await;
+    while tail.frame().await.unwrap().event != "delta" {}
+    id
+}
+
+/// A request with a message to this conversation.
+fn into(world: &World, id: &str, text: &str, streams: bool) -> Request {
+    let body = json!({"model": "tale", "messages": [user(text)], "stream": streams});
+    world.request("POST", COMPLETIONS).json(&body).header("X-Polylogue-Conversation", id)
+}
+
 #[tokio::test]
 async fn s52_a_response_that_was_cut_off_while_it_was_written_is_continued() {
     let gate = PieceGate::new();
@@ -76,6 +91,56 @@ async fn s52_a_response_that_was_cut_off_while_it_was_written_is_continued() {
 }
 
 #[tokio::test]
+async fn s53_a_response_that_was_cut_off_is_ended_by_the_next_message_to_its_conversation() {
+    let gate = PieceGate::new();
+    gate.open_until(2);
+    let world = tale(&gate).await;
+    let body = json!({"model": "tale", "messages": [user("Tell.")], "stream": true});
+    let (stream, id, seen) = begun(&world, &body, "result", "content").await;
+    drop(stream);
+    let second = world.send(into(&world, &id, "Shorter.", false)).await.json();
+    assert_eq!((conversation(&second), content(&second)), (id.as_str(), "reply 1"));
+    let request = world.model_requests().pop().unwrap();
+    for text in [seen.as_str(), "[cut off by the user]", "Shorter."] {
+        assert!(request.contains(text), "`{text}` is not in {request}");
+    }
+}
+
+#[tokio::test]
+async fn s53_a_message_that_comes_while_the_last_turn_of_others_is_written_has_the_reply_to_it() {
+    for streams in [false, true] {
+        let gate = PieceGate::new();
+        gate.open_until(2);
+        let world = tale(&gate).await;
+        let id = running(&world).await;
+        let reply = async {
+            let request = into(&world, &id, "Shorter.", streams);
+            if !streams {
+                return content(&world.send(request).await.json()).to_owned();
+            }
+            let (all, is_done) = chunks(request.open(world.address).await).await;
+            assert!(is_done, "{all:?}");
+            all.iter()
+                .filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str())
+                .collect::<String>()
+        };
+        let (store, log) = (world.store().await, LogId::new(&id).unwrap());
+        let lifted = async {
+            while store.inbox(&log, 0).await.unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            gate.lift();
+        };
+        let (reply, ()) = tokio::join!(reply, lifted);
+        assert_eq!(reply, "reply 1", "streams: {streams}");
+        assert_eq!(said(&events(&world, &id).await), ["Once upon a time", "Shorter.", "reply 1"]);
+        let history = [user("Tell."), assistant("Once upon a time"), user("Shorter."), assistant("reply 1")];
+        let history: Vec<Value> = history.into_iter().chain([user("And then?")]).collect();
+        assert_eq!(conversation(&complete(&world, "tale", json!(history)).await), id);
+    }
+}
+
+#[tokio::test]
 async fn s52_a_response_that_another_client_receives_was_not_cut_off() {
     let gate = PieceGate::new();
     gate.open_until(2);
@@ -97,9 +162,7 @@ async fn s52_a_run_that_others_have_begun_is_no_response_that_was_cut_off() {
     let gate = PieceGate::new();
     gate.open_until(2);
     let world = tale(&gate).await;
-    let id = begin(&world, &json!({"team": "tale", "message": "Tell."})).await;
-    let mut tail = world.tail(&id, 0).await;
-    while tail.frame().await.unwrap().event != "delta" {}
+    let id = running(&world).await;
     for seen in ["", "Once"] {
         let history = json!([user("Tell."), assistant(seen), user("Shorter.")]);
         assert_ne!(conversation(&complete(&world, "tale", history).await), id, "{seen}");
