@@ -1,6 +1,8 @@
 // The events of a conversation, folded into what is shown: chats, and in each the items in order.
 // A pure function of events: nothing here knows the page or the network.
 
+import { reasonText } from './format.js';
+
 /**
  * @typedef {{kind: string, seq: number, rev: number, [key: string]: any}} Item
  * @typedef {{at: string, participants: string[], items: Item[], open: Map<string, Item>, closed: any, hidden: any[], follows: Map<string, number>, last: string[], tasks: Map<string, any>}} Chat
@@ -205,10 +207,11 @@ const HANDLERS = {
         step(chat, who, { kind: 'question', text, call, answer: null }, event);
     },
     input_provided(_, chat, event) {
-        const steps = chat.items.flatMap((item) => [...(item.steps ?? []), ...(item.step ? [item.step] : [])]);
-        const question = steps.findLast((step) => step.kind === 'question' && step.who === event.to && step.answer === null);
-        turn(chat, event.to);
-        if (question) Object.assign(question, { answer: event.text, by: event.by });
+        const steps = chat.items.flatMap((item) => (item.steps ?? [item.step]).map((/** @type {any} */ step) => ({ item, step })));
+        const asked = steps.findLast(({ step }) => step?.kind === 'question' && step.who === event.to && step.answer === null);
+        if (!asked) return;
+        Object.assign(asked.step, { answer: event.text, by: event.by });
+        asked.item.rev += 1;
     },
     reply_interrupted(_, chat, event) {
         step(chat, event.who, { kind: 'note', text: `interrupted: ${event.text}` }, event);
@@ -285,15 +288,4 @@ function other(_, chat, event) {
     const text = event.type.replaceAll('_', ' ') + (event.why ? `: ${typeof event.why === 'string' ? event.why : ''}` : '');
     if (event.who) step(chat, event.who, { kind: 'note', text }, event);
     else note(chat, event, text);
-}
-
-/** @param {any} reason @returns {string} */
-export function reasonText(reason) {
-    if (typeof reason === 'string') return reason.replaceAll('_', ' ');
-    const [kind, value] = Object.entries(reason ?? { closed: {} })[0];
-    if (kind === 'all') return value.map(reasonText).join(' and ');
-    if (kind === 'no_output') return `no participant said anything (${reasonText(value.ended)})`;
-    if (kind === 'left') return `${value.who} left: ${value.why}`;
-    if (kind === 'stopped') return `stopped by ${value.by}`;
-    return value?.text ?? (value?.limit === undefined ? kind.replaceAll('_', ' ') : `the limit on ${kind}`);
 }

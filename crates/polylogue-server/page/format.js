@@ -58,3 +58,14 @@ export function spending(usage) {
     words.push(calls > 0 && unpriced >= calls ? 'cost unknown' : dollars(cost) + (unpriced ? ' and unknown' : ''));
     return words.join(' · ');
 }
+
+/** Why a chat ended. @param {any} reason @returns {string} */
+export function reasonText(reason) {
+    if (typeof reason === 'string') return reason.replaceAll('_', ' ');
+    const [kind, value] = Object.entries(reason ?? { closed: {} })[0];
+    if (kind === 'all') return value.map(reasonText).join(' and ');
+    if (kind === 'no_output') return `no participant said anything (${reasonText(value.ended)})`;
+    if (kind === 'left') return `${value.who} left: ${value.why}`;
+    if (kind === 'stopped') return `stopped by ${value.by}`;
+    return value?.text ?? (value?.limit === undefined ? kind.replaceAll('_', ' ') : `the limit on ${kind}`);
+}

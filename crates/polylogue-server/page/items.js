@@ -2,11 +2,11 @@
 import { Component, html, useEffect, useRef, useSignal } from './lib.js';
 import { attempt, post } from './api.js';
 import { address, go } from './router.js';
-import { isPublic, reasonText, textOf } from './fold.js';
+import { isPublic, textOf } from './fold.js';
 import { Avatar, Name } from './names.js';
 import { Parts } from './parts.js';
 import { Step } from './steps.js';
-import { span } from './format.js';
+import { reasonText, span } from './format.js';
 import { WindowedList } from './window.js';
 import { receives, viewAs, viewer } from './viewpoint.js';
 import { openRequest } from './calls.js';

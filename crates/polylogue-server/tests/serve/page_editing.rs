@@ -88,10 +88,13 @@ async fn a_limit_is_raised_and_ended_by_buttons() {
     picture(&mut browser, "limit").await;
     browser.press("Allow 2 model calls more").await;
     browser.until_text("four").await;
+    // What has no turn is drawn again, too.
+    browser.until_text("Answer of page: yes").await;
     browser.press("End the run").await;
     let closed = until(&world, &id, "closed").await;
     assert_eq!((&closed["turns"], &closed["ended"]["word"]), (&json!(4), &json!("limit")), "{closed}");
     browser.until("!document.querySelector('.question')").await;
+    browser.until_text("Answer of page: no").await;
     check_clean(&browser, &world);
 }
 
