@@ -1,7 +1,6 @@
 // The events of a conversation, folded into what is shown: chats, and in each the items in order.
 // A pure function of events: nothing here knows the page or the network.
-
-import { reasonText } from './format.js';
+import { reasonText, uncertain } from './format.js';
 
 /**
  * @typedef {{kind: string, seq: number, rev: number, [key: string]: any}} Item
@@ -11,7 +10,7 @@ import { reasonText } from './format.js';
 
 /** @returns {Run} */
 export function newRun() {
-    const usage = { calls: 0, input: 0, output: 0, unmetered: 0, unpriced: 0, cost: 0 };
+    const usage = { calls: 0, input: 0, output: 0, unmetered: 0, unpriced: 0, cost: 0, uncertain: { calls: 0, unpriced: 0, cost: 0 } };
     const chats = new Map([['', newChat('')]]);
     return { seq: 0, pieces: 0, chats, names: [], usage, counts: new Map(), begun: new Map(), firsts: new Map(), last: 0, title: null, isPaused: false };
 }
@@ -175,6 +174,16 @@ const HANDLERS = {
             step(chat, who, { kind: 'note', text }, event);
         }
         if (started) Object.assign(started, { live: null, isTorn: false, draft: textOf(parts) });
+    },
+    charged(run, chat, event) {
+        const { who, why, calls = 0, tokens, cost } = event;
+        // These say that a call is made, which counts by its reply.
+        if (why === 'repeated' || why === 'reserved') return;
+        const sum = run.usage.uncertain;
+        sum.calls += calls;
+        sum.cost += cost ?? 0;
+        if (cost === undefined && (tokens !== undefined || why !== 'failed')) sum.unpriced += calls;
+        if (calls) step(chat, who, { kind: 'note', text: uncertain({ calls, cost, unpriced: 0 }) }, event);
     },
     tool_called(_, chat, event) {
         step(chat, event.who, { kind: 'call', call: event.call, outcome: null }, event);

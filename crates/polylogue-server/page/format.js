@@ -46,6 +46,19 @@ export function ending({ word, detail }) {
     return isLimit ? `limit: ${detail.replace(/^the limit of /, '')}` : `${word.replace('_', ' ')}: ${detail}`;
 }
 
+/** What calls without a reply have used at most: it counts against limits. @param {any} most */
+export function uncertain(most) {
+    const { calls = 0, unpriced = 0, cost = 0 } = most ?? {};
+    const money = unpriced ? 'cost unknown' : cost && `at most ${dollars(cost)} more`;
+    return [calls && `${counted(calls, 'call')} without a reply`, money].filter(Boolean).join(', ');
+}
+
+/** What a run has cost at most; `?` if that is not known. @param {any} usage */
+export function mostCost({ calls = 0, unpriced = 0, cost = 0, uncertain: most } = {}) {
+    if (most?.cost && !unpriced && !most.unpriced) return `at most ${dollars(cost + most.cost)}`;
+    return calls && unpriced >= calls ? '?' : dollars(cost);
+}
+
 /**
  * What the model calls of a run have used, in one line.
  * @param {any} usage
@@ -56,7 +69,7 @@ export function spending(usage) {
     if (input || output) words.push(`${short(input)} in, ${short(output)} out`);
     if (unmetered) words.push(unmetered < calls ? `${counted(unmetered, 'call')} with unknown tokens` : 'tokens unknown');
     words.push(calls > 0 && unpriced >= calls ? 'cost unknown' : dollars(cost) + (unpriced ? ' and unknown' : ''));
-    return words.join(' · ');
+    return words.concat(uncertain(usage?.uncertain) || []).join(' · ');
 }
 
 /** Why a chat ended. @param {any} reason @returns {string} */

@@ -6,7 +6,7 @@ import { address, go, refine, route } from './router.js';
 import { followList } from './stream.js';
 import { useLoad } from './load.js';
 import { usePlace } from './place.js';
-import { ago, clipped, counted, dollars } from './format.js';
+import { ago, clipped, counted, mostCost } from './format.js';
 
 /** How soon the list is read again after a change of a run that it does not show, in milliseconds. */
 const SOON = 500;
@@ -38,8 +38,6 @@ export function State({ run }) {
 
 /** @param {{run: any, now: number}} props */
 function Row({ run, now }) {
-    const usage = run.usage ?? {};
-    const cost = usage.calls && usage.unpriced >= usage.calls ? '?' : dollars(usage.cost);
     return html`<li class="run-row">
         <a href=${address(['runs', run.id])}>
             <span class="run-title">${run.title || run.team}</span>
@@ -49,7 +47,7 @@ function Row({ run, now }) {
         <span class="run-facts">
             ${run.title && html`<span>${run.team}</span>`}<span class="mono" title=${run.id}>${run.id}</span>
             ${run.parent && html`<span>${run.parent.edited ? 'edited fork' : 'fork'} of <a href=${address(['runs', run.parent.id])}>${run.parent.id}</a></span>`}
-            <span>${counted(run.turns, 'turn')}</span><span>${cost}</span>
+            <span>${counted(run.turns, 'turn')}</span><span>${mostCost(run.usage)}</span>
             <time datetime=${new Date(run.updated_ms).toISOString()}>${ago(run.updated_ms, now)}</time>
         </span>
         ${run.asked?.length > 0 && html`<a class="waits" href=${address(['runs', run.id])}>${run.asked[0].who} asks: ${clipped(run.asked[0].text, 120)}</a>`}

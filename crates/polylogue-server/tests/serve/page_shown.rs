@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::conversations::{begin, events, position, until};
 use crate::page_browser::{browser_of, check_clean};
-use crate::page_views::{key, resize, show};
+use crate::page_views::{key, resize, show, stored_run};
 use crate::steering::asking_for;
 use crate::tails::asked;
 use crate::world::{World, generous};
@@ -56,6 +56,31 @@ async fn an_error_stays_until_a_person_does_something_else() {
     assert_eq!(browser.eval("document.querySelector('.failure')?.innerText").await, text);
     browser.press("New run").await;
     browser.until("document.querySelector('select[name=team]') && !document.querySelector('.failure')").await;
+    check_clean(&browser, &world);
+}
+
+/// A call that counts at its upper bound, in picodollars.
+fn charged(why: &str, calls: u64, cost: u64) -> Value {
+    json!({"type": "charged", "who": "Ann", "model": "m", "why": why, "calls": calls, "tokens": 9, "cost": cost})
+}
+
+#[tokio::test]
+async fn calls_without_a_reply_are_in_the_cost_line_and_in_the_list() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let replied = json!({"type": "model_replied", "who": "Ann", "model": "m", "request": "0".repeat(32), "finish": "stop",
+        "parts": [{"text": "Yes."}], "usage": {"input": 3, "output": 1}, "cost": 20_000_000_000_u64});
+    let said = json!({"type": "message", "from": "Ann", "parts": [{"text": "Yes."}]});
+    let turn = json!({"type": "turn_started", "turns": [{"who": "Ann"}]});
+    let charges = [charged("cancelled", 1, 500_000_000_000), charged("repeated", 0, 7)];
+    let bodies = [turn].into_iter().chain(charges).chain([replied, said]);
+    let id = stored_run(&world, "cutrun", bodies).await;
+    show(&mut browser, "#/runs").await;
+    browser.until_text("at most $0.52").await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until_text("3 in, 1 out · $0.02 · 1 call without a reply, at most $0.50 more").await;
+    let notes = "[...document.querySelectorAll('.turn .note')].map((note) => note.textContent)";
+    assert_eq!(browser.eval(notes).await, json!(["1 call without a reply, at most $0.50 more"]));
     check_clean(&browser, &world);
 }
 
