@@ -15,6 +15,7 @@ use crate::problem::Problem;
 use crate::route::{Access, Route};
 use crate::runs::{promise, run_stored, take_back};
 use crate::tenants::Tenant;
+use crate::token::Token;
 
 pub(crate) fn routes() -> Vec<Route> {
     let run = Access::Scope(Scope::Run);
@@ -52,8 +53,8 @@ async fn fork(call: Call) -> Reply {
         // The process was killed before its events were stored.
         tenant.remove(&listing.id).await?;
     }
-    if text.is_some() && !token.has(Scope::Answer) && is_answer(&tenant, &id, seq).await? {
-        return Err(Problem::may_not_answer());
+    if let Some(text) = &text {
+        check_text(token, text, is_answer(&tenant, &id, seq).await?)?;
     }
     let slot = if run { Some(app.join(token).await?) } else { None };
     let new = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
@@ -75,6 +76,17 @@ async fn fork(call: Call) -> Reply {
         run_stored(app, &tenant, &fork.id, slot);
     }
     created(&tenant, &fork.id, false).await
+}
+
+/// Whether a token may fork with this text. Only an answer can be empty.
+fn check_text(token: &Token, text: &str, is_answer: bool) -> Result<(), Problem> {
+    match is_answer {
+        true if !token.has(Scope::Answer) => Err(Problem::may_not_answer()),
+        false if text.trim().is_empty() => {
+            Err(Problem::bad_request("the text is empty").at("/text", "empty"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether the event `seq` answers a question: a fork with another text of it has another answer.

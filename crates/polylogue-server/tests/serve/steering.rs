@@ -781,6 +781,11 @@ async fn s30_a_fork_with_another_task_is_a_run_of_the_same_team_from_its_beginni
     let store = world.store().await;
     let team = async |id: &str| store.meta(&LogId::new(id).unwrap()).await.unwrap().team["digest"].clone();
     assert_eq!(team(fork).await, team(id.as_str()).await);
+    // As at the beginning of a conversation, and in a message.
+    for empty in [json!({"seq": 0, "text": " "}), json!({"text": ""})] {
+        let refused = post(&world, &id, "fork", empty).await;
+        assert_eq!((refused.status, &refused.problem()["errors"][0]["pointer"]), (400, &json!("/text")));
+    }
 }
 
 #[tokio::test]
