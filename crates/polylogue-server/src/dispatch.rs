@@ -90,8 +90,13 @@ async fn query(parts: &mut Parts, route: &Route) -> Result<Vec<(String, String)>
     let Query(query) = query.map_err(|error| Problem::bad_request(format!("the query: {error}")))?;
     match query.iter().find(|(name, _)| !route.query.contains(&name.as_str())) {
         None => Ok(query),
-        Some((name, _)) => Err(Problem::bad_request(format!("there is no query parameter `{name}`"))
-            .hint(suggest::hint(name, route.query.iter().copied()))),
+        Some((name, _)) => {
+            let hint = match route.query.is_empty() {
+                true => "this route has no parameters".to_owned(),
+                false => suggest::hint(name, route.query.iter().copied()),
+            };
+            Err(Problem::bad_request(format!("there is no query parameter `{name}`")).hint(hint))
+        }
     }
 }
 

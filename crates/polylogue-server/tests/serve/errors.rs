@@ -33,6 +33,9 @@ async fn s35_errors_say_what_to_do() {
     let query = world.get("/api/v1/teams?limt=3").await;
     assert_eq!(query.status, 400);
     assert!(query.problem()["detail"].as_str().unwrap().contains("`limt`"));
+    assert_eq!(query.problem()["hint"], "this route has no parameters");
+    let misspelled = world.get("/api/v1/conversations?limt=3").await;
+    assert_eq!(misspelled.problem()["hint"], "did you mean `limit`?");
     let team = world.get("/api/v1/teams/tolk").await;
     assert_eq!((team.status, &team.problem()["detail"]), (404, &json!("there is no team `tolk`")));
     let own = world.request("GET", "/api/v1/teams/tolk").header("x-request-id", "mine-1");
