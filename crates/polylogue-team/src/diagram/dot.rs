@@ -50,7 +50,7 @@ fn node(node: &Node, id: &str, depth: usize, text: &mut String) {
 }
 
 /// An edge. Those of a chat are drawn to its border; Graphviz needs nodes within it.
-fn edge(group: &Group, Edge { from, to, label, kind }: &Edge, id: &str, indent: &str, text: &mut String) {
+fn edge(group: &Group, Edge { from, to, label, kind, .. }: &Edge, id: &str, indent: &str, text: &mut String) {
     let mut attributes = Vec::new();
     attributes.extend((!label.is_empty()).then(|| format!("label={}", quoted(&[label]))));
     match kind {

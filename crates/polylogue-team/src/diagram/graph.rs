@@ -68,7 +68,10 @@ impl NodeKind {
 pub(super) struct Edge {
     pub(super) from: usize,
     pub(super) to: usize,
+    /// What is drawn at it.
     pub(super) label: String,
+    /// The condition under which the one follows the other, of which the label is the beginning.
+    pub(super) when: String,
     pub(super) kind: EdgeKind,
 }
 

@@ -28,7 +28,7 @@ fn group(group: &Group, id: &str, depth: usize, text: &mut String) {
     for (at, node) in group.nodes.iter().enumerate() {
         self::node(node, &format!("{id}_{at}"), depth + 1, text);
     }
-    for Edge { from, to, label, kind } in &group.edges {
+    for Edge { from, to, label, kind, .. } in &group.edges {
         let arrow = match kind {
             EdgeKind::Next => "-->",
             EdgeKind::Both => "<-->",

@@ -211,20 +211,26 @@ impl<'t> Draft<'t> {
                 Point::Speaker(who) => self.index.get(who).copied(),
             };
             if let (Some(from), Some(to)) = (at(&step.from), at(&step.to)) {
-                self.step(from, to, &shortened(step.when.as_deref().unwrap_or_default(), LONGEST));
+                self.step(from, to, step.when.as_deref().unwrap_or_default());
             }
         }
         self.join_pairs();
     }
 
-    /// Adds a step; one that there is gets another condition.
-    fn step(&mut self, from: usize, to: usize, label: &str) {
-        let kind = EdgeKind::Next;
+    /// Adds a step under the condition `when`; one that there is gets another condition.
+    fn step(&mut self, from: usize, to: usize, when: &str) {
+        let (label, kind) = (shortened(when, LONGEST), EdgeKind::Next);
         match self.edges.iter_mut().find(|edge| (edge.from, edge.to) == (from, to)) {
-            Some(edge) if edge.label.is_empty() || label.is_empty() => edge.label = String::new(),
-            Some(edge) if edge.label.split(" or ").any(|one| one == label) => {}
-            Some(edge) => edge.label = shortened(&format!("{} or {label}", edge.label), 2 * LONGEST),
-            None => self.edges.push(Edge { from, to, label: label.to_owned(), kind }),
+            Some(edge) if edge.when.is_empty() || when.is_empty() => {
+                edge.label.clear();
+                edge.when.clear();
+            }
+            Some(edge) if edge.when.split(" or ").any(|one| one == when) => {}
+            Some(edge) => {
+                edge.label = shortened(&format!("{} or {label}", edge.label), 2 * LONGEST);
+                edge.when = format!("{} or {when}", edge.when);
+            }
+            None => self.edges.push(Edge { from, to, label, when: when.to_owned(), kind }),
         }
     }
 
@@ -235,7 +241,7 @@ impl<'t> Draft<'t> {
             let is_back = |other: &&mut Edge| {
                 (other.from, other.to) == (edge.to, edge.from)
                     && edge.from != edge.to
-                    && other.label == edge.label
+                    && other.when == edge.when
             };
             match joined.iter_mut().find(is_back) {
                 Some(other) => other.kind = EdgeKind::Both,
@@ -248,19 +254,27 @@ impl<'t> Draft<'t> {
     /// Every participant can follow every other: they are around what selects them.
     fn selected(&mut self, start: usize, how: &str, chat: &Chat, flow: &ChatFlow<'_>) {
         let hub = self.node(NodeKind::Selector, &shortened(how, LONGEST));
-        self.edges.push(Edge { from: start, to: hub, label: String::new(), kind: EdgeKind::Next });
+        let edge = |from: usize, to: usize, label: &str, kind: EdgeKind| Edge {
+            from,
+            to,
+            label: label.to_owned(),
+            when: String::new(),
+            kind,
+        };
+        self.edges.push(edge(start, hub, "", EdgeKind::Next));
         for at in chat.everyone().filter_map(|who| self.index.get(&who.value)) {
-            self.edges.push(Edge { from: hub, to: *at, label: String::new(), kind: EdgeKind::Both });
+            self.edges.push(edge(hub, *at, "", EdgeKind::Both));
         }
         if let Some(end) = flow.end {
             let at = self.node(NodeKind::End, "end");
-            self.edges.push(Edge { from: hub, to: at, label: end.to_owned(), kind: EdgeKind::Next });
+            self.edges.push(edge(hub, at, end, EdgeKind::Next));
         }
     }
 
     fn uses(&mut self, from: &Name, to: &Name, label: &str) {
         if let (Some(from), Some(to)) = (self.index.get(from).copied(), self.index.get(to).copied()) {
-            let edge = Edge { from, to, label: label.to_owned(), kind: EdgeKind::Uses };
+            let (label, when) = (label.to_owned(), String::new());
+            let edge = Edge { from, to, label, when, kind: EdgeKind::Uses };
             if !self.edges.contains(&edge) {
                 self.edges.push(edge);
             }

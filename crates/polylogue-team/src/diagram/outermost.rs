@@ -58,7 +58,7 @@ impl Diagram {
         let mut edges = Vec::new();
         for edge in self.outermost.edges.iter().filter(|edge| edge.kind != EdgeKind::Uses) {
             let (Some(from), Some(to)) = (self.point(edge.from), self.point(edge.to)) else { continue };
-            let when = Some(edge.label.as_str()).filter(|label| !label.is_empty());
+            let when = Some(edge.when.as_str()).filter(|when| !when.is_empty());
             edges.push(DiagramEdge { from, to, when });
             if edge.kind == EdgeKind::Both {
                 edges.push(DiagramEdge { from: to, to: from, when });

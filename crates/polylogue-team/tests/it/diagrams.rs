@@ -190,6 +190,14 @@ fn a_list_has_the_participants_of_the_outermost_chat_and_who_follows_whom() {
     let once = "{participants: [Ann, Bob], pattern: sequential}";
     let ends = DiagramEdge { from: Some("Bob"), to: None, when: None };
     assert!(diagram(&format!("{{name: t, {agents}, chat: {once}}}")).edges().contains(&ends));
+    // A condition is whole here, and shortened where it is drawn.
+    let when = "last.text.startsWith('A long beginning of a reply') || turns > 3";
+    let after = format!("{{Ann: [{{when: \"{when}\", then: Bob}}, {{then: end}}], Bob: Ann}}");
+    let pattern = format!("{{state_machine: {{start: Ann, after: {after}}}}}");
+    let states = format!("{{participants: [Ann, Bob], pattern: {pattern}, stop: {{max_turns: 4}}}}");
+    let conditional = diagram(&format!("{{name: t, {agents}, chat: {states}}}"));
+    let step = DiagramEdge { from: Some("Ann"), to: Some("Bob"), when: Some(when) };
+    assert!(conditional.edges().contains(&step) && !conditional.to_mermaid().contains("turns > 3"));
     let group = "{participants: [Ann, Bob], pattern: {group: {select: random}}, stop: {max_turns: 4}}";
     let selected = diagram(&format!("{{name: t, {agents}, chat: {group}}}"));
     assert_eq!((selected.selected_by(), selected.edges()), (Some("selected at random"), Vec::new()));
