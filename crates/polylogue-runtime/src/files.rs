@@ -10,6 +10,7 @@ use polylogue_core::{
 #[cfg(unix)]
 use polylogue_tools::files::{piece_of, tree_of};
 
+use crate::stored::is_imported;
 use crate::work_dir::{copy_folder, restored};
 use crate::{Error, Result, Runtime};
 
@@ -33,14 +34,16 @@ enum Source {
 
 impl Runtime {
     /// The files of the conversation `id`: if they [are kept](crate::FilesPolicy::Kept), those after its last finished call, from any machine that
-    /// has the store; else those that its work directory on this machine has. None, if it has no work directory.
+    /// has the store; else those that its work directory on this machine has. None, if it has no work directory, or was imported: the file of
+    /// a conversation has no files of its agents.
     ///
     /// # Errors
     /// When there is no such conversation, or what is stored is damaged.
     pub async fn files(&self, id: &LogId) -> Result<RunFiles> {
         let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
         let store = self.store().clone();
-        let (tree, source) = match StoredFiles::last_of(&events) {
+        let is_imported = is_imported(&store.meta(id).await?);
+        let (tree, source) = match StoredFiles::last_of(&events).filter(|_| !is_imported) {
             Some(files) => {
                 let tree = stored_tree(&store, id, &files, events.len() as u64).await?;
                 (tree, Source::Stored(files))

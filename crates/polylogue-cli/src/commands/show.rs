@@ -7,7 +7,7 @@ pub(crate) mod side_by_side;
 use std::io;
 
 use polylogue_core::{AnyStore, Body, BoundSummary, Event, LogId, Part, RecoveredEvents, Store, StoreError};
-use polylogue_runtime::{AgentHistory, RebuiltRequest, StoredTeam};
+use polylogue_runtime::{AgentHistory, RebuiltRequest, StoredTeam, is_imported};
 
 use super::runs::origin;
 use super::{unwritable, write, write_rows};
@@ -54,14 +54,17 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     let bound = runtime.bound_summary(&id).await.ok().flatten();
     write_with_bound(&text, &id, bound.filter(|_| is_whole).as_ref(), args)?;
     let is_whole = is_whole && !args.json;
-    let parent = runtime.store().meta(&id).await.ok().and_then(|meta| meta.parent);
-    if let Some(parent) = parent.filter(|_| is_whole) {
+    let meta = runtime.store().meta(&id).await.ok();
+    // One that was imported has references to files, and no files.
+    let is_imported = meta.as_ref().is_some_and(is_imported);
+    if let Some(parent) = meta.and_then(|meta| meta.parent).filter(|_| is_whole) {
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&origin(&parent)))?;
     }
     let files = work_dir::summary(&cli.named_store(), &id);
     let place = PlaceOption::of_store(&cli.named_store());
-    let files = files.or_else(|| work_dir::stored_summary(&id, work_dir::stored_files(&events), &place));
+    let stored = if is_imported { 0 } else { work_dir::stored_files(&events) };
+    let files = files.or_else(|| work_dir::stored_summary(&id, stored, &place));
     if let Some(files) = files.filter(|_| is_whole) {
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&files))?;

@@ -66,6 +66,12 @@ async fn files_are_listed_and_sent_and_nothing_else_is() {
             let refused = world.get(&format!("{path}/content{query}")).await;
             assert_eq!(refused.status, status, "{policy:?} {query}: {}", refused.body);
         }
+        // The file of a conversation has none.
+        let log = world.get(&format!("/api/v1/conversations/{id}/export")).await.body;
+        let imported = world.post("/api/v1/imports", &json!({"log": log})).await.json();
+        let of_imported = format!("/api/v1/conversations/{}/files", imported["id"].as_str().unwrap());
+        let none = world.get(&of_imported).await;
+        assert_eq!((none.status, none.json()), (200, json!({"files": [], "left_out": []})), "{policy:?}");
         let (_, other) = world.new_token("other", &Scope::ALL);
         for path in [path.clone(), format!("{path}/content?path=notes/%C3%A4%20b.txt")] {
             let refused = Request::new("GET", &path).token(&other).send(world.address).await;
