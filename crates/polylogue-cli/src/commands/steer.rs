@@ -51,7 +51,7 @@ pub(crate) async fn pause(cli: &args::Cli, args: &args::steer::Pause) -> Result<
     let (runtime, id) = found(cli, &args.id).await?;
     let events = runtime.store().read(&id, 0).await?;
     if matches!(Summary::of(&events, true).progress, Progress::Closed(_)) {
-        let send = PlaceOption::of_store(cli.store.as_deref()).command(&format!("send {id} TEXT"));
+        let send = PlaceOption::of_store(&cli.named_store()).command(&format!("send {id} TEXT"));
         return Err(CliError::usage(format!("`{id}` has ended, so there is nothing to pause"))
             .hint(format!("a message continues it: `{send}`")));
     }
