@@ -139,7 +139,7 @@ struct Tail<P> {
     pieces: ShownPieces,
     /// Which claim there was when its state was read, and whether it was held.
     seen_claim: Option<(u64, bool)>,
-    /// When this process opens the conversation, or it has stopped running.
+    /// When this process opens the conversation, or it rests, or has stopped running.
     changes: Changes,
     stopping: watch::Receiver<bool>,
     step: Step,
@@ -342,7 +342,7 @@ impl<P: Projection> Tail<P> {
             () = std::future::ready(()), if reads_on => Woken::More,
             live = begins => Woken::Begin(live),
             update = live => Woken::Update(update),
-            () = self.changes.changed(), if !is_live => Woken::Change,
+            () = self.changes.changed() => Woken::Change,
             news = news => Woken::News(news),
             () = sleep(poll), if !is_live && !is_followed => Woken::Poll,
             () = &mut self.comment => Woken::Comment,
