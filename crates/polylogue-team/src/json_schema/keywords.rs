@@ -5,7 +5,7 @@ use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::{Data, Entry, Node};
 
-/// What the value of a keyword must be.
+/// The form that the value of a keyword has.
 #[derive(Clone, Copy)]
 enum Form {
     Schema,
@@ -54,7 +54,7 @@ pub(super) fn check(schema: &Node, root: &Node, report: &mut Report<'_>) {
         match (form, value.text()) {
             _ if !has_form(value, form) => {
                 let (what, hint) = expected(form, value);
-                report.error_with_hint(&value.span, format!("`{key}` must be {what}"), hint);
+                report.error_with_hint(&value.span, format!("`{key}` is not {what}"), hint);
             }
             (Form::NamedSchemas, _) => check_named(value, report),
             (Form::Pattern, Some(pattern)) => check_pattern(pattern, value, report),
@@ -124,7 +124,7 @@ fn hint_for_schema(value: &Node) -> String {
 fn check_named(named: &Node, report: &mut Report<'_>) {
     for Entry { key, value, .. } in named.entries() {
         if !is_schema(value) && !is_known_later(value) {
-            let message = format!("`{key}` must be a JSON Schema");
+            let message = format!("`{key}` is not a JSON Schema");
             report.error_with_hint(&value.span, message, hint_for_schema(value));
         }
     }
