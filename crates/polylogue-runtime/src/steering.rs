@@ -18,7 +18,10 @@ use crate::{Error, Result, Runtime, fresh_id};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Steered {
     /// It was carried out: its event is in the log.
-    Done,
+    Done {
+        /// The number of that event.
+        seq: u64,
+    },
     /// The conversation does not allow it, for this reason. The log says so, too.
     Refused(Arc<str>),
     /// It was stored. The process that runs the conversation takes it, or the next one that does.
@@ -59,7 +62,7 @@ impl Runtime {
             return conversation.send(message).await;
         }
         match self.steer(id, Instruction::Send(message)).await? {
-            Steered::Done | Steered::Posted => Ok(()),
+            Steered::Done { .. } | Steered::Posted => Ok(()),
             Steered::Refused(_) => Err(Error::NotSent { id: id.clone() }),
         }
     }
@@ -88,9 +91,11 @@ impl Runtime {
             return Err(Error::NotBegun { id: id.clone() });
         }
         let message = InboxMessage { key: key.into(), posted: now(), instruction };
+        let mut read = self.length(id).await?;
         let number = self.store().post(id, &message).await?;
         let begun = std::time::Instant::now();
-        let mut read = 0;
+        // What the log has so far tells only of one that was given before: it is looked at if nothing else tells.
+        let mut is_looked_up = false;
         loop {
             if let Some(steered) = self.carried_out(id, number, &mut read).await? {
                 return Ok(steered);
@@ -100,6 +105,11 @@ impl Runtime {
                 None => self.take_in_inbox(id).await?,
             };
             if let Some(steered) = self.carried_out(id, number, &mut read).await? {
+                return Ok(steered);
+            }
+            if !std::mem::replace(&mut is_looked_up, true)
+                && let Some(steered) = self.carried_out(id, number, &mut 0).await?
+            {
                 return Ok(steered);
             }
             if is_free || begun.elapsed() > PATIENCE {
@@ -116,8 +126,15 @@ impl Runtime {
         let event: Option<&Event> = events.iter().rev().find(|event| event.inbox == Some(number));
         Ok(event.map(|event| match &event.body {
             Body::Refused { why, .. } => Steered::Refused(Arc::clone(why)),
-            _ => Steered::Done,
+            _ => Steered::Done { seq: event.seq },
         }))
+    }
+
+    /// How many events the conversation `id` has.
+    async fn length(&self, id: &LogId) -> Result<u64> {
+        let query = ListQuery { id: Some(id.to_string()), ..ListQuery::default() };
+        let listing = self.list(&query).await?.logs.into_iter().find(|listing| listing.id == *id);
+        Ok(listing.map_or(0, |listing| listing.summary.events))
     }
 
     /// Returns whether a process has the conversation open.
@@ -255,6 +272,16 @@ impl Runtime {
     pub async fn open_questions(&self, id: &LogId) -> Result<Vec<OpenQuestion>> {
         let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
         Ok(OpenQuestion::of(&events))
+    }
+
+    /// Returns the question of the conversation `id` whose event has the number `seq`, if it waits for a person.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn open_question(&self, id: &LogId, seq: u64) -> Result<Option<OpenQuestion>> {
+        // What settles it comes after it.
+        let events: Vec<Arc<Event>> = self.store().read(id, seq).await?.into_iter().map(Arc::new).collect();
+        Ok(OpenQuestion::of(&events).into_iter().find(|open| open.seq == seq))
     }
 
     /// Whether several turns of one step of the conversation `id` are open, or several agents that are called at the same time have turns, or

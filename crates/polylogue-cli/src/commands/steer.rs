@@ -129,20 +129,20 @@ pub(super) async fn give(
     let continues = matches!(instruction, Instruction::Send(_) | Instruction::Answer { .. });
     let steered = instruct(runtime, id, instruction).await?;
     let is_running = is_running(runtime, id).await?;
-    let is_idle = continues && !is_running && steered == Steered::Done;
+    let is_idle = continues && !is_running && matches!(steered, Steered::Done { .. });
     let is_woken = is_idle && has_worker(runtime, id).await?;
     match steered {
         Steered::Refused(why) => return Err(refused(id, &why)),
-        Steered::Done if is_running => print_note_wrapped(texts.done),
+        Steered::Done { .. } if is_running => print_note_wrapped(texts.done),
         Steered::Posted if is_running => {
             print_note_wrapped(
                 "stored; the process that runs the conversation takes it when its turn ends, or, if it has died, the next one that runs it",
             );
         }
-        Steered::Done if is_woken => {
+        Steered::Done { .. } if is_woken => {
             print_note_wrapped(&format!("{}; a worker continues the conversation", texts.done));
         }
-        Steered::Done | Steered::Posted => print_note_wrapped(texts.idle),
+        Steered::Done { .. } | Steered::Posted => print_note_wrapped(texts.idle),
     }
     Ok(Exit::Done)
 }

@@ -173,7 +173,7 @@ async fn one_that_has_not_begun_is_opened_before_its_limits_change() {
     assert_eq!(conversation.resume(None).await.unwrap(), Resumed::Continues);
     conversation.release().await.unwrap();
     let louder = Instruction::Send(Message::text(Name::user(), "louder"));
-    assert_eq!(world.runtime.steer(&id, louder).await.unwrap(), Steered::Done);
+    assert!(matches!(world.runtime.steer(&id, louder).await.unwrap(), Steered::Done { .. }));
     let events = world.runtime.store().read(&id, 0).await.unwrap();
     let bodies: Vec<&Body> = events.iter().map(|event| &event.body).collect();
     assert!(matches!(bodies[..], [Body::Opened(_), Body::LimitsChanged { .. }, Body::Sent(_)]), "{bodies:?}");

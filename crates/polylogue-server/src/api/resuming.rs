@@ -238,7 +238,7 @@ async fn raise(tenant: &Tenant, id: &LogId, more: LimitOverrides) -> Result<(), 
 fn accepted(steered: Steered) -> Result<(), Problem> {
     match steered {
         Steered::Refused(why) => Err(Problem::refused(why.to_string())),
-        Steered::Done | Steered::Posted => Ok(()),
+        Steered::Done { .. } | Steered::Posted => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::http::{Method, StatusCode};
-use polylogue_core::{Body, InboxMessage, Instruction, Listing, LogId, Message, Progress, Store as _};
+use polylogue_core::{Body, Instruction, Listing, LogId, Message, Progress, Store as _};
 use polylogue_runtime::{Steered, fresh_id};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{
@@ -129,8 +129,8 @@ async fn provide_answer(call: Call) -> Reply {
 
 /// Refuses an answer to what is not asked, or was answered, by a person or by default.
 async fn check_open(tenant: &Tenant, id: &LogId, question: u64) -> Result<(), Problem> {
-    match tenant.runtime.open_questions(id).await?.iter().find(|open| open.seq == question) {
-        Some(open) if is_up(open) => {
+    match tenant.runtime.open_question(id, question).await? {
+        Some(open) if is_up(&open) => {
             let why =
                 format!("the time for an answer to question {question} is up: its default answer counts");
             return Err(
@@ -191,33 +191,19 @@ pub(crate) async fn instruct(
     };
     let inbox_key = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
     let steered = tenant.runtime.steer_once(id, instruction.clone(), &inbox_key).await?;
-    if let Steered::Refused(why) = steered {
-        return Err(match instruction {
-            Instruction::Answer { question, .. } => answered(question),
-            _ => Problem::refused(why.to_string()),
-        });
-    }
+    let seq = match (steered, instruction) {
+        (Steered::Done { seq }, _) => Some(seq),
+        // It waits for the end of a step.
+        (Steered::Posted, _) => None,
+        (Steered::Refused(_), Instruction::Answer { question, .. }) => return Err(answered(question)),
+        (Steered::Refused(why), _) => return Err(Problem::refused(why.to_string())),
+    };
     let is_elsewhere = was_elsewhere && other_node(tenant, id).await?.is_some();
     // What a person has paused does not continue by that.
     if !is_elsewhere && !listing(tenant, id).await?.summary.is_paused {
         run_stored(app, tenant, id, slot);
     }
-    Ok((seq_of(tenant, id, instruction, &inbox_key).await?, was_posted))
-}
-
-/// The number of the event that carries an instruction out; `None` while it waits for the end of a step.
-async fn seq_of(
-    tenant: &Tenant,
-    id: &LogId,
-    instruction: Instruction,
-    key: &str,
-) -> Result<Option<u64>, Problem> {
-    // Posting it again returns its number.
-    let message = InboxMessage { key: key.into(), posted: Default::default(), instruction };
-    let store = tenant.runtime.store();
-    let number = store.post(id, &message).await?;
-    let events = store.read(id, 0).await?;
-    Ok(events.iter().rev().find(|event| event.inbox == Some(number)).map(|event| event.seq))
+    Ok((seq, was_posted))
 }
 
 /// The process that has a conversation open, and carries out what is in its inbox; `None` if it is this one, or none.
@@ -266,7 +252,7 @@ async fn stop_elsewhere(tenant: &Tenant, id: &LogId, now: bool) -> Result<bool, 
     }
     match tenant.runtime.steer(id, Instruction::Cancel { now }).await? {
         Steered::Refused(why) => Err(Problem::refused(why.to_string())),
-        Steered::Done | Steered::Posted => Ok(true),
+        Steered::Done { .. } | Steered::Posted => Ok(true),
     }
 }
 

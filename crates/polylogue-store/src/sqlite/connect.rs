@@ -64,6 +64,8 @@ const STATEMENTS: usize = 128;
 
 fn set_safe(connection: Connection) -> rusqlite::Result<Connection> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Without it, SQLite compiles a statement again for each new value that a range is compared with.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.busy_timeout(PATIENCE)?;
     // The database's schema must not call functions that reach beyond it.
     connection.execute_batch("PRAGMA trusted_schema = OFF;")?;
