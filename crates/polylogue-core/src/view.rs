@@ -18,7 +18,7 @@ pub use self::compaction::{Compactable, KeptSize};
 pub(crate) use self::digest::{Chain, start};
 pub use self::entry::{EncodeCache, Entry};
 use self::pending::Pending;
-use self::words::{calls_as_text, entry_as_text, into_spoken, spoken};
+use self::words::{calls_as_text, entry_as_text, into_spoken, is_write_again, spoken};
 use crate::{
     Body, Call, CallPurpose, Digest, Event, HistoryEntry, HistorySummary, InputTokens, JoinHistory, Line,
     ModelReply, Name, Opening, Outcome, Params, Part, Path, PrefixChange, PrefixChanges, ToolSpec,
@@ -289,7 +289,10 @@ impl View {
 
     fn prompted(&mut self, text: &Arc<str>) {
         let is_partial = **text == *CONTINUE_CUT_OFF && !self.pending.parts.is_empty();
-        self.partial = is_partial.then(|| (self.mark(), self.pending.parts.clone()));
+        // What is to be written again can be the rest of a truncated reply.
+        if !is_write_again(text) {
+            self.partial = is_partial.then(|| (self.mark(), self.pending.parts.clone()));
+        }
         self.settle();
         self.push_prompt(text);
     }

@@ -173,7 +173,7 @@ const HANDLERS = {
             const text = event.because ? `${event.because}; ${event.model} replied` : `${event.model} replied instead of ${event.asked}`;
             step(chat, who, { kind: 'note', text }, event);
         }
-        if (started) Object.assign(started, { live: null, isTorn: false, draft: textOf(parts) });
+        if (started) Object.assign(started, { live: null, isTorn: false, draft: event.finish === 'malformed' ? '' : textOf(parts) });
     },
     charged(run, chat, event) {
         const { who, why, calls = 0, tokens, cost } = event;

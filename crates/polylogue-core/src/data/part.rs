@@ -230,6 +230,12 @@ impl Finish {
     /// A refusal without a category or an explanation.
     pub const REFUSED: Self = Self::Refused { category: None, explanation: None };
 
+    /// Whether a reply with this reason and these `parts` is asked for again: its provider could not parse a tool call, and nothing of it
+    /// can be run. Text before that call announces it, and is no reply.
+    pub(super) fn is_unparsed(&self, parts: &[Part]) -> bool {
+        *self == Self::Malformed && !parts.iter().any(|part| matches!(part, Part::Call(_)))
+    }
+
     /// Returns whether the reply is incomplete, or none at all.
     #[must_use]
     pub const fn is_cut(&self) -> bool {

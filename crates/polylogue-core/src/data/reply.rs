@@ -84,6 +84,12 @@ impl Reply {
         }
     }
 
+    /// Returns whether it has no tool call but one that its provider could not parse: it is asked for again.
+    #[must_use]
+    pub fn is_unparsed(&self) -> bool {
+        self.finish.is_unparsed(&self.parts)
+    }
+
     /// Returns the text of the reply, without thoughts.
     #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
@@ -144,6 +150,15 @@ pub struct ModelReply {
     /// What the call was for.
     #[serde(default, skip_serializing_if = "CallPurpose::is_turn")]
     pub purpose: CallPurpose,
+}
+
+impl ModelReply {
+    /// Returns whether it has no tool call but one that its provider could not parse. It is asked for again, and what it has of a text is
+    /// not said, unless the last reply that is asked for is such a one, too.
+    #[must_use]
+    pub fn is_unparsed(&self) -> bool {
+        self.finish.is_unparsed(&self.parts)
+    }
 }
 
 impl TotalUsage {

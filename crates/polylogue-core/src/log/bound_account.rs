@@ -2,8 +2,8 @@
 
 use crate::limits::{Admission, Reserved, RunReservation, RunUsage};
 use crate::{
-    Body, Bound, BoundException, Capability, Charge, ChargeReason, Event, Finish, InputTokens, ModelReply,
-    Money, Name, Part, Path, Responder, RunBound, StopReason, TotalUsage,
+    Body, Bound, BoundException, Capability, Charge, ChargeReason, Event, InputTokens, ModelReply, Money,
+    Name, Part, Path, Responder, RunBound, StopReason, TotalUsage,
 };
 
 /// The usage of the model calls of agents. Rebuilt from the events of the log alone.
@@ -41,7 +41,7 @@ impl BoundAccount {
                 self.usage.add(reply);
                 self.has_seals |= is_sealed(reply);
                 let was = self.unparsed.extract_if(.., |(at, who)| is_of(at, who)).count() > 0;
-                if reply.finish == Finish::Malformed {
+                if reply.is_unparsed() {
                     self.unparsed.push((event.at.clone(), reply.who.clone()));
                     let exception = was.then_some(BoundException::Unparsed);
                     self.exception = self.exception.or(exception);

@@ -265,6 +265,13 @@ pub(crate) struct PublishedDeltas<'a> {
 }
 
 impl PublishedDeltas<'_> {
+    /// What has been streamed is no reply: another one is asked for.
+    pub(crate) fn discard(&mut self) {
+        if self.draft.as_ref().is_some_and(|draft| !draft.pieces().is_empty()) {
+            self.push(DeltaRef::Restart);
+        }
+    }
+
     /// The text that has been streamed.
     pub(crate) fn into_text(self) -> Arc<str> {
         let Some(draft) = self.draft else { return "".into() };

@@ -11,8 +11,8 @@ use crate::log::ReservationRequest;
 use crate::view::{start, write_again};
 use crate::{
     AnsweredBy, AnyModel, Body, Bound, CallPurpose, Capability, Digest, EarlierReplies, EncodeCache, Error,
-    Finish, InputTokens, Limits, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin, OutputLimit,
-    Params, Part, Reply, Request, RequestPrefix, Reservation, Result, Usage, View,
+    InputTokens, Limits, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin, OutputLimit, Params,
+    Reply, Request, RequestPrefix, Reservation, Result, Usage, View,
 };
 
 /// Without the error message, which can quote the request.
@@ -56,12 +56,6 @@ fn passed_limit(ask: ModelCall<'_>, reply: &Reply, parts: u64) -> Option<u64> {
     (is_passed && !reply.cached).then_some(limit)
 }
 
-/// Whether the provider could parse nothing of the reply but what the model thought.
-fn is_unparsed(reply: &Reply) -> bool {
-    let is_left = |part: &Part| !part.is_blank() && !part.is_thought();
-    reply.finish == Finish::Malformed && !reply.parts.iter().any(is_left)
-}
-
 const fn purpose_of(ask: ModelCall<'_>) -> CallPurpose {
     if ask.compaction.is_some() { CallPurpose::Compaction } else { CallPurpose::Turn }
 }
@@ -87,17 +81,18 @@ impl<'a> Turn<'a> {
     /// The reply is in the log before the run waits for anything: it is appended together with the next event of this
     /// turn, or when the agent awaits something else, whichever is first. Effects belong in tools, which begin after that.
     ///
-    /// A model whose provider cannot parse the tool call that it wrote is asked once more, and then prompted with what it wrote.
+    /// A model whose provider cannot parse the tool call that it wrote is asked once more, and then prompted with what it wrote. Text before
+    /// such a call is no reply.
     ///
     /// # Errors
     /// When the model fails, a limit of the run is reached, the run is cancelled, or the log cannot be written.
     pub async fn ask_model(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
         let mut reply = self.ask_once(ask).await?;
-        if is_unparsed(&reply) {
+        if reply.is_unparsed() {
             reply = self.ask_once(ask).await?;
         }
         // A compaction has entries of its own, which no prompt would be among.
-        if is_unparsed(&reply) && ask.compaction.is_none() {
+        if reply.is_unparsed() && ask.compaction.is_none() {
             // In a box, as that is seldom.
             return Box::pin(self.ask_corrected(ask, &reply)).await;
         }
@@ -293,6 +288,9 @@ impl<'a> Turn<'a> {
                 return Err(cancelled);
             }
         };
+        if result.as_ref().is_ok_and(Reply::is_unparsed) {
+            deltas.discard();
+        }
         // Its event follows.
         drop(deltas);
         trace_result(ask.model, me, &result);

@@ -10,9 +10,18 @@ use crate::{Part, Verbatim};
 pub(super) struct Pending {
     pub(super) parts: Vec<Part>,
     pub(super) verbatim: Option<Arc<Verbatim>>,
+    /// Whether its provider could not parse it.
+    pub(super) is_unparsed: bool,
 }
 
 impl Pending {
+    /// Drops a reply that its provider could not parse.
+    pub(super) fn discard_unparsed(&mut self) {
+        if self.is_unparsed {
+            *self = Self::default();
+        }
+    }
+
     fn is_sealed(&self) -> bool {
         self.verbatim.as_ref().is_some_and(|verbatim| verbatim.seals.is_some())
     }

@@ -11,16 +11,20 @@ use crate::{Finish, ModelReply, Part};
 
 impl View {
     pub(super) fn model_replied(&mut self, reply: &ModelReply) {
+        // Nothing continues from a reply that is asked for again without a prompt.
+        self.pending.discard_unparsed();
         self.settle();
         self.measured = reply.usage.input.filter(|_| !reply.cached).map(|input| (input, self.entries.len()));
         let before = (reply.finish == Finish::ContextFull).then(|| self.mark());
-        let whole = self.partial.take().map(|(mark, before)| {
+        let is_unparsed = reply.is_unparsed();
+        // The rest of a truncated reply is asked for again, too.
+        let whole = self.partial.take_if(|_| !is_unparsed).map(|(mark, before)| {
             self.go_back(mark);
             joined(before, &reply.parts)
         });
         self.pending = match whole {
-            Some(parts) => Pending { parts, verbatim: None },
-            None => Pending { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() },
+            Some(parts) => Pending { parts, verbatim: None, is_unparsed },
+            None => Pending { parts: reply.parts.clone(), verbatim: reply.verbatim.clone(), is_unparsed },
         };
         let calls = self.pending.parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some((call.clone(), None)),
@@ -44,7 +48,7 @@ impl View {
     /// Appends the pending reply: its parts in their order, with the thoughts that are sealed. A reply of thoughts
     /// only is left out.
     pub(super) fn settle_pending(&mut self) {
-        let Pending { parts, verbatim } = std::mem::take(&mut self.pending);
+        let Pending { parts, verbatim, .. } = std::mem::take(&mut self.pending);
         let verbatim = verbatim.filter(|_| !self.options.calls_as_text);
         if !parts.iter().any(|part| is_spoken(part, &parts)) {
             return;

@@ -28,6 +28,11 @@ pub(crate) fn write_again(parts: &[Part]) -> String {
     }
 }
 
+/// Whether `text` is such a prompt.
+pub(super) fn is_write_again(text: &str) -> bool {
+    text.starts_with(WRITE_AGAIN)
+}
+
 /// The parts that may be sent: no thoughts, no notes, nothing blank, no value whose JSON is there as text, calls
 /// last.
 pub(super) fn spoken(parts: &[Part]) -> Vec<Part> {

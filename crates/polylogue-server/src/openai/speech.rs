@@ -65,7 +65,9 @@ impl Speech {
             Body::BackgroundEnded(result) => self.note(event, &result.who, ended(result)),
             Body::TurnStarted { turns } => self.begin(event, turns),
             Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn => {
-                self.reply(at, &reply.who, &plain(&reply.parts));
+                // Another one is asked for, or the message follows.
+                let text = if reply.is_unparsed() { "".into() } else { plain(&reply.parts) };
+                self.reply(at, &reply.who, &text);
             }
             Body::ReplyInterrupted { who, text, .. } => self.reply(at, who, text),
             Body::Failed { who, .. } => self.turn(at, who).into_iter().for_each(|turn| turn.draft.restart()),

@@ -118,9 +118,10 @@ impl OnlyVoice {
     fn entry(&mut self, event: &Event) -> Option<String> {
         match &event.body {
             Body::TurnStarted { .. } => self.draft = Draft::default(),
-            Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn => {
-                self.draft.complete(&plain(&reply.parts))
-            }
+            Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn => match reply.is_unparsed() {
+                true => self.draft.restart(),
+                false => self.draft.complete(&plain(&reply.parts)),
+            },
             Body::Failed { .. } => self.draft.restart(),
             _ => return None,
         }

@@ -150,25 +150,28 @@ impl Player {
             all.push(piece(Delta::Restart));
         }
         all.extend(text.split_inclusive(' ').map(|word| piece(Delta::Text(word.into()))));
-        let reply = ModelReply {
-            who: who.clone(),
-            request: Digest::try_from("0".repeat(32)).unwrap(),
-            prefix: None,
-            asked: None,
-            because: None,
-            model: "m".into(),
-            parts: vec![Part::text(text)],
-            finish: Finish::Stop,
-            usage: Usage::default(),
-            cost: None,
-            uncached_cost: None,
-            cached: false,
-            verbatim: None,
-            output_limit: None,
-            purpose: CallPurpose::Turn,
-        };
-        all.push(Happening::Event(at.clone(), Body::ModelReplied(reply)));
+        all.push(Happening::Event(at.clone(), replied(who, text, Finish::Stop)));
     }
+}
+
+fn replied(who: &Name, text: &str, finish: Finish) -> Body {
+    Body::ModelReplied(ModelReply {
+        who: who.clone(),
+        request: Digest::try_from("0".repeat(32)).unwrap(),
+        prefix: None,
+        asked: None,
+        because: None,
+        model: "m".into(),
+        parts: vec![Part::text(text)],
+        finish,
+        usage: Usage::default(),
+        cost: None,
+        uncached_cost: None,
+        cached: false,
+        verbatim: None,
+        output_limit: None,
+        purpose: CallPurpose::Turn,
+    })
 }
 
 fn chunks(show: ChatShow) -> Chunks {
@@ -308,4 +311,44 @@ fn a_team_of_one_streams_its_reply_as_the_content() {
     );
     contents.retain(|piece| !piece.is_empty());
     assert_eq!(contents, ["One", " two", " three."]);
+}
+
+/// A reply with a call that cannot be parsed, and the one that is asked for then.
+fn asked_again(who: &Name) -> Vec<Happening> {
+    let event = |body| Happening::Event(Path::root(), body);
+    let piece = |delta| Happening::Piece(Path::root(), who.clone(), delta);
+    let mut all = vec![
+        event(Body::TurnStarted { turns: vec![TurnRequest::to_all(who.clone())] }),
+        piece(Delta::Text("Half".into())),
+        piece(Delta::Restart),
+        event(replied(who, "Half", Finish::Malformed)),
+    ];
+    let mut player = Player { random: 1, words: 0, restarts: false };
+    player.reply((&Path::root(), who), "One two.", false, &mut all);
+    all.push(event(Body::Message(Message::text(who.clone(), "One two."))));
+    all.push(event(Body::Closed { reason: StopReason::Finished, summary: "One two.".into() }));
+    all
+}
+
+#[test]
+fn a_reply_that_is_asked_for_again_is_not_said() {
+    let all = asked_again(&Name::new("Ann").unwrap());
+    for (show, name) in [(ChatShow::Result, "reasoning_content"), (ChatShow::Transcript, "content")] {
+        for is_received in [false, true] {
+            let text = joined(&frames(show, &all, |_| is_received), name);
+            assert_eq!(without_broken(&text).trim_end(), "**Ann:** One two.", "{show:?}");
+        }
+    }
+    let mut only = Voice::new(ChatShow::Result, true);
+    let mut pieces = Vec::new();
+    for (seq, happening) in all.iter().enumerate() {
+        pieces.extend(match happening {
+            Happening::Event(at, body) => only.entry(&event(seq as u64, at, body)),
+            Happening::Piece(at, who, delta) => only.delta(at, who, delta),
+        });
+    }
+    pieces.extend(only.finish("One two."));
+    let text: String = pieces.into_iter().map(|(_, text)| text).collect();
+    let broken = "[The 4 characters before this do not count: the reply broke off.]";
+    assert_eq!(text, format!("Half\n\n{broken}\n\nOne two."));
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use polylogue::agents::session::{ReplyStream, Stage};
 use polylogue::policies::order::sequential;
 use polylogue::policies::until;
 use polylogue::runs::Report;
@@ -9,8 +10,8 @@ use polylogue::stop::{Reason, max_turns};
 use polylogue::tools::GetHistory;
 use polylogue::{AnyModel, Assistant, Chat, Status, round_robin};
 use polylogue_core::{
-    AnyStore, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind, Params, Part, Reply,
-    Request, RunOutcome, StopReason,
+    AnyStore, DeltaRef, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind, Params, Part,
+    Reply, Request, RunOutcome, StopReason,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
@@ -43,10 +44,12 @@ impl Model for Told {
     fn name(&self) -> &str {
         "test:partial"
     }
-    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().unwrap();
         self.asked.lock().unwrap().push(request.entries.to_vec());
-        self.replies.lock().unwrap().remove(0)
+        let reply = self.replies.lock().unwrap().remove(0)?;
+        deltas.push(DeltaRef::Text(&reply.plain()));
+        Ok(reply)
     }
 }
 
@@ -60,6 +63,12 @@ fn part(text: &str) -> Result<Reply, ModelError> {
 
 fn whole(text: &str) -> Result<Reply, ModelError> {
     reply(text, Finish::Stop)
+}
+
+/// A text, and a tool call that the provider cannot parse.
+fn malformed(text: &str) -> Result<Reply, ModelError> {
+    let parts = vec![Part::text(text), Part::unparsed("<function=look{")];
+    Ok(Reply { parts, finish: Finish::Malformed, ..Reply::text("") })
 }
 
 async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
@@ -191,4 +200,72 @@ async fn continued_replies_are_cut_and_resumed_as_others() {
     let said: Vec<_> =
         Report::of(&events).messages.iter().map(|message| message.plain().into_owned()).collect();
     assert_eq!(said, ["count", "three, four", "five,", "six"]);
+}
+
+/// What is said in two turns whose first request is replied to with so many calls that cannot be parsed, after texts, with the end of the
+/// first message and the requests that were made.
+async fn said_after(count: usize) -> (Vec<String>, Option<Finish>, Vec<Vec<String>>) {
+    let texts_before = ["I look.", "Let me look.", "Now I look."];
+    let replies = texts_before[..count].iter().map(|text| malformed(text));
+    let shown = Told::new(replies.chain([whole("The sea is gray."), whole("And deep.")]));
+    let policy = until(max_turns(2), round_robin());
+    let chat = Chat::named("group").participant(shown.agent()).policy(policy).build().unwrap();
+    let report = Report::of(&run(&chat).await.2);
+    let said = report.messages.iter().map(|message| message.plain().into_owned()).collect();
+    (said, report.messages[1].cut(), shown.asked().iter().map(|entries| texts(entries)).collect())
+}
+
+#[tokio::test]
+async fn text_before_a_call_that_cannot_be_parsed_is_no_reply() {
+    let (said, cut, asked) = said_after(1).await;
+    assert_eq!(said, ["Tell me of the sea", "The sea is gray.", "And deep."]);
+    assert_eq!((cut, asked.len(), &asked[1]), (None, 3, &asked[0]));
+    assert_eq!(asked[2], ["Tell me of the sea", "The sea is gray.", "Continue."]);
+    let (said, cut, asked) = said_after(2).await;
+    assert_eq!(said, ["Tell me of the sea", "The sea is gray.", "And deep."]);
+    assert_eq!((cut, asked.len(), &asked[1]), (None, 4, &asked[0]));
+    assert_eq!(asked[2][..2], ["Tell me of the sea", "Let me look."]);
+    assert!(asked[2][2].starts_with("Your last reply could not be parsed"), "{:?}", asked[2]);
+    let (said, cut, _) = said_after(3).await;
+    assert_eq!(said, ["Tell me of the sea", "Now I look.", "The sea is gray."]);
+    assert_eq!(cut, Some(Finish::Malformed));
+}
+
+#[tokio::test]
+async fn the_rest_of_a_truncated_reply_is_asked_for_again_in_place() {
+    for count in 1..=2 {
+        let broken = (0..count).map(|_| malformed(" blue."));
+        let replies = [part("The sea is")].into_iter().chain(broken);
+        let shown = Told::new(replies.chain([whole(" gray."), whole("And deep.")]));
+        let policy = until(max_turns(2), round_robin());
+        let chat = Chat::named("group").participant(shown.agent()).policy(policy).build().unwrap();
+        let (_, _, events) = run(&chat).await;
+        let report = Report::of(&events);
+        let said: Vec<_> = report.messages.iter().map(|message| message.plain().into_owned()).collect();
+        assert_eq!(said, ["Tell me of the sea", "The sea is gray.", "And deep."], "{count}");
+        let asked = shown.asked();
+        assert_eq!(asked[2], asked[1], "{count}");
+        let last = texts(asked.last().unwrap());
+        assert_eq!(last, ["Tell me of the sea", "The sea is gray.", "Continue."], "{count}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_streamed_of_a_reply_that_is_asked_for_again_is_taken_back() {
+    let shown = Told::new([malformed("I look."), whole("The sea is gray.")]);
+    let mut log = log().await;
+    let mut stream = ReplyStream::of(log.subscribe().await);
+    alone(shown.agent()).run_in(&mut log, "Tell me of the sea").await.unwrap();
+    drop(log);
+    let mut stages = Vec::new();
+    while let Some(update) = stream.next().await {
+        stages.push((update.stage, update.text));
+    }
+    let expected = [
+        (Stage::Writing, "I look."),
+        (Stage::Restart, ""),
+        (Stage::Writing, "The sea is gray."),
+        (Stage::Done, "The sea is gray."),
+    ];
+    assert_eq!(stages, expected.map(|(stage, text)| (stage, text.to_owned())));
 }

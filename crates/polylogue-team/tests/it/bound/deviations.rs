@@ -73,9 +73,10 @@ async fn a_model_that_lacks_what_is_expected_of_it_ends_the_bound() {
     assert!(matches!(reason, StopReason::Bound { .. }), "{reason}");
 }
 
-/// A model whose provider cannot parse so many of its first replies.
+/// A model whose provider cannot parse a call in so many of its first replies, with a text before it or without.
 struct Clumsy {
     malformed: usize,
+    says: bool,
     made: AtomicUsize,
 }
 
@@ -88,7 +89,7 @@ impl Model for Clumsy {
         let usage = Usage { input: Some(9), output: Some(3), ..Usage::default() };
         let is_malformed = self.made.fetch_add(1, Ordering::SeqCst) < self.malformed;
         let finish = if is_malformed { Finish::Malformed } else { Finish::Stop };
-        let parts = if is_malformed { Vec::new() } else { vec![Part::text("no")] };
+        let parts = if is_malformed && !self.says { Vec::new() } else { vec![Part::text("no")] };
         Ok(Reply { parts, finish, usage, ..Reply::text("") })
     }
 }
@@ -96,13 +97,23 @@ impl Model for Clumsy {
 /// The bound has a second request for each reply that cannot be parsed, and no third one.
 #[tokio::test]
 async fn a_second_reply_that_cannot_be_parsed_ends_the_bound() {
-    for (malformed, ends) in
-        [(1, None), (2, Some(BoundException::Unparsed)), (9, Some(BoundException::Unparsed))]
-    {
-        let model = Clumsy { malformed, made: AtomicUsize::default() };
+    let unparsed = Some(BoundException::Unparsed);
+    for (malformed, says, ends) in [
+        (1, false, None),
+        (1, true, None),
+        (2, false, unparsed),
+        (2, true, unparsed),
+        (9, false, unparsed),
+        (9, true, unparsed),
+    ] {
+        let model = Clumsy { malformed, says, made: AtomicUsize::default() };
         let (reason, exception) = play(model, |bound| RunBound { calls: Some(2), ..bound }).await;
-        assert_eq!(exception, ends, "{malformed}");
-        assert_eq!(matches!(reason, StopReason::Bound { .. }), ends.is_none(), "{malformed}: {reason}");
+        assert_eq!(exception, ends, "{malformed} {says}");
+        assert_eq!(
+            matches!(reason, StopReason::Bound { .. }),
+            ends.is_none(),
+            "{malformed} {says}: {reason}"
+        );
     }
 }
 

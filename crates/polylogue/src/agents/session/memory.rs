@@ -1,15 +1,23 @@
 //! What one agent remembers of a chat, as messages.
 
 use polylogue_core::{
-    Body, Call, CallOutcome, CallPurpose, Event, HistoryEntry, Message, Name, Outcome, Part, Transcript,
+    Body, Call, CallOutcome, CallPurpose, Event, HistoryEntry, Message, ModelReply, Name, Outcome, Part,
+    Transcript,
 };
 
 /// Returns what `who` remembers of `chat`, in order: messages of others that it saw, its prompts, its own messages, and its
 /// tool calls with their outcomes. Replayed in the same order, they make the same view.
 #[must_use]
 pub fn remembered(chat: &Transcript, who: &Name) -> Vec<Message> {
-    let mut memory =
-        Memory { who, messages: Vec::new(), begun: 0, draft: None, calls: Vec::new(), words: None };
+    let mut memory = Memory {
+        who,
+        messages: Vec::new(),
+        begun: 0,
+        draft: None,
+        is_unparsed: false,
+        calls: Vec::new(),
+        words: None,
+    };
     chat.events().iter().for_each(|event| memory.take_in(event));
     memory.messages
 }
@@ -21,6 +29,8 @@ struct Memory<'a> {
     begun: usize,
     /// A reply of its model that becomes a message only if the turn continues.
     draft: Option<Vec<Part>>,
+    /// Whether its provider could not parse that reply.
+    is_unparsed: bool,
     /// Open calls, with outcomes that arrived early.
     calls: Vec<(Call, Option<Outcome>)>,
     words: Option<Vec<HistoryEntry>>,
@@ -47,7 +57,7 @@ impl Memory<'_> {
                 }
             }
             Body::ModelReplied(sample) if me(&sample.who) && sample.purpose == CallPurpose::Turn => {
-                self.drafted(&sample.parts)
+                self.drafted(sample)
             }
             Body::Prompted { who, text } if me(who) => {
                 self.settle();
@@ -75,10 +85,13 @@ impl Memory<'_> {
         self.messages.push(Message::text(Name::user(), std::sync::Arc::clone(text)));
     }
 
-    fn drafted(&mut self, parts: &[Part]) {
+    fn drafted(&mut self, reply: &ModelReply) {
+        // Nothing continues from a reply that is asked for again without a prompt.
+        self.draft.take_if(|_| self.is_unparsed);
         self.settle();
-        self.calls = parts.iter().filter_map(called).map(|call| (call, None)).collect();
-        self.draft = Some(parts.to_vec());
+        self.is_unparsed = reply.is_unparsed();
+        self.calls = reply.parts.iter().filter_map(called).map(|call| (call, None)).collect();
+        self.draft = Some(reply.parts.clone());
         if !self.calls.is_empty() {
             self.write_draft();
         }
