@@ -80,6 +80,10 @@ impl Protocol for Messages {
         tail::ignored(params, accepts)
     }
 
+    fn least_to_reason(params: &Params, accepts: &Accepts) -> Option<u64> {
+        tail::least_to_reason(params, accepts)
+    }
+
     fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
         style.accepts.unenforced(request.params)
     }

@@ -70,6 +70,10 @@ impl Protocol for Converse {
         tail::ignored(params, accepts)
     }
 
+    fn least_to_reason(params: &Params, accepts: &Accepts) -> Option<u64> {
+        reasoning::least_to_reason(params, accepts)
+    }
+
     fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
         style.accepts.unenforced(request.params)
     }

@@ -200,16 +200,32 @@ fn output_config(params: &Params, accepts: &Accepts) -> Option<Value> {
     (!config.is_empty()).then_some(config.into())
 }
 
+fn is_forced(params: &Params) -> bool {
+    matches!(params.tool_choice, Some(ToolChoice::Any | ToolChoice::Tool(_)))
+}
+
+/// Whether the model is asked to reason, and does so for a number of tokens.
+fn is_budgeted(params: &Params, accepts: &Accepts) -> bool {
+    let reasons = is_asked(params) && params.effort != Some(Effort::None);
+    reasons && accepts.thinking == ThinkingForm::Budget
+}
+
+/// The lowest limit on a reply with which the model reasons, if `params` ask it to reason and have a lower one.
+pub(crate) fn least_to_reason(params: &Params, accepts: &Accepts) -> Option<u64> {
+    let is_short = || budget(params.effort, max_tokens(params, accepts)).is_none();
+    (is_budgeted(params, accepts) && !is_forced(params) && is_short()).then_some(2 * MIN_BUDGET)
+}
+
 /// The names of parameters that this API does not take together with others of `params`.
 pub(crate) fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
-    let forced = matches!(params.tool_choice, Some(ToolChoice::Any | ToolChoice::Tool(_)));
-    let reasons = params.effort.is_some_and(|effort| effort != Effort::None) || params.thinking.is_some();
-    let budgeted = reasons && accepts.thinking == ThinkingForm::Budget;
+    let budgeted = is_budgeted(params, accepts);
+    // A model with a budget for reasoning takes neither a forced call nor a temperature, and a limit on the reply has to leave room for
+    // the least budget. The call and the limit count more than reasoning, and that more than a temperature.
+    let forgoes = is_forced(params) || least_to_reason(params, accepts).is_some();
     let is_ignored = |name: &&str| match *name {
-        // A reasoning model with a budget takes neither a forced call nor a temperature. The call counts more.
-        "effort" | "thinking" => budgeted && forced,
-        "temperature" | "top_k" => budgeted && !forced,
-        "top_p" => budgeted && !forced || params.temperature.is_some(),
+        "effort" | "thinking" => budgeted && forgoes,
+        "temperature" | "top_k" => budgeted && !forgoes,
+        "top_p" => budgeted && !forgoes || params.temperature.is_some(),
         _ => false,
     };
     params.set().into_iter().filter(is_ignored).collect()

@@ -45,6 +45,12 @@ fn level(effort: Effort, highest: Effort) -> &'static str {
     effort.clamp(Effort::Low, highest).as_str()
 }
 
+/// The lowest limit on a reply with which the model reasons, if it is Claude and `params` have a lower one.
+pub(super) fn least_to_reason(params: &Params, accepts: &Accepts) -> Option<u64> {
+    let is_claude = accepts.reasoning_field == Some(ReasoningField::Thinking);
+    anthropic::tail::least_to_reason(params, accepts).filter(|_| is_claude)
+}
+
 /// The names of parameters about reasoning that the model has no field for, or that it does not take together with others.
 pub(super) fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
     let none = params.effort == Some(Effort::None);

@@ -227,6 +227,13 @@ pub(crate) trait Protocol: Default + Send {
         Vec::new()
     }
 
+    /// The lowest limit on a reply, in tokens, with which a model that `accepts` so much reasons, if `params` ask it to reason and have a
+    /// lower one: it then does not. Default: no limit is too low.
+    fn least_to_reason(params: &Params, accepts: &Accepts) -> Option<u64> {
+        let _ = (params, accepts);
+        None
+    }
+
     /// The capability that the model lacks for this request, and why, if that is known before it is sent.
     fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
         let _ = (request, style);

@@ -62,27 +62,42 @@ impl Checked<'_> {
     /// Warns of parameters that are left out of the requests, or changed.
     fn warn_of_refused(&self, known: &EndpointModel, report: &mut Report<'_>) {
         let Self { who, keys, model, params } = self;
-        let ignored: Vec<String> = known.ignored(params).into_iter().map(|key| format!("`{key}`")).collect();
+        let short = known.least_to_reason(params).zip(params.max_tokens);
+        let is_reasoning = |name: &&str| matches!(*name, "effort" | "thinking");
+        let (reasoning, others): (Vec<&str>, Vec<&str>) =
+            known.ignored(params).into_iter().partition(|name| short.is_some() && is_reasoning(name));
+        if let Some((least, given)) = short {
+            let with = format!(" with `max_tokens: {given}`");
+            let otherwise = format!("set `max_tokens: {least}` or more");
+            self.warn_of_left_out(&reasoning, &with, &otherwise, report);
+        }
+        self.warn_of_left_out(&others, "", "choose another model", report);
         let sent = known.effort_sent(params).filter(|sent| Some(*sent) != params.effort);
-        let (message, hint) = match (ignored.as_slice(), params.effort.zip(sent)) {
-            ([], None) => return,
-            ([], Some((asked, sent))) => {
-                let (asked, sent) = (asked.as_str(), sent.as_str());
-                let message =
-                    format!("`{model}`, the model of `{who}`, has no effort `{asked}`: `{sent}` is sent");
-                (message, format!("set `effort: {sent}`, or choose another model"))
-            }
-            (names, _) => {
-                let names = names.join(" and ");
-                let left_out = if ignored.len() == 1 { "it is left out" } else { "they are left out" };
-                let end = match keys.parameters.strict {
-                    true => ", and `strict` refuses it".to_owned(),
-                    false => format!(": {left_out}"),
-                };
-                let message = format!("`{model}`, the model of `{who}`, does not take {names}{end}");
-                (message, format!("remove {names}, or choose another model"))
-            }
+        if let (Some((asked, sent)), true) =
+            (params.effort.zip(sent), reasoning.is_empty() && others.is_empty())
+        {
+            let (asked, sent) = (asked.as_str(), sent.as_str());
+            let message =
+                format!("`{model}`, the model of `{who}`, has no effort `{asked}`: `{sent}` is sent");
+            let hint = format!("set `effort: {sent}`, or choose another model");
+            report.warning(codes::NO_EFFECT, keys.parameters.key(), message, hint);
+        }
+    }
+
+    /// Warns that these parameters are left out of requests that have others `with` them. `otherwise` says what to do instead of removing
+    /// them.
+    fn warn_of_left_out(&self, names: &[&str], with: &str, otherwise: &str, report: &mut Report<'_>) {
+        let Self { who, keys, model, .. } = self;
+        let end = match names {
+            [] => return,
+            _ if keys.parameters.strict => ", and `strict` refuses it",
+            [_] => ": it is left out",
+            _ => ": they are left out",
         };
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let names = names.join(" and ");
+        let message = format!("`{model}`, the model of `{who}`, does not take {names}{with}{end}");
+        let hint = format!("remove {names}, or {otherwise}");
         report.warning(codes::NO_EFFECT, keys.parameters.key(), message, hint);
     }
 

@@ -91,6 +91,36 @@ async fn reasoning_is_adaptive_or_has_a_budget_as_the_table_says() {
     assert_eq!(body("claude-sonnet-4-5", short).await, json!({"max_tokens": 1000}), "too short to reason");
 }
 
+/// A reply has at least as much text as reasoning, and that has at least 1,024 tokens.
+#[tokio::test]
+async fn reasoning_for_which_a_limit_leaves_no_room_is_named_as_left_out() {
+    let asked = |max_tokens| Params {
+        temperature: Some(0.5),
+        effort: Some(Effort::Low),
+        thinking: Some(Thinking::Summary),
+        max_tokens: Some(max_tokens),
+        ..Params::default()
+    };
+    let server = Server::start(Answer::text("")).await;
+    for (model, max_tokens, ignored, kept) in [
+        ("claude-sonnet-4-5", 2047, vec!["effort", "thinking"], "temperature"),
+        ("claude-sonnet-4-5", 2048, vec!["temperature"], "thinking"),
+        ("claude-opus-4-5", 2047, vec!["effort", "thinking"], "temperature"),
+        ("claude-sonnet-5", 100, vec!["temperature"], "thinking"),
+    ] {
+        let params = asked(max_tokens);
+        assert_eq!(claude(&server, model).ignored(&params), ignored, "{model} {max_tokens}");
+        let body = body(model, params).await;
+        assert!(body.get(kept).is_some(), "{model} {max_tokens}: {body}");
+        assert!(ignored.iter().all(|name| body.get(*name).is_none()), "{model} {max_tokens}: {body}");
+    }
+    // The limit is not why: a call is required.
+    let forced = Params { tool_choice: Some(ToolChoice::Any), ..asked(100) };
+    assert_eq!(claude(&server, "claude-sonnet-4-5").least_to_reason(&forced), None);
+    let off = Params { effort: Some(Effort::None), ..asked(100) };
+    assert_eq!(claude(&server, "claude-sonnet-4-5").ignored(&off), [""; 0]);
+}
+
 // P47.
 #[tokio::test]
 async fn a_forced_call_is_sent_unless_the_model_refuses_it() {

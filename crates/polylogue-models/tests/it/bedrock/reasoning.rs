@@ -61,6 +61,12 @@ async fn what_does_not_go_with_reasoning_is_left_out() {
         let (body, ignored) = sent(model, params.clone()).await;
         assert_eq!((ignored, &body["inferenceConfig"]), (vec!["temperature"], &Value::Null), "{model}");
     }
+    // Where the limit on the reply leaves no room for reasoning, it is the reasoning that is left out.
+    let short = Params { max_tokens: Some(2000), ..params };
+    let (body, ignored) = sent(CLAUDE, short.clone()).await;
+    assert_eq!((ignored, body.get("additionalModelRequestFields")), (vec!["effort"], None));
+    assert_eq!(body["inferenceConfig"], json!({"maxTokens": 2000, "temperature": 0.2}));
+    assert_eq!(sent(NOVA, short).await.1, [""; 0]);
     let shown = Params { thinking: Some(Thinking::Summary), ..Params::default() };
     let (body, ignored) = sent(NEW_CLAUDE, shown.clone()).await;
     let thinking = json!({"thinking": {"type": "adaptive", "display": "summarized"}});
