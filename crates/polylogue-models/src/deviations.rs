@@ -87,6 +87,8 @@ pub struct Deviations {
     pub completion_limit_while_reasoning: bool,
     /// Parameters that the endpoint refuses.
     pub refuses: &'static [&'static str],
+    /// Parameters that the provider's own servers refuse. Others, at another address, may take them.
+    pub own_refuses: &'static [&'static str],
     /// Parameters that the endpoint refuses for models that are known to reason.
     pub refuses_while_reasoning: &'static [&'static str],
     /// Parts of the names of models that refuse returned reasoning, whatever others expect.
@@ -116,6 +118,7 @@ impl Deviations {
         max_temperature: None,
         completion_limit_while_reasoning: false,
         refuses: &[],
+        own_refuses: &[],
         refuses_while_reasoning: &[],
         refuses_reasoning: &[],
         wants_reasoning: &[],
@@ -139,6 +142,7 @@ impl Deviations {
             schemas_of_objects: self.schemas_of_objects && is_own,
             max_tools: self.max_tools.filter(|_| is_own),
             max_temperature: self.max_temperature.filter(|_| is_own),
+            own_refuses: if is_own { self.own_refuses } else { &[] },
             ..self
         }
     }
@@ -187,7 +191,7 @@ const USUAL: Row = Row {
 
 /// A provider of OpenAI's models, those that reason among them.
 /// The numbers of calls, <https://github.com/openai/openai-dotnet/issues/317>, and of tools: <https://learn.microsoft.com/en-us/azure/ai-foundry/openai/quotas-limits>, and refusals of OpenAI.
-/// The temperature: <https://platform.openai.com/docs/api-reference/chat/create>.
+/// The temperature, and no `top_k`: <https://platform.openai.com/docs/api-reference/chat/create>.
 const OPENAI: Row = Row {
     fields: Deviations {
         stop_while_reasoning: false,
@@ -196,6 +200,7 @@ const OPENAI: Row = Row {
         max_calls: Some(128),
         max_temperature: Some(2),
         completion_limit_while_reasoning: true,
+        own_refuses: &["top_k"],
         refuses_while_reasoning: &["temperature", "top_p"],
         ..Deviations::NONE
     },

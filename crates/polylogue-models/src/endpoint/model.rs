@@ -281,6 +281,7 @@ impl Model for EndpointModel {
                 || found.contains(*name)
                 || **name == *"prompt_cache" && !params.prompt_cache.is_some_and(is_kept)
                 || deviations.refuses.contains(name)
+                || deviations.own_refuses.contains(name)
                 || others.contains(name)
                 || refused.contains(name)
                 || reasons

@@ -2,7 +2,7 @@
 
 use crate::common::{Asked, ask, weather};
 use polylogue_core::{
-    Call, Capability, Entry, Finish, Media, ModelErrorKind, Outcome, Params, Part, ToolChoice,
+    Call, Capability, Entry, Finish, Media, Model as _, ModelErrorKind, Outcome, Params, Part, ToolChoice,
 };
 use polylogue_models::{Config, Endpoint, Provider, Retries};
 use polylogue_test::server::{Answer, Behavior, History, Playbook, Server, Vendor};
@@ -145,6 +145,22 @@ async fn openai_is_sent_schemas_of_objects_only() {
         let own = Provider::find(name).unwrap().config_at("https://api.openai.com/v1");
         assert!(own.deviations.schemas_of_objects, "{name}");
     }
+}
+
+/// OpenAI's reference has no `top_k`. Other servers with its API take it.
+#[test]
+fn openai_is_sent_no_top_k() {
+    let params = Params { top_k: Some(4), ..Params::default() };
+    let ignored = |name: &str, address: &str| {
+        let config = Provider::find(name).unwrap().config_at(address);
+        Endpoint::new(config).unwrap().model("gpt-4o").ignored(&params)
+    };
+    for name in ["openai", "openai-chat", "openai-responses"] {
+        assert_eq!(ignored(name, "https://api.openai.com/v1"), ["top_k"], "{name}");
+    }
+    assert_eq!(ignored("azure", "https://house.openai.azure.com"), ["top_k"]);
+    assert_eq!(ignored("openai", "http://127.0.0.1:8000/v1"), [""; 0]);
+    assert_eq!(ignored("vllm", "http://127.0.0.1:8000/v1"), [""; 0]);
 }
 
 /// P100: ids of nine characters, and no user message after the result of a tool.

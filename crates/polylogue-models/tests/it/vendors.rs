@@ -35,7 +35,7 @@ const ROWS: [(&str, &str, Vendor); 17] = [
 /// A part of a row: its name, how it is reset to what OpenAI accepts, and its value.
 type RowPart = (&'static str, fn(&mut Config), fn(&Config) -> String);
 
-const PARTS: [RowPart; 14] = [
+const PARTS: [RowPart; 15] = [
     ("stream usage", |config| config.stream_usage = true, |config| config.stream_usage.to_string()),
     ("ids", |config| config.call_id_length = None, |config| format!("{:?}", config.call_id_length)),
     (
@@ -78,6 +78,11 @@ const PARTS: [RowPart; 14] = [
         "refused parameters",
         |config| config.deviations.refuses = Deviations::NONE.refuses,
         |config| format!("{:?}", config.deviations.refuses),
+    ),
+    (
+        "parameters refused by OpenAI itself",
+        |config| config.deviations.own_refuses = Deviations::NONE.own_refuses,
+        |config| format!("{:?}", config.deviations.own_refuses),
     ),
     (
         "parameters refused while reasoning",
@@ -134,9 +139,18 @@ fn add_reply(asked: &mut Asked, reply: &Reply) {
     }
 }
 
+/// The configuration of `provider` for a server at `address` that plays it.
+fn played_at(provider: &str, address: &str) -> Config {
+    let provider = Provider::find(provider).unwrap();
+    let mut config = provider.config_at(address);
+    // Other servers with its API may take what OpenAI itself refuses.
+    config.deviations.own_refuses = provider.config_at("https://api.openai.com/v1").deviations.own_refuses;
+    config
+}
+
 /// A model of `provider` that `server` plays.
 fn model_at(server: &Server, provider: &str, model: &str, change: impl Fn(&mut Config)) -> EndpointModel {
-    let mut config = Provider::find(provider).unwrap().config_at(&server.base_url());
+    let mut config = played_at(provider, &server.base_url());
     config.retries = Retries::none();
     change(&mut config);
     Endpoint::new(config).unwrap().model(model)
@@ -179,7 +193,7 @@ async fn without_a_part_of_its_row_the_server_of_a_provider_refuses_a_request() 
     let mut played = Vec::new();
     for (provider, model, vendor) in ROWS {
         for (part, reset, value) in PARTS {
-            let row = Provider::find(provider).unwrap().config_at("http://127.0.0.1:9/v1");
+            let row = played_at(provider, "http://127.0.0.1:9/v1");
             let mut usual = row.clone();
             reset(&mut usual);
             // Models of the same provider can refuse what others expect.

@@ -15,8 +15,8 @@ use super::schemas;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Vendor {
-    /// It refuses schemas of replies that are not of an object, and long lists of tools and calls; its models that reason refuse stop texts, parameters of sampling,
-    /// the older limit on tokens, and efforts that are not theirs.
+    /// It refuses schemas of replies that are not of an object, long lists of tools and calls, and `top_k`; its models that reason refuse
+    /// stop texts, parameters of sampling, the older limit on tokens, and efforts that are not theirs.
     OpenAi,
     /// It refuses unknown fields and a user message after the result of a tool, takes ids of nine characters, and has reasoning
     /// in the content.
@@ -163,6 +163,9 @@ impl Vendor {
                 let schema = body.get("response_format").and_then(|form| form.pointer("/json_schema/schema"));
                 schema.map_or(Ok(()), schemas::of_object)?;
                 no_long_list(body, messages)?;
+                if body.contains_key("top_k") {
+                    return Err("Unrecognized request argument supplied: top_k".into());
+                }
                 let effort = body.get("reasoning_effort").and_then(Value::as_str);
                 effort.map_or(Ok(()), |effort| check_openai(model(body), effort))?;
                 no_parameter_of_others(model(body), None, body, &["max_tokens"])?;
