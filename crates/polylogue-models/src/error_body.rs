@@ -210,15 +210,13 @@ impl ErrorBody {
             "the provider streams this model only to verified organizations: verify yours in its settings, or use `--no-stream`"
         } else if self.mentions(&["must be verified to generate reasoning"]) {
             "the provider summarizes reasoning only for verified organizations: verify yours in its settings, or leave out `thinking: summary`"
+        } else if self.mentions(&["invalid schema for response_format"]) {
+            "the provider does not take the JSON Schema of the reply: simplify it, or set `capabilities: {schema: false}` of the endpoint, so that it is asked for in words"
         } else if self.mentions(&["invalid schema", "invalid_function_parameters", "input_schema"]) {
             "the provider does not take the JSON Schema that the message names: simplify it, leave the tool out, or set `tool_calling: text`, which sends no schemas"
-        } else if self.mentions(&["response_format", "json_schema"]) {
-            "the model or the server may know no JSON schemas: ask for the form in words"
         } else if self.mentions(&["model identifier is invalid", "on-demand throughput"]) {
             "check the model's id and the region: many models are called by an inference profile, such as `us.` and the id"
-        } else if self.mentions(&["tool"]) {
-            "the model or the server may know no tools"
-        } else if self.mentions(&["alternat", "roles must"]) {
+        } else if self.mentions(&["must alternate", "roles must"]) {
             "the model wants the roles to alternate: leave `merge` on"
         } else {
             return None;

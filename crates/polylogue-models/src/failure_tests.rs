@@ -353,3 +353,24 @@ fn a_quoted_error_counts_as_that_of_the_provider_that_made_it() {
     let error = quoted(400, serde_json::Value::Null);
     assert!(error.message.contains("Provider returned error") && !error.message.contains("null"), "{error}");
 }
+
+/// What a hint advises against is in the message: whether a request has tools is not known here.
+#[test]
+fn hints_of_wrong_requests_are_about_what_the_message_names() {
+    for (message, hint) in [
+        (
+            "Invalid schema for response_format 'reply': 'a' is not permitted",
+            Some("JSON Schema of the reply"),
+        ),
+        ("Invalid schema for function 't': 'a' is not permitted", Some("leave the tool out")),
+        ("tools.0.custom.input_schema.type: Field required", Some("leave the tool out")),
+        ("Conversation roles must alternate user/assistant", Some("roles to alternate")),
+        ("`tool_use` ids were found without `tool_result` blocks", None),
+        ("response_format is odd", None),
+        ("n is above 1; alternatively, send several requests", None),
+    ] {
+        let error = Case::new().refused(400, &[], &error_body(message, "invalid_request_error")).error;
+        assert_eq!(error.hint.is_some(), hint.is_some(), "{message}: {:?}", error.hint);
+        assert!(error.hint.unwrap_or_default().contains(hint.unwrap_or_default()), "{message}");
+    }
+}

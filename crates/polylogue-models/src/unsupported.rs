@@ -50,6 +50,9 @@ const FORMS: [&str; 10] = [
     ": format ",
 ];
 
+/// Their names of tools.
+const TOOLS: [&str; 2] = ["tool", "function"];
+
 /// Their texts for a supported feature with an invalid request, or by another API.
 const FAULTS: [&str; 3] = ["invalid schema", "invalid_function_parameters", "use /v1/responses"];
 
@@ -71,8 +74,10 @@ pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
     let refuses = matches!(error.status, Some(400 | 422 | 501)) && error.hint.is_none();
     match lacking(&error, request) {
         Some(capability) => ModelError { kind: ModelErrorKind::Unsupported(capability), ..error },
-        None if refuses && !asked_for(request).is_empty() => error.hint(ADVICE),
-        None => error,
+        None => match way_out(&error, request).filter(|_| refuses) {
+            Some(hint) => error.hint(hint),
+            None => error,
+        },
     }
 }
 
@@ -143,8 +148,44 @@ fn is_wordless_call(entry: &Entry) -> bool {
         && parts.iter().all(|part| matches!(part, Part::Call(_)) || part.is_blank())
 }
 
-/// The hint when it is unknown why a request with tools or a schema was refused: error texts differ by server.
-const ADVICE: &str = "if the model cannot call tools or write JSON on demand, say so: `--capabilities text`, or `capabilities: text` of its endpoint";
+/// The hint when it is unknown why a request with tools and a schema was refused: error texts differ by server.
+const NEITHER: &str = "if the model cannot call tools or write JSON on demand, say so: `--capabilities text`, or `capabilities: text` of its endpoint";
+
+/// The same for a request with tools.
+const NO_TOOLS: &str = "if the model cannot call tools, say so: `--capabilities text`, or `capabilities: {tools: false}` of its endpoint";
+
+/// The same for a request for JSON.
+const NO_FORM: &str = "if the model cannot write JSON on demand, say so: `--capabilities tools`, or `capabilities: {schema: false, json: false}` of its \
+                       endpoint";
+
+/// The ends of errors that do not say why a request was refused, in lower case.
+const NO_REASON: [&str; 7] = [
+    "bad request",
+    "invalid request",
+    "unprocessable entity",
+    "unprocessable content",
+    "not implemented",
+    "provider returned error",
+    "it does not say why",
+];
+
+/// What to do about a refusal whose cause is unknown: it may be what `request` has and the error names, or all that it has if the
+/// error gives no reason. A model that has called tools can call them.
+fn way_out(error: &ModelError, request: &Request<'_>) -> Option<&'static str> {
+    let message = error.message.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    let is_silent = NO_REASON.iter().any(|words| message.ends_with(words));
+    let asked = asked_for(request);
+    let has_called = request.entries.iter().any(|entry| matches!(entry, Entry::Tool { .. }));
+    let tools = asked.contains(&Capability::Tools) && !has_called && (is_silent || says(&TOOLS));
+    let form = asked.iter().any(|of| *of != Capability::Tools) && (is_silent || says(&FORMS));
+    match (tools, form) {
+        (true, true) => Some(NEITHER),
+        (true, false) => Some(NO_TOOLS),
+        (false, true) => Some(NO_FORM),
+        (false, false) => None,
+    }
+}
 
 /// The hint when a model was configured with vision and its server refuses pictures.
 const BLIND: &str = "pictures that tools returned went along: if the model does not see, say so: `vision: false` in the capabilities of its endpoint";
@@ -167,7 +208,7 @@ fn lacking(error: &ModelError, request: &Request<'_>) -> Option<Capability> {
     }
     let asked = asked_for(request);
     let form = says(&FORMS);
-    if asked.contains(&Capability::Tools) && says(&["tool", "function"]) {
+    if asked.contains(&Capability::Tools) && says(&TOOLS) {
         return Some(Capability::Tools);
     }
     asked.into_iter().find(|capability| *capability != Capability::Tools && form)
@@ -275,6 +316,10 @@ mod tests {
     }
 
     fn refused(status: u16, message: &str, asked: Capability) -> ModelError {
+        refused_after(&[Entry::user("go")], status, message, asked)
+    }
+
+    fn refused_after(entries: &[Entry], status: u16, message: &str, asked: Capability) -> ModelError {
         let tools = [ToolSpec::new("t", "", json!({"type": "object"}))];
         let params = Params {
             schema: (asked == Capability::Schema).then(|| json!({"type": "object"})),
@@ -284,25 +329,36 @@ mod tests {
         let (at, who, wire) = (Path::root(), Name::new("A").unwrap(), EncodeCache::default());
         let origin = Origin::new(&at, &who, 0);
         let tools = if asked == Capability::Tools { &tools[..] } else { &[] };
-        let entries = [Entry::user("go")];
-        let request = Request {
-            origin,
-            system: None,
-            entries: &entries,
-            tools,
-            params: &params,
-            encoded: &wire,
-            reserved: None,
-        };
+        let request =
+            Request { origin, system: None, entries, tools, params: &params, encoded: &wire, reserved: None };
         let error = ModelError::new(ModelErrorKind::Config, "m", message);
         judged(ModelError { status: Some(status), ..error }, &request)
     }
 
     #[test]
-    fn an_unknown_refusal_comes_with_a_way_out() {
-        assert_eq!(refused(400, "Bad request", Capability::Tools).hint.as_deref(), Some(ADVICE));
-        assert_eq!(refused(500, "Bad luck", Capability::Tools).hint, None);
-        assert_eq!(refused(400, "tools are not supported", Capability::Tools).hint, None);
+    fn an_unknown_refusal_comes_with_a_way_out_by_what_was_sent_and_what_it_names() {
+        use Capability::{Json, Schema, Tools, Vision};
+        // With the last one, nothing is asked for.
+        for (status, message, asked, hint) in [
+            (400, "the provider answered with status 400: Bad Request", Tools, Some(NO_TOOLS)),
+            (422, "the provider answered with status 422: Unprocessable Entity", Schema, Some(NO_FORM)),
+            (400, "Bad request", Vision, None),
+            (400, "`tool_choice` is odd", Tools, Some(NO_TOOLS)),
+            (400, "`tool_choice` is odd", Json, None),
+            (400, "`response_format` is odd", Json, Some(NO_FORM)),
+            (400, "`response_format` is odd", Tools, None),
+            (400, "tools and the response_format are odd", Vision, None),
+            (400, "`temperature` is above 2", Tools, None),
+            (400, "`temperature` is above 2", Schema, None),
+            (500, "Bad luck", Tools, None),
+            (400, "tools are not supported", Tools, None),
+        ] {
+            assert_eq!(refused(status, message, asked).hint.as_deref(), hint, "{message}");
+        }
+        let outcome = polylogue_core::Outcome::done("sunny");
+        let called = [Entry::user("go"), Entry::Tool { id: "1".into(), tool: "t".into(), outcome }];
+        let message = "`tool_use` ids were found without `tool_result` blocks immediately after";
+        assert_eq!(refused_after(&called, 400, message, Tools).hint, None);
     }
 
     #[test]
