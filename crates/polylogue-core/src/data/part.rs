@@ -126,7 +126,11 @@ pub struct CallOutcome {
     pub outcome: Outcome,
 }
 
-/// Returns the text of `parts`, pieces joined by a blank line.
+/// Returns the text of `parts`. Each text is a paragraph: they are joined by a blank line.
+///
+/// A reply has several texts where the API of its model says that they are apart, as content blocks, or where a tool is called between
+/// them. There is no white space between such texts, so that without a blank line their sentences would run into one another. What an API
+/// has as one text is one part, whatever the model reasoned between its pieces.
 #[must_use]
 pub fn plain(parts: &[Part]) -> Cow<'_, str> {
     let mut texts = parts.iter().filter_map(|part| match part {

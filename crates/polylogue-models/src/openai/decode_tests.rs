@@ -297,9 +297,16 @@ fn texts_and_thoughts_around_calls_keep_their_order() {
         assert_eq!([text, last], [&Part::text("b"), &Part::text("d")]);
         assert_eq!(received.replace("[]", "").replace("()", ""), "(a)[b]<0 f {}>(c)[d]");
     }
-    let (reply, _) = stream(&deltas(&[think, say, again, blank, end]));
     let thought = |text: &str| Part::Thought(text.into());
-    assert_eq!(reply.unwrap().parts, [thought("a"), Part::text("b\n"), thought("c"), Part::text("d")]);
+    for (pieces, parts) in [
+        // Text is one up to a call, as in a whole reply.
+        (&[think, say, again, blank, end][..], vec![thought("a"), Part::text("b\nd"), thought("c")]),
+        (&[think, say, again, end][..], vec![thought("a"), Part::text("bd"), thought("c")]),
+        // White space before reasoning is no text.
+        (&[blank, think, say][..], vec![thought("a"), Part::text("b")]),
+    ] {
+        assert_eq!(stream(&deltas(pieces)).0.unwrap().parts, parts);
+    }
 }
 
 // The reply was cut off in the middle of a thought: no word of it is an answer.

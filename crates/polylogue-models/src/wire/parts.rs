@@ -65,15 +65,16 @@ pub(super) struct Finished {
 
 impl Parts {
     /// Adds words of a server that does not say where parts begin: they continue the last part, or begin one after another kind of
-    /// part. White space alone begins none after words of its kind.
+    /// part. Text is one up to a call, whatever was reasoned between its pieces. White space alone begins none after words of its kind.
     pub(super) fn push(&mut self, kind: Kind, piece: &str) {
         if piece.is_empty() {
             return;
         }
         let continues = |part: &Draft| part.is_loose(kind);
-        let at = match piece.trim().is_empty() {
-            true => self.0.iter().rposition(continues),
-            false => self.0.len().checked_sub(1).filter(|at| self.0.get(*at).is_some_and(continues)),
+        let at = match kind {
+            _ if piece.trim().is_empty() => self.0.iter().rposition(continues),
+            Kind::Text => self.open_text(),
+            Kind::Thought => self.0.len().checked_sub(1).filter(|at| self.0.get(*at).is_some_and(continues)),
         };
         let begun = match at {
             Some(at) => self.0.get_mut(at),
@@ -83,6 +84,14 @@ impl Parts {
             Some(Draft { content: Content::Words(_, text), .. }) => text.push_str(piece),
             _ => self.0.push(Draft::loose(kind, piece.to_owned())),
         }
+    }
+
+    /// The text that the next piece of one continues. White space before a thought is none.
+    fn open_text(&self) -> Option<usize> {
+        let at = self.0.iter().rposition(|part| !part.is_loose(Kind::Thought))?;
+        let is_last = at + 1 == self.0.len();
+        self.0.get(at).filter(|part| part.is_loose(Kind::Text) && (is_last || !part.is_nothing()))?;
+        Some(at)
     }
 
     /// Separates the thought in the only text of a server that does not say where parts begin.

@@ -8,8 +8,10 @@ pub(super) struct Draft {
     text: String,
     /// How many bytes of it are of replies that are complete.
     complete: usize,
-    /// Whether something else came after the last text: the next one is another part of the reply.
+    /// Whether a call came after the last text: the next one is another part of the reply.
     is_apart: bool,
+    /// Whether the model reasoned after the last text: whether the next one is another part is known when the reply is complete.
+    is_held: bool,
     /// Whether pieces of it were not received.
     is_torn: bool,
 }
@@ -25,12 +27,13 @@ impl Draft {
         match delta {
             Delta::Text(text) => self.push(text),
             Delta::Restart | Delta::Retry { .. } | Delta::Fallback { .. } => self.restart(),
+            Delta::Thought(_) => self.hold(),
             _ => self.part(),
         }
     }
 
     pub(super) fn push(&mut self, piece: &str) {
-        if self.is_torn {
+        if self.is_torn || self.is_held {
             return;
         }
         if std::mem::take(&mut self.is_apart) && self.text.len() > self.complete {
@@ -44,10 +47,15 @@ impl Draft {
         self.is_apart = true;
     }
 
+    /// The model reasons.
+    fn hold(&mut self) {
+        self.is_held |= self.text.get(self.complete..).is_some_and(|own| !own.trim().is_empty());
+    }
+
     /// The reply begins again.
     pub(super) fn restart(&mut self) {
         self.text.truncate(self.complete);
-        (self.is_apart, self.is_torn) = (false, false);
+        (self.is_apart, self.is_held, self.is_torn) = (false, false, false);
     }
 
     /// Pieces of it were not received: it is shown when it is complete.
@@ -199,5 +207,20 @@ mod tests {
         assert_eq!(draft.text(), "");
         draft.complete("efg");
         assert_eq!(draft.text(), "cdefg");
+    }
+
+    /// Texts around reasoning are one, or paragraphs, by the API of the model.
+    #[test]
+    fn text_after_reasoning_waits_until_the_reply_is_complete() {
+        for complete in ["ab", "a\n\nb"] {
+            let mut draft = Draft::default();
+            let thought = || Delta::Thought("t".into());
+            for delta in [thought(), Delta::Text("a".into()), thought(), Delta::Text("b".into())] {
+                draft.delta(&delta);
+            }
+            assert_eq!(draft.text(), "a");
+            draft.complete(complete);
+            assert_eq!(draft.text(), complete);
+        }
     }
 }
