@@ -214,7 +214,8 @@ fn what_goes_back_with_a_reply_counts_in_its_request() {
         verbatim: verbatim.map(Arc::new),
     };
     let tokens = |entry: &Entry| entry.most_tokens().all;
-    let (plain, sealed) = (entry(None), entry(Some(Verbatim { arguments, seals: Some(seals) })));
+    let (plain, sealed) =
+        (entry(None), entry(Some(Verbatim { arguments, seals: Some(seals), ..Verbatim::default() })));
     assert_eq!(tokens(&sealed), tokens(&plain) + 5_002 + 6);
     assert_eq!(tokens(&sealed.unsealed().unwrap()), tokens(&plain) + 6);
 }

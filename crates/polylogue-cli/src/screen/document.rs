@@ -152,6 +152,7 @@ impl File {
             | Kind::ModelReplied { .. }
             | Kind::FellBack { .. }
             | Kind::PromptCacheMissed { .. }
+            | Kind::SealsDropped { .. }
             | Kind::CallWritten { .. }
             | Kind::Reasoning { .. }
             | Kind::Draft { .. }

@@ -52,6 +52,13 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
     })
 }
 
+/// That what the provider sealed of a reply is not kept.
+pub(super) fn dropped_seals(who: &Name, model: &str, bytes: u64) -> String {
+    format!(
+        "{who}: what `{model}` sealed of this reply has {bytes} bytes, more than is kept, so it continues without that reasoning"
+    )
+}
+
 /// That a tool call is a text of the reply, and what to do about it.
 pub(super) fn written_call(who: &Name, model: &str, hint: &str) -> String {
     format!("{who}: `{model}` wrote a tool call as text, and its server did not read it: {hint}")

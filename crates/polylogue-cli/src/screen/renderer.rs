@@ -109,6 +109,9 @@ impl Renderer {
             Kind::PromptCacheMissed { who, change } => {
                 self.note(at, &format!("{who}: {change}"), Style::DIM);
             }
+            Kind::SealsDropped { who, model, bytes } => {
+                self.note(at, &notice::dropped_seals(who, model, *bytes), Style::DIM);
+            }
             Kind::CallWritten { who, model, hint } => {
                 self.note(at, &notice::written_call(who, model, hint), Style::DIM);
             }

@@ -21,6 +21,10 @@ pub struct Verbatim {
     /// The seals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seals: Option<Seals>,
+    /// The size of seals that were dropped, in bytes of JSON, because they were larger than 1 MiB: the model continues without the
+    /// reasoning of this reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped_seals: Option<u64>,
 }
 
 /// The arguments of a call as the model wrote them.
@@ -125,44 +129,47 @@ impl Verbatim {
             let moved = |seal: &Seal| place(seal.part).map(|part| Seal { part, ..seal.clone() });
             Seals { parts: seals.parts.iter().filter_map(moved).collect(), ..seals.clone() }
         });
-        Self { arguments: arguments.collect(), seals }.some()
+        Self { arguments: arguments.collect(), seals, dropped_seals: None }.some()
     }
 
     /// This of the first `parts` parts of a reply, with `rest` of those after them. Seals of the rest count only together
     /// with seals of the first, which say what they came after.
     pub(crate) fn followed_by(self, parts: usize, rest: Self) -> Self {
-        let Self { mut arguments, mut seals } = self;
+        let Self { mut arguments, mut seals, dropped_seals } = self;
         let later = rest.arguments.into_iter();
         arguments.extend(later.map(|raw| RawArguments { part: raw.part + parts, ..raw }));
         if let (Some(seals), Some(rest)) = (&mut seals, rest.seals) {
             seals.parts.extend(rest.parts.into_iter().map(|seal| Seal { part: seal.part + parts, ..seal }));
         }
-        Self { arguments, seals }
+        Self { arguments, seals, dropped_seals: dropped_seals.or(rest.dropped_seals) }
+    }
+
+    /// What of this later requests return; `None` if that is nothing.
+    pub(crate) fn returned(self: &Arc<Self>) -> Option<Arc<Self>> {
+        match self.dropped_seals {
+            None => Some(Arc::clone(self)),
+            Some(_) => Self { dropped_seals: None, ..Self::clone(self) }.some().map(Arc::new),
+        }
     }
 
     /// This without its seals; `None` if nothing is left.
     pub(crate) fn unsealed(&self) -> Option<Self> {
-        Self { arguments: self.arguments.clone(), seals: None }.some()
+        Self { arguments: self.arguments.clone(), ..Self::default() }.some()
     }
 
-    /// This, if it has anything; without its seals, if they are too large, which is a warning in the log of the program: the
-    /// model continues without the reasoning of this reply.
+    /// This, if it has anything; without its seals, if they are too large, which it [says](Self::dropped_seals): the model continues
+    /// without the reasoning of this reply. It is also a warning in the log of the program.
     #[must_use]
     pub fn some(mut self) -> Option<Self> {
-        self.seals = self.seals.filter(|seals| !seals.parts.is_empty() && fit(seals));
-        (!self.arguments.is_empty() || self.seals.is_some()).then_some(self)
+        self.seals = self.seals.filter(|seals| !seals.parts.is_empty());
+        if let Some(seals) = self.seals.take_if(|seals| written(&*seals) > Self::MAX_SEALS as u64) {
+            let (model, bytes, most) = (&seals.by, written(&seals), Self::MAX_SEALS);
+            warn!(%model, bytes, most, "seals of a reply are too large and dropped: the model continues without its reasoning");
+            self.dropped_seals = Some(bytes);
+        }
+        let has_any = !self.arguments.is_empty() || self.seals.is_some() || self.dropped_seals.is_some();
+        has_any.then_some(self)
     }
-}
-
-/// Whether `seals` are not too large.
-fn fit(seals: &Seals) -> bool {
-    let bytes = written(seals);
-    let fit = bytes <= Verbatim::MAX_SEALS as u64;
-    if !fit {
-        let (model, most) = (&seals.by, Verbatim::MAX_SEALS);
-        warn!(%model, bytes, most, "seals of a reply are too large and dropped: the model continues without its reasoning");
-    }
-    fit
 }
 
 #[cfg(test)]
@@ -189,7 +196,7 @@ mod tests {
     fn raw_arguments_count_as_long_as_the_call_has_the_same() {
         let text = r#"{"b": 1.0, "a":"\u00e9", "b": 2}"#;
         let raw = RawArguments { part: 0, text: text.into() };
-        let verbatim = Verbatim { arguments: vec![raw], seals: None };
+        let verbatim = Verbatim { arguments: vec![raw], ..Verbatim::default() };
         let mut call = Call { id: "c".into(), tool: "t".into(), args: json!({"a": "é", "b": 2}) };
         assert_eq!(verbatim.arguments(0, &call), Some(text));
         assert_eq!(verbatim.arguments(1, &call), None);
@@ -236,15 +243,19 @@ mod tests {
     }
 
     #[test]
-    fn seals_beyond_their_bound_are_dropped_with_a_warning() {
+    fn seals_beyond_their_bound_are_dropped_with_a_note_and_a_warning() {
         let sealed = |size| {
             let seals = seals(vec![Seal::new(0, &Part::text("a"), json!("x".repeat(size)))]);
             Verbatim { seals, ..Verbatim::default() }.some()
         };
         let logged = Logged::default();
         tracing::subscriber::with_default(logged.clone(), || {
-            assert!(sealed(1_000).is_some());
-            assert_eq!(sealed(Verbatim::MAX_SEALS), None);
+            assert_eq!(sealed(1_000).unwrap().dropped_seals, None);
+            let Some(Verbatim { seals: None, dropped_seals: Some(bytes), .. }) = sealed(Verbatim::MAX_SEALS)
+            else {
+                panic!("they are kept, or nothing says that they are not");
+            };
+            assert!(bytes > Verbatim::MAX_SEALS as u64);
         });
         let logged = logged.0.lock().unwrap().clone();
         assert_eq!(logged.len(), 1, "{logged:?}");
@@ -252,5 +263,20 @@ mod tests {
             logged[0].starts_with("WARN ") && logged[0].contains("w:m") && logged[0].contains("1048"),
             "{logged:?}"
         );
+    }
+
+    #[test]
+    fn no_later_request_has_that_seals_were_dropped() {
+        let dropped = Verbatim { dropped_seals: Some(2_000_000), ..Verbatim::default() };
+        assert_eq!(Arc::new(dropped.clone()).returned(), None);
+        let raw = RawArguments { part: 0, text: "{ }".into() };
+        let other = Verbatim { arguments: vec![raw.clone()], ..Verbatim::default() };
+        let both = dropped.followed_by(1, other.clone());
+        assert_eq!(both.dropped_seals, Some(2_000_000));
+        let moved = RawArguments { part: 1, ..raw };
+        let rest = Verbatim { arguments: vec![moved], ..Verbatim::default() };
+        assert_eq!(Arc::new(both).returned(), Some(Arc::new(rest)));
+        let kept = Arc::new(other);
+        assert_eq!(kept.returned(), Some(Arc::clone(&kept)));
     }
 }

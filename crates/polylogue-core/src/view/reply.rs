@@ -7,7 +7,7 @@ use super::entry::EncodeCache;
 use super::pending::Pending;
 use super::words::is_spoken;
 use crate::data::joined;
-use crate::{Finish, ModelReply, Part};
+use crate::{Finish, ModelReply, Part, Verbatim};
 
 impl View {
     pub(super) fn model_replied(&mut self, reply: &ModelReply) {
@@ -24,7 +24,10 @@ impl View {
         });
         self.pending = match whole {
             Some(parts) => Pending { parts, verbatim: None, is_unparsed },
-            None => Pending { parts: reply.parts.clone(), verbatim: reply.verbatim.clone(), is_unparsed },
+            None => {
+                let verbatim = reply.verbatim.as_ref().and_then(Verbatim::returned);
+                Pending { parts: reply.parts.clone(), verbatim, is_unparsed }
+            }
         };
         let calls = self.pending.parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some((call.clone(), None)),

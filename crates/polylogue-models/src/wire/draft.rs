@@ -280,7 +280,7 @@ impl Draft {
         let Finished { mut parts, seals, arguments } = self.parts.finish(self.calls.finish(request));
         let unparsed = self.unparsed.filter(|_| finish == Finish::Malformed);
         parts.extend(unparsed.map(|text| Part::unparsed(&text)));
-        let verbatim = Verbatim { arguments, seals: None }.some().map(Arc::new);
+        let verbatim = Verbatim { arguments, ..Verbatim::default() }.some().map(Arc::new);
         let reply = Reply { parts, finish, usage: self.usage, cached: false, verbatim, answered_by: None };
         Decoded { reply, seals, continuation: self.continuation, model: self.model }
     }

@@ -110,6 +110,11 @@ impl Presentation {
         if let Some(change) = self.prefixes.read(at, reply) {
             self.put(at, Kind::PromptCacheMissed { who: reply.who.clone(), change });
         }
+        let dropped = reply.verbatim.as_ref().and_then(|verbatim| verbatim.dropped_seals);
+        if let Some(bytes) = dropped.filter(|_| self.is_whole()) {
+            let (who, model) = (reply.who.clone(), Arc::clone(&reply.model));
+            self.put(at, Kind::SealsDropped { who, model, bytes });
+        }
         self.thoughts(&key, &reply.parts);
         let text = plain(&reply.parts).into_owned();
         self.written_call(at, reply, &text);

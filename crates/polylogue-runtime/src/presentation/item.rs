@@ -66,6 +66,15 @@ pub enum Kind {
         /// What changed.
         change: PrefixChange,
     },
+    /// The seals of a reply were too large to be kept. Shown only in whole.
+    SealsDropped {
+        /// The agent whose model it is.
+        who: Name,
+        /// The model, as `provider:model`.
+        model: Arc<str>,
+        /// Their size in bytes.
+        bytes: u64,
+    },
     /// A model wrote a tool call as text, which the user's own server did not read. Shown once for each model and agent.
     CallWritten {
         /// The agent whose model it is.

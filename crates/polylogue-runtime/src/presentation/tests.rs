@@ -53,6 +53,7 @@ fn line(item: &Item) -> String {
         Kind::ModelReplied { who, .. } => format!("reply to {who}"),
         Kind::FellBack { who, model, asked, .. } => format!("{model} replies to {who} instead of {asked}"),
         Kind::PromptCacheMissed { who, change } => format!("{who}: {change}"),
+        Kind::SealsDropped { who, model, bytes } => format!("{bytes} bytes of {model} for {who} are dropped"),
         Kind::CallWritten { who, model, .. } => format!("{model} writes a call to {who}"),
         Kind::Reasoning { who, text, .. } => format!("{who} thinks {text:?}"),
         Kind::Narration { who, text, .. } => format!("{who} narrates {text:?}"),

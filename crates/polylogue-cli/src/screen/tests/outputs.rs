@@ -1,7 +1,7 @@
 //! JSON, the result alone, colors without a terminal.
 
 use expect_test::expect;
-use polylogue_core::{Choice, Chooser};
+use polylogue_core::{Choice, Chooser, Verbatim};
 
 use super::*;
 
@@ -276,4 +276,19 @@ fn a_call_that_a_model_wrote_as_text_is_noted_once() {
     let seen = stage.written.text();
     assert_eq!(seen.matches("B: `llamacpp:m` wrote a tool call as text").count(), 1, "{seen}");
     assert_eq!(seen.matches("--jinja").count(), 1, "{seen}");
+}
+
+#[test]
+fn verbose_says_that_what_a_provider_sealed_was_not_kept() {
+    for (settings, count) in [(PLAIN, 0), (VERBOSE, 1)] {
+        let mut stage = Stage::new(settings, 200, 24);
+        stage.root(opened(&["A", "B"], "A", "Go"));
+        stage.root(turn_started("B"));
+        let Body::ModelReplied(reply) = sampled("B", vec![Part::text("Yes.")]) else { panic!() };
+        let verbatim = Verbatim { dropped_seals: Some(2_000_000), ..Verbatim::default() };
+        stage.root(Body::ModelReplied(ModelReply { verbatim: Some(Arc::new(verbatim)), ..reply }));
+        stage.root(said("B", "Yes."));
+        let seen = stage.written.text();
+        assert_eq!(seen.matches("sealed of this reply has 2000000 bytes").count(), count, "{seen}");
+    }
 }

@@ -61,5 +61,5 @@ fn both(one: &Verbatim, other: &Verbatim, begins: usize, is_split: bool, sealed:
         parts: [of(one, 0), sealed.into_iter().collect(), of(other, begins)].concat(),
         ..seals.clone()
     });
-    Verbatim { arguments, seals }
+    Verbatim { arguments, seals, dropped_seals: one.dropped_seals.or(other.dropped_seals) }
 }
