@@ -80,6 +80,13 @@ impl Logs {
         }
     }
 
+    pub(crate) async fn count(&self) -> Result<u64, StoreError> {
+        let sql = "SELECT count(*) FROM polylogue.logs WHERE tenant = $1";
+        let rows = self.database.query(Access::Read, sql, &[(&self.tenant, Type::TEXT)]).await?;
+        let count = rows.first().map_or(Ok(0), |row| self.get::<i64>(row, 0))?;
+        Ok(count.cast_unsigned())
+    }
+
     async fn piece(
         &self,
         query: &ListQuery,

@@ -206,6 +206,10 @@ impl Store for Postgres {
         self.run(|inner| async move { inner.list(&query).await }).await
     }
 
+    async fn count(&self) -> Result<u64, StoreError> {
+        self.run(|inner| async move { inner.count().await }).await
+    }
+
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
         let id = id.clone();
         self.run(|inner| async move { inner.remove(&id).await }).await

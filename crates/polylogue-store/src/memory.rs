@@ -179,6 +179,10 @@ impl Store for Memory {
         Page::of(query, listings.into_iter().map(Ok))
     }
 
+    async fn count(&self) -> Result<u64, StoreError> {
+        Ok(self.logs().by_id.len() as u64)
+    }
+
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
         let mut logs = self.logs();
         logs.by_id.get(id).ok_or_else(|| not_found(id))?.free(id)?;

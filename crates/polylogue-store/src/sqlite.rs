@@ -344,6 +344,10 @@ impl Store for Sqlite {
         self.reading(move |reader, place| reader.list(place, &query)).await
     }
 
+    async fn count(&self) -> Result<u64, StoreError> {
+        self.reading(|reader, place| reader.count(place)).await
+    }
+
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
         let log = id.clone();
         self.writing(Some(id), move |transaction| transaction.remove(&log)).await

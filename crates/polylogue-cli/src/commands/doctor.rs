@@ -7,7 +7,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use polylogue_core::{ListQuery, ModelError};
+use polylogue_core::{ModelError, Store as _};
 use polylogue_models::{Auth, Config, Env, Provider};
 use polylogue_runtime::address::{is_local, listens, shown};
 use polylogue_runtime::{Access, LocalResources, endpoint_allowed, local_resources, memory_of_others};
@@ -221,7 +221,7 @@ fn lacking(provider: &Provider, error: &ModelError) -> String {
 async fn store(cli: &args::Cli) -> Result<String, (String, CliError)> {
     let tried = async {
         let runtime = place::open(&cli.named_store())?;
-        let (place, logs) = (runtime.place(), runtime.list(&ListQuery::default()).await?.logs.len());
+        let (place, logs) = (runtime.place(), runtime.store().count().await?);
         let mut text = format!("{logs} in {} ({place})", place.shown());
         place.warnings().await?.iter().for_each(|warning| text.push_str(&format!("\n  warning: {warning}")));
         Ok(text)

@@ -135,6 +135,17 @@ fn a_store_that_cannot_be_used_is_an_error_with_a_hint() {
     assert!(memory.err.contains("keeps conversations in Postgres, which have no memory"), "{}", memory.err);
 }
 
+/// A list of all conversations would read this one, and fail.
+#[test]
+fn doctor_counts_conversations_without_listing_them() {
+    let Some(server) = PostgresServer::start() else { return };
+    let home = home(&server.url());
+    home.run(&["run", &shipped("writer-critic"), "--max-turns", "1"]).exits(3);
+    let _ = server.sql("UPDATE polylogue.logs SET id = 'no id'");
+    let doctor = home.run(&["doctor"]).ok().out;
+    assert!(doctor.contains(&format!("\nconversations\n  1 in {}", server.url())), "{doctor}");
+}
+
 /// It is found at once, not waited for as a database that is away, and a worker does not begin.
 #[test]
 fn a_database_that_is_read_only_is_an_error_with_a_hint() {

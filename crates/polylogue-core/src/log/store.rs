@@ -98,6 +98,15 @@ pub trait Store: Send + Sync + 'static {
     /// When the store cannot be read.
     fn list(&self, query: &ListQuery) -> impl Future<Output = Result<Page, StoreError>> + Send;
 
+    /// Returns the number of logs. Default: that of all that [`list`](Self::list) returns. A store that can count without reading each
+    /// log implements it.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn count(&self) -> impl Future<Output = Result<u64, StoreError>> + Send {
+        async { Ok(self.list(&ListQuery::default()).await?.logs.len() as u64) }
+    }
+
     /// Removes a log and all its events.
     ///
     /// # Errors
@@ -323,6 +332,7 @@ forwarded! {
     read_intact(ref id: LogId,) -> RecoveredEvents;
     meta(ref id: LogId,) -> Meta;
     list(ref query: ListQuery,) -> Page;
+    count() -> u64;
     remove(ref id: LogId,) -> ();
     renew(ref claim: Claim,) -> ();
     take_over(ref id: LogId,) -> Claim;

@@ -129,3 +129,17 @@ async fn w43_an_instruction_that_only_a_later_version_knows_is_kept_and_refused(
     assert_eq!(store.post(&claim.id, &message("last")).await, Ok(2));
     assert_eq!(store.inbox(&id("a"), 1).await, Ok(vec![(2, message("last"))]));
 }
+
+/// One query counts the rows of the tenant: what no list can contain shows that none is made.
+#[tokio::test]
+async fn logs_are_counted_without_a_list() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    for name in ["a", "b"] {
+        store.create(&id(name), &Meta::default()).await.unwrap();
+    }
+    let _ = server.sql("UPDATE polylogue.logs SET id = 'no id' WHERE id = 'a'");
+    assert!(store.list(&ListQuery::default()).await.is_err());
+    assert_eq!(store.count().await, Ok(2));
+    assert_eq!(open(&server).of_tenant("acme").unwrap().count().await, Ok(0));
+}

@@ -161,6 +161,14 @@ impl Reader {
         }
     }
 
+    /// How many logs there are, by an index.
+    pub(super) fn count(&mut self, place: &Place) -> Result<u64, StoreError> {
+        let sql = "SELECT count(*) FROM logs";
+        let count =
+            self.reading(place, |connection| connection.query_row(sql, [], |row| row.get::<_, i64>(0)))?;
+        Ok(count.cast_unsigned())
+    }
+
     pub(super) fn list_intact(
         &mut self,
         place: &Place,

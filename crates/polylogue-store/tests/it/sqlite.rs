@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use polylogue_core::{AnyStore, Event, Store, StoreError};
+use polylogue_core::{AnyStore, Event, ListQuery, Store, StoreError};
 use polylogue_store::Sqlite;
 use rusqlite::Connection;
 
@@ -278,4 +278,14 @@ async fn a_database_that_is_cut_off_is_readable_as_far_as_it_goes() {
         assert_eq!(fs::read(&place).unwrap().len(), sound.len() * tenths / 10);
     }
     assert!(most > 60 * 6, "{most}");
+}
+
+/// One query counts the rows: what no list can contain shows that none is made.
+#[tokio::test]
+async fn logs_are_counted_without_a_list() {
+    let (_dir, place) = database(3, 1).await;
+    edit(&place, "UPDATE logs SET id = 'no id' WHERE id = 'log-1'");
+    let store = Sqlite::open(&place).unwrap();
+    assert_eq!(store.list(&ListQuery::default()).await.unwrap().logs.len(), 2);
+    assert_eq!(store.count().await, Ok(3));
 }

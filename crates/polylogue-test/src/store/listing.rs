@@ -26,6 +26,7 @@ async fn list(store: &AnyStore) -> Result<Vec<Listing>, String> {
 }
 
 async fn empty(store: AnyStore) -> Verdict {
+    same("the number of logs", &done("count", store.count().await)?, &0)?;
     same("the list", &list(&store).await?, &Vec::new())
 }
 
@@ -59,6 +60,7 @@ async fn listed(store: AnyStore) -> Verdict {
         wanted.push(Listing { id, title, created, has_team, parent, summary, is_damaged, is_archived });
     }
     wanted.sort_by_key(|listing| std::cmp::Reverse(listing.created));
+    same("the number of logs", &done("count", store.count().await)?, &4)?;
     same("the list", &list(&store).await?, &wanted)
 }
 
