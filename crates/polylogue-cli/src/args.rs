@@ -163,6 +163,8 @@ pub(crate) enum Command {
     Worker(worker::Worker),
     /// Show the workers of a store, what they run, and what waits for them
     Cluster(worker::Cluster),
+    /// Migrate a Postgres database of an earlier version to this one
+    Migrate,
     /// Run a cluster on this machine, for development: a database, workers, and a server
     Dev(dev::Dev),
     /// Show and change your settings, such as the default model

@@ -127,6 +127,7 @@ async fn run_here(cli: &Cli) -> Result<Exit, CliError> {
         Command::Token(args) => commands::token::run(cli, args),
         Command::Worker(args) => commands::worker::run(cli, args).await,
         Command::Cluster(args) => commands::cluster::run(cli, args).await,
+        Command::Migrate => commands::migrate::run(cli).await,
         Command::Dev(args) => commands::dev::run(cli, args).await,
         Command::Config(args) => commands::config::run(cli, args),
         Command::Models(args) => commands::models::run(cli, args).await,

@@ -13,7 +13,7 @@ use crate::logs::Logs;
 /// Does nothing if the log is claimed, waits for a worker, or has changed since it was read.
 const PACK: &str = "WITH head AS (
         SELECT nr FROM polylogue.logs WHERE tenant = $1 AND id = $2 AND events = $3 AND chain = $4
-            AND (holder IS NULL OR lease < now()) AND due IS NULL FOR UPDATE),
+            AND (holder IS NULL OR lease < now()) AND due IS NULL AND polylogue.is_format($6) FOR UPDATE),
     put AS (
         INSERT INTO polylogue.archives(log, bytes) SELECT nr, $5 FROM head
         ON CONFLICT (log) DO UPDATE SET bytes = excluded.bytes RETURNING log),
@@ -38,13 +38,14 @@ impl Logs {
         }
         let (head, rows) = self.rows(id, 0..u64::MAX).await?;
         let link = head.link.map(|link| link.bytes().to_vec()).unwrap_or_default();
-        let (events, bytes) = (head.events.cast_signed(), packed(&rows));
-        let parameters: [Parameter<'_>; 5] = [
+        let (events, bytes, format) = (head.events.cast_signed(), packed(&rows), self.database.format());
+        let parameters: [Parameter<'_>; 6] = [
             (&self.tenant, Type::TEXT),
             (&id.as_str(), Type::TEXT),
             (&events, Type::INT8),
             (&link, Type::BYTEA),
             (&bytes, Type::BYTEA),
+            (&format, Type::INT4),
         ];
         if !self.database.query(Access::Write, PACK, &parameters).await?.is_empty() {
             return self.pack_blobs(id).await;

@@ -30,7 +30,7 @@ macro_rules! is_woken {
         "(woken OR unread <> '{}')"
     };
 }
-pub(crate) use {freed, is_woken};
+pub(crate) use {freed, is_woken, still_parked};
 
 /// Whether a lease is over also if the clock of the database has just jumped forward. Workers need not wait as long: they know how old
 /// leases are.
@@ -76,8 +76,10 @@ impl Logs {
     /// Writes that this store is alive.
     pub(crate) async fn check_writable(&self) -> Result<(), StoreError> {
         self.register().await?;
-        let sql = "UPDATE polylogue.nodes SET seen = now() WHERE id = $1";
-        self.database.query(Access::Write, sql, &[(&self.node, Type::TEXT)]).await.map(drop)
+        let sql = "UPDATE polylogue.nodes SET seen = now() WHERE id = $1 AND polylogue.is_format($2)";
+        let parameters: [Parameter<'_>; 2] =
+            [(&self.node, Type::TEXT), (&self.database.format(), Type::INT4)];
+        self.database.query(Access::Write, sql, &parameters).await.map(drop)
     }
 
     pub(crate) async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
@@ -96,8 +98,9 @@ impl Logs {
             "WITH team AS (INSERT INTO polylogue.teams(digest, json) SELECT $7, $8 WHERE $7::bytea IS NOT NULL ON CONFLICT DO NOTHING)
             INSERT INTO polylogue.logs(tenant, id, holder, claim_key, lease, title, created_ms, team, parent, parent_id, origin, chain, summary, state,
                 fence, lease_nr)
-            VALUES($1, $2, $3, $4, now() + $5 * interval '1 millisecond', $6, $13, $7, $9, $10, $11, $11, $12, $14,
-                nextval('polylogue.fences'), nextval('polylogue.leases'))
+            SELECT $1, $2, $3, $4, now() + $5 * interval '1 millisecond', $6, $13, $7, $9, $10, $11, $11, $12, $14,
+                nextval('polylogue.fences'), nextval('polylogue.leases')
+            WHERE polylogue.is_format($15)
             ON CONFLICT (tenant, id) DO UPDATE SET claim_key = excluded.claim_key
                 WHERE logs.holder = excluded.holder AND logs.claim_key = excluded.claim_key
             {CLAIMED}"
@@ -123,6 +126,7 @@ impl Logs {
                     (&summary, Type::TEXT),
                     (&created, Type::INT8),
                     (&state, Type::TEXT),
+                    (&self.database.format(), Type::INT4),
                 ],
             )
             .await?;
@@ -150,16 +154,18 @@ impl Logs {
                 lease = now() + $5 * interval '1 millisecond', lease_nr = nextval('polylogue.leases'),
                 fence = CASE WHEN holder = $3 AND claim_key = $4 THEN fence ELSE nextval('polylogue.fences') END
             WHERE tenant = $1 AND id = $2 AND (holder IS NULL OR {is_over} OR (holder = $3 AND claim_key = $4))
+                AND polylogue.is_format($6)
             {CLAIMED}"
         );
-        let (key, lease) = (self.claim_key(), lease_ms());
+        let (key, lease, format) = (self.claim_key(), lease_ms(), self.database.format());
         for _ in 0..TRIES {
-            let parameters: [Parameter<'_>; 5] = [
+            let parameters: [Parameter<'_>; 6] = [
                 (&self.tenant, Type::TEXT),
                 (&id.as_str(), Type::TEXT),
                 (&self.node, Type::TEXT),
                 (&key, Type::INT8),
                 (&lease, Type::INT8),
+                (&format, Type::INT4),
             ];
             let rows = self.database.query(Access::Write, &sql, &parameters).await?;
             if let Some(row) = rows.first() {

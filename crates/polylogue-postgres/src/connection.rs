@@ -12,7 +12,8 @@ use tracing::{debug, warn};
 
 use crate::address::Address;
 use crate::error::{Failure, on_connecting, unsuitable};
-use crate::{schema, tls};
+use crate::schema::{self, Formats};
+use crate::tls;
 
 /// How long connecting to all hosts of an address may take, and the checks after it.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -31,21 +32,42 @@ pub(crate) struct Connection {
 }
 
 /// Connects, checks the database, and creates the tables if there are none.
-pub(crate) async fn connect(address: &Address) -> Result<Connection, Failure> {
-    let late = |_| Failure::Lost(format!("it did not answer for {} s", LIMIT.as_secs()));
-    timeout(LIMIT, attempt(address)).await.map_err(late)?
+pub(crate) async fn connect(address: &Address, formats: Formats) -> Result<Connection, Failure> {
+    in_time(async {
+        let (client, there) = suitable(address).await?;
+        let newer = schema::ensure(&client, address, formats, there).await?;
+        Ok(Connection { client, newer })
+    })
+    .await
 }
 
-async fn attempt(address: &Address) -> Result<Connection, Failure> {
+/// Connects to a database whose tables may have another format. If there are none, those of the last format are created.
+pub(crate) async fn connect_to_migrate(address: &Address, formats: Formats) -> Result<Client, Failure> {
+    in_time(async {
+        let (client, there) = suitable(address).await?;
+        if there != (true, true) {
+            schema::ensure(&client, address, formats, there).await?;
+        }
+        Ok(client)
+    })
+    .await
+}
+
+async fn in_time<T>(connecting: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let late = |_| Failure::Lost(format!("it did not answer for {} s", LIMIT.as_secs()));
+    timeout(LIMIT, connecting).await.map_err(late)?
+}
+
+/// Connects to a database that keeps what it acknowledges. Returns whether it has the schema, and a format.
+async fn suitable(address: &Address) -> Result<(Client, (bool, bool)), Failure> {
     let client = open(address).await?;
     let failed = |error: tokio_postgres::Error| Failure::of(address, &error);
     let begun = Instant::now();
     let row = client.query_typed_one(SETTINGS, &[]).await.map_err(failed)?;
     let settings = Settings::read(&row).map_err(failed)?;
     settings.check(address).map_err(Failure::Refused)?;
-    let newer = schema::ensure(&client, address, settings.has_schema, settings.has_format).await?;
     debug!(%address, round_trip = ?begun.elapsed(), "connected");
-    Ok(Connection { client, newer })
+    Ok((client, (settings.has_schema, settings.has_format)))
 }
 
 async fn open(address: &Address) -> Result<Client, Failure> {

@@ -13,7 +13,7 @@ use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
 use crate::address::Address;
 use crate::connection::{Connection, connect, warnings};
 use crate::error::Failure;
-use crate::schema;
+use crate::schema::{self, FORMATS, Formats};
 
 /// The value of a statement's parameter, with its type: statements are not prepared, because a pooler may give each one to another
 /// session.
@@ -39,6 +39,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 #[derive(Debug)]
 pub(crate) struct Database {
     address: Address,
+    /// The migrations of this version.
+    formats: Formats,
     slots: [Slot; Self::CONNECTIONS],
     /// Whether it was ever reached.
     was_reached: AtomicBool,
@@ -64,11 +66,25 @@ impl Database {
 
     /// Nothing is connected before the first statement.
     pub(crate) fn new(address: Address) -> Self {
-        Self { address, slots: Default::default(), was_reached: AtomicBool::new(false) }
+        Self::of_formats(address, FORMATS)
+    }
+
+    /// As [`new`](Self::new), for a version with other migrations.
+    pub(crate) fn of_formats(address: Address, formats: Formats) -> Self {
+        Self { address, formats, slots: Default::default(), was_reached: AtomicBool::new(false) }
     }
 
     pub(crate) const fn address(&self) -> &Address {
         &self.address
+    }
+
+    pub(crate) const fn formats(&self) -> Formats {
+        self.formats
+    }
+
+    /// The format of the tables, as the parameter of `polylogue.is_format`.
+    pub(crate) fn format(&self) -> i32 {
+        i32::try_from(schema::last(self.formats)).unwrap_or(i32::MAX)
     }
 
     /// Executes a statement that can be repeated: it changes nothing when it was executed before. Waits for a database that was
@@ -99,11 +115,17 @@ impl Database {
         let _in_flight = InFlight::begin(&slot.in_flight);
         let connection = self.connection(slot).await?;
         if let Some(found) = connection.newer.filter(|_| access == Access::Write) {
-            return Err(Failure::Refused(schema::newer(&self.address, found)));
+            return Err(Failure::Refused(schema::refusal(&self.address, self.formats, found)));
         }
         let failure = match timeout(STATEMENT, connection.client.query_typed(sql, parameters)).await {
             Ok(Ok(rows)) => return Ok(rows),
-            Ok(Err(error)) => Failure::of(&self.address, &error),
+            Ok(Err(error)) => match schema::changed_format(&error) {
+                Some(found) => {
+                    self.reconnect().await;
+                    Failure::Refused(schema::refusal(&self.address, self.formats, found))
+                }
+                None => Failure::of(&self.address, &error),
+            },
             Err(_) => Failure::Lost(format!("it did not answer for {} s", STATEMENT.as_secs())),
         };
         if matches!(failure, Failure::Lost(_)) {
@@ -123,10 +145,17 @@ impl Database {
         if let Some(connection) = place.as_ref().filter(|connection| !connection.client.is_closed()) {
             return Ok(Arc::clone(connection));
         }
-        let connection = Arc::new(connect(&self.address).await?);
+        let connection = Arc::new(connect(&self.address, self.formats).await?);
         self.was_reached.store(true, Ordering::Relaxed);
         *place = Some(Arc::clone(&connection));
         Ok(connection)
+    }
+
+    /// Has each next statement connect again, which checks the format.
+    async fn reconnect(&self) {
+        for slot in &self.slots {
+            *slot.connection.lock().await = None;
+        }
     }
 
     /// A column of a row.

@@ -17,7 +17,7 @@ const POST: &str = "WITH log AS (
             due = CASE WHEN NOT $5 OR (holder IS NOT NULL AND lease >= now()) THEN due ELSE now() END,
             is_parked = is_parked AND NOT $5, tries = CASE WHEN is_parked AND $5 THEN 0 ELSE tries END,
             failure = CASE WHEN is_parked AND $5 THEN NULL ELSE failure END
-        WHERE tenant = $1 AND id = $2
+        WHERE tenant = $1 AND id = $2 AND polylogue.is_format($6)
             AND NOT EXISTS (SELECT FROM polylogue.inbox WHERE inbox.log = logs.nr AND inbox.key = $3)
         RETURNING nr, posted, holder)
     INSERT INTO polylogue.inbox(log, nr, key, json) SELECT nr, posted, $3, $4 FROM log RETURNING nr, (SELECT holder FROM log)";
@@ -27,13 +27,14 @@ impl Logs {
         let key = as_json(&message.key);
         let json = serde_json::to_string(message)
             .map_err(|error| StoreError::Io { place: self.place_of(id), why: error.to_string() })?;
-        let wakes = message.instruction.wakes();
-        let parameters: [Parameter<'_>; 5] = [
+        let (wakes, format) = (message.instruction.wakes(), self.database.format());
+        let parameters: [Parameter<'_>; 6] = [
             (&self.tenant, Type::TEXT),
             (&id.as_str(), Type::TEXT),
             (&key, Type::TEXT),
             (&json, Type::TEXT),
             (&wakes, Type::BOOL),
+            (&format, Type::INT4),
         ];
         let mut retry = Retry::new(&self.database);
         loop {

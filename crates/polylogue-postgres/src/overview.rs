@@ -13,7 +13,8 @@ use crate::database::{Access, Database, Parameter};
 use crate::logs::Logs;
 
 /// A heartbeat of a worker.
-const ANNOUNCE: &str = "INSERT INTO polylogue.nodes(id, process, version, offers, at_once, address, of_tenant) VALUES($1, $2, $3, $4, $5, $6, $7)
+const ANNOUNCE: &str = "INSERT INTO polylogue.nodes(id, process, version, offers, at_once, address, of_tenant)
+    SELECT $1, $2, $3, $4, $5, $6, $7 WHERE polylogue.is_format($8)
     ON CONFLICT (id) DO UPDATE SET seen = now(), offers = excluded.offers, at_once = excluded.at_once, address = excluded.address,
         of_tenant = excluded.of_tenant";
 
@@ -97,7 +98,8 @@ impl Logs {
         let (process, version) = (this_process(), env!("CARGO_PKG_VERSION"));
         let (offers, at_once) =
             (worker.offers.to_string(), i64::try_from(worker.at_once).unwrap_or(i64::MAX));
-        let parameters: [Parameter<'_>; 7] = [
+        let format = self.database.format();
+        let parameters: [Parameter<'_>; 8] = [
             (&self.node, Type::TEXT),
             (&process, Type::TEXT),
             (&version, Type::TEXT),
@@ -105,6 +107,7 @@ impl Logs {
             (&at_once, Type::INT8),
             (&worker.address, Type::TEXT),
             (&self.tenant, Type::TEXT),
+            (&format, Type::INT4),
         ];
         self.database.query(Access::Write, ANNOUNCE, &parameters).await.map(drop)
     }

@@ -15,7 +15,7 @@ use crate::logs::{Logs, as_json, lease_ms};
 
 /// Parks logs that were claimed too often, and claims the others. Looks up each of the needs that there are in the index; rows that
 /// another transaction has locked are skipped, so that no worker waits for another one. `$9` bounds the clock of the database: later leases
-/// have not ended, whatever it says.
+/// have not ended, whatever it says. Fails if another version has migrated the tables, as all statements with `is_format`.
 const CLAIM_DUE: &str = concat!(
     "WITH RECURSIVE needed AS (
         (SELECT needs FROM polylogue.logs WHERE tenant = $1 AND due IS NOT NULL ORDER BY needs LIMIT 1)
@@ -29,7 +29,7 @@ const CLAIM_DUE: &str = concat!(
             WHERE tenant = $1 AND needs = needed.needs AND due <= now() AND id <> ALL($8::text[])
                 AND (holder IS NULL OR (lease < now() AND lease_nr <= $9))
             ORDER BY due LIMIT $2 FOR UPDATE SKIP LOCKED) AS candidate
-        WHERE string_to_array(needed.needs, ' ') <@ $3::text[]
+        WHERE string_to_array(needed.needs, ' ') <@ $3::text[] AND polylogue.is_format($10)
         ORDER BY since, name LIMIT $2),
     parked AS (
         UPDATE polylogue.logs SET ",
@@ -126,7 +126,7 @@ const SCHEDULE: &str = "UPDATE polylogue.logs SET is_parked = false, needs = coa
         woken = (woken OR (holder IS NOT NULL AND ($3::float8 IS NOT NULL OR $4::float8 IS NOT NULL))),
         due = CASE WHEN holder IS NOT NULL AND lease >= now() THEN due ELSE
             coalesce(now() + $3::float8 * interval '1 millisecond', to_timestamp($4::float8 / 1000)) END
-    WHERE tenant = $1 AND id = $2 RETURNING nr";
+    WHERE tenant = $1 AND id = $2 AND polylogue.is_format($6) RETURNING nr";
 
 const NEEDS: &str = "SELECT needs FROM polylogue.logs WHERE tenant = $1 AND id = $2";
 
@@ -160,8 +160,8 @@ impl Logs {
         let (key, lease, tries) = (self.claim_key(), lease_ms(), MAX_TRIES.cast_signed());
         let offers: Vec<&str> = offers.words().collect();
         let except: Vec<&str> = except.iter().map(LogId::as_str).collect();
-        let ended = i64::try_from(ended.0).unwrap_or(i64::MAX);
-        let parameters: [Parameter<'_>; 9] = [
+        let (ended, format) = (i64::try_from(ended.0).unwrap_or(i64::MAX), self.database.format());
+        let parameters: [Parameter<'_>; 10] = [
             (&self.tenant, Type::TEXT),
             (&room, Type::INT8),
             (&offers, Type::TEXT_ARRAY),
@@ -171,6 +171,7 @@ impl Logs {
             (&tries, Type::INT4),
             (&except, Type::TEXT_ARRAY),
             (&ended, Type::INT8),
+            (&format, Type::INT4),
         ];
         // Claims whose answer was lost expire.
         let rows = self.database.query(Access::Write, CLAIM_DUE, &parameters).await?;
@@ -229,12 +230,14 @@ impl Logs {
         needs: Option<&Features>,
     ) -> Result<(), StoreError> {
         let ((after, at), needs) = (columns(due), needs.map(ToString::to_string));
-        let parameters: [Parameter<'_>; 5] = [
+        let format = self.database.format();
+        let parameters: [Parameter<'_>; 6] = [
             (&self.tenant, Type::TEXT),
             (&id.as_str(), Type::TEXT),
             (&after, Type::FLOAT8),
             (&at, Type::FLOAT8),
             (&needs, Type::TEXT),
+            (&format, Type::INT4),
         ];
         let rows = self.database.query(Access::Write, SCHEDULE, &parameters).await?;
         if rows.is_empty() { Err(StoreError::NotFound { id: id.clone() }) } else { Ok(()) }
@@ -242,11 +245,16 @@ impl Logs {
 
     pub(crate) async fn set_needs(&self, id: &LogId, needs: &Features) -> Result<(), StoreError> {
         let (sql, needs) = (
-            "UPDATE polylogue.logs SET needs = $3 WHERE tenant = $1 AND id = $2 RETURNING nr",
+            "UPDATE polylogue.logs SET needs = $3 WHERE tenant = $1 AND id = $2 AND polylogue.is_format($4) RETURNING nr",
             needs.to_string(),
         );
-        let parameters: [Parameter<'_>; 3] =
-            [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&needs, Type::TEXT)];
+        let format = self.database.format();
+        let parameters: [Parameter<'_>; 4] = [
+            (&self.tenant, Type::TEXT),
+            (&id.as_str(), Type::TEXT),
+            (&needs, Type::TEXT),
+            (&format, Type::INT4),
+        ];
         let rows = self.database.query(Access::Write, sql, &parameters).await?;
         if rows.is_empty() { Err(StoreError::NotFound { id: id.clone() }) } else { Ok(()) }
     }

@@ -13,7 +13,8 @@ use crate::logs::{Logs, as_json};
 const REPAIR: &str = "WITH log AS (
         UPDATE polylogue.logs SET events = $4, origin = $5, chain = $6, summary = $7, state = $8, title = $9,
             team = CASE WHEN $10 THEN team END, fence = nextval('polylogue.fences'), holder = NULL, lease = NULL
-        WHERE tenant = $1 AND id = $2 AND fence = $3 AND (holder IS NULL OR lease < now()) RETURNING nr),
+        WHERE tenant = $1 AND id = $2 AND fence = $3 AND (holder IS NULL OR lease < now()) AND polylogue.is_format($12)
+        RETURNING nr),
     gone AS (DELETE FROM polylogue.events USING log WHERE log = log.nr AND seq >= $4 RETURNING seq, json, chain),
     aside AS (INSERT INTO polylogue.set_aside(tenant, id, seq, json, chain) SELECT $1, $2, seq, json, chain FROM gone),
     linked AS (
@@ -44,8 +45,8 @@ impl Logs {
         let has_team = !meta.team.is_null();
         let (count, summary) = (events.len() as u64, Summary::of(events, has_team));
         let (state, summary) = (state_of(&summary), sealed(&summary, link));
-        let (title, number) = (as_json(&meta.title), count.cast_signed());
-        let parameters: [Parameter<'_>; 11] = [
+        let (title, number, format) = (as_json(&meta.title), count.cast_signed(), self.database.format());
+        let parameters: [Parameter<'_>; 12] = [
             (&self.tenant, Type::TEXT),
             (&id.as_str(), Type::TEXT),
             (&fence, Type::INT8),
@@ -57,6 +58,7 @@ impl Logs {
             (&title, Type::TEXT),
             (&has_team, Type::BOOL),
             (&links, Type::BYTEA_ARRAY),
+            (&format, Type::INT4),
         ];
         let repaired = self.database.query(Access::Write, REPAIR, &parameters).await?;
         if repaired.is_empty() {

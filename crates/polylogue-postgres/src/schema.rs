@@ -1,30 +1,64 @@
-//! The tables, and their format.
+//! The tables, their format, and the migrations that make it.
+//!
+//! Only processes of the last format write. A migration is one transaction. It waits for the statements that run, keeps others from running, and
+//! releases all claims: a process of an earlier format appends nothing more. The statements by which it would claim, post or schedule
+//! check the format themselves, and so do its heartbeats, by which it notices. Until then it may execute statements that need no
+//! claim and check nothing, on budgets, limits of model servers and followed logs: a migration after which these would write
+//! something wrong gives their tables other names, so that they fail.
 
 use polylogue_core::StoreError;
 use tokio_postgres::Client;
 
 use crate::address::Address;
-use crate::error::Failure;
+use crate::error::{Failure, unsuitable};
+
+/// A step to a format of the tables.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Migration {
+    /// The format that it makes.
+    pub(crate) format: u64,
+    /// The oldest format whose processes can read these tables.
+    pub(crate) oldest_reader: u64,
+    /// Its statements. The first migration makes the tables, each other one changes those of the one before.
+    pub(crate) sql: &'static str,
+}
+
+/// Migrations, from the oldest format to the last one.
+pub(crate) type Formats = &'static [Migration];
+
+/// Those of this version. A later version adds migrations at the end, and changes none.
+pub(crate) const FORMATS: Formats =
+    &[Migration { format: 10, oldest_reader: 10, sql: include_str!("schema.sql") }];
 
 /// The format of the tables.
-pub(crate) const FORMAT: u64 = 9;
+pub(crate) const FORMAT: u64 = last(FORMATS);
 
-const CREATE: &str = include_str!("schema.sql");
+/// The format that the last migration makes.
+pub(crate) const fn last(formats: Formats) -> u64 {
+    match formats {
+        [.., last] => last.format,
+        [] => 0,
+    }
+}
 
-/// Held by who creates the tables, until its transaction ends.
-const LOCK: &str = "SELECT pg_advisory_xact_lock(5787213827046133840)";
+/// Begins the transaction of a migration: one at a time. What is read after the lock is what the one before has left.
+pub(crate) const BEGIN: &str =
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(5787213827046133840)";
+
+/// The code with which `polylogue.is_format` fails.
+const OTHER_FORMAT: &str = "PLFMT";
 
 /// Creates the tables if there are none. Returns the format of those that are there, if it is newer and they can be read.
 pub(crate) async fn ensure(
     client: &Client,
     address: &Address,
-    has_schema: bool,
-    has_format: bool,
+    formats: Formats,
+    (has_schema, has_format): (bool, bool),
 ) -> Result<Option<u64>, Failure> {
     match (has_schema, has_format) {
-        (_, true) => check(client, address).await,
+        (_, true) => check(client, address, formats).await,
         (true, false) if !is_empty(client, address).await? => Err(Failure::Refused(foreign(address))),
-        _ => create(client, address).await,
+        _ => create(client, address, formats).await,
     }
 }
 
@@ -35,43 +69,83 @@ fn foreign(address: &Address) -> StoreError {
 
 async fn is_empty(client: &Client, address: &Address) -> Result<bool, Failure> {
     let sql = "SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = 'polylogue'::regnamespace)";
+    holds(client, address, sql).await
+}
+
+async fn holds(client: &Client, address: &Address, sql: &str) -> Result<bool, Failure> {
     let row = client.query_typed_one(sql, &[]).await.and_then(|row| row.try_get(0));
     row.map_err(|error| Failure::of(address, &error))
 }
 
-/// Creates the tables in one transaction; of several processes at once, one does.
-async fn create(client: &Client, address: &Address) -> Result<Option<u64>, Failure> {
-    // Statements of one message are one transaction.
-    let script = format!("{LOCK}; {}", CREATE);
-    match client.batch_execute(&script).await {
-        Ok(()) => Ok(None),
-        // Another process was first.
-        Err(error) if error.code().is_some_and(|code| ["42P07", "42P06", "23505"].contains(&code.code())) => {
-            check(client, address).await
-        }
-        Err(error) => Err(Failure::of(address, &error)),
-    }
+/// Executes statements without parameters. The end of the connection undoes the transaction of those that fail.
+pub(crate) async fn execute(client: &Client, address: &Address, sql: &str) -> Result<(), Failure> {
+    client.batch_execute(sql).await.map_err(|error| Failure::of(address, &error))
 }
 
-async fn check(client: &Client, address: &Address) -> Result<Option<u64>, Failure> {
+/// Creates the tables in one transaction; of several processes at once, one does.
+async fn create(client: &Client, address: &Address, formats: Formats) -> Result<Option<u64>, Failure> {
+    execute(client, address, BEGIN).await?;
+    let was_first = !holds(client, address, "SELECT to_regclass('polylogue.format') IS NOT NULL").await?;
+    if was_first {
+        return apply(client, address, formats).await.map(|()| None);
+    }
+    execute(client, address, "ROLLBACK").await?;
+    check(client, address, formats).await
+}
+
+/// Executes migrations in a transaction that has begun, and commits it.
+pub(crate) async fn apply(
+    client: &Client,
+    address: &Address,
+    migrations: &[Migration],
+) -> Result<(), Failure> {
+    for Migration { format, oldest_reader, sql } in migrations {
+        execute(client, address, sql).await?;
+        let noted = format!("UPDATE polylogue.format SET format = {format}, oldest_reader = {oldest_reader}");
+        execute(client, address, &noted).await?;
+    }
+    execute(client, address, "COMMIT").await
+}
+
+/// The format of the tables, and the oldest one whose processes can read them.
+pub(crate) async fn stored(client: &Client, address: &Address) -> Result<(u64, u64), Failure> {
     let failed = |error| Failure::of(address, &error);
     let rows = client.query_typed("SELECT format, oldest_reader FROM polylogue.format", &[]).await;
     let rows = rows.map_err(failed)?;
     let [row] = rows.as_slice() else { return Err(Failure::Refused(foreign(address))) };
     let number =
         |column| row.try_get::<_, i32>(column).map(|number| u64::try_from(number).unwrap_or_default());
-    let (found, oldest) = (number(0).map_err(failed)?, number(1).map_err(failed)?);
-    match found {
-        FORMAT => Ok(None),
-        found if found > FORMAT && oldest <= FORMAT => Ok(Some(found)),
-        found if found > FORMAT => Err(Failure::Refused(newer(address, found))),
-        found => {
-            Err(Failure::Refused(StoreError::Older { place: address.to_string(), found, known: FORMAT }))
-        }
+    Ok((number(0).map_err(failed)?, number(1).map_err(failed)?))
+}
+
+async fn check(client: &Client, address: &Address, formats: Formats) -> Result<Option<u64>, Failure> {
+    let ((found, oldest_reader), known) = (stored(client, address).await?, last(formats));
+    if found == known {
+        return Ok(None);
+    }
+    match found > known && oldest_reader <= known {
+        true => Ok(Some(found)),
+        false => Err(Failure::Refused(refusal(address, formats, found))),
     }
 }
 
-/// The error for tables of a later version.
-pub(crate) fn newer(address: &Address, found: u64) -> StoreError {
-    StoreError::Newer { place: address.to_string(), found, known: FORMAT }
+/// The error for tables of another format than the last one.
+pub(crate) fn refusal(address: &Address, formats: Formats, found: u64) -> StoreError {
+    let (place, known) = (address.to_string(), last(formats));
+    if formats.iter().any(|migration| migration.format == found) {
+        let why = format!("its tables have format {found}, and this version uses format {known}");
+        let hint =
+            "`polylogue migrate` changes them; processes of earlier versions do not write there after that";
+        return unsuitable(address, &why, hint);
+    }
+    match found > known {
+        true => StoreError::Newer { place, found, known },
+        false => StoreError::Older { place, found, known },
+    }
+}
+
+/// The format of the tables, if a statement has failed because a process has migrated them.
+pub(crate) fn changed_format(error: &tokio_postgres::Error) -> Option<u64> {
+    let error = error.as_db_error().filter(|error| error.code().code() == OTHER_FORMAT)?;
+    error.message().parse().ok()
 }

@@ -4,6 +4,19 @@ CREATE TABLE polylogue.format(
     format int NOT NULL, oldest_reader int NOT NULL,
     -- With it, digests of accounts are unlike those in other databases.
     salt bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
+INSERT INTO polylogue.format(format, oldest_reader) VALUES(0, 0);
+-- Whether these tables have the format that a process writes. Otherwise a process of another version has migrated them, and the statement
+-- fails, with their format as the message.
+CREATE FUNCTION polylogue.is_format(int) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    stored int;
+BEGIN
+    SELECT format INTO STRICT stored FROM polylogue.format;
+    IF stored <> $1 THEN
+        RAISE EXCEPTION '%', stored USING ERRCODE = 'PLFMT';
+    END IF;
+    RETURN true;
+END $$;
 CREATE TABLE polylogue.teams(digest bytea PRIMARY KEY, json text NOT NULL);
 -- Every append updates a row in place: there is room for it in the page.
 CREATE TABLE polylogue.logs(
@@ -190,4 +203,3 @@ CREATE VIEW polylogue.cluster_limits AS
     FROM polylogue.rate_limits
     UNION ALL SELECT provider, account, '', NULL, NULL, NULL, NULL, NULL, count(*), count(*) FILTER (WHERE until > now())
     FROM polylogue.slots GROUP BY provider, account;
-INSERT INTO polylogue.format VALUES(9, 9);

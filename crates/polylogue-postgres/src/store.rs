@@ -17,6 +17,8 @@ use crate::address::Address;
 use crate::database::Database;
 use crate::live_point::LivePoint;
 use crate::logs::Logs;
+use crate::migrate::{Migrated, migrate};
+use crate::schema::{FORMAT, FORMATS, Formats};
 
 /// Logs in Postgres.
 ///
@@ -34,7 +36,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 
 impl Postgres {
     /// The format of the tables.
-    pub const FORMAT: u64 = crate::schema::FORMAT;
+    pub const FORMAT: u64 = FORMAT;
 
     /// The tenant whose logs a store has by default.
     pub const LOCAL: &str = "local";
@@ -44,6 +46,11 @@ impl Postgres {
     /// # Errors
     /// When no thread can be started.
     pub fn open(address: Address) -> Result<Self, StoreError> {
+        Self::open_with(address, FORMATS)
+    }
+
+    /// Opens the logs as [`open`](Self::open) for a version with these migrations.
+    pub(crate) fn open_with(address: Address, formats: Formats) -> Result<Self, StoreError> {
         let place = address.to_string();
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -51,7 +58,7 @@ impl Postgres {
             .enable_all()
             .build()
             .map_err(|error| StoreError::Io { place, why: error.to_string() })?;
-        let inner = Logs::new(Database::new(address), Self::LOCAL);
+        let inner = Logs::new(Database::of_formats(address, formats), Self::LOCAL);
         Ok(Self { inner: Arc::new(inner), runtime: Some(runtime) })
     }
 
@@ -84,6 +91,29 @@ impl Postgres {
     /// [`StoreError::Newer`], [`StoreError::Older`], [`StoreError::Foreign`].
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
         self.run(|inner| async move { inner.database.warnings().await }).await
+    }
+
+    /// Migrates the tables of an earlier version to the format of this one, in one transaction: if that fails at any point, nothing has
+    /// changed. Several calls at once migrate once. Processes of earlier versions lose their claims, and cannot write any more.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), except for tables that can be migrated; [`StoreError::Io`] while another program has locked the tables.
+    ///
+    /// ```no_run
+    /// # use polylogue_postgres::{Address, Postgres};
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = Postgres::open(Address::parse("postgres://polylogue@db.example.com/polylogue")?)?;
+    /// let migrated = store.migrate().await?;
+    /// println!("from format {} to format {}", migrated.from, migrated.to);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn migrate(&self) -> Result<Migrated, StoreError> {
+        self.run(|logs| async move {
+            let migrated = migrate(&logs.database).await;
+            migrated.map_err(|failure| failure.give_up(logs.database.address()))
+        })
+        .await
     }
 
     fn handle(&self) -> Result<&Handle, StoreError> {

@@ -81,8 +81,8 @@ pub use models::{
 pub use needs::offered;
 pub use polylogue::runs::worker::{Places, SlackAt, WorkerEvent};
 pub use polylogue_postgres::{
-    Address as DatabaseAddress, BudgetFigures, BudgetListing, DatabaseFigures, LivePoint, PostgresWatch,
-    RateLimitFigures, Recount, SharedAmount, WatchedLog, token_budget,
+    Address as DatabaseAddress, BudgetFigures, BudgetListing, DatabaseFigures, LivePoint, Migrated,
+    PostgresWatch, RateLimitFigures, Recount, SharedAmount, WatchedLog, token_budget,
 };
 #[cfg(unix)]
 pub use polylogue_tools::files::{NewFolder, RestoreError};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use polylogue_core::{AnyStore, Features, LogId};
 use polylogue_models::ClusterLimits;
-use polylogue_postgres::{Address, LivePoint, Postgres, PostgresBudgets, PostgresWatch};
+use polylogue_postgres::{Address, LivePoint, Migrated, Postgres, PostgresBudgets, PostgresWatch};
 use polylogue_store::parts::this_process;
 use polylogue_store::{Jsonl, Sqlite};
 
@@ -298,6 +298,17 @@ impl StoreLocation {
         match &self.database {
             Some(database) => Ok(database.open()?.check().await?),
             None => Ok(Vec::new()),
+        }
+    }
+
+    /// Migrates a database of an earlier version to the format of this one: [`Postgres::migrate`]. `None` where a store is of one machine.
+    ///
+    /// # Errors
+    /// When the database cannot be used, or its tables cannot be migrated.
+    pub async fn migrate(&self) -> Result<Option<Migrated>> {
+        match &self.database {
+            Some(database) => Ok(Some(database.open()?.migrate().await?)),
+            None => Ok(None),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::resume_unwind;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either, select};
@@ -91,6 +91,8 @@ pub struct Worker {
     offers: Features,
     keeps_files: bool,
     meter: Option<Arc<dyn WorkerMeter>>,
+    /// Why it has ended by itself: a later version has changed the store.
+    ended_by: Arc<OnceLock<StoreError>>,
 }
 
 impl Worker {
@@ -107,18 +109,27 @@ impl Worker {
         });
         let worker = WorkerLoop::new(store.clone()).at_once(at_once).offers(offers.clone()).address(address);
         let worker = places.into_iter().fold(worker, WorkerLoop::places);
-        let noted = meter.clone();
+        let ended_by = Arc::<OnceLock<StoreError>>::default();
+        let (noted, ending) = (meter.clone(), Arc::clone(&ended_by));
         let worker = worker.pace(Pace::of_process(std::process::id())).observe(move |event| {
             log(event);
+            if let WorkerEvent::StoreFailed(error @ StoreError::Newer { .. }) = event {
+                // The first one counts.
+                let _ = ending.set(error.clone());
+            }
             noted.iter().for_each(|meter| meter.note(event));
         });
         let runtime = runtime.for_worker(store.store(), PATIENCE);
-        Ok(Arc::new(Self { runtime, store, worker, teams, offers, keeps_files, meter }))
+        Ok(Arc::new(Self { runtime, store, worker, teams, offers, keeps_files, meter, ended_by }))
     }
 
     /// Runs what is due until `stop` resolves. Then it claims nothing more, lets steps end, for at most
     /// [`PATIENCE`](WorkerLoop::PATIENCE), and releases all: other workers continue them at once.
-    pub async fn run(self: &Arc<Self>, stop: impl Future<Output = ()>) {
+    ///
+    /// # Errors
+    /// [`StoreError::Newer`] when a later version has changed the store while it ran: it has dropped what it ran, and this version can write nothing
+    /// there any more. No other error ends it.
+    pub async fn run(self: &Arc<Self>, stop: impl Future<Output = ()>) -> Result<()> {
         let work = self.worker.run(|claimed| async {
             match self.is_at_rest(&claimed.claim.id).await {
                 Ok(true) => Rest::Until(Due::Never),
@@ -127,6 +138,10 @@ impl Worker {
             }
         });
         self.drained_by(stop, work).await;
+        match self.ended_by.get() {
+            Some(error) => Err(error.clone().into()),
+            None => Ok(()),
+        }
     }
 
     /// Runs the conversation `id` alone, until it is at rest, or `stop` resolves. Does nothing if another process runs it.
@@ -146,10 +161,11 @@ impl Worker {
             rest
         });
         self.drained_by(stop, work).await;
-        match ended.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(status) => status,
-            None if self.worker.drain().is_requested() => Ok(Status::Cancelled),
-            None => Err(StoreError::Fenced { id: id.clone() }.into()),
+        match (ended.into_inner().unwrap_or_else(PoisonError::into_inner), self.ended_by.get()) {
+            (Some(status), _) => status,
+            (None, Some(error)) => Err(error.clone().into()),
+            (None, None) if self.worker.drain().is_requested() => Ok(Status::Cancelled),
+            (None, None) => Err(StoreError::Fenced { id: id.clone() }.into()),
         }
     }
 
@@ -291,6 +307,9 @@ fn log(event: &WorkerEvent) {
             warn!(conversation = %id, why, "a conversation is left to other workers");
         }
         WorkerEvent::Lost(id) => warn!(conversation = %id, "the claim was lost: its calls are aborted"),
+        WorkerEvent::StoreFailed(error @ StoreError::Newer { .. }) => {
+            warn!(%error, "a later version has changed the store: this worker ends");
+        }
         WorkerEvent::StoreFailed(error) => warn!(%error, "the store does not work: it is tried again"),
         _ => {}
     }

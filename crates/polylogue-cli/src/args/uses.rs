@@ -54,7 +54,7 @@ pub(crate) fn use_of(command: &str) -> Use {
             Use::Server(&[&["team", "over", "cross", "output", "at_once", "keep", "json", "vars"], LIMITS])
         }
         "move" | "archive" => Use::Refused("run it where the store of the server is"),
-        "serve" | "token" | "worker" | "mcp" => Use::Store,
+        "serve" | "token" | "worker" | "migrate" | "mcp" => Use::Store,
         _ => Use::Local,
     }
 }

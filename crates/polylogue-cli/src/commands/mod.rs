@@ -17,6 +17,7 @@ pub(crate) mod import;
 pub(crate) mod keeping;
 pub(crate) mod mcp;
 pub(crate) mod memory;
+pub(crate) mod migrate;
 pub(crate) mod models;
 pub(crate) mod move_to;
 pub(crate) mod new;

@@ -51,13 +51,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
         options.at_once
     ));
     match args.metrics.zip(meters) {
-        None => worker.run(signals.next()).await,
+        None => worker.run(signals.next()).await?,
         Some((address, meters)) => {
             let metrics = WorkerMetrics::bind(address, runtime.clone(), meters).await.map_err(with_hint)?;
             print_note(&format!("metrics at http://{}/metrics", metrics.address()));
             // They are served until it has ended.
             tokio::select! {
-                () = worker.run(signals.next()) => {}
+                ended = worker.run(signals.next()) => ended?,
                 () = metrics.run() => {}
             }
         }

@@ -95,5 +95,5 @@ async fn a_worker_of_an_earlier_release() {
     let terminated = async {
         drained.recv().await;
     };
-    worker.run(terminated).await;
+    worker.run(terminated).await.unwrap();
 }

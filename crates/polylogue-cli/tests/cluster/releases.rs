@@ -7,18 +7,19 @@ use polylogue_core::chain::Link;
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::commands::TALK;
 use crate::earlier;
 use crate::place::{Place, WorkerProcess, held_by, of_type, until};
 
-/// Appends an event that only a later release knows, as a worker of that release does.
-fn append_of_later_release(server: &PostgresServer, id: &str) -> String {
+/// Appends an event with these fields, which only a later release understands, as a process of that release does.
+fn append_of_later_release(server: &PostgresServer, id: &str, fields: &str) -> String {
     let end =
         server.sql(&format!("SELECT nr, events, encode(chain, 'hex') FROM polylogue.logs WHERE id = '{id}'"));
     let columns: Vec<&str> = end.split('|').collect();
     let [nr, seq, chain] = columns.as_slice() else { panic!("{end}") };
-    let json = format!(r#"{{"seq":{seq},"time_ms":0,"type":"hologram_shown","of":"Ann"}}"#);
+    let json = format!(r#"{{"seq":{seq},"time_ms":0,{fields}}}"#);
     let link = Link::parse(chain.as_bytes()).unwrap().next(json.as_bytes());
     let _ = server.sql(&format!(
         "INSERT INTO polylogue.events(log, seq, json, chain) VALUES({nr}, {seq}, '{json}', '\\x{link}');
@@ -34,7 +35,7 @@ fn what_a_later_release_has_written_is_left_to_its_workers() {
     let place = Place::new(&server.url());
     place.file("team.yaml", TALK);
     let id = place.detach(&["team.yaml"]);
-    let json = append_of_later_release(&server, &id);
+    let json = append_of_later_release(&server, &id, r#""type":"hologram_shown","of":"Ann""#);
     let worker = place.worker(&[]);
     until("it has tried twice", || worker.log().matches("is left to other workers").count() > 1);
     let other = place.detach(&["team.yaml"]);
@@ -42,6 +43,31 @@ fn what_a_later_release_has_written_is_left_to_its_workers() {
     let shown = place.run(&["cluster"], 0).out;
     let row = shown.lines().find(|line| line.contains(&id)).unwrap();
     assert!(row.starts_with("ready") && row.contains("hologram_shown"), "{row}");
+    let stored = format!(
+        "SELECT tries, is_parked, json FROM polylogue.logs JOIN polylogue.events ON log = nr WHERE id = '{id}'"
+    );
+    assert_eq!(server.sql(&stored), format!("0|f|{json}"), "it is kept, and not parked");
+}
+
+/// The same for a conversation that was moved to a team with a key that only a later release knows.
+#[test]
+fn what_a_later_release_has_moved_to_its_own_team_is_left_to_its_workers() {
+    let Some(server) = PostgresServer::start() else { return };
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    let id = place.detach(&["team.yaml"]);
+    let team = server.sql("SELECT json FROM polylogue.teams");
+    let with_key = team.replacen("name: talk", r"name: talk\nholograms: 3", 1);
+    assert_ne!(with_key, team);
+    let changed = format!(r#""type":"team_changed","digest":"later","changes":[],"team":{with_key}"#);
+    let json = append_of_later_release(&server, &id, &changed);
+    let worker = place.worker(&[]);
+    until("it has tried", || worker.log().contains("is left to other workers"));
+    let other = place.detach(&["team.yaml"]);
+    until("another one has ended", || of_type(&place.events(&other), "closed").len() == 1);
+    let shown = place.run(&["cluster"], 0).out;
+    let row = shown.lines().find(|line| line.contains(&id)).unwrap();
+    assert!(row.contains("unknown key `holograms`"), "{row}");
     let stored = format!(
         "SELECT tries, is_parked, json FROM polylogue.logs JOIN polylogue.events ON log = nr WHERE id = '{id}'"
     );
@@ -204,6 +230,103 @@ fn conversations_move_both_ways_between_workers_of_two_releases() {
     assert_eq!(replies, model.count(), "each call was made once");
     let stored = "SELECT sum(takeovers), max(tries), bool_or(is_parked) FROM polylogue.logs";
     assert_eq!(server.sql(stored), "0|0|f");
+}
+
+/// Conversations with two versions of a team run with the version that each has, whichever release runs it; one of them is moved from one to the
+/// other. The files are not read again.
+#[test]
+fn conversations_keep_their_teams_on_workers_of_both_releases() {
+    let Some(server) = PostgresServer::start() else { return };
+    let book = Playbook::new(|received, number| {
+        let is_new = received.body.to_string().contains("You are new");
+        Answer::text(format!("{} {number}", if is_new { "new" } else { "old" }))
+    });
+    let behavior = Behavior::from(book).latency(Duration::from_millis(200));
+    let model = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap();
+    let place = Place::new(&server.url()).with_model(&model);
+    place.file("old.yaml", LONG);
+    place.file("new.yaml", &LONG.replace("You are", "You are new"));
+    let detach = |team: &str, task: &str| place.detach(&[team, task, "--model", "openai:test"]);
+    let old = detach("old.yaml", "Count apples.");
+    let (moved, new) = (detach("old.yaml", "Count pears."), detach("new.yaml", "Count plums."));
+    let (pair, all) = (Pair { server: &server, place: &place }, [old.as_str(), &moved, &new]);
+    let mut earlier = place.process(earlier::WORKER);
+    pair.progress(&earlier, &all);
+    place.run(&["pause", &moved], 0);
+    until("its worker has released it", || !held_by(&server, &earlier).contains(&moved));
+    place.run(&["move", &moved, "--team", "new.yaml"], 0);
+    place.run(&["resume", &moved, "--detach"], 0);
+    place.file("old.yaml", &LONG.replace("You are", "You are newer"));
+    pair.progress(&earlier, &all);
+    let mut later = place.worker(&[]);
+    until("both are seen", || place.cluster().0.len() == 2);
+    drain(&mut earlier);
+    pair.progress(&later, &all);
+    earlier = place.process(earlier::WORKER);
+    until("both are seen", || place.cluster().0.len() == 2);
+    drain(&mut later);
+    pair.progress(&earlier, &all);
+    drain(&mut earlier);
+    let versions = |events: &[Value]| {
+        let texts = of_type(events, "message").into_iter().map(|said| said["parts"][0]["text"].to_string());
+        let mut versions: Vec<String> = texts.map(|text| text[1..4].to_owned()).collect();
+        versions.dedup();
+        versions
+    };
+    assert_eq!(versions(&place.events(&old)), ["old"]);
+    assert_eq!(versions(&place.events(&new)), ["new"]);
+    let events = place.events(&moved);
+    let (before, after) =
+        events.split_at(events.iter().position(|event| event["type"] == "team_changed").unwrap());
+    assert_eq!((versions(before), versions(after)), (vec!["old".to_owned()], vec!["new".to_owned()]));
+    assert_eq!(
+        server.sql("SELECT sum(takeovers), max(tries), bool_or(is_parked) FROM polylogue.logs"),
+        "0|0|f"
+    );
+}
+
+/// As `polylogue migrate` of a later release does. What the logs had then is in the table `before`.
+const MIGRATE: &str = "BEGIN;
+    LOCK TABLE polylogue.logs IN ACCESS EXCLUSIVE MODE;
+    UPDATE polylogue.logs SET holder = NULL, lease = NULL, claim_key = NULL, due = now() WHERE holder IS NOT NULL;
+    UPDATE polylogue.format SET format = format + 1;
+    CREATE TABLE before AS SELECT id, events, fence FROM polylogue.logs;
+    COMMIT";
+
+/// A later release migrates the tables while processes of this one run. A worker ends with an error, and so does a server that is one; none of
+/// them writes anything more.
+#[test]
+fn workers_end_when_a_later_release_has_migrated_the_tables() {
+    let Some(server) = PostgresServer::start() else { return };
+    let model = counting_model();
+    let place = Place::new(&server.url()).with_model(&model);
+    place.file("long.yaml", LONG);
+    assert!(
+        place.run(&["migrate"], 0).out.contains("already"),
+        "a new database has the format of this release"
+    );
+    let ids = ["Count apples.", "Count pears.", "Count plums."]
+        .map(|task| place.detach(&["long.yaml", task, "--model", "openai:test"]));
+    let mut full = place.worker(&["--at-once", "1"]);
+    until("it runs one", || held_by(&server, &full).len() == 1);
+    let mut other = place.worker(&[]);
+    until("it runs the others", || held_by(&server, &other).len() == 2);
+    let serve = ["serve", "long.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0", "--worker"];
+    let mut served = place.begin(&serve, "served");
+    until("all are seen", || place.cluster().0.len() == 3);
+    until("all have begun", || ids.iter().all(|id| !place.events(id).is_empty()));
+    let _ = server.sql(MIGRATE);
+    for process in [&mut full, &mut other, &mut served] {
+        let (exit, log) = (process.end(), process.log());
+        assert_eq!(exit, 1, "{log}");
+        assert!(log.contains("this version knows up to") && log.contains("hint: "), "{log}");
+    }
+    let unchanged =
+        "SELECT bool_and(logs.events = before.events AND logs.fence = before.fence AND holder IS NULL), count(*)
+        FROM polylogue.logs JOIN before USING (id)";
+    assert_eq!(server.sql(unchanged), "t|3");
+    assert!(place.run(&["migrate"], 1).err.contains("this version knows up to"));
+    assert!(ids.iter().all(|id| !place.events(id).is_empty()), "they are still read");
 }
 
 /// Tables of a later format are read if that format permits it. This release writes nothing there, and no worker of it starts.

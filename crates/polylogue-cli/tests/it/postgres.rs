@@ -96,7 +96,7 @@ fn the_password_of_a_store_is_shown_nowhere() {
     for home in [&by_variable, &by_password, &by_file] {
         let run = home.run(&["run", &shipped("writer-critic"), "--max-turns", "1", "-v"]).exits(3);
         let doctor = home.run(&["doctor"]).ok();
-        assert!(doctor.out.contains(&format!("in {} (Postgres, format 9)", url("ann"))), "{}", doctor.out);
+        assert!(doctor.out.contains(&format!("in {} (Postgres, format 10)", url("ann"))), "{}", doctor.out);
         let nothing = home.run(&["runs", "--team", "nosuch"]).ok();
         assert!(nothing.err.contains(&url("ann")), "{}", nothing.err);
         for ran in [run, doctor, nothing] {
@@ -144,6 +144,13 @@ fn doctor_counts_conversations_without_listing_them() {
     let _ = server.sql("UPDATE polylogue.logs SET id = 'no id'");
     let doctor = home.run(&["doctor"]).ok().out;
     assert!(doctor.contains(&format!("\nconversations\n  1 in {}", server.url())), "{doctor}");
+}
+
+#[test]
+fn what_is_no_database_is_not_migrated() {
+    let refused = Home::new().run(&["migrate"]).exits(2);
+    assert!(refused.err.contains("is no Postgres database"), "{}", refused.err);
+    assert!(refused.err.contains("`--store postgres://USER@HOST/DATABASE`"), "{}", refused.err);
 }
 
 /// It is found at once, not waited for as a database that is away, and a worker does not begin.

@@ -307,6 +307,7 @@ fn the_whole_of_the_help() {
           token        Make, list and revoke the tokens of a server
           worker       Run conversations that other commands hand over with `--detach`
           cluster      Show the workers of a store, what they run, and what waits for them
+          migrate      Migrate a Postgres database of an earlier version to this one
           dev          Run a cluster on this machine, for development: a database, workers, and a server
           config       Show and change your settings, such as the default model
           models       List the models of a provider, with limits, capabilities and prices

@@ -115,7 +115,7 @@ pub enum WorkerEvent {
     LeftToOthers(LogId, String),
     /// Another worker has a conversation now, or may have it: what ran here was dropped.
     Lost(LogId),
-    /// An operation of the store failed; it is tried again.
+    /// An operation of the store failed; it is tried again. After [`StoreError::Newer`] the worker ends.
     StoreFailed(StoreError),
 }
 
@@ -250,7 +250,8 @@ impl Worker {
         self.stops().len()
     }
 
-    /// Claims conversations and runs them by `run`, until it is drained. An error of the store never ends it.
+    /// Claims conversations and runs them by `run`, until it is drained. Errors of the store do not end it, except [`StoreError::Newer`]: a process of a
+    /// later version has changed the store, and taken away all claims, so this worker drops what it runs, and ends.
     ///
     /// `run` opens the conversation of its claim in the [store](WorkerStore::store) of this worker, and runs it. The claim is released
     /// here, also if its log is dropped. When the claim is lost, the future of `run` is dropped.
@@ -310,7 +311,7 @@ impl Worker {
                 }
                 Step::Found(Err(error)) => {
                     pace.found(0, room);
-                    self.tell(&WorkerEvent::StoreFailed(error));
+                    self.store_failed(error);
                 }
                 Step::Ended | Step::Draining => {}
             }
@@ -407,7 +408,7 @@ impl Worker {
         match released {
             Ok(()) => self.tell(&event),
             // It is due again when its lease has expired.
-            Err(error) => self.tell(&WorkerEvent::StoreFailed(error)),
+            Err(error) => self.store_failed(error),
         }
     }
 
@@ -428,7 +429,7 @@ impl Worker {
     async fn in_time(&self, operation: impl Future<Output = Result<(), StoreError>>) -> bool {
         match select(pin!(operation), self.store.time().sleep(HEARTBEAT)).await {
             Either::Left((Ok(()), _)) => return true,
-            Either::Left((Err(error), _)) => self.tell(&WorkerEvent::StoreFailed(error)),
+            Either::Left((Err(error), _)) => self.store_failed(error),
             Either::Right(_) => {
                 let why = format!("no answer for {} seconds", HEARTBEAT.as_secs());
                 self.tell(&WorkerEvent::StoreFailed(StoreError::Unreachable {
@@ -455,6 +456,15 @@ impl Worker {
 
     fn unsuited(&self) -> MutexGuard<'_, Unsuited> {
         self.unsuited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An operation of the store has failed. With tables of a later format none can succeed any more.
+    fn store_failed(&self, error: StoreError) {
+        if matches!(error, StoreError::Newer { .. }) {
+            self.store.lose_all();
+            self.drain.request();
+        }
+        self.tell(&WorkerEvent::StoreFailed(error));
     }
 
     fn tell(&self, event: &WorkerEvent) {

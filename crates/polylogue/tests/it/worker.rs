@@ -2,6 +2,7 @@
 
 mod broken;
 mod faults;
+mod later;
 mod running;
 mod simulated;
 mod world;

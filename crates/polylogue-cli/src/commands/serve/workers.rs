@@ -33,7 +33,7 @@ pub(super) struct Workers<'s> {
     pub(super) tenants: ServedTenants,
 }
 
-/// What a worker ends with: an error, with the tenant, if it could not begin.
+/// What a worker ends with: an error, with the tenant, if it could not begin, or cannot write any more.
 type Ended = Result<(), (String, CliError)>;
 
 impl Workers<'_> {
@@ -85,8 +85,8 @@ impl Workers<'_> {
     async fn work(&self, tenant: String, places: Places, mut stop: watch::Receiver<()>) -> Ended {
         let worker = self.worker(&tenant, places).await.map_err(|error| (tenant.clone(), error))?;
         info!(%tenant, "a worker runs the conversations of a tenant");
-        worker.run(async { drop(stop.changed().await) }).await;
-        Ok(())
+        let ended = worker.run(async { drop(stop.changed().await) }).await;
+        ended.map_err(|error| (tenant, error.into()))
     }
 
     /// A worker of a tenant. Its conversations are paid by the budgets of the server.

@@ -190,6 +190,13 @@ impl WorkerStore {
         }
     }
 
+    /// All claims were lost.
+    pub(super) fn lose_all(&self) {
+        for held in self.held().values() {
+            held.lost.send_replace(true);
+        }
+    }
+
     /// When the claim was confirmed. Fails if it was lost: also when it is not held any more, and what ran under it has not ended yet.
     fn check(&self, claim: &Claim) -> Result<Duration, StoreError> {
         let held = self.held();
