@@ -57,6 +57,14 @@ const ASK: &str = "INSERT INTO polylogue.watched(log, until)
 /// Those that no process has asked for for long.
 const CLEAN: &str = "DELETE FROM polylogue.watched WHERE until < now() - interval '1 hour'";
 
+/// Each tenant with a log that is due now or later, by the index.
+const TENANTS: &str = "WITH RECURSIVE found AS (
+        (SELECT tenant FROM polylogue.logs WHERE due IS NOT NULL ORDER BY tenant LIMIT 1)
+        UNION ALL
+        SELECT (SELECT tenant FROM polylogue.logs WHERE due IS NOT NULL AND logs.tenant > found.tenant ORDER BY tenant LIMIT 1)
+        FROM found WHERE found.tenant IS NOT NULL)
+    SELECT tenant FROM found WHERE tenant IS NOT NULL";
+
 /// The pauses before listening is tried again, from the first to the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -119,6 +127,15 @@ impl PostgresWatch {
     /// When the database cannot be read.
     pub async fn counts(&self) -> Result<QueueOverview, StoreError> {
         counts(&self.database, &self.tenant).await
+    }
+
+    /// Returns the tenants of the database with a log that a worker must look at, now or later, or that one runs.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn queued_tenants(&self) -> Result<Vec<String>, StoreError> {
+        let rows = self.database.query(Access::Read, TENANTS, &[]).await?;
+        rows.iter().map(|row| self.get(row, 0)).collect()
     }
 
     /// The limits of model servers that processes share: first those for which a call waits longest.

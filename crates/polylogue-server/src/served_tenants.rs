@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use polylogue_core::{AnyStore, Status};
 use polylogue_runtime::{Conversation, SlackAt, WorkerEvent, WorkerMeter};
+use tracing::warn;
 
 use crate::app::App;
 use crate::meter;
@@ -24,14 +25,17 @@ impl ServedTenants {
         Self(app)
     }
 
-    /// Returns their names: [`Token::LOCAL`], those of all tokens, and those of an authorization server whose tokens were used since the start.
-    #[must_use]
-    pub fn names(&self) -> BTreeSet<String> {
+    /// Returns their names: [`Token::LOCAL`], those of all tokens, and those whose conversations the store has, also if only other servers have
+    /// tokens of theirs. While the store cannot be read, those of tokens.
+    pub async fn names(&self) -> BTreeSet<String> {
         // Without the file of the tokens no request is accepted.
         let tokens = self.0.tokens.all().unwrap_or_default();
         let of_tokens = tokens.iter().map(|token| token.tenant.clone());
-        let used = self.0.tenants.used().into_iter().map(|tenant| tenant.name.clone());
-        of_tokens.chain(used).chain([Token::LOCAL.to_owned()]).collect()
+        let stored = self.0.tenants.stored().await.unwrap_or_else(|error| {
+            warn!(%error, "the store does not say whose conversations it has: it is asked again");
+            Vec::new()
+        });
+        of_tokens.chain(stored).chain([Token::LOCAL.to_owned()]).collect()
     }
 
     /// Returns what counts the conversations of a tenant that a worker runs, as the server counts those that it runs itself.
@@ -46,7 +50,7 @@ impl ServedTenants {
 
 impl fmt::Debug for ServedTenants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ServedTenants").field(&self.names()).finish()
+        f.debug_struct("ServedTenants").finish_non_exhaustive()
     }
 }
 

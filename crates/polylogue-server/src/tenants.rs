@@ -267,6 +267,18 @@ impl Tenants {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
+    /// The names of those whose conversations the store has, whether they are used or not: in a database, of conversations that workers run or that
+    /// wait for them; elsewhere, each tenant has a folder.
+    pub(crate) async fn stored(&self) -> polylogue_runtime::Result<Vec<String>> {
+        let local = self.get(Token::LOCAL).map_err(|error| *error)?;
+        let mut names = match &local.follower {
+            Some(follower) => follower.watch().queued_tenants().await?,
+            None => folders_in(&server_folder(&self.place).join(TENANTS)),
+        };
+        names.retain(|name| Token::is_tenant(name));
+        Ok(names)
+    }
+
     /// Reads the teams again that have changed, or all if `again`.
     pub(crate) async fn reload(&self, source: &dyn TeamSource, again: bool) {
         let _one = self.reloading.lock().await;
@@ -313,6 +325,15 @@ impl Tenants {
     }
 }
 
+/// The names of the folders in a folder; none if it cannot be read, such as one that was not needed yet.
+fn folders_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}
+
 /// The place of the conversations of a tenant of the servers that have the conversations at `place`: those of [`Token::LOCAL`] are there. The name must be
 /// [one of a tenant](Token::is_tenant).
 #[must_use]
@@ -346,4 +367,20 @@ pub(crate) fn server_folder(place: &StoreLocation) -> PathBuf {
     let mut name = place.path().components().as_path().as_os_str().to_owned();
     name.push(".server");
     PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn tenants_of_files_are_found_by_their_folders() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = StoreLocation::new(dir.path().join("store.db"));
+        let tenants = || Tenants::new(place.clone(), Vec::new(), (None, Vec::new()), None);
+        assert!(tenants().stored().await.unwrap().is_empty());
+        drop(tenants().get("acme").unwrap());
+        std::fs::create_dir(dir.path().join("store.db.server/tenants/no tenant")).unwrap();
+        assert_eq!(tenants().stored().await.unwrap(), ["acme"]);
+    }
 }

@@ -71,7 +71,7 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) worker: bool,
 
-    /// With `--worker`: run the conversations of these tenants, a list with commas. Default: all tenants of the server
+    /// With `--worker`: run the conversations of these tenants, a list with commas. Default: all tenants of the store
     #[arg(long = "tenant", value_name = "NAMES", value_delimiter = ',', value_parser = tenant)]
     pub(crate) tenants: Vec<String>,
 

@@ -349,6 +349,33 @@ fn a_server_that_is_a_worker_continues_the_conversations_of_its_tenants() {
     assert!(refused.contains("`--tenant` is about the conversations of workers"), "{refused}");
 }
 
+/// It has no token of the tenant, and no request has come: as after a restart.
+#[test]
+fn a_server_that_is_a_worker_continues_those_of_tenants_that_it_finds_in_the_store() {
+    let Some(database) = PostgresServer::start() else { return };
+    let model = model();
+    let machine = || {
+        let place = Place::new(&database.url()).with_model(&model);
+        place.file("team.yaml", &talk().replace("24", "8"));
+        place
+    };
+    const SERVE: [&str; 6] = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
+    let place = machine();
+    let token = place.run(&["token", "new", "client", "--tenant", "acme"], 0).out.trim().to_owned();
+    let server = place.begin(&SERVE, "served");
+    let client = Client::of(&place, token, "served");
+    let (status, begun) = client.post("/api/v1/conversations", &serde_json::json!({"team": "team"}));
+    assert_eq!(status, 201, "{begun}");
+    let id = begun["id"].as_str().unwrap();
+    let of_log = |what: &str| database.sql(&format!("SELECT {what} FROM polylogue.logs WHERE id = '{id}'"));
+    until("the server runs it", || of_log("events > 3") == "t");
+    expire(&database, server.kill());
+    let elsewhere = machine();
+    let worker = elsewhere.begin(&[&SERVE[..], &["--worker"]].concat(), "served");
+    until("it has ended", || of_log("due IS NULL AND holder IS NULL") == "t");
+    assert_eq!((of_log("state"), of_log("takeovers > 0")), ("done".into(), "t".into()), "{}", worker.log());
+}
+
 /// Whether a server on the machine of `place` has noted that it is to run the conversation.
 fn is_noted(folder: &std::path::Path, id: &str) -> bool {
     fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {

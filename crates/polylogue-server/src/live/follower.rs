@@ -100,7 +100,7 @@ impl Follower {
         Following { begun, news, inner: Arc::clone(&self.0), id: id.clone() }
     }
 
-    /// How many conversations are in which state in the store.
+    /// Reads in the store what all processes do.
     pub(crate) fn watch(&self) -> &PostgresWatch {
         &self.0.watch
     }

@@ -1,11 +1,12 @@
 //! The workers within a server: one for each of its tenants, each with the store of its tenant. Together they run as many conversations as one.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use futures_util::stream::FuturesUnordered;
+use futures_util::stream::{FuturesUnordered, unfold};
 use futures_util::{FutureExt as _, StreamExt as _};
 use polylogue_core::Budget;
 use polylogue_runtime::{Places, StoreLocation, Worker, WorkerOptions};
@@ -40,13 +41,18 @@ impl Workers<'_> {
     /// Runs conversations that were handed over, until the sender of `stop` is dropped.
     pub(super) async fn run(&self, mut stop: watch::Receiver<()>) -> Result<(), CliError> {
         let places = Places::new(self.args.takes.at_once());
-        let (mut begun, mut look) = (BTreeSet::new(), interval(LOOK));
+        let mut begun = BTreeSet::new();
+        // Workers continue while the store is asked.
+        let mut looks = pin!(unfold(interval(LOOK), |mut look| async move {
+            look.tick().await;
+            Some((self.wanted().await, look))
+        }));
         let mut working = FuturesUnordered::<LocalBoxFuture<'_, Ended>>::new();
         loop {
             tokio::select! {
                 _ = stop.changed() => break,
-                _ = look.tick() => {
-                    for tenant in self.wanted()? {
+                Some(wanted) = looks.next() => {
+                    for tenant in wanted? {
                         if begun.insert(tenant.clone()) {
                             working.push(self.work(tenant, places.clone(), stop.clone()).boxed_local());
                         }
@@ -68,11 +74,13 @@ impl Workers<'_> {
         Ok(())
     }
 
-    /// The tenants whose conversations are run: those that the command line names, or else all that the server has.
-    fn wanted(&self) -> Result<Vec<String>, CliError> {
+    /// The tenants whose conversations are run: those that the command line names, or else all that have a token or conversations.
+    async fn wanted(&self) -> Result<Vec<String>, CliError> {
         let store = place::of(&self.cli.named_store())?;
-        let named = &self.args.tenants;
-        let names = if named.is_empty() { self.tenants.names() } else { named.iter().cloned().collect() };
+        let names = match self.args.tenants.as_slice() {
+            [] => self.tenants.names().await,
+            named => named.iter().cloned().collect(),
+        };
         Ok(names.into_iter().filter(|tenant| has_conversations(&store, tenant)).collect())
     }
 
