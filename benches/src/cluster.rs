@@ -55,7 +55,7 @@ impl Options {
         const USAGE: &str = "`cluster` takes numbers of processes from 1 to 32, separated by commas, seconds from 1 to 600, and runs from \
                              1 to 9: `cluster 1,2,4,8 30 3`";
         let (processes, seconds, runs) = match args {
-            [] => ("1,2,4,8", "30", "3"),
+            [] => ("1,2,4,8,16,32", "30", "3"),
             [processes] => (*processes, "30", "3"),
             [processes, seconds] => (*processes, *seconds, "3"),
             [processes, seconds, runs] => (*processes, *seconds, *runs),
@@ -90,7 +90,7 @@ impl Options {
 }
 
 /// The columns of the tables.
-const HEAD: [&str; 13] = [
+const HEAD: [&str; 16] = [
     "processes",
     "steps/s",
     "of n times one",
@@ -99,8 +99,11 @@ const HEAD: [&str; 13] = [
     "goal",
     "between calls, ms: p50",
     "p99",
+    "append, ms: p50",
+    "p99",
     "CPU ms a step: worker",
     "database",
+    "appends/s",
     "commits/s",
     "connections",
     "machine busy",
@@ -156,7 +159,9 @@ fn companions(options: &Options) -> Result<()> {
     };
     let title =
         "The same with models that take no time: the ceiling of this machine, which says nothing of scaling";
-    print(title, &[0, 1, 6, 7, 8, 9, 10, 11, 12], &rows(options.measure(&[2], false, None)?));
+    // What says something of scaling is left out.
+    let columns = |first: &[usize]| -> Vec<usize> { first.iter().copied().chain(6..HEAD.len()).collect() };
+    print(title, &columns(&[0, 1]), &rows(options.measure(&[2], false, None)?));
     let Some(apart) = Apart::of_this_machine() else {
         println!(
             "Not measured: processors apart for the database and the workers, of which there must be two\n"
@@ -165,7 +170,8 @@ fn companions(options: &Options) -> Result<()> {
     };
     let largest: Vec<usize> = options.processes.iter().copied().max().into_iter().collect();
     let title = format!("The same with processors apart: {apart}");
-    print(&title, &[0, 1, 3, 6, 7, 8, 9, 10, 11, 12], &rows(options.measure(&largest, true, Some(&apart))?));
+    let measured = options.measure(&largest, true, Some(&apart))?;
+    print(&title, &columns(&[0, 1, 3]), &rows(measured));
     Ok(())
 }
 
@@ -177,10 +183,14 @@ struct Measured {
     steps: f64,
     /// The median and the 99th percentile between a reply and the next call, in milliseconds.
     between_ms: [f64; 2],
+    /// The same of an append, as the worker waits for it.
+    append_ms: [f64; 2],
     /// Milliseconds of processor time for a step.
     worker_ms: f64,
     database_ms: Option<f64>,
     /// A second.
+    appends: f64,
+    /// A second. Appends that wait at the same time share one.
     commits: f64,
     /// To the database, at the end.
     connections: f64,
@@ -202,8 +212,10 @@ impl Measured {
             processes: runs.first()?.processes,
             steps: figure(|run| run.steps)?,
             between_ms: [figure(|run| run.between_ms[0])?, figure(|run| run.between_ms[1])?],
+            append_ms: [figure(|run| run.append_ms[0])?, figure(|run| run.append_ms[1])?],
             worker_ms: figure(|run| run.worker_ms)?,
             database_ms: known(|run| run.database_ms),
+            appends: figure(|run| run.appends)?,
             commits: figure(|run| run.commits)?,
             connections: figure(|run| run.connections)?,
             busy: known(|run| run.busy),
@@ -236,8 +248,11 @@ impl Measured {
             self.goal().to_owned(),
             format!("{:.1}", self.between_ms[0]),
             format!("{:.1}", self.between_ms[1]),
+            format!("{:.2}", self.append_ms[0]),
+            format!("{:.2}", self.append_ms[1]),
             format!("{:.2}", self.worker_ms),
             known(self.database_ms.map(|ms| format!("{ms:.2}"))),
+            format!("{:.0}", self.appends),
             format!("{:.0}", self.commits),
             format!("{:.0}", self.connections),
             known(self.busy.map(|busy| format!("{:.0} %", busy * 100.0))),
@@ -277,9 +292,11 @@ fn measure(processes: usize, time: Duration, has_latency: bool, apart: Option<&A
     Ok(Measured {
         processes,
         steps: steps / wall,
-        between_ms: percentiles(&figures),
+        between_ms: percentiles(figures.iter().flat_map(|each| &each.between_us)),
+        append_ms: percentiles(figures.iter().flat_map(|each| &each.append_us)),
         worker_ms: figures.iter().map(|each| each.cpu_us).sum::<f64>() / 1e3 / steps,
         database_ms: database,
+        appends: figures.iter().map(|each| each.append_us.len()).sum::<usize>() as f64 / wall,
         commits: (after.2 - before.2) / wall,
         connections,
         busy: after.0.zip(before.0).map(|(after, before)| after.busy_since(before)),
@@ -344,10 +361,11 @@ fn connections(server: &PostgresServer) -> Result<f64> {
     Ok(server.sql(sql).parse()?)
 }
 
-fn percentiles(figures: &[Figures]) -> [f64; 2] {
-    let mut between: Vec<u32> = figures.iter().flat_map(|each| &each.between_us).copied().collect();
-    between.sort_unstable();
-    let at = |share: usize| between.get(between.len() * share / 100).copied().unwrap_or_default();
+/// The median and the 99th percentile of times in microseconds, in milliseconds.
+fn percentiles<'t>(times: impl Iterator<Item = &'t u32>) -> [f64; 2] {
+    let mut times: Vec<u32> = times.copied().collect();
+    times.sort_unstable();
+    let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or_default();
     [50, 99].map(|share| f64::from(at(share)) / 1e3)
 }
 
@@ -361,7 +379,7 @@ mod tests {
         let options = |args: &[&str]| {
             Options::parse(args).map(|options| (options.processes, options.time.as_secs(), options.runs))
         };
-        assert_eq!(options(&[]).unwrap(), (vec![1, 2, 4, 8], 30, 3));
+        assert_eq!(options(&[]).unwrap(), (vec![1, 2, 4, 8, 16, 32], 30, 3));
         assert_eq!(options(&["1,32", "20"]).unwrap(), (vec![1, 32], 20, 3));
         assert_eq!(options(&["1", "20", "5"]).unwrap(), (vec![1], 20, 5));
         for wrong in [
@@ -384,8 +402,10 @@ mod tests {
             processes: 2,
             steps,
             between_ms: [1.0, 2.0],
+            append_ms: [0.5, 1.0],
             worker_ms: 0.5,
             database_ms: None,
+            appends: 400.0,
             commits: 300.0,
             connections: 12.0,
             busy,
@@ -422,6 +442,7 @@ mod tests {
             running,
             failures,
             between_us: vec![1_000],
+            append_us: vec![500],
         };
         assert!(undisturbed(&[figures(PLACES, 0), figures(PLACES, 0)]).is_ok());
         assert!(undisturbed(&[figures(PLACES, 0), figures(PLACES - 1, 0)]).is_err());

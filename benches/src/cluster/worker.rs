@@ -4,9 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use polylogue::kernel::data::{Call, DeltaSink, Finish, ModelError, Outcome, Part, Reply, ToolSpec};
+use polylogue::kernel::data::{
+    Call, DeltaSink, Finish, ModelError, Outcome, Part, Reply, StoreError, ToolSpec,
+};
 use polylogue::kernel::limits::Timer;
-use polylogue::kernel::log::AnyQueue;
+use polylogue::kernel::log::{
+    AnyQueue, AnyStore, Claim, DynQueue, Event, QueueWrapper, Store as _, StoreWrapper,
+};
 use polylogue::kernel::model::{Model, Request};
 use polylogue::kernel::tool::{ToolCx, ToolError};
 use polylogue::policies::until;
@@ -47,12 +51,45 @@ pub(super) struct Figures {
     pub(super) failures: u64,
     /// The times between a reply and the next call of the same conversation, in microseconds.
     pub(super) between_us: Vec<u32>,
+    /// How long each append took, in microseconds.
+    pub(super) append_us: Vec<u32>,
 }
 
 #[derive(Default)]
 struct Counts {
     failures: AtomicU64,
     between_us: Mutex<Vec<u32>>,
+    append_us: Mutex<Vec<u32>>,
+}
+
+/// A queue that notes how long its appends take.
+struct Timed {
+    queue: AnyQueue,
+    counts: Arc<Counts>,
+}
+
+impl StoreWrapper for Timed {
+    fn inner(&self) -> &AnyStore {
+        self.queue.store()
+    }
+
+    fn as_queue(&self) -> Option<&dyn DynQueue> {
+        Some(self)
+    }
+
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> std::result::Result<(), StoreError> {
+        let begun = Instant::now();
+        self.queue.store().append(claim, batch).await?;
+        lock(&self.counts.append_us).push(microseconds(begun));
+        Ok(())
+    }
+}
+
+impl QueueWrapper for Timed {}
+
+/// The time since then.
+fn microseconds(begun: Instant) -> u32 {
+    u32::try_from(begun.elapsed().as_micros()).unwrap_or(u32::MAX)
 }
 
 /// Runs conversations of the database until the input of this process ends; prints [`Figures`] for each line of it.
@@ -65,6 +102,7 @@ pub(super) fn work(url: &str, has_latency: bool) -> Result<()> {
     let is_over = answer_lines(move || {
         let cost = std::mem::replace(&mut meter, Meter::start()).stop();
         let between_us = std::mem::take(&mut *lock(&counted.between_us));
+        let append_us = std::mem::take(&mut *lock(&counted.append_us));
         Figures {
             cpu_us: cost.cpu_us,
             wall_us: cost.wall_us,
@@ -72,6 +110,7 @@ pub(super) fn work(url: &str, has_latency: bool) -> Result<()> {
             running: running.running(),
             failures: counted.failures.swap(0, Ordering::Relaxed),
             between_us,
+            append_us,
         }
     });
     runtime.block_on(async {
@@ -85,6 +124,8 @@ pub(super) fn work(url: &str, has_latency: bool) -> Result<()> {
 
 fn worker(queue: AnyQueue, counts: &Arc<Counts>) -> (Worker, WorkerStore) {
     let begun = Instant::now();
+    // It is a queue.
+    let queue = AnyQueue::new(Timed { queue: queue.clone(), counts: Arc::clone(counts) }).unwrap_or(queue);
     let store =
         WorkerStore::new(queue, WorkerTime::new(move || begun.elapsed(), Timer::new(tokio::time::sleep)));
     let counts = Arc::clone(counts);
@@ -162,8 +203,7 @@ impl Model for Remote {
         _: &mut dyn DeltaSink,
     ) -> std::result::Result<Reply, ModelError> {
         if let Some(replied) = lock(&self.replied).take() {
-            let between = u32::try_from(replied.elapsed().as_micros()).unwrap_or(u32::MAX);
-            lock(&self.counts.between_us).push(between);
+            lock(&self.counts.between_us).push(microseconds(replied));
         }
         let step = self.step.fetch_add(1, Ordering::Relaxed);
         if self.has_latency {
@@ -216,7 +256,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[allow(clippy::unwrap_used, reason = "these are tests")]
 mod tests {
     use polylogue::kernel::data::LogId;
-    use polylogue::kernel::log::{Body, Due, Meta, Queue as _, Store as _};
+    use polylogue::kernel::log::{Body, Due, Meta, Queue as _};
     use polylogue_store::Memory;
 
     use super::*;
@@ -267,5 +307,7 @@ mod tests {
             "{lengths:?}"
         );
         assert_eq!(counts.failures.load(Ordering::Relaxed), 0);
+        let appends = lock(&counts.append_us).len();
+        assert!(appends >= replies, "{appends} appends were timed");
     }
 }
