@@ -8,9 +8,7 @@ use polylogue::kernel::data::{
     Call, DeltaSink, Finish, ModelError, Outcome, Part, Reply, StoreError, ToolSpec,
 };
 use polylogue::kernel::limits::Timer;
-use polylogue::kernel::log::{
-    AnyQueue, AnyStore, Claim, DynQueue, Event, QueueWrapper, Store as _, StoreWrapper,
-};
+use polylogue::kernel::log::{self, AnyQueue, AnyStore, Claim, Event, Store as _};
 use polylogue::kernel::model::{Model, Request};
 use polylogue::kernel::tool::{ToolCx, ToolError};
 use polylogue::policies::until;
@@ -68,12 +66,12 @@ struct Timed {
     counts: Arc<Counts>,
 }
 
-impl StoreWrapper for Timed {
+impl log::StoreWrapper for Timed {
     fn inner(&self) -> &AnyStore {
         self.queue.store()
     }
 
-    fn as_queue(&self) -> Option<&dyn DynQueue> {
+    fn as_queue(&self) -> Option<&dyn log::DynQueue> {
         Some(self)
     }
 
@@ -85,7 +83,7 @@ impl StoreWrapper for Timed {
     }
 }
 
-impl QueueWrapper for Timed {}
+impl log::QueueWrapper for Timed {}
 
 /// The time since then.
 fn microseconds(begun: Instant) -> u32 {
