@@ -201,7 +201,7 @@ pub struct Choice {
 pub struct AskedLimit {
     /// The limit that was reached, in a sentence.
     pub reached: String,
-    /// The amounts that `yes` allows beyond what was used.
+    /// The amounts by which `yes` raises it.
     pub more: LimitOverrides,
     /// The same as the log has it.
     pub raise: Box<LimitRaise>,

@@ -10,13 +10,13 @@ use crate::{AllowanceOwner, Money, StopReason};
 pub struct LimitRaise {
     /// The limit that was reached: the stop reason without an answer.
     pub reached: StopReason,
-    /// How much more `yes` allows beyond what was used.
+    /// By how much `yes` raises the limit.
     pub more: LimitOverrides,
 }
 
 impl LimitRaise {
-    /// Returns how much more `answer` allows beyond what was used: `yes`, or an amount in the unit of the limit, such as `20`,
-    /// `$0.50` or `5 min`. `None` if it is anything else.
+    /// Returns by how much `answer` raises the limit: `yes`, or an amount in the unit of the limit, such as `20`, `$0.50` or
+    /// `5 min`. `None` if it is anything else.
     #[must_use]
     pub fn allowed_by(&self, answer: &str) -> Option<LimitOverrides> {
         let answer = answer.trim().to_lowercase();
@@ -63,29 +63,33 @@ impl StopReason {
     /// Returns as much as the limit that it names, or as the next step needs, if that is more. Empty if it names none.
     #[must_use]
     pub fn as_limit(&self) -> LimitOverrides {
-        let none = LimitOverrides::default();
         match self {
             // As many as the next step needs do not grow with a limit that was tried.
-            Self::Turns { limit, next } => LimitOverrides { turns: next.or(Some(*limit)), ..none },
-            Self::Calls { limit } => LimitOverrides { calls: Some(*limit), ..none },
-            Self::Time { limit_ms, .. } => LimitOverrides { time_ms: Some(*limit_ms), ..none },
-            Self::Tokens { limit, next, .. } => {
-                LimitOverrides { tokens: Some(next.unwrap_or(0).max(*limit)), ..none }
-            }
-            Self::Cost { limit, next, .. } => {
-                LimitOverrides { cost: Some(next.unwrap_or_default().max(*limit)), ..none }
-            }
+            Self::Turns { next: Some(_), .. } => self.next_needs(),
+            Self::Turns { .. } | Self::Calls { .. } => self.limit(),
+            _ => self.limit().at_least(self.next_needs()),
+        }
+    }
+
+    /// The limit that it names, a total. Empty if it names none.
+    pub(crate) fn limit(&self) -> LimitOverrides {
+        let none = LimitOverrides::default();
+        match *self {
+            Self::Turns { limit, .. } => LimitOverrides { turns: Some(limit), ..none },
+            Self::Calls { limit } => LimitOverrides { calls: Some(limit), ..none },
+            Self::Tokens { limit, .. } => LimitOverrides { tokens: Some(limit), ..none },
+            Self::Cost { limit, .. } => LimitOverrides { cost: Some(limit), ..none },
+            Self::Time { limit_ms, .. } => LimitOverrides { time_ms: Some(limit_ms), ..none },
             _ => none,
         }
     }
-}
 
-impl StopReason {
     /// What the step that did not fit needs at most, as far as known.
     pub(crate) fn next_needs(&self) -> LimitOverrides {
         let none = LimitOverrides::default();
         match *self {
-            Self::Turns { next, .. } => LimitOverrides { turns: next, ..none },
+            Self::Turns { next, .. } => LimitOverrides { turns: next.or(Some(1)), ..none },
+            Self::Calls { .. } => LimitOverrides { calls: Some(1), ..none },
             Self::Tokens { next, .. } => LimitOverrides { tokens: next, ..none },
             Self::Cost { next, .. } => LimitOverrides { cost: next, ..none },
             _ => none,
@@ -119,9 +123,20 @@ impl Limits {
         }
     }
 
-    /// Whether `totals` raise the limit that `reason` names.
-    pub(crate) fn are_raised_by(&self, totals: LimitOverrides, reason: &StopReason) -> bool {
-        self.holds(reason) && !totals.is_empty() && !totals.over(*self).holds(reason)
+    /// By how much a person is asked to raise the limit `reached`: by as much as it was raised `last`, at first by as much as the
+    /// limit, and by no less than the next step needs, for which the totals `needed` are enough. `None` if that raises nothing below the
+    /// `ceiling`.
+    pub(crate) fn asked_raise(
+        &self,
+        reached: &StopReason,
+        last: LimitOverrides,
+        needed: LimitOverrides,
+        ceiling: Allowance,
+    ) -> Option<LimitOverrides> {
+        let limit = reached.limit();
+        let totals = limit.plus(last.instead_of(limit)).at_least(needed).at_most(ceiling.into());
+        let is_raise = self.holds(reached) && !totals.is_empty() && !totals.over(*self).holds(reached);
+        is_raise.then(|| totals.above(limit))
     }
 
     /// Without the limits on tokens and money that people can raise when they are asked: those below `ceiling`.
@@ -213,15 +228,54 @@ impl LimitOverrides {
         }
     }
 
-    /// These totals, none of which is above `ceiling`.
-    pub(crate) fn at_most(self, ceiling: Allowance) -> Self {
+    /// These totals, raised by what `more` has of the same kind.
+    pub(crate) fn plus(self, more: Self) -> Self {
+        let sum = |total: Option<u64>, more: Option<u64>| {
+            total.map(|total| total.saturating_add(more.unwrap_or_default()))
+        };
         Self {
-            calls: lower(self.calls, ceiling.calls),
-            tokens: lower(self.tokens, ceiling.tokens),
-            cost: lower(self.cost, ceiling.cost),
-            time_ms: lower(self.time_ms, ceiling.time_ms),
+            turns: sum(self.turns, more.turns),
+            calls: sum(self.calls, more.calls),
+            tokens: sum(self.tokens, more.tokens),
+            cost: self.cost.map(|total| total + more.cost.unwrap_or_default()),
+            time_ms: sum(self.time_ms, more.time_ms),
             ..self
         }
+    }
+
+    /// How far these totals are above `limit`, where both are set.
+    pub(crate) fn above(self, limit: Self) -> Self {
+        let difference = |total: Option<u64>, limit: Option<u64>| {
+            total.zip(limit).map(|(total, limit)| total.saturating_sub(limit))
+        };
+        Self {
+            turns: difference(self.turns, limit.turns),
+            calls: difference(self.calls, limit.calls),
+            tokens: difference(self.tokens, limit.tokens),
+            cost: self.cost.zip(limit.cost).map(|(total, limit)| total.less(limit)),
+            time_ms: difference(self.time_ms, limit.time_ms),
+            ..Self::default()
+        }
+    }
+
+    /// These totals, none of which is above that of `most`.
+    pub(crate) fn at_most(self, most: Self) -> Self {
+        Self {
+            turns: lower(self.turns, most.turns),
+            calls: lower(self.calls, most.calls),
+            tokens: lower(self.tokens, most.tokens),
+            cost: lower(self.cost, most.cost),
+            time_ms: lower(self.time_ms, most.time_ms),
+            ..self
+        }
+    }
+}
+
+impl From<Allowance> for LimitOverrides {
+    /// The limits on calls, tokens, money and time.
+    fn from(allowance: Allowance) -> Self {
+        let Allowance { calls, tokens, cost, time_ms } = allowance;
+        Self { calls, tokens, cost, time_ms, ..Self::default() }
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Accounts {
     stopped: Option<AllowanceOwner>,
     /// The limit that a person is asked to raise, and in whose name.
     asked: Option<(Name, Box<LimitRaise>)>,
+    /// By how much a person has allowed to raise a limit, until the event that raises it.
+    agreed: Option<LimitRaise>,
 }
 
 /// The account of one agent or chat.
@@ -74,30 +76,25 @@ impl OwnedAccount {
         more.beyond(&self.usage, (0, self.time_ms))
     }
 
-    /// How much the totals `limits` allow beyond the usage so far.
-    fn left(&self, limits: LimitOverrides) -> LimitOverrides {
-        limits.less(&self.usage, (0, self.time_ms))
-    }
-
     /// What is allowed in all if `more` than the usage so far is.
     fn raised_by(&self, more: LimitOverrides) -> LimitOverrides {
         self.beyond(more).or(self.raised)
     }
 
-    /// How much more a person is asked to allow at the limit `reached`, up to the totals of `ceiling`. `None` if one was asked before and
+    /// By how much a person is asked to raise the limit `reached`, up to the totals of `ceiling`. `None` if one was asked before and
     /// did not raise it, or if that would raise nothing.
     pub(super) fn asks_for(&self, reached: &StopReason, ceiling: Allowance) -> Option<LimitOverrides> {
         let now = self.limits();
         let is_it = |declined: &StopReason| declined.code() == reached.code() && now.holds(declined);
-        let more = self.last.instead_of(reached.as_limit()).at_least(reached.next_needs());
-        let totals = self.beyond(more).at_most(ceiling);
-        let asks = !self.declined.iter().any(is_it) && now.are_raised_by(totals, reached);
-        asks.then(|| self.left(totals))
+        if self.declined.iter().any(is_it) {
+            return None;
+        }
+        now.asked_raise(reached, self.last, self.beyond(reached.next_needs()), ceiling)
     }
 
-    /// How much of `more` an answer allows: up to the totals of `ceiling`, and no less than before.
-    pub(super) fn answered_with(&self, more: LimitOverrides, ceiling: Allowance) -> LimitOverrides {
-        self.left(self.beyond(more).at_most(ceiling).not_below(&self.limits()))
+    /// How much the limits that are raised to `totals`, which lower none, allow beyond the usage `since_ms` milliseconds after the last event.
+    pub(super) fn left_of(&self, totals: LimitOverrides, since_ms: u64) -> LimitOverrides {
+        totals.not_below(&self.limits()).less(&self.usage, (0, self.used(since_ms).time_ms))
     }
 
     /// Why allowing `more` than was used, `since_ms` milliseconds after the last event, raises no limit; `None` if it raises one.
@@ -253,9 +250,15 @@ impl Accounts {
             }
             Body::Reopened { more, .. } if event.at.is_root() => {
                 let stopped = self.stopped.take();
-                stopped.into_iter().for_each(|owner| self.allow(&owner, *more));
+                stopped.into_iter().for_each(|owner| self.allow(&owner, *more, None));
             }
-            Body::OwnLimitsRaised { of, more } => self.allow(of, *more),
+            Body::OwnLimitsRaised { of, more } => {
+                let agreed = self.agreed.take_if(|raise| raise.reached.owned().0 == Some(of));
+                self.allow(of, *more, agreed.as_ref());
+            }
+            Body::LimitsChanged { .. } => {
+                self.agreed.take_if(|raise| raise.reached.owned().0.is_none());
+            }
             Body::InputRequired(Question { who, limit: Some(raise), .. }) => {
                 self.asked = Some((who.clone(), raise.clone()));
             }
@@ -265,22 +268,34 @@ impl Accounts {
         }
     }
 
-    /// Allows `owner` `more` than the usage so far.
-    fn allow(&mut self, owner: &AllowanceOwner, more: LimitOverrides) {
+    /// Allows `owner` `more` than the usage so far, and no more than what a person has `agreed` to, if one was asked.
+    fn allow(&mut self, owner: &AllowanceOwner, more: LimitOverrides, agreed: Option<&LimitRaise>) {
         for account in self.of.iter_mut().filter(|account| account.is_of(owner)) {
-            (account.raised, account.last) = (account.raised_by(more), more);
+            let (mut totals, mut last) = (account.beyond(more), more);
+            if let Some(agreed) = agreed {
+                let limit = agreed.reached.owned().1.limit();
+                // Running time may have passed since the answer.
+                totals = totals.at_most(limit.plus(agreed.more));
+                last = totals.above(limit);
+            }
+            (account.raised, account.last) = (totals.or(account.raised), last);
         }
     }
 
-    /// Notes a limit that a person does not raise when asked.
+    /// Notes the limit that a person raises when asked, or does not.
     fn answered(&mut self, to: &Name, text: &str) {
         let Some((_, raise)) = self.asked.take_if(|(who, _)| *who == *to) else { return };
-        if let (Some(owner), limit) = raise.reached.owned()
-            && raise.allowed_by(text).is_none()
-        {
+        if let Some(more) = raise.allowed_by(text) {
+            self.agreed = Some(LimitRaise { reached: raise.reached, more });
+        } else if let (Some(owner), limit) = raise.reached.owned() {
             let asked = self.of.iter_mut().filter(|account| account.is_of(owner));
             asked.for_each(|account| account.declined.push(limit.clone()));
         }
+    }
+
+    /// The limit of the run that a person has allowed to be raised, if no later event raises one.
+    pub(crate) fn agreed_of_run(&self) -> Option<&StopReason> {
+        self.agreed.as_ref().map(|raise| &raise.reached).filter(|reached| reached.owned().0.is_none())
     }
 
     /// The account of `owner`.

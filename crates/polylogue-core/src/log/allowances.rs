@@ -70,7 +70,7 @@ impl Log {
         // No run may have begun since the log was opened.
         buffer.open_account(&owner, own);
         let totals = &buffer.totals;
-        let since = if totals.time.waits() { 0 } else { totals.time.since_last(ran) };
+        let since = totals.time.counted_since(ran);
         match totals.accounts.of(&owner).and_then(|account| account.refuses(more, since)) {
             Some(why) => Err(why),
             None => Ok(Body::OwnLimitsRaised { of: owner, more }),

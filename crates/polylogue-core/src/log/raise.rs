@@ -41,17 +41,13 @@ impl Log {
         }
     }
 
-    /// How much more a person is asked to allow at the limit `reached` of the run. `None` if that would raise nothing: a budget that is
+    /// By how much a person is asked to raise the limit `reached` of the run. `None` if that would raise nothing: a budget that is
     /// shared with other runs, or the bound, is not raised with the limits of this run.
     async fn asks_for(&self, reached: &StopReason) -> Option<LimitOverrides> {
         let limits = self.limits_now();
         let last = self.look(LimitOverrides::last_allowed).await;
-        let more = last.instead_of(reached.as_limit()).at_least(reached.next_needs());
-        let totals = self.limits_beyond(more).await.at_most(limits.raise.ceiling);
-        match limits.are_raised_by(totals, reached) {
-            true => Some(self.limits_left(totals).await),
-            false => None,
-        }
+        let needed = self.limits_beyond(reached.next_needs()).await;
+        limits.asked_raise(reached, last, needed, limits.raise.ceiling)
     }
 
     /// Whether the limit `reached` is higher now.
@@ -66,20 +62,23 @@ impl Log {
         !limit.as_limit().is_empty() && now.is_some_and(|now| !now.holds(limit))
     }
 
-    /// Allows `more` than was used, as a person has answered at the limit `reached`: up to the ceiling, and no less than before.
+    /// Raises the limit `reached` by `more`, as a person has answered, however much of it was used: up to the ceiling, and to no less than
+    /// before.
     pub(crate) async fn raise(&self, reached: &StopReason, more: LimitOverrides) -> Result<()> {
-        let now = self.limits_now();
-        let (Some(owner), limit) = reached.owned() else {
-            let raised = self.limits_beyond(more).await.at_most(now.raise.ceiling).not_below(&now);
-            return self.override_limits(raised).await;
+        let (now, ran) = (self.limits_now(), self.now().1);
+        let (owner, limit) = reached.owned();
+        let totals = limit.limit().plus(more).at_most(now.raise.ceiling.into());
+        let Some(owner) = owner else {
+            return self.override_limits(totals.not_below(&now)).await;
         };
         let mut buffer = self.buffer.lock().await;
         if buffer.totals.accounts.of(owner).is_none() {
             // Its chat has not begun to run in this process. It will set its limits itself.
             buffer.open_account(owner, Limits::only(limit));
         }
+        let since = buffer.totals.time.counted_since(ran);
         let account = buffer.totals.accounts.of(owner);
-        let more = account.map_or(more, |account| account.answered_with(more, now.raise.ceiling));
+        let more = account.map_or(more, |account| account.left_of(totals, since));
         drop(buffer);
         self.append(&Path::root(), [Body::OwnLimitsRaised { of: owner.clone(), more }]).await?;
         Ok(())

@@ -40,6 +40,11 @@ impl RunTime {
         ran_ms.saturating_sub(self.last_ms)
     }
 
+    /// The part of that time that counts if what comes next is from outside.
+    pub(crate) const fn counted_since(&self, ran_ms: u64) -> u64 {
+        if self.waits() { 0 } else { self.since_last(ran_ms) }
+    }
+
     /// The running time of the last event, waiting included.
     pub(crate) const fn last_ms(&self) -> u64 {
         self.last_ms

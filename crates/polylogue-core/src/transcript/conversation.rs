@@ -112,11 +112,6 @@ impl Log {
         more.beyond(&self.usage().await, (self.turns().await, self.time_used_ms().await))
     }
 
-    /// How much the totals `limits` allow beyond what the run has used so far.
-    pub(crate) async fn limits_left(&self, limits: LimitOverrides) -> LimitOverrides {
-        limits.less(&self.usage().await, (self.turns().await, self.time_used_ms().await))
-    }
-
     /// Reopens a closed conversation with a new message. Run the chat again to continue.
     ///
     /// # Errors
@@ -413,14 +408,15 @@ impl LimitOverrides {
         })
     }
 
-    /// Returns how much the overrides that were logged last in `events` allowed beyond what had been used until then: what
-    /// [`Log::limits_beyond`] was asked for. Empty if the limits were never changed.
+    /// Returns how much more the overrides that were logged last in `events` allowed: than the limit about which a person was asked, else
+    /// than what had been used until then, for which [`Log::limits_beyond`] was asked. Empty if the limits were never changed.
     #[must_use]
     pub fn last_allowed(events: &[Arc<Event>]) -> Self {
         let changed = |event: &Arc<Event>| matches!(event.body, Body::LimitsChanged { .. });
         let before = events.get(..events.iter().rposition(changed).unwrap_or(0)).unwrap_or_default();
         let Some(totals) = Self::last_of(events) else { return Self::default() };
-        let RunTotals { turns, usage, time, .. } = RunTotals::of(before);
-        totals.less(&usage, (turns.ended, time.used_ms()))
+        let RunTotals { turns, usage, time, accounts, .. } = RunTotals::of(before);
+        let agreed = accounts.agreed_of_run().map(|reached| totals.above(reached.limit()));
+        agreed.unwrap_or_default().or(totals.less(&usage, (turns.ended, time.used_ms())))
     }
 }

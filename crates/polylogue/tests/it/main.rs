@@ -37,6 +37,7 @@ mod pairing;
 mod parallel_questions;
 mod partial;
 mod raised;
+mod raised_by_answers;
 mod role_play;
 mod rounds;
 mod run;
