@@ -33,10 +33,9 @@ pub fn bound_of(team: &Team, limits: &Limits, prices: &Prices) -> Result<TeamBou
     Ok(team.bound(&provide, limits)?)
 }
 
-/// Returns why models of `team` cannot be called under a budget, because their price is unknown. Models that only an
-/// environment defines are left out.
-#[must_use]
-pub fn unpriced_models(team: &Team, prices: &Prices) -> Vec<ModelError> {
+/// Why models of `team` cannot be called under a budget, because their price is unknown. Models that only an environment defines
+/// are left out.
+pub(crate) fn unpriced_models(team: &Team, prices: &Prices) -> Vec<ModelError> {
     let models = models_of(team, prices);
     let is_unpriced = |name: &&str| models.model(name).is_ok_and(|model| price_in(team, &model).is_none());
     let surcharged = surcharged(team, &models).into_iter().map(unknown_surcharge);

@@ -38,6 +38,7 @@ mod agent_history;
 pub mod asked;
 mod bound;
 mod budgets;
+mod checked_models;
 mod cluster;
 mod continuation;
 mod conversation;
@@ -67,7 +68,8 @@ mod worker;
 
 pub use access::Access;
 pub use agent_history::AgentHistory;
-pub use bound::{bound_of, unpriced_models};
+pub use bound::bound_of;
+pub use checked_models::check_models;
 pub use continuation::Continuation;
 pub use conversation::{Conversation, Resumed};
 pub use error::{Error, ForkError, MODEL_HINT, Result, media_in_words};
@@ -76,7 +78,7 @@ pub use fork::{Fork, ForkPoint, ForkedFiles};
 pub use memory::{memory_of_others, open_memory};
 pub use models::{
     LocalModelInfo, LocalResources, ModelOptions, count_local, endpoint_allowed, local_model_info,
-    local_resources, unread_media,
+    local_resources,
 };
 pub use needs::offered;
 pub use polylogue::runs::worker::{Places, SlackAt, WorkerEvent};

@@ -27,7 +27,7 @@ pub use self::local::{LocalModelInfo, LocalResources, count_local, local_model_i
 pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
 use self::unread_media::unread;
-pub use self::unread_media::unread_media;
+pub(crate) use self::unread_media::unread_media;
 use crate::address::{listens, shown};
 use crate::{Error, Result};
 

@@ -45,7 +45,7 @@ impl RunOptions {
     }
 
     /// Whether the conversations of `team` have a limit on cost.
-    fn has_budget(&self, team: &Team) -> bool {
+    pub(crate) fn has_budget(&self, team: &Team) -> bool {
         self.shared_budget || self.limits.cost.is_some() || team.limits_cost()
     }
 }

@@ -6,7 +6,8 @@ mod sarif;
 
 use std::path::Path;
 
-use polylogue_runtime::{ModelOptions, RequestedPermission, permission_text, unpriced_models, unread_media};
+use polylogue_models::Env;
+use polylogue_runtime::{ModelOptions, RequestedPermission, RunOptions, check_models, permission_text};
 use polylogue_team::{Diagnostic, Diagnostics, Grant, Loaded, Overrides, TeamBound, Usage};
 use serde_json::{Map, Value, json};
 
@@ -29,11 +30,12 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     if let Some(format) = args.graph {
         return graph::run(args, format, &overrides);
     }
+    let env = trust::of_folder(&place::or_none(&cli.named_store()))?;
     let mut exit = Exit::Done;
     let mut findings: Vec<Diagnostic> = Vec::new();
     for file in &args.teams {
         let read = match trust::read(file, &overrides) {
-            Ok(loaded) => with_models(cli, args, loaded)?,
+            Ok(loaded) => with_models(args, &env, loaded)?,
             Err(found) => Err(found),
         };
         let (found, is_right) = match &read {
@@ -49,7 +51,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
         }
         match read {
             Ok(loaded) => {
-                let wants = PermissionSummary::of(cli, args, file, &loaded)?;
+                let wants = PermissionSummary::of(args, &env, file, &loaded)?;
                 let price = args.price.then(|| price::of(&loaded.team, args.model.as_deref())).transpose()?;
                 if args.json {
                     line(&of_right(file, &loaded, (&wants, price.as_ref())))?;
@@ -70,36 +72,16 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     Ok(exit)
 }
 
-/// The team, unless a model of it has no known provider, it attaches what models of its agents are known not to read, or has a limit on
-/// money and models of unknown price. No model is asked.
+/// The team, if its models are known, read what they receive, and have a price under a limit on money. No model is asked.
 fn with_models(
-    cli: &args::Cli,
     args: &args::Check,
+    env: &Env,
     loaded: Loaded,
 ) -> Result<Result<Loaded, Diagnostics>, CliError> {
-    let known = if args.model.is_none() { loaded.with_known_models() } else { Ok(loaded) };
-    let loaded = match known {
-        Ok(loaded) => loaded,
-        Err(unknown) => return Ok(Err(unknown)),
-    };
-    let team = &loaded.team;
-    if team.received_media().is_empty() && !team.limits_cost() {
-        return Ok(Ok(loaded));
-    }
-    let env = trust::of_folder(&place::or_none(&cli.named_store()))?;
-    let access = trust::known(env, &args.permits, &loaded.digest)?;
-    let mut found = unread_media(team, &access, &ModelOptions::default());
-    if team.limits_cost() && !access.grants.contains(&Grant::UnknownPrice) {
-        for error in unpriced_models(team, &user_prices::read()?) {
-            let message = format!("`{}`: {}", error.model, error.message);
-            found.append(team.error_of_model(
-                &error.model,
-                &message,
-                error.hint.as_deref().unwrap_or_default(),
-            ));
-        }
-    }
-    Ok(if found.errors() == 0 { Ok(loaded) } else { Err(found) })
+    let access = trust::known(env.clone(), &args.permits, &loaded.digest)?;
+    let (model, prices) = (args.model.clone(), user_prices::read()?);
+    let models = ModelOptions { model, prices, ..ModelOptions::default() };
+    Ok(check_models(loaded, &access, &RunOptions { models, ..RunOptions::default() }))
 }
 
 /// What a team asks for.
@@ -113,7 +95,7 @@ struct PermissionSummary {
 }
 
 impl PermissionSummary {
-    fn of(cli: &args::Cli, args: &args::Check, file: &Path, loaded: &Loaded) -> Result<Self, CliError> {
+    fn of(args: &args::Check, env: &Env, file: &Path, loaded: &Loaded) -> Result<Self, CliError> {
         let Loaded { team, digest, outside, .. } = loaded;
         let outside = outside.iter().map(|file| RequestedPermission::new(Grant::OutsideFiles, file.as_str()));
         let usage = Usage { prices: user_prices::read()?, ..Usage::default() };
@@ -122,8 +104,7 @@ impl PermissionSummary {
         if args.permits.trust && !all.is_empty() {
             TrustFile::trust(trust::entry(digest, team.name.as_str(), &file.display().to_string(), &all))?;
         }
-        let access =
-            trust::known(trust::of_folder(&place::or_none(&cli.named_store()))?, &args.permits, digest)?;
+        let access = trust::known(env.clone(), &args.permits, digest)?;
         let memory = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned()).collect();
         let is_trusted = access.covers(all.iter().filter(|want| !want.is_optional()));
         Ok(Self { is_trusted, all, memory, missing_keys: MissingKey::of(team, &access) })

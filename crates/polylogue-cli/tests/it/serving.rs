@@ -161,20 +161,79 @@ fn a_script_speaks_at_its_pace_on_a_server() {
     assert!(pieces.len() > 1, "it came at once: {response}");
 }
 
+/// What a check over HTTP finds in `text`.
+fn found_over_http(serving: &Serving, text: &str) -> Value {
+    let response = serving.post("/api/v1/teams/check", serving.token(), &json!({"text": text}).to_string());
+    let (_, body) = response.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(body).unwrap()
+}
+
+/// A team whose agent receives a sound.
+const HEARS: &str = "
+name: t
+agents: [{name: Ann, model: 'MODEL'}]
+chat:
+  participants: [Ann]
+  pattern: sequential
+  opening: {text: Hi., media: [{type: audio/wav, url: 'data:audio/wav;base64,AA=='}]}
+";
+
 #[test]
-fn a_check_over_http_finds_unknown_providers_as_the_command_does() {
+fn a_check_over_http_finds_in_models_what_the_command_finds() {
     let home = Home::new();
     let serving = Serving::start(&home, true);
-    let check = |model: &str| {
-        let text = format!(
-            "name: t\nmodel: {model}\nagents: [{{name: Ann}}]\nchat: {{participants: [Ann], pattern: sequential}}\n"
-        );
-        serving.post("/api/v1/teams/check", serving.token(), &json!({"text": text}).to_string())
+    let team = |model: &str, more: &str| {
+        format!(
+            "name: t\nmodel: {model}\nagents: [{{name: Ann}}]\nchat: {{participants: [Ann], pattern: sequential}}\n{more}"
+        )
     };
-    let unknown = check("acme:big");
-    assert!(unknown.contains("\"ok\":false") && unknown.contains("there is no provider `acme`"), "{unknown}");
-    let known = check("openai:gpt-4o");
-    assert!(known.contains("\"ok\":true"), "{known}");
+    for (text, finding) in [
+        (team("acme:big", ""), "there is no provider `acme`"),
+        (HEARS.replace("MODEL", "anthropic:claude-sonnet-5"), "`anthropic:claude-sonnet-5` cannot read it"),
+        (team("openai:test", "limits: {cost: 1}\n"), "`openai:test`: there is a limit on cost"),
+    ] {
+        home.file("team.yaml", &text);
+        let by_command = home.run(&["check", "team.yaml", "--json"]).exits(2).lines().remove(0);
+        let found = found_over_http(&serving, &text);
+        assert_eq!((&found["ok"], &found["problems"]), (&json!(false), &by_command["problems"]));
+        assert!(found["problems"].to_string().contains(finding), "{found}");
+    }
+    assert_eq!(found_over_http(&serving, &team("openai:gpt-4o", "limits: {cost: 1}\n"))["ok"], true);
+    assert_eq!(serving.end().0, Some(0));
+    // What the server allows and limits counts, too.
+    let unpriced = team("openai:test", "limits: {cost: 1}\n");
+    let unlimited = team("openai:test", "");
+    for (option, text, is_right) in [
+        (["--allow", "unknown-price"], unpriced, true),
+        (["--budget", "1"], unlimited.clone(), false),
+        (["--max-cost", "1"], unlimited, false),
+    ] {
+        let args = ["pair.yaml", "--offline", "--listen", "127.0.0.1:0", option[0], option[1]];
+        let home = Home::new();
+        home.file("pair.yaml", TEAM);
+        let serving = Serving::with(&home, &args, true);
+        let found = found_over_http(&serving, &text);
+        assert_eq!(found["ok"], is_right, "{option:?}: {found}");
+        serving.end();
+    }
+}
+
+/// What it found would tell which variables are set on the machine of the server.
+#[test]
+fn a_check_over_http_looks_up_no_variable_that_a_text_names() {
+    let home = Home::new().var("MINE", "words");
+    let endpoint =
+        "endpoints: {own: {api: messages, base_url: 'http://127.0.0.1:1', headers: {X-Mine: {env: MINE}}}}\n";
+    let text = HEARS.replace("MODEL", "own:any") + endpoint;
+    home.file("team.yaml", &text);
+    let allow = ["--allow", "endpoints,env"];
+    let by_command = home.run(&[&["check", "team.yaml"][..], &allow].concat()).exits(2);
+    assert!(by_command.err.contains("`own:any` cannot read it"), "{}", by_command.err);
+    home.file("pair.yaml", TEAM);
+    let args = [&["pair.yaml", "--offline", "--listen", "127.0.0.1:0"][..], &allow].concat();
+    let serving = Serving::with(&home, &args, true);
+    let found = found_over_http(&serving, &text);
+    assert_eq!(found["ok"], true, "{found}");
     assert_eq!(serving.end().0, Some(0));
 }
 

@@ -10,11 +10,10 @@ use super::endpoints::defined;
 use super::options::ModelChoice;
 use crate::{Access, ModelOptions, media_in_words};
 
-/// Returns the media of `team` that an agent receives whose model is known not to read it, each as an error at its place.
-/// Nothing is sent, and no file of a model is opened. Endpoints of the team that were not allowed, and models that nothing is
-/// known of, are left out.
-#[must_use]
-pub fn unread_media(team: &Team, access: &Access, options: &ModelOptions) -> Diagnostics {
+/// The media of `team` that an agent receives whose model is known not to read it, each as an error at its place. Nothing is
+/// sent, and no file of a model is opened. Endpoints of the team that were not allowed, and models that nothing is known of,
+/// are left out.
+pub(crate) fn unread_media(team: &Team, access: &Access, options: &ModelOptions) -> Diagnostics {
     if team.received_media().is_empty() {
         return Diagnostics::default();
     }

@@ -7,9 +7,12 @@ use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
 use polylogue_core::LogId;
-use polylogue_runtime::{Prepared, Runtime, StoreLocation, StoredDocument};
+use polylogue_models::Env;
+use polylogue_runtime::{
+    Access, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation, StoredDocument, check_models,
+};
 use polylogue_server::{SourceError, TeamSource};
-use polylogue_team::{Diagnostics, Loaded, Overrides};
+use polylogue_team::{Diagnostics, Grant, Loaded, Overrides};
 use tracing::warn;
 
 use crate::commands::resume::Stored;
@@ -18,7 +21,7 @@ use crate::error::{CliError, Exit};
 use crate::launch::{Launch, UNWATCHED};
 use crate::screen::Settings;
 use crate::user_config::default_model;
-use crate::{args, trust};
+use crate::{args, place, trust, user_prices};
 
 /// People watch on the page: a script speaks at its pace.
 const SERVED: Settings = Settings { paced: true, ..UNWATCHED };
@@ -31,6 +34,8 @@ pub(super) struct TeamFiles {
     /// Teams that were prepared to see whether they can be served, by file, until they are served at the same place.
     ready: Mutex<BTreeMap<PathBuf, (PathBuf, Prepared)>>,
     default_model: Option<String>,
+    /// The environment, with which texts of clients are checked.
+    env: Env,
     options: args::TeamOptions,
     /// Whether all conversations share a budget of money.
     shared_budget: bool,
@@ -57,10 +62,11 @@ impl TeamFiles {
     /// The files that the command line names, and those in folders.
     pub(super) fn find(cli: &args::Cli, args: &args::serve::Serve) -> Result<Self, CliError> {
         let default_model = default_model(cli, &args.options.models)?.map(|given| given.value);
+        let env = trust::of_folder(&place::or_none(&cli.named_store()))?;
         let (named, known, ready) = (args.teams.clone(), Mutex::default(), Mutex::default());
         let shared_budget = args.budgets.limits_cost();
         let options = args.options.clone();
-        let files = Self { named, known, ready, default_model, options, shared_budget };
+        let files = Self { named, known, ready, default_model, env, options, shared_budget };
         files.known().served = by_id(&files.named)?;
         Ok(files)
     }
@@ -115,6 +121,23 @@ impl TeamFiles {
         Overrides { model, default_model, ..Overrides::default() }
     }
 
+    /// What is allowed to the text of a client, which has the content `digest`: what the user trusts exactly this content with, and models
+    /// of unknown price. Other permissions of the command line are for the files that it names: with them, a text could have any
+    /// variable looked up, and the findings would tell which are set.
+    fn access_of_text(&self, digest: &str) -> Result<Access, CliError> {
+        let mut permits = self.options.allowed.permits.clone();
+        permits.grants.retain(|grant| *grant == Grant::UnknownPrice);
+        trust::known(self.env.clone(), &permits, digest)
+    }
+
+    /// The options with which the models of a text are checked.
+    fn options_of_text(&self) -> Result<RunOptions, CliError> {
+        let (model, prices) = (self.options.models.model.clone(), user_prices::read()?);
+        let models = ModelOptions { model, prices, ..ModelOptions::default() };
+        let (limits, shared_budget) = (self.options.limits.overrides(), self.shared_budget);
+        Ok(RunOptions { models, limits, shared_budget, ..RunOptions::default() })
+    }
+
     async fn prepare_file(&self, file: &Path, place: &StoreLocation) -> Result<Prepared, CliError> {
         let given = self.given();
         let loaded = trust::load(file, &given, &self.options.allowed.permits)?;
@@ -165,8 +188,15 @@ impl TeamSource for TeamFiles {
             Some(file) => polylogue_team::parse_at(text, file, hidden, &given),
             None => polylogue_team::parse(text, "team.yaml", &given),
         }?;
-        // The option `--model` is the model of every agent, whatever the file names.
-        if self.options.models.model.is_some() { Ok(loaded) } else { loaded.with_known_models() }
+        let access = self.access_of_text(&loaded.digest);
+        match access.and_then(|access| Ok((access, self.options_of_text()?))) {
+            Ok((access, options)) => check_models(loaded, &access, &options),
+            Err(error) => {
+                // It is no mistake of the text.
+                warn!(error = error.into_parts().0, "the models of a text are not checked");
+                Ok(loaded)
+            }
+        }
     }
 
     fn prepare<'a>(

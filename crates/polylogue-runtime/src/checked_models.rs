@@ -1,0 +1,47 @@
+//! What is checked of the models of a team before it runs, for the command line and for servers alike.
+
+use polylogue_team::{Diagnostics, Grant, Loaded};
+
+use crate::bound::unpriced_models;
+use crate::models::unread_media;
+use crate::{Access, RunOptions};
+
+/// Checks the models of a team that was read: each has a known provider, reads what the team attaches for its agents, and has a price
+/// where there is a limit on cost. Nothing is sent, and no file of a model is opened. With a model in the options, the names in the
+/// files are not looked up. Of endpoints of the team that `access` does not allow nothing is looked up either, neither a key nor
+/// another variable, and nothing is said of their models.
+///
+/// # Errors
+/// All mistakes of the same kind, each at its place.
+///
+/// ```
+/// use polylogue_models::Env;
+/// use polylogue_runtime::{Access, RunOptions, check_models};
+/// use polylogue_team::{Overrides, parse};
+///
+/// let text = "
+/// name: t
+/// model: openai:test
+/// limits: {cost: 1}
+/// agents: [{name: Ann}]
+/// chat: {participants: [Ann], stop: {max_turns: 2}}
+/// ";
+/// let loaded = parse(text, "t.yaml", &Overrides::default())?;
+/// let access = Access::new(Env::default(), loaded.digest.as_str());
+/// let errors = check_models(loaded, &access, &RunOptions::default()).unwrap_err().to_string();
+/// assert!(errors.starts_with("error: `openai:test`: there is a limit on cost, but its price is unknown"));
+/// # Ok::<(), polylogue_team::Diagnostics>(())
+/// ```
+pub fn check_models(loaded: Loaded, access: &Access, options: &RunOptions) -> Result<Loaded, Diagnostics> {
+    let loaded = if options.models.model.is_none() { loaded.with_known_models()? } else { loaded };
+    let team = &loaded.team;
+    let mut found = unread_media(team, access, &options.models);
+    if options.has_budget(team) && !access.grants.contains(&Grant::UnknownPrice) {
+        for error in unpriced_models(team, &options.models.prices) {
+            let message = format!("`{}`: {}", error.model, error.message);
+            let hint = error.hint.as_deref().unwrap_or_default();
+            found.append(team.error_of_model(&error.model, &message, hint));
+        }
+    }
+    if found.errors() == 0 { Ok(loaded) } else { Err(found) }
+}
