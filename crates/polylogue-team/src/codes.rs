@@ -142,8 +142,8 @@ const KINDS: &[FindingKind] = &[
     ),
     warning(
         STOP_TEXT,
-        "No prompt mentions a text that ends the chat, or by which an edge of a graph is taken.",
-        "Models do not say a marker such as `DONE` unless they are asked to, so the chat would run to its limit. Ask for it in a system message, in the same letters: upper and lower case differ.",
+        "No prompt mentions a text that ends the chat, by which an edge of a graph is taken, or that a condition looks for.",
+        "Models do not say a marker such as `DONE` unless they are asked to, so the chat would run to its limit, or never take that way. Ask for it in a system message, in the same letters: upper and lower case differ.",
     ),
     warning(
         UNHEARD,

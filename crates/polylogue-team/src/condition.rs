@@ -10,6 +10,7 @@ mod contradiction;
 mod fields;
 mod look;
 mod no_condition;
+mod texts;
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -26,6 +27,7 @@ pub(crate) use fields::{FieldLimit, ReadField};
 use look::{OF_CONVERSATIONS, look_through};
 pub(crate) use no_condition::NoCondition;
 use serde_json::{Map as JsonMap, Value as Json};
+pub(crate) use texts::SoughtText;
 
 /// Maximum length of an expression, in bytes.
 const LONGEST: usize = 500;

@@ -216,3 +216,33 @@ fn fields_of_structured_replies_are_read_from_a_condition() {
     assert_eq!(fields("last.value.items.exists(i, i.kind == 'x')"), ["items"]);
     assert_eq!(fields("last.value.name.startsWith('x')"), ["name"]);
 }
+
+#[test]
+fn texts_that_a_condition_looks_for_are_judged_and_alternatives_together() {
+    let against = |text: &str| {
+        Condition::new(text).unwrap().judge_texts(&mut |sought| {
+            let (SoughtText::Whole(of)
+            | SoughtText::AtEdge(of)
+            | SoughtText::Part(of)
+            | SoughtText::Pattern(of)) = sought;
+            (of != "ok").then(|| format!("{sought:?}"))
+        })
+    };
+    assert_eq!(against("last.text.contains('a') && 'b' == last.text"), ["Part(\"a\")", "Whole(\"b\")"]);
+    assert_eq!(against("last.text.startsWith('a') || turns > 3"), ["AtEdge(\"a\")"]);
+    assert_eq!(
+        against("last.text.endsWith('a') || last.text.matches('b')"),
+        ["AtEdge(\"a\")", "Pattern(\"b\")"]
+    );
+    assert_eq!(against("last.text in ['a', 'b']"), ["Whole(\"a\")", "Whole(\"b\")"]);
+    for all_right in [
+        "last.text.contains('a') || last.text == 'ok'",
+        "last.text in ['a', 'ok']",
+        "!last.text.contains('a') && last.text != 'b'",
+        "last.from == 'a' && last.value.b == 'c' && task.contains('d')",
+        "last.text.contains(task) && ['a'].exists(text, last.text.contains(text))",
+    ] {
+        assert_eq!(against(all_right), [""; 0], "{all_right}");
+    }
+    assert_eq!(against("(last.text == 'a' || last.text == 'ok') && last.text == 'b'"), ["Whole(\"b\")"]);
+}

@@ -142,7 +142,7 @@ pub(super) fn is_ident(of: &Expression, name: &str) -> bool {
     matches!(&of.expr, Expr::Ident(is) if is == name)
 }
 
-fn is_select(of: &Expression, variable: &str, field: &str) -> bool {
+pub(super) fn is_select(of: &Expression, variable: &str, field: &str) -> bool {
     matches!(&of.expr, Expr::Select(select) if select.field == field && is_ident(&select.operand, variable))
 }
 
