@@ -11,8 +11,9 @@ mod tail;
 use bytes::BytesMut;
 use polylogue_core::{CacheLifetime, Capability, DeltaSink, Media, Params, Part, Request};
 
+use crate::accepts::Accepts;
 use crate::api::Api;
-use crate::deviations::{MediaForm, SendReasoning};
+use crate::deviations::{Deviations, MediaForm, SendReasoning};
 use crate::wire::asked::AskedOutput;
 use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::json;
@@ -66,6 +67,10 @@ impl Protocol for ChatCompletions {
 
     fn sealer(style: &Style) -> Option<&'static str> {
         (style.reasoning != SendReasoning::Never).then_some("chat")
+    }
+
+    fn sends_stop(accepts: &Accepts, deviations: &Deviations) -> bool {
+        tail::sends_stop(accepts, deviations)
     }
 
     fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {

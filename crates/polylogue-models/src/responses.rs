@@ -9,8 +9,9 @@ use bytes::BytesMut;
 use polylogue_core::{CacheLifetime, Capability, DeltaSink, Media, Params, Part, Request};
 use serde_json::{Map, Value};
 
+use crate::accepts::Accepts;
 use crate::api::Api;
-use crate::deviations::MediaForm;
+use crate::deviations::{Deviations, MediaForm};
 use crate::openai::unenforced;
 use crate::wire::asked::AskedOutput;
 use crate::wire::draft::{DecodeError, Draft};
@@ -46,6 +47,11 @@ impl Protocol for Responses {
 
     fn hides_reasoning(params: &Params, style: &Style) -> bool {
         style.accepts.thinks == Some(true) && !tail::ends_reasoning(params, &style.accepts)
+    }
+
+    /// It has no field for them.
+    fn sends_stop(_: &Accepts, _: &Deviations) -> bool {
+        false
     }
 
     fn lacks(request: &Request<'_>, _: &Style) -> Option<(Capability, String)> {

@@ -164,6 +164,20 @@ impl EndpointModel {
         of_api.or(self.endpoint.0.config.deviations.max_temperature.filter(|_| is_chat))
     }
 
+    /// Returns whether requests have the stop sequences of [`Params`]. Replies of all models are cut at these; one that does not take them
+    /// writes on, and what it writes after them is paid.
+    ///
+    /// ```
+    /// use polylogue_models::{Env, Models};
+    /// let takes = |model| Models::new(Env::default()).model(model).map(|model| model.takes_stop());
+    /// assert_eq!((takes("openai:gpt-4o")?, takes("openai:o3")?), (true, false));
+    /// # Ok::<(), polylogue_core::ModelError>(())
+    /// ```
+    #[must_use]
+    pub fn takes_stop(&self) -> bool {
+        with_protocol!(self.api, P => P::sends_stop(&self.accepts, &self.endpoint.0.config.deviations))
+    }
+
     /// Returns the endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {

@@ -5,7 +5,8 @@ use polylogue_core::{Effort, Params, Request, ToolChoice};
 use serde_json::{Value, json};
 
 use super::strict::is_strict;
-use crate::deviations::SchemaForm;
+use crate::accepts::Accepts;
+use crate::deviations::{Deviations, SchemaForm};
 use crate::wire::asked::AskedOutput;
 use crate::wire::fields::{Fields, write_tools};
 use crate::wire::json;
@@ -67,6 +68,11 @@ pub(crate) fn prefix_name(request: &Request<'_>) -> String {
     hasher.finalize().to_hex().chars().take(32).collect()
 }
 
+/// Whether the model takes stop texts.
+pub(super) fn sends_stop(accepts: &Accepts, deviations: &Deviations) -> bool {
+    deviations.stop_while_reasoning || accepts.thinks != Some(true)
+}
+
 fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
     let finite = |number: Option<f64>| number.filter(|n| n.is_finite());
     let above_zero =
@@ -78,7 +84,7 @@ fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
     fields.add(style.deviations.seed, params.seed.as_ref());
     fields.add(style.max_tokens, params.max_tokens.as_ref());
     fields.add("reasoning_effort", style.accepts.effort(params).map(Effort::as_str).as_ref());
-    let has_stop = style.deviations.stop_while_reasoning || style.accepts.thinks != Some(true);
+    let has_stop = sends_stop(&style.accepts, &style.deviations);
     let stops = params.stop.get(..params.stop.len().min(MAX_STOPS));
     fields.add("stop", stops.filter(|stops| has_stop && !stops.is_empty()).as_ref());
     let is_value = style.deviations.schema == SchemaForm::Value;

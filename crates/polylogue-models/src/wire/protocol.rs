@@ -214,6 +214,12 @@ pub(crate) trait Protocol: Default + Send {
     /// The parameters that it has no field for.
     const NO_FIELD: &'static [&'static str];
 
+    /// Whether requests to a model that `accepts` so much have stop texts. Replies are cut at them in any case. Default: yes.
+    fn sends_stop(accepts: &Accepts, deviations: &Deviations) -> bool {
+        let _ = (accepts, deviations);
+        true
+    }
+
     /// How long it can be told to keep the beginning of a prompt in its cache.
     const CACHE_LIFETIMES: &'static [CacheLifetime] = &[];
 

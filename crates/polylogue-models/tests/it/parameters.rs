@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use crate::common::{Asked, ask, config, text, weather};
+use crate::common::{Asked, Heard, ask, config, text, weather};
 use polylogue_core::{
     AnyModel, Bound, Call, Effort, Entry, Model as _, ModelErrorKind, Outcome, Params, Part, Price, Thinking,
     ToolChoice, ToolSpec,
@@ -164,6 +164,30 @@ async fn as_many_stop_texts_are_sent_as_openai_accepts() {
     let model = Endpoint::new(config(&server)).unwrap().model("m");
     let params = Params { stop: ["1", "2", "3", "4", "5"].map(str::to_owned).to_vec(), ..Params::default() };
     assert_eq!(sent(&model, &server, params, false).await["stop"], json!(["1", "2", "3", "4"]));
+}
+
+/// Models that reason refuse them at OpenAI, and Responses has no field for them. Replies are cut there in any case.
+#[tokio::test]
+async fn stop_texts_are_left_out_where_they_are_refused_and_still_end_replies() {
+    let answers = Playbook::always(Answer::text("Sunny. END Rain."));
+    let server = Server::start(Behavior::from(answers).vendor(Vendor::OpenAi)).await;
+    for (name, reasons) in [("o3", true), ("o4-mini", true), ("gpt-5", true), ("gpt-4o", false)] {
+        for api in ["openai-chat", "openai-responses"] {
+            let config = Provider::find(api).unwrap().config_at(&server.base_url());
+            let model = Endpoint::new(config).unwrap().model(name);
+            let is_sent = api == "openai-chat" && !reasons;
+            let params = Params { stop: vec![" END".into()], ..Params::default() };
+            // It has its effect.
+            assert_eq!((model.takes_stop(), model.ignored(&params)), (is_sent, vec![]), "{api}:{name}");
+            let asked = Asked { params, ..Asked::default() };
+            let any = AnyModel::from(model);
+            let reply = any.complete(&asked.request(), &mut Heard::default()).await.unwrap();
+            assert_eq!(text(&reply), "Sunny.", "{api}:{name}");
+            let sent = server.requests().last().unwrap().body.clone();
+            assert_eq!(sent.get("stop").is_some(), is_sent, "{api}:{name}");
+        }
+    }
+    assert_eq!(server.violations(), [""; 0]);
 }
 
 #[tokio::test]

@@ -31,6 +31,7 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
             if let Some(known) = known_model(provider, model) {
                 let checked = Checked { who: agent.name.as_str(), keys, model, params: &params };
                 checked.warn_of_refused(&known, report);
+                checked.warn_of_stop(&known, report);
                 checked.warn_of_range(&known, report);
             }
         }
@@ -98,6 +99,19 @@ impl Checked<'_> {
         let names = names.join(" and ");
         let message = format!("`{model}`, the model of `{who}`, does not take {names}{with}{end}");
         let hint = format!("remove {names}, or {otherwise}");
+        report.warning(codes::NO_EFFECT, keys.parameters.key(), message, hint);
+    }
+
+    /// Warns of stop sequences that the model does not take: they have an effect, but not on the cost.
+    fn warn_of_stop(&self, known: &EndpointModel, report: &mut Report<'_>) {
+        let Self { who, keys, model, params } = self;
+        if params.stop.is_empty() || known.takes_stop() {
+            return;
+        }
+        let message = format!(
+            "`{model}`, the model of `{who}`, does not take `stop`: it is left out; replies are still cut there, but the rest of them is written and paid"
+        );
+        let hint = "ask for an end of the reply in the `system` message, or choose another model";
         report.warning(codes::NO_EFFECT, keys.parameters.key(), message, hint);
     }
 
