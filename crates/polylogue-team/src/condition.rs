@@ -23,6 +23,7 @@ use polylogue_core::{Name, Policy, Step, Transcript, around};
 pub(crate) use analysis::{Verdict, is_equal};
 pub(crate) use call::CallCondition;
 pub(crate) use code::CodeCondition;
+pub(crate) use contradiction::Impossible;
 pub(crate) use fields::{FieldLimit, ReadField};
 use look::{OF_CONVERSATIONS, look_through};
 pub(crate) use no_condition::NoCondition;

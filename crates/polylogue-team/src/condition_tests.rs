@@ -175,8 +175,25 @@ fn parts_that_exclude_each_other_are_found() {
         ("last.from in ['Ann', 'Bob'] && !(last.from in ['Bob', 'Ann'])", false, false),
     ] {
         let condition = Condition::new(text).unwrap();
-        let found = (condition.is_consistent(), condition.always_holds());
+        let found = (condition.impossible().is_none(), condition.always_holds());
         assert_eq!(found, (is_consistent, always_holds), "{text}");
+    }
+}
+
+#[test]
+fn a_condition_that_is_false_in_any_case_is_told_from_one_that_contradicts_itself() {
+    for (text, why) in [
+        ("false", Some(Impossible::Constant)),
+        ("!true", Some(Impossible::Constant)),
+        ("1 > 2 || 'a' == 'b'", Some(Impossible::Constant)),
+        ("turns > 3 && false", Some(Impossible::ConstantPart)),
+        ("!(turns > 3 || true)", Some(Impossible::ConstantPart)),
+        ("turns > 3 && turns < 2", Some(Impossible::Parts)),
+        ("turns > 3 && turns < 2 && false", Some(Impossible::Parts)),
+        ("turns > 3 || false", None),
+        ("true", None),
+    ] {
+        assert_eq!(Condition::new(text).unwrap().impossible(), why, "{text}");
     }
 }
 
@@ -187,7 +204,7 @@ fn a_condition_of_many_alternatives_is_taken_to_be_consistent() {
     let with = |count: usize| {
         let many: Vec<String> = (0..count).map(one_of).collect();
         let text = format!("{} && (state.z == 1 || state.z == 2) && state.z == 3", many.join(" && "));
-        Condition::new(&text).unwrap().is_consistent()
+        Condition::new(&text).unwrap().impossible().is_none()
     };
     assert_eq!((with(2), with(11)), (false, true));
 }

@@ -5,7 +5,7 @@ use polylogue_core::Name;
 use super::replies::Replies;
 use crate::chat::{Chat, JoinCondition};
 use crate::codes;
-use crate::condition::Condition;
+use crate::condition::{Condition, Impossible};
 use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::pattern::Pattern;
@@ -117,7 +117,7 @@ impl<'t> TeamFacts<'t> {
         }
     }
 
-    /// Reports what no conversation of the team has, and parts that exclude each other. The condition, if there is nothing of this.
+    /// Reports what no conversation of the team has, and conditions that cannot hold whatever is said. The condition, if there is nothing of this.
     fn check(&self, given: &Given<'_>, report: &mut Report<'_>) -> Option<Condition> {
         // Mistakes are reported by the reader.
         let condition = Condition::new(given.text).ok()?;
@@ -146,8 +146,14 @@ impl<'t> TeamFacts<'t> {
         if condition.uses_value() {
             self.check_value(&condition, given, report);
         }
-        if !condition.is_consistent() {
-            let message = "this condition contradicts itself: its parts exclude each other";
+        if let Some(why) = condition.impossible() {
+            let message = match why {
+                Impossible::Constant => "this condition never holds: it is the constant `false`",
+                Impossible::ConstantPart => {
+                    "this condition never holds: a part of it is the constant `false`"
+                }
+                Impossible::Parts => "this condition contradicts itself: its parts exclude each other",
+            };
             report.warning(codes::NEVER_HOLDS, given.at, message, "correct it, or remove it");
         }
         (report.attempts() == before).then_some(condition)

@@ -1,7 +1,8 @@
-//! Conditions that cannot hold, or always do, whatever is said: their parts exclude each other.
+//! Conditions that cannot hold, or always do, whatever is said: they are constants, or their parts exclude each other.
 
 use std::collections::HashMap;
 
+use cel::Value;
 use cel::common::ast::operators::{
     EQUALS, GREATER, GREATER_EQUALS, IN, LESS, LESS_EQUALS, LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR, NOT_EQUALS,
 };
@@ -9,8 +10,8 @@ use cel::common::ast::{CallExpr, Expr};
 use cel::parser::Expression;
 use serde_json::Value as Json;
 
-use super::Condition;
 use super::analysis::{constant, is_equal, shape};
+use super::{Condition, functions};
 
 /// The highest number of parts that are looked at: alternatives multiply them.
 const MOST: usize = 2_000;
@@ -25,22 +26,42 @@ const COMPARISONS: [(&str, &str, &str); 6] = [
     (LESS_EQUALS, GREATER_EQUALS, GREATER),
 ];
 
+/// Why a condition cannot hold, whatever is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Impossible {
+    /// It reads nothing, and is false.
+    Constant,
+    /// A part of it is the constant `false`.
+    ConstantPart,
+    /// Its parts exclude each other.
+    Parts,
+}
+
 impl Condition {
-    /// Whether its parts can hold at the same time: those of `turns > 3 && turns < 2` cannot. Parts exclude each other if they compare the
-    /// same with constants, or if one is the opposite of the other.
-    pub(crate) fn is_consistent(&self) -> bool {
-        can_be(self.program.expression(), true)
+    /// Why it cannot hold, if that is known: the parts of `turns > 3 && turns < 2` cannot at the same time. Parts exclude each other if they
+    /// compare the same with constants, or if one is the opposite of the other.
+    pub(crate) fn impossible(&self) -> Option<Impossible> {
+        let expression = self.program.expression();
+        if self.program.references().variables().is_empty() {
+            let is_false = matches!(self.program.execute(&functions()), Ok(Value::Bool(false)));
+            return is_false.then_some(Impossible::Constant);
+        }
+        if can_be(expression, true, Known::default()) {
+            return None;
+        }
+        let is_by_constant = can_be(expression, true, Known::of_no_constants());
+        Some(if is_by_constant { Impossible::ConstantPart } else { Impossible::Parts })
     }
 
     /// Whether it holds whatever is said, such as `true`.
     pub(crate) fn always_holds(&self) -> bool {
-        !can_be(self.program.expression(), false)
+        !can_be(self.program.expression(), false, Known::default())
     }
 }
 
-fn can_be(expression: &Expression, holds: bool) -> bool {
+fn can_be(expression: &Expression, holds: bool, known: Known) -> bool {
     let mut left = MOST;
-    is_possible(vec![(expression, holds)], Vec::new(), Known::default(), &mut left)
+    is_possible(vec![(expression, holds)], Vec::new(), known, &mut left)
 }
 
 /// Whether all of `parts` can hold, or fail, at the same time, with one of each of the `alternatives` and with what is `known`. When no
@@ -78,13 +99,20 @@ struct Known {
     terms: HashMap<String, Term>,
     /// Whether other parts hold.
     parts: HashMap<String, bool>,
+    /// Whether constants are taken for what can hold and fail.
+    skips_constants: bool,
 }
 
 impl Known {
+    /// Nothing, also of constants.
+    fn of_no_constants() -> Self {
+        Self { skips_constants: true, ..Self::default() }
+    }
+
     /// Adds that `part` holds, or fails. `false` if that cannot be.
     fn add(&mut self, part: &Expression, holds: bool) -> bool {
         if let Some(Json::Bool(is)) = constant(part) {
-            return is == holds;
+            return self.skips_constants || is == holds;
         }
         if let Some((term, says)) = comparison(part, holds) {
             return self.terms.entry(term).or_default().take(says);

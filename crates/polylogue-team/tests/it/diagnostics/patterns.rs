@@ -219,6 +219,23 @@ fn an_exit_after_one_that_is_always_taken_is_never_taken() {
 }
 
 #[test]
+fn a_condition_that_cannot_hold_is_said_to_be_false_or_to_contradict_itself() {
+    for (when, said) in [
+        ("false", "this condition never holds: it is the constant `false`"),
+        ("1 > 2", "this condition never holds: it is the constant `false`"),
+        ("turns > 2 && false", "this condition never holds: a part of it is the constant `false`"),
+        ("turns > 3 && turns < 2", "this condition contradicts itself: its parts exclude each other"),
+    ] {
+        let text = format!(
+            "name: t\nagents: [{{name: A}}, {{name: B}}]\nchat: {{participants: [A, B], stop: {{when: '{when}', max_turns: 4}}}}\n"
+        );
+        let loaded = polylogue_team::parse(&text, "t.yaml", &polylogue_team::Overrides::default()).unwrap();
+        let found: Vec<&str> = loaded.warnings.iter().map(|one| one.message.as_str()).collect();
+        assert_eq!(found, [said], "{when}");
+    }
+}
+
+#[test]
 fn a_condition_is_compiled_and_looked_through_when_the_file_is_read() {
     check_pattern(
         "{state_machine: {after: {A: [{when: 'turns >> 3', then: B}]}}}",
