@@ -7,8 +7,8 @@ use crate::args::Budgets;
 use crate::error::CliError;
 
 /// What continues a conversation that ended for `reason`, or with `message` after that was refused for `reason`, after
-/// `polylogue resume ID`: the option that allows more of what its limit counts, as much again, or another message, from which the
-/// limits of its chats count from 0.
+/// `polylogue resume ID`: the option that allows more of what its limit counts, as much again, another message, from which the
+/// limits of its chats count from 0, or another model.
 pub(crate) async fn command_to_continue(
     conversation: &Conversation,
     reason: &StopReason,
@@ -48,6 +48,10 @@ pub(crate) fn words(continuation: Continuation) -> String {
     match continuation {
         Continuation::More(more) => options(&more),
         Continuation::Message => format!("\"{}\"", Continuation::MESSAGE),
+        Continuation::LargerModel { message: false } => "--model PROVIDER:MODEL".to_owned(),
+        Continuation::LargerModel { message: true } => {
+            format!("--model PROVIDER:MODEL \"{}\"", Continuation::MESSAGE)
+        }
     }
 }
 

@@ -10,6 +10,11 @@ pub enum Continuation {
     More(LimitOverrides),
     /// Send a message: limits of its chats count from 0 again.
     Message,
+    /// Resume it with a model whose context window is larger: an agent's history does not fit into that of its model.
+    LargerModel {
+        /// Whether it needs a message, too.
+        message: bool,
+    },
 }
 
 impl Continuation {
@@ -27,6 +32,14 @@ pub(crate) fn raises(reason: &StopReason, more: &LimitOverrides) -> bool {
             || limits.time_ms.and(more.time_ms).is_some()
     };
     limits_of(reason).any(is_raised)
+}
+
+/// Whether a conversation ended because a history does not fit into the context window of a model.
+pub(crate) fn is_of_window(reason: &StopReason) -> bool {
+    match reason {
+        StopReason::NoOutput { ended } => is_of_window(ended),
+        other => matches!(Reason::of(other), Some(Reason::ContextFull { .. })),
+    }
 }
 
 /// Whether the number of turns or messages that ended a conversation for `reason` was raised since: its chat may have `raised` ones.

@@ -1,6 +1,8 @@
 //! A compaction is said when it happens, and `show` has its summary next to the original messages.
 
-use crate::home::Home;
+use polylogue_test::server::{Answer, Behavior, Playbook};
+
+use crate::home::{Home, KEY, serve};
 
 const TEAM: &str = r#"name: t
 task: Talk.
@@ -46,4 +48,31 @@ fn a_compaction_is_said_and_shown() {
     assert!(!sent.contains("First of all"), "{sent}");
     let cost = home.run(&["show", "last", "--cost"]).ok().out;
     assert!(cost.contains("compaction"), "{cost}");
+}
+
+/// The same model would end the run in the same way again.
+#[test]
+fn after_a_full_context_window_the_command_names_another_model_which_helps() {
+    let server = serve(
+        Behavior::from(Playbook::new(|received, _| match received.model() {
+            "small" => Answer::error(400, "This model's maximum context length is 9 tokens.")
+                .code("context_length_exceeded"),
+            _ => Answer::text("It fits."),
+        }))
+        .key(KEY),
+    );
+    let home = Home::at(&server);
+    let team =
+        "name: t\ntask: Talk.\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\n";
+    home.file("team.yaml", team);
+    let full = home.run(&["run", "team.yaml", "--model", "openai:small"]).exits(3);
+    assert!(full.out.contains("Ann's history does not fit into the context window"), "{}", full.out);
+    let command = format!("`polylogue resume {} --model PROVIDER:MODEL`", home.id());
+    assert!(full.out.contains(&command), "{}", full.out);
+    for again in [&["resume", "last"][..], &["resume", "last", "Continue."]] {
+        let full = home.run(again).exits(3);
+        assert!(full.out.contains(&command), "{}", full.out);
+    }
+    let larger = home.run(&["resume", "last", "--model", "openai:large"]).ok();
+    assert!(larger.out.contains("It fits."), "{}", larger.out);
 }

@@ -4,12 +4,12 @@ use polylogue_core::{LimitOverrides, Message, Name, StopReason};
 
 use super::Conversation;
 use crate::Result;
-use crate::continuation::{Continuation, is_after_a_call, limits_of};
+use crate::continuation::{Continuation, is_after_a_call, is_of_window, limits_of};
 
 impl Conversation {
     /// Returns how it can be continued after it ended for `reason`, or with `message` after that was refused for `reason`: more
-    /// of what its limit counts if that is known to be enough for the next call, else another message. `None` if neither does,
-    /// such as under a budget with a model of unknown price or after a participant left.
+    /// of what its limit counts if that is known to be enough for the next call, else another message, or another model if a context
+    /// window was full. `None` if none of these does, such as under a budget with a model of unknown price or after a participant left.
     ///
     /// # Errors
     /// When the log is not a valid conversation. Waits while it runs.
@@ -34,9 +34,18 @@ impl Conversation {
                 }
             }
         }
+        let (none, is_of_window) = (LimitOverrides::default(), is_of_window(reason));
+        // With the same model it would be full again.
+        if is_of_window && self.refused_for(none, message).await?.is_none() {
+            return Ok(Some(Continuation::LargerModel { message: false }));
+        }
         let another = Message::text(Name::user(), Continuation::MESSAGE);
-        let refused = self.refused_for(LimitOverrides::default(), Some(&another)).await?;
-        Ok(refused.is_none().then_some(Continuation::Message))
+        let refused = self.refused_for(none, Some(&another)).await?;
+        let way = match is_of_window {
+            true => Continuation::LargerModel { message: true },
+            false => Continuation::Message,
+        };
+        Ok(refused.is_none().then_some(way))
     }
 
     /// Returns whether it is closed and would continue if it were resumed under the limits that it has, such as after it was

@@ -219,7 +219,8 @@ async fn ways(app: &App, tenant: &Tenant, id: &LogId, reason: &StopReason) -> Re
     let (limits, message) = match conversation.continuation(reason, None).await? {
         Some(Way::More(limits)) => (Some(limits), None),
         Some(Way::Message) => (None, Some(Way::MESSAGE.to_owned())),
-        None => (None, None),
+        // A client cannot choose the model.
+        Some(Way::LargerModel { .. }) | None => (None, None),
     };
     conversation.release().await?;
     drop(prepared);
