@@ -10,6 +10,7 @@ use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Name, round_robin};
 use polylogue_models::{Env, Models};
+use polylogue_runtime::{Access, RunOptions, check_models};
 use polylogue_team::{Overrides, Team, load};
 
 use crate::job::{RUNS, Result};
@@ -67,8 +68,9 @@ fn teams() -> Result<Vec<String>> {
     for file in files(Path::new(TEAMS))? {
         let given = Overrides { model: Some(MODEL.to_owned()), ..Overrides::default() };
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let (time, team) = least(|| Ok(load(&file, &given)?.team))?;
+        let (time, _) = least(|| check(&file))?;
         checks.push((time, name.clone()));
+        let team = load(&file, &given)?.team;
         let (time, _) = least(|| bound(&team, &model))?;
         bounds.push((time, name));
     }
@@ -84,6 +86,13 @@ fn teams() -> Result<Vec<String>> {
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
+}
+
+/// Checks a team file as `polylogue check` does, with the models that it names.
+fn check(file: &Path) -> Result<Team> {
+    let loaded = load(file, &Overrides::default())?;
+    let access = Access::new(Env::default(), loaded.digest.as_str());
+    Ok(check_models(loaded, &access, &RunOptions::default())?.team)
 }
 
 fn bound(team: &Team, model: &AnyModel) -> Result<u64> {
@@ -197,11 +206,12 @@ mod tests {
     }
 
     #[test]
-    fn every_shipped_team_has_a_bound_and_limits_allow_all_calls() {
+    fn every_shipped_team_is_right_and_has_a_bound_and_limits_allow_all_calls() {
         let files = files(Path::new(TEAMS)).unwrap();
         assert!(files.len() > 10);
         let model = AnyModel::new(Ready);
         for file in files {
+            check(&file).unwrap();
             let given = Overrides { model: Some(MODEL.to_owned()), ..Overrides::default() };
             assert!(bound(&load(&file, &given).unwrap().team, &model).unwrap() < u64::MAX);
         }
