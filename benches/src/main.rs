@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         ["check"] => report::optimized().and_then(|()| checks::report()),
         ["cancel"] => report::optimized().and_then(|()| cancel::report()),
         ["long-turn"] => report::optimized().and_then(|()| long_turn::report()),
+        ["start"] => report::optimized().and_then(|()| start::alone()),
         ["stores"] => report::optimized().and_then(|()| report::stores()),
         ["serve"] => report::optimized().and_then(|()| serve::report(10_000)),
         ["serve", most] => match most.parse() {
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
         [job::HOST, folder] => serve::host(folder),
         _ => {
             const USAGE: &str = "usage: cargo run --release -p polylogue-bench \
-                [apis|calls|cancel|check|cluster [PROCESSES,... [SECONDS [RUNS]]]|long-turn|serve [CONVERSATIONS]|stores]";
+                [apis|calls|cancel|check|cluster [PROCESSES,... [SECONDS [RUNS]]]|long-turn|serve [CONVERSATIONS]|start|stores]";
             Err(USAGE.into())
         }
     };

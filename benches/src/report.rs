@@ -23,6 +23,7 @@ pub(crate) fn all() -> Result<()> {
     calls::times(&server)?;
     groups(&server)?;
     start::report(&server)?;
+    start::whole()?;
     sandbox::report()?;
     batch::report()?;
     self::stores()?;
