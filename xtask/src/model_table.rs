@@ -156,7 +156,9 @@ const TIERS: [(&str, u64); 4] = [("100k", 100_000), ("128k", 128_000), ("200k", 
 const DEAREST: f64 = 2_000.0;
 
 /// What OpenAI's models that charge for writing to the cache cost for twelve hours, which the source does not have, as a multiple of the price of
-/// input; for half an hour it is 1.25.
+/// input; for half an hour it is 1.25 (<https://developers.openai.com/api/docs/guides/prompt-caching>). Two others quote it from OpenAI's pages of
+/// October 2026: <https://apidog.com/de/blog/gpt-6-1-terra-pricing/> with $2.50 at an input of $1, and
+/// <https://qiita.com/AIHubMix/items/0ad009aed283a93b63cf> with 250 %. Longer requests cost twice as much of it, as of input.
 const HALF_DAY: f64 = 2.5;
 
 /// The beginnings of the names of models that cost nothing, as their providers say. The source has zeros for others, too, of which it
