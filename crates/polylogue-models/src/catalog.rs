@@ -198,6 +198,26 @@ fn plain<'a>(provider: &str, model: &'a str) -> &'a str {
     }
 }
 
+/// Where the inference profiles of Amazon Bedrock send requests: what their names have in front of that of the model.
+const PROFILES: [&str; 9] = ["apac.", "au.", "ca.", "eu.", "global.", "in.", "jp.", "us-gov.", "us."];
+
+/// The name of `model` at `provider` for its price: the name in that of a resource.
+pub(crate) fn price_name<'a>(provider: &str, model: &'a str) -> &'a str {
+    plain(place(provider).0, model)
+}
+
+/// The names under which a price of `model` at `provider` counts, the most exact one first: [its own](price_name), and that of the model
+/// of an inference profile. If the table has another price for the profile than for its model, as for those of one region, the price of
+/// the model says nothing about it.
+pub(crate) fn price_names<'a>(provider: &str, model: &'a str) -> [Option<&'a str>; 2] {
+    let name = price_name(provider, model);
+    let profiles = if place(provider).0 == "bedrock" { PROFILES.as_slice() } else { &[] };
+    let list = |name: &str| KnownModel::find(provider, name).map(|known| known.price());
+    let is_priced_as = |&under: &&str| list(name).is_none_or(|price| list(under) == Some(price));
+    let under = profiles.iter().find_map(|region| name.strip_prefix(*region)).filter(is_priced_as);
+    [Some(name), under]
+}
+
 /// Whether the rest of a name is only an edition of the model, so that the price is the same.
 pub(crate) fn is_edition(rest: &str) -> bool {
     let Some(edition) = rest.strip_prefix(['-', '@']) else { return rest.is_empty() };

@@ -8,7 +8,7 @@ use polylogue_core::Price;
 use polylogue_http::is_private;
 use url::Url;
 
-use crate::catalog::{KnownModel, is_edition};
+use crate::catalog::{KnownModel, is_edition, price_name, price_names};
 use crate::provider::Provider;
 
 /// A day of the Gregorian calendar, in UTC.
@@ -175,7 +175,18 @@ impl Prices {
     /// Returns the user's price of `model` at `provider` on `day`.
     ///
     /// A dated name has the price of the name that it begins with, unless it has its own here or a row of its own in
-    /// the table.
+    /// the table. An inference profile of Amazon Bedrock has the same price by its name and by its ARN, and that of its model, unless it has its
+    /// own here or another one than its model in the table.
+    ///
+    /// ```
+    /// use polylogue_core::Price;
+    /// use polylogue_models::{Day, Prices};
+    /// let profile = "us.anthropic.claude-opus-4-8";
+    /// let price = Price { input: 4.0, output: 20.0, ..Price::FREE };
+    /// let prices = Prices::new([(format!("bedrock:{profile}"), price.clone().into())]);
+    /// let arn = format!("arn:aws:bedrock:us-east-1:123456789012:inference-profile/{profile}");
+    /// assert_eq!(prices.own("bedrock", &arn, Day::today()), Some(&price));
+    /// ```
     #[must_use]
     pub fn own(&self, provider: &str, model: &str, day: Day) -> Option<&Price> {
         self.own_dated(provider, model, day).map(|dated| &dated.price)
@@ -187,13 +198,20 @@ impl Prices {
     }
 
     fn own_dated(&self, provider: &str, model: &str, day: Day) -> Option<&DatedPrice> {
-        let listed = KnownModel::find(provider, model).map_or(0, |known| known.model.len());
-        let priced = self.0.iter().filter_map(|(name, prices)| {
-            let name = name.split_once(':').filter(|(at, _)| listed_as(at) == listed_as(provider))?.1;
-            let fits = model.strip_prefix(name).is_some_and(is_edition) && name.len() >= listed;
-            Some((name.len(), prices.dated(day)?)).filter(|_| fits)
+        let mut names = price_names(provider, model).into_iter().flatten();
+        names.find_map(|name| self.own_named(provider, name, model, day))
+    }
+
+    /// The price of the longest name of which `name` is an edition; of several forms of that name, the one that is written as `model`.
+    fn own_named(&self, provider: &str, name: &str, model: &str, day: Day) -> Option<&DatedPrice> {
+        let listed = KnownModel::find(provider, name).map_or(0, |known| known.model.len());
+        let priced = self.0.iter().filter_map(|(key, prices)| {
+            let (at, written) = key.split_once(':').filter(|(at, _)| listed_as(at) == listed_as(provider))?;
+            let own = price_name(at, written);
+            let fits = name.strip_prefix(own).is_some_and(is_edition) && own.len() >= listed;
+            Some(((own.len(), written == model), prices.dated(day)?)).filter(|_| fits)
         });
-        priced.max_by_key(|(length, _)| *length).map(|(_, price)| price)
+        priced.max_by_key(|(exactness, _)| *exactness).map(|(_, price)| price)
     }
 
     /// Returns the price of `model` at `provider` on `day`: the user's, or else the [list price](list_price).
@@ -324,6 +342,59 @@ mod tests {
         );
         let own = Models::new(Env::default()).with_prices(prices).model("openai:gpt-4o").unwrap();
         assert_eq!(of(&own), (Some(32_768), Some(8_192)));
+    }
+
+    /// Amazon lists profiles of one region at a tenth more than their models, and those of all regions at the same price.
+    #[test]
+    fn an_own_price_counts_for_all_names_of_the_same_model() {
+        let model = "anthropic.claude-sonnet-4-5-20250929-v1:0";
+        let [us, eu, global, new] = ["us", "eu", "global", "ca"].map(|region| format!("{region}.{model}"));
+        let arn = |kind: &str, name: &str| format!("arn:aws:bedrock:eu-west-1:123456789012:{kind}/{name}");
+        let profile = |name: &str| arn("inference-profile", name);
+        let other = "arn:aws:bedrock:us-east-1:210987654321:inference-profile/".to_owned() + &us;
+        let own = arn("application-inference-profile", "a1b2c3d4e5f6");
+        for (priced, asked, counts) in [
+            (us.clone(), us.clone(), true),
+            (us.clone(), profile(&us), true),
+            (profile(&us), us.clone(), true),
+            (profile(&us), other, true),
+            (us.clone(), profile(&eu), false),
+            (us.clone(), model.to_owned(), false),
+            (model.to_owned(), arn("foundation-model", model), true),
+            (arn("foundation-model", model), model.to_owned(), true),
+            (model.to_owned(), global.clone(), true),
+            (arn("foundation-model", model), profile(&global), true),
+            (global, model.to_owned(), false),
+            (model.to_owned(), us.clone(), false),
+            // The table has no price of these.
+            (model.to_owned(), profile(&new), true),
+            ("new.model".to_owned(), "us.new.model".to_owned(), true),
+            (own.clone(), own.clone(), true),
+            (us, own.clone(), false),
+            (model.to_owned(), own, false),
+        ] {
+            let price = Price { input: 77.0, ..Price::FREE };
+            let prices = Prices::new([(format!("bedrock:{priced}"), price.into())]);
+            let found = prices.own("bedrock", &asked, Day::today()).map(|price| price.input);
+            assert_eq!(found, counts.then_some(77.0), "the price of {priced} for {asked}");
+        }
+        let prices = Prices::new([("gemini:models/gemini-2.5-pro".to_owned(), Price::FREE.into())]);
+        assert_eq!(prices.own("gemini", "gemini-2.5-pro", Day::today()), Some(&Price::FREE));
+    }
+
+    #[test]
+    fn the_most_exact_own_price_counts() {
+        let model = "anthropic.claude-opus-4-8";
+        let arn = format!("arn:aws:bedrock:us-east-1:123456789012:inference-profile/global.{model}");
+        let price = |name: &str, input: f64| (format!("bedrock:{name}"), priced(input, None, None));
+        let mut prices: Vec<_> = vec![price(model, 1.0)];
+        let mut found = Vec::new();
+        for more in [price(&format!("global.{model}"), 2.0), price(&arn, 3.0)] {
+            prices.push(more);
+            let all = prices.iter().map(|(name, dated)| (name.clone(), DatedPrices(vec![dated.clone()])));
+            found.push(Prices::new(all).own("bedrock", &arn, Day::today()).map(|price| price.input));
+        }
+        assert_eq!(found, [Some(2.0), Some(3.0)]);
     }
 
     #[test]
