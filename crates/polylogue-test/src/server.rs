@@ -37,6 +37,7 @@ mod efforts;
 mod gemini;
 mod http;
 mod media;
+mod model_lists;
 mod ollama;
 mod parameters;
 mod piece_gate;

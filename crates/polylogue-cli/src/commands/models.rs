@@ -41,6 +41,14 @@ impl Row {
         let served = || self.served.as_ref()?.max_output;
         self.known.as_ref().and_then(|known| known.max_output).or_else(served)
     }
+
+    /// What it can do, as the table says; or that it makes vectors and no replies, as the server says.
+    fn can(&self) -> Option<Vec<&str>> {
+        if self.served.as_ref().is_some_and(|served| served.embeds) {
+            return Some(vec!["embedding"]);
+        }
+        self.known.as_ref().map(|known| known.can.iter().map(String::as_str).collect())
+    }
 }
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Exit, CliError> {
@@ -225,17 +233,17 @@ fn line(row: &Row, width: usize, price: bool) -> String {
     let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), short);
     let (input, output) = (tokens(row.max_input()), tokens(row.max_output()));
     let mut line = format!("{name:<width$}  {input:>6} in  {output:>6} out");
+    let can = row.can().filter(|can| !can.is_empty());
+    let can = can.map(|can| format!("  {}", can.join(" "))).unwrap_or_default();
     let Some(known) = known else {
         let own = own.as_ref().filter(|_| price).map(|own| in_words(own, "*")).unwrap_or_default();
         let has_limits = row.max_input().or_else(|| row.max_output()).is_some();
         let limits = if has_limits { line } else { format!("{name:<width$}") };
-        return format!("{limits}  not in the table{own}");
+        return format!("{limits}  not in the table{own}{can}");
     };
     if price {
         line.push_str(&own.as_ref().map_or_else(|| in_words(&known.price(), ""), |own| in_words(own, "*")));
     }
-    let can = known.can.join(" ");
-    line.push_str(if can.is_empty() { "" } else { "  " });
     line + &can
 }
 
@@ -276,7 +284,7 @@ fn as_json(provider: &str, row: &Row) -> Value {
         "model": row.name,
         "max_input": row.max_input(),
         "max_output": row.max_output(),
-        "can": known.map(|known| &known.can),
+        "can": row.can(),
         "price": row.own.clone().or_else(|| known.map(KnownModel::price)),
         "price_date": known.filter(|_| row.own.is_none()).map(|_| KnownModel::table_date()),
     })

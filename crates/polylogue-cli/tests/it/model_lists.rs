@@ -79,6 +79,31 @@ fn limits_that_a_server_tells_are_listed_and_kept() {
     assert_eq!(server.requests().len(), 3, "that of a provider is kept");
 }
 
+/// A list of three pages, of which one model makes vectors and one pictures.
+#[test]
+fn all_models_that_can_be_used_are_listed_and_those_for_vectors_are_marked() {
+    let names = ["a-chat", "b-embedding", "c-image", "d-chat", "e-chat"];
+    let server =
+        serve(Behavior::from(Playbook::always(Answer::text("Hello."))).models(names).models_per_page(2));
+    let home = Home::new().var("GEMINI_API_KEY", KEY).var("GEMINI_BASE_URL", &server.root_url());
+    let ran = home.run(&["models", "gemini"]).ok();
+    let row = |name: &str| format!("{name:<11}    1.0M in     65k out  not in the table");
+    let expected = [row("a-chat"), row("b-embedding") + "  embedding", row("d-chat"), row("e-chat")];
+    assert_eq!(ran.out.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(server.requests().len(), 3);
+    // The list is kept with that.
+    let ran = home.run(&["models", "gemini", "--json"]).ok();
+    let rows: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&rows[0]["can"], &rows[1]["can"]), (&Value::Null, &json!(["embedding"])));
+    assert_eq!((rows.len(), server.requests().len()), (4, 3));
+    let endless =
+        Behavior::from(Playbook::always(Answer::text("Hello."))).models_per_page(1).endless_models();
+    let endless = serve(endless);
+    let home = Home::new().var("MISTRAL_API_KEY", KEY).var("MISTRAL_BASE_URL", &endless.base_url());
+    let ran = home.run(&["models", "mistral", "--refresh"]).exits(1);
+    assert!(ran.err.contains("does not end after 20 pages") && ran.out.is_empty(), "{}", ran.err);
+}
+
 #[test]
 fn a_server_that_refuses_leaves_the_table_and_one_without_a_table_is_an_error() {
     let home =

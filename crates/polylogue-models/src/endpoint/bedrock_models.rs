@@ -4,13 +4,13 @@
 
 use polylogue_core::{ModelError, ModelErrorKind};
 use serde::Deserialize;
-use url::form_urlencoded::byte_serialize;
 
+use super::served::{MAX_PAGES, Purpose, with_parameter};
 use super::{Endpoint, ServedModel};
 use crate::config::Config;
 
-/// The maximum number of pages of profiles that are read, each of up to 1,000.
-const MAX_PAGES: usize = 10;
+/// The list of profiles, up to 1,000 a page.
+const PROFILES: &str = "/inference-profiles?maxResults=1000";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -29,11 +29,19 @@ struct FoundationModel {
 }
 
 impl FoundationModel {
-    /// Whether it writes texts or vectors, and can be called by its id. Others are called by a profile.
+    fn purpose(&self) -> Purpose {
+        let makes = |what: &str| self.output_modalities.iter().any(|made| made == what);
+        match () {
+            () if self.output_modalities.is_empty() || makes("TEXT") => Purpose::Replies,
+            () if makes("EMBEDDING") => Purpose::Vectors,
+            () => Purpose::Others,
+        }
+    }
+
+    /// Whether it can be called by its id. Others are called by a profile.
     fn is_callable(&self) -> bool {
-        let (out, by) = (&self.output_modalities, &self.inference_types_supported);
-        let writes = out.is_empty() || out.iter().any(|out| matches!(&**out, "TEXT" | "EMBEDDING"));
-        writes && (by.is_empty() || by.iter().any(|by| by == "ON_DEMAND"))
+        let by = &self.inference_types_supported;
+        by.is_empty() || by.iter().any(|by| by == "ON_DEMAND")
     }
 }
 
@@ -51,25 +59,32 @@ struct Profile {
 }
 
 impl Endpoint {
-    /// The ids of models and of inference profiles that can be called, sorted.
+    /// The models and the inference profiles that can be called, sorted.
     pub(super) async fn models_of_bedrock(&self) -> Result<Vec<ServedModel>, ModelError> {
         let lists = Self::new(Config { base_url: self.list_url()?, ..self.0.config.clone() })?;
         let FoundationModels { model_summaries } = lists.get("/foundation-models").await?;
-        let callable = model_summaries.into_iter().filter(FoundationModel::is_callable);
-        let mut names: Vec<String> = callable.map(|model| model.model_id).collect();
-        let mut path = "/inference-profiles?maxResults=1000".to_owned();
+        let of_model = |id: &str| model_summaries.iter().find(|model| model.model_id == id);
+        let callable = model_summaries.iter().filter(|model| model.is_callable());
+        let mut all: Vec<ServedModel> =
+            callable.filter_map(|model| model.purpose().served(&model.model_id)).collect();
+        let mut next = Some(PROFILES.to_owned());
         for _ in 0..MAX_PAGES {
+            let Some(path) = next.take() else { break };
             let page: Profiles = lists.get(&path).await?;
-            names.extend(
-                page.inference_profile_summaries.into_iter().map(|profile| profile.inference_profile_id),
-            );
-            let Some(next) = page.next_token else { break };
-            let next: String = byte_serialize(next.as_bytes()).collect();
-            path = format!("/inference-profiles?maxResults=1000&nextToken={next}");
+            all.extend(page.inference_profile_summaries.iter().filter_map(|profile| {
+                let id = &profile.inference_profile_id;
+                // The name of its model follows the one of the region.
+                let model = id.split_once('.').and_then(|(_, model)| of_model(model));
+                model.map_or(Purpose::Replies, FoundationModel::purpose).served(id)
+            }));
+            next = page.next_token.map(|token| with_parameter(PROFILES, "nextToken", &token));
         }
-        names.sort_unstable();
-        names.dedup();
-        Ok(names.into_iter().map(|name| ServedModel { name, ..ServedModel::default() }).collect())
+        if next.is_some() {
+            return Err(lists.endless_list());
+        }
+        all.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        all.dedup_by(|one, other| one.name == other.name);
+        Ok(all)
     }
 
     /// The address of the lists: the one that is set, or that of the region.

@@ -41,21 +41,25 @@ pub(super) fn error_type(refusal: &Refusal) -> String {
     format!("{}:http://internal.amazon.com/", refusal.code.as_deref().unwrap_or(usual))
 }
 
-/// The models `names`, and two that cannot be called by their ids.
+/// The models `names`, and others that cannot be called by their ids or do not reply.
 pub(super) fn foundation_models(names: &[String]) -> Value {
     let model = |name: &str, by: &str, out: &str| json!({"modelId": name, "outputModalities": [out], "inferenceTypesSupported": [by], "providerName": "Any"});
     let mut all: Vec<Value> = names.iter().map(|name| model(name, "ON_DEMAND", "TEXT")).collect();
     all.push(model("by-profile-only", "INFERENCE_PROFILE", "TEXT"));
     all.push(model("of-pictures", "ON_DEMAND", "IMAGE"));
+    all.push(model("of-vectors", "ON_DEMAND", "EMBEDDING"));
     json!({"modelSummaries": all})
 }
 
-/// The inference profiles, in two pages.
-pub(super) fn inference_profiles(path: &str) -> Value {
-    match path.contains("nextToken=two%2B") {
+/// The inference profiles, in two pages; or always the first one, if the list has no end.
+pub(super) fn inference_profiles(path: &str, is_endless: bool) -> Value {
+    let named = |names: &[&str]| -> Vec<Value> {
+        names.iter().map(|name| json!({"inferenceProfileId": name})).collect()
+    };
+    match path.contains("nextToken=two%2B") && !is_endless {
         false => {
-            json!({"inferenceProfileSummaries": [{"inferenceProfileId": "us.by-profile-only"}], "nextToken": "two+"})
+            json!({"inferenceProfileSummaries": named(&["us.by-profile-only", "us.of-pictures"]), "nextToken": "two+"})
         }
-        true => json!({"inferenceProfileSummaries": [{"inferenceProfileId": "global.by-profile-only"}]}),
+        true => json!({"inferenceProfileSummaries": named(&["global.by-profile-only", "global.of-vectors"])}),
     }
 }

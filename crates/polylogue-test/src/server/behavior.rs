@@ -21,6 +21,8 @@ pub struct Behavior {
     pub(super) play: Play,
     pub(super) latency: Duration,
     pub(super) models: Vec<String>,
+    pub(super) models_per_page: Option<usize>,
+    pub(super) endless_models: bool,
     pub(super) window: Option<u64>,
     pub(super) history: History,
     pub(super) vendor: Option<Vendor>,
@@ -58,6 +60,8 @@ impl Behavior {
             play,
             latency: Duration::ZERO,
             models: vec!["scripted".into()],
+            models_per_page: None,
+            endless_models: false,
             window: None,
             history: History::Strict,
             vendor: None,
@@ -79,10 +83,23 @@ impl Behavior {
         Self { latency, ..self }
     }
 
-    /// Sets what `/v1/models` and `/api/tags` list; any model is answered all the same.
+    /// Sets what the lists of models have; any model is answered all the same. One with `embed` in its name makes vectors, one with
+    /// `image` pictures, where a list tells that.
     #[must_use]
     pub fn models<M: Into<String>>(self, models: impl IntoIterator<Item = M>) -> Self {
         Self { models: models.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Lists at most so many models a page, in the way of each API that has pages.
+    #[must_use]
+    pub fn models_per_page(self, most: usize) -> Self {
+        Self { models_per_page: Some(most), ..self }
+    }
+
+    /// Says after each page of a list of models that there is another one, which is always the first.
+    #[must_use]
+    pub fn endless_models(self) -> Self {
+        Self { endless_models: true, ..self }
     }
 
     /// Sets the context window, in tokens, that `/v1/models` tells of each model, as vLLM does.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 
@@ -14,7 +13,7 @@ use super::http::{Connection, Head, ReadError};
 use super::record::Record;
 use super::response::{End, Plan, plan, plan_error, plan_json};
 use super::sse::Step;
-use super::{Answer, Dialect, History, Playbook, Received, bedrock, ollama, returned, unique};
+use super::{Answer, Dialect, History, Playbook, Received, bedrock, model_lists, ollama, returned, unique};
 
 /// What all connections share.
 #[derive(Debug)]
@@ -136,24 +135,17 @@ fn route(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
         return complete(shared, book, received);
     }
     match (received.method.as_str(), path) {
-        ("GET", "/v1/models") => plan_json(200, &models(&shared.behavior)),
+        ("GET", "/v1/models") => model_lists::plan(&shared.behavior, received),
+        ("GET", "/v1beta/models") => model_lists::plan_google(&shared.behavior, received),
         ("GET", "/api/tags") => plan_json(200, &ollama::tags(&shared.behavior.models)),
         ("GET", "/foundation-models") => plan_json(200, &bedrock::foundation_models(&shared.behavior.models)),
-        ("GET", "/inference-profiles") => plan_json(200, &bedrock::inference_profiles(&received.path)),
+        ("GET", "/inference-profiles") => {
+            plan_json(200, &bedrock::inference_profiles(&received.path, shared.behavior.endless_models))
+        }
         ("GET", "/api/version") => plan_json(200, &ollama::version()),
         (_, "/v1/chat/completions" | "/v1/models") => plan_error(405, "Method not allowed"),
         (method, _) => plan_error(404, &format!("Invalid URL ({method} {path})")),
     }
-}
-
-fn models(behavior: &Behavior) -> Value {
-    let window = behavior.window.map(|tokens| ("max_model_len".to_owned(), json!(tokens)));
-    let model = |name| {
-        let mut model = json!({"id": name, "object": "model", "created": 0, "owned_by": "test"});
-        model.as_object_mut().into_iter().for_each(|model| model.extend(window.clone()));
-        model
-    };
-    json!({"object": "list", "data": behavior.models.iter().map(model).collect::<Value>()})
 }
 
 fn complete(shared: &Shared, book: &Playbook, received: &Received) -> Plan {

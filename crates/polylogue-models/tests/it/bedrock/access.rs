@@ -149,7 +149,8 @@ async fn expired_credentials_are_read_again_from_the_files() {
     assert_ne!(signature(1), signature(2));
 }
 
-/// Models that are called by their ids, and inference profiles of all pages; requests are signed for the same service.
+/// Models that are called by their ids, and inference profiles of all pages, but for those of pictures; requests are signed for the same
+/// service.
 #[tokio::test]
 async fn models_and_inference_profiles_are_listed() {
     let server = Server::start(Behavior::from("fine").models(["anthropic.claude-x"])).await;
@@ -157,8 +158,12 @@ async fn models_and_inference_profiles_are_listed() {
     let vars = [env(), vec![("AWS_ENDPOINT_URL_BEDROCK", &*url)]].concat();
     let config = Provider::find("bedrock").unwrap().config(&Env::of(vars)).unwrap();
     let endpoint = Endpoint::new(config).unwrap();
-    let names: Vec<String> = endpoint.models().await.unwrap().into_iter().map(|model| model.name).collect();
-    assert_eq!(names, ["anthropic.claude-x", "global.by-profile-only", "us.by-profile-only"]);
+    let models = endpoint.models().await.unwrap();
+    let names = |embeds: bool| -> Vec<&str> {
+        models.iter().filter(|model| model.embeds == embeds).map(|model| model.name.as_str()).collect()
+    };
+    assert_eq!(names(false), ["anthropic.claude-x", "global.by-profile-only", "us.by-profile-only"]);
+    assert_eq!(names(true), ["global.of-vectors", "of-vectors"]);
     let requests = server.requests();
     assert_eq!(requests.len(), 3);
     for request in &requests {
