@@ -105,8 +105,8 @@ impl Protocol for Converse {
         media::takes(media)
     }
 
-    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
-        message::user(out, parts);
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, style: &Style) {
+        message::user(out, parts, style.media);
     }
 
     fn assistant(out: &mut BytesMut, message: &Own<'_>, _: &Style) {
@@ -117,9 +117,9 @@ impl Protocol for Converse {
         out: &mut BytesMut,
         results: &[ToolResult<'_>],
         words: impl IntoIterator<Item = &'a Part> + Clone,
-        _: &Style,
+        style: &Style,
     ) {
-        message::results(out, results, words);
+        message::results(out, results, words, style.media);
     }
 
     fn asked_output(params: &Params, style: &Style) -> AskedOutput {

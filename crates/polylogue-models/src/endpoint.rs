@@ -34,6 +34,7 @@ use crate::config::Config;
 use crate::failure::{ErrorContext, Failure};
 use crate::learned::{Findings, LearnedCapabilities};
 use crate::limits::RateLimiter;
+use crate::media_limits::MediaLimits;
 use crate::refused_parameters::RefusedParameters;
 use crate::retry::{Jitter, Retries};
 use crate::timeouts::{Clock, Limit};
@@ -205,6 +206,7 @@ impl Endpoint {
             deviations,
             lacks_reasoning: false,
             accepts: Accepts::UNKNOWN,
+            media: &MediaLimits::NONE,
         }
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod calls;
 pub(crate) mod decode;
 pub(crate) mod draft;
 pub(crate) mod encode;
+pub(crate) mod excess;
 pub(crate) mod fields;
 pub(crate) mod frames;
 pub(crate) mod ids;

@@ -398,14 +398,12 @@ pub fn media_in_words(kind: &str) -> (&'static str, &'static str) {
     match kind.split_once('/') {
         Some(("image", _)) => (
             "a picture",
-            "a model with vision, such as `openai:gpt-4o-mini`, can; if this one does, add `vision` to its capabilities, or, at Amazon \
-             Bedrock, make the picture smaller than 3.75 MB",
+            "a model with vision, such as `openai:gpt-4o-mini`, can; if this one does, add `vision` to its capabilities",
         ),
         Some(("audio", _)) => ("a sound", "a model with audio input, such as `openai:gpt-audio`, can"),
         _ => (
             "a PDF document",
-            "`openai:gpt-4o-mini` can, and most models of OpenAI, Anthropic and Google; or attach the document as a text file, or, at Amazon \
-             Bedrock, a document smaller than 4.5 MB",
+            "`openai:gpt-4o-mini` can, and most models of OpenAI, Anthropic and Google; or attach the document as a text file",
         ),
     }
 }

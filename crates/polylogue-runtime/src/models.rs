@@ -27,7 +27,7 @@ pub use self::local::{LocalModelInfo, LocalResources, count_local, local_model_i
 pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
 use self::unread_media::unread;
-pub(crate) use self::unread_media::unread_media;
+pub use self::unread_media::{UnreadBy, unread_media};
 use crate::address::{listens, shown};
 use crate::{Error, Result};
 
@@ -206,17 +206,17 @@ impl TeamModels {
 
     /// Refuses media of `team` that an agent receives whose model is known not to read it.
     pub(crate) fn check_media(&self, team: &Team) -> Result<()> {
-        let found = unread(team, |name, media| self.reads(name, media));
+        let found = unread(team, |name, media| self.unread_by(name, media));
         if found.errors() == 0 { Ok(()) } else { Err(Error::Team(found)) }
     }
 
-    /// Whether the model called `name` can read `media`, as far as that is known.
-    pub(crate) fn reads(&self, name: &str, media: &Media) -> Option<bool> {
+    /// The model called `name`, if it is known not to read `media`.
+    pub(crate) fn unread_by(&self, name: &str, media: &Media) -> Option<UnreadBy> {
         let ModelSource::Live(models, local) = &self.source else { return None };
-        if local.get(name).is_some() {
-            return Some(false);
+        match local.get(name) {
+            Some(_) => Some(UnreadBy::any(name)),
+            None => unread_media::unread_by(models, name, media),
         }
-        unread_media::reads(models, name, media)
     }
 
     /// The model called `names`, or several with commas between them, each for the failure of the one before; `script`

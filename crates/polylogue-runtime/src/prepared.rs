@@ -14,7 +14,9 @@ use polylogue_team::{Grant, Loaded, Team, Usage};
 use crate::memory::{TeamMemory, memory_of_others};
 use crate::models::{ModelChoice, TeamModels};
 use crate::servers::{TeamServers, server_names};
-use crate::{Access, Error, LocalModelInfo, ModelOptions, Result, StoreLocation, StoredTeam, fresh_id};
+use crate::{
+    Access, Error, LocalModelInfo, ModelOptions, Result, StoreLocation, StoredTeam, UnreadBy, fresh_id,
+};
 
 /// The options of a run, besides what the team file says.
 #[derive(Debug, Clone, Default)]
@@ -188,11 +190,11 @@ impl Prepared {
         self.models.local_models()
     }
 
-    /// Returns the models of the team that cannot read `media`, as far as that is known.
+    /// Returns a model of the team that cannot read `media`, if there is one, as far as that is known.
     #[must_use]
-    pub fn models_without(&self, media: &Media) -> Vec<String> {
-        let names = self.team.models().into_iter().filter(|_| !self.is_scripted());
-        names.filter(|name| self.models.reads(name, media) == Some(false)).map(str::to_owned).collect()
+    pub fn unread_by(&self, media: &Media) -> Option<UnreadBy> {
+        let mut names = self.team.models().into_iter().filter(|_| !self.is_scripted());
+        names.find_map(|name| self.models.unread_by(name, media))
     }
 
     /// Returns the MCP servers, which all its conversations share.

@@ -7,6 +7,7 @@
 //! - [`generated`]: parts of documents that are generated from the program
 //! - [`mutations`]: texts that are changed at random, for tests of parsers
 //! - [`pdf`]: documents with few and many pages
+//! - [`picture`]: pictures of any size
 //! - [`postgres`]: servers of Postgres in temporary folders
 //! - [`queue`]: the conformance suite of queues
 //! - [`skip`]: tests that cannot run on a machine
@@ -17,6 +18,7 @@ pub mod cut;
 pub mod generated;
 pub mod mutations;
 pub mod pdf;
+pub mod picture;
 pub mod postgres;
 pub mod print;
 pub mod queue;

@@ -36,6 +36,7 @@ mod dialect;
 mod efforts;
 mod gemini;
 mod http;
+mod limits;
 mod media;
 mod model_lists;
 mod ollama;

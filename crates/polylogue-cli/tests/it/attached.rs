@@ -1,5 +1,7 @@
 //! Files that are attached to a task.
 
+use polylogue_test::pdf::of_pages;
+use polylogue_test::picture::png;
 use polylogue_test::server::{Answer, Behavior, Playbook};
 use serde_json::Value;
 
@@ -152,6 +154,53 @@ fn media_of_a_team_that_a_known_model_cannot_read_is_an_error_before_any_call() 
         home.run(&["run", "team.yaml", "-m", "openai:test"]).ok();
         assert!(last_sent(&server).contains("input_audio"), "{}", last_sent(&server));
     }
+}
+
+/// The limits are those that its provider publishes.
+#[test]
+fn what_is_more_than_a_provider_takes_is_an_error_before_any_call() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("It is wide."))).key(KEY));
+    let home = Home::at(&server);
+    let home = home.var("ANTHROPIC_API_KEY", KEY).var("ANTHROPIC_BASE_URL", &server.root_url());
+    let model = "anthropic:claude-haiku-4-5";
+    for (file, content, what, why, hint) in [
+        (
+            "wide.png",
+            png(8_001, 1, 0),
+            "a picture",
+            "a picture can have at most 8000 pixels on a side, and this one has 8001 x 1",
+            "make the picture smaller",
+        ),
+        (
+            "long.pdf",
+            of_pages(101),
+            "a PDF document",
+            "a document can have at most 100 pages, and this one has 101",
+            "split the document, or attach it as text",
+        ),
+    ] {
+        std::fs::write(home.path(file), content).unwrap();
+        home.file("team.yaml", TEAM);
+        let run = ["run", "team.yaml", "--attach", file, "-m"];
+        let ran = home.run(&[&run[..], &[model]].concat()).exits(2);
+        let says = format!("{what} is attached, and `{model}` cannot read it: {why}\n  hint: {hint}");
+        assert!(ran.err.contains(&says), "{}", ran.err);
+        // Of a model that nothing is known of, nothing is said.
+        home.run(&[&run[..], &["openai:test"]].concat()).ok();
+        let chat =
+            format!("pattern: {{tasks: [{{who: Ann, prompt: What is it?, media: [{{file: {file}}}]}}]}}");
+        let team = TEAM.replace("pattern: sequential", &chat);
+        home.file("team.yaml", &team.replace("{name: Ann}", &format!("{{name: Ann, model: '{model}'}}")));
+        for command in ["check", "run"] {
+            let ran = home.run(&[command, "team.yaml"]).exits(2);
+            let says =
+                format!("`Ann` receives {what} from the team, and its model `{model}` cannot read it: {why}");
+            let hint = format!("hint: {hint}");
+            assert!(ran.err.contains(&says) && ran.err.contains(&hint), "{command}: {}", ran.err);
+            assert!(ran.err.contains(" --> team.yaml:4:"), "{command}: {}", ran.err);
+        }
+    }
+    assert_eq!(server.count(), 2);
 }
 
 /// The content is kept with the conversation: nothing reads the file again.

@@ -1,6 +1,6 @@
 //! Pictures, sounds and documents of a message: content, file name and size.
 
-use super::media_url::MediaUrl;
+use super::media_url::{MediaUrl, pixels};
 use super::part::Media;
 
 impl Media {
@@ -82,10 +82,17 @@ impl Media {
     }
 
     /// Returns the width and height in pixels, if the content is in the URL and the header of its PNG, JPEG, GIF or WebP has
-    /// them.
+    /// them. They are found by the first call.
     #[must_use]
     pub fn pixels(&self) -> Option<(u32, u32)> {
-        pixels(&self.bytes()?)
+        self.url.pixels()
+    }
+
+    /// Returns the number of pages of a PDF, if the content is in the URL and all readers find as many: not for one with several versions,
+    /// or whose pages are not those that it says it has. They are counted by the first call.
+    #[must_use]
+    pub fn pages(&self) -> Option<u64> {
+        self.url.pdf().filter(|pdf| pdf.is_exact).map(|pdf| pdf.pages)
     }
 
     /// Returns whether `bytes` begin like a picture and are none: their header has no size. Providers refuse a request with
@@ -101,13 +108,6 @@ impl Media {
     pub fn is_damaged(bytes: &[u8]) -> bool {
         Self::kind_of(bytes).is_some_and(|kind| kind.starts_with("image/")) && pixels(bytes).is_none()
     }
-}
-
-/// Width and height of the picture with the content `bytes`.
-fn pixels(bytes: &[u8]) -> Option<(u32, u32)> {
-    let size = imagesize::blob_size(bytes).ok()?;
-    let size = (u32::try_from(size.width).ok()?, u32::try_from(size.height).ok()?);
-    (size.0 > 0 && size.1 > 0).then_some(size)
 }
 
 #[cfg(test)]

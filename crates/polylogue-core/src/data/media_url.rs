@@ -27,6 +27,8 @@ struct Shared {
     text: Box<str>,
     /// The size of the PDF that it has.
     pdf: OnceLock<Option<PdfSize>>,
+    /// The size of the picture that it has.
+    pixels: OnceLock<Option<(u32, u32)>>,
 }
 
 impl MediaUrl {
@@ -45,6 +47,18 @@ impl MediaUrl {
     pub(crate) fn pdf(&self) -> Option<PdfSize> {
         *self.0.pdf.get_or_init(|| PdfSize::of(&self.bytes()?))
     }
+
+    /// Width and height of the picture that it has. `None` if that cannot be told.
+    pub(super) fn pixels(&self) -> Option<(u32, u32)> {
+        *self.0.pixels.get_or_init(|| pixels(&self.bytes()?))
+    }
+}
+
+/// Width and height of the picture with the content `bytes`.
+pub(super) fn pixels(bytes: &[u8]) -> Option<(u32, u32)> {
+    let size = imagesize::blob_size(bytes).ok()?;
+    let size = (u32::try_from(size.width).ok()?, u32::try_from(size.height).ok()?);
+    (size.0 > 0 && size.1 > 0).then_some(size)
 }
 
 impl Deref for MediaUrl {
@@ -57,7 +71,7 @@ impl Deref for MediaUrl {
 
 impl From<String> for MediaUrl {
     fn from(text: String) -> Self {
-        Self(Arc::new(Shared { text: text.into(), pdf: OnceLock::new() }))
+        Self(Arc::new(Shared { text: text.into(), pdf: OnceLock::new(), pixels: OnceLock::new() }))
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct PdfSize {
     pub(crate) pages: u64,
     /// The most bytes of the strings that they show, and of separators between these.
     pub(crate) text: u64,
+    /// Whether it has as many pages for every reader: no object has another version, and all that say how many there are agree.
+    pub(crate) is_exact: bool,
 }
 
 impl PdfSize {
@@ -47,7 +49,8 @@ impl PdfSize {
                 scan.object(object, rest.get(b"obj".len()..)?)?;
             }
         }
-        Some(Self { pages: scan.tree.count()?.max(1), text: scan.text })
+        let (pages, is_exact) = scan.tree.count()?;
+        Some(Self { pages: pages.max(1), text: scan.text, is_exact: is_exact && pages > 0 })
     }
 }
 

@@ -27,10 +27,6 @@ const DOCUMENTS: [(&str, &str); 9] = [
     ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"),
 ];
 
-/// The most bytes of a picture and of a document, <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html>.
-/// A larger one would make Bedrock refuse every later request.
-const MAX_BYTES: (usize, usize) = (3_932_160, 4_718_592);
-
 /// Whether there is a form for `media`.
 pub(super) fn takes(media: &Media) -> bool {
     readable(media).is_some()
@@ -39,14 +35,11 @@ pub(super) fn takes(media: &Media) -> bool {
 /// `media` as a picture or document, if Bedrock reads it.
 pub(super) fn readable(media: &Media) -> Option<Readable<'_>> {
     let data = media::data(media)?;
-    let bytes = data.len() / 4 * 3;
     let format = |table: &[(&str, &'static str)]| {
         table.iter().find(|(name, _)| media.kind.eq_ignore_ascii_case(name)).map(|(_, format)| *format)
     };
-    let image = format(&IMAGES).filter(|_| bytes <= MAX_BYTES.0);
-    let document = format(&DOCUMENTS).filter(|_| bytes <= MAX_BYTES.1);
-    let image = image.map(|format| Readable::Image { format, data });
-    image.or_else(|| document.map(|format| Readable::Document { format, data }))
+    let image = format(&IMAGES).map(|format| Readable::Image { format, data });
+    image.or_else(|| format(&DOCUMENTS).map(|format| Readable::Document { format, data }))
 }
 
 /// Writes a block.

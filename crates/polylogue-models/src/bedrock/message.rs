@@ -5,15 +5,20 @@ use polylogue_core::{Call, Part};
 use serde_json::Value;
 
 use super::media::{self, Readable, readable};
+use crate::media_limits::MediaLimits;
 use crate::wire::ids::legal_id;
 use crate::wire::json::{self, separate};
 use crate::wire::protocol::{Own, ToolResult};
 use crate::wire::words::{NOTHING, is_wordless, legal_name, text, words};
 
 /// Writes a user message.
-pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+pub(super) fn user<'a>(
+    out: &mut BytesMut,
+    parts: impl IntoIterator<Item = &'a Part> + Clone,
+    limits: &MediaLimits,
+) {
     out.extend_from_slice(br#"{"role":"user","content":["#);
-    content(out, parts);
+    content(out, parts, limits);
     end(out);
 }
 
@@ -22,6 +27,7 @@ pub(super) fn results<'a>(
     out: &mut BytesMut,
     results: &[ToolResult<'_>],
     words: impl IntoIterator<Item = &'a Part> + Clone,
+    limits: &MediaLimits,
 ) {
     out.extend_from_slice(br#"{"role":"user","content":["#);
     for ToolResult { id, outcome, .. } in results {
@@ -33,7 +39,7 @@ pub(super) fn results<'a>(
         text(out, &outcome.parts);
         out.extend_from_slice(b"}]}}");
     }
-    content(out, words);
+    content(out, words, limits);
     end(out);
 }
 
@@ -59,22 +65,20 @@ fn end(out: &mut BytesMut) {
     out.extend_from_slice(b"]}");
 }
 
-/// The most pictures and documents of a message.
-const MOST: (usize, usize) = (20, 5);
-
 /// Writes texts, pictures and documents. A message with documents has a text, too, which also names what would be more than
 /// a message can have.
-fn content<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+fn content<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, limits: &MediaLimits) {
+    let most = limits.in_message.unwrap_or((usize::MAX, usize::MAX));
     let (mut has_text, mut pictures, mut documents) = (false, 0, 0);
     for part in parts.into_iter().filter(|part| !is_wordless(part)) {
         let media = if let Part::Media(media) = part { readable(media) } else { None };
         match media {
-            Some(media @ Readable::Image { .. }) if pictures < MOST.0 => {
+            Some(media @ Readable::Image { .. }) if pictures < most.0 => {
                 pictures += 1;
                 separate(out);
                 media::block(out, media);
             }
-            Some(media @ Readable::Document { .. }) if documents < MOST.1 => {
+            Some(media @ Readable::Document { .. }) if documents < most.1 => {
                 documents += 1;
                 separate(out);
                 media::block(out, media);

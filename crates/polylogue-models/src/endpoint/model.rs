@@ -3,6 +3,7 @@
 mod expected;
 mod forwarder;
 mod joint;
+mod media;
 mod named;
 mod paused;
 mod priced;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, Bound, CacheLifetime, Capabilities, Capability, DeltaSink, Effort, Finish, Limits, Media,
-    Model, ModelError, ModelErrorKind, Money, Params, Part, Price, Reply, Request, Usage,
+    AnyModel, Bound, CacheLifetime, Capabilities, Capability, DeltaSink, Effort, Finish, Limits, Model,
+    ModelError, ModelErrorKind, Money, Params, Part, Price, Reply, Request, Usage,
 };
 use url::Url;
 
@@ -30,10 +31,10 @@ use crate::auth::Auth;
 use crate::azure;
 use crate::catalog::KnownModel;
 use crate::config::Config;
-use crate::deviations::MediaForm;
 use crate::failure::{ErrorContext, Failure, cause};
 use crate::google;
 use crate::learned::ModelKey;
+use crate::media_limits::MediaLimits;
 use crate::pages::page_tokens;
 use crate::prices::Prices;
 use crate::protocols::with_protocol;
@@ -61,6 +62,8 @@ pub struct EndpointModel {
     /// What it accepts, from the table.
     accepts: Accepts,
     page_tokens: u64,
+    /// What its provider takes of pictures and documents.
+    media_limits: &'static MediaLimits,
     capabilities: Capabilities,
     /// The API that it is called by.
     api: Api,
@@ -98,6 +101,7 @@ impl EndpointModel {
         let api = config.reasoning_api.filter(|_| reasons).unwrap_or(config.api);
         let is_claude = config.auth.is_vertex() && google::is_claude(model);
         let api = if is_claude { Api::Messages } else { api };
+        let media_limits = MediaLimits::of(provider, listed.unwrap_or(model), accepts.max_input, api);
         Self {
             name: format!("{provider}:{model}").into(),
             model: model.into(),
@@ -106,6 +110,7 @@ impl EndpointModel {
             prices: Arc::default(),
             accepts,
             page_tokens,
+            media_limits,
             capabilities,
             api,
         }
@@ -115,27 +120,6 @@ impl EndpointModel {
     #[must_use]
     pub fn api(&self) -> Api {
         self.api
-    }
-
-    /// Returns whether the model reads `media`: its API has a form for it, and the model is known to read it. `None` if that is
-    /// unknown.
-    #[must_use]
-    pub fn reads(&self, media: &Media) -> Option<bool> {
-        let form = self.endpoint.0.config.deviations.media;
-        if !with_protocol!(self.api, P => P::takes(media, form)) {
-            return Some(false);
-        }
-        let known = || {
-            let listed = self.endpoint.0.config.listed(&self.model)?;
-            KnownModel::find(self.endpoint.provider(), listed)
-        };
-        match media.kind.split_once('/') {
-            Some(("image", _)) => self.capabilities().has(Capability::Vision),
-            Some(("audio", _)) => known()?.has("audio"),
-            // Its API reads documents for all its models, of which the table knows nothing.
-            _ if form == MediaForm::Mistral => None,
-            _ => known()?.reads_documents(),
-        }
     }
 
     /// Returns the most tools that a request can have; `None` if that is not documented.
@@ -208,6 +192,7 @@ impl EndpointModel {
             let error = refuse(&format!("a request can have at most {most} tools, and this one has {count}"));
             return Err(error.hint("give the agent fewer tools, or let it search them (`tool_search`)"));
         }
+        self.check_media::<P>(request)?;
         if P::API == Api::Messages && self.endpoint.0.config.auth == Auth::GoogleKey {
             let hint = "unset `GOOGLE_VERTEX_API_KEY` and use a service account, or name the model of another provider";
             return Err(refuse("Vertex AI takes no API key for models of Anthropic").hint(hint));
@@ -382,6 +367,10 @@ impl EndpointModel {
         let context = self.endpoint.context(&self.name);
         let url = self.url::<P>(model_of(request, &self.model), style.stream);
         let body = encode::<P>(request, &self.model, style);
+        if let Err(error) = self.check_length(body.bytes().len()) {
+            body.give_back(request);
+            return Err(error);
+        }
         let mut attempts = Attempts::begin(self.endpoint.retries(), self.endpoint.jitter());
         let result = loop {
             let attempt =

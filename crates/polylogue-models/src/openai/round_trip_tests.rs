@@ -10,6 +10,7 @@ use crate::wire::draft::Decoded;
 
 const STYLE: Style = Style {
     accepts: crate::accepts::Accepts::UNKNOWN,
+    media: &crate::media_limits::MediaLimits::NONE,
     merge: true,
     stream: true,
     stream_usage: true,

@@ -10,6 +10,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use polylogue_core::{BEGIN, CONTINUE, Entry, Part, Request, SealsSent, plain};
 use serde_json::Value;
 
+use super::excess::within;
 use super::ids::CallIds;
 use super::json::separate;
 use super::marks;
@@ -128,6 +129,8 @@ pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &St
     let kept = kept.unwrap_or_else(|| begin::<P>(request, model, style, seals));
     let ViewBuffer { mut prefix, mut buffer, mut seals, end: before } = kept;
     seals.iter_mut().for_each(|seals| seals.extend(request.entries));
+    let entries = within(request.entries, style.media);
+    let request = &Request { entries: &entries, ..*request };
     let ids = style.call_id_length.map(|length| CallIds::of(request.entries, length));
     let sent = Sent { seals: seals.as_ref(), ids: ids.as_ref() };
     let open = open_group::<P>(request.entries, style).max(prefix.entries);

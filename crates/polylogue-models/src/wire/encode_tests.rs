@@ -21,6 +21,7 @@ const STYLE: Style = Style {
     names_prefix: false,
     lacks_reasoning: false,
     accepts: crate::accepts::Accepts::UNKNOWN,
+    media: &crate::media_limits::MediaLimits::NONE,
     merge: true,
     stream: false,
     stream_usage: true,

@@ -18,6 +18,7 @@ use super::{json, words};
 use crate::accepts::{Accepts, ThinkingForm};
 use crate::api::Api;
 use crate::deviations::{Deviations, MediaForm, SendReasoning};
+use crate::media_limits::MediaLimits;
 
 /// The assistant message between tool results and messages of others, for providers that require one.
 pub(super) const NOTED: &str = "Noted.";
@@ -62,6 +63,8 @@ pub(crate) struct Style {
     pub(crate) lacks_reasoning: bool,
     /// What the model accepts besides messages.
     pub(crate) accepts: Accepts,
+    /// What its provider takes of pictures and documents.
+    pub(crate) media: &'static MediaLimits,
 }
 
 impl Style {

@@ -26,6 +26,7 @@ mod key_order;
 mod keys;
 mod known;
 mod media;
+mod media_limits;
 mod model_lists;
 mod network;
 mod ollama;

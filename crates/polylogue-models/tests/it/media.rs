@@ -95,22 +95,30 @@ async fn more_media_than_a_message_can_have_is_named() {
     assert_eq!(server.violations(), [""; 0]);
 }
 
-/// P94: Bedrock refuses larger pictures and documents, in each later request, too.
+/// P94: Bedrock refuses larger pictures and documents, in each later request, too. For PDFs some of its models have no limit.
 #[tokio::test]
 async fn what_is_too_large_for_bedrock_is_named() {
     let server = Server::start(Playbook::always(Answer::text("I see."))).await;
-    let model =
-        Endpoint::new(config_of(Api::Converse, "bedrock", &server)).unwrap().model("amazon.nova-pro-v1:0");
-    for (kind, most) in [("image/png", 3_932_160_usize), ("application/pdf", 4_718_592)] {
-        for (bytes, is_sent) in [(most, true), (most + 3, false)] {
-            let url = format!("data:{kind};base64,{}", "AAAA".repeat(bytes / 3));
-            let media = Media { kind: kind.into(), url: url.into() };
-            assert_eq!(model.reads(&media) == Some(false), !is_sent, "{kind} of {bytes} bytes");
-            ask(&model, &Asked::new([Entry::User { parts: vec![Part::Media(media)] }])).await.0.unwrap();
-            let body = server.requests().last().unwrap().body.to_string();
-            assert_eq!(body.contains("AAAA"), is_sent, "{kind} of {bytes} bytes");
-            assert_eq!(body.contains(&format!("[{kind}]")), !is_sent, "{kind} of {bytes} bytes");
-        }
+    let endpoint = Endpoint::new(config_of(Api::Converse, "bedrock", &server)).unwrap();
+    let (nova, claude) = ("amazon.nova-pro-v1:0", "anthropic.claude-3-5-sonnet-20241022-v2:0");
+    for (name, kind, bytes, is_sent) in [
+        (nova, "image/png", 3_932_160_usize, true),
+        (nova, "image/png", 3_932_163, false),
+        (nova, "text/csv", 4_718_592, true),
+        (nova, "text/csv", 4_718_595, false),
+        (claude, "application/pdf", 4_718_592, true),
+        (claude, "application/pdf", 4_718_595, false),
+        (nova, "application/pdf", 4_718_595, true),
+    ] {
+        let model = endpoint.model(name);
+        let url = format!("data:{kind};base64,{}", "AAAA".repeat(bytes / 3));
+        let media = Media { kind: kind.into(), url: url.into() };
+        assert_eq!(model.reads(&media) == Some(false), !is_sent, "{kind} of {bytes} bytes");
+        assert_eq!(model.exceeds(&media).is_some(), !is_sent, "{kind} of {bytes} bytes");
+        ask(&model, &Asked::new([Entry::User { parts: vec![Part::Media(media)] }])).await.0.unwrap();
+        let body = server.requests().last().unwrap().body.to_string();
+        assert_eq!(body.contains("AAAA"), is_sent, "{kind} of {bytes} bytes");
+        assert_eq!(body.contains(&format!("[{kind}]")), !is_sent, "{kind} of {bytes} bytes");
     }
     assert_eq!(server.violations(), [""; 0]);
 }

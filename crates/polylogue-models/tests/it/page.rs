@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use polylogue_core::{Model, Params};
-use polylogue_models::{Api, Config, Endpoint, Env, KnownModel, Provider};
+use polylogue_models::{Api, Config, Endpoint, Env, KnownModel, MediaLimits, MediaLimitsRow, Provider};
 
 #[test]
 fn the_tables_of_the_page_on_models_are_those_of_the_code() {
@@ -13,6 +13,7 @@ fn the_tables_of_the_page_on_models_are_those_of_the_code() {
     let page = fs::read_to_string(&path).unwrap();
     let current = with_table(&page, "providers", &providers());
     let current = with_table(&current, "capabilities", &capabilities());
+    let current = with_table(&current, "limits", &limits());
     if std::env::var_os("UPDATE").is_some() {
         fs::write(path, current).unwrap();
     } else {
@@ -71,6 +72,64 @@ fn capabilities() -> String {
     }
     writeln!(table, "\nThe table is of {}.", KnownModel::table_date()).unwrap();
     table
+}
+
+/// What providers take of pictures and documents at most.
+fn limits() -> String {
+    let mut table = "| provider | models | a picture | pictures | a PDF | documents | a request |\n\
+                     |---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for row in MediaLimits::rows() {
+        let MediaLimits { picture_side, pictures, many_pictures, in_message, all_document_bytes, .. } =
+            row.limits;
+        let MediaLimits {
+            picture_bytes, pdf_bytes, document_bytes, pdf_pages, all_pages, request_bytes, ..
+        } = row.limits;
+        let side = picture_side.map(|side| format!("{side} pixels on a side"));
+        let many = many_pictures.map(|(few, side)| format!("with more than {few}, {side} pixels on a side"));
+        let pictures = pictures.map(|count| format!("{count} in a request"));
+        let in_message = in_message.map(|(pictures, documents)| {
+            (format!("{pictures} in a message"), format!("{documents} in a message"))
+        });
+        let (some_pictures, some_documents) = in_message.unzip();
+        let each = document_bytes.map(|bytes| format!("{} each", megabytes(bytes)));
+        let all = all_document_bytes.map(|bytes| format!("{} in a request", megabytes(bytes)));
+        let pages = |count: u64| format!("{count} pages");
+        let in_all = all_pages.map(|count| format!("{count} pages in a request"));
+        let cells = [
+            joined([picture_bytes.map(megabytes), side]),
+            joined([some_pictures.or(pictures), many]),
+            joined([pdf_bytes.map(megabytes), pdf_pages.map(pages)]),
+            joined([each, some_documents.or(all), in_all]),
+            joined([request_bytes.map(megabytes)]),
+        ];
+        let (provider, models) = (row.provider, models_of(row));
+        writeln!(table, "| `{provider}` | {models} | {} |", cells.join(" | ")).unwrap();
+    }
+    table
+}
+
+fn joined(cells: impl IntoIterator<Item = Option<String>>) -> String {
+    cells.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Which models a row is for, but for those of rows before it.
+fn models_of(row: &MediaLimitsRow) -> String {
+    let rows = MediaLimits::rows().iter().filter(|other| other.provider == row.provider);
+    match (row.models, row.window) {
+        ("", 0) if rows.count() == 1 => "all".to_owned(),
+        ("", 0) => "all others".to_owned(),
+        ("", window) => format!("with a window of {window} tokens or more"),
+        (part, 0) => format!("`{part}`"),
+        (part, window) => format!("`{part}` with a window of {window} tokens or more"),
+    }
+}
+
+/// As providers write it.
+fn megabytes(bytes: u64) -> String {
+    let hundredths = (bytes * 100) >> 20;
+    let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
+    format!("{} MB", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// The parameters that its API has no field for.

@@ -3,55 +3,86 @@
 use std::collections::BTreeSet;
 
 use polylogue_core::Media;
-use polylogue_models::{Models, model_names};
+use polylogue_models::{Excess, Models, model_names};
 use polylogue_team::{Diagnostics, Team};
 
 use super::endpoints::defined;
 use super::options::ModelChoice;
 use crate::{Access, ModelOptions, media_in_words};
 
-/// The media of `team` that an agent receives whose model is known not to read it, each as an error at its place. Nothing is
-/// sent, and no file of a model is opened. Endpoints of the team that were not allowed, and models that nothing is known of,
-/// are left out.
-pub(crate) fn unread_media(team: &Team, access: &Access, options: &ModelOptions) -> Diagnostics {
+/// A model that cannot read a picture, a sound or a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadBy {
+    /// The model, as `provider:model`.
+    pub model: String,
+    excess: Option<Excess>,
+}
+
+impl UnreadBy {
+    /// The model called `name`, whatever the media are.
+    pub(super) fn any(name: &str) -> Self {
+        Self { model: name.to_owned(), excess: None }
+    }
+
+    /// Returns `cannot read it`, with the limit of the provider that is the reason, if one is.
+    #[must_use]
+    pub fn why(&self) -> String {
+        match &self.excess {
+            Some(Excess { why, .. }) => format!("cannot read it: {why}"),
+            None => "cannot read it".to_owned(),
+        }
+    }
+
+    /// Returns what can be done about `media` that it cannot read.
+    #[must_use]
+    pub fn hint(&self, media: &Media) -> &'static str {
+        self.excess.as_ref().map_or_else(|| media_in_words(&media.kind).1, |excess| excess.hint)
+    }
+}
+
+/// Returns the media of `team` that an agent receives whose model is known not to read it, each as an error at its place.
+/// Nothing is sent, and no file of a model is opened. Endpoints of the team that were not allowed, and models that nothing is
+/// known of, are left out.
+#[must_use]
+pub fn unread_media(team: &Team, access: &Access, options: &ModelOptions) -> Diagnostics {
     if team.received_media().is_empty() {
         return Diagnostics::default();
     }
     let choosing = ModelChoice { options, budget: false, resumed: false, access, cluster: None };
     let (models, _) = defined(team, &choosing);
     unread(team, |name, media| match team.model_file(name) {
-        Some(_) => Some(false),
-        None => reads(&models, name, media),
+        Some(_) => Some(UnreadBy::any(name)),
+        None => unread_by(&models, name, media),
     })
 }
 
-/// Whether the model called `name` can read `media`, as far as that is known.
-pub(super) fn reads(models: &Models, name: &str, media: &Media) -> Option<bool> {
-    models.model(name).ok()?.reads(media)
+/// The model called `name`, if it is known not to read `media`.
+pub(super) fn unread_by(models: &Models, name: &str, media: &Media) -> Option<UnreadBy> {
+    let model = models.model(name).ok()?;
+    let by = || UnreadBy { excess: model.exceeds(media), ..UnreadBy::any(name) };
+    (model.reads(media) == Some(false)).then(by)
 }
 
-/// Media of `team` that an agent receives, and that its model cannot read as far as `reads` knows.
-pub(super) fn unread(team: &Team, reads: impl Fn(&str, &Media) -> Option<bool>) -> Diagnostics {
+/// Media of `team` that an agent receives, and that its model cannot read as far as `unread_by` knows.
+pub(super) fn unread(team: &Team, unread_by: impl Fn(&str, &Media) -> Option<UnreadBy>) -> Diagnostics {
     let (mut found, mut places) = (Diagnostics::default(), BTreeSet::new());
     let all = team.received_media();
     for received in &all {
         let media = &received.media;
-        let cannot_read = |name: &&str| reads(name, media) == Some(false);
-        let Some(model) = model_names(received.models).find(cannot_read) else { continue };
+        let mut models = model_names(received.models);
+        let Some(by) = models.find_map(|name| unread_by(name, media)) else { continue };
         // It may have several receivers.
         if !places.insert(received.place()) {
             continue;
         }
         let here = Media { kind: media.kind.clone(), url: format!("data:{};base64,AAAA", media.kind).into() };
-        let is_elsewhere = media.bytes().is_none() && reads(model, &here) != Some(false);
-        let (what, hint) = media_in_words(&media.kind);
-        let message = format!(
-            "`{}` receives {what} from the team, and its model `{model}` cannot read it",
-            received.who
-        );
+        let is_elsewhere = media.bytes().is_none() && unread_by(&by.model, &here).is_none();
+        let (what, _) = media_in_words(&media.kind);
+        let (who, model, why) = (received.who, &by.model, by.why());
+        let message = format!("`{who}` receives {what} from the team, and its model `{model}` {why}");
         found.append(match is_elsewhere {
             true => team.error_at(received, &format!("{message} from an address"), FROM_ADDRESS),
-            false => team.error_at(received, &message, hint),
+            false => team.error_at(received, &message, by.hint(media)),
         });
     }
     found

@@ -55,10 +55,10 @@ pub(super) fn check<'p>(
             .at(picture.place.clone(), "one too many"));
     }
     for Picture { media, place } in pictures {
-        let Some(model) = team.models_without(media).into_iter().next() else { continue };
-        let (what, hint) = media_in_words(&media.kind);
-        let why = format!("{what} is sent, and `{model}` of the team cannot read it");
-        return Err(Problem::unsupported_parameter(why).at(place.clone(), "not read").hint(hint));
+        let Some(by) = team.unread_by(media) else { continue };
+        let (what, _) = media_in_words(&media.kind);
+        let why = format!("{what} is sent, and `{}` of the team {}", by.model, by.why());
+        return Err(Problem::unsupported_parameter(why).at(place.clone(), "not read").hint(by.hint(media)));
     }
     Ok(())
 }

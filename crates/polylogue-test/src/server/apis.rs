@@ -10,7 +10,7 @@ use super::completion::Completion;
 use super::dialect::Dialect;
 use super::validate::validate_as;
 use super::vendor::{Vendor, without_thinking};
-use super::{Behavior, Received, anthropic, bedrock, gemini, ollama, refusal, responses};
+use super::{Behavior, Received, anthropic, bedrock, gemini, limits, ollama, refusal, responses};
 
 impl Dialect {
     /// Checks a request as the provider does.
@@ -22,7 +22,8 @@ impl Dialect {
             Self::Responses => responses::validate(&received.body),
             Self::GenerateContent => gemini::check(received),
             Self::Converse => bedrock::validate(received.model(), &received.body),
-        }
+        }?;
+        limits::check(self, behavior.vendor, received)
     }
 
     /// The body of a reply that is not streamed.

@@ -48,8 +48,8 @@ impl PageTree {
         self.nodes.push(Node { object, below: references(list) });
     }
 
-    /// The most pages that a reader can find; `None` if it cannot be told.
-    pub(super) fn count(mut self) -> Option<u64> {
+    /// The most pages that a reader can find, and whether all readers find as many; `None` if it cannot be told.
+    pub(super) fn count(mut self) -> Option<(u64, bool)> {
         self.nodes.sort_unstable_by_key(|node| node.object);
         self.pages.sort_unstable();
         self.pages.dedup();
@@ -57,7 +57,11 @@ impl PageTree {
         for root in &self.roots {
             most = most.max(Some(self.pages_below(*root, DEPTH, &mut known)?));
         }
-        Some(most?.max(self.claimed).max(self.pages.len() as u64))
+        let (in_tree, alone) = (most?, self.pages.len() as u64);
+        let has_versions = self.nodes.windows(2).any(|pair| matches!(pair, [a, b] if a.object == b.object));
+        let is_one_tree = !has_versions && self.roots.len() == 1;
+        let is_exact = is_one_tree && in_tree == self.claimed && in_tree == alone;
+        Some((in_tree.max(self.claimed).max(alone), is_exact))
     }
 
     /// The pages of a node, which count as often as there is a way to them. `depth` is how much deeper it can be.

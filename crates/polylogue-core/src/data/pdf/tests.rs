@@ -50,14 +50,32 @@ fn text(dict: &str, data: &[u8]) -> Option<u64> {
 #[test]
 fn files_have_their_pages_and_their_text() {
     for (file, pages, text) in FILES {
-        assert_eq!(PdfSize::of(file), Some(PdfSize { pages, text }));
+        assert_eq!(PdfSize::of(file), Some(PdfSize { pages, text, is_exact: true }));
         // What was written after it is another version.
         let versions = [file, b"\n2 0 obj\n<</Type/Pages/Kids[]/Count 0>>\nendobj\n"].concat();
-        assert_eq!(PdfSize::of(&versions), Some(PdfSize { pages, text }));
+        assert_eq!(PdfSize::of(&versions), Some(PdfSize { pages, text, is_exact: false }));
     }
     for cut in 0..FILES[0].0.len() {
         let size = PdfSize::of(&FILES[0].0[..cut]);
         assert!(size.is_none_or(|size| size.pages == 3), "{cut}: {size:?}");
+    }
+}
+
+/// What a provider finds in others may be less than is charged.
+#[test]
+fn the_pages_of_a_file_are_exact_if_nothing_says_otherwise() {
+    for (objects, expected) in [
+        (&[CATALOG, ONE, PAGE][..], true),
+        (&[CATALOG, "<</Kids[3 0 R 4 0 R]/Count 2>>", PAGE, PAGE], true),
+        (&[CATALOG, "<</Kids[3 0 R 3 0 R]/Count 2>>", PAGE], false),
+        (&[CATALOG, "<</Kids[3 0 R]/Count 600>>", PAGE], false),
+        (&[CATALOG, "<</Kids[3 0 R]>>", PAGE], false),
+        (&[CATALOG, ONE, PAGE, PAGE], false),
+        (&[CATALOG, ONE, PAGE, CATALOG], false),
+        (&[CATALOG, "<</Type/Pages/Kids[]/Count 0>>"], false),
+    ] {
+        let size = PdfSize::of(&file(objects)).unwrap();
+        assert_eq!(size.is_exact, expected, "{objects:?}");
     }
 }
 
@@ -162,14 +180,14 @@ fn objects_in_streams_are_found_and_have_no_streams() {
     let tree = "<</Kids[7 0 R 7 0 R]>> <</Type/Page>>";
     let size = |head: &str, body: &str| PdfSize::of(&objects(head, body));
     // The second object of the file is also one that is packed.
-    assert_eq!(size("2 0 7 23", tree), Some(PdfSize { pages: 2, text: 0 }));
+    assert_eq!(size("2 0 7 23", tree), Some(PdfSize { pages: 2, text: 0, is_exact: false }));
     assert_eq!(size("2 0 7", tree), None);
     assert_eq!(size("2 0 7 99", tree), None);
     assert_eq!(size("2 0 7 x", tree), None);
     // So long that it is packed, and not stored with the word that ends a stream.
     let text = "(Hello) Tj\n".repeat(20);
     let inner = format!("<</Kids[7 0 R]>> <</Type/ObjStm/First 0>>stream\n{text}endstream");
-    assert_eq!(size("2 0 7 17", &inner), Some(PdfSize { pages: 1, text: 0 }));
+    assert_eq!(size("2 0 7 17", &inner), Some(PdfSize { pages: 1, text: 0, is_exact: false }));
 }
 
 /// Objects of which each begins within the one before: to read all of them would take hours.

@@ -14,7 +14,7 @@ impl EndpointModel {
         let reasoning = style.deviations.reasoning_of(&self.model, style.reasoning);
         let is_apart = style.deviations.completion_limit_while_reasoning && self.accepts.thinks == Some(true);
         let max_tokens = if is_apart { COMPLETION_LIMIT } else { style.max_tokens };
-        Style { reasoning, max_tokens, accepts: self.accepts, ..style }
+        Style { reasoning, max_tokens, accepts: self.accepts, media: self.media_limits, ..style }
     }
 
     pub(super) fn style<P: Protocol>(&self, request: &Request<'_>) -> Style {
