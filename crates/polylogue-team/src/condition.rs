@@ -20,7 +20,7 @@ use std::sync::{Arc, LazyLock};
 use cel::{Context, Env, Program, Value};
 use polylogue_core::{Name, Policy, Step, Transcript, around};
 
-pub(crate) use analysis::{Verdict, is_equal};
+pub(crate) use analysis::{Cast, Verdict, is_equal};
 pub(crate) use call::CallCondition;
 pub(crate) use code::CodeCondition;
 pub(crate) use contradiction::Impossible;

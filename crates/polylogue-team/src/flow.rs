@@ -37,6 +37,13 @@ pub(crate) enum Point<'c> {
     End,
 }
 
+impl<'c> Point<'c> {
+    /// The speaker, if it is one.
+    pub(crate) const fn speaker(self) -> Option<&'c Name> {
+        if let Self::Speaker(name) = self { Some(name) } else { None }
+    }
+}
+
 impl<'c> FlowStep<'c> {
     pub(crate) const fn new(from: Point<'c>, to: Point<'c>) -> Self {
         Self { from, to, when: None, at: None }
@@ -131,9 +138,6 @@ impl<'c> Ways<'c> {
         }
         let ends = reached.iter().copied().filter(|point| *point == Point::End || !self.leads_on(*point));
         let can_end = Ways(back).reached(ends);
-        let trapped = reached.difference(&can_end);
-        trapped
-            .filter_map(|point| if let Point::Speaker(name) = point { Some(*name) } else { None })
-            .collect()
+        reached.difference(&can_end).filter_map(|point| point.speaker()).collect()
     }
 }

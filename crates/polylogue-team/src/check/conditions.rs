@@ -5,7 +5,7 @@ use polylogue_core::Name;
 use super::replies::Replies;
 use crate::chat::{Chat, JoinCondition};
 use crate::codes;
-use crate::condition::{Condition, Impossible};
+use crate::condition::{Cast, Condition};
 use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::pattern::Pattern;
@@ -16,7 +16,9 @@ use crate::team::Team;
 use crate::yaml::{Entry, Node};
 
 /// The sender of the task.
-const USER: &str = "user";
+pub(super) const USER: &str = "user";
+/// The sender of messages from outside that neither the user nor a participant says.
+pub(super) const SYSTEM: &str = "system";
 /// The tools that change the state.
 const STATEFUL: [&str; 2] = ["set_state", "chess"];
 
@@ -194,8 +196,8 @@ impl<'t> TeamFacts<'t> {
         at: &Span,
         report: &mut Report<'_>,
     ) {
-        let speakers: Vec<&str> = self.names.iter().copied().chain([""]).collect();
-        if !condition.can_hold(turns, &speakers) {
+        let speakers: Vec<&str> = self.names.iter().copied().chain([SYSTEM, ""]).collect();
+        if !condition.can_hold(turns, Cast { speakers: &speakers, present: &self.names }) {
             let message =
                 format!("this condition holds at none of the {turns} turns that the chat `{chat}` can have");
             let hint = "raise `max_turns`, fix the condition, or remove it";

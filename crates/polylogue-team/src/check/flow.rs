@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use polylogue_config::At;
 use polylogue_core::Name;
 
-use super::waits::{self, WaitTexts};
+use super::waits::{self, Wait};
 use crate::agent::Agent;
-use crate::chat::Chat;
+use crate::chat::{Chat, InnerChat};
 use crate::codes;
 use crate::diagnostic::Report;
 use crate::flow::{ChatFlow, FlowStep, Point, Ways};
 use crate::outline::Outline;
-use crate::pattern::{Pattern, listed};
+use crate::pattern::{Group, Pattern, listed};
 use crate::source::Span;
 use crate::team::Team;
 
@@ -24,15 +24,14 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         checked.warn_of_unreachable(report);
         checked.warn_of_dead_ends(report);
         checked.warn_of_endless(report);
-        waits::check_late_joiners(chat, report);
+        // Messages of another chat that is continued can be from any of its participants.
+        let continues = |inner: &InnerChat| inner.name == *name && inner.continues.is_some();
+        if !chat.late_joiners.is_empty() && !team.named_chats().any(continues) {
+            let speak_without = |absent: &[&Name]| checked.speakers_without(absent);
+            waits::check_late_joiners(chat, speak_without, |who| checked.before(who), report);
+        }
     }
 }
-
-/// How participants that no way leads to from the start are reported, if ways lead to them from each other.
-const SPEAKING: WaitTexts = WaitTexts {
-    does: "speaks",
-    hint: "add a transition to one of them from a participant that speaks, or begin with it",
-};
 
 /// A chat with its flow.
 struct CheckedChat<'c> {
@@ -50,14 +49,45 @@ impl<'c> CheckedChat<'c> {
         self.chat.everyone().filter_map(move |who| Some((who, outline.participant(who)?.agent()?)))
     }
 
-    /// All points that the chat can reach. Participants that execute tools speak after a call of another one.
+    /// All points that the chat can reach.
     fn reached(&self) -> BTreeSet<Point<'c>> {
+        self.reached_by(&self.ways)
+    }
+
+    /// All points to which `ways` lead. Participants that execute tools speak after a call of another one.
+    fn reached_by(&self, ways: &Ways<'c>) -> BTreeSet<Point<'c>> {
         let suggests =
             |(_, agent): (_, &Agent)| agent.model().is_some_and(|keys| !keys.suggests_tools.is_empty());
         let is_called = self.agents().any(suggests);
         let executors = self.agents().filter(|(_, agent)| is_called && !agent.executes_tools.is_empty());
         let executors = executors.map(|(who, _)| Point::Speaker(&who.value));
-        self.ways.reached(executors.chain([Point::Start]))
+        ways.reached(executors.chain([Point::Start]))
+    }
+
+    /// Who can speak while the participants `absent` have not joined.
+    fn speakers_without(&self, absent: &[&Name]) -> Vec<&'c Name> {
+        let is_here = |who: &&Name| !absent.contains(who);
+        // Other patterns skip participants that are not there.
+        let stops = match &self.chat.pattern {
+            Pattern::StateMachine(_) | Pattern::Handoffs(_) => true,
+            Pattern::Group(Group { transitions, .. }) => transitions.is_some(),
+            _ => false,
+        };
+        if !stops || self.flow.selected.is_some() {
+            return self.chat.everyone().map(|who| &who.value).filter(is_here).collect();
+        }
+        let leads_there =
+            |step: &&FlowStep<'c>| !matches!(step.to, Point::Speaker(who) if absent.contains(&who));
+        let steps = self.flow.steps.iter().filter(leads_there).cloned().collect();
+        let reached = self.reached_by(&ChatFlow::of(steps).ways());
+        reached.into_iter().filter_map(Point::speaker).filter(is_here).collect()
+    }
+
+    /// The participants after whom `who` can speak.
+    fn before(&self, who: &Name) -> Vec<&'c Name> {
+        let leads = |step: &&FlowStep<'c>| matches!(step.to, Point::Speaker(to) if to == who);
+        let before = self.flow.steps.iter().filter(leads).filter_map(|step| step.from.speaker());
+        before.filter(|from| *from != who).collect()
     }
 
     fn warn_of_unreachable(&self, report: &mut Report<'_>) {
@@ -70,7 +100,7 @@ impl<'c> CheckedChat<'c> {
         let is_graph = matches!(self.chat.pattern, Pattern::Graph(_));
         let built = if is_graph { self.chat.participants.len() } else { 0 };
         let never: Vec<&'c At<Name>> = self.chat.everyone().skip(built).filter(never).collect();
-        let waits_for = |who: &Name| {
+        let waits = |who: &Name| {
             let leads = |name: &&'c At<Name>| {
                 let is_it = |step: &FlowStep<'c>| {
                     step.from == Point::Speaker(&name.value)
@@ -78,15 +108,16 @@ impl<'c> CheckedChat<'c> {
                 };
                 self.flow.steps.iter().any(is_it)
             };
-            never.iter().copied().find(leads).map(|name| &name.value)
+            never.iter().copied().find(leads).map(|name| Wait::to_speak(&name.value))
         };
         let mut told = BTreeSet::new();
         for &who in &never {
             if report.full() {
                 return;
             }
-            if waits_for(who).is_some() {
-                waits::warn(who, waits_for, &SPEAKING, &mut told, report);
+            if waits(who).is_some() {
+                let hint = "add a transition to one of them from a participant that speaks, or begin with it";
+                waits::warn(who, waits, hint, &mut told, report);
                 continue;
             }
             let message = format!("no transition of the chat `{}` leads to `{who}`", self.name);

@@ -1,7 +1,7 @@
 //! What can be said of a condition without a conversation.
 
 use cel::common::ast::operators::{EQUALS, IN, LOGICAL_AND, LOGICAL_OR};
-use cel::common::ast::{CallExpr, Expr, LiteralValue};
+use cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue};
 use cel::parser::Expression;
 use serde_json::Value as Json;
 
@@ -10,6 +10,8 @@ use cel::Value;
 
 /// The highest number of evaluations of a part of a condition.
 const MOST: usize = 2_000;
+/// The only name for a variable that a condition does not use.
+const UNUSED: &[&str] = &[""];
 
 impl Condition {
     /// The texts with which it compares the speaker or the sender of the last message.
@@ -47,10 +49,19 @@ impl Condition {
         uses
     }
 
-    /// Whether it can hold after at most `turns` turns of `speakers`. Parts that depend on more than this can.
-    pub(crate) fn can_hold(&self, turns: u64, speakers: &[&str]) -> bool {
-        can_hold(self.program.expression(), turns, speakers)
+    /// Whether it can hold after at most `turns` turns of `cast`. Parts that depend on more than this can.
+    pub(crate) fn can_hold(&self, turns: u64, cast: Cast<'_>) -> bool {
+        can_hold(self.program.expression(), turns, cast)
     }
+}
+
+/// Whom a condition can find in a conversation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cast<'n> {
+    /// Those who may have spoken last. The empty text stands for no one.
+    pub(crate) speakers: &'n [&'n str],
+    /// Those who may be among the participants.
+    pub(crate) present: &'n [&'n str],
 }
 
 /// What is known of a condition after a number of turns.
@@ -90,31 +101,56 @@ fn verdict(expression: &Expression, turns: u64, speaker: &str) -> Verdict {
     if any { decides } else { Verdict::Unknown }
 }
 
-fn can_hold(expression: &Expression, turns: u64, speakers: &[&str]) -> bool {
-    let references = expression.references();
-    if references.variables().iter().all(|name| matches!(*name, "turns" | "speaker")) {
-        return can_be_true(expression, turns, speakers);
+fn can_hold(expression: &Expression, turns: u64, cast: Cast<'_>) -> bool {
+    if let Some(can) = can_be_true(expression, turns, cast.speakers) {
+        return can;
     }
     let Expr::Call(CallExpr { func_name, args, .. }) = &expression.expr else { return true };
-    match func_name.as_str() {
-        LOGICAL_AND => args.iter().all(|part| can_hold(part, turns, speakers)),
-        LOGICAL_OR => args.iter().any(|part| can_hold(part, turns, speakers)),
+    match (func_name.as_str(), args.as_slice()) {
+        (LOGICAL_AND, parts) => parts.iter().all(|part| can_hold(part, turns, cast)),
+        (LOGICAL_OR, parts) => parts.iter().any(|part| can_hold(part, turns, cast)),
+        (IN, [name, list]) if is_ident(list, "participants") => {
+            literal(name).is_none_or(|name| cast.present.contains(&name))
+        }
         _ => true,
     }
 }
 
-/// Evaluates an expression of the number of turns and the speaker for all their values.
-fn can_be_true(expression: &Expression, turns: u64, speakers: &[&str]) -> bool {
-    let count = usize::try_from(turns).unwrap_or(usize::MAX);
-    if count.saturating_mul(speakers.len()) > MOST {
-        return true;
+/// Evaluates an expression of the number of turns, the speaker and the author of the last message for all their values. `None` if it
+/// depends on more, or if these are too many.
+fn can_be_true(expression: &Expression, turns: u64, speakers: &[&str]) -> Option<bool> {
+    let references = expression.references();
+    let is_known = |name: &&str| match *name {
+        "turns" | "speaker" => true,
+        "last" => uses_last_for_author(expression),
+        _ => false,
+    };
+    if !references.variables().iter().all(is_known) {
+        return None;
     }
-    let is_true = |turns: u64, speaker: &&str| {
+    let names = |variable: &str| if references.has_variable(variable) { speakers } else { UNUSED };
+    let (by, from) = (names("speaker"), names("last"));
+    let last = if references.has_variable("turns") { turns } else { 0 };
+    let count = usize::try_from(last).unwrap_or(usize::MAX).saturating_mul(by.len() * from.len());
+    if count > MOST {
+        return None;
+    }
+    let is_true = |turns: u64, speaker: &str, from: &str| {
         let turns = i64::try_from(turns).unwrap_or(i64::MAX);
-        let context = Facts { turns, speaker, ..Facts::default() }.context();
+        let context = Facts { turns, speaker, from, ..Facts::default() }.context();
         !matches!(context.resolve(expression), Ok(Value::Bool(false)))
     };
-    (0..=turns).any(|turns| speakers.iter().any(|speaker| is_true(turns, speaker)))
+    Some((0..=last).any(|turns| by.iter().any(|&by| from.iter().any(|&from| is_true(turns, by, from)))))
+}
+
+/// Whether it uses nothing of the last message but its author.
+fn uses_last_for_author(expression: &Expression) -> bool {
+    let (mut uses, mut authors) = (0_usize, 0_usize);
+    visit(expression, &mut |part| {
+        uses += usize::from(is_ident(part, "last"));
+        authors += usize::from(is_select(part, "last", "from"));
+    });
+    uses == authors
 }
 
 /// Calls `look` for an expression and all within it.
@@ -126,6 +162,13 @@ pub(super) fn visit<'e>(of: &'e Expression, look: &mut impl FnMut(&'e Expression
             call.target.iter().map(|target| &**target).chain(&call.args).for_each(|of| visit(of, look));
         }
         Expr::List(list) => list.elements.iter().for_each(|of| visit(of, look)),
+        Expr::Map(map) => map.entries.iter().for_each(|entry| match &entry.expr {
+            EntryExpr::MapEntry(entry) => {
+                visit(&entry.key, look);
+                visit(&entry.value, look);
+            }
+            EntryExpr::StructField(field) => visit(&field.value, look),
+        }),
         Expr::Comprehension(all) => {
             [&all.iter_range, &all.loop_cond, &all.loop_step].into_iter().for_each(|of| visit(of, look));
         }

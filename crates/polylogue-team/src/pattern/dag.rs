@@ -16,7 +16,14 @@ use crate::outline::Outline;
 pub(super) type Dag = BTreeMap<At<Name>, Vec<At<Name>>>;
 
 impl Part for Dag {
-    fn check(&self, _: &ChatFrame<'_>, _: &Outline<'_>, report: &mut Report<'_>) {
+    fn check(&self, chat: &ChatFrame<'_>, _: &Outline<'_>, report: &mut Report<'_>) {
+        let all = self.iter().flat_map(|(name, before)| std::iter::once(name).chain(before));
+        for late in all.filter(|name| chat.late_joiners.contains(name)) {
+            let message =
+                format!("`{late}` joins late: it has no dependencies, and no participant can wait for it");
+            let hint = "let it take part from the beginning, or remove it from `dag`";
+            report.error_with_hint(&late.span, message, hint);
+        }
         for twice in self.values().flat_map(|names| repeated(names)) {
             report.error(&twice.span, format!("`{twice}` is listed twice"));
         }

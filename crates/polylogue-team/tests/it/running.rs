@@ -279,3 +279,33 @@ async fn tool_search_offers_a_search_and_what_is_always_offered() {
         assert!(error.ends_with(tools), "{search}: {error}");
     }
 }
+
+/// Whether it can be seen in the file or not: no run waits for a participant that never joins.
+#[tokio::test]
+async fn a_late_joiner_that_waits_for_itself_holds_up_no_run() {
+    let next = "no participant may speak after A";
+    for (pattern, reason) in [
+        ("round_robin", "2 of 2 turns"),
+        ("sequential", "2 of 2 turns"),
+        ("parallel", "2 of 2 turns"),
+        ("{dag: {B: [A]}}", "2 of 2 turns"),
+        ("{group: {select: random}}", "2 of 2 turns"),
+        ("{group: {select: round_robin, transitions: {allowed: {A: [P], B: [P], P: [A]}}}}", next),
+        ("{state_machine: {after: {A: P, B: P, P: A}}}", next),
+        ("{state_machine: {start: P, after: {P: A, A: P}}}", "no participant may begin"),
+        ("{handoffs: {then: P}}", next),
+        ("{handoffs: {start: P, then: stay}}", "no participant may begin"),
+    ] {
+        let team = team(&format!(
+            "{{name: t, model: 'a:b', agents: [{{name: A}}, {{name: B, handoffs: [P]}}, {{name: P}}],
+              chat: {{participants: [A, B], late_joiners: [{{who: P, when: \"last.from == 'P'\"}}], pattern: {pattern},
+                      stop: {{max_turns: 2}}}},
+              script: [{{A: one}}, {{B: two}}, {{A: three}}, {{B: four}}]}}"
+        ));
+        let (log, status, _) = run(&team, &[]).await;
+        let Ok(Status::Closed { reason: ended, .. }) = status else { panic!("{pattern}: {status:?}") };
+        assert!(ended.to_string().contains(reason), "{pattern}: {ended}");
+        let joins = log.events().await.iter().any(|event| matches!(event.body, Body::Joined { .. }));
+        assert!(!joins, "{pattern}");
+    }
+}
