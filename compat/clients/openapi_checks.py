@@ -163,6 +163,8 @@ def use_others(routes, ids):
     one = routes.begin("ask")["id"]
     for id in [one, "unknown"]:
         call("POST", ONE + "/raise", {"limits": {"calls": 2000}}, id=id)
+        for owner in [{"agent": "Ann"}, {"chat": "ask"}]:
+            call("POST", ONE + "/raise", {"limits": {"calls": 2000}, **owner}, id=id)
         call("POST", ONE + "/pause", {}, id=id)
         call("POST", ONE + "/next", {"who": "Ann"}, id=id)
         call("GET", ONE + "/continuation", id=id)

@@ -27,7 +27,8 @@ pub(crate) const KEYS: Keys = Keys {
 };
 
 const HELP: &str = "Enter continues. A text is a message to the chat. /pause, /resume, /next NAME, /raise --max-cost 0.50 (or --max-turns, \
-                    --max-tokens, --max-calls, --max-time; of one agent with --agent NAME), /cancel after the turn, /cancel --now.";
+                    --max-tokens, --max-calls, --max-time; of one agent with --agent NAME, of an open chat with --chat NAME), \
+                    /cancel after the turn, /cancel --now.";
 
 /// The key that asks what to do.
 pub(crate) struct SteeringKey(Option<Signal>);
@@ -92,6 +93,10 @@ struct Raise {
     #[arg(long, num_args = 1.., conflicts_with_all = ["max_turns", "on_limit"])]
     agent: Vec<String>,
 
+    /// The words of a name, or a path
+    #[arg(long, num_args = 1.., conflicts_with_all = ["agent", "max_turns", "on_limit"])]
+    chat: Vec<String>,
+
     #[command(flatten)]
     limits: args::Limits,
 }
@@ -120,8 +125,10 @@ fn parsed(typed: &Typed) -> Result<Option<Instruction>, CliError> {
             if more.is_empty() {
                 return Err(CliError::usage("there is no limit to raise").hint(HELP));
             }
-            let agent = raise.agent.join(" ");
-            raising(Some(agent.as_str()).filter(|agent| !agent.is_empty()), more)?
+            let (agent, chat) = (raise.agent.join(" "), raise.chat.join(" "));
+            let [agent, chat] =
+                [&agent, &chat].map(|words| Some(words.as_str()).filter(|words| !words.is_empty()));
+            raising(agent, chat, more)?
         }
         unknown if unknown.starts_with('/') => {
             return Err(CliError::usage(format!("there is no command `{unknown}`")).hint(HELP));
@@ -155,6 +162,8 @@ mod tests {
             (Name::new("Ann B").unwrap(), LimitOverrides { calls: Some(2), ..LimitOverrides::default() });
         let instruction = Instruction::RaiseAgentLimits { who, more };
         assert_eq!(typed("/raise --agent Ann B --max-calls 2"), Ok(Some(instruction)));
+        let instruction = Instruction::RaiseChatLimits { chat: "the desk".into(), more };
+        assert_eq!(typed("/raise --chat the desk --max-calls 2"), Ok(Some(instruction)));
         let message = Message::text(Name::user(), "be brief");
         assert_eq!(typed("be brief\n"), Ok(Some(Instruction::Send(message))));
     }
@@ -168,6 +177,8 @@ mod tests {
             "/raise 5",
             "/raise --agent Ann",
             "/raise --agent Ann --max-turns 3",
+            "/raise --chat desk --max-turns 3",
+            "/raise --chat desk --agent Ann --max-calls 3",
             "/next",
             "/next \u{7}",
         ] {

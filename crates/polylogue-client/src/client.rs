@@ -217,7 +217,7 @@ impl Client {
 
     /// Allows a conversation the amounts of `limits` beyond what it has used. One that waits for that continues.
     pub async fn raise(&self, id: &LogId, limits: LimitOverrides) -> Result<Conversation, ClientError> {
-        self.raise_of(id, Raise { limits, agent: None }).await
+        self.raise_of(id, Raise { limits, agent: None, chat: None }).await
     }
 
     /// Allows one agent of a conversation so much more than it has used, beyond the limits of its own: calls, tokens, money or time.
@@ -227,7 +227,18 @@ impl Client {
         agent: &str,
         limits: LimitOverrides,
     ) -> Result<Conversation, ClientError> {
-        self.raise_of(id, Raise { limits, agent: Some(agent.to_owned()) }).await
+        self.raise_of(id, Raise { limits, agent: Some(agent.to_owned()), chat: None }).await
+    }
+
+    /// Allows one open chat of a conversation, by its name or its path, so much more than it has used, beyond the limits of its own: calls,
+    /// tokens, money or time.
+    pub async fn raise_chat(
+        &self,
+        id: &LogId,
+        chat: &str,
+        limits: LimitOverrides,
+    ) -> Result<Conversation, ClientError> {
+        self.raise_of(id, Raise { limits, agent: None, chat: Some(chat.to_owned()) }).await
     }
 
     async fn raise_of(&self, id: &LogId, raise: Raise) -> Result<Conversation, ClientError> {

@@ -110,8 +110,8 @@ use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
 use crate::limits::{Account, Budgets};
 use crate::{
-    Allowance, Budget, Cancellation, Limits, LogId, Name, Path, Result, RunBound, StoreError, Timer,
-    TotalUsage,
+    Allowance, AllowanceOwner, Budget, Cancellation, Limits, LogId, Name, Path, Result, RunBound, StoreError,
+    Timer, TotalUsage,
 };
 
 /// A conversation: a log of events in a store, claimed for writing.
@@ -126,6 +126,8 @@ pub struct Log {
     /// Those that it shares with other runs.
     pub(crate) budgets: Budgets,
     pub(crate) allowances: Vec<(Name, Allowance)>,
+    /// The limits of chats that may not have run since the log was opened.
+    pub(crate) chat_allowances: Vec<(AllowanceOwner, Allowance)>,
     /// What the run takes at most.
     pub(crate) bound: Option<RunBound>,
     pub(crate) account: Account,
@@ -179,6 +181,7 @@ impl Log {
             limits,
             budgets: Budgets::default(),
             allowances: Vec::new(),
+            chat_allowances: Vec::new(),
             bound: None,
             account: Account::default(),
             inherited: buffer.next_seq(),

@@ -14,7 +14,7 @@ use crate::budgets::SharedBudgets;
 use crate::conversation::{Conversation, Opened, Shared};
 use crate::fork::NewFork;
 use crate::inbox::take_in;
-use crate::stored::overrides_of;
+use crate::stored::{StoredLimits, overrides_of};
 use crate::{
     Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredBound, StoredDocument, StoredTeam,
     TeamRun, fresh_id,
@@ -316,8 +316,9 @@ impl Runtime {
         let (meta, of_team) = (self.store().meta(id).await?, prepared.limits_of(run.team()));
         let messages = self.untaken(&log).await?;
         // What the inbox raises, it raises from the limits that the conversation has.
-        let before = overrides_of(&meta, &log.events().await);
-        let mut log = log.limits(before.over(of_team)).agent_limits(run.team().agent_limits());
+        let events = log.events().await;
+        let before = overrides_of(&meta, &events);
+        let mut log = StoredLimits::of(before.over(of_team), run.team(), &events).set(log);
         if take_in(&mut log, messages).await? && self.store().queue().is_some() {
             // It is due as if what came under this claim had come before it.
             log.continue_if_lost().await?;

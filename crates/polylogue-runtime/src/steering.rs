@@ -163,14 +163,18 @@ impl Runtime {
         };
         let messages = self.untaken(&log).await?;
         let raises = |message: &InboxMessage| {
-            matches!(message.instruction, Instruction::RaiseLimits(_) | Instruction::RaiseAgentLimits { .. })
+            matches!(
+                message.instruction,
+                Instruction::RaiseLimits(_)
+                    | Instruction::RaiseAgentLimits { .. }
+                    | Instruction::RaiseChatLimits { .. }
+            )
         };
         // Only these depend on the limits, which are those of the team that is stored.
         let mut log = match messages.iter().any(|(_, message)| raises(message)) {
             true => {
                 let (meta, events) = (self.store().meta(id).await?, log.events().await);
-                let (limits, of_agents) = stored_limits(id, meta, &events)?;
-                log.limits(limits).agent_limits(of_agents)
+                stored_limits(id, meta, &events)?.set(log)
             }
             false => log,
         };

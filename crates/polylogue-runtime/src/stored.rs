@@ -1,6 +1,6 @@
 //! What is stored with a conversation so that it can be run again, and ids of new ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,8 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use polylogue::Assistant;
 use polylogue::runs::batch::BatchStart;
 use polylogue_core::{
-    Allowance, AnyModel, AnyStore, Body, BoundSummary, Capabilities, Event, LimitOverrides, Limits, LogId,
-    Meta, Name, OnLimit, Price, RecoveredEvents, RunBound, Store as _, StoreError, TeamChanged, Timestamp,
+    Allowance, AllowanceOwner, AnyModel, AnyStore, Body, BoundSummary, Capabilities, Event, LimitOverrides,
+    Limits, Log, LogId, Meta, Name, OnLimit, Path, Price, RecoveredEvents, RunBound, Store as _, StoreError,
+    TeamChanged, Timestamp,
 };
 use polylogue_mcp::{Catalog, ToolDescription};
 use polylogue_models::Script;
@@ -293,22 +294,45 @@ pub(crate) fn overrides_of(meta: &Meta, events: &[Arc<Event>]) -> LimitOverrides
     LimitOverrides::last_of(events).unwrap_or_default().or(limits_of(meta))
 }
 
-/// The limits of the conversation `id` with this `meta` and these `events`, and of its agents. Without a team, the default ones.
+/// The limits of a conversation, of its agents, and of its chats that have not ended.
+pub(crate) struct StoredLimits {
+    run: Limits,
+    agents: Vec<(Name, Allowance)>,
+    chats: Vec<(AllowanceOwner, Allowance)>,
+}
+
+impl StoredLimits {
+    /// Those of `team`, where the run has these, and the log these `events`.
+    pub(crate) fn of(run: Limits, team: &Team, events: &[Arc<Event>]) -> Self {
+        let ended =
+            events.iter().filter(|event| matches!(event.body, Body::Closed { .. }) && !event.at.is_root());
+        let ended: HashSet<&Path> = ended.map(|event| &event.at).collect();
+        let opened = events.iter().filter_map(|event| match &event.body {
+            Body::Opened(opening) if !ended.contains(&event.at) => Some((&event.at, opening)),
+            _ => None,
+        });
+        Self { run, agents: team.agent_limits(), chats: team.chat_limits(opened) }
+    }
+
+    /// Sets them.
+    pub(crate) fn set(self, log: Log) -> Log {
+        log.limits(self.run).agent_limits(self.agents).chat_limits(self.chats)
+    }
+}
+
+/// The limits of the conversation `id` with this `meta` and these `events`. Without a team, the default ones.
 ///
 /// # Errors
 /// When its team cannot be read.
-pub(crate) fn stored_limits(
-    id: &LogId,
-    meta: Meta,
-    events: &[Arc<Event>],
-) -> Result<(Limits, Vec<(Name, Allowance)>)> {
+pub(crate) fn stored_limits(id: &LogId, meta: Meta, events: &[Arc<Event>]) -> Result<StoredLimits> {
     let overrides = overrides_of(&meta, events);
     if meta.team.is_null() {
-        return Ok((overrides.over(Limits::default()), Vec::new()));
+        let run = overrides.over(Limits::default());
+        return Ok(StoredLimits { run, agents: Vec::new(), chats: Vec::new() });
     }
     let StoredTeam { team, .. } =
         StoredDocument::in_log(id, meta, events.iter().map(|event| &**event)).team()?;
-    Ok((overrides.over(team.limits()), team.agent_limits()))
+    Ok(StoredLimits::of(overrides.over(team.limits()), &team, events))
 }
 
 /// Returns the bound of a conversation of a batch that an earlier run began: as it was computed then, with the prices of its

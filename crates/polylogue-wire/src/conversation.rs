@@ -372,9 +372,12 @@ pub struct NextSpeaker {
 pub struct Raise {
     /// The amounts that it may use beyond what it has used.
     pub limits: LimitOverrides,
-    /// The agent that may, beyond its own limits. Default: the conversation.
+    /// The agent that may, beyond its own limits. Default: the conversation, or `chat`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The open chat that may, beyond its own limits: its name or its path. Default: the conversation, or `agent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<String>,
 }
 
 /// The result of verifying a conversation: whether what is stored is what was written.

@@ -77,6 +77,10 @@ pub(crate) struct Raise {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["max_turns", "on_limit"])]
     pub(crate) agent: Option<String>,
 
+    /// An open chat, by its name or its path, whose own limits are raised instead of those of the conversation
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["agent", "max_turns", "on_limit"])]
+    pub(crate) chat: Option<String>,
+
     #[command(flatten)]
     pub(crate) limits: Limits,
 
@@ -96,8 +100,15 @@ impl Raise {
     }
 }
 
-/// Allows `more` to `agent`, or else to the conversation.
-pub(crate) fn raising(agent: Option<&str>, more: LimitOverrides) -> Result<Instruction, CliError> {
+/// Allows `more` to `agent` or to `chat`, or else to the conversation.
+pub(crate) fn raising(
+    agent: Option<&str>,
+    chat: Option<&str>,
+    more: LimitOverrides,
+) -> Result<Instruction, CliError> {
+    if let Some(chat) = chat {
+        return Ok(Instruction::RaiseChatLimits { chat: chat.into(), more });
+    }
     let Some(agent) = agent else { return Ok(Instruction::RaiseLimits(more)) };
     let who = Name::new(agent).map_err(|error| CliError::usage(error.to_string()))?;
     Ok(Instruction::RaiseAgentLimits { who, more })

@@ -40,7 +40,7 @@ pub(crate) fn use_of(command: &str) -> Use {
         "send" => Use::Server(&[&["id", "text", "speaker", "system"]]),
         "answer" => Use::Server(&[&["id", "answer"]]),
         "cancel" => Use::Server(&[&["id", "now"]]),
-        "raise" => Use::Server(&[&["id", "agent"], LIMITS]),
+        "raise" => Use::Server(&[&["id", "agent", "chat"], LIMITS]),
         "fork" => Use::Server(&[&["id", "at", "say"]]),
         "rm" => Use::Server(&[&["ids"]]),
         "pause" => Use::Server(&[&["id"]]),

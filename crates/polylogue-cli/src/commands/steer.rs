@@ -102,7 +102,7 @@ pub(crate) async fn next(cli: &args::Cli, args: &args::steer::Next) -> Result<Ex
 
 pub(crate) async fn raise(cli: &args::Cli, args: &args::steer::Raise) -> Result<Exit, CliError> {
     let (runtime, id) = found(cli, &args.id).await?;
-    let instruction = raising(args.agent.as_deref(), args.more()?)?;
+    let instruction = raising(args.agent.as_deref(), args.chat.as_deref(), args.more()?)?;
     let idle = format!("raised; `{}` continues the conversation", resume(cli, &id));
     give(&runtime, &id, instruction, &Texts { done: "raised", idle: &idle }).await
 }

@@ -87,9 +87,10 @@ pub(super) async fn next(args: &args::steer::Next, remote: &Remote) -> Result<Ex
 pub(super) async fn raise(args: &args::steer::Raise, remote: &Remote) -> Result<Exit, CliError> {
     let more = args.more()?;
     let Conversation { id, .. } = remote.client.find(&args.id).await?;
-    let Conversation { state, .. } = match &args.agent {
-        Some(agent) => remote.client.raise_agent(&id, agent, more).await?,
-        None => remote.client.raise(&id, more).await?,
+    let Conversation { state, .. } = match (&args.agent, &args.chat) {
+        (Some(agent), _) => remote.client.raise_agent(&id, agent, more).await?,
+        (None, Some(chat)) => remote.client.raise_chat(&id, chat, more).await?,
+        (None, None) => remote.client.raise(&id, more).await?,
     };
     print_note_wrapped(&match state {
         ConversationState::Running | ConversationState::Waiting => "raised".to_owned(),

@@ -371,6 +371,25 @@ fn the_limits_of_one_agent_are_raised_at_a_server() {
 }
 
 #[test]
+fn the_limits_of_a_nested_chat_are_raised_at_a_server() {
+    let mut home = home();
+    let team = "name: office\ntask: Count.\nlimits: {on_limit: ask}\nagents: [{name: Ann}, {name: Bob}]\n\
+                chat: {pattern: sequential, participants: [desk]}\n\
+                chats: [{name: desk, participants: [Ann, Bob], limits: {calls: 1}, stop: {max_turns: 2}}]\n\
+                script: [{Ann: one}, {Bob: two}]\n";
+    fs::write(home.path("teams/office.yaml"), team).unwrap();
+    let serving = Serving::of(&home, "teams", true);
+    use_server(&mut home, &serving);
+    home.run(&["run", "office"]).exits(5);
+    let other = home.run(&["raise", "last", "--chat", "office", "--max-calls", "1"]).exits(2);
+    assert!(other.err.contains("open are: `desk`"), "{}", other.err);
+    assert_eq!(home.run(&["raise", "last", "--chat", "desk", "--max-calls", "1"]).ok().err, "raised\n");
+    until("it has ended", || home.events().last().is_some_and(|event| event["type"] == "closed"));
+    assert_eq!(of_type(&home.events(), "own_limits_raised").len(), 1);
+    serving.end();
+}
+
+#[test]
 fn a_run_on_a_server_that_no_one_answers_ends_when_others_have_had_their_turns() {
     let model =
         serve(Behavior::from(Playbook::always(Answer::text("I agree."))).latency(Duration::from_secs(1)));

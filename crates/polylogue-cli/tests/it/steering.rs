@@ -193,6 +193,32 @@ fn the_limits_of_one_agent_are_raised_where_no_process_runs_the_conversation() {
     assert_eq!(of_type(&home.events(), "message").len(), 6);
 }
 
+const DESK: &str = "name: office\ntask: Count.\nlimits: {on_limit: ask}\n\
+    agents: [{name: A}, {name: B}, {name: Editor}]\n\
+    chat: {pattern: sequential, participants: [desk, Editor]}\n\
+    chats: [{name: desk, participants: [A, B], limits: {calls: 1}, stop: {max_turns: 4}}]\n\
+    script: [{A: one}, {B: two}, {A: three}, {B: four}, {Editor: Good.}]\n";
+
+#[test]
+fn the_limits_of_a_nested_chat_are_raised_where_no_process_runs_the_conversation() {
+    let home = Home::new();
+    home.file("team.yaml", DESK);
+    home.run(&["run", "team.yaml"]).exits(5);
+    for (options, why) in [
+        (["office", "--max-calls"], "open are: `desk`"),
+        (["desk", "--max-tokens"], "the chat `desk` has no limit on tokens that could be raised"),
+        (["desk", "--max-turns"], "cannot be used with"),
+    ] {
+        let refused = home.run(&[&["raise", "last", "--chat"], &options[..], &["9"]].concat()).exits(2);
+        assert!(refused.err.contains(why), "{}", refused.err);
+    }
+    home.run(&["raise", "last", "--chat", "desk", "--max-calls", "3"]).ok();
+    assert!(home.run(&["waiting"]).ok().err.contains("no question waits"));
+    let ended = home.run(&["resume", "last"]).ok();
+    assert!(ended.out.contains("Good."), "{}", ended.out);
+    assert_eq!(of_type(&home.events(), "own_limits_raised").len(), 1);
+}
+
 #[test]
 fn a_raise_answers_a_question_about_the_limit_that_it_raises_and_no_other() {
     let home = Home::new();

@@ -139,8 +139,8 @@ impl OwnedAccount {
             Body::RolledBack { since } => self.active.retain(|(path, begun)| {
                 begun < since || !is_in(path, at) || path.as_background_of(at).is_some()
             }),
-            // Turns that are open when the outermost chat ends continue when it is reopened.
-            Body::Closed { .. } if !at.is_root() || self.is_chat() => {
+            // Turns that are open when the outermost chat ends, and the chats in them, continue when it is reopened.
+            Body::Closed { .. } if !at.is_root() || self.is_of_chat(at) => {
                 self.active.retain(|(path, _)| !is_in(path, at));
             }
             _ => {}
@@ -148,6 +148,16 @@ impl OwnedAccount {
         if begins && !self.active.iter().any(|(path, _)| path == at) {
             self.active.push((at.clone(), event.seq));
         }
+    }
+
+    /// Whose it is.
+    pub(crate) const fn owner(&self) -> &AllowanceOwner {
+        &self.owner
+    }
+
+    /// Whether it is that of a chat whose limits can count again: one that is open, or the outermost.
+    pub(crate) fn is_of_open_chat(&self) -> bool {
+        matches!(&self.owner, AllowanceOwner::Chat { at, .. } if at.is_root() || !self.active.is_empty())
     }
 
     /// Whether it is that of `owner`.
@@ -160,10 +170,6 @@ impl OwnedAccount {
         let limits = self.limits();
         let limits = ceiling.map_or(limits, |ceiling| limits.at_ceiling(ceiling));
         Standing { of: Some(&self.owner), limits, used: self.usage.counted() }
-    }
-
-    const fn is_chat(&self) -> bool {
-        matches!(self.owner, AllowanceOwner::Chat { .. })
     }
 
     fn is_of_chat(&self, path: &Path) -> bool {
@@ -303,6 +309,11 @@ impl Accounts {
         self.of.iter().find(|account| account.owner == *owner)
     }
 
+    /// The accounts of chats whose limits can be raised.
+    pub(crate) fn of_open_chats(&self) -> impl Iterator<Item = &OwnedAccount> {
+        self.of.iter().filter(|account| account.is_of_open_chat())
+    }
+
     /// The accounts of the chat `at` and of those around it.
     pub(crate) fn around(&self, at: &Path) -> impl Iterator<Item = &OwnedAccount> {
         self.of.iter().filter(move |account| match &account.owner {
@@ -397,6 +408,21 @@ mod tests {
             accounts.add(&event, None, 0);
             assert_eq!(accounts.paying(&at, &name(who)).count(), usize::from(is_paid), "{who} in `{at}`");
         }
+    }
+
+    #[test]
+    fn the_time_of_a_nested_chat_still_counts_after_the_outermost_one_ends_at_a_limit_and_is_reopened() {
+        let (root, desk) = (Path::root(), name("desk"));
+        let at = root.child(&desk, 1);
+        let opened = |at: &Path| (at.clone(), Body::Opened(Opening::default()));
+        let closed = || Body::Closed { reason: StopReason::Calls { limit: 1 }, summary: Arc::from("") };
+        for (path, counts) in [(at.clone(), true), (root.clone(), false)] {
+            let owner = AllowanceOwner::Chat { name: desk.clone(), at: path };
+            let bodies = [opened(&root), opened(&at), (root.clone(), closed())];
+            assert_eq!(is_active(owner, &bodies), counts);
+        }
+        let owner = AllowanceOwner::Chat { name: desk, at: at.clone() };
+        assert!(!is_active(owner, &[opened(&root), opened(&at), (at, closed())]));
     }
 
     #[test]

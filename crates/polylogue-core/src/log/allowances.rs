@@ -1,10 +1,11 @@
 //! The limits of agents and chats within a run, and what of them was reached.
 
 use super::Log;
-use super::buffer::EventBuffer;
+use super::accounts::{Accounts, OwnedAccount};
+use super::buffer::{EventBuffer, RunTotals};
 use crate::{
-    Allowance, AllowanceOwner, Body, BoundException, Error, Interrupt, LimitOverrides, Limits, Name, Result,
-    RunBound, StopReason,
+    Allowance, AllowanceOwner, Body, BoundException, Error, Interrupt, LimitOverrides, Limits, Name,
+    OpenQuestion, Result, RunBound, StopReason,
 };
 
 impl Log {
@@ -25,6 +26,14 @@ impl Log {
     #[must_use]
     pub fn agent_limits(mut self, limits: impl IntoIterator<Item = (Name, Allowance)>) -> Self {
         self.allowances.extend(limits);
+        self
+    }
+
+    /// Sets limits of chats that the log has, so that [they can be raised](crate::Instruction::RaiseChatLimits) before the chats run in
+    /// this process: a chat that runs sets its own.
+    #[must_use]
+    pub fn chat_limits(mut self, limits: impl IntoIterator<Item = (AllowanceOwner, Allowance)>) -> Self {
+        self.chat_allowances.extend(limits);
         self
     }
 
@@ -69,12 +78,47 @@ impl Log {
         let mut buffer = self.buffer.lock().await;
         // No run may have begun since the log was opened.
         buffer.open_account(&owner, own);
-        let totals = &buffer.totals;
-        let since = totals.time.counted_since(ran);
-        match totals.accounts.of(&owner).and_then(|account| account.refuses(more, since)) {
-            Some(why) => Err(why),
-            None => Ok(Body::OwnLimitsRaised { of: owner, more }),
+        match buffer.totals.accounts.of(&owner) {
+            Some(account) => raised(&buffer.totals, account, more, ran),
+            None => Err(self.not_limited(who)),
         }
+    }
+
+    /// The event that allows the open chat that `chat` names, or whose path it is, `more` than it has used; else why that raises no limit.
+    pub(crate) async fn chat_raised_by(
+        &self,
+        chat: &str,
+        more: LimitOverrides,
+    ) -> std::result::Result<Body, String> {
+        if more.turns.is_some() || more.reply_tokens.is_some() || more.on_limit.is_some() {
+            return Err("`limits` of a chat are on calls, tokens, money and time only".into());
+        }
+        let ran = self.now().1;
+        let mut buffer = self.buffer.lock().await;
+        let limits = self.limits_of_chats(&buffer);
+        buffer.open_accounts(limits);
+        let accounts = &buffer.totals.accounts;
+        let named: Vec<&OwnedAccount> =
+            accounts.of_open_chats().filter(|account| is_chat(account.owner(), chat)).collect();
+        match named.as_slice() {
+            [account] => raised(&buffer.totals, account, more, ran),
+            [] => Err(not_open(accounts, chat)),
+            several => {
+                let paths: Vec<String> = several.iter().filter_map(|account| path_of(account)).collect();
+                Err(format!("several chats `{chat}` are open; name one by its path: {}", paths.join(", ")))
+            }
+        }
+    }
+
+    /// The limits of chats that may not have run since the log was opened. One about whose limit a person is asked has at least this one.
+    fn limits_of_chats(&self, buffer: &EventBuffer) -> Vec<(AllowanceOwner, Limits)> {
+        let known = self.chat_allowances.iter().map(|(owner, allowance)| (owner.clone(), allowance.limits()));
+        let asked = OpenQuestion::of(&buffer.events).into_iter().filter_map(|open| {
+            let raise = open.question.limit?;
+            let (owner, limit) = raise.reached.owned();
+            Some((owner?.clone(), Limits::only(limit)))
+        });
+        known.chain(asked).collect()
     }
 
     /// Says that `who` has no limits of its own, and which agents have.
@@ -116,5 +160,43 @@ impl Log {
     /// The limit that the run exceeded, if it did.
     pub(crate) async fn passed(&self) -> Option<StopReason> {
         self.limits_now().passed(self.buffer.lock().await.totals.usage.counted(), self.account.before())
+    }
+}
+
+/// The event that allows the owner of `account` `more` than it has used; else why that raises no limit. The run has `ran` so far.
+fn raised(
+    totals: &RunTotals,
+    account: &OwnedAccount,
+    more: LimitOverrides,
+    ran: u64,
+) -> std::result::Result<Body, String> {
+    let since = if totals.time.waits() { 0 } else { totals.time.since_last(ran) };
+    match account.refuses(more, since) {
+        Some(why) => Err(why),
+        None => Ok(Body::OwnLimitsRaised { of: account.owner().clone(), more }),
+    }
+}
+
+/// Whether `owner` is a chat that `text` names, or whose path it is.
+fn is_chat(owner: &AllowanceOwner, text: &str) -> bool {
+    matches!(owner, AllowanceOwner::Chat { name, at } if name.as_str() == text || at.as_str() == text)
+}
+
+fn path_of(account: &OwnedAccount) -> Option<String> {
+    if let AllowanceOwner::Chat { at, .. } = account.owner() { Some(format!("`{at}`")) } else { None }
+}
+
+/// Says that no chat `chat` with limits of its own is open, and which others are.
+fn not_open(accounts: &Accounts, chat: &str) -> String {
+    let name = |account: &OwnedAccount| match account.owner() {
+        AllowanceOwner::Chat { name, .. } => Some(format!("`{name}`")),
+        _ => None,
+    };
+    let mut names: Vec<String> = accounts.of_open_chats().filter_map(name).collect();
+    names.sort();
+    names.dedup();
+    match names.as_slice() {
+        [] => format!("no chat `{chat}` with limits of its own is open, and no other one is"),
+        names => format!("no chat `{chat}` with limits of its own is open; open are: {}", names.join(", ")),
     }
 }

@@ -91,6 +91,18 @@ impl EventBuffer {
         }
     }
 
+    /// Sets the limits of those agents and chats that have no account.
+    pub(crate) fn open_accounts(&mut self, limits: impl IntoIterator<Item = (AllowanceOwner, Limits)>) {
+        let accounts = &mut self.totals.accounts;
+        let mut are_new = false;
+        for (owner, limits) in limits {
+            are_new |= accounts.of(&owner).is_none() && accounts.open(&owner, limits);
+        }
+        if are_new {
+            self.count_again();
+        }
+    }
+
     /// The limits of `owner`, by default `own`, if the conversation is reopened for `more`.
     pub(crate) fn limits_of_account(
         &mut self,

@@ -46,6 +46,14 @@ pub enum Instruction {
         /// Calls, tokens, money or time.
         more: LimitOverrides,
     },
+    /// Allows one open chat this much more than it has used so far, of the [limits of its own](crate::ChatBuilder::limits):
+    /// [`Body::OwnLimitsRaised`](crate::Body::OwnLimitsRaised). All other limits stay as they are.
+    RaiseChatLimits {
+        /// The name of the chat, or its path if several of this name are open.
+        chat: Arc<str>,
+        /// Calls, tokens, money or time.
+        more: LimitOverrides,
+    },
     /// Gives the conversation a title of its own: [`Body::TitleChanged`](crate::Body::TitleChanged).
     ChangeTitle {
         /// The title. Line ends become spaces, and what is longer than [`TITLE_CHARS`](Self::TITLE_CHARS) is cut. Empty: none.
@@ -103,6 +111,7 @@ impl Instruction {
             Self::Answer { .. } => Timing::AtRest,
             Self::RaiseLimits(_)
             | Self::RaiseAgentLimits { .. }
+            | Self::RaiseChatLimits { .. }
             | Self::ChangeTitle { .. }
             | Self::Pause
             | Self::Resume
@@ -277,6 +286,7 @@ impl fmt::Display for Instruction {
             Self::NextSpeaker { who } => write!(f, "{who} as the next speaker"),
             Self::RaiseLimits(_) => f.write_str("a higher limit"),
             Self::RaiseAgentLimits { who, .. } => write!(f, "a higher limit of {who}"),
+            Self::RaiseChatLimits { chat, .. } => write!(f, "a higher limit of {chat}"),
             Self::ChangeTitle { .. } => f.write_str("another title"),
             Self::Pause => f.write_str("the pause"),
             Self::Resume => f.write_str("the continuation"),

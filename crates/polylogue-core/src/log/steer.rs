@@ -62,6 +62,10 @@ impl Log {
                 Ok(body) => body,
                 Err(why) => return self.refuse(pending, why).await,
             },
+            Instruction::RaiseChatLimits { chat, more } => match self.chat_raised_by(chat, *more).await {
+                Ok(body) => body,
+                Err(why) => return self.refuse(pending, why).await,
+            },
             Instruction::ChangeTitle { title } => Body::TitleChanged { title: in_one_line(title) },
             Instruction::Pause => Body::Paused,
             Instruction::Resume => Body::Resumed,

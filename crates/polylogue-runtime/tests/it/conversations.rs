@@ -161,6 +161,37 @@ async fn a_raise_of_an_agent_that_waits_when_it_is_opened_counts() {
     assert_eq!(again.turns().await, 4);
 }
 
+/// The chat at which the run stopped is known by its path and its participants, in whatever process.
+#[tokio::test]
+async fn a_raise_of_a_chat_within_counts_before_the_chat_runs() {
+    let office = "
+name: office
+task: Count.
+limits: {calls: 1}
+agents: [{name: Ann}, {name: Bob}, {name: Chair, nested_chats: [{chat: desk, when: {from: user}}, {chat: bench, when: {from: Ann}}]}]
+chat: {participants: [Chair], pattern: sequential}
+chats:
+  - {name: desk, participants: [Ann, Bob], limits: {calls: 2}, stop: {max_turns: 4}}
+  - {name: bench, participants: [Bob], limits: {calls: 1}, stop: {max_turns: 1}}
+script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
+";
+    let world = world(office).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    drop(conversation);
+    let more = LimitOverrides { calls: Some(3), ..LimitOverrides::default() };
+    let raise = |chat: &str| Instruction::RaiseChatLimits { chat: chat.into(), more };
+    let closed = world.runtime.steer(&id, raise("bench")).await.unwrap();
+    assert!(matches!(&closed, Steered::Refused(why) if why.ends_with("open are: `desk`")), "{closed:?}");
+    assert_eq!(world.runtime.steer(&id, raise("desk")).await.unwrap(), Steered::Done);
+    let options = OpenOptions { more, ..OpenOptions::default() };
+    let again = world.runtime.open(&id, &world.team, options).await.unwrap();
+    assert!(matches!(again.resume(None).await.unwrap(), Resumed::Continues));
+    again.run().await.unwrap();
+    assert_eq!(messages(&again.events().await).last().unwrap(), "four");
+}
+
 #[tokio::test]
 async fn one_that_has_not_begun_is_opened_before_its_limits_change() {
     let world = world(TALK).await;

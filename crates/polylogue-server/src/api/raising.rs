@@ -28,28 +28,37 @@ pub(crate) fn routes() -> Vec<Route> {
 fn raise_schema() -> Value {
     let about = "How much more it may use than it has used so far";
     let of_agent = "An agent, whose own limits on calls, tokens, money or time are raised. Default: those of the conversation";
+    let of_chat = "An open chat, by its name or its path, whose own limits are raised instead";
     json!({
         "type": "object",
         "required": ["limits"],
         "properties": {
             "limits": limits_schema(about),
             "agent": {"type": "string", "minLength": 1, "description": of_agent},
+            "chat": {"type": "string", "minLength": 1, "description": of_chat},
         },
     })
 }
 
 /// It does not continue a conversation that does not run, unless that has waited for it.
 async fn raise(call: Call) -> Reply {
-    let (token, Raise { limits, agent }) = (call.token()?, call.json()?);
+    let (token, Raise { limits: more, agent, chat }) = (call.token()?, call.json()?);
     let tenant = call.app.tenant(token)?;
     let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
-    if limits.is_empty() {
+    if more.is_empty() {
         return Err(Problem::bad_request("there is no limit to raise").at("/limits", "empty"));
     }
-    let instruction = match agent.as_deref().map(Name::new).transpose() {
-        Ok(Some(who)) => Instruction::RaiseAgentLimits { who, more: limits },
-        Ok(None) => Instruction::RaiseLimits(limits),
-        Err(error) => return Err(Problem::bad_request(error.to_string()).at("/agent", "not a name")),
+    let instruction = match (agent, chat) {
+        (None, None) => Instruction::RaiseLimits(more),
+        (None, Some(chat)) => Instruction::RaiseChatLimits { chat: chat.into(), more },
+        (Some(agent), None) => match Name::new(agent) {
+            Ok(who) => Instruction::RaiseAgentLimits { who, more },
+            Err(error) => return Err(Problem::bad_request(error.to_string()).at("/agent", "not a name")),
+        },
+        (Some(_), Some(_)) => {
+            let why = "`agent` and `chat` cannot both be given";
+            return Err(Problem::bad_request(why).at("/chat", "not next to `agent`"));
+        }
     };
     let open = tenant.runtime.open_questions(&id).await?;
     if !open.iter().any(|open| open.question.is_about_limit()) {

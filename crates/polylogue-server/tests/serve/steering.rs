@@ -352,6 +352,33 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 }
 
 #[tokio::test]
+async fn a_raise_of_a_nested_chat_continues_what_waits_for_it() {
+    let team = "
+name: office
+task: Count.
+agents: [{name: Ann}, {name: Bob}]
+chat: {participants: [desk], pattern: sequential}
+chats: [{name: desk, participants: [Ann, Bob], limits: {calls: 1}, stop: {max_turns: 4}}]
+limits: {on_limit: ask}
+script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
+";
+    let world = World::with_team("office", team).await;
+    let id = begin(&world, &json!({"team": "office"})).await;
+    until(&world, &id, "waiting").await;
+    let unknown = post(&world, &id, "raise", json!({"limits": {"calls": 3}, "chat": "office"})).await;
+    assert_eq!((unknown.status, &unknown.problem()["type"]), (409, &json!("/problems/refused")));
+    let both =
+        post(&world, &id, "raise", json!({"limits": {"calls": 3}, "agent": "Ann", "chat": "desk"})).await;
+    assert_eq!((both.status, &both.problem()["errors"][0]["pointer"]), (400, &json!("/chat")));
+    let raised = post(&world, &id, "raise", json!({"limits": {"calls": 3}, "chat": "desk"})).await;
+    assert_eq!(raised.status, 202, "{}", raised.body);
+    until(&world, &id, "closed").await;
+    let events = events(&world, &id).await;
+    assert_eq!(events.iter().filter(|event| event["type"] == "own_limits_raised").count(), 1);
+    assert_eq!(events.iter().filter(|event| event["type"] == "model_replied").count(), 4);
+}
+
+#[tokio::test]
 async fn a_raise_of_a_conversation_that_runs_also_counts_for_its_own_limit() {
     // All differ: nearly the same messages repeatedly are a loop, which ends the chat.
     const WORDS: [&str; 14] = [

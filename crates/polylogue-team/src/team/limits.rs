@@ -1,9 +1,11 @@
 //! Limits of a team and of its agents.
 
 use polylogue::Limits as RunLimits;
-use polylogue_core::{Allowance, Money, Name, RaiseTerms};
+use polylogue_core::{Allowance, AllowanceOwner, Money, Name, Opening, Path, RaiseTerms};
 
 use super::Team;
+use crate::agent::Agent;
+use crate::chat::Chat;
 use crate::limits::{Limits, OnLimit, UsageLimits, milliseconds};
 
 impl Team {
@@ -52,6 +54,41 @@ impl Team {
         all.into_iter().filter_map(|(name, limits)| Some((name, limits.allowance()?))).collect()
     }
 
+    /// Returns the limits of the chats that a log has, for [`Log::chat_limits`](polylogue_core::Log::chat_limits). `opened` are their
+    /// paths, each with how the chat began. Which chat that is follows from who runs it and who takes part; where several could be
+    /// meant, none is.
+    ///
+    /// ```
+    /// use polylogue_core::{Name, Opening, Path};
+    /// use polylogue_team::{Overrides, parse};
+    /// let text = "{name: t, agents: [{name: Ann}], chat: {participants: [desk], pattern: sequential},
+    ///     chats: [{name: desk, participants: [Ann], limits: {calls: 3}, stop: {max_turns: 4}}]}";
+    /// let team = parse(text, "t.yaml", &Overrides::default())?.team;
+    /// let at = Path::root().child(&Name::new("desk")?, 1);
+    /// let opening = Opening { participants: vec![Name::new("Ann")?], ..Opening::default() };
+    /// let limits = team.chat_limits([(&at, &opening)]);
+    /// assert_eq!((limits.len(), limits[0].1.calls), (1, Some(3)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn chat_limits<'e>(
+        &self,
+        opened: impl IntoIterator<Item = (&'e Path, &'e Opening)>,
+    ) -> Vec<(AllowanceOwner, Allowance)> {
+        let mut all = Vec::new();
+        self.collect_chats(&self.name, None, self.chat.limits, &mut all);
+        if all.iter().all(|chat| chat.limits.is_none()) {
+            return Vec::new();
+        }
+        let found = |(at, opening): (&Path, &Opening)| {
+            let mut meant = all.iter().filter(|chat| chat.is_at(at, opening));
+            let (chat, other) = (meant.next()?, meant.next());
+            let limits = chat.limits.filter(|_| other.is_none())?;
+            Some((AllowanceOwner::Chat { name: chat.name.clone(), at: at.clone() }, limits))
+        };
+        opened.into_iter().filter_map(found).collect()
+    }
+
     /// Returns whether the run, an agent, a chat or a team within it has a limit on cost.
     #[must_use]
     pub fn limits_cost(&self) -> bool {
@@ -70,5 +107,53 @@ impl Team {
             }
         }
         self.teams.iter().for_each(|sub| sub.team.collect_agent_limits(all));
+    }
+
+    /// All chats, where the outermost one is called `name`, is run by `run_by`, and has these `limits`.
+    fn collect_chats<'t>(
+        &'t self,
+        name: &'t Name,
+        run_by: Option<&'t Name>,
+        limits: UsageLimits,
+        all: &mut Vec<LimitedChat<'t>>,
+    ) {
+        all.push(LimitedChat { name, run_by, chat: &self.chat, limits: limits.allowance() });
+        for inner in &self.chats {
+            let name = &inner.name.value;
+            let nests = |agent: &&Agent| agent.nested_chats.iter().any(|nested| nested.chat == *name);
+            let agents = self.agents.iter().filter(nests).map(|agent| &agent.name.value);
+            all.extend(std::iter::once(name).chain(agents).map(|run_by| LimitedChat {
+                name,
+                run_by: Some(run_by),
+                chat: &inner.chat,
+                limits: inner.chat.limits.allowance(),
+            }));
+        }
+        for sub in &self.teams {
+            let limits = sub.team.limits.usage.and(sub.team.chat.limits);
+            let name = &sub.name.value;
+            sub.team.collect_chats(name, Some(name), limits, all);
+        }
+    }
+}
+
+/// A chat that may have limits.
+struct LimitedChat<'t> {
+    name: &'t Name,
+    /// The chat or agent in whose turns it runs; `None` for the outermost.
+    run_by: Option<&'t Name>,
+    chat: &'t Chat,
+    limits: Option<Allowance>,
+}
+
+impl LimitedChat<'_> {
+    /// Whether it is the chat at the path `at`, which began with `opening`.
+    fn is_at(&self, at: &Path, opening: &Opening) -> bool {
+        let last = at.as_str().rsplit('/').next().unwrap_or_default();
+        let run_by = last.split('.').next().unwrap_or_default();
+        let (own, participants) = (&*self.chat.participants, &opening.participants);
+        self.run_by.map_or("", Name::as_str) == run_by
+            && own.len() == participants.len()
+            && own.iter().all(|who| participants.contains(who))
     }
 }

@@ -121,6 +121,7 @@ async fn silent(Fixture { queue, pass }: Fixture) -> Verdict {
         (Instruction::NextSpeaker { who: Name::user() }, false),
         (Instruction::RaiseLimits(LimitOverrides::default()), false),
         (Instruction::RaiseAgentLimits { who: Name::user(), more: LimitOverrides::default() }, false),
+        (Instruction::RaiseChatLimits { chat: "desk".into(), more: LimitOverrides::default() }, false),
         (Instruction::ChangeTitle { title: "A title".into() }, false),
         (Instruction::Pause, false),
         (Instruction::Resume, false),

@@ -217,6 +217,25 @@ async fn a_limit_of_an_agent_that_is_raised_from_outside_answers_its_question() 
     assert_eq!(log.questions().await.unwrap().len(), 1, "a higher limit is another one");
 }
 
+/// The chat has not run in the process in which it is raised: its question says which limit it is.
+#[tokio::test]
+async fn a_limit_of_a_chat_that_is_raised_from_outside_answers_its_question() {
+    let whole = played(Of::Chat, &["yes", "no", "no"], &[]).await;
+    let asked = whole.iter().position(|event| matches!(event.body, Body::InputRequired(_))).unwrap();
+    let mut log = log_of(&whole[..=asked]).await.limits(asking());
+    for (chat, is_answered) in [("team", false), ("desk", true)] {
+        let more = LimitOverrides { time_ms: Some(2_000), ..LimitOverrides::default() };
+        let raised = log.handle().instruct(Instruction::RaiseChatLimits { chat: chat.into(), more });
+        log.post_inbox().await.unwrap();
+        assert_eq!(raised.confirmed().await.is_ok(), is_answered, "{chat}");
+        assert_eq!(log.questions().await.unwrap().is_empty(), is_answered, "{chat}");
+    }
+    let again = played(Of::Chat, &["raised", "no", "no"], &log.events().await).await;
+    let owned = |event: &&Arc<Event>| matches!(event.body, Body::OwnLimitsRaised { .. });
+    assert_eq!(again.iter().filter(owned).count(), 1);
+    assert_eq!(ends(&again), ends(&whole));
+}
+
 #[tokio::test]
 async fn no_answer_in_time_ends_the_chat_of_the_agent() {
     let raise = RaiseTerms { timeout_ms: Some(1_000), ..RaiseTerms::default() };

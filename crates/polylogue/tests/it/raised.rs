@@ -1,15 +1,15 @@
-//! A person raises limits at which the outermost chat ends by itself, and those of one agent, while it is open.
+//! A person raises limits at which the outermost chat ends by itself, and those of one agent or of one chat, while it is open.
 
 use std::sync::{Arc, Mutex};
 
 use crate::common::{log_of, name};
 use polylogue::policies::until;
 use polylogue::stop::{Stop, max_messages, max_turns};
-use polylogue::{Assistant, round_robin};
+use polylogue::{Assistant, round_robin, sequential};
 use polylogue_core::{
     Act, Agent, Allowance, AllowanceOwner, AnyModel, Body, Chat, ChatLimits, DeltaSink, Event, Instruction,
-    LimitOverrides, Limits, Log, LogHandle, Model, ModelError, Name, OnLimit, Reply, Request, Result, Status,
-    StopReason, Turn,
+    LimitOverrides, Limits, Log, LogHandle, Model, ModelError, Name, OnLimit, Path, Reply, Request, Result,
+    Status, StopReason, Turn,
 };
 use polylogue_test::cut::uncharged;
 
@@ -212,5 +212,96 @@ async fn what_would_raise_no_limit_of_the_agent_is_refused() {
         });
         assert!(refused.unwrap().starts_with(expected), "{refused:?}");
         assert!(!events.iter().any(|event| matches!(event.body, Body::OwnLimitsRaised { .. })));
+    }
+}
+
+const THREE_CALLS: Allowance = Allowance { calls: Some(3), tokens: None, cost: None, time_ms: None };
+
+/// A desk of A and B, who may make three calls together, and Editor, who speaks after them. Returns why the desk ended.
+async fn edited(mut log: Log, given: Option<Instruction>) -> (Log, StopReason) {
+    let outside = Outside::default();
+    let has_begun = !log.events().await.is_empty();
+    if !has_begun {
+        *outside.lock().unwrap() = Some(log.handle());
+    }
+    let model = AnyModel::new(Words(outside, given));
+    let speaker = |who: &str| Assistant::new(who, model.clone()).unwrap();
+    let desk = Chat::named("desk").participant(speaker("A")).participant(speaker("B")).limits(THREE_CALLS);
+    let desk = desk.policy(until(max_turns(6), round_robin())).build().unwrap();
+    let team = Chat::named("team").participant(desk).participant(speaker("Editor"));
+    let team = team.policy(sequential()).build().unwrap();
+    let run = if has_begun { team.resume(&mut log).await } else { team.run_in(&mut log, "go").await };
+    run.unwrap();
+    let ended = log.events().await.iter().find_map(|event| match &event.body {
+        Body::Closed { reason, .. } if !event.at.is_root() => Some(reason.clone()),
+        _ => None,
+    });
+    (log, ended.unwrap())
+}
+
+fn raise_chat(chat: &str, more: LimitOverrides) -> Instruction {
+    Instruction::RaiseChatLimits { chat: chat.into(), more }
+}
+
+fn is_of_chat(reason: &StopReason) -> bool {
+    matches!(reason, StopReason::Allowance { of: AllowanceOwner::Chat { .. }, .. })
+}
+
+fn refusal(events: &[Arc<Event>]) -> Option<String> {
+    events.iter().find_map(|event| match &event.body {
+        Body::Refused { why, .. } => Some(why.to_string()),
+        _ => None,
+    })
+}
+
+#[tokio::test]
+async fn the_limits_of_a_chat_are_raised_while_it_is_open_and_the_log_can_be_cut_anywhere() {
+    for chat in ["desk", "/desk.1"] {
+        let given = || Some(raise_chat(chat, calls(9)));
+        let (log, reason) = edited(log_of(&[]).await, given()).await;
+        assert!(log.turns().await == 8 && !is_of_chat(&reason), "{reason}");
+        let whole = log.events().await;
+        let raised = |event: &Arc<Event>| matches!(event.body, Body::OwnLimitsRaised { .. });
+        let at = whole.iter().position(raised).unwrap();
+        for cut in 1..whole.len() {
+            let (again, reason) = edited(log_of(&whole[..cut]).await, None).await;
+            assert_eq!(is_of_chat(&reason), cut <= at, "cut before event {cut}: {reason}");
+            if cut > at {
+                let (again, whole) = (uncharged(&again.events().await), uncharged(&whole));
+                assert_eq!(bodies(&again), bodies(&whole), "cut before event {cut}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_limits_of_a_chat_are_raised_before_it_continues_in_another_process_that_knows_them() {
+    let whole = edited(log_of(&[]).await, None).await.0.events().await;
+    let ended = whole.iter().position(|event| matches!(event.body, Body::Closed { .. })).unwrap();
+    let desk = AllowanceOwner::Chat { name: name("desk"), at: Path::root().child(&name("desk"), 1) };
+    for (known, is_known) in [(Vec::new(), false), (vec![(desk, THREE_CALLS)], true)] {
+        // The desk is at its limit, and still open.
+        let mut log = log_of(&whole[..ended]).await.chat_limits(known);
+        let raised = log.handle().instruct(raise_chat("desk", calls(9)));
+        log.post_inbox().await.unwrap();
+        assert_eq!(raised.confirmed().await.is_ok(), is_known);
+        let (log, reason) = edited(log, None).await;
+        assert_eq!((log.turns().await, is_of_chat(&reason)), if is_known { (8, false) } else { (5, true) });
+    }
+}
+
+#[tokio::test]
+async fn what_would_raise_no_limit_of_an_open_chat_is_refused() {
+    let tokens = LimitOverrides { tokens: Some(9), ..LimitOverrides::default() };
+    for (chat, more, expected) in [
+        ("desk", calls(1), "it would lower the limit of 3 model calls to 2 model calls"),
+        ("desk", turns(9), "`limits` of a chat are on calls, tokens, money and time only"),
+        ("desk", tokens, "the chat `desk` has no limit on tokens that could be raised"),
+        ("team", calls(9), "no chat `team` with limits of its own is open; open are: `desk`"),
+    ] {
+        let (log, reason) = edited(log_of(&[]).await, Some(raise_chat(chat, more))).await;
+        let events = log.events().await;
+        assert!(refusal(&events).unwrap().starts_with(expected), "{:?}", refusal(&events));
+        assert!(is_of_chat(&reason), "{reason}");
     }
 }
