@@ -77,8 +77,8 @@ pub use self::store_error::{LogId, StoreError};
 pub use self::stored_result::StoredResult;
 pub use self::unknown_name::UnknownName;
 pub use self::usage::{
-    CacheSavings, CallCost, Charge, ChargeReason, Money, PromptCache, ToolUsage, TotalUsage, UncertainUsage,
-    Usage,
+    CacheSavings, CallCost, Charge, ChargeBound, ChargeReason, Money, PromptCache, ToolUsage, TotalUsage,
+    UncertainUsage, Usage,
 };
 pub use self::verbatim::{RawArguments, Seal, Seals, Verbatim};
 pub(crate) use self::written::written;

@@ -63,8 +63,8 @@ pub use data::text;
 pub use data::{
     AllowanceOwner, AnsweredBy, Audience, BackgroundResult, BackgroundStatus, BackgroundTask, BlobId,
     CacheLifetime, CacheSavings, Call, CallCost, CallOutcome, CallPurpose, Capabilities, Capability, Charge,
-    ChargeReason, Compacted, ConfigError, CutReply, Delta, DeltaRef, DeltaSink, Digest, Effort, Error,
-    Failure, Fault, FileEntry, FileKind, FilePath, FileTree, Finish, HistorySummary, ImpossibleStep,
+    ChargeBound, ChargeReason, Compacted, ConfigError, CutReply, Delta, DeltaRef, DeltaSink, Digest, Effort,
+    Error, Failure, Fault, FileEntry, FileKind, FilePath, FileTree, Finish, HistorySummary, ImpossibleStep,
     Interrupt, LabelError, LeftOut, LogId, Media, MediaUrl, Message, ModelError, ModelErrorKind, ModelReply,
     Money, Name, NameError, OtherReason, Outcome, OutcomeStatus, OutputLimit, Params, Part, Path,
     PatternFlaw, PrefixChange, PrefixChanges, Price, PriceTier, PromptCache, RawArguments, Reply,

@@ -280,6 +280,16 @@ impl Limits {
         if self.calls.is_some() { calls } else { calls.saturating_sub(before) }
     }
 
+    /// What is left of them after `used`, `before` of whose calls were made before the outermost agent call.
+    pub(crate) fn left(&self, used: CountedUsage, before: u64) -> Allowance {
+        Allowance {
+            calls: Some(self.max_calls().saturating_sub(self.calls_of(used.calls, before))),
+            tokens: self.tokens.map(|limit| limit.saturating_sub(used.tokens)),
+            cost: self.cost.map(|limit| limit.less(used.cost)),
+            time_ms: None,
+        }
+    }
+
     /// Whether upper bounds must be known. Computing them reads whole requests.
     pub(crate) const fn need_bounds(&self) -> bool {
         self.cost.is_some() || self.tokens.is_some()

@@ -214,9 +214,40 @@ pub struct Charge {
     /// The id of the tool call whose tool asked the model; `None` for a model call of the agent itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Arc<str>>,
+    /// Its upper bound, where less counts: no more was left of the limits of the run, into which all calls in flight at the same time
+    /// fitted. It counts in the limits of agents and chats, up to what is left of those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<ChargeBound>,
+}
+
+/// The most that a call can have used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChargeBound {
+    /// The number of calls.
+    pub calls: u64,
+    /// Tokens at most; `None` when there is no known bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Money at most; `None` when there is no known bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
 }
 
 impl Charge {
+    /// The same where only so much is left of limits, `None` where there is no limit.
+    #[must_use]
+    pub(crate) fn within(self, calls: Option<u64>, tokens: Option<u64>, cost: Option<Money>) -> Self {
+        let most = ChargeBound { calls: self.calls, tokens: self.tokens, cost: self.cost };
+        let most = self.bound.unwrap_or(most);
+        let counts = ChargeBound {
+            calls: at_most(most.calls, calls),
+            tokens: most.tokens.map(|most| at_most(most, tokens)),
+            cost: most.cost.map(|most| at_most(most, cost)),
+        };
+        let ChargeBound { calls, tokens, cost } = counts;
+        Self { calls, tokens, cost, bound: (counts != most).then_some(most), ..self }
+    }
+
     /// Returns whether it counts against limits.
     #[must_use]
     pub const fn counts(&self) -> bool {
@@ -228,6 +259,10 @@ impl Charge {
     const fn is_unpriced(&self) -> bool {
         self.cost.is_none() && (self.tokens.is_some() || !matches!(self.why, ChargeReason::Failed))
     }
+}
+
+fn at_most<T: Ord + Copy>(amount: T, left: Option<T>) -> T {
+    left.map_or(amount, |left| amount.min(left))
 }
 
 /// Why a call counts at its upper bound.

@@ -24,7 +24,16 @@ fn a_charge_without_a_bound_in_money_is_unpriced_unless_the_server_refused_the_c
     let unpriced = |why, tokens, cost| {
         let who = Name::new("Ann").unwrap();
         let mut total = TotalUsage::default();
-        total.charge(&Charge { who, model: "m:a".into(), why, calls: 1, tokens, cost, call: None });
+        total.charge(&Charge {
+            who,
+            model: "m:a".into(),
+            why,
+            calls: 1,
+            tokens,
+            cost,
+            call: None,
+            bound: None,
+        });
         total.uncertain.unpriced
     };
     let free = Some(Money::default());

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use super::bound::Bound;
 use super::busy_time::BusyTime;
+use super::fit::Quantity;
 use super::piece::Piece;
 use super::{Admission, Allowance, CountedUsage, Limits, Reserved, RunReservation, RunUsage, Standing};
 use crate::{AllowanceOwner, LogId, Money, StopReason, StoreError};
@@ -53,6 +54,8 @@ pub(super) struct Shared {
 #[derive(Default)]
 pub(super) struct Balance {
     pub(super) used: CountedUsage,
+    /// What calls used at most that were in flight when processes died.
+    doubt: CountedUsage,
     /// In earlier processes.
     busy: BusyTime,
     pub(super) reserved: Reserved,
@@ -66,6 +69,16 @@ impl Balance {
     /// Of a budget of which this process has a piece.
     pub(super) fn of_piece(used: CountedUsage, piece: Piece) -> Self {
         Self { used, piece: Some(piece), ..Self::default() }
+    }
+
+    /// What counts toward `limits`. Calls in flight at the same time fitted into these together: they count no more than is left.
+    fn counted(&self, limits: &Allowance) -> CountedUsage {
+        let Self { used, doubt, .. } = self;
+        CountedUsage {
+            calls: with_doubt(used.calls, doubt.calls, limits.calls),
+            tokens: with_doubt(used.tokens, doubt.tokens, limits.tokens),
+            cost: with_doubt(used.cost, doubt.cost, limits.cost),
+        }
     }
 
     /// Counts what was used by a log.
@@ -130,7 +143,8 @@ impl Budget {
     /// Returns the usage so far. Calls of unknown usage count with their reservation.
     #[must_use]
     pub fn used(&self) -> CountedUsage {
-        self.balance().used
+        let balance = self.balance();
+        balance.counted(&self.allowance(&balance))
     }
 
     /// Returns the time that counts, in milliseconds: since it was made, and that of earlier processes in which a run that is
@@ -157,6 +171,18 @@ impl Budget {
         self.shared.changed.send_replace(());
     }
 
+    /// Adds what calls used at most that were in flight when a process died. Where processes share the budget, all of it counts.
+    pub(crate) fn doubt(&self, most: CountedUsage) {
+        let mut balance = self.balance();
+        if balance.piece.is_some() {
+            balance.count(self.log.as_ref(), most);
+        } else {
+            balance.doubt += most;
+        }
+        drop(balance);
+        self.shared.changed.send_replace(());
+    }
+
     /// Adds a time of the day, in milliseconds, in which a run was under way in an earlier process.
     pub(crate) fn was_busy(&self, from: u64, to: u64) {
         self.balance().busy.add(from, to);
@@ -177,7 +203,8 @@ impl Budget {
 
     fn exhausted(&self, balance: &Balance) -> Option<StopReason> {
         let limits = self.allowance(balance).limits();
-        let calls = limits.calls.filter(|limit| balance.used.calls >= *limit);
+        let used = balance.counted(&self.allowance(balance));
+        let calls = limits.calls.filter(|limit| used.calls >= *limit);
         let calls = calls.map(|limit| StopReason::Calls { limit });
         calls.or_else(|| limits.met(self.usage(balance, None))).map(|reason| self.refusal(reason))
     }
@@ -214,7 +241,8 @@ impl Budget {
     }
 
     fn usage<'a>(&self, balance: &Balance, unpriced: Option<&'a Arc<str>>) -> RunUsage<'a> {
-        RunUsage { counted: balance.used, time_ms: self.time_of(balance), unpriced }
+        let counted = balance.counted(&self.allowance(balance));
+        RunUsage { counted, time_ms: self.time_of(balance), unpriced }
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -258,8 +286,8 @@ impl Budget {
 
     /// Its limits with what is used.
     pub(super) fn standing(&self, balance: &Balance) -> Standing<'_> {
-        let (of, limits) = (Some(self.owner()), self.allowance(balance).limits());
-        Standing { of, limits, used: balance.used }
+        let (of, allowance) = (Some(self.owner()), self.allowance(balance));
+        Standing { of, limits: allowance.limits(), used: balance.counted(&allowance) }
     }
 
     /// Why nothing can be drawn of a budget that other processes share.
@@ -281,6 +309,16 @@ impl Budget {
     pub(crate) fn left(&self) -> (Option<Money>, Option<u64>) {
         let (Allowance { cost, tokens, .. }, used) = (self.limits(), self.used());
         (cost.map(|limit| limit.less(used.cost)), tokens.map(|limit| limit.saturating_sub(used.tokens)))
+    }
+}
+
+/// `used` with what is in `doubt`, which counts up to `limit`.
+fn with_doubt<Q: Quantity>(used: Q, doubt: Q, limit: Option<Q>) -> Q {
+    let all = used.plus(doubt);
+    match limit {
+        Some(limit) if all > limit && used > limit => used,
+        Some(limit) if all > limit => limit,
+        _ => all,
     }
 }
 

@@ -65,6 +65,11 @@ impl Budgets {
         self.0.iter().for_each(|budget| budget.spend(used));
     }
 
+    /// Adds what calls in flight used at most when a process died.
+    pub(crate) fn doubt(&self, most: CountedUsage) {
+        self.0.iter().for_each(|budget| budget.doubt(most));
+    }
+
     /// The money and the tokens that are left in all of them, reservations included, where they are limited.
     pub(crate) fn left(&self) -> (Option<Money>, Option<u64>) {
         let left = || self.0.iter().map(Budget::left);
@@ -163,6 +168,19 @@ mod tests {
         };
         assert_eq!(of, AllowanceOwner::Shared("token".into()));
         assert!(token.is_exhausted() && !process.is_exhausted());
+    }
+
+    #[test]
+    fn what_was_in_flight_at_a_death_counts_no_more_than_is_left_whenever_it_is_counted() {
+        let budget = Budget::new("batch", Money::dollars(1.0));
+        budget.spend(Money::dollars(0.3));
+        budget.doubt(Money::dollars(0.9).into());
+        // Of another log.
+        budget.spend(Money::dollars(0.4));
+        assert_eq!((budget.used().cost, budget.left().0), (Money::dollars(1.0), Some(Money::default())));
+        assert!(budget.is_exhausted());
+        budget.spend(Money::dollars(0.4));
+        assert_eq!(budget.used().cost, Money::dollars(1.1), "what is certain counts in any case");
     }
 
     #[tokio::test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::turns::is_in;
 use crate::limits::{RunUsage, Standing};
 use crate::{
-    Allowance, AllowanceOwner, Body, ChatLimits, Event, LimitOverrides, LimitRaise, Limits, Name, Path,
-    Question, StopReason, TotalUsage,
+    Allowance, AllowanceOwner, Body, ChargeReason, ChatLimits, Event, LimitOverrides, LimitRaise, Limits,
+    Name, Path, Question, StopReason, TotalUsage,
 };
 
 /// All accounts of a run, besides that of the run itself. Rebuilt from the events of the log alone.
@@ -150,6 +150,22 @@ impl OwnedAccount {
         }
     }
 
+    /// What is left of its limits.
+    pub(crate) fn left(&self) -> Allowance {
+        self.limits().left(self.usage.counted(), 0)
+    }
+
+    /// Counts what an event used. Calls in flight at the same time fitted into its limits together: they count no more than is left.
+    fn count(&mut self, event: &Event) {
+        match &event.body {
+            Body::Charged(charge) if charge.why == ChargeReason::Crashed => {
+                let Allowance { calls, tokens, cost, .. } = self.left();
+                self.usage.charge(&charge.clone().within(calls, tokens, cost));
+            }
+            _ => self.usage.add_event(event),
+        }
+    }
+
     /// Whose it is.
     pub(crate) const fn owner(&self) -> &AllowanceOwner {
         &self.owner
@@ -232,7 +248,7 @@ impl Accounts {
         };
         let Self { of, called, .. } = self;
         for account in of.iter_mut().filter(|account| pays(&account.owner, called, &event.at, who)) {
-            account.usage.add_event(event);
+            account.count(event);
             account.unpriced = unpriced.cloned().or_else(|| account.unpriced.take());
         }
     }

@@ -1,7 +1,7 @@
 //! Calls that may have been in flight when an earlier process died: they are charged before anything is sent.
 
 use super::ReservationRequest;
-use crate::{Body, Bound, Charge, ChargeReason, Log, Money, Name, Path, Result, TotalUsage};
+use crate::{Allowance, Body, Bound, Charge, ChargeReason, Log, Money, Name, Path, Result, TotalUsage};
 
 /// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are
 /// checked: otherwise a call could spend money that a lost call has already spent.
@@ -105,7 +105,8 @@ impl Log {
             return Ok(());
         }
         let (who, model) = (asked.who.clone(), asked.model.into());
-        let mut charge = Charge { who, model, why, calls: 0, tokens: None, cost: None, call: None };
+        let mut charge =
+            Charge { who, model, why, calls: 0, tokens: None, cost: None, call: None, bound: None };
         if why == ChargeReason::Crashed {
             let bound = more.iter().map(bound_of).fold(asked.bound, Bound::and);
             (charge.cost, charge.tokens) = self.most(&bound, asked.at, asked.who).await;
@@ -124,13 +125,21 @@ impl Log {
         if lost.is_empty() { Ok(()) } else { self.charge_now(at, lost).await }
     }
 
-    /// Writes charges, and counts them in the budgets.
+    /// Writes charges, and counts them in the budgets. Calls in flight at the same time fitted into the limits of the run together, so they
+    /// count no more than is left of these, whichever of them were sent.
     async fn charge_now(&self, at: &Path, charges: impl IntoIterator<Item = Charge>) -> Result<()> {
-        let charges: Vec<Charge> = charges.into_iter().collect();
+        let (limits, before) = (self.limits_now(), self.account.before());
         let mut counted = TotalUsage::default();
-        charges.iter().for_each(|charge| counted.charge(charge));
-        self.append(at, charges.into_iter().map(Body::Charged)).await?;
-        self.budgets.spend(counted.counted());
+        let mut buffer = self.ready().await?;
+        for charge in charges {
+            let Allowance { calls, tokens, cost, .. } = limits.left(buffer.totals.usage.counted(), before);
+            let charge = charge.within(calls, tokens, cost);
+            counted.charge(&charge);
+            buffer.stage(at, self.now(), [Body::Charged(charge)]);
+        }
+        self.settle(&mut buffer).await?;
+        drop(buffer);
+        self.budgets.doubt(counted.counted());
         Ok(())
     }
 
@@ -138,18 +147,14 @@ impl Log {
     /// limits, unknown.
     async fn most(&self, bound: &Bound, at: &Path, who: &Name) -> (Option<Money>, Option<u64>) {
         let buffer = self.buffer.lock().await;
-        let run = (self.limits_now(), buffer.totals.usage.counted());
-        let accounts =
-            buffer.totals.accounts.paying(at, who).map(|(_, of)| (of.limits(), of.used(0).counted));
-        let accounts: Vec<_> = accounts.chain([run]).collect();
-        let money =
-            accounts.iter().filter_map(|(limits, used)| limits.cost.map(|limit| limit.less(used.cost)));
+        let run = self.limits_now().left(buffer.totals.usage.counted(), 0);
+        let owned = buffer.totals.accounts.paying(at, who).map(|(_, of)| of.left());
+        let left: Vec<Allowance> = owned.chain([run]).collect();
         let (shared, shared_tokens) = self.budgets.left();
-        let cost = bound.least_cost.and(bound.cost.or_else(|| money.chain(shared).min()));
-        let tokens = accounts
-            .iter()
-            .filter_map(|(limits, used)| limits.tokens.map(|limit| limit.saturating_sub(used.tokens)));
-        (cost, bound.tokens.or_else(|| tokens.chain(shared_tokens).min()))
+        let money = left.iter().filter_map(|left| left.cost).chain(shared);
+        let tokens = left.iter().filter_map(|left| left.tokens).chain(shared_tokens);
+        let cost = bound.least_cost.and(bound.cost.or_else(|| money.min()));
+        (cost, bound.tokens.or_else(|| tokens.min()))
     }
 
     /// Whether a call that follows the event `last` in its turn may have been in flight when an earlier process died,

@@ -144,7 +144,7 @@ impl Log {
             // It was not sent, so it is not in flight when the run is resumed.
             let (who, model) = (asked.who.clone(), asked.model.into());
             let (why, call) = (ChargeReason::Cancelled, asked.call.map(Arc::from));
-            let unsent = Charge { who, model, why, calls: 0, tokens: None, cost: None, call };
+            let unsent = Charge { who, model, why, calls: 0, tokens: None, cost: None, call, bound: None };
             self.account.state().pending.push((asked.at.clone(), unsent));
         }
         let (mut hold, nth) = hold?;
@@ -390,7 +390,7 @@ impl Reservation<'_> {
 
     fn charge_of(&self, why: ChargeReason, calls: u64, tokens: Option<u64>, cost: Option<Money>) -> Charge {
         let (who, model, call) = (self.who.clone(), Arc::clone(&self.model), self.call.clone());
-        Charge { who, model, why, calls, tokens, cost, call }
+        Charge { who, model, why, calls, tokens, cost, call, bound: None }
     }
 
     fn charge(&self, why: ChargeReason, calls: u64, tokens: Option<u64>, cost: Option<Money>) {

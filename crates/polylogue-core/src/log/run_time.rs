@@ -1,7 +1,7 @@
 //! The running time that counts toward limits, by the events of the log.
 
 use super::question::Question;
-use crate::{Body, Budget, Event, Name, Path, TotalUsage};
+use crate::{Body, Budget, ChargeReason, Event, Name, Path, TotalUsage};
 
 /// The running time of a conversation without the time in which it waited for people or had ended.
 #[derive(Debug, Clone, Default)]
@@ -60,13 +60,18 @@ impl Budget {
     /// Counts what a run used in earlier processes, by the events of its log. Times in which several runs were under way count
     /// once.
     pub fn count<'e>(&self, events: impl IntoIterator<Item = &'e Event>) {
-        let (mut usage, mut time) = (TotalUsage::default(), RunTime::default());
+        let (mut usage, mut doubt) = (TotalUsage::default(), TotalUsage::default());
+        let mut time = RunTime::default();
         for event in events {
-            usage.add_event(event);
+            match &event.body {
+                Body::Charged(charge) if charge.why == ChargeReason::Crashed => doubt.charge(charge),
+                _ => usage.add_event(event),
+            }
             let ran_ms = time.add(event);
             self.was_busy(event.time.0.saturating_sub(ran_ms), event.time.0);
         }
         self.spend(usage.counted());
+        self.doubt(doubt.counted());
     }
 }
 

@@ -12,7 +12,7 @@ use polylogue_core::{
     Request, RunOutcome, StopReason, TurnRequest, Usage,
 };
 
-use crate::common::{Random, lived, log_of, name, received};
+use crate::common::{Random, counts_within, lived, log_of, name, received};
 
 /// The most cents of one call.
 const MOST: u64 = 20;
@@ -166,6 +166,7 @@ async fn no_level_spends_more_than_it_may() {
         };
         let events = lived_under(&server, &limits).await;
         check(&server, &limits, seed);
+        counts_within(&events, cents(limits.run), cents(limits.budget)).await;
         reached.extend(events.iter().filter_map(|event| match &event.body {
             polylogue_core::Body::Closed { reason: StopReason::Allowance { of, .. }, .. } => {
                 Some(of.to_string())

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Limits, Name, Status, Tool, Turn, sequential};
+use polylogue::{
+    Act, Agent, AnyModel, Assistant, Chat, Limits, Name, Status, Tool, Turn, parallel, sequential,
+};
 use polylogue_core::{
-    AgentCall, AnyTool, Body, Bound, Call, DeltaSink, Event, Model, ModelCall, ModelError, Money, Outcome,
-    Reply, Request, StopReason, ToolCx, ToolError, ToolSpec, ToolUsage, Usage,
+    AgentCall, Allowance, AllowanceOwner, AnyTool, Body, Bound, Call, DeltaSink, Event, Model, ModelCall,
+    ModelError, Money, Outcome, Reply, Request, StopReason, ToolCx, ToolError, ToolSpec, ToolUsage, Usage,
 };
 
 use crate::common::log_of;
@@ -116,7 +118,18 @@ fn dollars(amount: f64) -> Limits {
 
 /// The events of `chat`, which continues after `events` and dies when `model` was called `calls` times.
 async fn killed(chat: &Chat, model: &Cents, calls: u64, events: &[Arc<Event>]) -> Vec<Arc<Event>> {
-    let mut log = log_of(events).await.limits(dollars(10.0));
+    killed_at(10.0, chat, model, calls, events).await
+}
+
+/// The same under a limit on money.
+async fn killed_at(
+    limit: f64,
+    chat: &Chat,
+    model: &Cents,
+    calls: u64,
+    events: &[Arc<Event>],
+) -> Vec<Arc<Event>> {
+    let mut log = log_of(events).await.limits(dollars(limit));
     let run = async {
         match events {
             [] => chat.run_in(&mut log, "go").await,
@@ -198,4 +211,40 @@ async fn both_requests_of_a_paused_reply_count() {
     let again = Cents { hangs: true, ..Cents::default() };
     let events = killed(&asker(&again), &again, 1, &events).await;
     assert_eq!(resumed(&asker(&quick), &events, 0.65).await, cost(0.65, 0.60, 0.20));
+}
+
+/// Which of the calls were sent is not in the log: together they fitted into the limit.
+#[tokio::test]
+async fn calls_that_did_not_fit_next_to_those_in_flight_count_no_more_than_was_left() {
+    let crowd = |model: &Cents| {
+        let agent = |name| Assistant::new(name, AnyModel::new(model.clone())).unwrap();
+        let chat = Chat::named("crowd").participant(agent("A")).participant(agent("B"));
+        chat.participant(agent("C")).policy(parallel()).build().unwrap()
+    };
+    let hanging = Cents { hangs: true, ..Cents::default() };
+    let events = killed_at(0.50, &crowd(&hanging), &hanging, 2, &[]).await;
+    let quick = Cents::default();
+    let reason = resumed(&crowd(&quick), &events, 0.50).await;
+    assert!(matches!(reason, Some(StopReason::Cost { .. })), "{reason:?}");
+    let mut log = log_of(&events).await.limits(dollars(0.50));
+    crowd(&quick).resume(&mut log).await.unwrap();
+    let events = log.events().await;
+    let charged = |event: &Arc<Event>| match &event.body {
+        Body::Charged(charge) => Some((charge.cost?, charge.bound.and_then(|bound| bound.cost))),
+        _ => None,
+    };
+    let cents = |amount: u64| Money::dollars(amount as f64 / 100.0);
+    let charges: Vec<_> = events.iter().filter_map(charged).collect();
+    assert_eq!(charges, [(cents(20), None), (cents(20), None), (cents(10), Some(cents(20)))]);
+    // Under a higher limit, each agent may have had the call for which it was charged less.
+    let own = Allowance { cost: Some(cents(30)), ..Allowance::default() };
+    let agents = ["A", "B", "C"].map(|who| (Name::new(who).unwrap(), own));
+    let mut log = log_of(&events).await.limits(dollars(10.0)).agent_limits(agents);
+    log.reopen().await.unwrap();
+    let status = crowd(&quick).resume(&mut log).await.unwrap().status;
+    let Status::Closed { reason: StopReason::Allowance { of, .. }, .. } = &status else {
+        panic!("{status:?}")
+    };
+    assert!(matches!(of, AllowanceOwner::Agent(_)), "{of}");
+    assert_eq!(quick.calls.load(Ordering::SeqCst), 0);
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use polylogue::{Chat, Log, Message, Name, Status, Transcript};
 use polylogue_core::{
     AnyStore, Body, Budget, Call, Digest, Event, FailedAttempt, Finish, LogId, Meta, ModelError,
-    ModelErrorKind, ModelReply, Money, Opening, Outcome, Part, Path, Request, RunResult, Store, Timestamp,
-    TurnRequest, Usage,
+    ModelErrorKind, ModelReply, Money, Opening, Outcome, Part, Path, Request, RunResult, StopReason, Store,
+    Timestamp, TurnRequest, Usage,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -126,6 +126,24 @@ pub(crate) async fn lived(
         }
     }
     events
+}
+
+/// Asserts that no more counts than the limits of the run and of the budget of several allow, and that no limit at which something ended was
+/// passed.
+pub(crate) async fn counts_within(events: &[Arc<Event>], run: Money, budget: Money) {
+    let used = log_of(events).await.usage().await.counted_cost();
+    assert!(used <= run, "the run: {used} of {run}");
+    let shared = Budget::new("batch", budget);
+    shared.count(events.iter().map(|event| &**event));
+    let used = shared.used().cost;
+    assert!(used <= budget, "the batch: {used} of {budget}");
+    for event in events {
+        let Body::Closed { reason, .. } = &event.body else { continue };
+        let reached = if let StopReason::Allowance { limit, .. } = reason { &**limit } else { reason };
+        if let StopReason::Cost { limit, spent, .. } = reached {
+            assert!(spent <= limit, "{reason}");
+        }
+    }
 }
 
 /// A transcript of lines; the first is the opening. See [`talk_of`].

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use polylogue::{Chat, Limits, Log, Name, Step, Transcript};
 use polylogue_core::{Body, Event, Path, StopReason, TurnRequest};
 
-use crate::common::{lived, name};
+use crate::common::{counts_within, lived, name};
 use crate::output_limits::server::Server;
 use crate::output_limits::{agent, cents, spend};
 
@@ -82,6 +82,7 @@ async fn fifty_agents_at_the_same_time_never_spend_more_than_any_level_may() {
         for (level, spent, limit) in levels {
             assert!(spent <= limit, "seed {seed}: {level} spent {spent} of {limit} cents; {limits:?}");
         }
+        counts_within(&events, cents(limits.run), cents(limits.budget)).await;
         for event in &events {
             match &event.body {
                 Body::OutputLimited(limit) => {
