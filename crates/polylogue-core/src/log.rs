@@ -70,6 +70,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, MutexGuard};
 use tracing::{debug, error, trace};
 
+pub(crate) use self::answers::Answer;
 pub use self::blobs::Blobs;
 use self::buffer::EventBuffer;
 pub(crate) use self::buffer::{RunTotals, calls_before};

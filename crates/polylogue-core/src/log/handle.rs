@@ -105,8 +105,8 @@ impl LogHandle {
 
     /// Gives an instruction to the conversation, as [`send`](Self::send) does. A run that is in progress pauses, resumes, is cancelled
     /// and gets higher limits at once, takes in messages and the next speaker before its next step, and an answer when it waits, or when only
-    /// the turn that asks does, next to others of its step, or the agent that is called, next to other calls, or the background task, next to
-    /// the steps of its chat.
+    /// the turn that asks does, next to others of its step or to background tasks, or the agent that is called, next to other calls, or the
+    /// background task, next to the steps of its chat.
     pub fn instruct(&self, instruction: Instruction) -> Confirmation {
         self.inbox.push(None, instruction)
     }

@@ -90,7 +90,7 @@ pub(crate) enum Timing {
     /// Between two steps of the outermost chat.
     BetweenSteps,
     /// When the run waits or has ended. An answer also while the turn or call that waits for it is one of several, of which another one is in
-    /// progress, and while a background task waits for it.
+    /// progress, while background tasks work next to the turn, and while one waits for it.
     AtRest,
 }
 

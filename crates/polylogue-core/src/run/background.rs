@@ -11,7 +11,7 @@ use super::RunningChat;
 use super::call::{Begun as BegunCall, Invocation, Invoked, received_from};
 use super::step::is_end_of_talk;
 use crate::limits::CancelMode;
-use crate::log::{AtLimit, Timing, UncheckedTurn};
+use crate::log::{Answer, AtLimit, Timing, UncheckedTurn};
 use crate::turn::{BackgroundTasks, Begun, Rest};
 use crate::{
     Agent as _, AllowanceOwner, BackgroundEntry, BackgroundStatus, BackgroundTask, Body, Chat, Choice,
@@ -121,19 +121,49 @@ impl<'l> RunningChat<'l> {
         }
     }
 
-    /// Waits for tasks while a turn waits for a person, until all of them have come to rest. Returns the status of the chat. `None` if one
-    /// has continued with an answer since there were `answers`: a turn may have awaited it, and acts again, as in a new run.
+    /// Waits for tasks while turns wait for people, until all of them have come to rest. Returns the status of the chat. `None` if the turns
+    /// act again, as in a new run: one of them was answered meanwhile, or may have awaited a task that has continued with an answer since
+    /// there were `answers`.
     pub(super) async fn rest_with_tasks(&mut self, answers: usize) -> Result<Option<Status>> {
         let tasks = Arc::clone(&self.tasks);
-        tasks.until(|tasks| !tasks.is_busy() || tasks.answers() != answers).await;
-        tasks.interruption().map_or(Ok(()), Err)?;
-        let waiting = self.waiting(answers).await?;
+        let answer = {
+            let rests = pin!(tasks.until(|tasks| !tasks.is_busy() || tasks.answers() != answers));
+            match select(rests, pin!(self.answer())).await {
+                Either::Left(_) => None,
+                Either::Right((answer, _)) => Some(answer),
+            }
+        };
+        let waiting = match answer {
+            Some(answer) => {
+                let answered = self.log.provide(answer).await?;
+                let at = self.transcript.at().clone();
+                // What is within a turn is read with its chat.
+                self.take_in(answered.into_iter().filter(|event| event.at == at))?;
+                None
+            }
+            None => {
+                tasks.interruption().map_or(Ok(()), Err)?;
+                self.waiting(answers).await?
+            }
+        };
         if waiting.is_none() {
             self.resumed = true;
             // They have seen the events of these turns, which are replayed.
             self.views.clear();
         }
         Ok(waiting)
+    }
+
+    /// The first answer to a turn that waits for a person, also in chats within it.
+    async fn answer(&self) -> Answer {
+        let at = self.transcript.at();
+        let is_of_turn = |open: &OpenQuestion| {
+            let asks = |who: &Name| open.at == *at && open.question.who == *who || open.at.is_run_by(at, who);
+            self.transcript.current_speakers().any(asks)
+        };
+        let mut asked = self.log.look(OpenQuestion::of).await;
+        asked.retain(is_of_turn);
+        self.log.answer_to(&asked).await
     }
 
     /// The status of a chat that waits for people. `None` if a task has continued with an answer since there were `answers`, also while this

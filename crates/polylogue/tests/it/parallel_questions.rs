@@ -347,6 +347,47 @@ async fn a_turn_that_awaits_one_background_task_continues_while_another_one_work
     assert_eq!(said(&events), ["Ann: I may.", "Ann: Thanks."]);
 }
 
+/// The task ends only after the answer. Wherever the log is cut, the conversation is the same.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_waits_alone_is_answered_while_a_background_task_works() {
+    let echo = || Declared::new("echo", "Says it again.", async |Said { text }: Said| Ok(text)).repeatable();
+    let start = r#"{"Ann": {"calls": [{"tool": "helper", "args": {"task": "Help."}, "id": "c1"}]}}"#;
+    let says = script(&format!(r#"[{start}, {{"Ann": "Started."}}, {{"Ann": "Thanks."}}]"#));
+    let calls = script(&format!(
+        r#"[{start}, {{"Ann": {{"calls": [{{"tool": "echo", "args": {{"text": "a"}}, "id": "c2"}}]}}}}, {{"Ann": "Echoed."}},
+            {{"Ann": "Thanks."}}]"#
+    ));
+    let ann = |script: &Script, slow: AnyAgent| {
+        let helper = AgentTool::agent(slow).named("helper").background();
+        Assistant::new("Ann", script.model("test")).unwrap().agent_tool(helper)
+    };
+    let main = |ann: Assistant| Chat::named("main").participant(ann);
+    let next = |slow| main(ann(&says, slow)).participant(person("Pat")).policy(sequential()).build().unwrap();
+    let within = |slow| {
+        let desk = Chat::named("desk").participant(person("Pat")).policy(sequential()).build().unwrap();
+        main(ann(&says, slow)).participant(desk).policy(sequential()).build().unwrap()
+    };
+    let approved = |slow| {
+        let ann = ann(&calls, slow).tool(echo()).approval(Approval::of_tools(["echo"]));
+        main(ann).policy(sequential()).build().unwrap()
+    };
+    let cases: [(ChatWith<'_>, (&str, &str), &[&str]); 3] = [
+        (&next, ("Pat", "Yes."), &["Ann: Started.", "Pat: Yes.", "Ann: Thanks."]),
+        (&within, ("Pat", "Yes."), &["Ann: Started.", "desk: Yes.", "Ann: Thanks."]),
+        (&approved, ("Ann", "yes"), &["Ann: Echoed.", "Ann: Thanks."]),
+    ];
+    for (chat, answer, expected) in cases {
+        let whole = play(chat, Some(any_answer), &[], &[answer]).await;
+        assert_eq!(said(&whole), expected);
+        let answered = first(&whole, |body| matches!(body, Body::InputProvided { .. }));
+        assert!(answered < reply_of_slow(&whole), "{whole:?}");
+        for cut in 0..whole.len() {
+            let again = play(chat, Some(any_answer), &whole[..cut], &[answer]).await;
+            assert_eq!(story(&again), story(&whole), "cut before event {cut}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_answer_in_a_background_task_waits_for_the_end_of_a_pause() {
     let script = script(
