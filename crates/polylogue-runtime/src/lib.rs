@@ -78,7 +78,7 @@ pub use fork::{Fork, ForkPoint, ForkedFiles};
 pub use memory::{memory_of_others, open_memory};
 pub use models::{
     LocalModelInfo, LocalResources, ModelOptions, UnreadBy, count_local, endpoint_allowed, local_model_info,
-    local_resources, unread_media,
+    local_resources,
 };
 pub use needs::offered;
 pub use polylogue::runs::worker::{Places, SlackAt, WorkerEvent};

@@ -26,8 +26,9 @@ use self::local::LocalModels;
 pub use self::local::{LocalModelInfo, LocalResources, count_local, local_model_info, local_resources};
 pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
+pub use self::unread_media::UnreadBy;
 use self::unread_media::unread;
-pub use self::unread_media::{UnreadBy, unread_media};
+pub(crate) use self::unread_media::unread_media;
 use crate::address::{listens, shown};
 use crate::{Error, Result};
 

@@ -170,7 +170,7 @@ fn raised(
     more: LimitOverrides,
     ran: u64,
 ) -> std::result::Result<Body, String> {
-    let since = if totals.time.waits() { 0 } else { totals.time.since_last(ran) };
+    let since = totals.time.counted_since(ran);
     match account.refuses(more, since) {
         Some(why) => Err(why),
         None => Ok(Body::OwnLimitsRaised { of: account.owner().clone(), more }),

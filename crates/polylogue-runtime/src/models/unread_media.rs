@@ -44,7 +44,7 @@ impl UnreadBy {
 /// Nothing is sent, and no file of a model is opened. Endpoints of the team that were not allowed, and models that nothing is
 /// known of, are left out.
 #[must_use]
-pub fn unread_media(team: &Team, access: &Access, options: &ModelOptions) -> Diagnostics {
+pub(crate) fn unread_media(team: &Team, access: &Access, options: &ModelOptions) -> Diagnostics {
     if team.received_media().is_empty() {
         return Diagnostics::default();
     }

@@ -184,7 +184,7 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
     let raise = |chat: &str| Instruction::RaiseChatLimits { chat: chat.into(), more };
     let closed = world.runtime.steer(&id, raise("bench")).await.unwrap();
     assert!(matches!(&closed, Steered::Refused(why) if why.ends_with("open are: `desk`")), "{closed:?}");
-    assert_eq!(world.runtime.steer(&id, raise("desk")).await.unwrap(), Steered::Done);
+    assert!(matches!(world.runtime.steer(&id, raise("desk")).await.unwrap(), Steered::Done { .. }));
     let options = OpenOptions { more, ..OpenOptions::default() };
     let again = world.runtime.open(&id, &world.team, options).await.unwrap();
     assert!(matches!(again.resume(None).await.unwrap(), Resumed::Continues));

@@ -5,7 +5,7 @@ use polylogue_core::Name;
 use super::replies::Replies;
 use crate::chat::{Chat, JoinCondition};
 use crate::codes;
-use crate::condition::{Cast, Condition};
+use crate::condition::{Cast, Condition, Impossible};
 use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::pattern::Pattern;
