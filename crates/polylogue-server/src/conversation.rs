@@ -68,6 +68,7 @@ pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Conve
         usage: summary.usage,
         asked: status.asked,
         paused: summary.is_paused,
+        archived: listing.is_archived,
         ended: status.ended,
         imported: None,
         node: None,

@@ -247,6 +247,7 @@ fn conversation() -> Value {
             ("bound", bound),
             ("bound_ended", text()),
             ("paused", json!({"const": true})),
+            ("archived", json!({"const": true})),
             ("ended", object(&[("word", text()), ("detail", text())], &[])),
             ("parent", object(&[("id", text()), ("seq", count())], &[("edited", flag())])),
         ],

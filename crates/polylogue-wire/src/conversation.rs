@@ -42,6 +42,9 @@ pub struct Conversation {
     /// Whether it was paused from outside.
     #[serde(default, skip_serializing_if = "is_false")]
     pub paused: bool,
+    /// Whether its events are packed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub archived: bool,
     /// Why it is closed or has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,

@@ -110,8 +110,7 @@ fn listing(conversation: &Conversation) -> Listing {
             usage: conversation.usage,
         },
         is_damaged: false,
-        // The caller does not show it.
-        is_archived: false,
+        is_archived: conversation.archived,
     }
 }
 

@@ -156,6 +156,9 @@ fn lists_and_conversations_look_the_same_through_a_server() {
     let mut here = home();
     here.set("POLYLOGUE_STORE", &there.path("store.db").display().to_string());
     let id = there.listed()[2]["id"].as_str().unwrap().to_owned();
+    until("the server has left it", || here.run(&["archive", &id]).code == 0);
+    let archived: Vec<bool> = there.listed().iter().map(|row| row["archived"] == true).collect();
+    assert_eq!(archived, [false, false, true]);
     for args in [
         &["runs"][..],
         &["runs", "--json"],
