@@ -17,7 +17,8 @@ use crate::{
 /// The point at which a conversation is forked.
 #[derive(Debug, Clone, Default)]
 pub struct ForkPoint {
-    /// The first event that is not copied. Default: all are copied.
+    /// The first event that is not copied. Default: all are copied. The opening is copied also by a fork before it, if the fork would
+    /// not begin in the same way by itself: with another task, or with attachments.
     pub event: Option<u64>,
     /// Replaces the text of the message, the answer or the task that this event is; it is then copied, too. Messages that quote a task
     /// before the first turn have the new one. Without an event, it is sent into the fork as the next message.
@@ -75,7 +76,7 @@ pub(crate) async fn fork(
     if is_imported(&meta) {
         return Err(Error::Imported { id: id.clone() });
     }
-    let mut copied = copied(id, &events, point, &meta)?;
+    let mut copied = copied(id, &events, point, (&meta, team))?;
     let event = point.event.unwrap_or(events.len() as u64);
     let meta = match team {
         None => meta,
@@ -232,8 +233,13 @@ async fn copy_files(
     files
 }
 
-/// The events of the fork of a conversation with this `meta`.
-fn copied(id: &LogId, events: &[Event], point: &ForkPoint, meta: &Meta) -> Result<Vec<Arc<Event>>> {
+/// The events of the fork of a conversation with this `meta`, which another `team` can continue.
+fn copied(
+    id: &LogId,
+    events: &[Event],
+    point: &ForkPoint,
+    (meta, team): (&Meta, Option<&Prepared>),
+) -> Result<Vec<Arc<Event>>> {
     let end = point.event.unwrap_or(events.len() as u64);
     let fail = |why| Error::BadFork { id: id.clone(), event: end, why };
     if end > events.len() as u64 {
@@ -252,8 +258,27 @@ fn copied(id: &LogId, events: &[Event], point: &ForkPoint, meta: &Meta) -> Resul
         };
         let body = reworded(&edited.body, text, meta).ok_or_else(|| fail(at(&edited.at)))?;
         copied.push(Arc::new(Event { body, inbox: None, ..(*edited).clone() }));
+    } else if let Some(opened) = after.first().filter(|event| is_own_opening(event, meta, team)) {
+        copied.push(Arc::new(Event { inbox: None, ..(*opened).clone() }));
     }
     Ok(copied)
+}
+
+/// Whether `event` opens its conversation in another way than a new one with this `meta`, or of another `team`, begins: with a task that
+/// replaced that of the team in a fork, or with attachments.
+fn is_own_opening(event: &Event, meta: &Meta, team: Option<&Prepared>) -> bool {
+    let Body::Opened(opening) = &event.body else { return false };
+    let task = match team {
+        Some(team) => team.team().task.clone(),
+        None => match StoredTeam::deserialize(&meta.team) {
+            Ok(stored) => stored.team.task,
+            // The program that has begun it begins the fork.
+            Err(_) => return false,
+        },
+    };
+    let mut parts = opening.messages.iter().flat_map(|message| &message.parts);
+    let has_attachments = parts.any(|part| matches!(part, Part::Media(_)));
+    event.at.is_root() && (has_attachments || task.unwrap_or_default() != *opening.task)
 }
 
 /// Why the events before `end` cannot be a conversation of their own: a call of them has no result there.
@@ -361,7 +386,7 @@ mod tests {
 
     fn forked(event: Option<u64>, text: Option<&str>) -> Result<Vec<Arc<Event>>> {
         let point = ForkPoint { event, text: text.map(str::to_owned), is_edited: false };
-        copied(&LogId::new("a").unwrap(), &events(), &point, &Meta::default())
+        copied(&LogId::new("a").unwrap(), &events(), &point, (&Meta::default(), None))
     }
 
     #[test]
@@ -397,7 +422,8 @@ mod tests {
         add(5, 4, "2");
         (0..).zip(&mut events).for_each(|(seq, event)| event.seq = seq);
         let point = |event| ForkPoint { event: Some(event), text: None, is_edited: false };
-        let fork = |event| copied(&LogId::new("a").unwrap(), &events, &point(event), &Meta::default());
+        let fork =
+            |event| copied(&LogId::new("a").unwrap(), &events, &point(event), (&Meta::default(), None));
         for event in 3..=5 {
             let hint = fork(event).unwrap_err().hint();
             assert_eq!(hint.as_deref(), Some("fork before event 2, or after event 5"), "{event}");

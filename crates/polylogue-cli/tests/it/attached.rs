@@ -61,6 +61,12 @@ fn documents_and_sounds_are_sent_in_one_message_with_the_task() {
     let fork = home.run(&["fork", "last", "--at", "0", "--say", "And this?"]).ok();
     home.run(&["resume", fork.out.trim(), "-m", "openai:test"]).ok();
     assert!(last_sent(&server).contains("And this?") && last_sent(&server).contains("application/pdf"));
+    // A fork of that begins in the same way.
+    let again = home.run(&["fork", fork.out.trim(), "--at", "0"]).ok();
+    let calls = server.count();
+    home.run(&["resume", again.out.trim(), "-m", "openai:test"]).ok();
+    assert!(last_sent(&server).contains("And this?") && last_sent(&server).contains("application/pdf"));
+    assert_eq!(server.count(), calls + 1);
 }
 
 #[test]

@@ -816,6 +816,32 @@ async fn s30_a_fork_with_another_task_is_a_run_of_the_same_team_from_its_beginni
 }
 
 #[tokio::test]
+async fn s30_a_fork_of_a_fork_with_another_task_begins_with_that_task() {
+    let world = World::with_team("quoting", QUOTING).await;
+    let id = begin(&world, &json!({"team": "quoting"})).await;
+    until(&world, &id, "closed").await;
+    let forked = async |id: &str, body: Value| {
+        let made = post(&world, id, "fork", body).await;
+        assert_eq!(made.status, 201, "{}", made.body);
+        made.json()
+    };
+    let mut source = forked(id.as_str(), json!({"seq": 0, "text": "Sing."})).await["id"].clone();
+    // Whether the source has run or not.
+    for _ in 0..2 {
+        let fork = forked(source.as_str().unwrap(), json!({"seq": 0})).await;
+        assert_eq!((&fork["task"], &fork["parent"]), (&json!("Sing."), &json!({"id": source, "seq": 0})));
+        source = fork["id"].clone();
+        let fork = source.as_str().unwrap();
+        assert_eq!(post(&world, fork, "resume", json!({})).await.status, 202);
+        until(&world, fork, "closed").await;
+        let opened = &events(&world, fork).await[0];
+        assert_eq!(opened["messages"][0]["parts"][0]["text"], "The task: Sing. Begin.");
+    }
+    let plain = forked(id.as_str(), json!({"seq": 0})).await;
+    assert_eq!(plain["seq"], 0, "what begins by itself is not copied");
+}
+
+#[tokio::test]
 async fn a_token_without_the_scope_changes_no_answer_by_a_fork() {
     let world = World::new().await;
     let id = begin(&world, &json!({"team": "ask"})).await;
