@@ -2,12 +2,12 @@
 
 mod bound;
 mod continuing;
+mod elsewhere;
 mod release;
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use polylogue::runs::worker::Worker;
@@ -58,9 +58,6 @@ pub(crate) struct Opened {
     /// How many events it had.
     pub(crate) events: u64,
 }
-
-/// How often one that waits for a person looks for answers from elsewhere.
-const REST: Duration = Duration::from_millis(100);
 
 /// Whether a resumed conversation continues.
 #[derive(Debug, Clone, PartialEq)]
@@ -173,30 +170,6 @@ impl Conversation {
         }
     }
 
-    /// Waits, while questions are open, until one of them is answered: by another process, or by default because its time is up.
-    /// [`run`](Self::run) then continues. Also returns when the conversation is cancelled from outside.
-    ///
-    /// # Errors
-    /// When the log cannot be written.
-    pub async fn answered_elsewhere(&self) -> Result<()> {
-        let asked = self.questions().await;
-        let inbox = pin!(deliver(self.0.store.clone(), self.0.handle.clone()));
-        let answered = pin!(async {
-            while self.questions().await == asked && !self.cancellation().is_requested() {
-                tokio::time::sleep(REST).await;
-                let mut log = self.0.log.lock().await;
-                let log = log.as_mut().ok_or_else(|| self.gone())?;
-                log.answer_expired().await?;
-                log.post_inbox().await?;
-            }
-            Ok(())
-        });
-        match select(answered, inbox).await {
-            Either::Left((result, _)) => result,
-            Either::Right((unknown, _)) => Err(unknown.into()),
-        }
-    }
-
     async fn run_to_rest(&self) -> Result<Status> {
         loop {
             let status = self.run_once().await?;
@@ -210,21 +183,6 @@ impl Conversation {
                 return Ok(status);
             }
         }
-    }
-
-    async fn post_inbox(&self) -> Result<bool> {
-        let mut log = self.0.log.lock().await;
-        Ok(log.as_mut().ok_or_else(|| self.gone())?.post_inbox().await?)
-    }
-
-    /// Takes in what is in its inbox. Returns whether all of it that can be carried out now was, because nothing runs it: then its next run
-    /// begins as that says, such as with a pause.
-    pub(crate) async fn take_in_inbox(&self) -> Result<bool> {
-        fetch(&self.0.store, &self.0.handle).await.map_err(polylogue_core::Error::from)?;
-        let Ok(mut log) = self.0.log.try_lock() else { return Ok(false) };
-        let Some(log) = log.as_mut() else { return Ok(false) };
-        log.post_inbox().await?;
-        Ok(true)
     }
 
     async fn run_once(&self) -> Result<Status> {

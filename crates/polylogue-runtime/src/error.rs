@@ -190,10 +190,12 @@ pub enum Error {
         asks: Option<Name>,
     },
     /// The conversation has not begun.
-    #[error("the conversation `{id}` has not begun")]
+    #[error("the conversation `{id}` has not begun{}", if *.is_queued { ": it waits for a worker" } else { "" })]
     NotBegun {
         /// The conversation.
         id: LogId,
+        /// Whether a worker is to begin it.
+        is_queued: bool,
     },
     /// This process has released the conversation.
     #[error("the conversation `{id}` was released")]
@@ -355,7 +357,10 @@ impl Error {
             Self::NotClosed { id, asks: None } => {
                 format!("`polylogue resume {id}` continues it; say more when it has ended")
             }
-            Self::NotBegun { id } => format!("`polylogue resume {id}` begins it"),
+            Self::NotBegun { id, is_queued: false } => format!("`polylogue resume {id}` begins it"),
+            Self::NotBegun { id, is_queued: true } => format!(
+                "give it this when a worker has begun it, which `polylogue cluster` shows; `polylogue cancel {id}` takes it back"
+            ),
             Self::Released { .. } => "open it again".into(),
             Self::Io { what: "made", .. } => "choose another place with `--store`".into(),
             Self::BadFork { why, .. } => return why.hint(),

@@ -88,7 +88,7 @@ impl Runtime {
             self.check_own(id).await?;
         }
         if self.opening(id).await?.is_none() {
-            return Err(Error::NotBegun { id: id.clone() });
+            return Err(self.not_begun(id).await?);
         }
         let message = InboxMessage { key: key.into(), posted: now(), instruction };
         let mut read = self.length(id).await?;
@@ -117,6 +117,18 @@ impl Runtime {
             }
             tokio::time::sleep(POLL).await;
         }
+    }
+
+    /// Returns the error that the conversation `id`, which has no opening, has not begun.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn not_begun(&self, id: &LogId) -> Result<Error> {
+        let is_queued = match self.store().queue() {
+            Some(queue) => queue.is_queued(id).await?,
+            None => false,
+        };
+        Ok(Error::NotBegun { id: id.clone(), is_queued })
     }
 
     /// What became of the message `number`, if the log has it after the event that was `read` last.

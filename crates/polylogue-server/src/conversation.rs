@@ -115,9 +115,11 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
     }
 }
 
-/// Whether it is paused, and this process continues it when it is resumed.
+/// Whether it is paused, and this process continues it when it is resumed: also one that waits here until it may run.
 fn rests_here(tenant: &Tenant, listing: &Listing) -> bool {
-    listing.state() == LogState::Paused && tenant.runs.rests(&listing.id)
+    let Listing { id, .. } = listing;
+    let waits = || tenant.runs.is_running(id) && tenant.runtime.get(id).is_none();
+    listing.state() == LogState::Paused && (tenant.runs.rests(id) || waits())
 }
 
 /// Whether what is stored cannot be read, or only by another version.

@@ -164,7 +164,7 @@ impl Task {
         loop {
             let mut ended = Ended::Interrupted;
             // It has none yet, or none any more if it ended while it was paused.
-            if self.may_run(running.take()).await {
+            if self.may_run(running.take(), next.as_ref()).await {
                 drop(queued.take());
                 ended = self.run_once(next.take(), std::mem::take(&mut stretch), &mut running).await;
             } else {
@@ -199,7 +199,7 @@ impl Task {
     }
 
     /// Waits for its `place`. Returns whether it may run: not if the server or a person stops it before.
-    async fn may_run(&self, place: impl Future<Output = ()>) -> bool {
+    async fn may_run(&self, place: impl Future<Output = ()>, opened: Option<&Opened>) -> bool {
         let mut stopping = self.app.stopping.subscribe();
         tokio::select! {
             biased;
@@ -209,21 +209,52 @@ impl Task {
                 false
             }
             () = place => true,
+            () = self.halted_elsewhere(opened) => {
+                // It is not run once more for what was sent to it until then.
+                self.tenant.runs.halt(&self.id, Instruction::Pause);
+                self.clear();
+                false
+            }
         }
+    }
+
+    /// Resolves when another process pauses or cancels it while it is open here and waits for its place.
+    async fn halted_elsewhere(&self, opened: Option<&Opened>) {
+        if let Some(Opened { conversation, .. }) = opened {
+            match conversation.halted_elsewhere().await {
+                Ok(()) => return,
+                // Its run says so, too.
+                Err(error) => {
+                    warn!(conversation = %self.id, %error, "the inbox of a conversation cannot be read")
+                }
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Opens it, unless it is open. One that another process has paused while it waited for its place stays paused.
+    async fn opened(&self, opened: Option<Opened>) -> Result<Opened, Ended> {
+        if let Some(opened) = opened {
+            return Ok(opened);
+        }
+        let Self { app, tenant, id, payer } = self;
+        let opened = open(app, tenant, id, LimitOverrides::default(), payer).await.map_err(|problem| {
+            warn!(conversation = %id, %problem, "a conversation cannot be continued");
+            Ended::Interrupted
+        })?;
+        if opened.conversation.is_paused().await {
+            close(opened, Due::Never).await;
+            return Err(Ended::AtRest);
+        }
+        Ok(opened)
     }
 
     /// Runs it until it is at rest.
     async fn run_once(&self, opened: Option<Opened>, stretch: Stretch, running: &mut Running) -> Ended {
         let Self { app, tenant, id, payer } = self;
-        let opened = match opened {
-            Some(opened) => opened,
-            None => match open(app, tenant, id, LimitOverrides::default(), payer).await {
-                Ok(opened) => opened,
-                Err(problem) => {
-                    warn!(conversation = %id, %problem, "a conversation cannot be continued");
-                    return Ended::Interrupted;
-                }
-            },
+        let opened = match self.opened(opened).await {
+            Ok(opened) => opened,
+            Err(ended) => return ended,
         };
         if tenant.runtime.has_successors()
             && let Err(error) = opened.conversation.continue_if_lost().await

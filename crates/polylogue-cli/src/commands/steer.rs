@@ -1,7 +1,7 @@
 //! `polylogue send`, `cancel`, `pause`, `next`, `raise`: instructions to a conversation, whichever process runs it.
 
 use polylogue::Name;
-use polylogue_core::{Instruction, LogId, Progress, Queue as _, Store as _, Summary};
+use polylogue_core::{Instruction, LogId, Progress, Store as _, Summary};
 use polylogue_runtime::{Runtime, Steered};
 
 use super::takers::Takers;
@@ -50,14 +50,27 @@ pub(crate) async fn cancel(cli: &args::Cli, args: &args::steer::Cancel) -> Resul
 pub(crate) async fn pause(cli: &args::Cli, args: &args::steer::Pause) -> Result<Exit, CliError> {
     let (runtime, id) = found(cli, &args.id).await?;
     let events = runtime.store().read(&id, 0).await?;
+    let place = PlaceOption::of_store(&cli.named_store());
     if matches!(Summary::of(&events, true).progress, Progress::Closed(_)) {
-        let send = PlaceOption::of_store(&cli.named_store()).command(&format!("send {id} TEXT"));
-        return Err(CliError::usage(format!("`{id}` has ended, so there is nothing to pause"))
-            .hint(format!("a message continues it: `{send}`")));
+        return Err(nothing_to_pause(&id, &place));
     }
-    let done = format!("paused; `{}` continues it", resume(cli, &id));
+    let done = paused(&id, &place);
     give(&runtime, &id, Instruction::Pause, &Texts { done: &done, idle: &done }).await
 }
+
+/// That the conversation `id` was paused.
+pub(crate) fn paused(id: &LogId, place: &PlaceOption) -> String {
+    format!("paused; `{}` continues it", place.command(&format!("resume {id}")))
+}
+
+/// Why a conversation that has ended is not paused.
+pub(crate) fn nothing_to_pause(id: &LogId, place: &PlaceOption) -> CliError {
+    CliError::usage(format!("`{id}` has ended, so there is nothing to pause"))
+        .hint(format!("a message continues it: `{}`", place.command(&format!("send {id} TEXT"))))
+}
+
+/// What is said of an instruction that the process which runs the conversation has not carried out yet.
+pub(crate) const STORED: &str = "stored; the process that runs the conversation takes it when its turn ends, or, if it has died, the next one that runs it";
 
 /// Continues a conversation that another process has open and that is paused. Returns whether there was one. That process cannot be `given`
 /// anything by this.
@@ -127,39 +140,20 @@ pub(super) async fn give(
     texts: &Texts<'_>,
 ) -> Result<Exit, CliError> {
     let continues = matches!(instruction, Instruction::Send(_) | Instruction::Answer { .. });
-    let steered = instruct(runtime, id, instruction).await?;
+    let steered = runtime.steer(id, instruction).await?;
     let is_running = is_running(runtime, id).await?;
     let is_idle = continues && !is_running && matches!(steered, Steered::Done { .. });
     let is_woken = is_idle && has_worker(runtime, id).await?;
     match steered {
         Steered::Refused(why) => return Err(refused(id, &why)),
-        Steered::Done { .. } if is_running => print_note_wrapped(texts.done),
-        Steered::Posted if is_running => {
-            print_note_wrapped(
-                "stored; the process that runs the conversation takes it when its turn ends, or, if it has died, the next one that runs it",
-            );
-        }
-        Steered::Done { .. } if is_woken => {
+        Steered::Done if is_running => print_note_wrapped(texts.done),
+        Steered::Posted if is_running => print_note_wrapped(STORED),
+        Steered::Done if is_woken => {
             print_note_wrapped(&format!("{}; a worker continues the conversation", texts.done));
         }
         Steered::Done { .. } | Steered::Posted => print_note_wrapped(texts.idle),
     }
     Ok(Exit::Done)
-}
-
-/// Gives an instruction. What waits for a worker to begin it takes none yet.
-async fn instruct(runtime: &Runtime, id: &LogId, instruction: Instruction) -> Result<Steered, CliError> {
-    let steered = runtime.steer(id, instruction).await;
-    if matches!(steered, Err(polylogue_runtime::Error::NotBegun { .. }))
-        && let Some(queue) = runtime.store().queue()
-        && queue.is_queued(id).await?
-    {
-        let what = format!("`{id}` has not begun: it waits for a worker");
-        return Err(CliError::usage(what).hint(format!(
-            "give it this when a worker has begun it, which `polylogue cluster` shows; `polylogue cancel {id}` takes it back"
-        )));
-    }
-    Ok(steered?)
 }
 
 /// Whether a worker continues a conversation that was just given an answer or a message: one that is paused waits to be resumed.
@@ -187,7 +181,7 @@ async fn is_running(runtime: &Runtime, id: &LogId) -> Result<bool, CliError> {
 /// The participant of the outermost chat that `text` names.
 async fn participant(runtime: &Runtime, id: &LogId, text: &str) -> Result<Name, CliError> {
     let opening = runtime.opening(id).await?;
-    let opening = opening.ok_or_else(|| polylogue_runtime::Error::NotBegun { id: id.clone() })?;
+    let Some(opening) = opening else { return Err(runtime.not_begun(id).await?.into()) };
     let names = || opening.participants.iter().chain(&opening.late_joiners);
     names().find(|name| name.as_str() == Name::composed(text)).cloned().ok_or_else(|| {
         let names: Vec<String> = names().map(|name| format!("`{name}`")).collect();

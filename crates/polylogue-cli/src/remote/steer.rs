@@ -7,6 +7,7 @@ use polylogue_core::LogId;
 
 use super::named_server::{Remote, uncertain};
 use crate::args;
+use crate::commands::steer::{STORED, nothing_to_pause, paused};
 use crate::commands::{waiting, write};
 use crate::error::{CliError, Exit};
 use crate::prompt::question::meant;
@@ -57,17 +58,20 @@ pub(super) async fn cancel(args: &args::steer::Cancel, remote: &Remote) -> Resul
 
 pub(super) async fn pause(args: &args::steer::Pause, remote: &Remote) -> Result<Exit, CliError> {
     let Conversation { id, .. } = remote.client.find(&args.id).await?;
-    remote.client.pause(&id).await.map_err(|error| not_paused(error, remote, &id))?;
-    print_note_wrapped(&format!("paused; `{}` continues it", resume(remote, &id)));
+    let conversation = remote.client.pause(&id).await.map_err(|error| not_paused(error, remote, &id))?;
+    match conversation.paused {
+        true => print_note_wrapped(&paused(&id, &remote.place)),
+        false => print_note_wrapped(STORED),
+    }
     Ok(Exit::Done)
 }
 
 /// Why a conversation was not paused. What the server says of one that has ended is for programs.
 fn not_paused(error: ClientError, remote: &Remote, id: &LogId) -> CliError {
-    let has_ended = error.problem().is_some_and(|problem| problem.word() == "over");
-    let send = remote.place.command(&format!("send {id} TEXT"));
-    let error = CliError::from(error);
-    if has_ended { error.hint(format!("a message continues it: `{send}`")) } else { error }
+    match error.problem().is_some_and(|problem| problem.word() == "over") {
+        true => nothing_to_pause(id, &remote.place),
+        false => error.into(),
+    }
 }
 
 pub(super) async fn next(args: &args::steer::Next, remote: &Remote) -> Result<Exit, CliError> {

@@ -321,7 +321,9 @@ fn conversations_of_a_server_are_steered() {
     assert_eq!(from, ["Ann", "system"]);
     assert_eq!(home.run(&["answer", &fork, "I am stuck."]).ok().err, "answered\n");
     until("it ends", || home.listed()[0]["status"].as_str().unwrap().starts_with("done"));
-    assert!(home.run(&["pause", &fork]).exits(2).err.contains("continues it: `polylogue send "));
+    let ended = home.run(&["pause", &fork]).exits(2).err;
+    let why = format!("`{fork}` has ended, so there is nothing to pause");
+    assert!(ended.contains(&why) && ended.contains("continues it: `polylogue send "), "{ended}");
     assert_eq!(home.run(&["send", &fork, "And now?"]).ok().err, "sent\n");
     until("it asks again", || home.listed()[0]["status"] == "waiting for Pat");
     let open = home.run(&["resume", &fork, "Hi"]).exits(2);
@@ -566,8 +568,11 @@ fn the_cluster_of_a_server_is_shown_as_that_of_its_store() {
     };
     let (local, told) = (rows(&home), home.run(&["cluster"]).ok());
     assert_eq!((local.len(), &local[0]["state"]), (1, &Value::from("ready")));
+    let not_begun = home.run(&["pause", "last"]).exits(2).err;
+    assert!(not_begun.contains("has not begun: it waits for a worker"), "{not_begun}");
     use_server(&mut home, &serving);
     assert_eq!(rows(&home), local);
+    assert_eq!(home.run(&["pause", "last"]).exits(2).err, not_begun);
     let remote = home.run(&["cluster"]).ok();
     assert!(
         remote.out.starts_with("ready ") && remote.out.contains("no worker offers gpu"),

@@ -1,7 +1,7 @@
 //! Forks of conversations.
 
 use axum::http::Method;
-use polylogue_core::{Body, Listing, LogId, Store as _};
+use polylogue_core::{Body, Instruction, Listing, LogId, Store as _};
 use polylogue_runtime::{ForkPoint, fresh_id};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Fork;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::conversations::created;
 use crate::call::{Call, Reply};
-use crate::conversation::{find, served_team};
+use crate::conversation::{find, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::{Access, Route};
@@ -73,6 +73,10 @@ async fn fork(call: Call) -> Reply {
     }
     let fork = made?;
     if let Some(slot) = slot {
+        if listing(&tenant, &fork.id).await?.summary.is_paused {
+            // The pause was copied.
+            tenant.runtime.steer(&fork.id, Instruction::Resume).await?;
+        }
         run_stored(app, &tenant, &fork.id, slot);
     }
     created(&tenant, &fork.id, false).await

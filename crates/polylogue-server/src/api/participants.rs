@@ -14,7 +14,7 @@ pub(super) async fn participant(
     (pointer, text): (&str, &str),
 ) -> Result<Name, Problem> {
     let opening = tenant.runtime.opening(id).await?;
-    let opening = opening.ok_or_else(|| polylogue_runtime::Error::NotBegun { id: id.clone() })?;
+    let Some(opening) = opening else { return Err(tenant.runtime.not_begun(id).await?.into()) };
     let mut names = opening.participants.iter().chain(&opening.late_joiners);
     names.clone().find(|name| name.as_str() == Name::composed(text)).cloned().ok_or_else(|| {
         let all: Vec<String> = names.by_ref().map(|name| format!("`{name}`")).collect();

@@ -51,13 +51,15 @@ fn resume_schema() -> Value {
     json!({"type": "object", "properties": {"limits": limits_schema(about)}})
 }
 
-/// Continues a conversation that runs and was paused.
+/// Continues a conversation that runs, or waits until it may, and was paused.
 async fn unpause(tenant: &Tenant, id: &LogId) -> Result<(), Problem> {
-    let Some(open) = tenant.runtime.get(id) else { return Ok(()) };
-    if listing(tenant, id).await?.summary.is_paused {
-        carried_out(id, open.instruct(Instruction::Resume)).await?;
+    if !listing(tenant, id).await?.summary.is_paused {
+        return Ok(());
     }
-    Ok(())
+    match tenant.runtime.get(id) {
+        Some(open) => carried_out(id, open.instruct(Instruction::Resume)).await,
+        None => accepted(tenant.runtime.steer(id, Instruction::Resume).await?),
+    }
 }
 
 async fn resume(call: Call) -> Reply {

@@ -883,11 +883,16 @@ async fn a_fork_continues_with_another_team_of_the_same_participants() {
 
 /// A server with [`BOARD`], and another one with its store, to which it is another process.
 async fn two_servers(gate: &Arc<Gate>) -> (World, World) {
+    two_servers_of(generous(), gate).await
+}
+
+/// The same with these limits.
+async fn two_servers_of(limits: ServerLimits, gate: &Arc<Gate>) -> (World, World) {
     let dir = tempfile::tempdir().unwrap();
     // A folder of JSON lines: locks of SQLite are those of a process, and both servers are in one here.
     std::fs::create_dir_all(place(dir.path()).path()).unwrap();
     std::fs::write(dir.path().join("board.yaml"), BOARD).unwrap();
-    let holder = World::with_gate_in(dir, "I agree.", generous(), Arc::clone(gate)).await;
+    let holder = World::with_gate_in(dir, "I agree.", limits, Arc::clone(gate)).await;
     let front = holder.second_server("It is mine.", Arc::new(Gate::open())).await;
     (holder, front)
 }
@@ -964,4 +969,34 @@ async fn s32_a_conversation_of_another_process_is_answered_and_stopped() {
     let cancelled = of_stopped.iter().filter(|event| event["type"] == "cancelled").count();
     assert_eq!((cancelled, said(&of_stopped).len()), (1, 0), "{of_stopped:?}");
     assert_eq!(front.model_requests().len(), 0, "the other one ran them");
+}
+
+#[tokio::test]
+async fn s32_what_waits_to_run_in_another_process_is_paused_before_it_has_a_turn() {
+    let gate = Arc::new(Gate::until(0));
+    let (holder, front) = two_servers_of(ServerLimits { running_per_token: 1, ..generous() }, &gate).await;
+    let ended = begin(&holder, &json!({"team": "talk"})).await;
+    until(&holder, &ended, "closed").await;
+    let body = json!({"team": "long", "limits": {"turns": 2}});
+    let first = begin(&holder, &body).await;
+    asked_model(&holder, 1).await;
+    // One that has begun, and is open while it waits; and one that is to continue.
+    let new = begin(&holder, &body).await;
+    assert_eq!(post(&holder, &ended, "messages", json!({"text": "Go on."})).await.status, 202);
+    let last = begin(&holder, &json!({"team": "talk"})).await;
+    for id in [&new, &ended] {
+        let paused = post(&front, id, "pause", json!({})).await;
+        assert_eq!((paused.status, &paused.json()["paused"]), (202, &json!(true)), "{}", paused.body);
+        assert_eq!(until(&holder, id, "halted").await["paused"], true);
+    }
+    gate.lift();
+    until(&holder, &first, "closed").await;
+    // The places are taken in order.
+    until(&holder, &last, "closed").await;
+    for (id, turns) in [(&new, 2), (&ended, 8)] {
+        let events = events(&holder, id).await;
+        assert_eq!(events.last().unwrap()["type"], "paused", "{events:?}");
+        assert_eq!(post(&holder, id, "resume", json!({})).await.status, 202);
+        assert_eq!(until(&holder, id, "closed").await["turns"], turns);
+    }
 }
