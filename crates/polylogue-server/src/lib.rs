@@ -81,6 +81,7 @@ pub use limits::ServerLimits;
 pub use live::{LiveError, LiveNode, LiveOptions};
 pub use polylogue_wire::Scope;
 pub use polylogue_wire::token::DailyBudget;
+pub use question::{asked, asked_schema};
 pub use queue_metrics::WorkerMetrics;
 pub use served_tenants::ServedTenants;
 pub use server::{Reload, Server, ServerError, ServerOptions, login_url, openapi, tokens_at};

@@ -205,8 +205,9 @@ fn histories() -> Value {
     object(&[("histories", list(object(&one, &[])))], &[])
 }
 
-fn conversation() -> Value {
-    let question = object(
+/// An open question.
+pub(crate) fn question() -> Value {
+    object(
         &[
             ("question", count()),
             ("at", text()),
@@ -219,7 +220,10 @@ fn conversation() -> Value {
             ("until_ms", or_null("integer")),
         ],
         &[("prompt", text()), ("default", document()), ("limit", document())],
-    );
+    )
+}
+
+fn conversation() -> Value {
     let bound = object(
         &[("text", text()), ("price_date", text()), ("team_digest", text())],
         &[("calls", count()), ("tokens", count()), ("cost", count())],
@@ -239,7 +243,7 @@ fn conversation() -> Value {
             ("seq", count()),
             ("turns", count()),
             ("usage", document()),
-            ("asked", list(question)),
+            ("asked", list(question())),
         ],
         &[
             ("imported", flag()),

@@ -14,6 +14,7 @@ use crate::error::{CliError, Exit};
 use crate::signals::Signals;
 use crate::stderr::print_note_wrapped;
 use crate::{args, place};
+use call::output_schema;
 use served_team::ServedTeam;
 
 /// The description of all tools together, for hosts.
@@ -54,7 +55,8 @@ struct Teams {
 
 impl ToolHost for Teams {
     fn tools(&self, _: &Caller) -> impl Future<Output = Vec<ServedTool>> + Send {
-        ready(self.teams.iter().map(|team| team.spec.clone().into()).collect())
+        let tool = |team: &ServedTeam| ServedTool { spec: team.spec.clone(), output: Some(output_schema()) };
+        ready(self.teams.iter().map(tool).collect())
     }
 
     async fn call(

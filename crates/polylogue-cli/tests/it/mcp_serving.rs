@@ -21,6 +21,8 @@ struct Host {
     answers: Option<Vec<&'static str>>,
     received: Arc<Mutex<Vec<String>>>,
     asked: Arc<Mutex<Vec<String>>>,
+    /// What it was asked, as data.
+    questions: Arc<Mutex<Vec<Value>>>,
 }
 
 impl ClientHandler for Host {
@@ -38,8 +40,10 @@ impl ClientHandler for Host {
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
+        let question = context.meta.get("polylogue/question").cloned();
+        self.questions.lock().unwrap().push(question.unwrap_or_default());
         let ElicitRequestParams::FormElicitationParams { message, .. } = request else { panic!() };
         let mut asked = self.asked.lock().unwrap();
         let answer = self.answers.as_ref().and_then(|answers| answers.get(asked.len()));
@@ -155,6 +159,16 @@ async fn people_are_asked_by_hosts_that_can() {
         asked[0].starts_with("Student is asked: ") && asked[2].starts_with("Expert is asked: "),
         "{asked:?}"
     );
+    let questions = host.questions.lock().unwrap().clone();
+    let ids: Vec<u64> = of_type(&home.events(), "input_required")
+        .iter()
+        .map(|event| event["seq"].as_u64().unwrap())
+        .collect();
+    for (question, id) in questions.iter().zip(&ids) {
+        assert_eq!((&question["question"], &question["kind"]), (&json!(id), &json!("reply")), "{question}");
+        assert_eq!(question["choices"][1], json!({"answer": "exit", "effect": "end"}), "{question}");
+    }
+    assert_eq!((questions.len(), ids.len(), &questions[0]["who"]), (4, 4, &json!("Student")));
 }
 
 #[tokio::test]
@@ -178,6 +192,17 @@ async fn a_host_is_asked_for_approval_with_the_exact_text_and_an_empty_answer_is
     let (service, _child) = connect(&home, &host, &[&path]).await;
     let waits = call(&service, "sums", json!({})).await;
     assert!(texts(&waits)[0].contains(shown), "{:?}", texts(&waits));
+    let asked = waits.structured_content.unwrap()["asked"].clone();
+    let [question] = asked.as_array().unwrap().as_slice() else { panic!("{asked}") };
+    assert_eq!((&question["kind"], &question["call"]["tool"]), (&json!("approval"), &json!("calculator")));
+    let effects: Vec<_> = question["choices"].as_array().unwrap().iter().map(|one| &one["effect"]).collect();
+    assert_eq!(effects, ["approve", "reject", "end"]);
+    // Its fields are declared.
+    let tools = service.list_all_tools().await.unwrap();
+    let declared = &tools[0].output_schema.as_ref().unwrap()["properties"]["asked"]["items"]["properties"];
+    for name in question.as_object().unwrap().keys() {
+        assert!(declared.get(name).is_some(), "`{name}` is not in {declared}");
+    }
 }
 
 #[test]
@@ -230,7 +255,11 @@ async fn a_host_that_cannot_ask_receives_that_the_conversation_waits() {
         let (text, id) = (texts(&result).remove(0), home.id());
         assert_eq!(result.is_error, Some(true));
         assert!(text.starts_with(&format!("The conversation `{id}` waits for Student, and {why}")), "{text}");
-        assert_eq!(result.structured_content.unwrap()["asked"]["who"], "Student");
+        let value = result.structured_content.unwrap();
+        assert_eq!(
+            (&value["asked"][0]["who"], &value["asked"][0]["kind"]),
+            (&json!("Student"), &json!("reply"))
+        );
         // A person who can answer does, and it continues.
         let resumed = home.run(&["resume", &id, "--answer", "It pushes back."]).exits(5);
         assert!(resumed.out.contains("the water pushes back"), "{}", resumed.out);

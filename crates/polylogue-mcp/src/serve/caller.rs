@@ -7,7 +7,7 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken, ProtocolVersion};
 use rmcp::service::RequestContext;
 use tokio::sync::oneshot;
 
-use super::form::{FormAnswer, Unfit, accepted, form};
+use super::form::{FormAnswer, FormQuestion, Unfit, accepted, form};
 
 /// How long to wait for the reason of a cancellation.
 const REASON: Duration = Duration::from_millis(200);
@@ -110,7 +110,7 @@ impl Caller {
     }
 
     /// Asks the user `question` during the call, if their client supports it.
-    pub async fn ask(&self, question: &str) -> UserAnswer {
+    pub async fn ask(&self, question: &FormQuestion) -> UserAnswer {
         if self.is_stateless() || !self.can_ask() {
             return UserAnswer::Unable;
         }

@@ -2,12 +2,14 @@
 
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
-    InputRequests, InputResponses,
+    InputRequests, InputResponses, RequestMetaObject,
 };
 use serde_json::Value;
 
 /// The name of the only field of the form.
 const FIELD: &str = "answer";
+/// The name of the question as data in the metadata of the form.
+const DATA: &str = "polylogue/question";
 
 /// A question to the user of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,9 @@ pub struct FormQuestion {
     pub key: String,
     /// The text of the question.
     pub text: String,
+    /// The question as data, an object, for clients that have forms of their own: `polylogue/question` in the `_meta` of the form.
+    /// Default: none.
+    pub data: Option<Value>,
 }
 
 /// The answer of a client's user to a question.
@@ -38,20 +43,22 @@ impl FormAnswer {
     }
 }
 
-/// The form that asks `text`; `None` if it cannot be written.
-pub(super) fn form(text: &str) -> Option<ElicitRequestParams> {
+/// The form of a question; `None` if it cannot be written.
+pub(super) fn form(question: &FormQuestion) -> Option<ElicitRequestParams> {
     let requested_schema = ElicitationSchema::builder().required_string(FIELD).build().ok()?;
-    Some(ElicitRequestParams::FormElicitationParams {
-        meta: None,
-        message: text.to_owned(),
-        requested_schema,
-    })
+    let meta = question.data.clone().map(|data| {
+        let mut meta = RequestMetaObject::default();
+        meta.insert(DATA.to_owned(), data);
+        meta
+    });
+    let message = question.text.clone();
+    Some(ElicitRequestParams::FormElicitationParams { meta, message, requested_schema })
 }
 
 /// The requests for `questions`, by their keys.
 pub(super) fn requests(questions: &[FormQuestion]) -> InputRequests {
     let request = |question: &FormQuestion| {
-        let request = InputRequest::Elicitation(ElicitRequest::new(form(&question.text)?));
+        let request = InputRequest::Elicitation(ElicitRequest::new(form(question)?));
         Some((question.key.clone(), request))
     };
     questions.iter().filter_map(request).collect()
@@ -105,12 +112,13 @@ mod tests {
 
     #[test]
     fn a_question_is_a_form_with_one_field() {
-        let question = FormQuestion { key: "q5".into(), text: "Which?".into() };
-        let request = serde_json::to_value(requests(&[question])).unwrap();
-        assert_eq!(
-            request,
-            json!({"q5": {"method": "elicitation/create", "params": {"mode": "form", "message": "Which?", "requestedSchema":
-                {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}}}})
-        );
+        let question = |data| FormQuestion { key: "q5".into(), text: "Which?".into(), data };
+        let requests = |data| serde_json::to_value(requests(&[question(data)])).unwrap();
+        let mut form = json!({"mode": "form", "message": "Which?", "requestedSchema":
+            {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}});
+        let of = |form: &Value| json!({"q5": {"method": "elicitation/create", "params": form}});
+        assert_eq!(requests(None), of(&form));
+        form["_meta"] = json!({"polylogue/question": {"kind": "text"}});
+        assert_eq!(requests(Some(json!({"kind": "text"}))), of(&form));
     }
 }

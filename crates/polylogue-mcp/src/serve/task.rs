@@ -111,7 +111,8 @@ mod tests {
         // Of the newer protocol only.
         ended["result"].as_object_mut().unwrap().retain(|name, _| name != "resultType");
         assert_eq!(ended, with(json!({"status": "completed", "result": result})));
-        let asks = TaskProgress::Asks(vec![FormQuestion { key: "q5".into(), text: "Which?".into() }]);
+        let asks =
+            TaskProgress::Asks(vec![FormQuestion { key: "q5".into(), text: "Which?".into(), data: None }]);
         let asked = report(asks);
         assert_eq!(
             (&asked["status"], asked["inputRequests"]["q5"]["method"].as_str()),

@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 
 use super::arguments::Arguments;
 use super::frames::{Frames, Step};
-use super::questions::{answer, answer_all, answer_to, open_questions, texts_of};
+use super::questions::{answer, answer_all, answer_to, forms, open_questions};
 use super::tasks;
 use super::visitor::Visitor;
 use crate::api::steering::{instruct, stop_run};
@@ -221,9 +221,9 @@ async fn ask(call: &CallContext, id: &LogId, caller: &Caller) -> Result<bool, Pr
     let runtime = &call.visitor.tenant.runtime;
     let mut changes = call.visitor.tenant.runs.changes_of(id);
     let Some(open) = runtime.open_questions(id).await?.into_iter().next() else { return Ok(true) };
-    let texts = texts_of(&call.visitor.tenant, id, std::slice::from_ref(&open)).await?;
-    let text = format!("{} is asked: {}", open.question.who, texts.concat());
-    let mut asking = pin!(caller.ask(&text));
+    let forms = forms(&call.visitor.tenant, id, std::slice::from_ref(&open)).await?;
+    let Some(form) = forms.first() else { return Ok(true) };
+    let mut asking = pin!(caller.ask(form));
     let given = loop {
         tokio::select! {
             biased;

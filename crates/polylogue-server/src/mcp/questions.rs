@@ -9,6 +9,7 @@ use polylogue_runtime::asked::{Received, is_turn};
 use super::visitor::Visitor;
 use crate::api::steering::instruct;
 use crate::problem::Problem;
+use crate::question::asked;
 use crate::tenants::Tenant;
 
 pub(super) fn answer_to(visitor: &Visitor, question: u64, text: String) -> Instruction {
@@ -62,28 +63,28 @@ pub(super) async fn answer(
 /// What is asked in a conversation, as forms.
 pub(super) async fn open_questions(visitor: &Visitor, id: &LogId) -> Result<Vec<FormQuestion>, Problem> {
     let open = visitor.tenant.runtime.open_questions(id).await?;
-    let texts = texts_of(&visitor.tenant, id, &open).await?;
-    let form = |(open, text): (&OpenQuestion, String)| FormQuestion {
-        key: question_key(open.seq),
-        text: format!("{} is asked: {text}", open.question.who),
-    };
-    Ok(open.iter().zip(texts).map(form).collect())
+    forms(&visitor.tenant, id, &open).await
 }
 
-/// The texts of the questions `open` in a conversation, for clients that do not show it with them.
-pub(super) async fn texts_of(
+/// The questions `open` in a conversation as forms, with texts for clients that do not show it with them.
+pub(super) async fn forms(
     tenant: &Tenant,
     id: &LogId,
     open: &[OpenQuestion],
-) -> Result<Vec<String>, Problem> {
+) -> Result<Vec<FormQuestion>, Problem> {
     let events = match open.iter().any(|open| is_turn(&open.question)) {
         true => tenant.runtime.store().read(id, 0).await?,
         false => Vec::new(),
     };
-    let text = |open: &OpenQuestion| {
+    let form = |open: &OpenQuestion| {
         let mut received = Received::default();
         events.iter().take_while(|event| event.seq < open.seq).for_each(|event| received.add(event));
-        received.text(&open.at, &open.question)
+        let text = received.text(&open.at, &open.question);
+        FormQuestion {
+            key: question_key(open.seq),
+            text: format!("{} is asked: {text}", open.question.who),
+            data: serde_json::to_value(asked(open)).ok(),
+        }
     };
-    Ok(open.iter().map(text).collect())
+    Ok(open.iter().map(form).collect())
 }

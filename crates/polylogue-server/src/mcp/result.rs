@@ -5,6 +5,7 @@ use polylogue_mcp::serve::Answer;
 use polylogue_runtime::asked::in_own_words;
 use serde_json::{Value, json};
 
+use crate::question::asked_schema;
 use crate::stretch::{Stretch, content, is_limit_of_run};
 use polylogue_wire::conversation::Ending;
 
@@ -20,18 +21,7 @@ pub(super) fn output_schema() -> Value {
             "conversation": {"type": "string", "description": "Continues it in a later call"},
             "state": {"enum": STATES, "description": "`waiting`: a later call with `conversation` answers the first of `asked`"},
             "result": {"type": "string"},
-            "asked": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["question", "who", "text"],
-                    "properties": {
-                        "question": {"type": "integer"},
-                        "who": {"type": "string"},
-                        "text": {"type": "string"},
-                    },
-                },
-            },
+            "asked": {"type": "array", "items": asked_schema(), "description": "The open questions, the oldest first"},
             "usage": {"type": "object", "description": "Usage since the call, where it is known"},
         },
     })
@@ -99,28 +89,19 @@ fn closed(reason: &StopReason, summary: &str) -> (&'static str, String, String, 
 
 /// `text`: that of the question, if it is known with the last message.
 fn waits(conversation: &str, question: &Value, text: Option<&str>) -> String {
-    let field = |name: &str| question.get(name).and_then(Value::as_str).unwrap_or_default();
+    let field = |name: &str| question.get(name).and_then(Value::as_str);
+    let who = field("who").unwrap_or_default();
+    let text = text.map(str::to_owned);
+    let text = text.or_else(|| field("prompt").map(|prompt| in_own_words(who, prompt)));
+    let text = text.unwrap_or_else(|| field("text").unwrap_or_default().to_owned());
     format!(
-        "{} is asked: {}\n(a later call with `conversation`: `{conversation}` and the answer as `message` continues)",
-        field("who"),
-        text.unwrap_or_else(|| field("text"))
+        "{who} is asked: {text}\n(a later call with `conversation`: `{conversation}` and the answer as `message` continues)"
     )
 }
 
 /// The open questions of a state.
 fn asked(state: &Value) -> Vec<Value> {
-    let all = state.get("asked").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let short = |open: &Value| {
-        let field = |name: &str| open.get(name).cloned().unwrap_or_default();
-        let who = field("who");
-        let prompt = open.get("prompt").and_then(Value::as_str);
-        let text = match prompt {
-            Some(prompt) => in_own_words(who.as_str().unwrap_or_default(), prompt).into(),
-            None => field("text"),
-        };
-        json!({"question": field("question"), "who": who, "text": text})
-    };
-    all.iter().map(short).collect()
+    state.get("asked").and_then(Value::as_array).cloned().unwrap_or_default()
 }
 
 /// Usage without the figures that are not known of all calls.
@@ -139,9 +120,10 @@ fn known(usage: &TotalUsage) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::OtherReason;
+    use polylogue_core::{Name, OpenQuestion, OtherReason, Path, Question, Timestamp};
 
     use super::*;
+    use crate::fields;
 
     fn ended(reason: StopReason, summary: &str) -> CallResult {
         let stretch = Stretch { closed: Some((reason, summary.into())), ..Stretch::default() };
@@ -184,11 +166,15 @@ mod tests {
 
     #[test]
     fn s77_golden_waiting_result() {
-        let open = json!({"question": 5, "who": "Pat", "text": "Which?", "at": "", "asked_ms": 1});
-        let result =
-            CallResult::of(&Stretch::default(), "log1", &json!({"state": "waiting", "asked": [open]}));
+        let question = Question::new(Name::new("Pat").unwrap(), "Which?");
+        let open = OpenQuestion { at: Path::root(), seq: 5, asked: Timestamp(1), question };
+        let asked = json!([crate::question::asked(&open)]);
+        let state = json!({"state": "waiting", "asked": asked});
+        let result = CallResult::of(&Stretch::default(), "log1", &state);
         assert_eq!((result.state, result.is_error), ("waiting", false));
-        assert_eq!(result.value["asked"], json!([{"question": 5, "who": "Pat", "text": "Which?"}]));
+        assert_eq!(result.value["asked"], asked);
+        let [question] = result.value["asked"].as_array().unwrap().as_slice() else { panic!("{asked}") };
+        assert!(fields::check(question, &output_schema()["properties"]["asked"]["items"], "").is_ok());
         assert_eq!(
             result.text,
             "Pat is asked: Which?\n(a later call with `conversation`: `log1` and the answer as `message` continues)"

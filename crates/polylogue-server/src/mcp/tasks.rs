@@ -1,7 +1,9 @@
 //! Tasks: calls whose result a client reads later. A task is a stretch of a conversation, named by the conversation and its first event: the
 //! log is all that is stored, so that a task survives restarts.
 
-use polylogue_core::{Body, Event, Instruction, Listing, LogId, RunOutcome, Store as _};
+use std::sync::Arc;
+
+use polylogue_core::{Body, Event, Instruction, Listing, LogId, OpenQuestion, RunOutcome, Store as _};
 use polylogue_mcp::serve::{FormAnswer, InvalidParams, TaskProgress, TaskReport, progress_line};
 use polylogue_runtime::fresh_id;
 use serde_json::{Value, json};
@@ -11,6 +13,7 @@ use super::result::CallResult;
 use super::visitor::{Visitor, plain};
 use crate::conversation::{find, state_of};
 use crate::problem::Problem;
+use crate::question::asked;
 use crate::runs::{stop, take_back};
 use crate::stretch::Stretch;
 
@@ -28,6 +31,8 @@ struct TaskLog {
     message: Option<String>,
     /// Whether a question was asked, and whether it was answered.
     asked: (bool, bool),
+    /// Questions and answers.
+    questions: Vec<Arc<Event>>,
 }
 
 impl TaskLog {
@@ -59,6 +64,9 @@ impl TaskLog {
         self.first_ms.get_or_insert(event.time.0);
         self.last_ms = Some(event.time.0);
         self.asked.0 |= matches!(event.body, Body::InputRequired(_));
+        if matches!(event.body, Body::InputRequired(_) | Body::InputProvided { .. }) {
+            self.questions.push(Arc::new(event.clone()));
+        }
         let is_for_some = matches!(&event.body, Body::Message(message) if !message.to.is_all());
         if let Some(line) = progress_line(event).filter(|_| !is_for_some) {
             self.message = Some(line);
@@ -121,10 +129,11 @@ fn progress(log: &TaskLog, conversation: &LogId, state: &Value, asks: bool) -> O
         Some(_) => ended(state),
         None if stretch.is_cancelled => TaskProgress::Cancelled,
         None if !asks && log.asked.0 && (now == "waiting" || log.asked.1) => {
-            let asked =
-                stretch.question.as_ref().map(|text| json!({"question": 0, "who": "a person", "text": text}));
             let known = state.get("asked").filter(|asked| now == "waiting" && !asked.is_null()).cloned();
-            ended(&json!({"state": "waiting", "asked": known.unwrap_or_else(|| asked.into_iter().collect())}))
+            let asked = known.unwrap_or_else(|| {
+                OpenQuestion::of(&log.questions).iter().map(|open| json!(asked(open))).collect()
+            });
+            ended(&json!({"state": "waiting", "asked": asked}))
         }
         None => match now {
             "waiting" => return None,

@@ -150,6 +150,10 @@ async fn s76_a_question_is_a_result_and_the_repeated_call_has_the_answer() {
     let (_, form) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
     assert_eq!((&form["method"], &form["params"]["mode"]), (&json!("elicitation/create"), &json!("form")));
     assert!(form["params"]["message"].as_str().unwrap().starts_with("Pat is asked: "), "{form}");
+    // The same data as in the native API.
+    let conversation = world.get(PATH).await.json()["conversations"][0].clone();
+    let question = &form["params"]["_meta"]["polylogue/question"];
+    assert_eq!((question, &question["kind"]), (&conversation["asked"][0], &json!("turn")));
     // Without an answer it is asked again, in the same conversation.
     let params = json!({"name": "ask", "arguments": {}, "inputResponses": {"other": accepted("x")}, "requestState": asked["requestState"]});
     let again = result(&world.send(request(&world, "tools/call", params, &elicitation())).await);
@@ -227,6 +231,14 @@ async fn s77_without_elicitation_a_question_waits_for_a_later_call() {
     let value = &waiting["structuredContent"];
     assert_eq!((&value["state"], &waiting["isError"]), (&json!("waiting"), &json!(false)), "{waiting}");
     assert_eq!(value["asked"][0]["who"], "Pat");
+    let id = value["conversation"].as_str().unwrap();
+    assert_eq!(value["asked"], world.get(&format!("{PATH}/{id}")).await.json()["asked"]);
+    let tools = result(&world.send(request(&world, "tools/list", json!({}), &json!({}))).await);
+    let named = tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "ask").unwrap();
+    let declared = &named["outputSchema"]["properties"]["asked"]["items"]["properties"];
+    for name in value["asked"][0].as_object().unwrap().keys() {
+        assert!(declared.get(name).is_some(), "`{name}` is not in {declared}");
+    }
     let arguments = json!({"conversation": value["conversation"], "message": "I am stuck."});
     // Who may not answer cannot do so by a call.
     let (_, text) = world.new_token("local", &[Scope::Run]);

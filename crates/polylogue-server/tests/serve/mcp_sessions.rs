@@ -42,6 +42,7 @@ async fn s77_a_question_is_a_request_of_the_server() {
         }
     };
     assert!(asked["params"]["message"].as_str().unwrap().starts_with("Pat is asked: "), "{asked}");
+    assert_eq!(asked["params"]["_meta"]["polylogue/question"]["choices"][1]["effect"], "leave", "{asked}");
     // What does not fit the form is no answer: it is sent again.
     session.respond(&asked["id"], json!({"action": "accept", "content": {"reply": "I am stuck."}})).await;
     let again = loop {

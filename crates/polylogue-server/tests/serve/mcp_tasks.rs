@@ -81,6 +81,7 @@ async fn s78_a_task_asks_and_takes_the_answer() {
     assert_eq!(asking["status"], "input_required", "{asking}");
     let (key, form) = asking["inputRequests"].as_object().unwrap().iter().next().unwrap();
     assert_eq!(form["method"], "elicitation/create");
+    assert_eq!(form["params"]["_meta"]["polylogue/question"]["kind"], "turn", "{form}");
     let update = |responses: Value| {
         request(&world, "tasks/update", json!({"taskId": id, "inputResponses": responses}), &tasks())
     };
@@ -114,7 +115,14 @@ async fn s78_a_task_asks_and_takes_the_answer() {
     result(&world.send(request(&world, "tasks/cancel", json!({"taskId": task["taskId"]}), &silent)).await);
     assert_eq!(result(&world.send(get()).await), waiting);
     let conversation = task["taskId"].as_str().unwrap().rsplit_once('.').unwrap().0;
-    assert_eq!(until(&world, conversation, "waiting").await["state"], "waiting");
+    let asked = until(&world, conversation, "waiting").await["asked"].clone();
+    assert_eq!(value["asked"], asked);
+    // Nor does an answer change it.
+    let answer = json!({"question": asked[0]["question"], "text": "I am stuck."});
+    let path = format!("/api/v1/conversations/{conversation}/answers");
+    assert_eq!(world.post(&path, &answer).await.status, 202);
+    until(&world, conversation, "closed").await;
+    assert_eq!(result(&world.send(get()).await)["result"]["structuredContent"]["asked"], asked);
 }
 
 #[tokio::test]

@@ -2,14 +2,30 @@
 
 use futures_util::FutureExt;
 use polylogue::{Status, Update};
-use polylogue_core::{Path, Question, Responder, RunOutcome as Kind, Subscription};
-use polylogue_mcp::serve::{Answer, Caller, UserAnswer, progress_line};
+use polylogue_client::wire::conversation::Asked;
+use polylogue_core::{OpenQuestion, Responder, RunOutcome as Kind, Subscription};
+use polylogue_mcp::serve::{Answer, Caller, FormQuestion, UserAnswer, progress_line};
 use polylogue_runtime::Conversation;
 use polylogue_runtime::asked::Received;
+use polylogue_server::{asked, asked_schema};
 use serde_json::{Value, json};
 
 use crate::place::PlaceOption;
 use crate::screen::RunEnd;
+
+/// The schema of structured results.
+pub(super) fn output_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["conversation", "ended"],
+        "properties": {
+            "conversation": {"type": "string", "description": "Its id"},
+            "ended": {"type": "string", "description": "Why it has ended, or for whom it waits"},
+            "result": {"type": "string", "description": "The result of a conversation that has ended"},
+            "asked": {"type": "array", "items": asked_schema(), "description": "The open questions, the oldest first"},
+        },
+    })
+}
 
 /// A conversation that begins.
 pub(super) struct CallConversation {
@@ -34,23 +50,21 @@ impl CallConversation {
                 Step::Ended(status) => status,
                 Step::Cancelled(why) => return self.cancelled(why).await,
             };
-            let Ok(Status::Waiting(questions)) = &status else { return self.answer(status).await };
-            let Some((at, question)) = questions.first() else { return self.answer(status).await };
-            let prompt = format!("{} is asked: {}", question.who, self.asked(at, question).await);
-            match caller.ask(&prompt).await {
+            if !matches!(status, Ok(Status::Waiting(_))) {
+                return self.answer(status).await;
+            }
+            let questions = OpenQuestion::of(&self.conversation.events().await);
+            let Some(open) = questions.first() else { return self.answer(status).await };
+            let form = self.form(open).await;
+            match caller.ask(&form).await {
                 UserAnswer::With(text) => {
-                    if let Err(error) =
-                        self.conversation.answer(at, &question.who, text, Responder::Unnamed).await
-                    {
+                    let (at, who) = (&open.at, &open.question.who);
+                    if let Err(error) = self.conversation.answer(at, who, text, Responder::Unnamed).await {
                         return self.answer(Err(error)).await;
                     }
                 }
-                UserAnswer::Declined => {
-                    return self.waits(at, question, "no one wanted to answer").await;
-                }
-                UserAnswer::Unable => {
-                    return self.waits(at, question, "this host cannot ask its user").await;
-                }
+                UserAnswer::Declined => return self.waits(open, &form, "no one wanted to answer").await,
+                UserAnswer::Unable => return self.waits(open, &form, "this host cannot ask its user").await,
                 UserAnswer::Cancelled => {
                     let why = caller.cancelled().await;
                     return self.cancelled(why).await;
@@ -122,24 +136,30 @@ impl CallConversation {
         Answer { texts: texts(result, footer), value: Some(value), is_error }
     }
 
-    /// The text of a question, with the last message that the person received: the host does not show the conversation.
-    async fn asked(&self, at: &Path, question: &Question) -> String {
+    /// A question, with the last message that the person received: the host does not show the conversation.
+    async fn form(&self, open: &OpenQuestion) -> FormQuestion {
         let mut received = Received::default();
         self.conversation.events().await.iter().for_each(|event| received.add(event));
-        received.text(at, question)
+        let text = received.text(&open.at, &open.question);
+        FormQuestion {
+            key: open.seq.to_string(),
+            text: format!("{} is asked: {text}", open.question.who),
+            data: serde_json::to_value(asked(open)).ok(),
+        }
     }
 
-    /// The text about a conversation that waits for a person.
-    async fn waits(self, at: &Path, question: &Question, why: &str) -> Answer {
-        let (id, text) = (self.conversation.id().clone(), self.asked(at, question).await);
+    /// The text about a conversation that waits for a person, and what is open in it.
+    async fn waits(self, open: &OpenQuestion, form: &FormQuestion, why: &str) -> Answer {
+        let (id, who) = (self.conversation.id().clone(), &open.question.who);
+        let questions = OpenQuestion::of(&self.conversation.events().await);
         // A person who can answer resumes it. What was appended is kept, whatever the store says now.
         let _ = self.conversation.release().await;
-        let who = &question.who;
         let status = format!(
-            "The conversation `{id}` waits for {who}, and {why}. {who} is asked: {text}\n`{}` answers it and continues.",
+            "The conversation `{id}` waits for {who}, and {why}. {}\n`{}` answers it and continues.",
+            form.text,
             self.place.command(&format!("resume {id} --answer TEXT"))
         );
-        let asked: Value = json!({"who": who, "question": text, "at": at.to_string()});
+        let asked: Vec<Asked> = questions.iter().map(asked).collect();
         let value =
             json!({"conversation": id.to_string(), "ended": format!("waiting for {who}"), "asked": asked});
         Answer { texts: vec![status], value: Some(value), is_error: true }
