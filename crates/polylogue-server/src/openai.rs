@@ -4,6 +4,7 @@ mod beginning;
 mod chores;
 mod chunks;
 mod completions;
+mod dialogue;
 mod document;
 mod form;
 mod history;

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Due, Instruction, LimitOverrides, LogId, LogState, Message, Name, Part, Store as _, Subscription,
+    Due, Instruction, LimitOverrides, Listing, LogId, LogState, Message, Name, Part, Store as _, Subscription,
 };
 use polylogue_runtime::{Conversation, ForkPoint, Steered, fresh_id};
 use polylogue_wire::Scope;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::{Instant, sleep};
 
-use super::history::{self, Continuation};
+use super::dialogue::{Continuation, task};
+use super::history;
 use super::request::{ChatRequest, NamedChat};
 use crate::attendance::{Begun, Earlier, LEAVES, POLL};
 use crate::beginning::make;
@@ -206,6 +207,10 @@ impl Request {
                     // Until the message is in the fork, the history ends there for others, too.
                     let _only = self.enter_end_of(&new).await;
                     let fork = tenant.runtime.fork_as(&id, &point, new, None).await?;
+                    if !is_at_rest(&listing(tenant, &fork.id).await?) {
+                        // It begins with a part of a response.
+                        self.give_up(&fork.id).await?;
+                    }
                     return self.say(&fork.id, digest, key).await;
                 }
             }
@@ -215,20 +220,29 @@ impl Request {
     /// Ends the response with which the history ends, if its client has cut it off: as in `polylogue chat`, what was said until then stays,
     /// and the next message is not sent into turns that began before.
     async fn end_response(&self, id: &LogId) -> Result<(), Problem> {
-        let Self { call, token, tenant, .. } = self;
+        let Self { call, tenant, .. } = self;
         let (app, until) = (&call.app, Instant::now() + LEAVES);
         if !app.attendance.is_left(id, until).await {
             return Ok(());
         }
         // Read after the last client has left: it may have received the whole response.
         let about = listing(tenant, id).await?;
-        let is_at_rest = matches!(about.state(), LogState::Done | LogState::Ended | LogState::Waiting);
-        if is_at_rest || about.summary.is_paused || !is_cut_off(app, tenant, &about, until).await {
+        if is_at_rest(&about) || about.summary.is_paused || !is_cut_off(app, tenant, &about, until).await {
             return Ok(());
         }
         stop(tenant, id, true).await;
         // What another process runs, or does not stop, gets the message where it is.
-        if !is_left(tenant, id).await || is_held(tenant, id).await || !tenant.runs.enter(id) {
+        if !is_left(tenant, id).await || is_held(tenant, id).await {
+            return Ok(());
+        }
+        self.give_up(id).await
+    }
+
+    /// Gives up the turns of a conversation that nothing runs, and closes it: what was said in them until then stays.
+    async fn give_up(&self, id: &LogId) -> Result<(), Problem> {
+        let Self { call, token, tenant, .. } = self;
+        let app = &call.app;
+        if !tenant.runs.enter(id) {
             return Ok(());
         }
         let slot = app.wait(token);
@@ -301,7 +315,7 @@ impl Request {
         prepared.reread_memory().await?;
         let slot = call.app.join(token).await?;
         let limits = LimitOverrides { reply_tokens: chat.max_tokens, ..LimitOverrides::default() };
-        let of_team = prepared.run().with_task(history::task(&chat.messages)).with_limits(limits);
+        let of_team = prepared.run().with_task(task(&chat.messages)).with_limits(limits);
         let begun = Begun { id: id.clone(), from: 0, message: None };
         let clients = call.app.attendance.note(digest, &begun);
         let paid = (&slot.payer, chat.all_pictures());
@@ -385,4 +399,9 @@ impl Request {
             }
         }
     }
+}
+
+/// Whether the last response of a conversation has ended: with a result, or with a question.
+fn is_at_rest(listing: &Listing) -> bool {
+    matches!(listing.state(), LogState::Done | LogState::Ended | LogState::Waiting)
 }

@@ -25,12 +25,16 @@ chat: {participants: [Ann], pattern: sequential}
 
 /// The team, whose first reply comes as far as the gate lets it through.
 async fn tale(gate: &PieceGate) -> World {
+    World::with_playbook("tale", TALE, told(0, gate)).await
+}
+
+/// Replies, of which one comes as far as the gate lets it through.
+fn told(gated: usize, gate: &PieceGate) -> Playbook {
     let gate = gate.clone();
-    let play = move |number: usize| match number {
-        0 => Answer::text("Once upon a time").pieces(4).gated(&gate),
-        _ => Answer::text(format!("reply {number}")),
-    };
-    World::with_playbook("tale", TALE, Playbook::new(move |_, number| play(number))).await
+    Playbook::new(move |_, number| match number == gated {
+        true => Answer::text("Once upon a time").pieces(4).gated(&gate),
+        false => Answer::text(format!("reply {number}")),
+    })
 }
 
 /// A stream, the conversation that it is of, and the first text of this field of its chunks.
@@ -212,4 +216,61 @@ async fn s52_s57_a_conversation_that_was_stopped_for_a_lost_client_is_continued_
         history.extend([assistant(content(&second)), user("Once more.")]);
         assert_eq!(conversation(&next(&history).await), id, "{show}");
     }
+}
+
+#[tokio::test]
+async fn s52_an_edit_while_the_response_to_the_message_is_written_forks_before_the_message() {
+    for is_connected in [true, false] {
+        let gate = PieceGate::new();
+        gate.open_until(2);
+        let world = World::with_playbook("tale", TALE, told(1, &gate)).await;
+        let first = complete(&world, "tale", json!([user("Tell.")])).await;
+        let id = conversation(&first).to_owned();
+        let with = |text: &str| vec![user("Tell."), assistant("reply 0"), user(text)];
+        let body = json!({"model": "tale", "messages": with("More."), "stream": true});
+        let (stream, of, _) = begun(&world, &body, "result", "content").await;
+        assert_eq!(of, id);
+        let stream = Some(stream).filter(|_| is_connected);
+        // Another message, and another response to the same one.
+        for (number, text, is_edited) in [(2, "Else.", json!(true)), (3, "More.", Value::Null)] {
+            let other = complete(&world, "tale", json!(with(text))).await;
+            assert_eq!(content(&other), format!("reply {number}"));
+            let fork = world.get(&format!("{PATH}/{}", conversation(&other))).await.json();
+            assert_eq!((&fork["parent"]["id"], &fork["parent"]["edited"]), (&json!(id), &is_edited));
+            assert_eq!(said(&events(&world, conversation(&other)).await)[..2], ["reply 0", text]);
+        }
+        gate.lift();
+        if let Some(stream) = stream {
+            assert!(chunks(stream).await.1, "its client has the whole response");
+        }
+        until(&world, &id, "closed").await;
+        assert_eq!(said(&events(&world, &id).await), ["reply 0", "More.", "Once upon a time"]);
+    }
+}
+
+#[tokio::test]
+async fn s52_an_edit_after_a_part_of_a_response_forks_with_that_part_and_without_its_turn() {
+    let gate = PieceGate::new();
+    gate.open_until(2);
+    let world = tale(&gate).await;
+    let id = running(&world).await;
+    let stop = json!({"when": "now"});
+    assert_eq!(world.post(&format!("{PATH}/{id}/stop"), &stop).await.status, 202);
+    until(&world, &id, "halted").await;
+    // The turn that was stopped continues here.
+    assert_eq!(world.send(into(&world, &id, "Shorter.", false)).await.status, 200);
+    let log = events(&world, &id).await;
+    let cut = log.iter().find(|event| event["type"] == "reply_interrupted").unwrap();
+    let (seen, calls) = (cut["text"].as_str().unwrap().trim(), world.model_requests().len());
+    let history = json!([user("Tell."), assistant(seen), user("Longer.")]);
+    let edited = complete(&world, "tale", history).await;
+    let fork = world.get(&format!("{PATH}/{}", conversation(&edited))).await.json();
+    assert_eq!((&fork["parent"]["id"], &fork["parent"]["edited"]), (&json!(id), &json!(true)));
+    let requests = world.model_requests();
+    assert_eq!(requests.len(), calls + 1, "what was stopped is not asked for again");
+    for text in [seen, "[cut off by the user]", "Longer."] {
+        assert!(requests[calls].contains(text), "`{text}` is not in {}", requests[calls]);
+    }
+    assert!(!requests[calls].contains("Shorter."), "{}", requests[calls]);
+    gate.lift();
 }
