@@ -372,6 +372,7 @@ fn sent_since(events: &[Arc<Event>]) -> usize {
                 | Body::LimitsChanged { .. }
                 | Body::OwnLimitsRaised { .. }
                 | Body::TitleChanged { .. }
+                | Body::ClientDisconnected { .. }
                 | Body::TeamChanged(_)
                 | Body::Charged(_)
                 | Body::NextSpeaker { .. }

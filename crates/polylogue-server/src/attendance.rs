@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use polylogue_core::LogId;
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
@@ -81,6 +82,8 @@ pub(crate) struct Attendance {
     /// How many wait for each conversation.
     waiting: Mutex<HashMap<LogId, usize>>,
     begun: Mutex<VecDeque<(Line, Clients)>>,
+    /// The conversations of which the log is about to have that a client has disconnected.
+    pub(crate) notes: watch::Sender<Vec<LogId>>,
 }
 
 impl Attendance {
@@ -101,7 +104,8 @@ impl Attendance {
             Err(error) => warn!(%error, "repeated requests of earlier clients will not join their runs"),
         }
         let lines = AtomicUsize::new(begun.len());
-        let attendance = Self { file, lines, waiting: Mutex::default(), begun: Mutex::new(begun) };
+        let (waiting, begun, notes) = (Mutex::default(), Mutex::new(begun), watch::Sender::default());
+        let attendance = Self { file, lines, waiting, begun, notes };
         if let Err(error) = attendance.rewrite(&attendance.begun()) {
             warn!(%error, "notes on earlier requests stay");
         }

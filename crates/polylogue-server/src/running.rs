@@ -35,6 +35,8 @@ struct Entry {
     generation: u64,
     /// Whether the client that waited for its response is gone, and it runs for no one else.
     is_abandoned: bool,
+    /// Whether it runs because an earlier process was running it, and no one has asked for that since.
+    is_adopted: bool,
 }
 
 impl Runs {
@@ -102,8 +104,20 @@ impl Runs {
     pub(crate) fn renew(&self, id: &LogId) {
         if let Some(entry) = self.running().get_mut(id) {
             entry.generation = self.next_generation();
-            entry.is_abandoned = false;
+            (entry.is_abandoned, entry.is_adopted) = (false, false);
         }
+    }
+
+    /// Notes that it runs because an earlier process was running it: the log says for whom.
+    pub(crate) fn adopt(&self, id: &LogId) {
+        if let Some(entry) = self.running().get_mut(id) {
+            entry.is_adopted = true;
+        }
+    }
+
+    /// Whether this process runs it because an earlier one did, and no one has asked for that since.
+    pub(crate) fn is_adopted(&self, id: &LogId) -> bool {
+        self.running().get(id).is_some_and(|entry| entry.is_adopted)
     }
 
     /// Notes that no client waits for its response any more, if it still is the run of this generation.
@@ -116,7 +130,7 @@ impl Runs {
     /// Notes that a client waits for its response.
     pub(crate) fn attend(&self, id: &LogId) {
         if let Some(entry) = self.running().get_mut(id) {
-            entry.is_abandoned = false;
+            (entry.is_abandoned, entry.is_adopted) = (false, false);
         }
     }
 
@@ -141,8 +155,8 @@ impl Runs {
         let left = match running.get_mut(id) {
             Some(entry) if entry.again => {
                 // What ended an earlier wait does not end the next one.
-                let Entry { generation, is_abandoned, .. } = *entry;
-                *entry = Entry { generation, is_abandoned, ..Entry::default() };
+                let Entry { generation, is_abandoned, is_adopted, .. } = *entry;
+                *entry = Entry { generation, is_abandoned, is_adopted, ..Entry::default() };
                 (true, None)
             }
             _ => (false, running.remove(id).and_then(|entry| entry.halt)),
@@ -319,6 +333,20 @@ mod tests {
         abandon();
         assert!(!runs.is_abandoned(&id), "it is not the run of that client any more");
         assert!(!runs.leave(&id) && !runs.is_abandoned(&id));
+    }
+
+    #[test]
+    fn one_of_an_earlier_process_is_adopted_until_someone_asks_for_it() {
+        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        runs.adopt(&id);
+        runs.enter(&id);
+        assert!(!runs.is_adopted(&id), "it did not run yet");
+        for ask in [Runs::attend, Runs::renew] {
+            runs.adopt(&id);
+            assert!(runs.is_adopted(&id));
+            ask(&runs, &id);
+            assert!(!runs.is_adopted(&id));
+        }
     }
 
     #[test]

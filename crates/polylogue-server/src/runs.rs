@@ -421,7 +421,11 @@ pub(crate) async fn close(Opened { conversation, prepared }: Opened, due: Due) {
 /// Continues it, however many others wait until they may run.
 pub(crate) fn resume(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, payer: Payer) {
     info!(conversation = %id, "a conversation is continued");
-    run_stored(app, tenant, id, app.slots.wait(&format!("tenant {}", tenant.name), payer));
+    let slot = app.slots.wait(&format!("tenant {}", tenant.name), payer);
+    match run_stretch(app, tenant, id, slot, Stretch::default()) {
+        true => tenant.runs.adopt(id),
+        false => tenant.runs.renew(id),
+    }
 }
 
 /// Whether a process has claimed it.

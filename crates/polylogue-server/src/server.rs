@@ -42,6 +42,7 @@ use crate::table::{ROUTES, router};
 use crate::tenants::{Tenants, server_folder};
 use crate::token::{NewToken, Token, TokenError, TokenKind, TokenText};
 use crate::token_file::TokenFile;
+use crate::waiting::noted;
 
 /// The options of a server.
 #[derive(Debug, Clone)]
@@ -337,6 +338,7 @@ impl Server {
             over.send_replace(true);
         };
         futures_util::future::join(serving, stopping).await;
+        noted(&app, None).await;
         app.promised.leave();
         drop(own);
     }

@@ -1,18 +1,22 @@
 //! Who waits for a response: a run for which no client waits any more is stopped after a time. A response that a client has not received
-//! whole can be joined.
+//! whole can be joined, and the log has how far the client has received it.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
-use polylogue_core::{Listing, LogId, LogState};
-use tokio::time::{Instant, sleep};
+use polylogue_core::{Instruction, Listing, LogId, LogState};
+use tokio::time::{Instant, sleep, timeout};
+use tracing::warn;
 
 use crate::app::App;
 use crate::attendance::{Begun, Clients};
+use crate::conversation::listing;
+use crate::problem::Problem;
 use crate::runs::{is_held, stop};
 use crate::tenants::Tenant;
 
@@ -27,6 +31,23 @@ pub(crate) struct Waiting {
     generation: Option<u64>,
     /// Whether the response has ended.
     has_ended: bool,
+    /// What it was sent, if it can continue the conversation by that.
+    sent: Option<SentText>,
+}
+
+/// The text of a response that a client was sent, and sends back as a message of its history.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SentText(Arc<Mutex<String>>);
+
+impl SentText {
+    /// The client is sent `text`, too.
+    pub(crate) fn push(&self, text: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+    }
+
+    fn text(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Waiting {
@@ -34,7 +55,12 @@ impl Waiting {
         *app.attendance.waiting().entry(id.clone()).or_insert(0) += 1;
         tenant.runs.attend(id);
         let (app, tenant, generation) = (Arc::clone(app), Arc::clone(tenant), tenant.runs.generation(id));
-        Self { app, tenant, id: id.clone(), generation, has_ended: false }
+        Self { app, tenant, id: id.clone(), generation, has_ended: false, sent: None }
+    }
+
+    /// Notes in the log what the client was sent by then, if it goes away before the end: by that any process continues the conversation.
+    pub(crate) fn notes_disconnect(&mut self) -> SentText {
+        self.sent.get_or_insert_default().clone()
     }
 
     /// The client has the whole response: if the conversation runs, then for others.
@@ -46,26 +72,33 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         let generation = self.generation.filter(|_| !self.has_ended);
-        let is_last = {
+        let (is_last, note) = {
             let mut waiting = self.app.attendance.waiting();
             let count = waiting.get_mut(&self.id).map_or(0, |count| {
                 *count = count.saturating_sub(1);
                 *count
             });
+            let mut note = None;
             if count == 0 {
                 waiting.remove(&self.id);
                 // Noted before others see that no client waits.
                 if let Some(generation) = generation {
                     self.tenant.runs.abandon(&self.id, generation);
                 }
+                let sent = self.sent.as_ref().filter(|_| !self.has_ended);
+                note = sent.map(|sent| Note::of(&self.app, &self.id, sent.text()));
             }
-            count == 0
+            (count == 0, note)
         };
-        if !is_last || generation.is_none() {
+        if !is_last || self.has_ended {
             return;
         }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (app, tenant, id) = (Arc::clone(&self.app), Arc::clone(&self.tenant), self.id.clone());
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        if let Some(note) = note {
+            runtime.spawn(note.write(Arc::clone(&tenant)));
+        }
+        if generation.is_some() {
             runtime.spawn(async move {
                 sleep(app.limits.abandoned_time).await;
                 let is_abandoned = !app.attendance.waiting().contains_key(&id);
@@ -77,15 +110,72 @@ impl Drop for Waiting {
     }
 }
 
+/// A note for the log that a client has disconnected. What is sent to the conversation waits until it is [written](noted): it comes after it.
+struct Note {
+    app: Arc<App>,
+    id: LogId,
+    received: Arc<str>,
+}
+
+impl Note {
+    fn of(app: &Arc<App>, id: &LogId, received: String) -> Self {
+        app.attendance.notes.send_modify(|notes| notes.push(id.clone()));
+        Self { app: Arc::clone(app), id: id.clone(), received: received.into() }
+    }
+
+    async fn write(self, tenant: Arc<Tenant>) {
+        if let Err(problem) = self.write_to(&tenant).await {
+            let id = &self.id;
+            warn!(conversation = %id, %problem, "what a client has received of a response is known to this process alone");
+        }
+    }
+
+    /// Of what has come to rest, the log has the whole response.
+    async fn write_to(&self, tenant: &Tenant) -> Result<(), Problem> {
+        if listing(tenant, &self.id).await?.state() == LogState::Open {
+            let received = Arc::clone(&self.received);
+            tenant.runtime.steer(&self.id, Instruction::ClientDisconnected { received }).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        self.app.attendance.notes.send_modify(|notes| {
+            if let Some(at) = notes.iter().position(|id| *id == self.id) {
+                notes.swap_remove(at);
+            }
+        });
+    }
+}
+
+/// How long notes are waited for.
+const NOTES: Duration = Duration::from_secs(5);
+
+/// Waits until the clients of the conversation `id`, or of all, that have disconnected are noted.
+pub(crate) async fn noted(app: &App, id: Option<&LogId>) {
+    let is_noted = |notes: &Vec<LogId>| id.map_or(notes.is_empty(), |id| !notes.contains(id));
+    // The sender lives as long as `app`.
+    let _ = timeout(NOTES, app.attendance.notes.subscribe().wait_for(is_noted)).await;
+}
+
 /// Whether the response of a conversation was cut off, if its client has not received all of it: no client receives it, now or at `until`,
-/// and what still runs, runs for no one else. What another process runs may have its client there.
-pub(crate) async fn is_cut_off(app: &App, tenant: &Tenant, about: &Listing, until: Instant) -> bool {
+/// and what still runs, runs for no one else. `has_left`: whether the log says so of its client. That decides for what another process runs, and
+/// for what has been running since an earlier process.
+pub(crate) async fn is_cut_off(
+    app: &App,
+    tenant: &Tenant,
+    about: &Listing,
+    has_left: bool,
+    until: Instant,
+) -> bool {
     let (id, runs) = (&about.id, &tenant.runs);
     app.attendance.is_left(id, until).await
         && match about.state() {
             LogState::Done | LogState::Ended | LogState::Waiting | LogState::Paused => true,
-            _ if runs.is_running(id) => runs.is_abandoned(id),
-            _ => !is_held(tenant, id).await,
+            _ if runs.is_running(id) => runs.is_abandoned(id) || (has_left && runs.is_adopted(id)),
+            _ => has_left || !is_held(tenant, id).await,
         }
 }
 

@@ -106,6 +106,7 @@ pub(super) fn of_run(body: &Body) -> Option<String> {
         Body::OwnLimitsRaised { of, .. } => format!("limits of {of} were raised"),
         Body::TitleChanged { title } if title.is_empty() => "the title was removed".into(),
         Body::TitleChanged { title } => format!("the title is now: {title}"),
+        Body::ClientDisconnected { .. } => "a client disconnected before the end of a response".into(),
         Body::TeamChanged(team) => format!("the team has changed: {}", listed(&team.changes)),
         Body::Paused => "paused: turns that have begun end, and no other begins".into(),
         Body::Resumed => "continued after the pause".into(),

@@ -254,6 +254,12 @@ pub enum Body {
         /// The title, [`Instruction::TITLE_CHARS`](crate::Instruction::TITLE_CHARS) at most. Empty: it has none any more.
         title: Arc<str>,
     },
+    /// A client that received a response of the conversation, such as one of chat completions, disconnected before its end. Agents do not
+    /// see it.
+    ClientDisconnected {
+        /// The text that it was sent until then. It may have received less. Empty: none.
+        received: Arc<str>,
+    },
     /// The conversation continues with another version of its team. Agents do not see it.
     TeamChanged(TeamChanged),
     /// The next speaker was chosen from outside: the next public turn is theirs.

@@ -59,6 +59,11 @@ pub enum Instruction {
         /// The title. Line ends become spaces, and what is longer than [`TITLE_CHARS`](Self::TITLE_CHARS) is cut. Empty: none.
         title: Arc<str>,
     },
+    /// Notes that a client disconnected before the end of a response: [`Body::ClientDisconnected`](crate::Body::ClientDisconnected).
+    ClientDisconnected {
+        /// The text that it was sent until then.
+        received: Arc<str>,
+    },
     /// Lets open turns end and begins no other until [`Resume`](Self::Resume): [`Body::Paused`](crate::Body::Paused).
     Pause,
     /// Continues a paused conversation: [`Body::Resumed`](crate::Body::Resumed).
@@ -113,6 +118,7 @@ impl Instruction {
             | Self::RaiseAgentLimits { .. }
             | Self::RaiseChatLimits { .. }
             | Self::ChangeTitle { .. }
+            | Self::ClientDisconnected { .. }
             | Self::Pause
             | Self::Resume
             | Self::Cancel { .. } => Timing::Now,
@@ -288,6 +294,7 @@ impl fmt::Display for Instruction {
             Self::RaiseAgentLimits { who, .. } => write!(f, "a higher limit of {who}"),
             Self::RaiseChatLimits { chat, .. } => write!(f, "a higher limit of {chat}"),
             Self::ChangeTitle { .. } => f.write_str("another title"),
+            Self::ClientDisconnected { .. } => f.write_str("the end of a client's connection"),
             Self::Pause => f.write_str("the pause"),
             Self::Resume => f.write_str("the continuation"),
             Self::Cancel { .. } => f.write_str("the cancellation"),

@@ -86,6 +86,7 @@ const fn is_from_outside(body: &Body) -> bool {
             | Body::LimitsChanged { .. }
             | Body::OwnLimitsRaised { .. }
             | Body::TitleChanged { .. }
+            | Body::ClientDisconnected { .. }
             | Body::TeamChanged(_)
             | Body::Paused
             | Body::Resumed

@@ -67,6 +67,9 @@ impl Log {
                 Err(why) => return self.refuse(pending, why).await,
             },
             Instruction::ChangeTitle { title } => Body::TitleChanged { title: in_one_line(title) },
+            Instruction::ClientDisconnected { received } => {
+                Body::ClientDisconnected { received: Arc::clone(received) }
+            }
             Instruction::Pause => Body::Paused,
             Instruction::Resume => Body::Resumed,
             Instruction::Cancel { now } => Body::Cancelled { now: *now },

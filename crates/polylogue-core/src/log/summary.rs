@@ -98,6 +98,7 @@ impl Summary {
             Body::LimitsChanged { .. }
             | Body::OwnLimitsRaised { .. }
             | Body::TitleChanged { .. }
+            | Body::ClientDisconnected { .. }
             | Body::TeamChanged(_)
             | Body::Charged(_)
             | Body::Sent(_)

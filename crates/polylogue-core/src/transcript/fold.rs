@@ -17,6 +17,7 @@ const fn is_of_run(body: &Body) -> bool {
         Body::LimitsChanged { .. }
             | Body::OwnLimitsRaised { .. }
             | Body::TitleChanged { .. }
+            | Body::ClientDisconnected { .. }
             | Body::TeamChanged(_)
             | Body::Paused
             | Body::Resumed

@@ -366,6 +366,7 @@ impl Presentation {
             Body::NextSpeaker { .. }
             | Body::OwnLimitsRaised { .. }
             | Body::TitleChanged { .. }
+            | Body::ClientDisconnected { .. }
             | Body::TeamChanged(_)
             | Body::Paused
             | Body::Resumed

@@ -24,6 +24,7 @@ use crate::route::{Access, Route};
 use crate::runs::{self, run_stored};
 use crate::tenants::Tenant;
 use crate::token::Token;
+use crate::waiting::noted;
 
 pub(crate) fn routes() -> Vec<Route> {
     let (run, answer) = (Access::Scope(Scope::Run), Access::Scope(Scope::Answer));
@@ -184,6 +185,7 @@ pub(crate) async fn instruct(
         check_open(tenant, id, *question).await?;
     }
     let was_elsewhere = other_node(tenant, id).await?.is_some();
+    noted(app, Some(id)).await;
     // What runs already needs no further place.
     let slot = match was_posted || was_elsewhere || tenant.runs.is_running(id) {
         true => app.wait(token),

@@ -1,9 +1,11 @@
 //! From a request for a chat completion to a run: a repeated one joins the run of the first.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use polylogue_core::{
-    Due, Instruction, LimitOverrides, Listing, LogId, LogState, Message, Name, Part, Store as _, Subscription,
+    Body, Due, Instruction, LimitOverrides, Listing, LogId, LogState, Message, Name, Part, Store as _,
+    Subscription,
 };
 use polylogue_runtime::{Conversation, ForkPoint, Steered, fresh_id};
 use polylogue_wire::Scope;
@@ -24,7 +26,7 @@ use crate::request::RequestDigest;
 use crate::runs::{self, Opened, Stretch, close, is_held, is_left, run_stored, run_stretch, stop};
 use crate::tenants::Tenant;
 use crate::token::Token;
-use crate::waiting::{Client, Waiting, is_cut_off};
+use crate::waiting::{Client, Waiting, is_cut_off, noted};
 
 /// A request, and who sends it.
 pub(super) struct Request {
@@ -101,22 +103,23 @@ impl Request {
     /// Whether the log has what an earlier request has begun. It runs, if the process was killed before it could.
     async fn continues(&self, begun: &Begun) -> Result<bool, Problem> {
         let tenant = &self.tenant;
-        let found = listing(tenant, &begun.id).await;
-        let listing = match found {
+        match listing(tenant, &begun.id).await {
             Err(problem) if problem.is_not_found() => return Ok(false),
-            listing => listing?,
-        };
+            listing => drop(listing?),
+        }
+        let store = tenant.runtime.store();
+        let mut events = store.read(&begun.id, begun.from).await?;
+        // No run makes these.
+        events.retain(|event| !matches!(event.body, Body::ClientDisconnected { .. }));
         let has_run = match &begun.message {
             // Another event follows the opening.
-            None => listing.summary.events > 1,
+            None => events.len() > 1,
             Some(key) => {
-                let store = tenant.runtime.store();
                 let posted = store.inbox(&begun.id, 0).await?;
                 let Some((number, _)) = posted.iter().find(|(_, message)| *message.key == **key) else {
                     return Ok(false);
                 };
                 // Another event follows the one that carries it out.
-                let events = store.read(&begun.id, begun.from).await?;
                 events.iter().rev().skip(1).any(|event| event.inbox == Some(*number))
             }
         };
@@ -225,13 +228,20 @@ impl Request {
         if !app.attendance.is_left(id, until).await {
             return Ok(());
         }
+        // The note that the client has left can claim the conversation for a moment.
+        noted(app, Some(id)).await;
         // Read after the last client has left: it may have received the whole response.
-        let about = listing(tenant, id).await?;
-        if is_at_rest(&about) || about.summary.is_paused || !is_cut_off(app, tenant, &about, until).await {
+        let (about, has_left) = (listing(tenant, id).await?, history::has_left(tenant, id).await?);
+        if is_at_rest(&about)
+            || about.summary.is_paused
+            || !is_cut_off(app, tenant, &about, has_left, until).await
+        {
             return Ok(());
         }
-        stop(tenant, id, true).await;
-        // What another process runs, or does not stop, gets the message where it is.
+        if !stop(tenant, id, true).await {
+            stop_elsewhere(tenant, id).await?;
+        }
+        // What does not stop gets the message where it is.
         if !is_left(tenant, id).await || is_held(tenant, id).await {
             return Ok(());
         }
@@ -303,7 +313,7 @@ impl Request {
             Some(key) => key.carried_out(&self.tenant, id).await?.is_some(),
             None => false,
         };
-        if !is_said && self.tenant.runs.is_running(id) {
+        if !is_said && (self.tenant.runs.is_running(id) || is_held(&self.tenant, id).await) {
             self.end_response(id).await?;
         }
         self.say(id, digest, key).await
@@ -337,6 +347,7 @@ impl Request {
             self.continues(&begun).await?;
             return Ok(self.started((begun, None), true, Arc::default()));
         }
+        noted(&call.app, Some(id)).await;
         if chat.max_tokens.is_some() && !self.is_free(id).await? {
             return Err(Problem::busy(format!("`{id}` is running: a limit is for what has not begun"))
                 .hint("wait until it has ended, or leave `max_tokens` out"));
@@ -404,4 +415,20 @@ impl Request {
 /// Whether the last response of a conversation has ended: with a result, or with a question.
 fn is_at_rest(listing: &Listing) -> bool {
     matches!(listing.state(), LogState::Done | LogState::Ended | LogState::Waiting)
+}
+
+/// How long it is waited for another process to leave a conversation that it has stopped.
+const STOPS: Duration = Duration::from_secs(2);
+
+/// Has the process that runs a conversation, if one does, stop it at once, and waits until it has left it.
+async fn stop_elsewhere(tenant: &Tenant, id: &LogId) -> Result<(), Problem> {
+    if !is_held(tenant, id).await {
+        return Ok(());
+    }
+    tenant.runtime.steer(id, Instruction::Cancel { now: true }).await?;
+    let until = Instant::now() + STOPS;
+    while is_held(tenant, id).await && Instant::now() < until {
+        sleep(POLL).await;
+    }
+    Ok(())
 }

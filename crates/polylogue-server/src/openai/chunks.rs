@@ -8,6 +8,7 @@ use super::outcome::Outcome;
 use super::voice::{Channel, Piece, Voice};
 use crate::problem::Problem;
 use crate::projection::{COMMENT, Frame, Projection};
+use crate::waiting::SentText;
 
 /// The end of a stream that is whole.
 const DONE: &str = "[DONE]";
@@ -26,6 +27,8 @@ pub(super) struct Chunks {
     pub(super) is_kept_alive_by_chunks: bool,
     pub(super) voice: Voice,
     pub(super) outcome: Outcome,
+    /// The content so far.
+    pub(super) sent: SentText,
 }
 
 impl Chunks {
@@ -48,7 +51,10 @@ impl Chunks {
     fn frames(&self, pieces: Vec<Piece>) -> Vec<Frame> {
         let said = pieces.into_iter().filter(|(_, text)| !text.is_empty());
         let delta = said.map(|(channel, text)| match channel {
-            Channel::Content => json!({"content": text}),
+            Channel::Content => {
+                self.sent.push(&text);
+                json!({"content": text})
+            }
             Channel::Reasoning => json!({"reasoning_content": text}),
         });
         delta.map(|delta| self.frame(&delta, None)).collect()
@@ -162,7 +168,8 @@ mod tests {
         let head =
             Head { id: "chatcmpl-1".into(), created: 7, model: "talk".into(), conversation: "log1".into() };
         let voice = Voice::new(ChatShow::Result, false);
-        Chunks { head, usage, is_kept_alive_by_chunks: false, voice, outcome: Outcome::default() }
+        let (outcome, sent) = (Outcome::default(), SentText::default());
+        Chunks { head, usage, is_kept_alive_by_chunks: false, voice, outcome, sent }
     }
 
     fn event(seq: u64, body: Body) -> Event {

@@ -73,7 +73,7 @@ pub(super) async fn complete(call: Call) -> Reply {
     };
     // Not given up half-way when the client goes away.
     let beginning = tokio::spawn(join_or_begin(asked).in_current_span());
-    let Started { begun, begins, waiting, client, is_replayed } =
+    let Started { begun, begins, mut waiting, client, is_replayed } =
         beginning.await.map_err(|_| Problem::internal("a mistake in the server ended this request"))??;
     let head = Head {
         id: format!("chatcmpl-{}-{}", begun.id, begun.from),
@@ -81,6 +81,7 @@ pub(super) async fn complete(call: Call) -> Reply {
         model: request.model.clone(),
         conversation: begun.id.to_string(),
     };
+    let sent = waiting.notes_disconnect();
     let outcome = outcome_of(&tenant, &begun).await?;
     let response = match permit {
         Some(permit) => {
@@ -90,6 +91,7 @@ pub(super) async fn complete(call: Call) -> Reply {
                 is_kept_alive_by_chunks: request.is_kept_alive_by_chunks,
                 voice: Voice::new(request.show, is_single),
                 outcome,
+                sent,
             };
             stream(&call, (token, tenant), chunks, (begun, begins), (waiting, permit))
         }

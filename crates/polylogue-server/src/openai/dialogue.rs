@@ -4,7 +4,7 @@ use polylogue_core::{Body, CallPurpose, Event, LogId, RunOutcome, StopReason, pl
 use polylogue_runtime::asked::Received;
 
 use super::pictures;
-use super::request::{ChatMessage, Role};
+use super::request::{ChatMessage, Role, of_assistant};
 use super::voice::content_of;
 use crate::chat_options::ChatShow;
 use crate::stretch::content;
@@ -33,6 +33,8 @@ impl Continuation {
 #[derive(Debug, Default)]
 pub(super) struct Dialogue {
     lines: Vec<Line>,
+    /// Whether the client that received the last response [has left](has_left).
+    pub(super) has_left: bool,
 }
 
 /// What the caller or the team says.
@@ -43,6 +45,8 @@ struct Line {
     said: String,
     /// Whether it is a response without a result: it was stopped, has failed, or continues.
     is_unfinished: bool,
+    /// What clients were sent of it that disconnected before its end. Another reply may have followed, after a restart.
+    received: Vec<String>,
     /// The number of events until its end.
     end: u64,
 }
@@ -87,6 +91,27 @@ fn said_last(events: &[Event]) -> Option<String> {
     })
 }
 
+/// Whether the client that received the last response disconnected before its end, and no one else has continued or steered the conversation
+/// since.
+pub(super) fn has_left(events: &[Event]) -> bool {
+    let decides = |event: &Event| match &event.body {
+        Body::ClientDisconnected { .. } => Some(true),
+        // Of chats within turns, these are the team's own.
+        Body::Opened(_) | Body::Reopened { .. } => event.at.is_root().then_some(false),
+        Body::Sent(_)
+        | Body::InputProvided { .. }
+        | Body::NextSpeaker { .. }
+        | Body::LimitsChanged { .. }
+        | Body::OwnLimitsRaised { .. }
+        | Body::TeamChanged(_)
+        | Body::Paused
+        | Body::Resumed
+        | Body::Cancelled { .. } => Some(false),
+        _ => None,
+    };
+    events.iter().rev().find_map(decides).unwrap_or_default()
+}
+
 /// How many events there are until a person says something.
 fn until_said(events: &[Event]) -> usize {
     let is_said = |event: &&Event| matches!(event.body, Body::InputProvided { .. } | Body::Sent(_));
@@ -109,10 +134,10 @@ pub(super) fn users(messages: &[ChatMessage]) -> Vec<usize> {
 impl Dialogue {
     /// The dialogue of clients to which this was shown.
     pub(super) fn of(events: &[Event], show: ChatShow) -> Self {
-        let mut dialogue = Self::default();
+        let mut dialogue = Self { has_left: has_left(events), ..Self::default() };
         // Of the events since the caller spoke last.
         let mut from = 0;
-        let mut received = Received::default();
+        let (mut received, mut lost) = (Received::default(), Vec::new());
         for (nth, event) in events.iter().enumerate() {
             received.add(event);
             if !event.at.is_root() {
@@ -134,6 +159,10 @@ impl Dialogue {
                 Body::Sent(said) | Body::Reopened { message: Some(said), .. } => {
                     (Role::User, said.as_text().into_owned(), pictures::of_message(said))
                 }
+                Body::ClientDisconnected { received } => {
+                    lost.push(of_assistant(received));
+                    continue;
+                }
                 _ => continue,
             };
             let end = match &event.body {
@@ -142,7 +171,8 @@ impl Dialogue {
                 _ => nth + 1,
             };
             if role == Role::User {
-                dialogue.push_unfinished(show, events.get(from..nth).unwrap_or_default(), event.seq);
+                let response = events.get(from..nth).unwrap_or_default();
+                dialogue.push_unfinished(show, response, event.seq, std::mem::take(&mut lost));
             }
             let of_response = events.get(from..end).unwrap_or_default();
             let (text, said) = match role {
@@ -157,16 +187,23 @@ impl Dialogue {
                 message: ChatMessage { role, text: text.trim().to_owned(), pictures },
                 said,
                 is_unfinished: matches!(&event.body, Body::Closed { reason, .. } if is_stopped(reason)),
+                received: std::mem::take(&mut lost),
                 end: end as u64,
             });
         }
-        dialogue.push_unfinished(show, events.get(from..).unwrap_or_default(), events.len() as u64);
+        let response = events.get(from..).unwrap_or_default();
+        dialogue.push_unfinished(show, response, events.len() as u64, lost);
         dialogue
     }
 
-    /// Adds a response without a result after what the caller has said: what there is of it are these events.
-    fn push_unfinished(&mut self, show: ChatShow, events: &[Event], end: u64) {
-        if self.lines.last().is_none_or(|line| line.message.role != Role::User) {
+    /// Adds a response without a result, if the caller has spoken last: what there is of it are these events. Clients that have disconnected
+    /// were sent `lost` of it, or else of the last one.
+    fn push_unfinished(&mut self, show: ChatShow, events: &[Event], end: u64, lost: Vec<String>) {
+        if let Some(line) = self.lines.last_mut().filter(|line| line.message.role != Role::User) {
+            line.received.extend(lost);
+            return;
+        }
+        if self.lines.is_empty() {
             return;
         }
         let said = said_last(events).unwrap_or_default();
@@ -174,7 +211,7 @@ impl Dialogue {
         let text = if said.is_empty() { "(stopped)" } else { said.as_str() };
         let text = content_of(show, events, text);
         let message = ChatMessage { role: Role::Assistant, text, pictures: Vec::new() };
-        self.lines.push(Line { message, said, is_unfinished: true, end });
+        self.lines.push(Line { message, said, is_unfinished: true, received: lost, end });
     }
 
     /// Which lines the history before the last message is.
@@ -215,6 +252,15 @@ impl Dialogue {
         after.is_empty() || (is_asked && matches!(after, [line] if line.is_unfinished))
     }
 
+    /// Whether the history is all of it, but for how far its last response has come: another process may have sent more of that than is known
+    /// here.
+    pub(super) fn is_but_for_its_end(&self, messages: &[ChatMessage]) -> bool {
+        let mut shorter = messages.to_vec();
+        let said = shorter.iter_mut().rfind(|message| message.role == Role::Assistant);
+        said.into_iter().for_each(|said| said.text.clear());
+        self.matched(&shorter).is_some_and(|matched| matched.is_cut && self.ends_with(matched))
+    }
+
     /// What the matched lines of the conversation `id` are for the history in `messages`.
     pub(super) fn continuation(
         &self,
@@ -240,8 +286,11 @@ impl Line {
         }
         let is_response = [self.message.role, message.role] == [Role::Assistant; 2];
         let is_beginning = match message.text.as_str() {
-            "" => self.is_unfinished,
-            text => [&self.message.text, &self.said].iter().any(|whole| whole.starts_with(text)),
+            "" => self.is_unfinished || !self.received.is_empty(),
+            text => {
+                let mut all = [&self.message.text, &self.said].into_iter().chain(&self.received);
+                all.any(|whole| whole.starts_with(text))
+            }
         };
         (is_response && is_beginning).then_some(true)
     }
@@ -258,7 +307,7 @@ mod tests {
     }
 
     fn line(message: ChatMessage, end: u64) -> Line {
-        Line { message, said: String::new(), is_unfinished: false, end }
+        Line { message, said: String::new(), is_unfinished: false, received: Vec::new(), end }
     }
 
     fn id() -> LogId {
@@ -289,7 +338,8 @@ mod tests {
     fn s52_a_history_is_a_tip_an_earlier_point_or_unknown() {
         let (user, team) = (|text| message(Role::User, text), |text| message(Role::Assistant, text));
         let lines = [(user("Hi."), 1), (team("Hello."), 9), (user("More."), 10), (team("Bye."), 20)];
-        let dialogue = Dialogue { lines: lines.map(|(message, end)| line(message, end)).into() };
+        let lines = lines.map(|(message, end)| line(message, end)).into();
+        let dialogue = Dialogue { lines, has_left: false };
         let at_tip = [user("Hi."), team("Hello."), user("More."), team("Bye."), user("Third.")];
         assert_eq!(continued(&dialogue, &at_tip), Some((false, tip())));
         let edited = [user("Hi."), team("Hello."), user("Else.")];
@@ -348,6 +398,60 @@ mod tests {
             continued(&transcript, &[user("Tell."), team("**Ann:** O"), user("x")]),
             Some((true, tip()))
         );
+    }
+
+    #[test]
+    fn a_part_of_a_response_whose_client_has_disconnected_is_known_by_the_log_alone() {
+        let (user, team) = (|text| message(Role::User, text), |text| message(Role::Assistant, text));
+        let ann = Name::new("Ann").unwrap();
+        let opened = || Body::Opened(Opening { task: "Tell.".into(), ..Opening::default() });
+        let turn = || Body::TurnStarted { turns: vec![TurnRequest::to_all(ann.clone())] };
+        let lost = |received: &str| Body::ClientDisconnected { received: received.into() };
+        let of = |bodies: Vec<Body>| Dialogue::of(&logged(bodies), ChatShow::Result);
+        let history = |said: &str| [user("Tell."), team(said), user("Shorter.")];
+        let running = of(vec![opened(), turn(), lost("Once upon ")]);
+        // A client can have received less than it was sent.
+        for said in ["", "Once", "Once upon"] {
+            assert_eq!(continued(&running, &history(said)), Some((true, tip())), "{said}");
+        }
+        assert_eq!(continued(&running, &history("One")), None);
+        assert!(running.has_left && running.is_but_for_its_end(&history("One")));
+        assert!(!running.is_but_for_its_end(&[user("Tell."), team("One"), user("x"), team("y"), user("z")]));
+        // After a restart the response is another one.
+        let summary = "A tale".into();
+        let ended = [
+            opened(),
+            turn(),
+            lost("Once upon "),
+            Body::Message(Message::text(ann.clone(), "A tale")),
+            Body::Closed { reason: StopReason::Finished, summary },
+        ];
+        for said in ["", "Once", "A tale"] {
+            let found = continued(&of(ended.to_vec()), &history(said));
+            assert_eq!(found, Some((said != "A tale", tip())), "{said}");
+        }
+        // One that the client has lost while its last events were stored.
+        let [first, _, note, rest @ ..] = ended;
+        let late = of([first].into_iter().chain(rest).chain([note]).collect());
+        assert_eq!(continued(&late, &history("Once")), Some((true, tip())));
+    }
+
+    #[test]
+    fn a_client_has_left_until_someone_continues_or_steers_the_conversation() {
+        let lost = || Body::ClientDisconnected { received: "".into() };
+        let sent = || Body::Sent(Message::text(Name::user(), "Louder."));
+        let said = || Body::Message(Message::text(Name::new("Ann").unwrap(), "One."));
+        for (bodies, left) in [
+            (vec![sent()], false),
+            (vec![sent(), lost()], true),
+            (vec![sent(), lost(), said(), Body::TitleChanged { title: "A tale".into() }], true),
+            (vec![lost(), sent()], false),
+            (vec![lost(), Body::Cancelled { now: false }], false),
+            (vec![lost(), Body::Paused, Body::Resumed], false),
+            (vec![lost(), Body::Paused, lost()], true),
+        ] {
+            assert_eq!(has_left(&logged(bodies.clone())), left, "{bodies:?}");
+        }
     }
 
     #[test]

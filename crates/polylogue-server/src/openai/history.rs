@@ -1,61 +1,103 @@
 //! Which conversation continues the history that a client sends: no table keeps it, since the log has what was said.
 
+use std::time::Duration;
+
 use polylogue_core::{
-    Body, Event, ListQuery, Listing, LogId, Name, Path, Store as _, Subscription, Summary, Timestamp, Update,
+    Body, Event, Instruction, ListQuery, Listing, LogId, Name, Path, Store as _, Subscription, Summary,
+    Timestamp, Update,
 };
 use polylogue_runtime::is_imported;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-use super::dialogue::{Continuation, Dialogue, task, users};
+use super::dialogue::{self, Continuation, Dialogue, task, users};
 use super::line::Draft;
 use super::request::{ChatRequest, Role};
 use crate::app::App;
 use crate::attendance::LEAVES;
 use crate::problem::Problem;
+use crate::runs::is_held;
 use crate::tenants::Tenant;
 use crate::waiting::is_cut_off;
 
 /// How many of the newest conversations of a team are looked at.
 const NEWEST: usize = 200;
 
-/// The conversation that the history before the last message of the request belongs to, of those of its team, which has this name: the
-/// newest of the nearest ones. One that has all texts of the history is nearer than one of which they are beginnings.
+/// How often it is looked again while another process may note that a client has left.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The conversation that the history before the last message of the request belongs to, of those of its team, which has this name. If it ends
+/// with a part of a response, the process that has sent that is waited for a moment: it notes how far it has come.
 pub(super) async fn find(
     app: &App,
     tenant: &Tenant,
     name: String,
     request: &ChatRequest,
 ) -> Result<Option<Continuation>, Problem> {
-    let messages = request.messages.as_slice();
-    if !messages.iter().any(|message| message.role == Role::Assistant) {
+    if !request.messages.iter().any(|message| message.role == Role::Assistant) {
         return Ok(None);
     }
     let query = ListQuery { team: Some(name), limit: Some(NEWEST), ..ListQuery::default() };
     let until = Instant::now() + LEAVES;
+    loop {
+        let Found { nearest, may_follow } = look(app, tenant, &query, request, until).await?;
+        if nearest.is_some() || !may_follow || Instant::now() >= until {
+            return Ok(nearest);
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// What is known by now.
+struct Found {
+    /// The newest of the nearest ones. One that has all texts of the history is nearer than one of which they are beginnings.
+    nearest: Option<Continuation>,
+    /// Whether it can be one that another process runs, for a client that it may note as gone.
+    may_follow: bool,
+}
+
+async fn look(
+    app: &App,
+    tenant: &Tenant,
+    query: &ListQuery,
+    request: &ChatRequest,
+    until: Instant,
+) -> Result<Found, Problem> {
+    let messages = request.messages.as_slice();
     let mut nearest: Option<((bool, u8), Continuation)> = None;
-    for listing in tenant.runtime.list(&query).await?.logs {
+    let mut may_follow = false;
+    for listing in tenant.runtime.list(query).await?.logs {
         if !is_possible(tenant, &listing, request).await? {
             continue;
         }
         let dialogue = Dialogue::of(&events_so_far(tenant, &listing.id).await?, request.show);
-        let Some(matched) = dialogue.matched(messages) else { continue };
-        let Some(found) = dialogue.continuation(listing.id.clone(), messages, matched) else { continue };
-        // Else the history only begins like that of someone else.
-        if matches!(found, Continuation::Tip { .. })
-            && matched.is_cut
-            && !is_cut_off(app, tenant, &listing, until).await
-        {
+        let found = dialogue.matched(messages).and_then(|matched| {
+            Some((matched.is_cut, dialogue.continuation(listing.id.clone(), messages, matched)?))
+        });
+        let is_own = match &found {
+            // Else the history only begins like that of someone else.
+            Some((true, Continuation::Tip { .. })) => {
+                is_cut_off(app, tenant, &listing, dialogue.has_left, until).await
+            }
+            found => found.is_some(),
+        };
+        let Some((is_cut, found)) = found.filter(|_| is_own) else {
+            may_follow |= dialogue.is_but_for_its_end(messages) && runs_elsewhere(tenant, &listing.id).await;
             continue;
-        }
-        let distance = (matched.is_cut, found.distance());
+        };
+        let distance = (is_cut, found.distance());
         if distance == (false, 0) {
-            return Ok(Some(found));
+            return Ok(Found { nearest: Some(found), may_follow });
         }
         if nearest.as_ref().is_none_or(|(least, _)| distance < *least) {
             nearest = Some((distance, found));
         }
     }
-    Ok(nearest.map(|(_, found)| found))
+    Ok(Found { nearest: nearest.map(|(_, found)| found), may_follow })
+}
+
+/// Whether another process runs a conversation.
+async fn runs_elsewhere(tenant: &Tenant, id: &LogId) -> bool {
+    !tenant.runs.is_running(id) && is_held(tenant, id).await
 }
 
 /// Whether a conversation can be the one of the request, as far as is known without its events.
@@ -82,7 +124,13 @@ pub(super) async fn is_tip(tenant: &Tenant, id: &LogId, request: &ChatRequest) -
     Ok(dialogue.matched(&request.messages).is_some_and(|matched| dialogue.ends_with(matched)))
 }
 
-/// The events of a conversation. What has arrived of replies that are being written is there as if these were cut off now.
+/// Whether the client that received the last response of a conversation [has left](dialogue::has_left).
+pub(super) async fn has_left(tenant: &Tenant, id: &LogId) -> Result<bool, Problem> {
+    Ok(dialogue::has_left(&events_so_far(tenant, id).await?))
+}
+
+/// The events of a conversation. What has arrived of replies that are being written is there as if these were cut off now, and so is the note on
+/// a client that has left, once it is in the inbox.
 async fn events_so_far(tenant: &Tenant, id: &LogId) -> Result<Vec<Event>, Problem> {
     // Subscribed before reading, so that nothing is missed.
     let mut live = tenant.runtime.subscribe(id).await;
@@ -109,7 +157,19 @@ async fn events_so_far(tenant: &Tenant, id: &LogId) -> Result<Vec<Event>, Proble
         let body = Body::ReplyInterrupted { who, model: "".into(), text: draft.text().into() };
         events.push(Event { seq, at, time: Timestamp::default(), ran_ms: 0, inbox: None, body });
     }
+    events.extend(note_in_inbox(tenant, id, &events).await);
     Ok(events)
+}
+
+/// The note on a client that has left, if nothing else was sent to the conversation since, and the process that runs it has not taken it yet.
+async fn note_in_inbox(tenant: &Tenant, id: &LogId, events: &[Event]) -> Option<Event> {
+    // What cannot be read belongs to a later version.
+    let (number, message) = tenant.runtime.store().inbox(id, 0).await.ok()?.pop()?;
+    let Instruction::ClientDisconnected { received } = message.instruction else { return None };
+    let (seq, body) = (events.len() as u64, Body::ClientDisconnected { received });
+    let is_taken = events.iter().any(|event| event.inbox == Some(number));
+    let (at, time, inbox) = (Path::root(), message.posted, Some(number));
+    (!is_taken).then_some(Event { seq, at, time, ran_ms: 0, inbox, body })
 }
 
 /// Whether the log has the reply of `who` with this event.

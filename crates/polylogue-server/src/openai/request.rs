@@ -296,7 +296,7 @@ fn messages(body: &Value) -> Result<(Vec<ChatMessage>, Vec<Picture>), Problem> {
                 .hint("leave such messages out, and calls of tools with them"));
         }
         let (text, shown) = content_of(&content, role, index)?;
-        let text = if role == Role::Assistant { said(&text) } else { text };
+        let text = if role == Role::Assistant { of_assistant(&text) } else { text };
         let media = shown.iter().map(|picture: &Picture| picture.media.clone()).collect();
         messages.push(ChatMessage { role, text, pictures: media });
         pictures.extend(shown);
@@ -336,7 +336,7 @@ fn content_of(content: &Value, role: Role, index: usize) -> Result<(String, Vec<
 
 /// What a reply says, without the reasoning that user interfaces fold into its beginning, and without what does not count. One that was cut
 /// off within the reasoning says nothing.
-fn said(text: &str) -> String {
+pub(super) fn of_assistant(text: &str) -> String {
     let mut rest = text.trim_start();
     for (open, close) in [("<think>", "</think>"), ("<details type=\"reasoning\"", "</details>")] {
         if rest.starts_with(open) {
@@ -451,8 +451,8 @@ mod tests {
 
     #[test]
     fn reasoning_that_was_folded_into_a_reply_is_not_said() {
-        assert_eq!(said("<think>\n**Ann:** one\n</think>\n\nTwo."), "Two.");
-        assert_eq!(said("Two <think>x</think>"), "Two <think>x</think>");
-        assert_eq!(said("<think>\n**Ann:** o"), "");
+        assert_eq!(of_assistant("<think>\n**Ann:** one\n</think>\n\nTwo."), "Two.");
+        assert_eq!(of_assistant("Two <think>x</think>"), "Two <think>x</think>");
+        assert_eq!(of_assistant("<think>\n**Ann:** o"), "");
     }
 }

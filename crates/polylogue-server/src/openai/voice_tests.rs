@@ -15,6 +15,7 @@ use super::outcome::Outcome;
 use super::voice::{Voice, content_of};
 use crate::chat_options::ChatShow;
 use crate::projection::{Frame, Projection};
+use crate::waiting::SentText;
 
 /// What one turn does before it ends.
 #[derive(Debug, Clone)]
@@ -176,8 +177,8 @@ fn replied(who: &Name, text: &str, finish: Finish) -> Body {
 
 fn chunks(show: ChatShow) -> Chunks {
     let head = Head { id: "c".into(), created: 7, model: "m".into(), conversation: "log".into() };
-    let voice = Voice::new(show, false);
-    Chunks { head, usage: false, is_kept_alive_by_chunks: false, voice, outcome: Outcome::default() }
+    let (voice, outcome, sent) = (Voice::new(show, false), Outcome::default(), SentText::default());
+    Chunks { head, usage: false, is_kept_alive_by_chunks: false, voice, outcome, sent }
 }
 
 /// The joined texts of the deltas with this name. Every other chunk of a list is checked by the way.

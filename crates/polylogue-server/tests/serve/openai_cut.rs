@@ -13,7 +13,7 @@ use crate::conversations::{PATH, begin, events, said, until};
 use crate::openai::{
     COMPLETIONS, assistant, chunks, complete, content, conversation, stopped_before_its_last_turn, user,
 };
-use crate::world::{Gate, World, generous};
+use crate::world::{Gate, World, generous, place};
 
 /// Its reply is streamed as the content.
 const TALE: &str = "
@@ -272,5 +272,137 @@ async fn s52_an_edit_after_a_part_of_a_response_forks_with_that_part_and_without
         assert!(requests[calls].contains(text), "`{text}` is not in {}", requests[calls]);
     }
     assert!(!requests[calls].contains("Shorter."), "{}", requests[calls]);
+    gate.lift();
+}
+
+/// Waits until the log has that the client of a response has disconnected. Returns what it was sent.
+async fn disconnected(world: &World, id: &str) -> String {
+    loop {
+        let log = events(world, id).await;
+        if let Some(noted) = log.iter().find(|event| event["type"] == "client_disconnected") {
+            return noted["received"].as_str().unwrap().to_owned();
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Replies whose first two come as far as their gates let them through.
+fn told_twice(gates: [&PieceGate; 2]) -> Playbook {
+    let [first, second] = gates.map(PieceGate::clone);
+    Playbook::new(move |_, number| match number {
+        0 => Answer::text("Once upon a time").pieces(4).gated(&first),
+        1 => Answer::text("Another tale").pieces(4).gated(&second),
+        _ => Answer::text(format!("reply {number}")),
+    })
+}
+
+/// Waits until the run that a restart has interrupted continues.
+async fn asked_again(world: &World) {
+    while world.model_requests().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn s52_a_response_that_was_cut_off_before_a_restart_is_continued_after_it() {
+    // The run continues after the restart, with another reply: it has ended, or is being written.
+    for has_ended in [true, false] {
+        let gates = [PieceGate::new(), PieceGate::new()];
+        gates[0].open_until(2);
+        let limits = ServerLimits { stop_time: Duration::from_millis(1), ..generous() };
+        let play = told_twice([&gates[0], &gates[1]]);
+        let world = World::with_playbook_and("tale", TALE, play, limits).await;
+        let body = json!({"model": "tale", "messages": [user("Tell.")], "stream": true});
+        let (stream, id, seen) = begun(&world, &body, "result", "content").await;
+        drop(stream);
+        assert!(disconnected(&world, &id).await.starts_with(&seen));
+        let world = world.restart().await;
+        asked_again(&world).await;
+        if has_ended {
+            gates[1].lift();
+            assert_eq!(until(&world, &id, "closed").await["ended"]["word"], "done");
+        }
+        let mut history = vec![user("Tell."), assistant(&seen), user("Shorter.")];
+        let second = complete(&world, "tale", json!(history)).await;
+        assert_eq!((conversation(&second), content(&second)), (id.as_str(), "reply 2"));
+        history.extend([assistant("reply 2"), user("And then?")]);
+        let third = complete(&world, "tale", json!(history)).await;
+        assert_eq!((conversation(&third), content(&third)), (id.as_str(), "reply 3"));
+        gates.iter().for_each(PieceGate::lift);
+    }
+}
+
+#[tokio::test]
+async fn s52_a_response_that_a_server_breaks_off_when_it_stops_is_continued_after_its_restart() {
+    let gates = [PieceGate::new(), PieceGate::new()];
+    gates[0].open_until(2);
+    let limits = ServerLimits { stop_time: Duration::from_millis(1), ..generous() };
+    let play = told_twice([&gates[0], &gates[1]]);
+    let world = World::with_playbook_and("tale", TALE, play, limits).await;
+    let body = json!({"model": "tale", "messages": [user("Tell.")], "stream": true});
+    let (stream, id, seen) = begun(&world, &body, "result", "content").await;
+    let world = world.restart().await;
+    drop(stream);
+    asked_again(&world).await;
+    let history = json!([user("Tell."), assistant(&seen), user("Shorter.")]);
+    let second = complete(&world, "tale", history).await;
+    assert_eq!((conversation(&second), content(&second)), (id.as_str(), "reply 2"));
+    gates.iter().for_each(PieceGate::lift);
+}
+
+/// Two servers with a store that processes share, of which the model of the first writes a reply, and a stream of that.
+async fn told_at_another_server(gate: &PieceGate) -> (World, World, (Stream, String, String)) {
+    let dir = tempfile::tempdir().unwrap();
+    // A folder of JSON lines: locks of SQLite are those of a process, and both servers are in one here.
+    std::fs::create_dir_all(place(dir.path()).path()).unwrap();
+    gate.open_until(2);
+    let first = World::with_playbook_in(dir, ("tale", TALE), told(0, gate), generous()).await;
+    let other = Playbook::new(|_, number| Answer::text(format!("other {number}")));
+    let second = first.twin(other).await;
+    let body = json!({"model": "tale", "messages": [user("Tell.")], "stream": true});
+    let begun = begun(&first, &body, "result", "content").await;
+    (first, second, begun)
+}
+
+#[tokio::test]
+async fn s52_a_response_that_was_cut_off_is_continued_by_another_server() {
+    let gate = PieceGate::new();
+    let (first, second, (stream, id, seen)) = told_at_another_server(&gate).await;
+    drop(stream);
+    assert!(disconnected(&first, &id).await.starts_with(&seen));
+    let history = json!([user("Tell."), assistant(&seen), user("Shorter.")]);
+    let next = complete(&second, "tale", history).await;
+    assert_eq!((conversation(&next), content(&next)), (id.as_str(), "other 0"));
+    // The first server does not run it any more, and what it has written is there.
+    let request = second.model_requests().pop().unwrap();
+    for text in [seen.as_str(), "[cut off by the user]", "Shorter."] {
+        assert!(request.contains(text), "`{text}` is not in {request}");
+    }
+    assert_eq!(first.model_requests().len(), 1);
+    gate.lift();
+}
+
+#[tokio::test]
+async fn s52_a_response_that_a_client_of_another_server_receives_was_not_cut_off() {
+    let gate = PieceGate::new();
+    let (_first, second, (stream, id, seen)) = told_at_another_server(&gate).await;
+    let history = json!([user("Tell."), assistant(&seen), user("Shorter.")]);
+    assert_ne!(conversation(&complete(&second, "tale", history).await), id);
+    gate.lift();
+    let (rest, is_done) = chunks(stream).await;
+    let rest: String =
+        rest.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect();
+    assert!(is_done && seen + &rest == "Once upon a time");
+}
+
+#[tokio::test]
+async fn s53_a_message_to_a_named_conversation_ends_its_response_also_at_another_server() {
+    let gate = PieceGate::new();
+    let (first, second, (stream, id, seen)) = told_at_another_server(&gate).await;
+    drop(stream);
+    disconnected(&first, &id).await;
+    let next = second.send(into(&second, &id, "Shorter.", false)).await.json();
+    assert_eq!((conversation(&next), content(&next)), (id.as_str(), "other 0"));
+    assert!(second.model_requests()[0].contains(&seen), "{:?}", second.model_requests());
     gate.lift();
 }

@@ -327,10 +327,31 @@ impl World {
         playbook: Playbook,
         limits: ServerLimits,
     ) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::with_playbook_in(tempfile::tempdir().unwrap(), (name, text), playbook, limits).await
+    }
+
+    /// The same with what is stored in `dir`.
+    pub(crate) async fn with_playbook_in(
+        dir: tempfile::TempDir,
+        (name, text): (&str, &str),
+        playbook: Playbook,
+        limits: ServerLimits,
+    ) -> Self {
         std::fs::write(dir.path().join(format!("{name}.yaml")), text).unwrap();
         let options = ServerOptions { limits, ..ServerOptions::new(loopback(), place(dir.path())) };
         Self::start_at(dir, options, Some(ModelServer::start(playbook).await), None).await
+    }
+
+    /// Another server with the same store and the same teams, as of another process, whose model replies by `playbook`.
+    pub(crate) async fn twin(&self, playbook: Playbook) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, file) in &self.files.files {
+            std::fs::copy(file, dir.path().join(format!("{name}.yaml"))).unwrap();
+        }
+        let place = place(self.dir.path());
+        let options = ServerOptions { limits: self.limits.clone(), ..ServerOptions::new(loopback(), place) };
+        let model = ModelServer::start(playbook).await;
+        Self::start_at(dir, options, Some(model), Some(self.token.clone())).await
     }
 
     pub(crate) async fn start(dir: tempfile::TempDir, options: ServerOptions) -> Self {

@@ -123,6 +123,7 @@ async fn silent(Fixture { queue, pass }: Fixture) -> Verdict {
         (Instruction::RaiseAgentLimits { who: Name::user(), more: LimitOverrides::default() }, false),
         (Instruction::RaiseChatLimits { chat: "desk".into(), more: LimitOverrides::default() }, false),
         (Instruction::ChangeTitle { title: "A title".into() }, false),
+        (Instruction::ClientDisconnected { received: "Once".into() }, false),
         (Instruction::Pause, false),
         (Instruction::Resume, false),
         (Instruction::Cancel { now: true }, false),

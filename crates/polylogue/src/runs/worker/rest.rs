@@ -103,7 +103,10 @@ impl Rest {
     #[must_use]
     pub fn of_log(events: &[Arc<Event>]) -> Option<Due> {
         // An answer that no run has taken up since.
-        let is_answered = events.last().is_some_and(|event| matches!(event.body, Body::InputProvided { .. }));
+        let mut last = events.iter().rev().map(|event| &event.body);
+        let last =
+            last.find(|body| !matches!(body, Body::ClientDisconnected { .. } | Body::TitleChanged { .. }));
+        let is_answered = matches!(last, Some(Body::InputProvided { .. }));
         match Summary::of(events.iter().map(|event| &**event), true).state() {
             LogState::Waiting if !is_answered => Some(due_of_questions(events)),
             LogState::Done | LogState::Ended | LogState::Paused => Some(Due::Never),
