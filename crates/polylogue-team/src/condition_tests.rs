@@ -181,7 +181,7 @@ fn parts_that_exclude_each_other_are_found() {
 }
 
 #[test]
-fn a_condition_that_is_false_in_any_case_is_told_from_one_that_contradicts_itself() {
+fn a_condition_that_is_false_in_any_case_differs_from_one_that_contradicts_itself() {
     for (text, why) in [
         ("false", Some(Impossible::Constant)),
         ("!true", Some(Impossible::Constant)),

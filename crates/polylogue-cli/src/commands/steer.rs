@@ -146,9 +146,9 @@ pub(super) async fn give(
     let is_woken = is_idle && has_worker(runtime, id).await?;
     match steered {
         Steered::Refused(why) => return Err(refused(id, &why)),
-        Steered::Done if is_running => print_note_wrapped(texts.done),
+        Steered::Done { .. } if is_running => print_note_wrapped(texts.done),
         Steered::Posted if is_running => print_note_wrapped(STORED),
-        Steered::Done if is_woken => {
+        Steered::Done { .. } if is_woken => {
             print_note_wrapped(&format!("{}; a worker continues the conversation", texts.done));
         }
         Steered::Done { .. } | Steered::Posted => print_note_wrapped(texts.idle),

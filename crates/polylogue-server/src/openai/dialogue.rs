@@ -83,7 +83,7 @@ pub(super) fn task(messages: &[ChatMessage]) -> String {
 fn said_last(events: &[Event]) -> Option<String> {
     events.iter().rev().filter(|event| event.at.is_root()).find_map(|event| match &event.body {
         Body::Message(message) if !message.to.is_private() => Some(message.as_text().trim().to_owned()),
-        Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn => {
+        Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn && !reply.is_unparsed() => {
             Some(plain(&reply.parts).trim().to_owned())
         }
         Body::ReplyInterrupted { text, .. } => Some(text.trim().to_owned()),
