@@ -336,7 +336,8 @@ mod tests {
 
     #[test]
     fn s52_a_history_is_a_tip_an_earlier_point_or_unknown() {
-        let (user, team) = (|text| message(Role::User, text), |text| message(Role::Assistant, text));
+        let (user, team) =
+            (|text: &str| message(Role::User, text), |text: &str| message(Role::Assistant, text));
         let lines = [(user("Hi."), 1), (team("Hello."), 9), (user("More."), 10), (team("Bye."), 20)];
         let lines = lines.map(|(message, end)| line(message, end)).into();
         let dialogue = Dialogue { lines, has_left: false };
@@ -365,7 +366,8 @@ mod tests {
 
     #[test]
     fn a_response_without_a_result_is_what_was_said_until_then() {
-        let (user, team) = (|text| message(Role::User, text), |text| message(Role::Assistant, text));
+        let (user, team) =
+            (|text: &str| message(Role::User, text), |text: &str| message(Role::Assistant, text));
         let ann = Name::new("Ann").unwrap();
         let cut = Body::ReplyInterrupted { who: ann.clone(), model: "".into(), text: "Once upon ".into() };
         let sent = Body::Sent(Message::text(Name::user(), "Shorter."));
@@ -402,7 +404,8 @@ mod tests {
 
     #[test]
     fn a_part_of_a_response_whose_client_has_disconnected_is_known_by_the_log_alone() {
-        let (user, team) = (|text| message(Role::User, text), |text| message(Role::Assistant, text));
+        let (user, team) =
+            (|text: &str| message(Role::User, text), |text: &str| message(Role::Assistant, text));
         let ann = Name::new("Ann").unwrap();
         let opened = || Body::Opened(Opening { task: "Tell.".into(), ..Opening::default() });
         let turn = || Body::TurnStarted { turns: vec![TurnRequest::to_all(ann.clone())] };
