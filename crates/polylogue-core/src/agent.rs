@@ -43,7 +43,9 @@ pub trait Agent: Send + Sync + 'static {
     ///
     /// # Errors
     /// The turn stays open and is retried when the chat is run again.
-    fn act(&self, turn: &mut Turn<'_>) -> impl Future<Output = Result<Act>> + Send;
+    fn act(&self, turn: &mut Turn<'_>) -> impl Future<Output = Result<Act>> + Send
+    where
+        Self: Sized;
 }
 
 /// An agent that another agent calls, and its label.
@@ -73,29 +75,14 @@ impl Layer {
 #[derive(Clone)]
 pub struct AnyAgent(Arc<dyn ErasedAgent>);
 
-trait ErasedAgent: Send + Sync {
-    fn name(&self) -> &Name;
-    fn description(&self) -> &str;
-    fn layers(&self) -> Vec<Layer>;
-    fn background(&self, target: &str) -> Option<AnyAgent>;
-    fn act<'a>(&'a self, turn: &'a mut Turn<'_>) -> Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>>;
+/// [`Agent`] as an object: its futures are boxed.
+trait ErasedAgent: Agent {
+    fn boxed<'a>(&'a self, turn: &'a mut Turn<'_>) -> Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>>;
 }
 
 impl<A: Agent> ErasedAgent for A {
-    fn name(&self) -> &Name {
-        Agent::name(self)
-    }
-    fn description(&self) -> &str {
-        Agent::description(self)
-    }
-    fn layers(&self) -> Vec<Layer> {
-        Agent::layers(self)
-    }
-    fn background(&self, target: &str) -> Option<AnyAgent> {
-        Agent::background(self, target)
-    }
-    fn act<'a>(&'a self, turn: &'a mut Turn<'_>) -> Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>> {
-        Box::pin(Agent::act(self, turn))
+    fn boxed<'a>(&'a self, turn: &'a mut Turn<'_>) -> Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>> {
+        Box::pin(self.act(turn))
     }
 }
 
@@ -120,7 +107,7 @@ impl Agent for AnyAgent {
         self.0.background(target)
     }
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        self.0.act(turn).await
+        self.0.boxed(turn).await
     }
 }
 

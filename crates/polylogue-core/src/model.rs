@@ -17,6 +17,7 @@ pub use self::earlier::EarlierReplies;
 pub use self::seals::SealsSent;
 use self::stops::Stopped;
 pub use self::wrapper::ModelWrapper;
+use self::wrapper::inner_model;
 use crate::view::Chain;
 use crate::{
     CallCost, Capabilities, DeltaSink, Digest, EncodeCache, Entry, Limits, ModelError, ModelErrorKind, Money,
@@ -40,7 +41,9 @@ pub trait Model: Send + Sync + 'static {
         &self,
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
-    ) -> impl Future<Output = Result<Reply, ModelError>> + Send;
+    ) -> impl Future<Output = Result<Reply, ModelError>> + Send
+    where
+        Self: Sized;
 
     /// Returns the cost of a call with `usage`; `None` if unknown.
     fn cost(&self, usage: &Usage) -> Option<Money> {
@@ -137,77 +140,22 @@ pub trait Model: Send + Sync + 'static {
 #[derive(Clone)]
 pub struct AnyModel(Arc<dyn ErasedModel>);
 
-trait ErasedModel: Send + Sync {
-    fn name(&self) -> &str;
-    fn complete<'a>(
+/// [`Model`] as an object: its futures are boxed.
+trait ErasedModel: Model {
+    fn boxed<'a>(
         &'a self,
         request: &'a Request<'_>,
         deltas: &'a mut dyn DeltaSink,
     ) -> Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
-    fn cost(&self, usage: &Usage) -> Option<Money>;
-    fn has_price(&self, params: &Params) -> bool;
-    fn max_output(&self, params: &Params) -> Option<u64>;
-    fn useful_output(&self, params: &Params) -> u64;
-    fn context_window(&self) -> Option<u64>;
-    fn max_input(&self) -> Option<u64>;
-    fn page_tokens(&self) -> u64;
-    fn ignored(&self, params: &Params) -> Vec<&'static str>;
-    fn unavailable_for(&self) -> Option<Duration>;
-    fn is_stored(&self, request: &Request<'_>) -> bool;
-    fn capabilities(&self) -> Capabilities;
-    fn expected_capabilities(&self, params: &Params) -> Capabilities;
-    fn returns_seals(&self, params: &Params) -> bool;
 }
 
 impl<M: Model> ErasedModel for M {
-    fn name(&self) -> &str {
-        Model::name(self)
-    }
-    fn complete<'a>(
+    fn boxed<'a>(
         &'a self,
         request: &'a Request<'_>,
         deltas: &'a mut dyn DeltaSink,
     ) -> Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>> {
         Box::pin(Model::complete(self, request, deltas))
-    }
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        Model::cost(self, usage)
-    }
-    fn has_price(&self, params: &Params) -> bool {
-        Model::has_price(self, params)
-    }
-    fn max_output(&self, params: &Params) -> Option<u64> {
-        Model::max_output(self, params)
-    }
-    fn useful_output(&self, params: &Params) -> u64 {
-        Model::useful_output(self, params)
-    }
-    fn context_window(&self) -> Option<u64> {
-        Model::context_window(self)
-    }
-    fn max_input(&self) -> Option<u64> {
-        Model::max_input(self)
-    }
-    fn page_tokens(&self) -> u64 {
-        Model::page_tokens(self)
-    }
-    fn ignored(&self, params: &Params) -> Vec<&'static str> {
-        Model::ignored(self, params)
-    }
-    fn unavailable_for(&self) -> Option<Duration> {
-        Model::unavailable_for(self)
-    }
-    fn is_stored(&self, request: &Request<'_>) -> bool {
-        Model::is_stored(self, request)
-    }
-    fn capabilities(&self) -> Capabilities {
-        Model::capabilities(self)
-    }
-    fn expected_capabilities(&self, params: &Params) -> Capabilities {
-        Model::expected_capabilities(self, params)
-    }
-    fn returns_seals(&self, params: &Params) -> bool {
-        Model::returns_seals(self, params)
     }
 }
 
@@ -282,57 +230,21 @@ impl From<&Self> for AnyModel {
 }
 
 impl Model for AnyModel {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
+    inner_model!(self => self.0);
+
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let stops = &request.params.stop;
         if stops.is_empty() {
-            return self.0.complete(request, deltas).await;
+            return self.0.boxed(request, deltas).await;
         }
         let mut stopped = Stopped::new(stops, deltas);
-        let reply = self.0.complete(request, &mut stopped).await?;
+        let reply = self.0.boxed(request, &mut stopped).await?;
         stopped.finish();
         Ok(stops::cut(reply, stops))
     }
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        self.0.cost(usage)
-    }
-    fn has_price(&self, params: &Params) -> bool {
-        self.0.has_price(params)
-    }
-    fn max_output(&self, params: &Params) -> Option<u64> {
-        self.0.max_output(params)
-    }
-    fn useful_output(&self, params: &Params) -> u64 {
-        self.0.useful_output(params)
-    }
-    fn context_window(&self) -> Option<u64> {
-        self.0.context_window()
-    }
-    fn max_input(&self) -> Option<u64> {
-        self.0.max_input()
-    }
-    fn page_tokens(&self) -> u64 {
-        self.0.page_tokens()
-    }
-    fn ignored(&self, params: &Params) -> Vec<&'static str> {
-        self.0.ignored(params)
-    }
-    fn unavailable_for(&self) -> Option<Duration> {
-        self.0.unavailable_for()
-    }
+
     fn is_stored(&self, request: &Request<'_>) -> bool {
         self.0.is_stored(request)
-    }
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
-    fn expected_capabilities(&self, params: &Params) -> Capabilities {
-        self.0.expected_capabilities(params)
-    }
-    fn returns_seals(&self, params: &Params) -> bool {
-        self.0.returns_seals(params)
     }
 }
 

@@ -85,30 +85,8 @@ pub fn steerable(
 
 /// Returns a policy that gives an agent [one more turn](Policy::takes_follow_up) for the results of its background tasks: when
 /// `policy` would close the chat, one turn more does not change what it does next.
-pub fn with_follow_ups(policy: impl Policy) -> impl Policy {
-    FollowUpPolicy { policy }
-}
-
-struct FollowUpPolicy<P> {
-    policy: P,
-}
-
-impl<P: Policy> Policy for FollowUpPolicy<P> {
-    fn next(&self, transcript: &Transcript) -> Step {
-        self.policy.next(transcript)
-    }
-
-    fn takes_next_speaker(&self, transcript: &Transcript, who: &Name) -> Result<(), Arc<str>> {
-        self.policy.takes_next_speaker(transcript, who)
-    }
-
-    fn takes_follow_up(&self, _: &Transcript, _: &Name) -> bool {
-        true
-    }
-
-    fn private_agents(&self) -> Vec<AnyAgent> {
-        self.policy.private_agents()
-    }
+pub fn with_follow_ups<P: Policy>(policy: P) -> impl Policy {
+    MappedPolicy { policy, next: P::next, has_follow_ups: true }
 }
 
 struct SteerablePolicy<P, F> {
@@ -142,12 +120,13 @@ pub fn around<P: Policy>(
     policy: P,
     next: impl Fn(&P, &Transcript) -> Step + Send + Sync + 'static,
 ) -> impl Policy {
-    MappedPolicy { policy, next }
+    MappedPolicy { policy, next, has_follow_ups: false }
 }
 
 struct MappedPolicy<P, F> {
     policy: P,
     next: F,
+    has_follow_ups: bool,
 }
 
 impl<P: Policy, F: Fn(&P, &Transcript) -> Step + Send + Sync + 'static> Policy for MappedPolicy<P, F> {
@@ -160,7 +139,7 @@ impl<P: Policy, F: Fn(&P, &Transcript) -> Step + Send + Sync + 'static> Policy f
     }
 
     fn takes_follow_up(&self, transcript: &Transcript, who: &Name) -> bool {
-        self.policy.takes_follow_up(transcript, who)
+        self.has_follow_ups || self.policy.takes_follow_up(transcript, who)
     }
 
     fn private_agents(&self) -> Vec<AnyAgent> {

@@ -29,7 +29,9 @@ pub trait Embed: Send + Sync + 'static {
         &self,
         texts: &[String],
         purpose: EmbedPurpose,
-    ) -> impl Future<Output = Result<Embedded, ModelError>> + Send;
+    ) -> impl Future<Output = Result<Embedded, ModelError>> + Send
+    where
+        Self: Sized;
 
     /// Embeds as [`embed`](Self::embed), paid from `reserved`: a model that retries reports how the attempt before
     /// [failed](Reservation::fail), and reserves [another](Reservation::again); one that fails after other requests of the same
@@ -42,7 +44,10 @@ pub trait Embed: Send + Sync + 'static {
         texts: &[String],
         purpose: EmbedPurpose,
         reserved: &Reservation<'_>,
-    ) -> impl Future<Output = Result<Embedded, ModelError>> + Send {
+    ) -> impl Future<Output = Result<Embedded, ModelError>> + Send
+    where
+        Self: Sized,
+    {
         let _ = reserved;
         self.embed(texts, purpose)
     }
@@ -80,51 +85,30 @@ pub struct Embedded {
 #[derive(Clone)]
 pub struct AnyEmbed(Arc<dyn ErasedEmbed>);
 
-trait ErasedEmbed: Send + Sync {
-    fn name(&self) -> &str;
-    fn embed<'a>(
-        &'a self,
-        texts: &'a [String],
-        purpose: EmbedPurpose,
-    ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>>;
-    fn embed_reserved<'a>(
+type Boxed<'a> = Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>>;
+
+/// [`Embed`] as an object: its futures are boxed.
+trait ErasedEmbed: Embed {
+    fn boxed<'a>(&'a self, texts: &'a [String], purpose: EmbedPurpose) -> Boxed<'a>;
+    fn boxed_reserved<'a>(
         &'a self,
         texts: &'a [String],
         purpose: EmbedPurpose,
         reserved: &'a Reservation<'_>,
-    ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>>;
-    fn batch(&self, texts: &[String], purpose: EmbedPurpose) -> usize;
-    fn dimensions(&self) -> Option<usize>;
-    fn bound(&self, texts: &[String]) -> Bound;
+    ) -> Boxed<'a>;
 }
 
 impl<E: Embed> ErasedEmbed for E {
-    fn name(&self) -> &str {
-        Embed::name(self)
+    fn boxed<'a>(&'a self, texts: &'a [String], purpose: EmbedPurpose) -> Boxed<'a> {
+        Box::pin(self.embed(texts, purpose))
     }
-    fn embed<'a>(
-        &'a self,
-        texts: &'a [String],
-        purpose: EmbedPurpose,
-    ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>> {
-        Box::pin(Embed::embed(self, texts, purpose))
-    }
-    fn embed_reserved<'a>(
+    fn boxed_reserved<'a>(
         &'a self,
         texts: &'a [String],
         purpose: EmbedPurpose,
         reserved: &'a Reservation<'_>,
-    ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>> {
-        Box::pin(Embed::embed_reserved(self, texts, purpose, reserved))
-    }
-    fn batch(&self, texts: &[String], purpose: EmbedPurpose) -> usize {
-        Embed::batch(self, texts, purpose)
-    }
-    fn dimensions(&self) -> Option<usize> {
-        Embed::dimensions(self)
-    }
-    fn bound(&self, texts: &[String]) -> Bound {
-        Embed::bound(self, texts)
+    ) -> Boxed<'a> {
+        Box::pin(self.embed_reserved(texts, purpose, reserved))
     }
 }
 
@@ -140,7 +124,7 @@ impl Embed for AnyEmbed {
         self.0.name()
     }
     async fn embed(&self, texts: &[String], purpose: EmbedPurpose) -> Result<Embedded, ModelError> {
-        self.0.embed(texts, purpose).await
+        self.0.boxed(texts, purpose).await
     }
     async fn embed_reserved(
         &self,
@@ -148,7 +132,7 @@ impl Embed for AnyEmbed {
         purpose: EmbedPurpose,
         reserved: &Reservation<'_>,
     ) -> Result<Embedded, ModelError> {
-        self.0.embed_reserved(texts, purpose, reserved).await
+        self.0.boxed_reserved(texts, purpose, reserved).await
     }
     fn batch(&self, texts: &[String], purpose: EmbedPurpose) -> usize {
         self.0.batch(texts, purpose)

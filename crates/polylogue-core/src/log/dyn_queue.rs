@@ -11,42 +11,48 @@ use crate::{LogId, StoreError};
 
 pub(super) type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// A [`Queue`](super::Queue) of any type: what [`Store::as_queue`](super::Store::as_queue) returns. Every queue is one.
-pub trait DynQueue: Send + Sync {
-    /// [`Queue::claim_due`](super::Queue::claim_due).
-    fn claim_due<'a>(
-        &'a self,
-        room: usize,
-        offers: &'a Features,
-        except: &'a [LogId],
-        ended: LeaseNumber,
-    ) -> Boxed<'a, Vec<Claim>>;
-    /// [`Queue::last_lease`](super::Queue::last_lease).
-    fn last_lease(&self) -> Boxed<'_, LeaseNumber>;
-    /// [`Queue::release_until`](super::Queue::release_until).
-    fn release_until(&self, claim: Claim, due: Due) -> Boxed<'_, ()>;
-    /// [`Queue::release_at_rest`](super::Queue::release_at_rest).
-    fn release_at_rest(&self, claim: Claim, due: Due) -> Boxed<'_, ()>;
-    /// [`Queue::release_failed`](super::Queue::release_failed).
-    fn release_failed<'a>(&'a self, claim: Claim, due: Due, why: &'a str) -> Boxed<'a, ()>;
-    /// [`Queue::release_to_others`](super::Queue::release_to_others).
-    fn release_to_others<'a>(&'a self, claim: Claim, why: &'a str) -> Boxed<'a, ()>;
-    /// [`Queue::schedule`](super::Queue::schedule).
-    fn schedule<'a>(&'a self, id: &'a LogId, due: Due, needs: Option<&'a Features>) -> Boxed<'a, ()>;
-    /// [`Queue::set_needs`](super::Queue::set_needs).
-    fn set_needs<'a>(&'a self, id: &'a LogId, needs: &'a Features) -> Boxed<'a, ()>;
-    /// [`Queue::needs`](super::Queue::needs).
-    fn needs<'a>(&'a self, id: &'a LogId) -> Boxed<'a, Features>;
-    /// [`Queue::is_queued`](super::Queue::is_queued).
-    fn is_queued<'a>(&'a self, id: &'a LogId) -> Boxed<'a, bool>;
-    /// [`Queue::continue_if_lost`](super::Queue::continue_if_lost).
-    fn continue_if_lost<'a>(&'a self, claim: &'a Claim) -> Boxed<'a, ()>;
-    /// [`Queue::heartbeat`](super::Queue::heartbeat).
-    fn heartbeat<'a>(&'a self, claims: &'a [Claim]) -> Boxed<'a, Vec<Heartbeat>>;
-    /// [`Queue::parked`](super::Queue::parked).
-    fn parked(&self) -> Boxed<'_, Vec<ParkedLog>>;
-    /// [`Queue::announce`](super::Queue::announce).
-    fn announce<'a>(&'a self, worker: Option<&'a WorkerInfo>) -> Boxed<'a, ()>;
-    /// [`Queue::overview`](super::Queue::overview).
-    fn overview(&self, most: usize) -> Boxed<'_, QueueOverview>;
+/// Passes the methods of a queue to a macro that writes each of them.
+macro_rules! queue_methods {
+    ($write:ident) => {
+        $write! {
+            claim_due(room: val usize, offers: by Features, except: by [LogId], ended: val LeaseNumber) -> Vec<Claim>;
+            last_lease() -> LeaseNumber;
+            release_until(claim: val Claim, due: val Due) -> ();
+            release_at_rest(claim: val Claim, due: val Due) -> ();
+            release_failed(claim: val Claim, due: val Due, why: by str) -> ();
+            release_to_others(claim: val Claim, why: by str) -> ();
+            schedule(id: by LogId, due: val Due, needs: maybe Features) -> ();
+            set_needs(id: by LogId, needs: by Features) -> ();
+            needs(id: by LogId) -> Features;
+            is_queued(id: by LogId) -> bool;
+            continue_if_lost(claim: by Claim) -> ();
+            heartbeat(claims: by [Claim]) -> Vec<Heartbeat>;
+            parked() -> Vec<ParkedLog>;
+            announce(worker: maybe WorkerInfo) -> ();
+            overview(most: val usize) -> QueueOverview;
+        }
+    };
 }
+
+/// The type of an argument: by value, by reference, or a reference if there is one.
+macro_rules! argument {
+    ($($life:lifetime)? val $ty:ty) => { $ty };
+    ($($life:lifetime)? by $ty:ty) => { &$($life)? $ty };
+    ($($life:lifetime)? maybe $ty:ty) => { Option<&$($life)? $ty> };
+}
+
+macro_rules! dyn_queue {
+    ($($name:ident($($arg:ident: $kind:ident $ty:ty),*) -> $out:ty;)*) => {
+        /// A [`Queue`](super::Queue) of any type: what [`Store::as_queue`](super::Store::as_queue) returns. Every queue is one.
+        pub trait DynQueue: Send + Sync {
+            $(
+                #[doc = concat!("[`Queue::", stringify!($name), "`](super::Queue::", stringify!($name), ").")]
+                fn $name<'a>(&'a self, $($arg: argument!('a $kind $ty)),*) -> Boxed<'a, $out>;
+            )*
+        }
+    };
+}
+
+queue_methods!(dyn_queue);
+
+pub(super) use {argument, queue_methods};

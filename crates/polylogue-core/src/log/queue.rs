@@ -4,7 +4,7 @@ use std::future::Future;
 
 use super::claim::{Claim, LeaseNumber};
 use super::due::{Due, Heartbeat, ParkedLog};
-use super::dyn_queue::{Boxed, DynQueue};
+use super::dyn_queue::{Boxed, DynQueue, argument, queue_methods};
 use super::features::Features;
 use super::overview::{QueueOverview, QueuedLog, WorkerInfo};
 use super::store::{AnyStore, Store, StoreWrapper};
@@ -209,30 +209,7 @@ macro_rules! forwarded {
     };
 }
 
-/// The type of an argument: by value, by reference, or a reference if there is one.
-macro_rules! argument {
-    ($($life:lifetime)? val $ty:ty) => { $ty };
-    ($($life:lifetime)? by $ty:ty) => { &$($life)? $ty };
-    ($($life:lifetime)? maybe $ty:ty) => { Option<&$($life)? $ty> };
-}
-
-forwarded! {
-    claim_due(room: val usize, offers: by Features, except: by [LogId], ended: val LeaseNumber) -> Vec<Claim>;
-    last_lease() -> LeaseNumber;
-    release_until(claim: val Claim, due: val Due) -> ();
-    release_at_rest(claim: val Claim, due: val Due) -> ();
-    release_failed(claim: val Claim, due: val Due, why: by str) -> ();
-    release_to_others(claim: val Claim, why: by str) -> ();
-    schedule(id: by LogId, due: val Due, needs: maybe Features) -> ();
-    set_needs(id: by LogId, needs: by Features) -> ();
-    needs(id: by LogId) -> Features;
-    is_queued(id: by LogId) -> bool;
-    continue_if_lost(claim: by Claim) -> ();
-    heartbeat(claims: by [Claim]) -> Vec<Heartbeat>;
-    parked() -> Vec<ParkedLog>;
-    announce(worker: maybe WorkerInfo) -> ();
-    overview(most: val usize) -> QueueOverview;
-}
+queue_methods!(forwarded);
 
 fn queue_of(store: &AnyStore) -> Result<&dyn DynQueue, StoreError> {
     Store::as_queue(store).ok_or_else(AnyQueue::none)

@@ -53,10 +53,55 @@ pub trait ModelWrapper: Send + Sync + 'static {
     }
 }
 
+/// What a model has of the one in it: all but [`Model::complete`] and [`Model::is_stored`].
+macro_rules! inner_model {
+    ($self:ident => $inner:expr) => {
+        fn name(&$self) -> &str {
+            $inner.name()
+        }
+        fn cost(&$self, usage: &Usage) -> Option<Money> {
+            $inner.cost(usage)
+        }
+        fn has_price(&$self, params: &Params) -> bool {
+            $inner.has_price(params)
+        }
+        fn max_output(&$self, params: &Params) -> Option<u64> {
+            $inner.max_output(params)
+        }
+        fn useful_output(&$self, params: &Params) -> u64 {
+            $inner.useful_output(params)
+        }
+        fn context_window(&$self) -> Option<u64> {
+            $inner.context_window()
+        }
+        fn max_input(&$self) -> Option<u64> {
+            $inner.max_input()
+        }
+        fn page_tokens(&$self) -> u64 {
+            $inner.page_tokens()
+        }
+        fn ignored(&$self, params: &Params) -> Vec<&'static str> {
+            $inner.ignored(params)
+        }
+        fn unavailable_for(&$self) -> Option<Duration> {
+            $inner.unavailable_for()
+        }
+        fn capabilities(&$self) -> Capabilities {
+            $inner.capabilities()
+        }
+        fn expected_capabilities(&$self, params: &Params) -> Capabilities {
+            $inner.expected_capabilities(params)
+        }
+        fn returns_seals(&$self, params: &Params) -> bool {
+            $inner.returns_seals(params)
+        }
+    };
+}
+
+pub(super) use inner_model;
+
 impl<W: ModelWrapper> Model for W {
-    fn name(&self) -> &str {
-        self.inner().name()
-    }
+    inner_model!(self => self.inner());
 
     fn complete(
         &self,
@@ -66,55 +111,7 @@ impl<W: ModelWrapper> Model for W {
         ModelWrapper::complete(self, request, deltas)
     }
 
-    fn cost(&self, usage: &Usage) -> Option<Money> {
-        self.inner().cost(usage)
-    }
-
-    fn has_price(&self, params: &Params) -> bool {
-        self.inner().has_price(params)
-    }
-
-    fn max_output(&self, params: &Params) -> Option<u64> {
-        self.inner().max_output(params)
-    }
-
-    fn useful_output(&self, params: &Params) -> u64 {
-        self.inner().useful_output(params)
-    }
-
-    fn context_window(&self) -> Option<u64> {
-        self.inner().context_window()
-    }
-
-    fn max_input(&self) -> Option<u64> {
-        self.inner().max_input()
-    }
-
-    fn page_tokens(&self) -> u64 {
-        self.inner().page_tokens()
-    }
-
-    fn ignored(&self, params: &Params) -> Vec<&'static str> {
-        self.inner().ignored(params)
-    }
-
-    fn unavailable_for(&self) -> Option<Duration> {
-        self.inner().unavailable_for()
-    }
-
     fn is_stored(&self, request: &Request<'_>) -> bool {
         ModelWrapper::is_stored(self, request)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner().capabilities()
-    }
-
-    fn expected_capabilities(&self, params: &Params) -> Capabilities {
-        self.inner().expected_capabilities(params)
-    }
-
-    fn returns_seals(&self, params: &Params) -> bool {
-        self.inner().returns_seals(params)
     }
 }

@@ -64,35 +64,25 @@ pub trait Reply: Send + Sync + 'static {
     ///
     /// # Errors
     /// The turn stays open: running the chat again retries it.
-    fn reply(&self, turn: &mut Turn<'_>) -> impl Future<Output = Result<Option<Act>>> + Send;
+    fn reply(&self, turn: &mut Turn<'_>) -> impl Future<Output = Result<Option<Act>>> + Send
+    where
+        Self: Sized;
 }
 
-/// [`Reply`] as an object.
-pub(super) trait ErasedReply: Send + Sync {
-    fn label(&self) -> &str;
-    fn may_be_silent(&self) -> bool;
-    fn background(&self, target: &str) -> Option<AnyAgent>;
-    fn reply<'a>(
+/// [`Reply`] as an object: its futures are boxed.
+pub(super) trait ErasedReply: Reply {
+    fn boxed<'a>(
         &'a self,
         turn: &'a mut Turn<'_>,
     ) -> Pin<Box<dyn Future<Output = Result<Option<Act>>> + Send + 'a>>;
 }
 
 impl<R: Reply> ErasedReply for R {
-    fn label(&self) -> &str {
-        Reply::label(self)
-    }
-    fn may_be_silent(&self) -> bool {
-        Reply::may_be_silent(self)
-    }
-    fn background(&self, target: &str) -> Option<AnyAgent> {
-        Reply::background(self, target)
-    }
-    fn reply<'a>(
+    fn boxed<'a>(
         &'a self,
         turn: &'a mut Turn<'_>,
     ) -> Pin<Box<dyn Future<Output = Result<Option<Act>>> + Send + 'a>> {
-        Box::pin(Reply::reply(self, turn))
+        Box::pin(self.reply(turn))
     }
 }
 

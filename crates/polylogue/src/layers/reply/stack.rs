@@ -119,7 +119,7 @@ impl Reply for Stack {
 
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         for layer in &self.layers {
-            if let Some(act) = layer.reply(turn).await? {
+            if let Some(act) = layer.boxed(turn).await? {
                 return Ok(Some(act));
             }
         }
