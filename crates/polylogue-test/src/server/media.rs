@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::rules::{Checked, Object, text};
+use super::rules::{Checked, Object, ensure, text};
 
 /// The pictures that OpenAI and Anthropic read.
 pub(super) const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -22,9 +22,7 @@ pub(super) fn base64(data: &str) -> Checked {
 pub(super) fn address(url: &str, known: &[&str]) -> Checked {
     let Some(rest) = url.strip_prefix("data:") else { return web(url) };
     let (kind, data) = rest.split_once(";base64,").ok_or("has an address whose data is not base64")?;
-    if !known.contains(&kind) {
-        return Err(format!("has data of the type `{kind}`, which is none of {}", known.join(", ")));
-    }
+    ensure!(known.contains(&kind), "has data of the type `{kind}`, which is none of {}", known.join(", "));
     base64(data)
 }
 

@@ -4,14 +4,13 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use super::rules::{ensure, is_name, refuse_if};
 use super::schemas;
 
 /// Checks everything but the messages. Unknown fields are left alone: servers have fields of their own.
 pub(super) fn check(body: &Map<String, Value>) -> Result<(), String> {
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
-    if model.is_empty() {
-        return Err("`model` is missing".into());
-    }
+    refuse_if!(model.is_empty(), "`model` is missing");
     check_numbers(body)?;
     check_stop(body.get("stop"))?;
     check_stream(body)?;
@@ -23,8 +22,7 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<(), String> {
 
 /// Whether OpenAI takes it as the name of a tool or a schema.
 pub(super) fn is_legal_name(name: &str) -> bool {
-    (1..=64).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+    is_name(name, 64, "_-")
 }
 
 /// Ranges from OpenAI's reference; `top_k` is not in it, but in vLLM's and llama.cpp's.
@@ -68,9 +66,7 @@ fn check_stop(stop: Option<&Value>) -> Result<(), String> {
 
 fn check_stream(body: &Map<String, Value>) -> Result<(), String> {
     let stream = body.get("stream");
-    if stream.is_some_and(|stream| !stream.is_boolean()) {
-        return Err("`stream` is neither `true` nor `false`".into());
-    }
+    refuse_if!(stream.is_some_and(|stream| !stream.is_boolean()), "`stream` is neither `true` nor `false`");
     if body.contains_key("stream_options") && stream != Some(&Value::Bool(true)) {
         return Err("`stream_options` is only allowed when `stream` is `true`".into());
     }
@@ -133,9 +129,7 @@ fn check_format(format: Option<&Value>) -> Result<(), String> {
         Some("json_schema") => {
             let schema = format.get("json_schema").ok_or("`response_format` has no `json_schema`")?;
             let name = schema.get("name").and_then(Value::as_str).unwrap_or_default();
-            if !is_legal_name(name) {
-                return Err(format!("the schema's name `{name}` is illegal"));
-            }
+            ensure!(is_legal_name(name), "the schema's name `{name}` is illegal");
             let is_strict = schema.get("strict") == Some(&Value::Bool(true));
             match schema.get("schema") {
                 Some(form @ Value::Object(_)) if is_strict => schemas::strict(form),
@@ -163,17 +157,11 @@ pub(super) fn check_tools(body: &Map<String, Value>) -> Result<(), String> {
 }
 
 fn check_tool<'a>(tool: &'a Value, names: &mut HashSet<&'a str>) -> Result<(), String> {
-    if tool.get("type").and_then(Value::as_str) != Some("function") {
-        return Err("is not of type `function`".into());
-    }
+    refuse_if!(tool.get("type").and_then(Value::as_str) != Some("function"), "is not of type `function`");
     let function = tool.get("function").ok_or("has no `function`")?;
     let name = function.get("name").and_then(Value::as_str).unwrap_or_default();
-    if !is_legal_name(name) {
-        return Err(format!("has the illegal name `{name}`"));
-    }
-    if !names.insert(name) {
-        return Err(format!("has the name `{name}` again"));
-    }
+    ensure!(is_legal_name(name), "has the illegal name `{name}`");
+    ensure!(names.insert(name), "has the name `{name}` again");
     if function.get("description").is_some_and(|text| !text.is_string()) {
         return Err("has a description that is not text".into());
     }

@@ -5,6 +5,26 @@ use serde_json::{Map, Value};
 pub(super) type Object = Map<String, Value>;
 pub(super) type Checked<T = ()> = Result<T, String>;
 
+/// Refuses a request for which `$flaw` holds: returns the reason.
+macro_rules! refuse_if {
+    ($flaw:expr, $($why:tt)+) => {
+        if $flaw {
+            return Err(format_args!($($why)+).to_string());
+        }
+    };
+}
+
+/// Refuses a request for which `$rule` does not hold: returns the reason.
+macro_rules! ensure {
+    ($rule:expr, $($why:tt)+) => {
+        if !$rule {
+            return Err(format_args!($($why)+).to_string());
+        }
+    };
+}
+
+pub(super) use {ensure, refuse_if};
+
 /// `value` as an object.
 pub(super) fn object<'a>(value: &'a Value, name: &str) -> Checked<&'a Object> {
     value.as_object().ok_or_else(|| format!("`{name}` is not an object"))
@@ -59,6 +79,35 @@ pub(super) fn one_of<'a>(of: &Object, known: &[&'a str]) -> Checked<&'a str> {
         (Some(name), None) => Ok(name),
         (None, _) => Err(format!("has none of {}", known.join(", "))),
         (Some(one), Some(other)) => Err(format!("has `{one}` and `{other}`")),
+    }
+}
+
+/// Refuses a text without words.
+pub(super) fn not_blank(text: &str) -> Checked {
+    refuse_if!(text.trim().is_empty(), "has an empty text");
+    Ok(())
+}
+
+/// Whether `name` has 1 to `most` characters, which are letters, digits and `others`.
+pub(super) fn is_name(name: &str, most: usize, others: &str) -> bool {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+    (1..=most).contains(&name.len()) && name.chars().all(is_legal)
+}
+
+/// The points of a request up to which its prompt is cached: at most four, and none for an hour after a shorter one.
+#[derive(Default)]
+pub(super) struct Marks {
+    count: usize,
+    has_short: bool,
+}
+
+impl Marks {
+    pub(super) fn add(&mut self, is_long: bool) -> Checked {
+        refuse_if!(is_long && self.has_short, "has a cache point of 1h after one of 5m");
+        self.has_short |= !is_long;
+        self.count += 1;
+        refuse_if!(self.count > 4, "has more than 4 cache points in the request");
+        Ok(())
     }
 }
 

@@ -141,7 +141,7 @@ fn is_of(fields: &Object, kind: &str) -> bool {
 }
 
 /// The schemas directly within one.
-fn inner(fields: &Object) -> impl Iterator<Item = &Value> {
+pub(super) fn inner(fields: &Object) -> impl Iterator<Item = &Value> {
     let named = ["properties", "$defs", "definitions"].into_iter();
     let named = named.filter_map(move |name| fields.get(name)?.as_object());
     let listed = ["anyOf", "oneOf", "allOf", "prefixItems"].into_iter();

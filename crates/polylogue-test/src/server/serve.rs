@@ -12,6 +12,7 @@ use super::completion::Completion;
 use super::http::{Connection, Head, ReadError};
 use super::record::Record;
 use super::response::{End, Plan, plan, plan_error, plan_json};
+use super::rules::ensure;
 use super::sse::Step;
 use super::{Answer, Dialect, History, Playbook, Received, bedrock, model_lists, ollama, returned, unique};
 
@@ -178,9 +179,7 @@ fn check(shared: &Shared, received: &Received) -> Result<(), String> {
     let behavior = &shared.behavior;
     unique::check(&received.bytes).map_err(|flaw| format!("the body is not proper JSON: {flaw}"))?;
     let kind = received.header("content-type").unwrap_or_default();
-    if !kind.starts_with("application/json") {
-        return Err(format!("`content-type` is `{kind}`, not `application/json`"));
-    }
+    ensure!(kind.starts_with("application/json"), "`content-type` is `{kind}`, not `application/json`");
     match behavior.history {
         History::Any => Ok(()),
         _ => {

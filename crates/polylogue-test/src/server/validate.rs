@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::rules::role;
+use super::rules::{ensure, not_blank, refuse_if, role};
 use super::{media, parameters};
 
 /// How strictly histories are judged.
@@ -130,9 +130,7 @@ impl<'a> Reader<'a> {
         check_content(message, true)?;
         for call in calls.ok_or("has `tool_calls` that are no list of calls")? {
             let id = check_call(call)?;
-            if !self.ids.insert(id) {
-                return Err(format!("uses the id `{id}` again"));
-            }
+            ensure!(self.ids.insert(id), "uses the id `{id}` again");
             self.awaited.push(id);
         }
         Ok(())
@@ -174,25 +172,19 @@ fn check_content(message: &Map<String, Value>, calls: bool) -> Result<(), String
     match message.get("content") {
         None | Some(Value::Null) if calls => Ok(()),
         None | Some(Value::Null) => Err("has no content".into()),
-        Some(Value::String(text)) => check_text(text),
+        Some(Value::String(text)) => not_blank(text),
         Some(Value::Array(parts)) if parts.is_empty() => Err("has an empty list for content".into()),
         Some(Value::Array(parts)) => parts.iter().try_for_each(|part| check_part(of, part)),
         Some(_) => Err("has a content that is neither text nor a list of parts".into()),
     }
 }
 
-fn check_text(text: &str) -> Result<(), String> {
-    if text.trim().is_empty() { Err("has an empty text".into()) } else { Ok(()) }
-}
-
 /// The kinds of parts that OpenAI's reference names for requests.
 fn check_part(role: &str, part: &Value) -> Result<(), String> {
     let kind = part.get("type").and_then(Value::as_str).ok_or("has a part without type")?;
-    if kind != "text" && role != "user" {
-        return Err(format!("is a `{role}` message with a part of the type `{kind}`"));
-    }
+    refuse_if!(kind != "text" && role != "user", "is a `{role}` message with a part of the type `{kind}`");
     match kind {
-        "text" => check_text(part.get("text").and_then(Value::as_str).ok_or("has a text part without text")?),
+        "text" => not_blank(part.get("text").and_then(Value::as_str).ok_or("has a text part without text")?),
         "image_url" => match part.as_object().and_then(|part| media::within(part, kind, "url")) {
             Some(url) => media::address(url, &media::PICTURES),
             _ => Err("has an image part without an address".into()),

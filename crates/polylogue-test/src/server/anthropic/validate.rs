@@ -6,7 +6,10 @@ use serde_json::Value;
 
 use super::super::Received;
 use super::super::media;
-use super::super::rules::{Checked, Object, each, list, number, object, only, text};
+use super::super::rules::{
+    Checked, Marks, Object, each, ensure, is_name, list, number, object, only, refuse_if, text,
+};
+use super::super::schemas::inner;
 use super::super::seal::anthropic as signature;
 use super::headers::{VERSIONS, version};
 
@@ -51,9 +54,7 @@ fn validate_at_vertex(received: &Received) -> Result<(), String> {
         Some("vertex-2023-10-16") => {}
         version => return Err(format!("anthropic_version: {version:?} is not a version")),
     }
-    if body.contains_key("model") {
-        return Err("model: Extra inputs are not permitted".into());
-    }
+    refuse_if!(body.contains_key("model"), "model: Extra inputs are not permitted");
     if received.header("anthropic-version").is_some() {
         return Err("anthropic-version: the version is in the body".into());
     }
@@ -74,9 +75,7 @@ fn check_for(request: &Value, model: &str, version: &str) -> Checked {
         return Err(format!("{name}: Extra inputs are not permitted"));
     }
     let most = body.get("max_tokens").and_then(Value::as_u64).ok_or("max_tokens: Field required")?;
-    if most == 0 {
-        return Err("max_tokens: must be greater than or equal to 1".into());
-    }
+    refuse_if!(most == 0, "max_tokens: must be greater than or equal to 1");
     check_sampling(body, version)?;
     check_thinking(body, most)?;
     let mut marks = Marks::default();
@@ -108,34 +107,13 @@ fn check_continued(body: &Object, messages: &[Value]) -> Checked {
     }
 }
 
-/// Marks of caches, at most four, longer ones first.
-#[derive(Default)]
-struct Marks {
-    count: usize,
-    short: bool,
-}
-
-impl Marks {
-    fn read(&mut self, of: &Object, allowed: bool) -> Checked {
-        let Some(mark) = of.get("cache_control") else { return Ok(()) };
-        let mark = object(mark, "cache_control")?;
-        only(mark, &["type", "ttl"])?;
-        if !allowed || text(mark, "type")? != "ephemeral" {
-            return Err("cache_control cannot be set here".into());
-        }
-        let is_long = mark.get("ttl").and_then(Value::as_str) == Some("1h");
-        if is_long && self.short {
-            return Err(
-                "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block".into()
-            );
-        }
-        self.short |= !is_long;
-        self.count += 1;
-        match self.count > 4 {
-            true => Err("A maximum of 4 blocks with cache_control may be provided.".into()),
-            false => Ok(()),
-        }
-    }
+/// Reads the mark of a cache, if there is one.
+fn mark(of: &Object, is_allowed: bool, marks: &mut Marks) -> Checked {
+    let Some(mark) = of.get("cache_control") else { return Ok(()) };
+    let mark = object(mark, "cache_control")?;
+    only(mark, &["type", "ttl"])?;
+    refuse_if!(!is_allowed || text(mark, "type")? != "ephemeral", "cache_control cannot be set here");
+    marks.add(mark.get("ttl").and_then(Value::as_str) == Some("1h"))
 }
 
 fn not_blank(text: &str) -> Checked {
@@ -193,11 +171,11 @@ fn check_thinking(body: &Object, most: u64) -> Checked {
 }
 
 fn check_name(name: &str) -> Checked {
-    let legal = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-    match (1..=128).contains(&name.len()) && name.chars().all(legal) {
-        true => Ok(()),
-        false => Err(format!("has the name `{name}`, which does not match '^[a-zA-Z0-9_-]{{1,128}}$'")),
-    }
+    ensure!(
+        is_name(name, 128, "_-"),
+        "has the name `{name}`, which does not match '^[a-zA-Z0-9_-]{{1,128}}$'"
+    );
+    Ok(())
 }
 
 fn check_tools(body: &Object, marks: &mut Marks) -> Checked {
@@ -207,7 +185,7 @@ fn check_tools(body: &Object, marks: &mut Marks) -> Checked {
             only(tool, &["name", "description", "input_schema", "strict", "cache_control", "type"])?;
             let name = text(tool, "name")?;
             check_name(name)?;
-            marks.read(tool, true)?;
+            mark(tool, true, marks)?;
             let schema =
                 object(tool.get("input_schema").ok_or("input_schema: Field required")?, "input_schema")?;
             if schema.get("type").and_then(Value::as_str) != Some("object") {
@@ -237,7 +215,7 @@ fn check_system(body: &Object, marks: &mut Marks) -> Checked {
         Some(Value::String(text)) => not_blank(text),
         Some(_) => each("system", list(body, "system")?, |_, block| {
             only(block, &["type", "text", "cache_control"])?;
-            marks.read(block, true)?;
+            mark(block, true, marks)?;
             not_blank(text(block, "text")?)
         }),
     }
@@ -284,9 +262,7 @@ impl<'a> History<'a> {
             return not_blank(text);
         }
         let blocks = list(message, "content")?;
-        if blocks.is_empty() {
-            return Err("all messages must have non-empty content".into());
-        }
+        refuse_if!(blocks.is_empty(), "all messages must have non-empty content");
         self.pair(blocks)?;
         each("content", blocks, |_, block| self.block(role, block, before, marks))?;
         self.role = role;
@@ -324,7 +300,7 @@ impl<'a> History<'a> {
         if of_assistant && role != "assistant" || of_user && role != "user" {
             return Err(format!("`{kind}` blocks are not permitted in messages of the role `{role}`"));
         }
-        marks.read(block, !kind.ends_with("thinking"))?;
+        mark(block, !kind.ends_with("thinking"), marks)?;
         match kind {
             "text" => {
                 only(block, &["type", "text", "cache_control", "citations"])?;
@@ -359,9 +335,7 @@ impl<'a> History<'a> {
         check_name(id).map_err(|_| format!("tool_use.id: `{id}` should match pattern '^[a-zA-Z0-9_-]+$'"))?;
         check_name(text(block, "name")?)?;
         object(block.get("input").unwrap_or(&Value::Null), "tool_use.input")?;
-        if !self.ids.insert(id) {
-            return Err("`tool_use` ids must be unique".into());
-        }
+        ensure!(self.ids.insert(id), "`tool_use` ids must be unique");
         self.calls.push(id);
         Ok(())
     }
@@ -402,9 +376,7 @@ fn check_source(kind: &str, block: &Object) -> Checked {
                 "image" => &media::PICTURES,
                 _ => &["application/pdf"],
             };
-            if !known.contains(&media) {
-                return Err(format!("source.media_type: `{media}`"));
-            }
+            ensure!(known.contains(&media), "source.media_type: `{media}`");
             media::base64(text(source, "data")?)
         }
         "url" => media::web(text(source, "url")?),
@@ -423,9 +395,7 @@ fn check_output(body: &Object) -> Checked {
     }
     let Some(format) = config.get("format") else { return Ok(()) };
     let format = object(format, "output_config.format")?;
-    if text(format, "type")? != "json_schema" {
-        return Err("output_config.format.type: must be json_schema".into());
-    }
+    refuse_if!(text(format, "type")? != "json_schema", "output_config.format.type: must be json_schema");
     check_schema(format.get("schema").unwrap_or(&Value::Null))
 }
 
@@ -461,17 +431,7 @@ fn check_schema(schema: &Value) -> Checked {
             "output_config.format.schema: 'additionalProperties' must be explicitly set to false".into()
         );
     }
-    for (name, value) in fields {
-        match (name.as_str(), value) {
-            ("items", schema) => check_schema(schema)?,
-            ("properties" | "$defs" | "definitions", Value::Object(named)) => {
-                named.values().try_for_each(check_schema)?
-            }
-            ("anyOf" | "allOf", Value::Array(schemas)) => schemas.iter().try_for_each(check_schema)?,
-            _ => {}
-        }
-    }
-    Ok(())
+    inner(fields).try_for_each(check_schema)
 }
 
 #[cfg(test)]

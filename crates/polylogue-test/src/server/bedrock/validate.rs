@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::super::media;
-use super::super::rules::{Checked, Object, each, list, number, object, one_of, only, text};
+use super::super::rules::{
+    Checked, Marks, Object, each, ensure, is_name, list, number, object, one_of, only, refuse_if, text,
+};
 use super::super::schemas;
 use super::super::seal::bedrock as signature;
 use super::own_fields;
@@ -36,7 +38,7 @@ pub(in super::super) fn validate(model: &str, request: &Value) -> Result<(), Str
             "requestMetadata",
         ],
     )?;
-    let mut marks = Marks { takes_an_hour: model.contains("claude"), ..Marks::default() };
+    let mut marks = Points { takes_an_hour: model.contains("claude"), ..Points::default() };
     let tools = request.pointer("/toolConfig/tools").and_then(Value::as_array);
     for point in tools.into_iter().flatten().filter_map(Value::as_object) {
         if point.contains_key("cachePoint") {
@@ -45,9 +47,7 @@ pub(in super::super) fn validate(model: &str, request: &Value) -> Result<(), Str
     }
     if body.contains_key("system") {
         let system = list(body, "system")?;
-        if system.is_empty() {
-            return Err("`system` is empty: leave it out".into());
-        }
+        refuse_if!(system.is_empty(), "`system` is empty: leave it out");
         each("system", system, |_, block| match one_of(block, &["text", "cachePoint"])? {
             "text" => not_blank(text(block, "text")?),
             _ => marks.read(block),
@@ -71,34 +71,23 @@ fn not_blank(text: &str) -> Checked {
 
 /// The cache points so far, in the order in which the model reads them: the tools come before the system text.
 #[derive(Default)]
-struct Marks {
-    count: usize,
-    /// Whether there was one that is not kept for an hour.
-    short: bool,
+struct Points {
+    marks: Marks,
     takes_an_hour: bool,
 }
 
-impl Marks {
+impl Points {
     fn read(&mut self, block: &Object) -> Checked {
         let point = block.get("cachePoint").unwrap_or(&Value::Null);
         only(object(point, "cachePoint")?, &["type", "ttl"])?;
         let ttl = point.get("ttl").and_then(Value::as_str);
         let is_long = ttl == Some("1h");
-        match () {
-            () if ttl.is_some_and(|ttl| !["5m", "1h"].contains(&ttl)) => {
-                return Err("`cachePoint.ttl` is neither 5m nor 1h".into());
-            }
-            () if is_long && !self.takes_an_hour => {
-                return Err("This model doesn't support the ttl field of cachePoint".into());
-            }
-            () if is_long && self.short => {
-                return Err("a cache point of 1h must not come after one of 5m".into());
-            }
-            () => {}
-        }
-        self.short |= !is_long;
-        self.count += 1;
-        if self.count > 4 { Err("has more than 4 cache points in the request".into()) } else { Ok(()) }
+        refuse_if!(
+            ttl.is_some_and(|ttl| !["5m", "1h"].contains(&ttl)),
+            "`cachePoint.ttl` is neither 5m nor 1h"
+        );
+        refuse_if!(is_long && !self.takes_an_hour, "This model doesn't support the ttl field of cachePoint");
+        self.marks.add(is_long)
     }
 }
 
@@ -118,10 +107,8 @@ impl<'a> History<'a> {
     }
 
     /// Whether there are calls or results among the messages.
-    fn check(mut self, messages: &'a [Value], marks: &mut Marks) -> Checked<bool> {
-        if messages.is_empty() {
-            return Err("A conversation must have at least one message.".into());
-        }
+    fn check(mut self, messages: &'a [Value], marks: &mut Points) -> Checked<bool> {
+        refuse_if!(messages.is_empty(), "A conversation must have at least one message.");
         each("messages", messages, |at, message| {
             self.read(message, messages.get(..at).unwrap_or_default(), marks)
         })?;
@@ -132,7 +119,7 @@ impl<'a> History<'a> {
         }
     }
 
-    fn read(&mut self, message: &'a Object, before: &[Value], marks: &mut Marks) -> Checked {
+    fn read(&mut self, message: &'a Object, before: &[Value], marks: &mut Points) -> Checked {
         only(message, &["role", "content"])?;
         let role = text(message, "role")?;
         match (self.role, role) {
@@ -145,9 +132,7 @@ impl<'a> History<'a> {
             }
         }
         let blocks = list(message, "content")?;
-        if blocks.is_empty() {
-            return Err("has an empty content".into());
-        }
+        refuse_if!(blocks.is_empty(), "has an empty content");
         let awaited = std::mem::take(&mut self.calls);
         let mut results = Vec::new();
         let mut has_words = false;
@@ -190,7 +175,7 @@ impl<'a> History<'a> {
         role: &str,
         block: &'a Object,
         before: &[Value],
-        marks: &mut Marks,
+        marks: &mut Points,
     ) -> Checked<&'static str> {
         only(block, &BLOCKS)?;
         let kind = one_of(block, &BLOCKS)?;
@@ -234,10 +219,8 @@ impl<'a> History<'a> {
         let id = text(call, "toolUseId")?;
         check_name(text(call, "name")?)?;
         object(call.get("input").unwrap_or(&Value::Null), "input")?;
-        let legal = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
-        if !(1..=64).contains(&id.len()) || !id.chars().all(legal) || !self.ids.insert(id) {
-            return Err(format!("has the `toolUseId` `{id}`, which is illegal or used again"));
-        }
+        let is_new = is_name(id, 64, "_.:-") && self.ids.insert(id);
+        ensure!(is_new, "has the `toolUseId` `{id}`, which is illegal or used again");
         self.calls.push(id);
         Ok(())
     }
@@ -251,9 +234,7 @@ fn check_result(result: &Object) -> Checked {
         return Err("has a `status` that is neither `success` nor `error`".into());
     }
     let content = list(result, "content")?;
-    if content.is_empty() {
-        return Err("has an empty content".into());
-    }
+    refuse_if!(content.is_empty(), "has an empty content");
     each("content", content, |_, block| match one_of(block, &["text", "json", "image", "document"])? {
         "text" => not_blank(text(block, "text")?),
         "json" => object(block.get("json").unwrap_or(&Value::Null), "json").map(|_| ()),
@@ -267,9 +248,7 @@ fn check_media(kind: &str, media: &Object) -> Checked {
         "image" => &["png", "jpeg", "gif", "webp"],
         _ => &["pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "md"],
     };
-    if !known.contains(&format) {
-        return Err(format!("has the unknown format `{format}`"));
-    }
+    ensure!(known.contains(&format), "has the unknown format `{format}`");
     let source = object(media.get("source").unwrap_or(&Value::Null), "source")?;
     media::base64(text(source, "bytes")?)?;
     if kind == "image" {
@@ -299,11 +278,8 @@ fn check_documents(blocks: &[Value]) -> Checked {
 }
 
 fn check_name(name: &str) -> Checked {
-    let legal = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-    match (1..=64).contains(&name.len()) && name.chars().all(legal) {
-        true => Ok(()),
-        false => Err(format!("has the illegal tool name `{name}`")),
-    }
+    ensure!(is_name(name, 64, "_-"), "has the illegal tool name `{name}`");
+    Ok(())
 }
 
 fn check_tools(body: &Object, has_calls: bool) -> Checked {
@@ -334,9 +310,7 @@ fn check_tools(body: &Object, has_calls: bool) -> Checked {
         schemas::of_object(schema.unwrap_or(&Value::Null))?;
         if names.insert(name.to_owned()) { Ok(()) } else { Err(format!("has the name `{name}` again")) }
     })?;
-    if names.is_empty() {
-        return Err("`toolConfig.tools` has no tools".into());
-    }
+    refuse_if!(names.is_empty(), "`toolConfig.tools` has no tools");
     let Some(choice) = config.get("toolChoice") else { return Ok(()) };
     let choice = object(choice, "toolChoice")?;
     match one_of(choice, &["auto", "any", "tool"])? {

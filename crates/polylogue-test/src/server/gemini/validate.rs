@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::super::efforts::check_gemini;
 use super::super::media;
-use super::super::rules::{Checked, Object, each, list, number, object, one_of, only, text};
+use super::super::rules::{
+    Checked, Object, each, ensure, is_name, list, not_blank, number, object, one_of, only, refuse_if, text,
+};
 use super::super::schemas;
 use super::super::seal::{seal, token};
 
@@ -84,10 +86,6 @@ fn generation(model: &str) -> u32 {
     number.and_then(|number| number.parse().ok()).unwrap_or(3)
 }
 
-fn not_blank(text: &str) -> Checked {
-    if text.trim().is_empty() { Err("has an empty text".into()) } else { Ok(()) }
-}
-
 /// What is known of the contents before the one that is read.
 #[derive(Default)]
 struct History<'a> {
@@ -97,17 +95,11 @@ struct History<'a> {
 }
 
 fn check_contents(model: &str, contents: &[Value]) -> Checked {
-    if contents.is_empty() {
-        return Err("`contents` is not specified".into());
-    }
+    refuse_if!(contents.is_empty(), "`contents` is not specified");
     let mut history = History::default();
     each("contents", contents, |_, content| history.read(content))?;
-    if !history.calls.is_empty() {
-        return Err("the last calls have no responses".into());
-    }
-    if history.role == "model" {
-        return Err("the last content is the model's".into());
-    }
+    ensure!(history.calls.is_empty(), "the last calls have no responses");
+    refuse_if!(history.role == "model", "the last content is the model's");
     if generation(model) >= 3 { check_signatures(contents) } else { Ok(()) }
 }
 
@@ -115,16 +107,10 @@ impl<'a> History<'a> {
     fn read(&mut self, content: &'a Object) -> Checked {
         only(content, &["role", "parts"])?;
         let role = text(content, "role")?;
-        if !["user", "model"].contains(&role) {
-            return Err(format!("has the role `{role}`; use user or model"));
-        }
-        if self.role.is_empty() && role != "user" {
-            return Err("is not the user's, although it is the first".into());
-        }
+        refuse_if!(!["user", "model"].contains(&role), "has the role `{role}`; use user or model");
+        refuse_if!(self.role.is_empty() && role != "user", "is not the user's, although it is the first");
         let parts = list(content, "parts")?;
-        if parts.is_empty() {
-            return Err("has no parts".into());
-        }
+        refuse_if!(parts.is_empty(), "has no parts");
         each("parts", parts, |_, part| check_part(role, part))?;
         self.pair(role, parts)?;
         self.role = role;
@@ -263,11 +249,8 @@ fn check_signatures(contents: &[Value]) -> Checked {
 
 fn check_name(name: &str) -> Checked {
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let legal = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
-    match begins && name.len() <= 64 && name.chars().all(legal) {
-        true => Ok(()),
-        false => Err(format!("has the invalid function name `{name}`")),
-    }
+    ensure!(begins && is_name(name, 64, "_.:-"), "has the invalid function name `{name}`");
+    Ok(())
 }
 
 fn check_tools(body: &Object) -> Checked {
@@ -277,9 +260,7 @@ fn check_tools(body: &Object) -> Checked {
             only(tool, &["functionDeclarations"])?;
             each("functionDeclarations", list(tool, "functionDeclarations")?, |_, declared| {
                 let name = check_declaration(declared)?;
-                if names.contains(&name) {
-                    return Err(format!("has the name `{name}` again"));
-                }
+                refuse_if!(names.contains(&name), "has the name `{name}` again");
                 names.push(name);
                 Ok(())
             })
@@ -293,9 +274,7 @@ fn check_tools(body: &Object) -> Checked {
         return Err("`toolConfig` has no `functionCallingConfig`".into());
     };
     let mode = text(object(config, "functionCallingConfig")?, "mode")?;
-    if !["AUTO", "ANY", "NONE", "VALIDATED"].contains(&mode) {
-        return Err(format!("`mode` is `{mode}`"));
-    }
+    refuse_if!(!["AUTO", "ANY", "NONE", "VALIDATED"].contains(&mode), "`mode` is `{mode}`");
     let allowed = config.get("allowedFunctionNames").and_then(Value::as_array);
     if allowed.is_some() && !["ANY", "VALIDATED"].contains(&mode) {
         return Err("`allowedFunctionNames` is only allowed with the mode ANY or VALIDATED".into());
@@ -364,19 +343,7 @@ fn check_schema(schema: &Value) -> Checked {
     {
         return Err("has an `enum` of something other than texts and numbers".into());
     }
-    for (keyword, value) in fields {
-        match (keyword.as_str(), value) {
-            ("items" | "additionalProperties", schema) => check_schema(schema)?,
-            ("properties" | "$defs" | "definitions", Value::Object(named)) => {
-                named.values().try_for_each(check_schema)?;
-            }
-            ("anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
-                schemas.iter().try_for_each(check_schema)?;
-            }
-            _ => {}
-        }
-    }
-    Ok(())
+    schemas::inner(fields).chain(fields.get("additionalProperties")).try_for_each(check_schema)
 }
 
 fn check_config(model: &str, config: &Object, has_tools: bool) -> Checked {
@@ -422,9 +389,7 @@ fn check_form(model: &str, config: &Object, has_tools: bool) -> Checked {
         return Err("Function calling with a response mime type: 'application/json' is unsupported".into());
     }
     let Some(schema) = config.get("responseJsonSchema") else { return Ok(()) };
-    if !is_json {
-        return Err("`responseJsonSchema` needs the response mime type application/json".into());
-    }
+    ensure!(is_json, "`responseJsonSchema` needs the response mime type application/json");
     check_schema(schema)
 }
 

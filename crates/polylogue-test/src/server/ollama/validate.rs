@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::media;
 use super::super::parameters::check_tools;
-use super::super::rules::role;
+use super::super::rules::{ensure, role};
 use super::super::validate::{History, check_history};
 
 /// The fields of a request.
@@ -108,9 +108,7 @@ fn check_options(options: Option<&Value>) -> Result<(), String> {
             _ if SWITCHES.contains(&name) => value.is_boolean(),
             _ => return Err(format!("`{name}` is not an option of Ollama's")),
         };
-        if !fits {
-            return Err(format!("the option `{name}` has the wrong type"));
-        }
+        ensure!(fits, "the option `{name}` has the wrong type");
     }
     Ok(())
 }

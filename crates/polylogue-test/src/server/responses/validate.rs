@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::super::efforts::check_openai;
 use super::super::media;
 use super::super::parameters::{check_cache_key, check_cache_mark, check_cache_retention};
-use super::super::rules::{Checked, Object, each, list, number, object, only, text};
+use super::super::rules::{
+    Checked, Object, each, ensure, is_name, list, not_blank, number, object, only, refuse_if, text,
+};
 use super::super::schemas;
 use super::super::seal::seal;
 
@@ -73,10 +75,6 @@ pub(in super::super) fn validate(body: &Value) -> Result<(), String> {
     }
 }
 
-fn not_blank(text: &str) -> Checked {
-    if text.trim().is_empty() { Err("has an empty text".into()) } else { Ok(()) }
-}
-
 fn check_stateless(body: &Object) -> Checked {
     if body.get("store") != Some(&Value::Bool(false)) {
         return Err("`store` is not false: the server would keep the conversation".into());
@@ -120,9 +118,7 @@ fn check_sampling(model: &str, body: &Object) -> Checked {
     let Some(reasoning) = body.get("reasoning") else { return Ok(()) };
     let reasoning = object(reasoning, "reasoning")?;
     only(reasoning, &["effort", "summary", "context", "mode"])?;
-    if !reasons(model) {
-        return Err("Unsupported parameter: 'reasoning' is not supported with this model.".into());
-    }
+    ensure!(reasons(model), "Unsupported parameter: 'reasoning' is not supported with this model.");
     let text = |name: &str| reasoning.get(name).map(|value| value.as_str().unwrap_or_default());
     if text("summary").is_some_and(|summary| !["auto", "concise", "detailed"].contains(&summary)) {
         return Err("Invalid value: 'reasoning.summary'".into());
@@ -144,9 +140,7 @@ struct Items<'a> {
 }
 
 fn check_items<'a>(model: &'a str, input: &'a [Value]) -> Checked {
-    if input.is_empty() {
-        return Err("`input` is empty".into());
-    }
+    refuse_if!(input.is_empty(), "`input` is empty");
     let mut items = Items { model, ..Items::default() };
     each("input", input, |_, item| items.read(item))?;
     if let Some(id) = items.reasoning {
@@ -236,12 +230,8 @@ impl<'a> Items<'a> {
         only(item, &["type", "id", "call_id", "output", "status"])?;
         let id = text(item, "call_id")?;
         self.own = false;
-        if !self.calls.contains(id) {
-            return Err(format!("No tool call found for function call output with call_id {id}."));
-        }
-        if !self.outputs.insert(id) {
-            return Err(format!("has a second output of the call `{id}`"));
-        }
+        ensure!(self.calls.contains(id), "No tool call found for function call output with call_id {id}.");
+        ensure!(self.outputs.insert(id), "has a second output of the call `{id}`");
         match item.get("output") {
             Some(Value::String(_)) => Ok(()),
             _ => check_content(list(item, "output")?, &["input_text", "input_image", "input_file"]),
@@ -250,14 +240,10 @@ impl<'a> Items<'a> {
 }
 
 fn check_content(parts: &[Value], known: &[&str]) -> Checked {
-    if parts.is_empty() {
-        return Err("has an empty content".into());
-    }
+    refuse_if!(parts.is_empty(), "has an empty content");
     each("content", parts, |_, part| {
         let kind = text(part, "type")?;
-        if !known.contains(&kind) {
-            return Err(format!("has the type `{kind}`. Supported values are: {}", known.join(", ")));
-        }
+        ensure!(known.contains(&kind), "has the type `{kind}`. Supported values are: {}", known.join(", "));
         match kind {
             "input_text" | "output_text" => not_blank(text(part, "text")?),
             "input_image" => match part.get("image_url").and_then(Value::as_str) {
@@ -274,11 +260,8 @@ fn check_content(parts: &[Value], known: &[&str]) -> Checked {
 }
 
 fn check_name(name: &str) -> Checked {
-    let legal = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-    match (1..=64).contains(&name.len()) && name.chars().all(legal) {
-        true => Ok(()),
-        false => Err(format!("has the name `{name}`, which does not match '^[a-zA-Z0-9_-]+$'")),
-    }
+    ensure!(is_name(name, 64, "_-"), "has the name `{name}`, which does not match '^[a-zA-Z0-9_-]+$'");
+    Ok(())
 }
 
 fn check_tools(body: &Object) -> Checked {
@@ -287,9 +270,7 @@ fn check_tools(body: &Object) -> Checked {
         let tools = list(body, "tools")?;
         each("tools", tools, |_, tool| {
             only(tool, &["type", "name", "description", "parameters", "strict"])?;
-            if text(tool, "type")? != "function" {
-                return Err("is not of the type `function`".into());
-            }
+            refuse_if!(text(tool, "type")? != "function", "is not of the type `function`");
             let name = text(tool, "name")?;
             check_name(name)?;
             let strict =
@@ -299,9 +280,7 @@ fn check_tools(body: &Object) -> Checked {
             check(schema)?;
             if names.insert(name.to_owned()) { Ok(()) } else { Err(format!("has the name `{name}` again")) }
         })?;
-        if tools.is_empty() {
-            return Err("`tools` is empty".into());
-        }
+        refuse_if!(tools.is_empty(), "`tools` is empty");
     }
     match body.get("tool_choice") {
         None => Ok(()),
