@@ -231,10 +231,7 @@ fn a_server_steers_a_conversation_that_a_worker_runs() {
     let model = slow(Duration::from_hours(1));
     let place = Place::new(&server.url()).with_model(&model);
     place.file("team.yaml", TALK);
-    let token = place.run(&["token", "new", "client"], 0).out.trim().to_owned();
-    let serve = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
-    let _front = place.begin(&serve, "served");
-    let client = Client::of(&place, token, "served");
+    let (_front, client) = Client::of_server(&place, &[]);
     let id = place.detach(&["team.yaml", "--model", "openai:test"]);
     let worker = place.worker(&[]);
     until("the model is called", || model.count() == 1);

@@ -18,6 +18,8 @@ use crate::place::{Place, WorkerProcess, expire, of_type, until};
 
 const TURNS: usize = 24;
 
+const SERVE: [&str; 6] = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
+
 fn talk() -> String {
     format!(
         "
@@ -40,6 +42,11 @@ fn model() -> Server {
     Server::bind((std::net::Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap()
 }
 
+/// A new token with these options.
+fn token(place: &Place, options: &[&str]) -> String {
+    place.run(&[&["token", "new", "client"], options].concat(), 0).out.trim().to_owned()
+}
+
 /// A client of a server.
 pub(crate) struct Client {
     address: String,
@@ -47,6 +54,12 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// Starts the server of `team.yaml`. The client's token has these options.
+    pub(crate) fn of_server(place: &Place, options: &[&str]) -> (WorkerProcess, Self) {
+        let token = token(place, options);
+        (place.begin(&SERVE, "served"), Self::of(place, token, "served"))
+    }
+
     /// Of a server that is starting.
     pub(crate) fn of(place: &Place, token: String, output: &str) -> Self {
         let mut address = String::new();
@@ -89,6 +102,13 @@ impl Client {
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         (status, serde_json::from_str(body).unwrap_or_default())
+    }
+
+    /// Begins a conversation, and returns its id.
+    fn begin(&self) -> String {
+        let (status, begun) = self.post("/api/v1/conversations", &serde_json::json!({"team": "team"}));
+        assert_eq!(status, 201, "{begun}");
+        begun["id"].as_str().unwrap().to_owned()
     }
 
     /// Follows a conversation to its end: its events, and how many replies came live and whole.
@@ -138,10 +158,7 @@ fn a_client_follows_a_worker_over_a_drain_and_a_kill() {
     let model = model();
     let place = Place::new(&database.url()).with_model(&model);
     place.file("team.yaml", &talk());
-    let token = place.run(&["token", "new", "client", "--scope", "read,metrics"], 0).out.trim().to_owned();
-    let _server: WorkerProcess =
-        place.begin(&["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"], "served");
-    let client = Client::of(&place, token, "served");
+    let (_server, client) = Client::of_server(&place, &["--scope", "read,metrics"]);
     let id = place.detach(&["team.yaml", "--model", "openai:test"]);
     let pieces = Arc::new(AtomicUsize::new(0));
     let following = client.follow(&id, Arc::clone(&pieces));
@@ -209,21 +226,13 @@ fn a_worker_continues_what_a_server_began() {
         place.file("team.yaml", &talk());
         place
     };
-    const SERVE: [&str; 6] = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
-    let server = |place: &Place| {
-        let token = place.run(&["token", "new", "client"], 0).out.trim().to_owned();
-        let server = place.begin(&SERVE, "served");
-        (server, Client::of(place, token, "served"))
-    };
     let other = machine();
-    let (_second, follower) = server(&other);
+    let (_second, follower) = Client::of_server(&other, &[]);
     let worker = other.worker(&[]);
     for is_killed in [true, false] {
         let place = machine();
-        let (mut first, client) = server(&place);
-        let (status, begun) = client.post("/api/v1/conversations", &serde_json::json!({"team": "team"}));
-        assert_eq!(status, 201, "{begun}");
-        let id = begun["id"].as_str().unwrap().to_owned();
+        let (mut first, client) = Client::of_server(&place, &[]);
+        let id = client.begin();
         let pieces = Arc::new(AtomicUsize::new(0));
         let following = follower.follow(&id, Arc::clone(&pieces));
         until("the first server runs it", || pieces.load(Ordering::Relaxed) > 0);
@@ -256,13 +265,8 @@ fn a_worker_of_a_tenant_continues_what_a_server_began_for_it_and_no_other_does()
     let model = model();
     let place = Place::new(&database.url()).with_model(&model);
     place.file("team.yaml", &talk());
-    let token = place.run(&["token", "new", "client", "--tenant", "acme"], 0).out.trim().to_owned();
-    let serve = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
-    let server = place.begin(&serve, "served");
-    let client = Client::of(&place, token, "served");
-    let (status, begun) = client.post("/api/v1/conversations", &serde_json::json!({"team": "team"}));
-    assert_eq!(status, 201, "{begun}");
-    let id = begun["id"].as_str().unwrap();
+    let (server, client) = Client::of_server(&place, &["--tenant", "acme"]);
+    let id = &*client.begin();
     let of_log = |what: &str| database.sql(&format!("SELECT {what} FROM polylogue.logs WHERE id = '{id}'"));
     until("the server runs it", || of_log("events > 3") == "t");
     // Another machine, whose worker is for the command line.
@@ -314,20 +318,15 @@ fn a_server_that_is_a_worker_continues_the_conversations_of_its_tenants() {
     let machine = || {
         let place = Place::new(&database.url()).with_model(&model);
         place.file("team.yaml", &talk().replace("24", "8"));
-        let token = ["token", "new", "client", "--tenant", "acme", "--scope", "read,run,metrics"];
-        let token = place.run(&token, 0).out.trim().to_owned();
-        (place, token)
+        place
     };
-    const SERVE: [&str; 6] = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
-    let (place, token) = machine();
-    let server = place.begin(&SERVE, "served");
-    let client = Client::of(&place, token, "served");
-    let (status, begun) = client.post("/api/v1/conversations", &serde_json::json!({"team": "team"}));
-    assert_eq!(status, 201, "{begun}");
-    let id = begun["id"].as_str().unwrap();
+    let (place, elsewhere) = (machine(), machine());
+    let of_acme = ["--tenant", "acme", "--scope", "read,run,metrics"];
+    let (server, client) = Client::of_server(&place, &of_acme);
+    let id = client.begin();
     let of_log = |what: &str| database.sql(&format!("SELECT {what} FROM polylogue.logs WHERE id = '{id}'"));
     until("the server runs it", || of_log("events > 3") == "t");
-    let (elsewhere, token) = machine();
+    let token = token(&elsewhere, &of_acme);
     expire(&database, server.kill());
     let mut named = elsewhere.begin(&[&SERVE[..], &["--worker", "--tenant", "local"]].concat(), "named");
     let local = elsewhere.detach(&["team.yaml", "--model", "openai:test"]);
@@ -393,13 +392,8 @@ fn a_server_that_starts_again_continues_what_no_worker_has() {
     for has_worker in [false, true] {
         let place = Place::new(&database.url()).with_model(&model);
         place.file("team.yaml", &talk());
-        const SERVE: [&str; 6] = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
-        let token = place.run(&["token", "new", "client"], 0).out.trim().to_owned();
-        let first = place.begin(&SERVE, "first");
-        let client = Client::of(&place, token.clone(), "first");
-        let (status, begun) = client.post("/api/v1/conversations", &serde_json::json!({"team": "team"}));
-        assert_eq!(status, 201, "{begun}");
-        let id = begun["id"].as_str().unwrap().to_owned();
+        let (first, client) = Client::of_server(&place, &[]);
+        let id = client.begin();
         until("it runs", || place.events(&id).len() > 3);
         let killed = first.kill();
         let worker = has_worker.then(|| place.worker(&[]));
@@ -411,7 +405,7 @@ fn a_server_that_starts_again_continues_what_no_worker_has() {
             });
         }
         let again = place.begin(&SERVE, "again");
-        let client = Client::of(&place, token, "again");
+        let client = Client::of(&place, client.token, "again");
         until("the server has looked", || again.log().contains("when no other process has it"));
         if worker.is_none() {
             expire(&database, killed);
