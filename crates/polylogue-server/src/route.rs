@@ -17,6 +17,12 @@ pub(crate) enum Access {
     Scope(Scope),
 }
 
+impl From<Scope> for Access {
+    fn from(scope: Scope) -> Self {
+        Self::Scope(scope)
+    }
+}
+
 /// A route: everything that the server knows of it.
 pub(crate) struct Route {
     pub(crate) method: Method,
@@ -38,23 +44,23 @@ pub(crate) struct Route {
     pub(crate) is_documented: bool,
     /// What it does, in one line.
     pub(crate) about: &'static str,
-    pub(crate) handler: fn(Call) -> BoxFuture<'static, Reply>,
+    pub(crate) handler: Box<dyn Fn(Call) -> BoxFuture<'static, Reply> + Send + Sync>,
 }
 
 impl Route {
     /// A route without a query and a body. What changes something is completed.
-    pub(crate) fn new(
+    pub(crate) fn new<F: Future<Output = Reply> + Send + 'static>(
         method: Method,
         path: &'static str,
-        access: Access,
+        access: impl Into<Access>,
         about: &'static str,
-        handler: fn(Call) -> BoxFuture<'static, Reply>,
+        handler: impl Fn(Call) -> F + Send + Sync + 'static,
     ) -> Self {
         Self {
             is_completed: method != Method::GET,
             method,
             path,
-            access,
+            access: access.into(),
             form: ErrorForm::Problem,
             query: &[],
             body: None,
@@ -62,8 +68,13 @@ impl Route {
             is_large: false,
             is_documented: true,
             about,
-            handler,
+            handler: Box::new(move |call| -> BoxFuture<'static, Reply> { Box::pin(handler(call)) }),
         }
+    }
+
+    /// The same with what it does, in one line.
+    pub(crate) fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
     }
 
     /// The same, which is for the page and not for other clients.
@@ -101,3 +112,22 @@ impl Route {
         Self { body: Some(schema), ..self }
     }
 }
+
+/// A route for each method, of which [`about`](Route::about) says what it does.
+macro_rules! methods {
+    ($($name:ident: $method:ident;)*) => {
+        impl Route {
+            $(
+                pub(crate) fn $name<F: Future<Output = Reply> + Send + 'static>(
+                    path: &'static str,
+                    access: impl Into<Access>,
+                    handler: impl Fn(Call) -> F + Send + Sync + 'static,
+                ) -> Self {
+                    Self::new(Method::$method, path, access, "", handler)
+                }
+            )*
+        }
+    };
+}
+
+methods! { get: GET; post: POST; put: PUT; patch: PATCH; delete: DELETE; }

@@ -60,3 +60,15 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         router.route(route.path, on(filter, handler))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_says_what_it_does() {
+        let silent: Vec<&str> =
+            ROUTES.iter().filter(|route| route.about.is_empty()).map(|route| route.path).collect();
+        assert!(silent.is_empty(), "{silent:?}");
+    }
+}

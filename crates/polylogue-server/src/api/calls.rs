@@ -1,6 +1,6 @@
 //! `/api/v1/conversations/{id}/calls` and `.../views/{agent}`: the timeline, and exactly what models were sent.
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use polylogue_core::{Event, LogId, Store as _};
 use polylogue_runtime::{AgentHistory, Error, RebuiltRequest};
 use polylogue_wire::Scope;
@@ -9,39 +9,22 @@ use polylogue_wire::calls::{self as wire, CallPage, Histories, View, call_rows};
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::find;
 use crate::problem::Problem;
-use crate::route::{Access, Route};
+use crate::route::Route;
 use crate::tenants::Tenant;
-
-const READ: Access = Access::Scope(Scope::Read);
 
 /// The most calls of one page.
 const PAGE: u64 = 1000;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        Route::new(
-            Method::GET,
-            "/api/v1/conversations/{id}/calls",
-            READ,
-            "Its model calls, tool calls and questions, with times and usage",
-            |call| Box::pin(calls(call)),
-        )
-        .query(&["from", "limit"]),
-        Route::new(
-            Method::GET,
-            "/api/v1/conversations/{id}/views/{agent}",
-            READ,
-            "The exact request to the model of an agent in a call",
-            |call| Box::pin(view(call)),
-        )
-        .query(&["call"]),
-        Route::new(
-            Method::GET,
-            "/api/v1/conversations/{id}/histories",
-            READ,
-            "What each agent received and said, from its own point of view",
-            |call| Box::pin(histories(call)),
-        ),
+        Route::get("/api/v1/conversations/{id}/calls", Scope::Read, calls)
+            .about("Its model calls, tool calls and questions, with times and usage")
+            .query(&["from", "limit"]),
+        Route::get("/api/v1/conversations/{id}/views/{agent}", Scope::Read, view)
+            .about("The exact request to the model of an agent in a call")
+            .query(&["call"]),
+        Route::get("/api/v1/conversations/{id}/histories", Scope::Read, histories)
+            .about("What each agent received and said, from its own point of view"),
     ]
 }
 

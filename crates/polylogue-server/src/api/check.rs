@@ -1,6 +1,6 @@
 //! `/api/v1/teams/check` and `/api/v1/schema`: what an editor of team files needs. Nothing that a text says is executed.
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use polylogue_team::{Diagnostics, Team};
 use polylogue_wire::Scope;
 use polylogue_wire::team::{Check, Checked, InputName, Outline};
@@ -8,19 +8,17 @@ use serde_json::{Value, json};
 
 use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
-use crate::route::{Access, Route};
-
-const EDIT: Access = Access::Scope(Scope::Edit);
+use crate::route::Route;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        Route::new(Method::GET, "/api/v1/schema", EDIT, "The JSON Schema of team files", |_| {
-            Box::pin(async { json_reply(StatusCode::OK, polylogue_team::schema()) })
-        }),
-        Route::new(Method::POST, "/api/v1/teams/check", EDIT, "Check the text of a team file", |call| {
-            Box::pin(check(call))
+        Route::get("/api/v1/schema", Scope::Edit, |_| async {
+            json_reply(StatusCode::OK, polylogue_team::schema())
         })
-        .body(check_schema),
+        .about("The JSON Schema of team files"),
+        Route::post("/api/v1/teams/check", Scope::Edit, check)
+            .about("Check the text of a team file")
+            .body(check_schema),
     ]
 }
 

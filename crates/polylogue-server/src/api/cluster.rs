@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use polylogue_wire::Scope;
 
 use crate::app::App;
@@ -10,7 +10,7 @@ use crate::call::{Call, Reply, json_reply};
 use crate::cluster::cluster_of;
 use crate::live::follower::Follower;
 use crate::problem::Problem;
-use crate::route::{Access, Route};
+use crate::route::Route;
 use crate::tenants::Tenant;
 use crate::token::Token;
 
@@ -19,12 +19,10 @@ const MOST: u64 = 10_000;
 const LISTED: u64 = 100;
 
 pub(crate) fn routes() -> Vec<Route> {
-    let about = "What workers run, and what waits for them";
     vec![
-        Route::new(Method::GET, "/api/v1/cluster", Access::Scope(Scope::Read), about, |call| {
-            Box::pin(get(call))
-        })
-        .query(&["limit"]),
+        Route::get("/api/v1/cluster", Scope::Read, get)
+            .about("What workers run, and what waits for them")
+            .query(&["limit"]),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! `/api/v1/compare`: two conversations side by side.
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use polylogue_core::{Body, Event, Message, Name, Store as _};
 use polylogue_wire::Scope;
 use polylogue_wire::compare::{Comparison, Pair, Said};
@@ -9,18 +9,16 @@ use serde_json::{Map, Value, json};
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, find};
 use crate::problem::Problem;
-use crate::route::{Access, Route};
+use crate::route::Route;
 
 /// The most pairs of messages that are returned.
 const PAIRS: usize = 1000;
 
 pub(crate) fn routes() -> Vec<Route> {
-    let read = Access::Scope(Scope::Read);
     vec![
-        Route::new(Method::GET, "/api/v1/compare", read, "Compare two conversations", |call| {
-            Box::pin(compare(call))
-        })
-        .query(&["a", "b"]),
+        Route::get("/api/v1/compare", Scope::Read, compare)
+            .about("Compare two conversations")
+            .query(&["a", "b"]),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::header::LOCATION;
-use axum::http::{HeaderValue, Method, Response, StatusCode};
+use axum::http::{HeaderValue, Response, StatusCode};
 use polylogue_core::{Cursor, Instruction, ListQuery, Listing, LogId, LogState, Store as _, Timestamp};
 use polylogue_runtime::{Steered, bound_summary, is_imported};
 use polylogue_wire::Scope;
@@ -17,13 +17,12 @@ use crate::conversation::{describe, find, is_seen, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::projection::Native;
-use crate::route::{Access, Route};
+use crate::route::Route;
 use crate::runs::{is_left, stop, take_back};
 use crate::tail::{Follow, PAGE as EVENTS, respond};
 use crate::tenants::Tenant;
 use crate::token::Token;
 
-const READ: Access = Access::Scope(Scope::Read);
 const PATH: &str = "/api/v1/conversations";
 const ONE: &str = "/api/v1/conversations/{id}";
 
@@ -34,27 +33,17 @@ const PAGE: usize = 200;
 const READ_AT_MOST: usize = 1000;
 
 pub(crate) fn routes() -> Vec<Route> {
-    let run = Access::Scope(Scope::Run);
-    let edit = Access::Scope(Scope::Edit);
     vec![
-        Route::new(Method::POST, PATH, run, "Begin a conversation", |call| Box::pin(create(call)))
-            .body(create_schema),
-        Route::new(Method::GET, PATH, READ, "The conversations, newest first", |call| Box::pin(list(call)))
+        Route::post(PATH, Scope::Run, create).about("Begin a conversation").body(create_schema),
+        Route::get(PATH, Scope::Read, list)
+            .about("The conversations, newest first")
             .query(&["limit", "cursor", "id", "state", "team", "parent", "q", "since_ms"]),
-        Route::new(Method::GET, ONE, READ, "One conversation", |call| Box::pin(get(call))),
-        Route::new(Method::PATCH, ONE, edit, "Give a conversation another title", |call| {
-            Box::pin(patch(call))
-        })
-        .body(patch_schema),
-        Route::new(Method::DELETE, ONE, edit, "Remove a conversation", |call| Box::pin(remove(call))),
-        Route::new(
-            Method::GET,
-            "/api/v1/conversations/{id}/events",
-            READ,
-            "A page of its events, or with `Accept: text/event-stream` its tail",
-            |call| Box::pin(events(call)),
-        )
-        .query(&["from", "limit"]),
+        Route::get(ONE, Scope::Read, get).about("One conversation"),
+        Route::patch(ONE, Scope::Edit, patch).about("Give a conversation another title").body(patch_schema),
+        Route::delete(ONE, Scope::Edit, remove).about("Remove a conversation"),
+        Route::get("/api/v1/conversations/{id}/events", Scope::Read, events)
+            .about("A page of its events, or with `Accept: text/event-stream` its tail")
+            .query(&["from", "limit"]),
     ]
 }
 

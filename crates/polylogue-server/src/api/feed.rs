@@ -5,7 +5,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::Method;
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, stream};
 use polylogue_core::{ListQuery, Listing, LogId, Timestamp};
@@ -20,7 +19,7 @@ use crate::conversation::{describe, find, is_seen};
 use crate::problem::Problem;
 use crate::projection::{Frame, Native, RETRY};
 use crate::revocation::token_ended;
-use crate::route::{Access, Route};
+use crate::route::Route;
 use crate::tail::{Follow, event_stream, texts};
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -32,12 +31,9 @@ const NEWEST: usize = 100;
 const POLL: Duration = Duration::from_secs(1);
 
 pub(crate) fn routes() -> Vec<Route> {
-    let (read, about) = (
-        Access::Scope(Scope::Read),
-        "A stream of the changes of the list and, on request, of one conversation",
-    );
     vec![
-        Route::new(Method::GET, "/api/v1/feed", read, about, |call| Box::pin(feed(call)))
+        Route::get("/api/v1/feed", Scope::Read, feed)
+            .about("A stream of the changes of the list and, on request, of one conversation")
             .query(&["follow", "from"]),
     ]
 }

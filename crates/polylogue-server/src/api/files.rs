@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::http::{Method, Response, StatusCode};
+use axum::http::{Response, StatusCode};
 use bytes::Bytes;
 use futures_util::stream::try_unfold;
 use polylogue_core::{FileEntry, FileKind, FilePath, FileTree};
@@ -15,25 +15,15 @@ use polylogue_wire::files::{File, Files, Folder, LeftOut, Link};
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::find;
 use crate::problem::Problem;
-use crate::route::{Access, Route};
+use crate::route::Route;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        Route::new(
-            Method::GET,
-            "/api/v1/conversations/{id}/files",
-            Access::Scope(Scope::Read),
-            "The files that its agents have written until the end of its last finished call",
-            |call| Box::pin(list(call)),
-        ),
-        Route::new(
-            Method::GET,
-            "/api/v1/conversations/{id}/files/content",
-            Access::Scope(Scope::Read),
-            "One of these files",
-            |call| Box::pin(content(call)),
-        )
-        .query(&["path"]),
+        Route::get("/api/v1/conversations/{id}/files", Scope::Read, list)
+            .about("The files that its agents have written until the end of its last finished call"),
+        Route::get("/api/v1/conversations/{id}/files/content", Scope::Read, content)
+            .about("One of these files")
+            .query(&["path"]),
     ]
 }
 

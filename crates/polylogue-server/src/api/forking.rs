@@ -1,7 +1,6 @@
 //! Forks of conversations.
 
-use axum::http::Method;
-use polylogue_core::{Body, Instruction, Listing, LogId, Store as _};
+use polylogue_core::{Body, Listing, LogId, Store as _};
 use polylogue_runtime::{ForkPoint, fresh_id};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Fork;
@@ -12,18 +11,16 @@ use crate::call::{Call, Reply};
 use crate::conversation::{find, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
-use crate::route::{Access, Route};
+use crate::route::Route;
 use crate::runs::{promise, run_stored, take_back};
 use crate::tenants::Tenant;
 use crate::token::Token;
 
 pub(crate) fn routes() -> Vec<Route> {
-    let run = Access::Scope(Scope::Run);
     vec![
-        Route::new(Method::POST, "/api/v1/conversations/{id}/fork", run, "Fork a conversation", |call| {
-            Box::pin(fork(call))
-        })
-        .body(fork_schema),
+        Route::post("/api/v1/conversations/{id}/fork", Scope::Run, fork)
+            .about("Fork a conversation")
+            .body(fork_schema),
     ]
 }
 

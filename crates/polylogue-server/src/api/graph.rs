@@ -1,31 +1,19 @@
 //! `/api/v1/teams/{team}/graph` and that of conversations: who can speak after whom.
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use polylogue_wire::Scope;
 
 use crate::api::teams::team;
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::find;
-use crate::route::{Access, Route};
-
-const READ: Access = Access::Scope(Scope::Read);
+use crate::route::Route;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        Route::new(
-            Method::GET,
-            "/api/v1/teams/{team}/graph",
-            READ,
-            "Who can speak after whom in a team",
-            |call| Box::pin(of_team(call)),
-        ),
-        Route::new(
-            Method::GET,
-            "/api/v1/conversations/{id}/graph",
-            READ,
-            "Who can speak after whom in the team that is stored with a conversation",
-            |call| Box::pin(of_conversation(call)),
-        ),
+        Route::get("/api/v1/teams/{team}/graph", Scope::Read, of_team)
+            .about("Who can speak after whom in a team"),
+        Route::get("/api/v1/conversations/{id}/graph", Scope::Read, of_conversation)
+            .about("Who can speak after whom in the team that is stored with a conversation"),
     ]
 }
 

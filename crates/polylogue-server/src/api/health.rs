@@ -1,6 +1,6 @@
 //! `/healthz` and `/readyz`.
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use serde_json::json;
 
 use crate::call::{Call, Reply, json_reply};
@@ -10,16 +10,12 @@ use crate::token::Token;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        Route::new(Method::GET, "/healthz", Access::Open, "Whether the process is alive", |_| {
-            Box::pin(async { json_reply(StatusCode::OK, &json!({"status": "ok"})) })
-        }),
-        Route::new(
-            Method::GET,
-            "/readyz",
-            Access::Open,
-            "Whether the server takes work: 503 while it stops or the store cannot be written",
-            |call| Box::pin(ready(call)),
-        ),
+        Route::get("/healthz", Access::Open, |_| async {
+            json_reply(StatusCode::OK, &json!({"status": "ok"}))
+        })
+        .about("Whether the process is alive"),
+        Route::get("/readyz", Access::Open, ready)
+            .about("Whether the server takes work: 503 while it stops or the store cannot be written"),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use polylogue_memory::{Fact, Memory, MemoryError, Query, Scope as Whose};
 use polylogue_runtime::open_memory;
 use polylogue_wire::Scope;
@@ -10,7 +10,7 @@ use polylogue_wire::memory as wire;
 
 use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
-use crate::route::{Access, Route};
+use crate::route::Route;
 
 /// The most facts of a reply, and of each scope that is searched.
 const MOST: u64 = 1_000;
@@ -21,13 +21,11 @@ const LISTED: u64 = 100;
 const USUALLY_FOUND: u64 = 5;
 
 pub(crate) fn routes() -> Vec<Route> {
-    let (read, edit) = (Access::Scope(Scope::Read), Access::Scope(Scope::Edit));
     vec![
-        Route::new(Method::GET, "/api/v1/memory", read, "What agents remember", |call| Box::pin(facts(call)))
+        Route::get("/api/v1/memory", Scope::Read, facts)
+            .about("What agents remember")
             .query(&["q", "scope", "limit"]),
-        Route::new(Method::DELETE, "/api/v1/memory/{fact}", edit, "Forget a fact", |call| {
-            Box::pin(forget(call))
-        }),
+        Route::delete("/api/v1/memory/{fact}", Scope::Edit, forget).about("Forget a fact"),
     ]
 }
 

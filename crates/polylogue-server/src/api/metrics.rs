@@ -1,8 +1,8 @@
 //! `/metrics`: what monitoring reads.
 
 use axum::body::Body;
+use axum::http::Response;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{Method, Response};
 use polylogue_core::StoreError;
 use polylogue_wire::Scope;
 use prometheus_client::encoding::text::encode;
@@ -14,14 +14,14 @@ use crate::database_metrics;
 use crate::live::follower::Follower;
 use crate::problem::Problem;
 use crate::queue_metrics::{self, OPENMETRICS};
-use crate::route::{Access, Route};
+use crate::route::Route;
 use crate::token::Token;
 
 pub(crate) fn routes() -> Vec<Route> {
-    let about = "What the server counts, in the text format of OpenMetrics, which Prometheus reads";
-    vec![Route::new(Method::GET, "/metrics", Access::Scope(Scope::Metrics), about, |call| {
-        Box::pin(metrics(call))
-    })]
+    vec![
+        Route::get("/metrics", Scope::Metrics, metrics)
+            .about("What the server counts, in the text format of OpenMetrics, which Prometheus reads"),
+    ]
 }
 
 /// A token reads what its tenant and its teams have taken. What all tenants share is for the tenant of the command line.

@@ -1,14 +1,16 @@
 //! `/openapi.json`: the routes, for clients.
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use polylogue_wire::Scope;
 
 use crate::call::json_reply;
-use crate::route::{Access, Route};
+use crate::route::Route;
 
 pub(crate) fn routes() -> Vec<Route> {
-    let access = Access::Scope(Scope::Read);
-    vec![Route::new(Method::GET, "/openapi.json", access, "This document", |call| {
-        Box::pin(async move { json_reply(StatusCode::OK, &call.app.openapi) })
-    })]
+    vec![
+        Route::get("/openapi.json", Scope::Read, |call| async move {
+            json_reply(StatusCode::OK, &call.app.openapi)
+        })
+        .about("This document"),
+    ]
 }

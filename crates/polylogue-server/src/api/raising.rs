@@ -1,6 +1,6 @@
 //! Raising limits of a conversation, whether it runs or not.
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use polylogue_core::{Instruction, Listing, Name};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Raise;
@@ -12,17 +12,14 @@ use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, find, listing};
 use crate::idempotency::Key;
 use crate::problem::Problem;
-use crate::route::{Access, Route};
+use crate::route::Route;
 
 pub(crate) fn routes() -> Vec<Route> {
-    let route = Route::new(
-        Method::POST,
-        "/api/v1/conversations/{id}/raise",
-        Access::Scope(Scope::Run),
-        "Raise limits of a conversation, also while it runs",
-        |call| Box::pin(raise(call)),
-    );
-    vec![route.body(raise_schema)]
+    vec![
+        Route::post("/api/v1/conversations/{id}/raise", Scope::Run, raise)
+            .about("Raise limits of a conversation, also while it runs")
+            .body(raise_schema),
+    ]
 }
 
 fn raise_schema() -> Value {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use polylogue_core::{
     Body, Confirmation, Instruction, InstructionError, LimitOverrides, Listing, LogId, LogState, Progress,
     StopReason, Store as _,
@@ -20,29 +20,18 @@ use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, find, listing};
 use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
-use crate::route::{Access, Route};
+use crate::route::Route;
 use crate::runs::{Opened, is_left, open, run, run_stored};
 use crate::spending::Payer;
 use crate::tenants::Tenant;
 
 pub(crate) fn routes() -> Vec<Route> {
-    let run = Access::Scope(Scope::Run);
     vec![
-        Route::new(
-            Method::POST,
-            "/api/v1/conversations/{id}/resume",
-            run,
-            "Continue a conversation",
-            |call| Box::pin(resume(call)),
-        )
-        .body(resume_schema),
-        Route::new(
-            Method::GET,
-            "/api/v1/conversations/{id}/continuation",
-            run,
-            "How a conversation that has ended can continue",
-            |call| Box::pin(continuation(call)),
-        ),
+        Route::post("/api/v1/conversations/{id}/resume", Scope::Run, resume)
+            .about("Continue a conversation")
+            .body(resume_schema),
+        Route::get("/api/v1/conversations/{id}/continuation", Scope::Run, continuation)
+            .about("How a conversation that has ended can continue"),
     ]
 }
 

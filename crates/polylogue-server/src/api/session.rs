@@ -17,14 +17,12 @@ use crate::token::{Token, TokenKind};
 const PATH: &str = "/api/v1/session";
 
 pub(crate) fn routes() -> Vec<Route> {
-    let read = Access::Scope(Scope::Read);
     vec![
-        Route::new(Method::POST, PATH, Access::Open, "Exchange a link to the page for its cookie", |call| {
-            Box::pin(login(call))
-        })
-        .body(code_schema),
-        Route::new(Method::GET, PATH, read, "Who the caller is", |call| Box::pin(get(call))),
-        Route::new(Method::DELETE, PATH, read, "Log out", |call| Box::pin(logout(call))),
+        Route::post(PATH, Access::Open, login)
+            .about("Exchange a link to the page for its cookie")
+            .body(code_schema),
+        Route::get(PATH, Scope::Read, get).about("Who the caller is"),
+        Route::delete(PATH, Scope::Read, logout).about("Log out"),
     ]
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use polylogue_core::{Body, Instruction, Listing, LogId, Message, Progress, Store as _};
 use polylogue_runtime::{Steered, fresh_id};
 use polylogue_wire::Scope;
@@ -20,47 +20,29 @@ use crate::conversation::{describe, find, listing};
 use crate::default_answers::is_up;
 use crate::idempotency::Key;
 use crate::problem::Problem;
-use crate::route::{Access, Route};
+use crate::route::Route;
 use crate::runs::{self, run_stored};
 use crate::tenants::Tenant;
 use crate::token::Token;
 use crate::waiting::noted;
 
 pub(crate) fn routes() -> Vec<Route> {
-    let (run, answer) = (Access::Scope(Scope::Run), Access::Scope(Scope::Answer));
     vec![
-        Route::new(
-            Method::POST,
-            "/api/v1/conversations/{id}/messages",
-            run,
-            "Send a message into a conversation, running or closed",
-            |call| Box::pin(send(call)),
-        )
-        .body(message_schema),
-        Route::new(Method::POST, "/api/v1/conversations/{id}/answers", answer, "Answer a question", |call| {
-            Box::pin(provide_answer(call))
-        })
-        .body(answer_schema),
-        Route::new(Method::POST, "/api/v1/conversations/{id}/stop", run, "Stop a conversation", |call| {
-            Box::pin(stop(call))
-        })
-        .body(stop_schema),
-        Route::new(
-            Method::POST,
-            "/api/v1/conversations/{id}/pause",
-            run,
-            "Pause a conversation between two turns",
-            |call| Box::pin(pause(call)),
-        )
-        .body(|| json!({"type": "object", "properties": {}})),
-        Route::new(
-            Method::POST,
-            "/api/v1/conversations/{id}/next",
-            run,
-            "Choose who speaks next in its outermost chat",
-            |call| Box::pin(next(call)),
-        )
-        .body(next_schema),
+        Route::post("/api/v1/conversations/{id}/messages", Scope::Run, send)
+            .about("Send a message into a conversation, running or closed")
+            .body(message_schema),
+        Route::post("/api/v1/conversations/{id}/answers", Scope::Answer, provide_answer)
+            .about("Answer a question")
+            .body(answer_schema),
+        Route::post("/api/v1/conversations/{id}/stop", Scope::Run, stop)
+            .about("Stop a conversation")
+            .body(stop_schema),
+        Route::post("/api/v1/conversations/{id}/pause", Scope::Run, pause)
+            .about("Pause a conversation between two turns")
+            .body(|| json!({"type": "object", "properties": {}})),
+        Route::post("/api/v1/conversations/{id}/next", Scope::Run, next)
+            .about("Choose who speaks next in its outermost chat")
+            .body(next_schema),
     ]
 }
 

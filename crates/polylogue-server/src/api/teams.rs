@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::header::{ETAG, IF_MATCH};
-use axum::http::{HeaderValue, Method, Response, StatusCode};
+use axum::http::{HeaderValue, Response, StatusCode};
 use polylogue_config::At;
 use polylogue_runtime::Prepared;
 use polylogue_team::{DiagramEdge, DiagramParticipant};
@@ -19,34 +19,21 @@ use super::check::shown;
 use crate::call::{Call, Reply, json_reply};
 use crate::edited_file::{EditError, FileText, read, replace};
 use crate::problem::Problem;
-use crate::route::{Access, Route};
+use crate::route::Route;
 use crate::source::SourceError;
 use crate::token::Token;
-
-const READ: Access = Access::Scope(Scope::Read);
 
 /// How many colors the page has for participants (`page/names.js`), which get them in the order of their chat.
 const COLORS: usize = 12;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        Route::new(Method::GET, "/api/v1/teams", READ, "The teams", |call| Box::pin(list(call))),
-        Route::new(Method::GET, "/api/v1/teams/{team}", READ, "One team", |call| Box::pin(get(call))),
-        Route::new(
-            Method::GET,
-            "/api/v1/teams/{team}/source",
-            Access::Scope(Scope::Edit),
-            "The text of its team file",
-            |call| Box::pin(source(call)),
-        ),
-        Route::new(
-            Method::PUT,
-            "/api/v1/teams/{team}",
-            Access::Scope(Scope::Edit),
-            "Replace the text of its team file",
-            |call| Box::pin(put(call)),
-        )
-        .body(put_schema),
+        Route::get("/api/v1/teams", Scope::Read, list).about("The teams"),
+        Route::get("/api/v1/teams/{team}", Scope::Read, get).about("One team"),
+        Route::get("/api/v1/teams/{team}/source", Scope::Edit, source).about("The text of its team file"),
+        Route::put("/api/v1/teams/{team}", Scope::Edit, put)
+            .about("Replace the text of its team file")
+            .body(put_schema),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! `/api/v1/tokens`: the tokens of a tenant.
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use polylogue_config::suggest;
 use polylogue_core::CountedUsage;
 use polylogue_wire::{Scope, token as wire};
@@ -9,20 +9,17 @@ use serde_json::{Value, json};
 use crate::call::{Call, Reply, json_reply};
 use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
-use crate::route::{Access, Route};
+use crate::route::Route;
 use crate::token::{NewToken, Token, TokenKind};
 use crate::token_file::{Made, now_ms};
 
-const ADMIN: Access = Access::Scope(Scope::Admin);
 const PATH: &str = "/api/v1/tokens";
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        Route::new(Method::GET, PATH, ADMIN, "The tokens of the tenant", |call| Box::pin(list(call))),
-        Route::new(Method::POST, PATH, ADMIN, "Make a token", |call| Box::pin(create(call))).body(new_schema),
-        Route::new(Method::DELETE, "/api/v1/tokens/{token}", ADMIN, "Revoke a token", |call| {
-            Box::pin(revoke(call))
-        }),
+        Route::get(PATH, Scope::Admin, list).about("The tokens of the tenant"),
+        Route::post(PATH, Scope::Admin, create).about("Make a token").body(new_schema),
+        Route::delete("/api/v1/tokens/{token}", Scope::Admin, revoke).about("Revoke a token"),
     ]
 }
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::http::Response;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::http::{Method, Response};
 use polylogue_core::Listing;
 use polylogue_runtime::{Prepared, fresh_id};
 use polylogue_wire::Scope;
@@ -18,27 +18,17 @@ use crate::call::{Call, Reply};
 use crate::conversation::{find, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
-use crate::route::{Access, Route};
+use crate::route::Route;
 use crate::tenants::Tenant;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        Route::new(
-            Method::GET,
-            "/api/v1/conversations/{id}/export",
-            Access::Scope(Scope::Read),
-            "The conversation as a file: its title, and its events with their checksums",
-            |call| Box::pin(export(call)),
-        ),
-        Route::new(
-            Method::POST,
-            "/api/v1/imports",
-            Access::Scope(Scope::Run),
-            "Import an exported conversation, to read it",
-            |call| Box::pin(import(call)),
-        )
-        .body(import_schema)
-        .large(),
+        Route::get("/api/v1/conversations/{id}/export", Scope::Read, export)
+            .about("The conversation as a file: its title, and its events with their checksums"),
+        Route::post("/api/v1/imports", Scope::Run, import)
+            .about("Import an exported conversation, to read it")
+            .body(import_schema)
+            .large(),
     ]
 }
 

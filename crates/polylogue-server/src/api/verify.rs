@@ -1,23 +1,19 @@
 //! Whether what is stored of a conversation is what was written.
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use polylogue_core::{Listing, LogId, RecoveredEvents, Store as _, StoreError};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{Integrity, Verdict};
 
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::find;
-use crate::route::{Access, Route};
+use crate::route::Route;
 
 pub(crate) fn routes() -> Vec<Route> {
-    let about = "Whether a stored conversation is undamaged";
-    vec![Route::new(
-        Method::GET,
-        "/api/v1/conversations/{id}/verify",
-        Access::Scope(Scope::Read),
-        about,
-        |call| Box::pin(verify(call)),
-    )]
+    vec![
+        Route::get("/api/v1/conversations/{id}/verify", Scope::Read, verify)
+            .about("Whether a stored conversation is undamaged"),
+    ]
 }
 
 async fn verify(call: Call) -> Reply {
