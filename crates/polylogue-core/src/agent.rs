@@ -1,7 +1,6 @@
 //! Agents: the participants of a chat.
 
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 

@@ -8,7 +8,6 @@ mod stops;
 mod wrapper;
 
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;

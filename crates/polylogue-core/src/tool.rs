@@ -3,7 +3,6 @@
 mod missing;
 
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! Embedding models: texts as vectors, for search by meaning.
 
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 

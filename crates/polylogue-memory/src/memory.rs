@@ -1,7 +1,6 @@
 //! Memories: stores of facts.
 
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 

@@ -7,7 +7,6 @@ mod rates;
 mod slots;
 
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 

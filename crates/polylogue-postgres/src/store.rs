@@ -1,7 +1,6 @@
 //! Logs in a database.
 
 use std::fmt;
-use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;

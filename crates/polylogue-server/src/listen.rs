@@ -2,7 +2,6 @@
 //! takes nothing.
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::io;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};

@@ -1,6 +1,5 @@
 //! A server: bound to an address, then run.
 
-use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,6 +1,5 @@
 //! Rate limits and slots of model servers that many processes share.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
 //! The methods of queues, for queues of any type.
 
-use std::future::Future;
 use std::pin::Pin;
 
 use super::claim::{Claim, LeaseNumber};

@@ -1,7 +1,5 @@
 //! Queues: logs that wait for workers, and when each must be looked at.
 
-use std::future::Future;
-
 use super::claim::{Claim, LeaseNumber};
 use super::due::{Due, Heartbeat, ParkedLog};
 use super::dyn_queue::{Boxed, DynQueue, argument, queue_methods};

@@ -1,7 +1,6 @@
 //! Stores: persistence of logs.
 
 use std::fmt;
-use std::future::Future;
 use std::ops::Range;
 use std::sync::Arc;
 

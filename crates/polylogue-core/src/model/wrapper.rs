@@ -1,6 +1,5 @@
 //! Models around other models.
 
-use std::future::Future;
 use std::time::Duration;
 
 use super::{Model, Request};

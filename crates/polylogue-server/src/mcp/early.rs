@@ -1,6 +1,5 @@
 //! Responses whose head is sent before there is anything to say, so that nothing between client and server takes them for dead.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
 //! What the rules of stores are checked with.
 
 use std::fmt::Debug;
-use std::future::Future;
 use std::sync::Arc;
 
 use polylogue_core::{

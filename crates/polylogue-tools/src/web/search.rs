@@ -3,7 +3,6 @@
 mod engine;
 
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 

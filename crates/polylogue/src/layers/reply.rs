@@ -27,7 +27,6 @@
 mod stack;
 mod trigger;
 
-use std::future::Future;
 use std::pin::Pin;
 
 use polylogue_core::{Act, Agent, AnyAgent, Chat, Result, Turn};

@@ -1,6 +1,5 @@
 //! Tools from closures.
 
-use std::future::Future;
 use std::marker::PhantomData;
 
 use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
