@@ -211,10 +211,6 @@ impl Store for Postgres {
         self.run(|inner| async move { inner.release(&claim).await }).await
     }
 
-    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
-        self.read_range(id, from..u64::MAX).await
-    }
-
     async fn read_range(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
         let id = id.clone();
         self.run(|inner| async move { inner.read(&id, range).await }).await

@@ -176,10 +176,6 @@ impl Store for Jsonl {
         Ok(())
     }
 
-    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
-        self.read_range(id, from..u64::MAX).await
-    }
-
     /// Reads the lines up to the end of the range: where a line begins is known only from those before it.
     async fn read_range(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
         let id = id.clone();

@@ -137,10 +137,6 @@ impl Store for Memory {
         Ok(())
     }
 
-    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
-        self.read_range(id, from..u64::MAX).await
-    }
-
     async fn read_range(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
         let at = |seq: u64| usize::try_from(seq).unwrap_or(usize::MAX);
         let shared = match self.logs().by_id.get(id) {

@@ -320,10 +320,6 @@ impl Store for Sqlite {
         self.writing(None, move |transaction| transaction.release(&claim)).await
     }
 
-    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
-        self.read_range(id, from..u64::MAX).await
-    }
-
     async fn read_range(&self, id: &LogId, range: Range<u64>) -> Result<Vec<Event>, StoreError> {
         let id = id.clone();
         self.reading(move |reader, place| reader.read(place, &id, range)).await

@@ -25,6 +25,7 @@ pub use self::group::{Group, RandomSelection, SelectSpeaker, Selector, Transitio
 pub use self::group_solve::{Completion, DecisionWords, FirstMessage, GroupSolve};
 pub use self::handoffs::Handoffs;
 pub use self::orchestrator::Orchestrator;
+use self::order::Order;
 pub(crate) use self::part::{Agents, Built, ChatFrame, Part, listed};
 pub use self::role_play::{Critic, Done, Player, RolePlay, RolePlayTexts, Specifier};
 pub use self::state_machine::{Exit, NextStates, StateMachine};
@@ -70,9 +71,9 @@ impl Pattern {
     /// What it does besides reading its keys.
     pub(crate) fn part(&self) -> &dyn Part {
         match self {
-            Self::RoundRobin => &order::RoundRobin,
-            Self::Sequential => &order::Sequential,
-            Self::Parallel => &order::Parallel,
+            Self::RoundRobin => &Order::RoundRobin,
+            Self::Sequential => &Order::Sequential,
+            Self::Parallel => &Order::Parallel,
             Self::Group(part) => part,
             Self::StateMachine(part) => part,
             Self::Dag(part) => part,

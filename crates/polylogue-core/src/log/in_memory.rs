@@ -1,6 +1,7 @@
 //! Logs without a store: their events are only in their own buffer.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Claim, InboxMessage, ListQuery, Meta, Page, RecoveredEvents, Store};
@@ -43,7 +44,7 @@ impl Store for InMemory {
     async fn release(&self, _: Claim) -> Result<(), StoreError> {
         Ok(())
     }
-    async fn read(&self, _: &LogId, _: u64) -> Result<Vec<Event>, StoreError> {
+    async fn read_range(&self, _: &LogId, _: Range<u64>) -> Result<Vec<Event>, StoreError> {
         Ok(Vec::new())
     }
     async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {

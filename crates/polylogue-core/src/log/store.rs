@@ -54,28 +54,24 @@ pub trait Store: Send + Sync + 'static {
     /// When the store cannot be written.
     fn release(&self, claim: Claim) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Reads the events from `from` on, in order.
+    /// Reads the events with the numbers in `range`, in order; fewer if the log is shorter. A store whose logs are long reads no more of
+    /// one, so that reading it in pages takes as long as reading it at once.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] with the number of intact events before the damage; [`read_intact`](Self::read_intact)
-    /// returns them.
-    fn read(&self, id: &LogId, from: u64) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
-
-    /// Reads the events with the numbers in `range`, in order; fewer if the log is shorter. Default: by [`read`](Self::read). A store
-    /// whose logs are long implements it, so that reading a log in pages takes as long as reading it at once.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read); damage after the range may not be seen.
+    /// returns them. Damage after the range may not be seen.
     fn read_range(
         &self,
         id: &LogId,
         range: Range<u64>,
-    ) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send {
-        async move {
-            let mut events = self.read(id, range.start).await?;
-            events.retain(|event| event.seq < range.end);
-            Ok(events)
-        }
+    ) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
+
+    /// Reads the events from `from` on, in order.
+    ///
+    /// # Errors
+    /// As [`read_range`](Self::read_range).
+    fn read(&self, id: &LogId, from: u64) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send {
+        self.read_range(id, from..u64::MAX)
     }
 
     /// Reads everything that is readable of a log, even of a damaged one.

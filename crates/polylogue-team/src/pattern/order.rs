@@ -6,64 +6,28 @@ use super::part::{Agents, Built, ChatFrame, Part};
 use crate::flow::{ChatFlow, FlowStep, Point};
 use crate::outline::Outline;
 
-/// Participants speak in order, repeatedly.
-pub(super) struct RoundRobin;
-/// Each participant speaks once, in order.
-pub(super) struct Sequential;
-/// Every participant speaks once, concurrently.
-pub(super) struct Parallel;
-
-impl Part for RoundRobin {
-    fn describe(&self, _: &ChatFrame<'_>) -> String {
-        "in turn".to_owned()
-    }
-
-    fn takes_follow_ups(&self) -> bool {
-        true
-    }
-
-    fn has_background_turns(&self) -> bool {
-        true
-    }
-
-    fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
-        ChatFlow::repeated(chat.everyone())
-    }
-
-    fn build(&self, _: &ChatFrame<'_>, _: &dyn Agents) -> Result<Built> {
-        Built::policy(round_robin())
-    }
+/// When participants speak who are selected by nothing else.
+pub(super) enum Order {
+    /// In order, repeatedly.
+    RoundRobin,
+    /// Each once, in order.
+    Sequential,
+    /// Each once, concurrently.
+    Parallel,
 }
 
-impl Part for Sequential {
+impl Part for Order {
     fn describe(&self, _: &ChatFrame<'_>) -> String {
-        "each once, in their order".to_owned()
-    }
-
-    fn takes_follow_ups(&self) -> bool {
-        true
-    }
-
-    fn has_background_turns(&self) -> bool {
-        true
-    }
-
-    fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
-        ChatFlow::once(chat.everyone())
+        match self {
+            Self::RoundRobin => "in turn",
+            Self::Sequential => "each once, in their order",
+            Self::Parallel => "each once, at the same time",
+        }
+        .to_owned()
     }
 
     fn has_one_turn_each(&self) -> bool {
-        true
-    }
-
-    fn build(&self, _: &ChatFrame<'_>, _: &dyn Agents) -> Result<Built> {
-        Built::policy(sequential())
-    }
-}
-
-impl Part for Parallel {
-    fn describe(&self, _: &ChatFrame<'_>) -> String {
-        "each once, at the same time".to_owned()
+        !matches!(self, Self::RoundRobin)
     }
 
     fn takes_follow_ups(&self) -> bool {
@@ -75,17 +39,21 @@ impl Part for Parallel {
     }
 
     fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
-        let each = chat.everyone().map(|name| Point::Speaker(name));
-        ChatFlow::of(
-            each.flat_map(|who| [FlowStep::new(Point::Start, who), FlowStep::new(who, Point::End)]).collect(),
-        )
-    }
-
-    fn has_one_turn_each(&self) -> bool {
-        true
+        let steps = |who| [FlowStep::new(Point::Start, who), FlowStep::new(who, Point::End)];
+        match self {
+            Self::RoundRobin => ChatFlow::repeated(chat.everyone()),
+            Self::Sequential => ChatFlow::once(chat.everyone()),
+            Self::Parallel => {
+                ChatFlow::of(chat.everyone().flat_map(|name| steps(Point::Speaker(name))).collect())
+            }
+        }
     }
 
     fn build(&self, _: &ChatFrame<'_>, _: &dyn Agents) -> Result<Built> {
-        Built::policy(parallel())
+        match self {
+            Self::RoundRobin => Built::policy(round_robin()),
+            Self::Sequential => Built::policy(sequential()),
+            Self::Parallel => Built::policy(parallel()),
+        }
     }
 }
