@@ -18,8 +18,8 @@ use crate::text::{HeaderText, UrlText, VariableText};
 #[derive(Debug, Clone, Default, PartialEq, Eq, polylogue_config::Config)]
 pub struct Endpoint {
     /// API of the endpoint.
-    #[key(none = "`chat_completions`; for a known provider its API")]
-    pub api: Option<Api>,
+    #[key(as = Option<ApiKey>, none = "`chat_completions`; for a known provider its API")]
+    pub api: Option<models::Api>,
     /// Base address: before `/chat/completions`, such as `http://127.0.0.1:8000/v1`, before `/api/chat` of Ollama, such
     /// as `http://127.0.0.1:11434`, before `/v1/messages` of Anthropic, such as `https://api.anthropic.com`, before `/models` of
     /// Gemini, such as `https://generativelanguage.googleapis.com/v1beta`, or before `/model` of Amazon Bedrock. Of `vertex` it is the
@@ -138,8 +138,9 @@ impl CapabilityKeys {
 }
 
 /// API of an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, polylogue_config::Config)]
-pub enum Api {
+#[derive(polylogue_config::Config)]
+#[config(name = "Api", for = models::Api)]
+enum ApiKey {
     /// OpenAI chat completions, which most servers support.
     ChatCompletions,
     /// OpenAI Responses.
@@ -152,19 +153,6 @@ pub enum Api {
     Messages,
     /// Amazon Bedrock's Converse API.
     Converse,
-}
-
-impl From<Api> for models::Api {
-    fn from(api: Api) -> Self {
-        match api {
-            Api::ChatCompletions => Self::ChatCompletions,
-            Api::Responses => Self::Responses,
-            Api::Gemini => Self::Gemini,
-            Api::Ollama => Self::Ollama,
-            Api::Messages => Self::Messages,
-            Api::Converse => Self::Converse,
-        }
-    }
 }
 
 /// Value of a header.
@@ -303,7 +291,7 @@ impl Endpoint {
             (Some(provider), None) => provider.config_for(env, &self.key_variables()),
             (Some(provider), Some(url)) => provider.config_moved(env, url, &self.key_variables()),
             (None, Some(url)) => {
-                let api = self.api.map(models::Api::from).unwrap_or_default();
+                let api = self.api.unwrap_or_default();
                 Ok(Config { provider: name.to_owned(), ..Config::of(api, url) })
             }
             (None, None) => {
@@ -311,7 +299,7 @@ impl Endpoint {
                 Err(ModelError::new(ModelErrorKind::Config, name, message).hint("give it a `base_url`"))
             }
         }?;
-        let Some(api) = self.api.map(models::Api::from) else { return Ok(config) };
+        let Some(api) = self.api else { return Ok(config) };
         if api != config.api && !provider.is_some_and(|provider| provider.has_api(api)) {
             let message = format!("`{name}` is asked in another way than `api` says");
             return Err(ModelError::new(ModelErrorKind::Config, name, message).hint(OTHER_WAY));

@@ -114,7 +114,7 @@ pub use compaction::CompactionKeys;
 pub use diagram::{Diagram, DiagramEdge, DiagramParticipant};
 pub use duration::{NoTime, Time};
 pub use endpoint::{
-    Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, KeyVariable, OnlyText, OptionalParameter,
+    CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, KeyVariable, OnlyText, OptionalParameter,
     Timeouts,
 };
 pub use foreign::names_of;
