@@ -6,23 +6,16 @@ mod message;
 pub(crate) mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{CacheLifetime, Capability, DeltaSink, Media, Params, Part, Request};
+use polylogue_core::{CacheLifetime, Media, Params, Request};
 use polylogue_http::header::HeaderName;
 use polylogue_http::{HeaderMap, HeaderValue};
-use serde_json::{Map, Value};
 
-use crate::accepts::Accepts;
+pub(crate) use self::decode::Messages;
 use crate::api::{Api, BETA};
 use crate::deviations::MediaForm;
-use crate::wire::asked::AskedOutput;
-use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::json;
 use crate::wire::marks::CacheMark;
-use crate::wire::protocol::{Own, Protocol, Style, SystemWithin, ToolResult};
-
-/// The Messages API.
-#[derive(Debug, Default)]
-pub(crate) struct Messages(decode::Reading);
+use crate::wire::protocol::{Protocol, Style, SystemWithin};
 
 /// The older version of the API, which alone takes a temperature and its like.
 const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
@@ -62,31 +55,6 @@ impl Protocol for Messages {
         "ping",
         "error",
     ];
-    type Chunk<'a> = event::Event<'a>;
-
-    fn sealer(_: &Style) -> Option<&'static str> {
-        Some("anthropic")
-    }
-
-    fn can_seal(params: &Params, style: &Style) -> bool {
-        tail::can_seal(params, &style.accepts)
-    }
-
-    fn hides_reasoning(params: &Params, style: &Style) -> bool {
-        tail::hides_reasoning(params, &style.accepts)
-    }
-
-    fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
-        tail::ignored(params, accepts)
-    }
-
-    fn least_to_reason(params: &Params, accepts: &Accepts) -> Option<u64> {
-        tail::least_to_reason(params, accepts)
-    }
-
-    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
-        style.accepts.unenforced(request.params)
-    }
 
     fn headers(headers: &mut HeaderMap, request: &Request<'_>, style: &Style) {
         let Params { temperature, top_p, top_k, extra, .. } = request.params;
@@ -99,10 +67,6 @@ impl Protocol for Messages {
         if tail::is_bound(request.params, &style.accepts) {
             headers.insert(BETA, BINDING);
         }
-    }
-
-    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
-        tail::check(extra)
     }
 
     fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, style: &Style) {
@@ -126,46 +90,7 @@ impl Protocol for Messages {
         out.extend_from_slice(br#","messages":["#);
     }
 
-    fn system(out: &mut BytesMut, text: &str, _: &Style) {
-        message::system(out, text);
-    }
-
     fn takes(media: &Media, _: MediaForm) -> bool {
         message::takes(media)
-    }
-
-    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
-        message::user(out, parts);
-    }
-
-    fn assistant(out: &mut BytesMut, message: &Own<'_>, _: &Style) {
-        message::assistant(out, message);
-    }
-
-    fn results<'a>(
-        out: &mut BytesMut,
-        results: &[ToolResult<'_>],
-        words: impl IntoIterator<Item = &'a Part> + Clone,
-        style: &Style,
-    ) {
-        message::results(out, results, words, style);
-    }
-
-    fn asked_output(params: &Params, style: &Style) -> AskedOutput {
-        tail::asked_output(params, &style.accepts)
-    }
-
-    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
-        tail::write_tail(out, request, style);
-    }
-
-    fn take(
-        &mut self,
-        chunk: &Self::Chunk<'_>,
-        raw: &[u8],
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
-        self.0.take(chunk, raw, reply, deltas)
     }
 }

@@ -10,28 +10,15 @@ mod reasoning;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{CacheLifetime, Capability, DeltaSink, Media, Params, Part, Request};
-use serde_json::{Map, Value};
+use polylogue_core::{CacheLifetime, Media};
 
-use crate::accepts::Accepts;
+pub(crate) use self::decode::Converse;
 use crate::address::strict_segment;
 use crate::api::Api;
 use crate::deviations::MediaForm;
-use crate::wire::asked::AskedOutput;
-use crate::wire::draft::{DecodeError, Draft};
 use crate::wire::json;
 use crate::wire::marks::CacheMark;
-use crate::wire::protocol::{Own, Protocol, Style, SystemWithin, ToolResult};
-use crate::wire::think::Kind;
-
-/// Bedrock's Converse.
-#[derive(Debug, Default)]
-pub(crate) struct Converse {
-    /// The block of text or reasoning that was begun last.
-    block: Option<(u64, Kind)>,
-    /// Its signature so far.
-    signature: String,
-}
+use crate::wire::protocol::{Protocol, Style, SystemWithin};
 
 /// The mark at the end of a list up to which the provider caches the prompt.
 const MARK: &[u8] = br#",{"cachePoint":{"type":"default"}}"#;
@@ -52,39 +39,10 @@ impl Protocol for Converse {
         Some(CacheMark { bytes: MARK, long: LONG_MARK, back: "]}".len(), only_known: true });
     const NO_FIELD: &'static [&'static str] = &["top_k", "seed", "parallel_tool_calls"];
     const CACHE_LIFETIMES: &'static [CacheLifetime] = &[CacheLifetime::FiveMinutes, CacheLifetime::Hour];
-    type Chunk<'a> = chunk::Chunk<'a>;
-
-    fn sealer(_: &Style) -> Option<&'static str> {
-        Some("bedrock")
-    }
-
-    fn can_seal(params: &Params, style: &Style) -> bool {
-        tail::can_seal(params, &style.accepts)
-    }
-
-    fn hides_reasoning(params: &Params, style: &Style) -> bool {
-        reasoning::is_hidden(params, &style.accepts)
-    }
-
-    fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
-        tail::ignored(params, accepts)
-    }
-
-    fn least_to_reason(params: &Params, accepts: &Accepts) -> Option<u64> {
-        reasoning::least_to_reason(params, accepts)
-    }
-
-    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
-        style.accepts.unenforced(request.params)
-    }
 
     fn target(model: &str, stream: bool) -> Option<String> {
         let model = strict_segment(model);
         Some(format!("/model/{model}/{}", if stream { "converse-stream" } else { "converse" }))
-    }
-
-    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
-        tail::check(extra)
     }
 
     fn begin(out: &mut BytesMut, _: &str, system: Option<&str>, style: &Style) {
@@ -103,41 +61,6 @@ impl Protocol for Converse {
 
     fn takes(media: &Media, _: MediaForm) -> bool {
         media::takes(media)
-    }
-
-    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, style: &Style) {
-        message::user(out, parts, style.media);
-    }
-
-    fn assistant(out: &mut BytesMut, message: &Own<'_>, _: &Style) {
-        message::assistant(out, message);
-    }
-
-    fn results<'a>(
-        out: &mut BytesMut,
-        results: &[ToolResult<'_>],
-        words: impl IntoIterator<Item = &'a Part> + Clone,
-        style: &Style,
-    ) {
-        message::results(out, results, words, style.media);
-    }
-
-    fn asked_output(params: &Params, style: &Style) -> AskedOutput {
-        tail::asked_output(params, &style.accepts)
-    }
-
-    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
-        tail::write_tail(out, request, style);
-    }
-
-    fn take(
-        &mut self,
-        chunk: &Self::Chunk<'_>,
-        raw: &[u8],
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
-        self.chunk(chunk, raw, reply, deltas)
     }
 }
 

@@ -6,14 +6,20 @@ use polylogue_core::{DeltaSink, Finish};
 use serde_json::{Value, json};
 
 use super::event::{Begun, Delta, Event, Tokens};
-use super::message::{BLOCK, CITATIONS, REDACTED, SIGNATURE};
 use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::protocol::ReadReply;
 use crate::wire::think::Kind;
 
-/// A reply that is decoded.
+/// The fields of seals.
+pub(super) const SIGNATURE: &str = "signature";
+pub(super) const REDACTED: &str = "redacted";
+pub(super) const CITATIONS: &str = "citations";
+pub(super) const BLOCK: &str = "block";
+
+/// The Messages API.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(crate) struct Messages {
     usage: Tokens,
     /// The block that is not complete, and its index.
     block: Block,
@@ -44,12 +50,10 @@ enum Block {
 
 type Decoded<T = ()> = Result<T, DecodeError>;
 
-impl Reading {
-    /// Adds an event of a stream, or a whole message, whose bytes are `raw`.
-    ///
-    /// # Errors
-    /// When it is an error, or exceeds a limit.
-    pub(super) fn take(
+impl ReadReply for Messages {
+    type Chunk<'a> = Event<'a>;
+
+    fn take(
         &mut self,
         event: &Event<'_>,
         raw: &[u8],
@@ -91,7 +95,9 @@ impl Reading {
             _ => Ok(()),
         }
     }
+}
 
+impl Messages {
     /// A message that is not streamed.
     fn whole(
         &mut self,

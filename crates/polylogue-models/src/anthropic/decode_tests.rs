@@ -3,7 +3,6 @@ use polylogue_core::{
 };
 use proptest::prelude::*;
 
-use super::super::Messages;
 use super::*;
 use crate::wire::decode::Decoder;
 use crate::wire::draft::Decoded as Whole;

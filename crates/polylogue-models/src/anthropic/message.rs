@@ -4,11 +4,12 @@ use bytes::{BufMut, BytesMut};
 use polylogue_core::{Call, Media, OutcomeStatus, Part};
 use serde_json::Value;
 
+use super::decode::{BLOCK, CITATIONS, Messages, REDACTED, SIGNATURE};
 use crate::wire::ids::legal_id;
 use crate::wire::json;
 use crate::wire::media::{self, PDF};
 use crate::wire::pictures;
-use crate::wire::protocol::{Own, Style, ToolResult};
+use crate::wire::protocol::{Own, Style, ToolResult, WriteMessages};
 use crate::wire::words::{NOTHING, is_wordless, legal_name, words};
 
 /// The mark of a block up to which the prompt is cached.
@@ -22,27 +23,43 @@ pub(super) const fn first_mark(style: &Style) -> &'static [u8] {
     if style.long_marks { LONG_MARK } else { MARK }
 }
 
-/// Writes a message of others.
-pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part>) {
-    message(out, "user", |out| parts.into_iter().for_each(|part| content(out, part, true)));
-}
+impl WriteMessages for Messages {
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
+        message(out, "user", |out| parts.into_iter().for_each(|part| content(out, part, true)));
+    }
 
-/// Writes a system message within the conversation.
-pub(super) fn system(out: &mut BytesMut, text: &str) {
-    message(out, "system", |out| content(out, &Part::text(text), false));
-}
+    /// Writes a system message within the conversation.
+    fn system(out: &mut BytesMut, text: &str, _: &Style) {
+        message(out, "system", |out| content(out, &Part::text(text), false));
+    }
 
-/// Writes a message with results, all of one turn, and then the words of others.
-pub(super) fn results<'a>(
-    out: &mut BytesMut,
-    results: &[ToolResult<'_>],
-    words: impl IntoIterator<Item = &'a Part>,
-    style: &Style,
-) {
-    message(out, "user", |out| {
-        results.iter().for_each(|one| result(out, one, style));
-        words.into_iter().for_each(|part| content(out, part, true));
-    });
+    /// Writes an assistant message: its blocks in order, each with its seal if that is sent.
+    fn assistant(out: &mut BytesMut, own: &Own<'_>, _: &Style) {
+        message(out, "assistant", |out| {
+            for (at, part) in own.parts.iter().enumerate() {
+                match (part, own.seal(at, part)) {
+                    (Part::Call(call), _) => tool_use(out, own.id(call), call, &own.arguments(at, call)),
+                    (Part::Thought(text), Some(seal)) => thought(out, text, seal),
+                    (Part::Text(text), Some(seal)) => sealed_text(out, text, seal),
+                    // Media cannot be in an assistant message.
+                    (part, _) => content(out, part, false),
+                }
+            }
+        });
+    }
+
+    /// Writes a message with results, all of one turn, and then the words of others.
+    fn results<'a>(
+        out: &mut BytesMut,
+        results: &[ToolResult<'_>],
+        words: impl IntoIterator<Item = &'a Part> + Clone,
+        style: &Style,
+    ) {
+        message(out, "user", |out| {
+            results.iter().for_each(|one| result(out, one, style));
+            words.into_iter().for_each(|part| content(out, part, true));
+        });
+    }
 }
 
 fn result(out: &mut BytesMut, &ToolResult { id, outcome, .. }: &ToolResult<'_>, style: &Style) {
@@ -59,21 +76,6 @@ fn result(out: &mut BytesMut, &ToolResult { id, outcome, .. }: &ToolResult<'_>, 
         out.extend_from_slice(br#","is_error":true"#);
     }
     out.put_u8(b'}');
-}
-
-/// Writes an assistant message: its blocks in order, each with its seal if that is sent.
-pub(super) fn assistant(out: &mut BytesMut, own: &Own<'_>) {
-    message(out, "assistant", |out| {
-        for (at, part) in own.parts.iter().enumerate() {
-            match (part, own.seal(at, part)) {
-                (Part::Call(call), _) => tool_use(out, own.id(call), call, &own.arguments(at, call)),
-                (Part::Thought(text), Some(seal)) => thought(out, text, seal),
-                (Part::Text(text), Some(seal)) => sealed_text(out, text, seal),
-                // Media cannot be in an assistant message.
-                (part, _) => content(out, part, false),
-            }
-        }
-    });
 }
 
 /// Writes a thought with what its provider added: the signature, or the thought itself in a form that only the provider can read.
@@ -109,12 +111,6 @@ fn sealed_text(out: &mut BytesMut, text: &str, seal: &Value) {
         _ => text_block(out, |out| json::escape(out, text)),
     }
 }
-
-/// The fields of seals.
-pub(super) const SIGNATURE: &str = "signature";
-pub(super) const REDACTED: &str = "redacted";
-pub(super) const CITATIONS: &str = "citations";
-pub(super) const BLOCK: &str = "block";
 
 fn tool_use(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
     block(out, "tool_use");

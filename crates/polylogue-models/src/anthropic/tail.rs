@@ -1,63 +1,92 @@
 //! The fields of a request to Anthropic besides its messages.
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{Effort, Params, Request, Thinking, ToolChoice, ToolSpec};
+use polylogue_core::{Capability, Effort, Params, Request, Thinking, ToolChoice, ToolSpec};
 use serde_json::{Map, Value, json};
 
+use super::decode::Messages;
 use super::message::first_mark;
 use crate::accepts::{Accepts, ThinkingForm};
 use crate::schema::{self, anthropic::enforced};
 use crate::wire::asked::AskedOutput;
 use crate::wire::fields::Fields;
 use crate::wire::json;
-use crate::wire::protocol::Style;
+use crate::wire::protocol::{Style, WriteTail};
 use crate::wire::words::legal_name;
 
 /// The maximum tokens of a reply of a model that is not in the table. The API requires one.
 const MAX_TOKENS: u64 = 8192;
 
-/// Writes everything after the messages, the closing brace included.
-pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
-    let (params, accepts) = (request.params, &style.accepts);
-    let mut fields = Fields::new(out, &params.extra);
-    let most = max_tokens(params, accepts);
-    fields.add("max_tokens", Some(&most));
-    if !request.tools.is_empty() {
-        let is_marked = style.marks && request.system.is_none_or(|text| text.trim().is_empty());
-        let mark = is_marked.then(|| first_mark(style));
-        fields.raw("tools", |out| write_tools(out, request.tools, mark));
-        fields.add("tool_choice", tool_choice(params).as_ref());
+impl WriteTail for Messages {
+    /// Whether replies can have seals: of reasoning, or of tools of the provider.
+    fn can_seal(params: &Params, style: &Style) -> bool {
+        let accepts = &style.accepts;
+        let own = thinking(params, accepts, max_tokens(params, accepts));
+        let sent = params.extra.get("thinking").or(own.as_ref());
+        TOOLS_OF_PROVIDER.iter().any(|name| params.extra.contains_key(*name)) || reasons_with(sent, accepts)
     }
-    let asked = thinking(params, accepts, most).filter(|_| !style.forgoes_reasoning());
-    fields.add("thinking", asked.as_ref());
-    fields.add("output_config", output_config(params, accepts).as_ref());
-    let finite = |number: Option<f64>| number.filter(|n| n.is_finite());
-    fields.add("temperature", finite(params.temperature).as_ref());
-    fields.add("top_p", finite(params.top_p).as_ref());
-    fields.add("top_k", params.top_k.as_ref());
-    let stops: Vec<&String> = params.stop.iter().filter(|stop| !stop.trim().is_empty()).collect();
-    fields.add("stop_sequences", Some(&stops).filter(|stops| !stops.is_empty()));
-    fields.add("stream", style.stream.then_some(&true));
-    // `model` is already written with the extra field's value; the others are refused.
-    for (name, value) in
-        params.extra.iter().filter(|(name, _)| !matches!(&***name, "model" | "messages" | "system"))
-    {
-        fields.put(name, value);
+
+    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+        match extra.contains_key("system") {
+            true => Err("`system` cannot be an extra field: it is the system message of the agent"),
+            false => Ok(()),
+        }
     }
-    fields.end();
-}
 
-/// What the body asks for. Requests have one reply.
-pub(super) fn asked_output(params: &Params, accepts: &Accepts) -> AskedOutput {
-    let own = Value::from(max_tokens(params, accepts));
-    AskedOutput::of([params.extra.get("max_tokens").unwrap_or(&own)], [])
-}
+    /// What the body asks for. Requests have one reply.
+    fn asked_output(params: &Params, style: &Style) -> AskedOutput {
+        let own = Value::from(max_tokens(params, &style.accepts));
+        AskedOutput::of([params.extra.get("max_tokens").unwrap_or(&own)], [])
+    }
 
-/// Refuses extra fields that cannot be sent.
-pub(super) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
-    match extra.contains_key("system") {
-        true => Err("`system` cannot be an extra field: it is the system message of the agent"),
-        false => Ok(()),
+    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+        let (params, accepts) = (request.params, &style.accepts);
+        let mut fields = Fields::new(out, &params.extra);
+        let most = max_tokens(params, accepts);
+        fields.add("max_tokens", Some(&most));
+        if !request.tools.is_empty() {
+            let is_marked = style.marks && request.system.is_none_or(|text| text.trim().is_empty());
+            let mark = is_marked.then(|| first_mark(style));
+            fields.raw("tools", |out| write_tools(out, request.tools, mark));
+            fields.add("tool_choice", tool_choice(params).as_ref());
+        }
+        let asked = thinking(params, accepts, most).filter(|_| !style.forgoes_reasoning());
+        fields.add("thinking", asked.as_ref());
+        fields.add("output_config", output_config(params, accepts).as_ref());
+        let finite = |number: Option<f64>| number.filter(|n| n.is_finite());
+        fields.add("temperature", finite(params.temperature).as_ref());
+        fields.add("top_p", finite(params.top_p).as_ref());
+        fields.add("top_k", params.top_k.as_ref());
+        let stops: Vec<&String> = params.stop.iter().filter(|stop| !stop.trim().is_empty()).collect();
+        fields.add("stop_sequences", Some(&stops).filter(|stops| !stops.is_empty()));
+        fields.add("stream", style.stream.then_some(&true));
+        // `model` is already written with the extra field's value; the others are refused.
+        for (name, value) in
+            params.extra.iter().filter(|(name, _)| !matches!(&***name, "model" | "messages" | "system"))
+        {
+            fields.put(name, value);
+        }
+        fields.end();
+    }
+
+    fn sealer(_: &Style) -> Option<&'static str> {
+        Some("anthropic")
+    }
+
+    fn hides_reasoning(params: &Params, style: &Style) -> bool {
+        hides_reasoning(params, &style.accepts)
+    }
+
+    fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
+        ignored(params, accepts)
+    }
+
+    fn least_to_reason(params: &Params, accepts: &Accepts) -> Option<u64> {
+        least_to_reason(params, accepts)
+    }
+
+    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
+        style.accepts.unenforced(request.params)
     }
 }
 
@@ -138,13 +167,6 @@ fn is_asked(params: &Params) -> bool {
 
 /// Extra fields with tools that the provider runs itself: their blocks and citations are sealed, too.
 const TOOLS_OF_PROVIDER: [&str; 2] = ["tools", "mcp_servers"];
-
-/// Whether replies can have seals: of reasoning, or of tools of the provider.
-pub(super) fn can_seal(params: &Params, accepts: &Accepts) -> bool {
-    let own = thinking(params, accepts, max_tokens(params, accepts));
-    let sent = params.extra.get("thinking").or(own.as_ref());
-    TOOLS_OF_PROVIDER.iter().any(|name| params.extra.contains_key(*name)) || reasons_with(sent, accepts)
-}
 
 /// Whether a model may reason that is sent this field `thinking`, or none. Models that reason for a number of tokens do so only when
 /// they are asked to.

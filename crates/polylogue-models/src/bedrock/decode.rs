@@ -3,18 +3,25 @@
 use polylogue_core::{DeltaSink, Finish};
 use serde_json::json;
 
-use super::Converse;
 use super::chunk::{Chunk, Content, Reasoning, ToolUse};
 use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::protocol::ReadReply;
 use crate::wire::think::Kind;
 
-impl Converse {
-    /// Adds one event, or a whole reply.
-    ///
-    /// # Errors
-    /// When it is an error, or exceeds a limit.
-    pub(super) fn chunk(
+/// Bedrock's Converse.
+#[derive(Debug, Default)]
+pub(crate) struct Converse {
+    /// The block of text or reasoning that was begun last.
+    block: Option<(u64, Kind)>,
+    /// Its signature so far.
+    signature: String,
+}
+
+impl ReadReply for Converse {
+    type Chunk<'a> = Chunk<'a>;
+
+    fn take(
         &mut self,
         chunk: &Chunk<'_>,
         raw: &[u8],
@@ -40,7 +47,9 @@ impl Converse {
         }
         self.whole(chunk, reply, deltas)
     }
+}
 
+impl Converse {
     fn whole(
         &mut self,
         chunk: &Chunk<'_>,

@@ -4,57 +4,54 @@ use bytes::BytesMut;
 use polylogue_core::{Call, Part};
 use serde_json::Value;
 
+use super::decode::Converse;
 use super::media::{self, Readable, readable};
 use crate::media_limits::MediaLimits;
 use crate::wire::ids::legal_id;
 use crate::wire::json::{self, separate};
-use crate::wire::protocol::{Own, ToolResult};
+use crate::wire::protocol::{Own, Style, ToolResult, WriteMessages};
 use crate::wire::words::{NOTHING, is_wordless, legal_name, text, words};
 
-/// Writes a user message.
-pub(super) fn user<'a>(
-    out: &mut BytesMut,
-    parts: impl IntoIterator<Item = &'a Part> + Clone,
-    limits: &MediaLimits,
-) {
-    out.extend_from_slice(br#"{"role":"user","content":["#);
-    content(out, parts, limits);
-    end(out);
-}
-
-/// Writes the results of calls, and then `words`.
-pub(super) fn results<'a>(
-    out: &mut BytesMut,
-    results: &[ToolResult<'_>],
-    words: impl IntoIterator<Item = &'a Part> + Clone,
-    limits: &MediaLimits,
-) {
-    out.extend_from_slice(br#"{"role":"user","content":["#);
-    for ToolResult { id, outcome, .. } in results {
-        separate(out);
-        out.extend_from_slice(br#"{"toolResult":{"toolUseId":"#);
-        json::string(out, &legal_id(id));
-        // The field for its status is left out: only some models have it, and the text of a failure says that it is one.
-        out.extend_from_slice(br#","content":[{"text":"#);
-        text(out, &outcome.parts);
-        out.extend_from_slice(b"}]}}");
+impl WriteMessages for Converse {
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, style: &Style) {
+        out.extend_from_slice(br#"{"role":"user","content":["#);
+        content(out, parts, style.media);
+        end(out);
     }
-    content(out, words, limits);
-    end(out);
-}
 
-/// Writes an assistant message.
-pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>) {
-    out.extend_from_slice(br#"{"role":"assistant","content":["#);
-    for (at, part) in message.parts.iter().enumerate() {
-        match part {
-            Part::Thought(thought) => reasoning(out, thought, message.seal(at, part)),
-            Part::Call(call) => tool_use(out, message.id(call), call, &message.arguments(at, call)),
-            part if is_wordless(part) => {}
-            part => block(out, part),
+    fn assistant(out: &mut BytesMut, message: &Own<'_>, _: &Style) {
+        out.extend_from_slice(br#"{"role":"assistant","content":["#);
+        for (at, part) in message.parts.iter().enumerate() {
+            match part {
+                Part::Thought(thought) => reasoning(out, thought, message.seal(at, part)),
+                Part::Call(call) => tool_use(out, message.id(call), call, &message.arguments(at, call)),
+                part if is_wordless(part) => {}
+                part => block(out, part),
+            }
         }
+        end(out);
     }
-    end(out);
+
+    /// Writes the results of calls, and then `words`.
+    fn results<'a>(
+        out: &mut BytesMut,
+        results: &[ToolResult<'_>],
+        words: impl IntoIterator<Item = &'a Part> + Clone,
+        style: &Style,
+    ) {
+        out.extend_from_slice(br#"{"role":"user","content":["#);
+        for ToolResult { id, outcome, .. } in results {
+            separate(out);
+            out.extend_from_slice(br#"{"toolResult":{"toolUseId":"#);
+            json::string(out, &legal_id(id));
+            // The field for its status is left out: only some models have it, and the text of a failure says that it is one.
+            out.extend_from_slice(br#","content":[{"text":"#);
+            text(out, &outcome.parts);
+            out.extend_from_slice(b"}]}}");
+        }
+        content(out, words, style.media);
+        end(out);
+    }
 }
 
 /// Ends a message, which is never empty.

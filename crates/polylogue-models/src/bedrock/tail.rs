@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 
 use bytes::BytesMut;
-use polylogue_core::{CacheLifetime, Effort, Entry, Params, Part, Request, ToolChoice};
+use polylogue_core::{CacheLifetime, Capability, Effort, Entry, Params, Part, Request, ToolChoice};
 use serde_json::{Map, Value, json};
 
+use super::decode::Converse;
 use super::reasoning;
 use crate::accepts::{Accepts, ReasoningField};
 use crate::anthropic::tail::reasons_with;
 use crate::schema::{anthropic::enforced, arguments};
 use crate::wire::asked::AskedOutput;
 use crate::wire::fields::Fields;
-use crate::wire::protocol::Style;
+use crate::wire::protocol::{Style, WriteTail};
 use crate::wire::words::legal_name;
 
 /// The fields of a request. Every other extra field is one of the model's own.
@@ -35,37 +36,84 @@ const ELSEWHERE: [&str; 2] = ["model", "stream"];
 /// The field with those of the model.
 const OWN: &str = "additionalModelRequestFields";
 
-/// Refuses extra fields that cannot be sent.
-pub(super) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
-    match extra.get(OWN) {
-        Some(own) if !own.is_object() => Err("`additionalModelRequestFields` is not an object"),
-        _ if extra.contains_key("system") => Err("`system` cannot be an extra field"),
-        _ => Ok(()),
-    }
-}
-
-/// Writes everything after the messages, the closing brace included.
-pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
-    let (params, accepts) = (request.params, &style.accepts);
-    let mut fields = Fields::new(out, &params.extra);
-    fields.add("toolConfig", tools(request, style).as_ref());
-    fields.add("inferenceConfig", inference(params).as_ref());
-    fields.add("outputConfig", output(params, accepts).as_ref());
-    let is_of_claude = accepts.reasoning_field == Some(ReasoningField::Thinking);
-    let reasoning = match style.forgoes_reasoning() && is_of_claude {
-        true => Map::new(),
-        false => reasoning::fields(params, accepts),
-    };
-    let own = with_extra(reasoning, params);
-    if !own.is_empty() {
-        fields.put(OWN, &own);
-    }
-    for (name, value) in params.extra.iter().filter(|(name, _)| FIELDS.contains(&name.as_str())) {
-        if name != OWN {
-            fields.put(name, value);
+impl WriteTail for Converse {
+    /// Whether replies can have seals, which are of reasoning. Of Nova it is known that it reasons only when it is asked to.
+    fn can_seal(params: &Params, style: &Style) -> bool {
+        let accepts = &style.accepts;
+        let own = own_fields(params, accepts);
+        match accepts.reasoning_field {
+            Some(ReasoningField::Thinking) => reasons_with(own.get("thinking"), accepts),
+            Some(ReasoningField::ReasoningConfig) => {
+                let kind = own.get("reasoningConfig").and_then(|config| config.get("type"));
+                kind.is_some_and(|kind| kind != "disabled")
+            }
+            Some(ReasoningField::ReasoningEffort) | None => accepts.thinks != Some(false),
         }
     }
-    fields.end();
+
+    /// The names of parameters whose values Converse or the model has no form for.
+    fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
+        let no_call = params.tool_choice == Some(ToolChoice::None);
+        let takes_an_hour = accepts.cache_min.is_some() && accepts.cache_long;
+        let no_hour = params.prompt_cache == Some(CacheLifetime::Hour) && !takes_an_hour;
+        let ignored = [("tool_choice", no_call), ("prompt_cache", no_hour)];
+        let ignored = ignored.into_iter().filter_map(|(name, is_ignored)| is_ignored.then_some(name));
+        ignored.chain(reasoning::ignored(params, accepts)).collect()
+    }
+
+    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+        match extra.get(OWN) {
+            Some(own) if !own.is_object() => Err("`additionalModelRequestFields` is not an object"),
+            _ if extra.contains_key("system") => Err("`system` cannot be an extra field"),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the body asks for. Requests have one reply.
+    fn asked_output(params: &Params, style: &Style) -> AskedOutput {
+        let inference = params.extra.get("inferenceConfig").cloned().or_else(|| inference(params));
+        let body = json!({"inferenceConfig": inference, (OWN): own_fields(params, &style.accepts)});
+        AskedOutput::of(LIMITS.iter().filter_map(|place| body.pointer(place)), [])
+    }
+
+    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+        let (params, accepts) = (request.params, &style.accepts);
+        let mut fields = Fields::new(out, &params.extra);
+        fields.add("toolConfig", tools(request, style).as_ref());
+        fields.add("inferenceConfig", inference(params).as_ref());
+        fields.add("outputConfig", output(params, accepts).as_ref());
+        let is_of_claude = accepts.reasoning_field == Some(ReasoningField::Thinking);
+        let reasoning = match style.forgoes_reasoning() && is_of_claude {
+            true => Map::new(),
+            false => reasoning::fields(params, accepts),
+        };
+        let own = with_extra(reasoning, params);
+        if !own.is_empty() {
+            fields.put(OWN, &own);
+        }
+        for (name, value) in params.extra.iter().filter(|(name, _)| FIELDS.contains(&name.as_str())) {
+            if name != OWN {
+                fields.put(name, value);
+            }
+        }
+        fields.end();
+    }
+
+    fn sealer(_: &Style) -> Option<&'static str> {
+        Some("bedrock")
+    }
+
+    fn hides_reasoning(params: &Params, style: &Style) -> bool {
+        reasoning::is_hidden(params, &style.accepts)
+    }
+
+    fn least_to_reason(params: &Params, accepts: &Accepts) -> Option<u64> {
+        reasoning::least_to_reason(params, accepts)
+    }
+
+    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
+        style.accepts.unenforced(request.params)
+    }
 }
 
 /// Where a body limits the reply: a field of the API, and those that models have for it.
@@ -77,26 +125,6 @@ const LIMITS: [&str; 6] = [
     "/additionalModelRequestFields/inferenceConfig/maxTokens",
     "/additionalModelRequestFields/inferenceConfig/max_new_tokens",
 ];
-
-/// What the body asks for. Requests have one reply.
-pub(super) fn asked_output(params: &Params, accepts: &Accepts) -> AskedOutput {
-    let inference = params.extra.get("inferenceConfig").cloned().or_else(|| inference(params));
-    let body = json!({"inferenceConfig": inference, (OWN): own_fields(params, accepts)});
-    AskedOutput::of(LIMITS.iter().filter_map(|place| body.pointer(place)), [])
-}
-
-/// Whether replies can have seals, which are of reasoning. Of Nova it is known that it reasons only when it is asked to.
-pub(super) fn can_seal(params: &Params, accepts: &Accepts) -> bool {
-    let own = own_fields(params, accepts);
-    match accepts.reasoning_field {
-        Some(ReasoningField::Thinking) => reasons_with(own.get("thinking"), accepts),
-        Some(ReasoningField::ReasoningConfig) => {
-            let kind = own.get("reasoningConfig").and_then(|config| config.get("type"));
-            kind.is_some_and(|kind| kind != "disabled")
-        }
-        Some(ReasoningField::ReasoningEffort) | None => accepts.thinks != Some(false),
-    }
-}
 
 /// The fields of the model.
 fn own_fields(params: &Params, accepts: &Accepts) -> Map<String, Value> {
@@ -141,16 +169,6 @@ fn output(params: &Params, accepts: &Accepts) -> Option<Value> {
         output.insert("effort".to_owned(), efforts.nearest(asked.max(Effort::Low)).as_str().into());
     }
     (!output.is_empty()).then_some(Value::Object(output))
-}
-
-/// The names of parameters whose values Converse or the model has no form for.
-pub(super) fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
-    let no_call = params.tool_choice == Some(ToolChoice::None);
-    let takes_an_hour = accepts.cache_min.is_some() && accepts.cache_long;
-    let no_hour = params.prompt_cache == Some(CacheLifetime::Hour) && !takes_an_hour;
-    let ignored = [("tool_choice", no_call), ("prompt_cache", no_hour)];
-    let ignored = ignored.into_iter().filter_map(|(name, is_ignored)| is_ignored.then_some(name));
-    ignored.chain(reasoning::ignored(params, accepts)).collect()
 }
 
 /// The tools that are offered. A conversation with calls needs some even if none is offered: then those that it called.

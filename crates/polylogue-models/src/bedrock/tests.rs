@@ -1,13 +1,15 @@
 //! Items P84 to P96 of the published rules: streams and whole replies.
 
-use polylogue_core::{DeltaRef, EncodeCache, Finish, Name, Origin, Params, Path, Usage};
+use polylogue_core::{
+    DeltaRef, DeltaSink, EncodeCache, Finish, Name, Origin, Params, Part, Path, Request, Usage,
+};
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::fuzzing::frames::frame;
 use crate::wire::decode::Decoder;
-use crate::wire::draft::Decoded;
+use crate::wire::draft::{DecodeError, Decoded};
 
 /// The pieces as one readable line.
 #[derive(Default)]

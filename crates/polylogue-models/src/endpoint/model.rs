@@ -42,7 +42,7 @@ use crate::refused_parameters::refused;
 use crate::retry::{Attempts, RetryAdvice};
 use crate::unsupported::{advised, asked_for, judged, misformed, shown};
 use crate::wire::encode::{encode, model_of};
-use crate::wire::protocol::{Protocol, Style};
+use crate::wire::protocol::{Protocol, Style, WriteTail};
 
 /// The fewest tokens with which the reply of a model that reasons is useful: the least that Anthropic's and Bedrock's models reason
 /// with (1,024), and as much for the reply.

@@ -2,20 +2,29 @@
 
 use polylogue_core::{DeltaSink, Finish};
 
-use super::Gemini;
 use super::chunk::{Candidate, Chunk, Feedback, FunctionCall, Part};
 use super::finish::{End, end};
 use super::open::Open;
 use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::protocol::ReadReply;
 use crate::wire::think::Kind;
 
-impl Gemini {
-    /// Adds one object of a stream, or a whole reply.
-    ///
-    /// # Errors
-    /// When it is an error, or exceeds a limit.
-    pub(super) fn chunk(
+/// Gemini's own API.
+#[derive(Debug, Default)]
+pub(crate) struct Gemini {
+    /// The candidate that is decoded: the first one received.
+    candidate: Option<u64>,
+    /// The text or thought that the next piece may continue.
+    open: Option<Open>,
+    /// Whether the reply has any content.
+    has_content: bool,
+}
+
+impl ReadReply for Gemini {
+    type Chunk<'a> = Chunk<'a>;
+
+    fn take(
         &mut self,
         chunk: &Chunk<'_>,
         raw: &[u8],
@@ -33,7 +42,9 @@ impl Gemini {
         }
         chunk.candidates.iter().flatten().try_for_each(|candidate| self.candidate(candidate, reply, deltas))
     }
+}
 
+impl Gemini {
     fn candidate(
         &mut self,
         candidate: &Candidate<'_>,

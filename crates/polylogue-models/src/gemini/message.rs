@@ -6,9 +6,10 @@ use bytes::{BufMut, BytesMut};
 use polylogue_core::{Call, Media, OutcomeStatus, Part};
 use serde_json::Value;
 
+use super::decode::Gemini;
 use crate::wire::json::{self, separate};
 use crate::wire::media;
-use crate::wire::protocol::{Own, Style, ToolResult};
+use crate::wire::protocol::{Own, Style, ToolResult, WriteMessages};
 use crate::wire::words::{is_wordless, legal_name, text};
 
 /// The signature that Google documents for calls without one: of other models, and of replies whose signatures are no
@@ -50,55 +51,56 @@ pub(super) fn begin(out: &mut BytesMut, system: Option<&str>) {
     out.extend_from_slice(br#""contents":["#);
 }
 
-/// Writes a message of others.
-pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part>) {
-    content(out, "user", |out| words_of_others(out, parts));
-}
+impl WriteMessages for Gemini {
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
+        content(out, "user", |out| words_of_others(out, parts));
+    }
 
-/// Writes results of calls, in the order of the calls, and the words of others after them.
-pub(super) fn results<'a>(
-    out: &mut BytesMut,
-    results: &[ToolResult<'_>],
-    words: impl IntoIterator<Item = &'a Part>,
-    style: &Style,
-) {
-    content(out, "user", |out| {
-        for result in results {
-            separate(out);
-            out.extend_from_slice(br#"{"functionResponse":{"#);
-            function(out, result.id, result.tool, style);
-            let name = if result.outcome.status == OutcomeStatus::Done { "output" } else { "error" };
-            out.extend_from_slice(br#","response":{"#);
-            json::string(out, name);
-            out.put_u8(b':');
-            text(out, &result.outcome.parts);
-            out.extend_from_slice(b"}}}");
-        }
-        words_of_others(out, words);
-    });
-}
-
-/// Writes an assistant message: its parts in order. The first call is always signed, because newer models refuse the
-/// others' histories without a signature there.
-pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
-    content(out, "model", |out| {
-        let mut stand_in = style.accepts.thinking_level.then_some(STAND_IN);
-        let sent = message.parts.iter().enumerate().map(|(at, part)| (at, part, message.seal(at, part)));
-        let sent: Vec<_> = sent.filter(|(_, part, seal)| is_sent(part, *seal)).collect();
-        let is_plain = |(_, part, seal): &(usize, &Part, Option<&Value>)| seal.is_none() && is_text(part);
-        for run in sent.chunk_by(|one, other| is_plain(one) && is_plain(other)) {
-            match *run {
-                [(at, Part::Call(call), seal)] => {
-                    let signature = seal.and_then(Value::as_str).or(stand_in);
-                    stand_in = None;
-                    call_part(out, message, at, call, signature, style);
+    /// Writes an assistant message: its parts in order. The first call is always signed, because newer models refuse the
+    /// others' histories without a signature there.
+    fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
+        content(out, "model", |out| {
+            let mut stand_in = style.accepts.thinking_level.then_some(STAND_IN);
+            let sent = message.parts.iter().enumerate().map(|(at, part)| (at, part, message.seal(at, part)));
+            let sent: Vec<_> = sent.filter(|(_, part, seal)| is_sent(part, *seal)).collect();
+            let is_plain = |(_, part, seal): &(usize, &Part, Option<&Value>)| seal.is_none() && is_text(part);
+            for run in sent.chunk_by(|one, other| is_plain(one) && is_plain(other)) {
+                match *run {
+                    [(at, Part::Call(call), seal)] => {
+                        let signature = seal.and_then(Value::as_str).or(stand_in);
+                        stand_in = None;
+                        call_part(out, message, at, call, signature, style);
+                    }
+                    [(_, Part::Text(text), Some(seal))] => signed(out, text, seal, false),
+                    [(_, Part::Thought(text), Some(seal))] => signed(out, text, seal, true),
+                    _ => parts(out, run.iter().map(|(_, part, _)| *part)),
                 }
-                [(_, Part::Text(text), Some(seal))] => signed(out, text, seal, false),
-                [(_, Part::Thought(text), Some(seal))] => signed(out, text, seal, true),
-                _ => parts(out, run.iter().map(|(_, part, _)| *part)),
             }
-        }
-    });
+        });
+    }
+
+    /// Writes results of calls, in the order of the calls, and the words of others after them.
+    fn results<'a>(
+        out: &mut BytesMut,
+        results: &[ToolResult<'_>],
+        words: impl IntoIterator<Item = &'a Part> + Clone,
+        style: &Style,
+    ) {
+        content(out, "user", |out| {
+            for result in results {
+                separate(out);
+                out.extend_from_slice(br#"{"functionResponse":{"#);
+                function(out, result.id, result.tool, style);
+                let name = if result.outcome.status == OutcomeStatus::Done { "output" } else { "error" };
+                out.extend_from_slice(br#","response":{"#);
+                json::string(out, name);
+                out.put_u8(b':');
+                text(out, &result.outcome.parts);
+                out.extend_from_slice(b"}}}");
+            }
+            words_of_others(out, words);
+        });
+    }
 }
 
 /// Whether a part of an assistant message is sent. Thoughts are sent only to the model that wrote them, as are texts that

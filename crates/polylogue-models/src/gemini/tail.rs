@@ -4,13 +4,13 @@ use bytes::{BufMut, BytesMut};
 use polylogue_core::{Capability, Effort, Params, Request, Thinking, ToolChoice, ToolSpec};
 use serde_json::{Map, Value, json};
 
+use super::decode::Gemini;
 use super::message::name;
-use crate::accepts::Accepts;
 use crate::schema;
 use crate::wire::asked::AskedOutput;
 use crate::wire::fields::Fields;
 use crate::wire::json;
-use crate::wire::protocol::Style;
+use crate::wire::protocol::{Style, WriteTail};
 
 /// The fields of a request. Every other extra field is one of `generationConfig`.
 const FIELDS: [&str; 10] = [
@@ -34,46 +34,75 @@ const CONFIG: &str = "generationConfig";
 /// The most stop sequences that are accepted. A reply is cut before any other by the caller.
 const MAX_STOPS: usize = 5;
 
-/// Refuses extra fields that cannot be sent.
-pub(super) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
-    match extra.get(CONFIG) {
-        Some(config) if !config.is_object() => Err("`generationConfig` is not an object"),
-        _ => Ok(()),
+impl WriteTail for Gemini {
+    /// Whether replies can have seals: the signatures of a model that thinks, which only a budget of nothing ends.
+    fn can_seal(params: &Params, style: &Style) -> bool {
+        let config = generation_config(params, style);
+        let thinking = config.get("thinkingConfig").or_else(|| config.get("thinking_config"));
+        let budget = thinking
+            .and_then(|config| config.get("thinkingBudget").or_else(|| config.get("thinking_budget")));
+        style.accepts.thinks != Some(false) && budget.is_none_or(|budget| *budget != 0)
     }
-}
 
-/// Why a reply cannot have the form that `request` asks for, if it cannot.
-pub(super) fn lacks(request: &Request<'_>, accepts: &Accepts) -> Option<(Capability, String)> {
-    let Params { schema, json, .. } = request.params;
-    let form = match schema {
-        Some(_) => Capability::Schema,
-        None if *json => Capability::Json,
-        None => return None,
-    };
-    if !accepts.thinking_level && !request.tools.is_empty() {
-        let why = "models before Gemini 3 take no form of the reply together with tools";
-        return Some((form, why.to_owned()));
+    /// Whether the model thinks, and shows no summary unless it is asked for one.
+    fn hides_reasoning(params: &Params, style: &Style) -> bool {
+        style.accepts.thinks == Some(true) && Self::can_seal(params, style)
     }
-    let unfit = schema::gemini::enforced(schema.as_ref()?).err()?;
-    Some((form, format!("Gemini cannot enforce the schema of the reply: {unfit}")))
-}
 
-/// Writes everything after the contents, the closing brace included.
-pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
-    let params = request.params;
-    let mut fields = Fields::new(out, &params.extra);
-    if !request.tools.is_empty() {
-        fields.raw("tools", |out| write_tools(out, request.tools));
-        fields.add("toolConfig", params.tool_choice.as_ref().map(tool_config).as_ref());
+    /// Why a reply cannot have the form that `request` asks for, if it cannot.
+    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
+        let Params { schema, json, .. } = request.params;
+        let form = match schema {
+            Some(_) => Capability::Schema,
+            None if *json => Capability::Json,
+            None => return None,
+        };
+        if !style.accepts.thinking_level && !request.tools.is_empty() {
+            let why = "models before Gemini 3 take no form of the reply together with tools";
+            return Some((form, why.to_owned()));
+        }
+        let unfit = schema::gemini::enforced(schema.as_ref()?).err()?;
+        Some((form, format!("Gemini cannot enforce the schema of the reply: {unfit}")))
     }
-    let config = generation_config(params, style);
-    if !config.is_empty() {
-        fields.put(CONFIG, &config);
+
+    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+        match extra.get(CONFIG) {
+            Some(config) if !config.is_object() => Err("`generationConfig` is not an object"),
+            _ => Ok(()),
+        }
     }
-    for (name, value) in params.extra.iter().filter(|(name, _)| FIELDS.contains(&name.as_str())) {
-        fields.put(name, value);
+
+    /// What the body asks for. The API also takes names in snake case.
+    fn asked_output(params: &Params, _: &Style) -> AskedOutput {
+        let config = &with_extra([limit(params)], params);
+        let values = |names: [&'static str; 2]| names.into_iter().filter_map(move |name| config.get(name));
+        AskedOutput::of(
+            values(["maxOutputTokens", "max_output_tokens"]),
+            values(["candidateCount", "candidate_count"]),
+        )
     }
-    fields.end();
+
+    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+        let params = request.params;
+        let mut fields = Fields::new(out, &params.extra);
+        if !request.tools.is_empty() {
+            fields.raw("tools", |out| write_tools(out, request.tools));
+            fields.add("toolConfig", params.tool_choice.as_ref().map(tool_config).as_ref());
+        }
+        let config = generation_config(params, style);
+        if !config.is_empty() {
+            fields.put(CONFIG, &config);
+        }
+        for (name, value) in params.extra.iter().filter(|(name, _)| FIELDS.contains(&name.as_str())) {
+            fields.put(name, value);
+        }
+        fields.end();
+    }
+
+    /// Signatures of one service are not those of the other.
+    fn sealer(style: &Style) -> Option<&'static str> {
+        Some(if style.vertex { "vertex" } else { "gemini" })
+    }
 }
 
 fn write_tools(out: &mut BytesMut, tools: &[ToolSpec]) {
@@ -159,16 +188,6 @@ fn limit(params: &Params) -> (&'static str, Option<Value>) {
     ("maxOutputTokens", params.max_tokens.map(Value::from))
 }
 
-/// What the body asks for. The API also takes names in snake case.
-pub(super) fn asked_output(params: &Params) -> AskedOutput {
-    let config = &with_extra([limit(params)], params);
-    let values = |names: [&'static str; 2]| names.into_iter().filter_map(move |name| config.get(name));
-    AskedOutput::of(
-        values(["maxOutputTokens", "max_output_tokens"]),
-        values(["candidateCount", "candidate_count"]),
-    )
-}
-
 /// The same number for the same seed, within the 31 bits that are accepted.
 fn seed(seed: i64) -> Value {
     seed.rem_euclid(1 << 31).into()
@@ -197,20 +216,6 @@ fn thinking(params: &Params, style: &Style) -> Option<Value> {
     let shows = params.thinking.map(|thinking| thinking == Thinking::Summary);
     config.extend(shows.map(|shows| ("includeThoughts".to_owned(), shows.into())));
     (!config.is_empty()).then(|| config.into())
-}
-
-/// Whether replies can have seals: the signatures of a model that thinks, which only a budget of nothing ends.
-pub(super) fn can_seal(params: &Params, style: &Style) -> bool {
-    let config = generation_config(params, style);
-    let thinking = config.get("thinkingConfig").or_else(|| config.get("thinking_config"));
-    let budget =
-        thinking.and_then(|config| config.get("thinkingBudget").or_else(|| config.get("thinking_budget")));
-    style.accepts.thinks != Some(false) && budget.is_none_or(|budget| *budget != 0)
-}
-
-/// Whether the model thinks, and shows no summary unless it is asked for one.
-pub(super) fn hides_reasoning(params: &Params, style: &Style) -> bool {
-    style.accepts.thinks == Some(true) && can_seal(params, style)
 }
 
 /// Tokens, as Google's compatible API takes the words. Some models cannot stop thinking: they think for 128 tokens at least.

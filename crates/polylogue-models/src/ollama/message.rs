@@ -3,65 +3,74 @@
 use bytes::{BufMut, BytesMut};
 use polylogue_core::{Call, Media, Part};
 
-use crate::wire::protocol::{Own, ToolResult};
+use super::decode::Ollama;
+use crate::wire::protocol::{Own, Style, ToolResult, WriteMessages};
 use crate::wire::words::{is_wordless, legal_name, text};
 use crate::wire::{json, media};
 
-pub(super) fn system(out: &mut BytesMut, text: &str) {
-    out.extend_from_slice(br#"{"role":"system","content":"#);
-    json::string(out, text);
-    out.put_u8(b'}');
-}
+impl WriteMessages for Ollama {
+    fn system(out: &mut BytesMut, text: &str, _: &Style) {
+        out.extend_from_slice(br#"{"role":"system","content":"#);
+        json::string(out, text);
+        out.put_u8(b'}');
+    }
 
-/// Writes a user message: its text, and its pictures in a separate field.
-pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
-    out.extend_from_slice(br#"{"role":"user","content":"#);
-    let mut images = parts.clone().into_iter().filter_map(image).peekable();
-    let mut words = parts.clone().into_iter().filter(|part| image(part).is_none());
-    if images.peek().is_some() && words.all(is_wordless) {
-        out.extend_from_slice(br#""""#);
-    } else {
-        text(out, parts.into_iter().filter(|part| image(part).is_none()));
+    /// Writes a user message: its text, and its pictures in a separate field.
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
+        out.extend_from_slice(br#"{"role":"user","content":"#);
+        let mut images = parts.clone().into_iter().filter_map(image).peekable();
+        let mut words = parts.clone().into_iter().filter(|part| image(part).is_none());
+        if images.peek().is_some() && words.all(is_wordless) {
+            out.extend_from_slice(br#""""#);
+        } else {
+            text(out, parts.into_iter().filter(|part| image(part).is_none()));
+        }
+        if images.peek().is_some() {
+            list(out, "images", images, json::string);
+        }
+        out.put_u8(b'}');
     }
-    if images.peek().is_some() {
-        list(out, "images", images, json::string);
-    }
-    out.put_u8(b'}');
-}
 
-/// Writes an assistant message.
-pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>) {
-    let parts = message.parts;
-    let mut calls = parts.iter().enumerate().filter_map(call).peekable();
-    out.extend_from_slice(br#"{"role":"assistant","content":"#);
-    if calls.peek().is_some() && parts.iter().all(is_wordless) {
-        out.extend_from_slice(br#""""#);
-    } else {
-        text(out, parts);
+    fn assistant(out: &mut BytesMut, message: &Own<'_>, _: &Style) {
+        let parts = message.parts;
+        let mut calls = parts.iter().enumerate().filter_map(call).peekable();
+        out.extend_from_slice(br#"{"role":"assistant","content":"#);
+        if calls.peek().is_some() && parts.iter().all(is_wordless) {
+            out.extend_from_slice(br#""""#);
+        } else {
+            text(out, parts);
+        }
+        let mut thoughts = message.thoughts().map(|(text, _)| text).peekable();
+        if thoughts.peek().is_some() {
+            out.extend_from_slice(br#","thinking":"#);
+            json::string(out, &thoughts.collect::<String>());
+        }
+        if calls.peek().is_some() {
+            let write = |out: &mut BytesMut, (at, call)| {
+                tool_call(out, message.id(call), call, &message.arguments(at, call))
+            };
+            list(out, "tool_calls", calls, write);
+        }
+        out.put_u8(b'}');
     }
-    let mut thoughts = message.thoughts().map(|(text, _)| text).peekable();
-    if thoughts.peek().is_some() {
-        out.extend_from_slice(br#","thinking":"#);
-        json::string(out, &thoughts.collect::<String>());
-    }
-    if calls.peek().is_some() {
-        let write = |out: &mut BytesMut, (at, call)| {
-            tool_call(out, message.id(call), call, &message.arguments(at, call))
-        };
-        list(out, "tool_calls", calls, write);
-    }
-    out.put_u8(b'}');
-}
 
-/// Writes the result of a call. Versions before 0.12 ignore id and name, and use the order.
-pub(super) fn tool(out: &mut BytesMut, &ToolResult { id, tool, outcome }: &ToolResult<'_>) {
-    out.extend_from_slice(br#"{"role":"tool","tool_name":"#);
-    json::string(out, &legal_name(tool));
-    out.extend_from_slice(br#","tool_call_id":"#);
-    json::string(out, id);
-    out.extend_from_slice(br#","content":"#);
-    text(out, &outcome.parts);
-    out.put_u8(b'}');
+    /// Writes the result of a call. Versions before 0.12 ignore id and name, and use the order.
+    fn results<'a>(
+        out: &mut BytesMut,
+        results: &[ToolResult<'_>],
+        _: impl IntoIterator<Item = &'a Part> + Clone,
+        _: &Style,
+    ) {
+        for &ToolResult { id, tool, outcome } in results {
+            out.extend_from_slice(br#"{"role":"tool","tool_name":"#);
+            json::string(out, &legal_name(tool));
+            out.extend_from_slice(br#","tool_call_id":"#);
+            json::string(out, id);
+            out.extend_from_slice(br#","content":"#);
+            text(out, &outcome.parts);
+            out.put_u8(b'}');
+        }
+    }
 }
 
 fn call((at, part): (usize, &Part)) -> Option<(usize, &Call)> {

@@ -4,9 +4,10 @@ use bytes::BytesMut;
 use polylogue_core::{Effort, Params, Request};
 use serde_json::{Map, Value, json};
 
+use super::decode::Ollama;
 use crate::wire::asked::AskedOutput;
 use crate::wire::fields::{Fields, write_tools};
-use crate::wire::protocol::Style;
+use crate::wire::protocol::{Style, WriteTail};
 
 /// The fields of Ollama's `ChatRequest`. Every other extra field is one of its options.
 const FIELDS: [&str; 9] =
@@ -15,37 +16,47 @@ const FIELDS: [&str; 9] =
 /// Extra fields that are written elsewhere.
 const ELSEWHERE: [&str; 4] = ["messages", "model", "options", "response_format"];
 
-/// Refuses extra fields that cannot be sent.
-pub(super) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
-    match extra.get("options") {
-        Some(options) if !options.is_object() => Err("`options` is not an object"),
-        _ => Ok(()),
+impl WriteTail for Ollama {
+    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+        match extra.get("options") {
+            Some(options) if !options.is_object() => Err("`options` is not an object"),
+            _ => Ok(()),
+        }
     }
-}
 
-/// Writes everything after the messages, the closing brace included.
-pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
-    let params = request.params;
-    let mut fields = Fields::new(out, &params.extra);
-    if !request.tools.is_empty() {
-        fields.raw("tools", |out| write_tools(out, request.tools));
+    /// What the body asks for. Requests have one reply.
+    fn asked_output(params: &Params, _: &Style) -> AskedOutput {
+        AskedOutput::of(options(params).get("num_predict"), [])
     }
-    fields.add("format", format(params).as_ref());
-    // Ollama streams by default.
-    fields.add("stream", Some(&style.stream));
-    // Otherwise Ollama silently drops what does not fit into `num_ctx`, and the model answers the rest. Versions before 0.12.6
-    // always do.
-    fields.add("truncate", Some(&false));
-    fields.add("shift", Some(&false));
-    fields.add("think", params.effort.map(think).as_ref());
-    let options = options(params);
-    if !options.is_empty() {
-        fields.put("options", &options);
+
+    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+        let params = request.params;
+        let mut fields = Fields::new(out, &params.extra);
+        if !request.tools.is_empty() {
+            fields.raw("tools", |out| write_tools(out, request.tools));
+        }
+        fields.add("format", format(params).as_ref());
+        // Ollama streams by default.
+        fields.add("stream", Some(&style.stream));
+        // Otherwise Ollama silently drops what does not fit into `num_ctx`, and the model answers the rest. Versions before 0.12.6
+        // always do.
+        fields.add("truncate", Some(&false));
+        fields.add("shift", Some(&false));
+        fields.add("think", params.effort.map(think).as_ref());
+        let options = options(params);
+        if !options.is_empty() {
+            fields.put("options", &options);
+        }
+        for (name, value) in params.extra.iter().filter(|(name, _)| FIELDS.contains(&name.as_str())) {
+            fields.put(name, value);
+        }
+        fields.end();
     }
-    for (name, value) in params.extra.iter().filter(|(name, _)| FIELDS.contains(&name.as_str())) {
-        fields.put(name, value);
+
+    /// Templates of models that think expect their thoughts back with the results of tools, and others ignore them.
+    fn sealer(_: &Style) -> Option<&'static str> {
+        Some("ollama")
     }
-    fields.end();
 }
 
 /// Whether and how much a model reasons. Models without levels reason at any of them.
@@ -85,11 +96,6 @@ fn options(params: &Params) -> Map<String, Value> {
     let further = further.map(|(name, value)| (option_name(name).to_owned(), value.clone()));
     let own = params.extra.get("options").and_then(Value::as_object).cloned().unwrap_or_default();
     known.chain(further).chain(own).collect()
-}
-
-/// What the body asks for. Requests have one reply.
-pub(super) fn asked_output(params: &Params) -> AskedOutput {
-    AskedOutput::of(options(params).get("num_predict"), [])
 }
 
 fn is_field(name: &str) -> bool {

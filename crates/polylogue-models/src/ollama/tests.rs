@@ -1,8 +1,11 @@
-use polylogue_core::{DeltaRef, EncodeCache, Finish, Name, Origin, Params, Path, Reply, Usage};
+use polylogue_core::{
+    DeltaRef, DeltaSink, EncodeCache, Finish, Name, Origin, Params, Part, Path, Reply, Request, Usage,
+};
 use proptest::prelude::*;
 
 use super::*;
 use crate::wire::decode::Decoder;
+use crate::wire::draft::DecodeError;
 
 /// The pieces as one readable line.
 #[derive(Default)]

@@ -3,19 +3,29 @@
 use polylogue_core::DeltaSink;
 use serde_json::{Value, json};
 
-use super::ChatCompletions;
 use super::chunk::{Choice, Chunk, Content, Fragment, Function, REASONING};
+use super::details::Details;
 use super::said::{SaidPart, chunk};
 use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::protocol::ReadReply;
 use crate::wire::think::Kind;
 
-impl ChatCompletions {
-    /// Adds one object of a stream, or a whole reply.
-    ///
-    /// # Errors
-    /// When it is an error, or exceeds a limit.
-    pub(super) fn chunk(
+/// Chat completions.
+#[derive(Debug, Default)]
+pub(crate) struct ChatCompletions {
+    /// The choice that is decoded: the first one received.
+    choice: Option<u64>,
+    /// The parts of reasoning so far that go back unchanged.
+    details: Details,
+    /// Whether the last part of reasoning in a content is signed, so that no other belongs to it.
+    is_signed: bool,
+}
+
+impl ReadReply for ChatCompletions {
+    type Chunk<'a> = Chunk<'a>;
+
+    fn take(
         &mut self,
         chunk: &Chunk<'_>,
         raw: &[u8],
@@ -37,7 +47,9 @@ impl ChatCompletions {
         }
         chunk.choices.iter().flatten().try_for_each(|choice| self.choice(choice, reply, deltas))
     }
+}
 
+impl ChatCompletions {
     fn choice(
         &mut self,
         choice: &Choice<'_>,

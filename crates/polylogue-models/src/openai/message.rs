@@ -6,13 +6,14 @@ use polylogue_core::{Call, Media, Part};
 use serde_json::Value;
 
 use super::chunk::REASONING;
+use super::decode::ChatCompletions;
 use super::details::DETAILS;
 use super::said::{SIGNATURE, is_chunk};
 use crate::deviations::{MediaForm, SendReasoning};
 use crate::wire::ids::bounded_id;
 use crate::wire::json;
 use crate::wire::media::{self, PDF, Source, sound_format};
-use crate::wire::protocol::{Own, Style, ToolResult};
+use crate::wire::protocol::{Own, Style, ToolResult, WriteMessages};
 use crate::wire::words::{is_wordless, legal_name, text, words};
 
 /// The mark of a part up to which the prompt is cached.
@@ -36,51 +37,68 @@ pub(super) fn marked_system(out: &mut BytesMut, text: &str) {
     out.extend_from_slice(b"}]}");
 }
 
-/// Writes a user message: a plain text, or a list of parts if it has media.
-pub(super) fn user<'a>(
-    out: &mut BytesMut,
-    parts: impl IntoIterator<Item = &'a Part> + Clone,
-    form: MediaForm,
-) {
-    out.extend_from_slice(br#"{"role":"user","content":"#);
-    if parts.clone().into_iter().any(|part| matches!(part, Part::Media(_))) {
-        content_parts(out, parts, form);
-    } else {
-        text(out, parts);
-    }
-    out.put_u8(b'}');
-}
-
-/// Writes an assistant message.
-pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
-    let parts = message.parts;
-    let mut calls = message.calls();
-    let first_call = calls.next();
-    out.extend_from_slice(br#"{"role":"assistant""#);
-    let is_empty = message.is_further() || first_call.is_some() && parts.iter().all(is_wordless);
-    let is_listed = message.thoughts().any(|(_, seal)| is_chunk(seal));
-    match (is_empty, style.omit) {
-        _ if is_listed => chunks(out, message),
-        (true, true) => {}
-        (true, false) => out.extend_from_slice(br#","content":null"#),
-        (false, _) => {
-            out.extend_from_slice(br#","content":"#);
+impl WriteMessages for ChatCompletions {
+    /// Writes a user message: a plain text, or a list of parts if it has media.
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, style: &Style) {
+        out.extend_from_slice(br#"{"role":"user","content":"#);
+        if parts.clone().into_iter().any(|part| matches!(part, Part::Media(_))) {
+            content_parts(out, parts, style.deviations.media);
+        } else {
             text(out, parts);
         }
+        out.put_u8(b'}');
     }
-    if !is_listed {
-        reasoning(out, message, style.reasoning);
-    }
-    if let Some((at, first)) = first_call {
-        out.extend_from_slice(br#","tool_calls":["#);
-        tool_call(out, message.id(first), first, &message.arguments(at, first));
-        for (at, call) in calls {
-            out.put_u8(b',');
-            tool_call(out, message.id(call), call, &message.arguments(at, call));
+
+    fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
+        let parts = message.parts;
+        let mut calls = message.calls();
+        let first_call = calls.next();
+        out.extend_from_slice(br#"{"role":"assistant""#);
+        let is_empty = message.is_further() || first_call.is_some() && parts.iter().all(is_wordless);
+        let is_listed = message.thoughts().any(|(_, seal)| is_chunk(seal));
+        match (is_empty, style.omit) {
+            _ if is_listed => chunks(out, message),
+            (true, true) => {}
+            (true, false) => out.extend_from_slice(br#","content":null"#),
+            (false, _) => {
+                out.extend_from_slice(br#","content":"#);
+                text(out, parts);
+            }
         }
-        out.put_u8(b']');
+        if !is_listed {
+            reasoning(out, message, style.reasoning);
+        }
+        if let Some((at, first)) = first_call {
+            out.extend_from_slice(br#","tool_calls":["#);
+            tool_call(out, message.id(first), first, &message.arguments(at, first));
+            for (at, call) in calls {
+                out.put_u8(b',');
+                tool_call(out, message.id(call), call, &message.arguments(at, call));
+            }
+            out.put_u8(b']');
+        }
+        out.put_u8(b'}');
     }
-    out.put_u8(b'}');
+
+    /// Writes the result of a call.
+    fn results<'a>(
+        out: &mut BytesMut,
+        results: &[ToolResult<'_>],
+        _: impl IntoIterator<Item = &'a Part> + Clone,
+        _: &Style,
+    ) {
+        for &ToolResult { id, outcome, .. } in results {
+            out.extend_from_slice(br#"{"role":"tool","tool_call_id":"#);
+            json::string(out, &bounded_id(id, MAX_ID));
+            out.extend_from_slice(br#","content":"#);
+            text(out, &outcome.parts);
+            out.put_u8(b'}');
+        }
+    }
+
+    fn system(out: &mut BytesMut, text: &str, _: &Style) {
+        system(out, text);
+    }
 }
 
 /// Writes the content of the message as a list of texts and reasoning in their order, as Mistral sends it.
@@ -143,15 +161,6 @@ fn reasoning(out: &mut BytesMut, message: &Own<'_>, send: SendReasoning) {
             plain.into_iter().for_each(|text| field(REASONING, &text.into()));
         }
     }
-}
-
-/// Writes the result of a call.
-pub(super) fn tool(out: &mut BytesMut, &ToolResult { id, outcome, .. }: &ToolResult<'_>) {
-    out.extend_from_slice(br#"{"role":"tool","tool_call_id":"#);
-    json::string(out, &bounded_id(id, MAX_ID));
-    out.extend_from_slice(br#","content":"#);
-    text(out, &outcome.parts);
-    out.put_u8(b'}');
 }
 
 fn tool_call(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {

@@ -1,12 +1,13 @@
 //! Reasoning in the forms of aggregators and of Mistral, from the reply to the next request.
 
-use polylogue_core::{EncodeCache, Entry, Name, Origin, Params, Part, Path, Seals, Usage, Verbatim};
+use polylogue_core::{EncodeCache, Entry, Name, Origin, Params, Part, Path, Request, Seals, Usage, Verbatim};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::deviations::Deviations;
+use crate::deviations::{Deviations, SendReasoning};
 use crate::wire::decode::Decoder;
-use crate::wire::draft::Decoded;
+use crate::wire::draft::{DecodeError, Decoded};
+use crate::wire::protocol::{Own, WriteMessages};
 
 const STYLE: Style = Style {
     accepts: crate::accepts::Accepts::UNKNOWN,
@@ -65,7 +66,7 @@ fn returned_as(decoded: Decoded, reasoning: SendReasoning) -> Value {
     let seals = Seals { by: "chat:m".into(), before, key: None, parts };
     let verbatim = Verbatim { seals: Some(seals), ..Verbatim::default() };
     let mut out = BytesMut::new();
-    message::assistant(
+    ChatCompletions::assistant(
         &mut out,
         &Own::new(&reply.parts, Some(&verbatim), true, None),
         &Style { reasoning, ..STYLE },

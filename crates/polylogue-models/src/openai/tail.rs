@@ -1,16 +1,17 @@
 //! The fields of a request after its messages: tools, parameters, extra fields.
 
 use bytes::BytesMut;
-use polylogue_core::{Effort, Params, Request, ToolChoice};
+use polylogue_core::{Capability, Effort, Params, Request, ToolChoice};
 use serde_json::{Value, json};
 
-use super::strict::is_strict;
+use super::decode::ChatCompletions;
+use super::strict::{is_strict, unenforced};
 use crate::accepts::Accepts;
-use crate::deviations::{Deviations, SchemaForm};
+use crate::deviations::{Deviations, SchemaForm, SendReasoning};
 use crate::wire::asked::AskedOutput;
 use crate::wire::fields::{Fields, write_tools};
 use crate::wire::json;
-use crate::wire::protocol::Style;
+use crate::wire::protocol::{Style, WriteTail};
 
 /// The fields that limit a reply: servers know one of them, or both.
 const LIMITS: [&str; 2] = ["max_completion_tokens", "max_tokens"];
@@ -21,37 +22,56 @@ const MAX_STOPS: usize = 4;
 /// The temperature instead of 0, where that is refused: low enough to take the likeliest tokens, and high enough to divide by.
 const LEAST_TEMPERATURE: f64 = 0.01;
 
-/// What the body asks for.
-pub(super) fn asked_output(params: &Params, style: &Style) -> AskedOutput {
-    let extra = &params.extra;
-    let own = params.max_tokens.filter(|_| !extra.contains_key(style.max_tokens)).map(Value::from);
-    AskedOutput::of(own.iter().chain(LIMITS.iter().filter_map(|name| extra.get(*name))), extra.get("n"))
-}
+impl WriteTail for ChatCompletions {
+    fn asked_output(params: &Params, style: &Style) -> AskedOutput {
+        let extra = &params.extra;
+        let own = params.max_tokens.filter(|_| !extra.contains_key(style.max_tokens)).map(Value::from);
+        AskedOutput::of(own.iter().chain(LIMITS.iter().filter_map(|name| extra.get(*name))), extra.get("n"))
+    }
 
-/// Writes everything after the messages, the closing brace included.
-pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
-    let params = request.params;
-    let mut fields = Fields::new(out, &params.extra);
-    if !request.tools.is_empty() {
-        fields.raw("tools", |out| write_tools(out, request.tools));
-        fields.add(
-            "tool_choice",
-            params.tool_choice.as_ref().map(|choice| tool_choice(choice, style)).as_ref(),
-        );
-        fields.add("parallel_tool_calls", params.parallel_tool_calls.as_ref());
+    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+        let params = request.params;
+        let mut fields = Fields::new(out, &params.extra);
+        if !request.tools.is_empty() {
+            fields.raw("tools", |out| write_tools(out, request.tools));
+            fields.add(
+                "tool_choice",
+                params.tool_choice.as_ref().map(|choice| tool_choice(choice, style)).as_ref(),
+            );
+            fields.add("parallel_tool_calls", params.parallel_tool_calls.as_ref());
+        }
+        write_params(&mut fields, params, style);
+        fields.add("prompt_cache_key", style.names_prefix.then(|| prefix_name(request)).as_ref());
+        fields.add("prompt_cache_retention", params.prompt_cache.as_ref());
+        fields.add("stream", style.stream.then_some(&true));
+        if style.stream && style.stream_usage {
+            fields.raw("stream_options", |out| out.extend_from_slice(br#"{"include_usage":true}"#));
+        }
+        // `model` is already written with the extra field's value; `messages` is refused.
+        for (name, value) in params.extra.iter().filter(|(name, _)| !matches!(&***name, "model" | "messages"))
+        {
+            fields.put(name, value);
+        }
+        fields.end();
     }
-    write_params(&mut fields, params, style);
-    fields.add("prompt_cache_key", style.names_prefix.then(|| prefix_name(request)).as_ref());
-    fields.add("prompt_cache_retention", params.prompt_cache.as_ref());
-    fields.add("stream", style.stream.then_some(&true));
-    if style.stream && style.stream_usage {
-        fields.raw("stream_options", |out| out.extend_from_slice(br#"{"include_usage":true}"#));
+
+    fn sealer(style: &Style) -> Option<&'static str> {
+        (style.reasoning != SendReasoning::Never).then_some("chat")
     }
-    // `model` is already written with the extra field's value; `messages` is refused.
-    for (name, value) in params.extra.iter().filter(|(name, _)| !matches!(&***name, "model" | "messages")) {
-        fields.put(name, value);
+
+    /// An extra field can ask for reasoning that the effort ends.
+    fn can_seal(params: &Params, style: &Style) -> bool {
+        let is_asked = ["reasoning", "reasoning_effort"].iter().any(|name| params.extra.contains_key(*name));
+        Self::sealer(style).is_some() && (is_asked || style.accepts.can_reason(params))
     }
-    fields.end();
+
+    fn sends_stop(accepts: &Accepts, deviations: &Deviations) -> bool {
+        deviations.stop_while_reasoning || accepts.thinks != Some(true)
+    }
+
+    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
+        unenforced(request.params).filter(|_| style.deviations.schemas_of_objects)
+    }
 }
 
 /// A name of the prefix that all requests of an agent share: the same in each of its conversations, whatever is said in them. OpenAI
@@ -68,11 +88,6 @@ pub(crate) fn prefix_name(request: &Request<'_>) -> String {
     hasher.finalize().to_hex().chars().take(32).collect()
 }
 
-/// Whether the model takes stop texts.
-pub(super) fn sends_stop(accepts: &Accepts, deviations: &Deviations) -> bool {
-    deviations.stop_while_reasoning || accepts.thinks != Some(true)
-}
-
 fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
     let finite = |number: Option<f64>| number.filter(|n| n.is_finite());
     let above_zero =
@@ -84,7 +99,7 @@ fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
     fields.add(style.deviations.seed, params.seed.as_ref());
     fields.add(style.max_tokens, params.max_tokens.as_ref());
     fields.add("reasoning_effort", style.accepts.effort(params).map(Effort::as_str).as_ref());
-    let has_stop = sends_stop(&style.accepts, &style.deviations);
+    let has_stop = ChatCompletions::sends_stop(&style.accepts, &style.deviations);
     let stops = params.stop.get(..params.stop.len().min(MAX_STOPS));
     fields.add("stop", stops.filter(|stops| has_stop && !stops.is_empty()).as_ref());
     let is_value = style.deviations.schema == SchemaForm::Value;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::chunk::{Chunk, Incomplete, Tokens};
 use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::protocol::ReadReply;
 use crate::wire::think::Kind;
 
 /// The names of a call that stands for several calls, which models sometimes write though no such tool is declared.
@@ -30,9 +31,10 @@ pub(super) const EVENTS: &[&str] = &[
     "response.cancelled",
 ];
 
-/// The output so far.
+/// The Responses API. Nothing is kept on the server: every request has the whole conversation, with the encrypted
+/// reasoning of earlier replies.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(crate) struct Responses {
     /// The item that was begun last.
     open: Option<Item>,
     /// How many items are complete.
@@ -74,12 +76,10 @@ struct End<'a> {
     error: Option<&'a Value>,
 }
 
-impl Output {
-    /// Adds an event, or a whole response.
-    ///
-    /// # Errors
-    /// When it is an error, or exceeds a limit.
-    pub(super) fn take(
+impl ReadReply for Responses {
+    type Chunk<'a> = Chunk<'a>;
+
+    fn take(
         &mut self,
         chunk: &Chunk<'_>,
         raw: &[u8],
@@ -129,7 +129,9 @@ impl Output {
             _ => Ok(()),
         }
     }
+}
 
+impl Responses {
     /// Takes a response that is not streamed.
     fn whole(
         &mut self,

@@ -2,7 +2,6 @@ use polylogue_core::{DeltaRef, EncodeCache, Entry, Name, Origin, Params, Part, P
 use serde_json::json;
 
 use super::*;
-use crate::responses::Responses;
 use crate::wire::decode::Decoder;
 use crate::wire::draft::Decoded;
 

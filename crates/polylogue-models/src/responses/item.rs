@@ -4,22 +4,81 @@ use bytes::{BufMut, BytesMut};
 use polylogue_core::{Call, Media, Part};
 use serde_json::Value;
 
+use super::decode::Responses;
 use crate::openai::CACHE_MARK;
 use crate::wire::ids::bounded_id;
 use crate::wire::json::{self, separate};
 use crate::wire::media::{self, PDF, Source, sound_format};
 use crate::wire::pictures;
-use crate::wire::protocol::{Own, ToolResult};
+use crate::wire::protocol::{Own, Style, ToolResult, WriteMessages};
 use crate::wire::words::{is_wordless, legal_name, text, words};
 
 /// The maximum bytes of the id of a call. Ids of other providers can be longer.
 const MAX_ID: usize = 64;
 
-/// Writes a message of the developer within the conversation.
-pub(super) fn system(out: &mut BytesMut, text: &str) {
-    out.extend_from_slice(br#"{"role":"developer","content":"#);
-    json::string(out, text);
-    out.put_u8(b'}');
+impl WriteMessages for Responses {
+    /// Writes a message of the developer within the conversation.
+    fn system(out: &mut BytesMut, text: &str, _: &Style) {
+        out.extend_from_slice(br#"{"role":"developer","content":"#);
+        json::string(out, text);
+        out.put_u8(b'}');
+    }
+
+    /// Writes a user message: a plain text, or a list of parts if it has media.
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
+        out.extend_from_slice(br#"{"role":"user","content":"#);
+        if parts.clone().into_iter().any(|part| matches!(part, Part::Media(_))) {
+            content(out, parts);
+        } else {
+            text(out, parts);
+        }
+        out.put_u8(b'}');
+    }
+
+    /// Writes the items of a reply in their order: reasoning, texts, calls.
+    fn assistant(out: &mut BytesMut, message: &Own<'_>, _: &Style) {
+        let parts = message.parts;
+        let is_item = |part: &Part| matches!(part, Part::Call(_)) || !is_wordless(part);
+        // The API refuses reasoning that nothing follows.
+        let Some(last) = parts.iter().rposition(is_item) else { return plain(out, parts) };
+        let mut at = 0;
+        while let Some(part) = parts.get(at).filter(|_| at <= last) {
+            let end = at + unsealed_texts(message, at).max(1);
+            match (part, message.seal(at, part)) {
+                (Part::Thought(_), Some(item)) => each(out, |out| json::value(out, item)),
+                (Part::Call(call), seal) => {
+                    each(out, |out| function_call(out, message, at, call, seal));
+                }
+                (Part::Text(text), Some(seal)) if !part.is_blank() => {
+                    each(out, |out| sealed_text(out, text, seal))
+                }
+                (part, _) if is_wordless(part) => {}
+                _ => each(out, |out| plain(out, parts.get(at..end).unwrap_or_default())),
+            }
+            at = end;
+        }
+    }
+
+    /// Writes the result of a call: a text, or a list of parts if it has pictures for a model with vision.
+    fn results<'a>(
+        out: &mut BytesMut,
+        results: &[ToolResult<'_>],
+        _: impl IntoIterator<Item = &'a Part> + Clone,
+        style: &Style,
+    ) {
+        for result in results {
+            out.extend_from_slice(br#"{"type":"function_call_output","call_id":"#);
+            json::string(out, &bounded_id(result.id, MAX_ID));
+            out.extend_from_slice(br#","output":"#);
+            let parts = &result.outcome.parts;
+            if style.vision && parts.iter().any(pictures::is_shown) {
+                parts_of_output(out, parts);
+            } else {
+                text(out, parts);
+            }
+            out.put_u8(b'}');
+        }
+    }
 }
 
 /// The mark of a part up to which the prompt is cached for twelve hours. Chat completions take no such lifetime.
@@ -32,41 +91,6 @@ pub(super) fn marked_system(out: &mut BytesMut, text: &str, is_long: bool) {
     json::string(out, text);
     out.extend_from_slice(if is_long { LONG_CACHE_MARK } else { CACHE_MARK });
     out.extend_from_slice(b"}]}");
-}
-
-/// Writes a user message: a plain text, or a list of parts if it has media.
-pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
-    out.extend_from_slice(br#"{"role":"user","content":"#);
-    if parts.clone().into_iter().any(|part| matches!(part, Part::Media(_))) {
-        content(out, parts);
-    } else {
-        text(out, parts);
-    }
-    out.put_u8(b'}');
-}
-
-/// Writes the items of a reply in their order: reasoning, texts, calls.
-pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>) {
-    let parts = message.parts;
-    let is_item = |part: &Part| matches!(part, Part::Call(_)) || !is_wordless(part);
-    // The API refuses reasoning that nothing follows.
-    let Some(last) = parts.iter().rposition(is_item) else { return plain(out, parts) };
-    let mut at = 0;
-    while let Some(part) = parts.get(at).filter(|_| at <= last) {
-        let end = at + unsealed_texts(message, at).max(1);
-        match (part, message.seal(at, part)) {
-            (Part::Thought(_), Some(item)) => each(out, |out| json::value(out, item)),
-            (Part::Call(call), seal) => {
-                each(out, |out| function_call(out, message, at, call, seal));
-            }
-            (Part::Text(text), Some(seal)) if !part.is_blank() => {
-                each(out, |out| sealed_text(out, text, seal))
-            }
-            (part, _) if is_wordless(part) => {}
-            _ => each(out, |out| plain(out, parts.get(at..end).unwrap_or_default())),
-        }
-        at = end;
-    }
 }
 
 /// Writes an item after those before it.
@@ -124,20 +148,6 @@ fn fields_of(out: &mut BytesMut, seal: &Value, names: &[&str]) {
             json::value(out, value);
         }
     }
-}
-
-/// Writes the result of a call: a text, or a list of parts if it has pictures for a model with vision.
-pub(super) fn output(out: &mut BytesMut, result: &ToolResult<'_>, vision: bool) {
-    out.extend_from_slice(br#"{"type":"function_call_output","call_id":"#);
-    json::string(out, &bounded_id(result.id, MAX_ID));
-    out.extend_from_slice(br#","output":"#);
-    let parts = &result.outcome.parts;
-    if vision && parts.iter().any(pictures::is_shown) {
-        parts_of_output(out, parts);
-    } else {
-        text(out, parts);
-    }
-    out.put_u8(b'}');
 }
 
 /// Writes the parts of a result with its inline pictures. Other media is named in the text.

@@ -1,16 +1,18 @@
 //! The fields of a request after its input: tools, parameters, extra fields.
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{CacheLifetime, Params, Request, Thinking, ToolChoice, ToolSpec};
+use polylogue_core::{CacheLifetime, Capability, Params, Request, Thinking, ToolChoice, ToolSpec};
 use serde_json::{Map, Value, json};
 
+use super::decode::Responses;
 use crate::accepts::Accepts;
-use crate::openai::{is_strict, prefix_name};
+use crate::deviations::Deviations;
+use crate::openai::{is_strict, prefix_name, unenforced};
 use crate::schema::arguments::with_items;
 use crate::wire::asked::AskedOutput;
 use crate::wire::fields::Fields;
 use crate::wire::json;
-use crate::wire::protocol::Style;
+use crate::wire::protocol::{Style, WriteTail};
 
 /// The smallest limit on the tokens of a reply that the API accepts.
 const MIN_TOKENS: u32 = 16;
@@ -30,9 +32,75 @@ const REFUSED: [(&str, &str); 5] = [
     ("background", "`background` cannot be an extra field: replies are awaited"),
 ];
 
-/// Refuses extra fields that cannot be sent.
-pub(super) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
-    REFUSED.iter().find(|(name, _)| extra.contains_key(*name)).map_or(Ok(()), |(_, why)| Err(why))
+impl WriteTail for Responses {
+    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+        REFUSED.iter().find(|(name, _)| extra.contains_key(*name)).map_or(Ok(()), |(_, why)| Err(why))
+    }
+
+    /// What the body asks for. Requests have one reply.
+    fn asked_output(params: &Params, _: &Style) -> AskedOutput {
+        let extra = params.extra.get(LIMIT);
+        let own = limit(params).filter(|_| extra.is_none()).map(Value::from);
+        AskedOutput::of(own.iter().chain(extra), [])
+    }
+
+    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+        let params = request.params;
+        let mut fields = Fields::new(out, &params.extra);
+        if !request.tools.is_empty() {
+            fields.raw("tools", |out| write_tools(out, request.tools));
+            fields.add("tool_choice", params.tool_choice.as_ref().map(tool_choice).as_ref());
+            fields.add("parallel_tool_calls", params.parallel_tool_calls.as_ref());
+        }
+        let finite = |number: Option<f64>| number.filter(|n| n.is_finite());
+        fields.add("temperature", finite(params.temperature).as_ref());
+        fields.add("top_p", finite(params.top_p).as_ref());
+        fields.add(LIMIT, limit(params).as_ref());
+        for (name, own) in [("reasoning", reasoning(params, &style.accepts)), ("text", format(params))] {
+            let value = with_extra(own, params.extra.get(name));
+            if let Some(value) = value {
+                fields.put(name, &value);
+            }
+        }
+        fields.add("store", Some(&false));
+        if style.accepts.thinks != Some(false) {
+            fields.raw("include", |out| out.extend_from_slice(br#"["reasoning.encrypted_content"]"#));
+        }
+        fields.add("prompt_cache_key", style.names_prefix.then(|| prefix_name(request)).as_ref());
+        let retention = params.prompt_cache.filter(|lifetime| *lifetime == CacheLifetime::Day);
+        fields.add("prompt_cache_retention", retention.as_ref());
+        fields.add("stream", style.stream.then_some(&true));
+        if style.stream && style.stream_usage {
+            // Padding against observers of encrypted traffic: several times the text.
+            fields.raw("stream_options", |out| out.extend_from_slice(br#"{"include_obfuscation":false}"#));
+        }
+        let elsewhere = ["model", "input", "reasoning", "text"];
+        for (name, value) in params.extra.iter().filter(|(name, _)| !elsewhere.contains(&&***name)) {
+            fields.put(name, value);
+        }
+        fields.end();
+    }
+
+    fn sealer(_: &Style) -> Option<&'static str> {
+        Some("responses")
+    }
+
+    fn can_seal(params: &Params, style: &Style) -> bool {
+        style.accepts.thinks != Some(false) && !ends_reasoning(params, &style.accepts)
+    }
+
+    fn hides_reasoning(params: &Params, style: &Style) -> bool {
+        style.accepts.thinks == Some(true) && !ends_reasoning(params, &style.accepts)
+    }
+
+    /// It has no field for them.
+    fn sends_stop(_: &Accepts, _: &Deviations) -> bool {
+        false
+    }
+
+    fn lacks(request: &Request<'_>, _: &Style) -> Option<(Capability, String)> {
+        unenforced(request.params)
+    }
 }
 
 /// The field that limits a reply.
@@ -40,51 +108,6 @@ const LIMIT: &str = "max_output_tokens";
 
 fn limit(params: &Params) -> Option<u32> {
     params.max_tokens.map(|tokens| tokens.max(MIN_TOKENS))
-}
-
-/// What the body asks for. Requests have one reply.
-pub(super) fn asked_output(params: &Params) -> AskedOutput {
-    let extra = params.extra.get(LIMIT);
-    let own = limit(params).filter(|_| extra.is_none()).map(Value::from);
-    AskedOutput::of(own.iter().chain(extra), [])
-}
-
-/// Writes everything after the input, the closing brace included.
-pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
-    let params = request.params;
-    let mut fields = Fields::new(out, &params.extra);
-    if !request.tools.is_empty() {
-        fields.raw("tools", |out| write_tools(out, request.tools));
-        fields.add("tool_choice", params.tool_choice.as_ref().map(tool_choice).as_ref());
-        fields.add("parallel_tool_calls", params.parallel_tool_calls.as_ref());
-    }
-    let finite = |number: Option<f64>| number.filter(|n| n.is_finite());
-    fields.add("temperature", finite(params.temperature).as_ref());
-    fields.add("top_p", finite(params.top_p).as_ref());
-    fields.add(LIMIT, limit(params).as_ref());
-    for (name, own) in [("reasoning", reasoning(params, &style.accepts)), ("text", format(params))] {
-        let value = with_extra(own, params.extra.get(name));
-        if let Some(value) = value {
-            fields.put(name, &value);
-        }
-    }
-    fields.add("store", Some(&false));
-    if style.accepts.thinks != Some(false) {
-        fields.raw("include", |out| out.extend_from_slice(br#"["reasoning.encrypted_content"]"#));
-    }
-    fields.add("prompt_cache_key", style.names_prefix.then(|| prefix_name(request)).as_ref());
-    let retention = params.prompt_cache.filter(|lifetime| *lifetime == CacheLifetime::Day);
-    fields.add("prompt_cache_retention", retention.as_ref());
-    fields.add("stream", style.stream.then_some(&true));
-    if style.stream && style.stream_usage {
-        // Padding against observers of encrypted traffic: several times the text.
-        fields.raw("stream_options", |out| out.extend_from_slice(br#"{"include_obfuscation":false}"#));
-    }
-    let elsewhere = ["model", "input", "reasoning", "text"];
-    for (name, value) in params.extra.iter().filter(|(name, _)| !elsewhere.contains(&&***name)) {
-        fields.put(name, value);
-    }
-    fields.end();
 }
 
 /// The value of a field with what an extra field of the same name adds to it or replaces.

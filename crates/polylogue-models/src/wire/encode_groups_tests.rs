@@ -6,6 +6,7 @@ use super::*;
 use crate::deviations::MediaForm;
 use crate::wire::asked::AskedOutput;
 use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::protocol::{ReadReply, WriteMessages, WriteTail};
 
 /// Such a wire: messages are lists, `r` and an id for a result, `p` for a picture, and `w` for words.
 #[derive(Debug, Default)]
@@ -32,18 +33,19 @@ impl<const PICTURES: bool> Protocol for Grouped<PICTURES> {
     const PICTURES_IN_RESULTS: bool = PICTURES;
     const SYSTEM_WITHIN: SystemWithin = SystemWithin::Never;
     const NO_FIELD: &'static [&'static str] = &[];
-    type Chunk<'a> = Value;
 
     fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, _: &Style) {
         out.extend_from_slice(format!(r#"{{"to":{model:?},"system":{system:?},"messages":["#).as_bytes());
     }
 
-    fn system(_: &mut BytesMut, _: &str, _: &Style) {
-        panic!("it has no such messages");
-    }
-
     fn takes(_: &Media, _: MediaForm) -> bool {
         false
+    }
+}
+
+impl<const PICTURES: bool> WriteMessages for Grouped<PICTURES> {
+    fn system(_: &mut BytesMut, _: &str, _: &Style) {
+        panic!("it has no such messages");
     }
 
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
@@ -63,7 +65,9 @@ impl<const PICTURES: bool> Protocol for Grouped<PICTURES> {
         let results = results.iter().map(|result| format!("r{}", result.id));
         message(out, "user", results.chain(words.into_iter().filter_map(in_letters)));
     }
+}
 
+impl<const PICTURES: bool> WriteTail for Grouped<PICTURES> {
     fn asked_output(_: &Params, _: &Style) -> AskedOutput {
         AskedOutput::of([], [])
     }
@@ -71,6 +75,10 @@ impl<const PICTURES: bool> Protocol for Grouped<PICTURES> {
     fn tail(out: &mut BytesMut, _: &Request<'_>, _: &Style) {
         out.extend_from_slice(b"}");
     }
+}
+
+impl<const PICTURES: bool> ReadReply for Grouped<PICTURES> {
+    type Chunk<'a> = Value;
 
     fn take(&mut self, _: &Value, _: &[u8], _: &mut Draft, _: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         Ok(())

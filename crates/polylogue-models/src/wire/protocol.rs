@@ -172,9 +172,9 @@ pub(crate) struct ToolResult<'a> {
 
 /// A wire protocol: encodes requests, and decodes pieces of replies. A value decodes one reply.
 ///
-/// A request is written by [`begin`](Self::begin), the messages in order, `]`, and [`tail`](Self::tail). What is not said of a
+/// A request is written by [`begin`](Self::begin), the messages in order, `]`, and [`tail`](WriteTail::tail). What is not said of a
 /// method with a default is what chat completions do.
-pub(crate) trait Protocol: Default + Send {
+pub(crate) trait Protocol: WriteMessages + WriteTail + ReadReply {
     /// Its API in the settings of an endpoint.
     const API: Api;
 
@@ -194,10 +194,10 @@ pub(crate) trait Protocol: Default + Send {
     const MESSAGES: &'static str = "messages";
 
     /// Whether all results of a turn and the message of others after them are one message, so that
-    /// [`results`](Self::results) gets them together. Consecutive messages of others are then always merged.
+    /// [`results`](WriteMessages::results) gets them together. Consecutive messages of others are then always merged.
     const GROUPS_RESULTS: bool = false;
 
-    /// Whether [`results`](Self::results) writes the pictures of results itself, for a model with vision. Otherwise they
+    /// Whether [`results`](WriteMessages::results) writes the pictures of results itself, for a model with vision. Otherwise they
     /// are in the message of others that follows.
     const PICTURES_IN_RESULTS: bool = false;
 
@@ -211,17 +211,8 @@ pub(crate) trait Protocol: Default + Send {
     /// The types of events and replies, if these have a type. What has another one is skipped, whatever its fields are.
     const EVENTS: &'static [&'static str] = &[];
 
-    /// One JSON object of a reply, whole or a piece.
-    type Chunk<'a>: Deserialize<'a>;
-
     /// The parameters that it has no field for.
     const NO_FIELD: &'static [&'static str];
-
-    /// Whether requests to a model that `accepts` so much have stop texts. Replies are cut at them in any case. Default: yes.
-    fn sends_stop(accepts: &Accepts, deviations: &Deviations) -> bool {
-        let _ = (accepts, deviations);
-        true
-    }
 
     /// How long it can be told to keep the beginning of a prompt in its cache.
     const CACHE_LIFETIMES: &'static [CacheLifetime] = &[];
@@ -229,46 +220,8 @@ pub(crate) trait Protocol: Default + Send {
     /// The parameters that models refuse which are known to reason.
     const REFUSED_BY_REASONING: &'static [&'static str] = &[];
 
-    /// The names of those of `params` that it does not take together with others of them, from a model that `accepts` so
-    /// much.
-    fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
-        let _ = (params, accepts);
-        Vec::new()
-    }
-
-    /// The lowest limit on a reply, in tokens, with which a model that `accepts` so much reasons, if `params` ask it to reason and have a
-    /// lower one: it then does not. Default: no limit is too low.
-    fn least_to_reason(params: &Params, accepts: &Accepts) -> Option<u64> {
-        let _ = (params, accepts);
-        None
-    }
-
-    /// The capability that the model lacks for this request, and why, if that is known before it is sent.
-    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
-        let _ = (request, style);
-        None
-    }
-
     /// How the end of a message is marked up to which the provider caches the prompt; `None` if it needs no marks.
     const CACHE_MARK: Option<CacheMark> = None;
-
-    /// The name of this wire in the tags of its seals; `None` if it sends none.
-    fn sealer(style: &Style) -> Option<&'static str> {
-        let _ = style;
-        None
-    }
-
-    /// Whether a reply to a request with `params` can have seals. Default: where the API has any, of a model that may reason.
-    fn can_seal(params: &Params, style: &Style) -> bool {
-        Self::sealer(style).is_some() && style.accepts.can_reason(params)
-    }
-
-    /// Whether the model reasons with `params` and does not show it, so that it can be asked for a summary and does nothing else because
-    /// of that. Default: it shows what it reasons, or there is no field for that.
-    fn hides_reasoning(params: &Params, style: &Style) -> bool {
-        let _ = (params, style);
-        false
-    }
 
     /// The field that a request is sent again with to have the rest of a reply that the provider paused; `None` if what the
     /// reply has so far is sent instead.
@@ -293,15 +246,6 @@ pub(crate) trait Protocol: Default + Send {
         let _ = (headers, request, style);
     }
 
-    /// Refuses extra fields that cannot be sent.
-    ///
-    /// # Errors
-    /// The reason.
-    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
-        let _ = extra;
-        Ok(())
-    }
-
     /// Writes everything before the first message, the `[` of the list of messages included. There is no `system` text if
     /// it is part of the first message.
     fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, style: &Style) {
@@ -311,13 +255,16 @@ pub(crate) trait Protocol: Default + Send {
         system.into_iter().for_each(|text| Self::system(out, text, style));
     }
 
+    /// Whether it has a form for `media` in messages of others. Otherwise the text names it.
+    fn takes(media: &Media, form: MediaForm) -> bool;
+}
+
+/// How a protocol writes the messages of a request.
+pub(crate) trait WriteMessages {
     /// Writes a message with the role `system`. Default: a message of others, for an API without that role.
     fn system(out: &mut BytesMut, text: &str, style: &Style) {
         Self::user(out, &[Part::text(text)], style);
     }
-
-    /// Whether it has a form for `media` in messages of others. Otherwise the text names it.
-    fn takes(media: &Media, form: MediaForm) -> bool;
 
     /// Writes a message of others.
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, style: &Style);
@@ -326,13 +273,69 @@ pub(crate) trait Protocol: Default + Send {
     fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style);
 
     /// Writes a message with results of calls, and then with the `words` of others. Without
-    /// [`GROUPS_RESULTS`](Self::GROUPS_RESULTS) it is one result and no words.
+    /// [`GROUPS_RESULTS`](Protocol::GROUPS_RESULTS) it is one result and no words.
     fn results<'a>(
         out: &mut BytesMut,
         results: &[ToolResult<'_>],
         words: impl IntoIterator<Item = &'a Part> + Clone,
         style: &Style,
     );
+}
+
+/// How a protocol writes what comes after the messages of a request, and what it knows of a request and its reply by that.
+pub(crate) trait WriteTail {
+    /// The names of those of `params` that it does not take together with others of them, from a model that `accepts` so
+    /// much.
+    fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
+        let _ = (params, accepts);
+        Vec::new()
+    }
+
+    /// Whether requests to a model that `accepts` so much have stop texts. Replies are cut at them in any case. Default: yes.
+    fn sends_stop(accepts: &Accepts, deviations: &Deviations) -> bool {
+        let _ = (accepts, deviations);
+        true
+    }
+
+    /// The lowest limit on a reply, in tokens, with which a model that `accepts` so much reasons, if `params` ask it to reason and have a
+    /// lower one: it then does not. Default: no limit is too low.
+    fn least_to_reason(params: &Params, accepts: &Accepts) -> Option<u64> {
+        let _ = (params, accepts);
+        None
+    }
+
+    /// The capability that the model lacks for this request, and why, if that is known before it is sent.
+    fn lacks(request: &Request<'_>, style: &Style) -> Option<(Capability, String)> {
+        let _ = (request, style);
+        None
+    }
+
+    /// The name of this wire in the tags of its seals; `None` if it sends none.
+    fn sealer(style: &Style) -> Option<&'static str> {
+        let _ = style;
+        None
+    }
+
+    /// Whether a reply to a request with `params` can have seals. Default: where the API has any, of a model that may reason.
+    fn can_seal(params: &Params, style: &Style) -> bool {
+        Self::sealer(style).is_some() && style.accepts.can_reason(params)
+    }
+
+    /// Whether the model reasons with `params` and does not show it, so that it can be asked for a summary and does nothing else because
+    /// of that. Default: it shows what it reasons, or there is no field for that.
+    fn hides_reasoning(params: &Params, style: &Style) -> bool {
+        let _ = (params, style);
+        false
+    }
+
+    /// Refuses extra fields that cannot be sent.
+    ///
+    /// # Errors
+    /// The reason.
+    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+        let _ = extra;
+        Ok(())
+    }
 
     /// What [`tail`](Self::tail) asks for: the only place that says which fields of the body limit a reply, and how
     /// many replies it has.
@@ -340,6 +343,12 @@ pub(crate) trait Protocol: Default + Send {
 
     /// Writes everything after the list of messages, the closing brace included.
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style);
+}
+
+/// How a protocol reads a reply.
+pub(crate) trait ReadReply: Default + Send {
+    /// One JSON object of a reply, whole or a piece.
+    type Chunk<'a>: Deserialize<'a>;
 
     /// Adds a piece, whose bytes are `raw`, to the reply.
     ///

@@ -7,7 +7,7 @@ use polylogue_core::{
 use super::EndpointModel;
 use crate::catalog::KnownModel;
 use crate::protocols::with_protocol;
-use crate::wire::protocol::Protocol;
+use crate::wire::protocol::WriteTail;
 
 impl EndpointModel {
     /// The configured capabilities; besides, tools and schemas as far as the table of models has them, nothing refused them lately, and
