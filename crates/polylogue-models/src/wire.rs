@@ -22,4 +22,6 @@ pub(crate) mod think;
 pub(crate) mod words;
 
 #[cfg(test)]
+pub(crate) mod decode_support;
+#[cfg(test)]
 mod streams_tests;

@@ -1,55 +1,21 @@
-use polylogue_core::{
-    DeltaRef, EncodeCache, Name, Origin, Params, Part, Path, Reply, Request, Seal, Usage, Verbatim,
-};
+use polylogue_core::{Part, Reply, Seal, Usage, Verbatim};
 use proptest::prelude::*;
 
 use super::*;
 use crate::wire::decode::Decoder;
+use crate::wire::decode_support::{Read, read_stream, read_whole};
 use crate::wire::draft::Decoded as Whole;
 
-/// The deltas as one readable line.
-#[derive(Default)]
-struct Heard(String);
-
-impl DeltaSink for Heard {
-    fn push(&mut self, delta: DeltaRef<'_>) {
-        self.0.push_str(&match delta {
-            DeltaRef::Text(text) => format!("[{text}]"),
-            DeltaRef::Thought(text) => format!("({text})"),
-            DeltaRef::Call { index, tool, args } => format!("<{index} {} {args}>", tool.unwrap_or("-")),
-            other => format!("{other:?}"),
-        });
-    }
+fn in_pieces(pieces: &[&[u8]]) -> Read {
+    read_stream::<Messages>("Jo-1", &[], pieces)
 }
 
-fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
-    let (at, who) = (Path::root(), Name::new("Jo-1").unwrap());
-    let (params, encoded) = (Params::default(), EncodeCache::default());
-    let origin = Origin::new(&at, &who, 3);
-    let entries = &[];
-    let tools = &[];
-    run(&Request { origin, system: None, entries, tools, params: &params, encoded: &encoded, reserved: None })
-}
-
-type Read = Result<Whole, DecodeError>;
-
-fn in_pieces(pieces: &[&[u8]]) -> (Read, String) {
-    let mut received = Heard::default();
-    let mut decoder = Decoder::<Messages>::default();
-    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut received));
-    let reply = with_request(|request| fed.and_then(|()| decoder.finish(request, &mut received)));
-    (reply, received.0)
-}
-
-fn stream(events: &[Value]) -> (Read, String) {
+fn stream(events: &[Value]) -> Read {
     in_pieces(&[body(events).as_bytes()])
 }
 
-fn whole(message: &Value) -> (Read, String) {
-    let mut received = Heard::default();
-    let decoder = Decoder::<Messages>::default();
-    let reply = with_request(|request| decoder.whole(message.to_string().as_bytes(), request, &mut received));
-    (reply, received.0)
+fn whole(message: &Value) -> Read {
+    read_whole::<Messages>("Jo-1", &[], message.to_string().as_bytes())
 }
 
 fn body(events: &[Value]) -> String {
@@ -375,7 +341,6 @@ proptest! {
     ) {
         let body = pieces.concat();
         let _ = in_pieces(&[&body]);
-        let decoder = Decoder::<Messages>::default();
-        let _ = with_request(|request| decoder.whole(&body, request, &mut ()));
+        let _ = read_whole::<Messages>("Jo-1", &[], &body);
     }
 }

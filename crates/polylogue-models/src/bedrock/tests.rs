@@ -1,44 +1,16 @@
 //! Items P84 to P96 of the published rules: streams and whole replies.
 
-use polylogue_core::{
-    DeltaRef, DeltaSink, EncodeCache, Finish, Name, Origin, Params, Part, Path, Request, Usage,
-};
+use polylogue_core::{Finish, Part, Usage};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::fuzzing::frames::frame;
-use crate::wire::decode::Decoder;
+use crate::wire::decode_support::{Read, read_stream, read_whole};
 use crate::wire::draft::{DecodeError, Decoded};
 
-/// The pieces as one readable line.
-#[derive(Default)]
-struct Pieces(String);
-
-impl DeltaSink for Pieces {
-    fn push(&mut self, delta: DeltaRef<'_>) {
-        self.0.push_str(&match delta {
-            DeltaRef::Text(text) => format!("[{text}]"),
-            DeltaRef::Thought(text) => format!("({text})"),
-            DeltaRef::Call { index, tool, args } => format!("<{index} {} {args}>", tool.unwrap_or("-")),
-            other => format!("{other:?}"),
-        });
-    }
-}
-
-fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
-    let (at, who) = (Path::root(), Name::new("Jo").unwrap());
-    let (params, encoded) = (Params::default(), &EncodeCache::default());
-    let origin = Origin::new(&at, &who, 3);
-    let (entries, tools, params) = (&[], &[], &params);
-    run(&Request { origin, system: None, entries, tools, params, encoded, reserved: None })
-}
-
-fn stream<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<Decoded, DecodeError>, String) {
-    let (mut received, mut decoder) = (Pieces::default(), Decoder::<Converse>::default());
-    let fed = pieces.into_iter().try_for_each(|piece| decoder.feed(piece, &mut received));
-    let reply = with_request(|request| fed.and_then(|()| decoder.finish(request, &mut received)));
-    (reply, received.0)
+fn stream<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
+    read_stream::<Converse>("Jo", &[], pieces)
 }
 
 fn event(name: &str, payload: &Value) -> Vec<u8> {
@@ -220,8 +192,7 @@ fn reasons_to_stop_are_named_and_unknown_ones_are_unknown() {
         assert_eq!(reply.unwrap().reply.finish, expected, "{reason}");
         let body =
             json!({"output": {"message": {"content": [{"text": "x"}]}}, "stopReason": reason}).to_string();
-        let reply =
-            with_request(|request| Decoder::<Converse>::default().whole(body.as_bytes(), request, &mut ()));
+        let reply = read_whole::<Converse>("Jo", &[], body.as_bytes()).0;
         assert_eq!(reply.unwrap().reply.finish, expected, "{reason}");
     }
 }
@@ -248,6 +219,6 @@ proptest! {
         let _ = stream([&bytes[..]]);
         let odd = frame(&[(":message-type", "event"), (":event-type", &payload)], payload.as_bytes());
         let _ = stream([&odd[..], &all()]);
-        let _ = with_request(|request| Decoder::<Converse>::default().whole(&bytes, request, &mut ()));
+        let _ = read_whole::<Converse>("Jo", &[], &bytes);
     }
 }

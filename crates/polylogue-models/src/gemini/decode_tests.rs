@@ -1,41 +1,13 @@
-use polylogue_core::{DeltaRef, EncodeCache, Name, Origin, Params, Path, Reply, Request, Usage};
-use polylogue_core::{Part, Seal};
+use polylogue_core::{Part, Reply, Seal, Usage};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::wire::decode::Decoder;
+use crate::wire::decode_support::{Read, read_stream, read_whole};
 use crate::wire::draft::Decoded;
 
-/// The deltas as one readable line.
-#[derive(Default)]
-struct Heard(String);
-
-impl DeltaSink for Heard {
-    fn push(&mut self, delta: DeltaRef<'_>) {
-        self.0.push_str(&match delta {
-            DeltaRef::Text(text) => format!("[{text}]"),
-            DeltaRef::Thought(text) => format!("({text})"),
-            DeltaRef::Call { index, tool, args } => format!("<{index} {} {args}>", tool.unwrap_or("-")),
-            other => format!("{other:?}"),
-        });
-    }
-}
-
-fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
-    let (at, who) = (Path::root(), Name::new("Jo-1").unwrap());
-    let (params, wire) = (Params::default(), EncodeCache::default());
-    let origin = Origin::new(&at, &who, 3);
-    let (entries, tools) = (&[], &[]);
-    run(&Request { origin, system: None, entries, tools, params: &params, encoded: &wire, reserved: None })
-}
-
-fn fed(pieces: &[&[u8]]) -> (Result<Decoded, DecodeError>, String) {
-    let mut received = Heard::default();
-    let mut decoder = Decoder::<Gemini>::default();
-    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut received));
-    let decoded = with_request(|request| fed.and_then(|()| decoder.finish(request, &mut received)));
-    (decoded, received.0)
+fn fed(pieces: &[&[u8]]) -> Read {
+    read_stream::<Gemini>("Jo-1", &[], pieces)
 }
 
 fn stream(body: &str) -> Result<Decoded, DecodeError> {
@@ -43,9 +15,7 @@ fn stream(body: &str) -> Result<Decoded, DecodeError> {
 }
 
 fn whole(body: &str) -> Result<Decoded, DecodeError> {
-    with_request(|request| {
-        Decoder::<Gemini>::default().whole(body.as_bytes(), request, &mut Heard::default())
-    })
+    read_whole::<Gemini>("Jo-1", &[], body.as_bytes()).0
 }
 
 /// A stream with these parts, each in a piece of its own, the last of which ends with `STOP`.

@@ -1,56 +1,18 @@
-use polylogue_core::{
-    DeltaRef, DeltaSink, EncodeCache, Finish, Name, Origin, Params, Part, Path, Reply, Request, Usage,
-};
+use polylogue_core::{Finish, Part, Reply, Usage};
 use proptest::prelude::*;
 
 use super::*;
 use crate::wire::decode::Decoder;
+use crate::wire::decode_support::{read_stream, read_whole};
 use crate::wire::draft::DecodeError;
 
-/// The pieces as one readable line.
-#[derive(Default)]
-struct Heard(String);
-
-impl DeltaSink for Heard {
-    fn push(&mut self, delta: DeltaRef<'_>) {
-        self.0.push_str(&match delta {
-            DeltaRef::Text(text) => format!("[{text}]"),
-            DeltaRef::Thought(text) => format!("({text})"),
-            DeltaRef::Call { index, tool, args } => format!("<{index} {} {args}>", tool.unwrap_or("-")),
-            other => format!("{other:?}"),
-        });
-    }
-}
-
-fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
-    let (at, who) = (Path::root(), Name::new("Jo").unwrap());
-    let (params, wire) = (Params::default(), EncodeCache::default());
-    let origin = Origin::new(&at, &who, 3);
-    run(&Request {
-        origin,
-        system: None,
-        entries: &[],
-        tools: &[],
-        params: &params,
-        encoded: &wire,
-        reserved: None,
-    })
-}
-
 fn stream(pieces: &[&[u8]]) -> (Result<Reply, DecodeError>, String) {
-    let mut received = Heard::default();
-    let mut decoder = Decoder::<Ollama>::default();
-    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut received));
-    let reply = with_request(|request| {
-        fed.and_then(|()| decoder.finish(request, &mut received)).map(|decoded| decoded.reply)
-    });
-    (reply, received.0)
+    let (decoded, heard) = read_stream::<Ollama>("Jo", &[], pieces);
+    (decoded.map(|decoded| decoded.reply), heard)
 }
 
 fn whole(body: &[u8]) -> Result<Reply, DecodeError> {
-    with_request(|request| {
-        Decoder::<Ollama>::default().whole(body, request, &mut ()).map(|decoded| decoded.reply)
-    })
+    read_whole::<Ollama>("Jo", &[], body).0.map(|decoded| decoded.reply)
 }
 
 const END: &str = r#"{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}"#;

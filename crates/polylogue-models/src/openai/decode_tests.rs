@@ -1,51 +1,13 @@
-use polylogue_core::{
-    Call, DeltaRef, EncodeCache, Entry, Finish, Name, Origin, Outcome, Params, Part, Path, Reply, Request,
-    Usage,
-};
+use polylogue_core::{Call, Entry, Finish, Outcome, Part, Reply, Usage};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::wire::decode::Decoder;
-
-/// The deltas as one readable line.
-#[derive(Default)]
-struct Heard(String);
-
-impl DeltaSink for Heard {
-    fn push(&mut self, delta: DeltaRef<'_>) {
-        self.0.push_str(&match delta {
-            DeltaRef::Text(text) => format!("[{text}]"),
-            DeltaRef::Thought(text) => format!("({text})"),
-            DeltaRef::Call { index, tool, args } => format!("<{index} {} {args}>", tool.unwrap_or("-")),
-            other => format!("{other:?}"),
-        });
-    }
-}
-
-fn with_request<T>(entries: &[Entry], run: impl FnOnce(&Request<'_>) -> T) -> T {
-    let (at, who) = (Path::root(), Name::new("Jo-1").unwrap());
-    let (params, wire) = (Params::default(), EncodeCache::default());
-    let origin = Origin::new(&at, &who, 3);
-    run(&Request {
-        origin,
-        system: None,
-        entries,
-        tools: &[],
-        params: &params,
-        encoded: &wire,
-        reserved: None,
-    })
-}
+use crate::wire::decode_support::{read_stream, read_whole};
 
 fn stream_after(entries: &[Entry], pieces: &[&[u8]]) -> (Result<Reply, DecodeError>, String) {
-    let mut received = Heard::default();
-    let mut decoder = Decoder::<ChatCompletions>::default();
-    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut received));
-    let reply = with_request(entries, |request| {
-        fed.and_then(|()| decoder.finish(request, &mut received)).map(|decoded| decoded.reply)
-    });
-    (reply, received.0)
+    let (decoded, heard) = read_stream::<ChatCompletions>("Jo-1", entries, pieces);
+    (decoded.map(|decoded| decoded.reply), heard)
 }
 
 fn stream(body: &str) -> (Result<Reply, DecodeError>, String) {
@@ -53,13 +15,8 @@ fn stream(body: &str) -> (Result<Reply, DecodeError>, String) {
 }
 
 fn whole(body: &str) -> (Result<Reply, DecodeError>, String) {
-    let mut received = Heard::default();
-    let reply = with_request(&[], |request| {
-        Decoder::<ChatCompletions>::default()
-            .whole(body.as_bytes(), request, &mut received)
-            .map(|decoded| decoded.reply)
-    });
-    (reply, received.0)
+    let (decoded, heard) = read_whole::<ChatCompletions>("Jo-1", &[], body.as_bytes());
+    (decoded.map(|decoded| decoded.reply), heard)
 }
 
 /// A stream of these choices' deltas.
@@ -479,6 +436,6 @@ proptest! {
         ], 0..12)) {
         let body = pieces.concat();
         let _ = stream_after(&[], &[&body]);
-        let _ = with_request(&[], |request| Decoder::<ChatCompletions>::default().whole(&body, request, &mut ()));
+        let _ = read_whole::<ChatCompletions>("Jo-1", &[], &body);
     }
 }

@@ -1,44 +1,16 @@
-use polylogue_core::{DeltaRef, EncodeCache, Entry, Name, Origin, Params, Part, Path, Reply, Request, Usage};
+use polylogue_core::{Entry, Part, Reply, Usage};
 use serde_json::json;
 
 use super::*;
-use crate::wire::decode::Decoder;
+use crate::wire::decode_support::{Read, read_stream, read_whole};
 use crate::wire::draft::Decoded;
 
-/// The deltas as one readable line.
-#[derive(Default)]
-struct Received(String);
-
-impl DeltaSink for Received {
-    fn push(&mut self, delta: DeltaRef<'_>) {
-        self.0.push_str(&match delta {
-            DeltaRef::Text(text) => format!("[{text}]"),
-            DeltaRef::Thought(text) => format!("({text})"),
-            DeltaRef::Call { index, tool, args } => format!("<{index} {} {args}>", tool.unwrap_or("-")),
-            other => format!("{other:?}"),
-        });
-    }
-}
-
-fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
-    let (at, who, entries) = (Path::root(), Name::new("Jo-1").unwrap(), [Entry::user("Hi.")]);
-    let (params, encoded) = (Params::default(), EncodeCache::default());
-    let origin = Origin::new(&at, &who, 3);
-    let (system, tools, reserved) = (None, &[][..], None);
-    run(&Request { origin, system, entries: &entries, tools, params: &params, encoded: &encoded, reserved })
-}
-
-fn stream<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<Decoded, DecodeError>, String) {
-    let mut received = Received::default();
-    let mut decoder = Decoder::<Responses>::default();
-    let fed = pieces.into_iter().try_for_each(|piece| decoder.feed(piece, &mut received));
-    let decoded = with_request(|request| fed.and_then(|()| decoder.finish(request, &mut received)));
-    (decoded, received.0)
+fn stream<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
+    read_stream::<Responses>("Jo-1", &[Entry::user("Hi.")], pieces)
 }
 
 fn whole(body: &Value) -> Result<Decoded, DecodeError> {
-    let body = body.to_string();
-    with_request(|request| Decoder::<Responses>::default().whole(body.as_bytes(), request, &mut ()))
+    read_whole::<Responses>("Jo-1", &[Entry::user("Hi.")], body.to_string().as_bytes()).0
 }
 
 /// A stream of these events, whose types are their first fields.
