@@ -1,6 +1,6 @@
 //! Forks of conversations.
 
-use polylogue_core::{Body, Listing, LogId, Store as _};
+use polylogue_core::{Body, Instruction, Listing, LogId, Store as _};
 use polylogue_runtime::{ForkPoint, fresh_id};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Fork;
