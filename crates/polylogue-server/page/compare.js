@@ -1,7 +1,8 @@
 // Two runs side by side: what they have in common, and what each says after that.
 import { html, useEffect, useSignal } from './lib.js';
 import { failure, get } from './api.js';
-import { add, newRun } from './fold.js';
+import { newRun } from './chats.js';
+import { add } from './fold.js';
 import { titled } from './attention.js';
 import { useLoad } from './load.js';
 import { address, refine, route } from './router.js';

@@ -1,7 +1,7 @@
 // Who can follow whom, as the team file says; who did, how often; and whose turn it is.
 import { html, useSignal } from './lib.js';
 import { get } from './api.js';
-import { ALL, END } from './fold.js';
+import { ALL, END } from './follows.js';
 import { useLoad } from './load.js';
 
 /** The radius of a box by its kind. @type {Record<string, number>} */

@@ -2,7 +2,7 @@
 import { Component, html, useEffect, useRef, useSignal } from './lib.js';
 import { attempt, post } from './api.js';
 import { address, go } from './router.js';
-import { isPublic, textOf } from './fold.js';
+import { isPublic, textOf } from './chats.js';
 import { Avatar, Name } from './names.js';
 import { Parts } from './parts.js';
 import { Step } from './steps.js';
@@ -31,7 +31,7 @@ const hasChats = (item) => item.steps?.some((/** @type {any} */ step) => step.ki
 
 /**
  * Drawn again only when it has changed.
- * @typedef {{id: string, run: import('./fold.js').Run, item: import('./fold.js').Item, rev: number, as: string | null, isDimmed: boolean}} ItemProps
+ * @typedef {{id: string, run: import('./chats.js').Run, item: import('./chats.js').Item, rev: number, as: string | null, isDimmed: boolean}} ItemProps
  * @extends {Component<ItemProps>}
  */
 class ItemView extends Component {

@@ -1,12 +1,12 @@
 // Replies that are being written, from their pieces.
-import { chatAt, turn } from './fold.js';
+import { chatAt, turn } from './chats.js';
 
 /** The place of a reply that is being written. @param {string} at @param {string} who */
 const place = (at, who) => `${at}\n${who}`;
 
 /**
  * Notes when a reply began: `NaN` where its first piece was not received when it came, as by a stream that begins in the middle of the reply.
- * @param {import('./fold.js').Run} run @param {string} reply its place @param {number} now
+ * @param {import('./chats.js').Run} run @param {string} reply its place @param {number} now
  */
 function begin(run, reply, now) {
     if (!run.begun.has(reply)) run.begun.set(reply, now);
@@ -14,7 +14,7 @@ function begin(run, reply, now) {
 
 /**
  * Notes when the first piece of a reply came that ends with an event, by the time of the events: some other clock than that of the tab.
- * @param {import('./fold.js').Run} run @param {any} event @param {number} now by the clock of the pieces
+ * @param {import('./chats.js').Run} run @param {any} event @param {number} now by the clock of the pieces
  */
 export function endReply(run, event, now) {
     if (event.type !== 'model_replied' && event.type !== 'failed') return;
@@ -26,7 +26,7 @@ export function endReply(run, event, now) {
 
 /**
  * Adds a piece of a reply that is not stored yet.
- * @param {import('./fold.js').Run} run @param {any} delta @param {number} now when it came, in milliseconds, by any clock
+ * @param {import('./chats.js').Run} run @param {any} delta @param {number} now when it came, in milliseconds, by any clock
  */
 export function addDelta(run, delta, now) {
     if (delta.type === 'restart') begin(run, place(delta.at ?? '', delta.who), NaN);
@@ -45,7 +45,7 @@ export function addDelta(run, delta, now) {
 
 /**
  * Forgets pieces of replies: they come again, or some were missed, and what comes is not the beginning (`isTorn`).
- * @param {import('./fold.js').Run} run @param {boolean} isTorn
+ * @param {import('./chats.js').Run} run @param {boolean} isTorn
  */
 export function dropDrafts(run, isTorn) {
     for (const chat of run.chats.values()) {

@@ -2,7 +2,8 @@
 // six connections to a server for all of its tabs, and a stream holds one of them, so a hidden tab has none.
 import { signal } from './lib.js';
 import { get } from './api.js';
-import { add, newRun } from './fold.js';
+import { newRun } from './chats.js';
+import { add } from './fold.js';
 import { addDelta, dropDrafts, endReply } from './pieces.js';
 
 /** How often a conversation without a stream is looked at, in milliseconds: someone may continue it, and the title of a tab says what waits. */

@@ -1,5 +1,5 @@
 // Points of view: which messages a participant receives.
-import { isPublic } from './fold.js';
+import { isPublic } from './chats.js';
 import { refine, route } from './router.js';
 
 /** Whose point of view is shown; empty for everything. */
