@@ -72,7 +72,7 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_resume"),
             &expect![[r#"
-            Monday: Traveler is asked: Traveler, it is your turn. Enter passes, `exit` leaves.
+            Monday: Traveler is asked: Traveler, it is your turn.
             Friday: Booked: 9:40, a seat at the window.
             -- 3 of 3 turns
         "#]],

@@ -10,6 +10,7 @@ use futures_util::future::Either;
 use polylogue::{Agent as _, Status};
 use polylogue_core::{Body, Cancellation, Event, Finish, Path, Question, Responder, RunOutcome};
 use polylogue_mcp::Progress;
+use polylogue_runtime::asked::in_words;
 use polylogue_runtime::{Conversation, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -18,7 +19,7 @@ use crate::error::{CliError, Exit};
 use crate::place::{NamedStore, PlaceOption};
 use crate::prompt::question::{is_far_above, meant, prompt as prompt_for, typed};
 use crate::prompt::{self, Asked, print_verbatim};
-use crate::screen::{Output, RunEnd, Screen, Settings, Size, asks};
+use crate::screen::{Output, RunEnd, Screen, Settings, Size, asks, at_terminal};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::steering::{self, SteeringKey};
@@ -158,7 +159,7 @@ impl Runner {
     fn pose(&self, events: &[Arc<Event>], at: &Path, question: &Question) {
         let inherited = self.conversation.inherited_events();
         if !is_seen(self.settings.output) || is_far_above(events, inherited, at, question) {
-            print_verbatim(&question.text);
+            print_verbatim(&at_terminal(question));
         }
         if question.is_approval() {
             print_note_wrapped(Always::HINT);
@@ -321,7 +322,7 @@ fn print_questions(output: Output, questions: &[(Path, Question)], end: &RunEnd)
     }
     for (_, question) in questions {
         print_note(&format!("{}{}", question.who, asks(question)));
-        print_verbatim(&question.text);
+        print_verbatim(&in_words(question));
     }
     print_note_wrapped(&format!("{}: answer with `{}`", end.status, end.resume()));
 }

@@ -94,7 +94,7 @@ pub use self::open_question::OpenQuestion;
 pub use self::overview::{QueueFigures, QueueOverview, QueueState, QueuedLog, SeenWorker, WorkerInfo};
 use self::pause::Pause;
 pub use self::pause::PauseHold;
-pub use self::question::{DefaultAnswer, Question, Responder};
+pub use self::question::{AnswerChoice, AnswerEffect, DefaultAnswer, Question, QuestionKind, Responder};
 pub use self::queue::{AnyQueue, Queue, QueueWrapper};
 pub(crate) use self::raise::AtLimit;
 pub use self::request::{Choice, Chooser, TurnRequest};

@@ -14,7 +14,7 @@ mod tools;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock};
 
-pub use self::act::Act;
+pub use self::act::{Act, InputRequest};
 pub use self::background::{BackgroundStart, OwnTask};
 pub(crate) use self::background_tasks::{BackgroundTasks, Begun, Rest};
 use crate::log::UncheckedTurn;

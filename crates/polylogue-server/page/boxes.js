@@ -3,7 +3,8 @@ import { html, useSignal } from './lib.js';
 import { attempt, post, serverTime } from './api.js';
 import { Avatar, Name } from './names.js';
 import { useDraft } from './drafts.js';
-import { counted, dollars, left, span } from './format.js';
+import { clipped, left as timeLeft } from './format.js';
+import { WRITTEN, QuestionText, isChoice, labelOf, written } from './question.js';
 import { useTicks } from './ticks.js';
 
 /** Sends with Control and Enter. @param {() => void} action */
@@ -11,34 +12,10 @@ const onKey = (action) => (/** @type {KeyboardEvent} */ event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) action();
 };
 
-/** How much more `yes` allows, in words. @param {any} more */
-export function allowance(more) {
-    if (more.turns) return counted(more.turns, 'turn');
-    if (more.calls) return counted(more.calls, 'model call');
-    if (more.tokens) return counted(more.tokens, 'token');
-    if (more.cost) return dollars(more.cost);
-    return more.time_ms ? span(more.time_ms) : 'as much';
-}
-
-/** What a choice is called, by its effect. @type {Record<string, string>} */
-const LABELS = {
-    approve: 'Approve', reject: 'Reject', pass: 'Pass', leave: 'Leave the chat', next: 'Next in order',
-    no_message: 'Say nothing', automatic_reply: 'Reply automatically', end: 'End the conversation',
-};
-
-/** The label of a choice. @param {any} open @param {any} choice */
-function labelOf(open, { effect, label }) {
-    if (effect === 'raise') return `Allow ${allowance(open.limit.more)} more`;
-    if (open.kind === 'limit' && effect === 'end') return 'End the run';
-    if (effect === 'select') return label;
-    return label ? `${LABELS[effect]}: ${label}` : LABELS[effect] ?? effect;
-}
-
 /** @param {any} open */
 function asks(open) {
     if (open.call) return `asks for approval of ${open.call.tool}`;
-    if (open.limit?.raise.reached.allowance) return 'asks for a higher limit';
-    return open.limit ? `has reached ${open.limit.reached}` : 'asks';
+    return open.limit ? 'asks for a higher limit' : 'asks';
 }
 
 /** A time of day, with its day if that is another one. @param {number} ms since 1970 */
@@ -58,7 +35,7 @@ function TimeLimit({ open }) {
     const answer = html`the answer is ${otherwise.text ? html`<code>${otherwise.text}</code>` : 'empty'}`;
     const isUp = now >= until;
     return html`<p class="time-limit" id="limit-${open.question}">${isUp ? html`The time is up: ${answer}.`
-        : html`<span aria-hidden="true">In ${left(until - now)} ${answer} by default.</span><span class="sr-only">At ${timeOf(until)} ${answer} by default.</span>`}</p>`;
+        : html`<span aria-hidden="true">In ${timeLeft(until - now)} ${answer} by default.</span><span class="sr-only">At ${timeOf(until)} ${answer} by default.</span>`}</p>`;
 }
 
 /** @param {{id: string, run: any, open: any}} props */
@@ -75,22 +52,25 @@ function Question({ id, run, open }) {
             throw error;
         }
     });
-    const submit = () => answer(draft.text);
-    const field = `answer-${open.question}`;
+    const own = written(open, draft.text);
+    const submit = () => own && answer(own.answer);
+    // What rejects may have a reason.
+    const isReason = Boolean(open.call) && draft.text.trim() !== '' && (!own || open.kind === 'code_approval') && own?.label !== 'Answer';
+    const choose = (/** @type {any} */ choice) => () => answer(choice.effect === 'reject' && isReason ? `${choice.answer}, ${draft.text.trim()}` : choice.answer);
+    const label = (/** @type {any} */ choice) => (choice.effect === 'reject' && isReason ? 'Reject, and say why' : labelOf(open, choice));
     const isLimited = open.until_ms !== null && open.default;
-    // Where the answer is not one of these, they are for what is rarely wanted.
-    const isChoice = ['approval', 'limit'].includes(open.kind);
+    const [text, about] = [`question-${open.question}`, WRITTEN[open.kind]];
     return html`<form class="question" aria-label="Question of ${open.who}" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), submit())}>
         <div class="question-head"><${Avatar} names=${run.names} name=${open.who} /><${Name} names=${run.names} name=${open.who} />
             <span>${asks(open)}</span></div>
-        <label tabindex="0" class="question-text ${open.call ? 'mono' : ''}" for=${field}>${open.text}</label>
+        <div class="question-text" id=${text} tabindex="0"><${QuestionText} text=${open.text} /></div>
         ${isLimited && html`<${TimeLimit} open=${open} />`}
-        <textarea id=${field} class="answer" rows="2" aria-describedby=${isLimited ? `limit-${open.question}` : undefined} value=${draft.text} disabled=${isSent.value}
-            onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(submit)}></textarea>
+        ${about && html`<textarea class="answer" rows="2" aria-labelledby=${text} aria-describedby=${isLimited ? `limit-${open.question}` : undefined} placeholder=${about} value=${draft.text}
+            disabled=${isSent.value} onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(submit)}></textarea>`}
         <div class="actions">
-            ${open.choices.map((/** @type {any} */ choice, /** @type {number} */ at) => html`<button type="button" class=${isChoice && !at ? 'main' : ''} disabled=${isSent.value}
-                onClick=${() => answer(choice.answer)}>${labelOf(open, choice)}</button>`)}
-            <button class=${isChoice ? '' : 'main'} disabled=${isSent.value}>${isSent.value ? 'Sent' : 'Answer'}</button>
+            ${open.choices.map((/** @type {any} */ choice, /** @type {number} */ at) => html`<button type="button" class=${isChoice(open) && !at ? 'main' : ''} disabled=${isSent.value}
+                onClick=${choose(choice)}>${label(choice)}</button>`)}
+            ${about && own && html`<button class=${isChoice(open) ? '' : 'main'} disabled=${isSent.value}>${isSent.value ? 'Sent' : own.label}</button>`}
         </div>
     </form>`;
 }

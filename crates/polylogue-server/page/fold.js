@@ -98,8 +98,8 @@ const HANDLERS = {
         step(chat, event.who, { kind: 'error', text: message, hint }, event);
     },
     input_required(_, chat, event) {
-        const { who, text, call } = event;
-        step(chat, who, { kind: 'question', text, call, answer: null }, event);
+        const { who, text, call, limit, choices = [] } = event;
+        step(chat, who, { kind: 'question', text, call, limit, choices, answer: null }, event);
     },
     input_provided(_, chat, event) {
         const steps = chat.items.flatMap((item) => (item.steps ?? [item.step]).map((/** @type {any} */ step) => ({ item, step })));

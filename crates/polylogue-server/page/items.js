@@ -4,7 +4,7 @@ import { attempt, post } from './api.js';
 import { address, go } from './router.js';
 import { isPublic, textOf } from './chats.js';
 import { Avatar, Name } from './names.js';
-import { Parts } from './parts.js';
+import { Parts, quoted } from './parts.js';
 import { Step } from './steps.js';
 import { reasonText, span } from './format.js';
 import { WindowedList } from './window.js';
@@ -53,7 +53,7 @@ class ItemView extends Component {
 
 /** @param {{item: any}} props */
 function Closed({ item }) {
-    return html`<li class="closed"><strong>The chat ended:</strong> ${reasonText(item.reason)}
+    return html`<li class="closed"><strong>The chat ended:</strong> ${quoted(reasonText(item.reason))}
         ${item.summary && html`<details><summary>Result</summary><${Parts} parts=${[{ text: item.summary }]} /></details>`}</li>`;
 }
 

@@ -71,7 +71,7 @@ const tab = (tab) => {
 export const KEYS = [
     ['j', 'the next message', () => move(1)],
     ['k', 'the message before', () => move(-1)],
-    ['a', 'answer the open question', () => focus('.question textarea')],
+    ['a', 'answer the open question', () => focus('.question :is(textarea, .actions button)')],
     ['s', 'say something', () => focus('#say')],
     ['v', 'the point of view of the next participant, then everything', nextView],
     ['f', 'fork from the present message', () => inMessage('button.fork')],

@@ -26,6 +26,9 @@ function Media({ media }) {
     return html`<p class="file">A file of the type ${type}, ${url.length} characters</p>`;
 }
 
+/** A sentence of the program, whose words in backticks are code. @param {string} text */
+export const quoted = (text) => text.split(/`([^`\n]+)`/).map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));
+
 /** A value as JSON; a text unchanged. @param {any} value */
 export const json = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2) ?? '');
 

@@ -6,9 +6,11 @@ import { address, go, route } from './router.js';
 import { follow } from './stream.js';
 import { useLoad } from './load.js';
 import { Conversation } from './conversation.js';
-import { allowance, Questions, Say } from './boxes.js';
+import { Questions, Say } from './boxes.js';
 import { Avatar, Name } from './names.js';
 import { ending, spending } from './format.js';
+import { quoted } from './parts.js';
+import { allowance } from './question.js';
 import { State } from './runs.js';
 import { useTicks } from './ticks.js';
 import { RequestDialog } from './calls.js';
@@ -137,7 +139,7 @@ function Head({ about, state, run, isLive, wake }) {
         ${about.imported && html`<p class="about">Imported from a file: it can be read, and not be continued.</p>`}
         ${about.bound && html`<p class="about bound">Before it began: ${about.bound.text} (prices of ${about.bound.price_date}, team ${about.bound.team_digest.slice(0, 12)}).</p>`}
         ${about.bound_ended && html`<p class="about bound-ended">The maximum computed before the run no longer applies: ${about.bound_ended}.</p>`}
-        ${state.ended && html`<p class="ended">${ending(state.ended)}</p>`}
+        ${state.ended && html`<p class="ended">${quoted(ending(state.ended))}</p>`}
         <${Actions} about=${about} state=${state} isPaused=${run.isPaused} wake=${wake} />
     </div>`;
 }

@@ -6,6 +6,7 @@ import { address, go, refine, route } from './router.js';
 import { followList } from './stream.js';
 import { useLoad } from './load.js';
 import { usePlace } from './place.js';
+import { quoted } from './parts.js';
 import { ago, clipped, counted, mostCost } from './format.js';
 
 /** How soon the list is read again after a change of a run that it does not show, in milliseconds. */
@@ -36,6 +37,14 @@ export function State({ run }) {
     return html`<span class="state ${isPaused(run) ? 'halted' : run.state} ${run.ended?.word ?? ''}" title=${run.ended?.detail ?? ''}>${stateWord(run)}</span>`;
 }
 
+/** Who is waited for, and what the first of them is asked. @param {any[]} asked */
+function waits([{ who, text, kind }, ...others]) {
+    const more = others.length ? ` (and ${counted(others.length, 'question')} more)` : '';
+    if (kind === 'limit') return quoted(clipped(text, 120) + more);
+    if (text === `${who}, it is your turn.`) return `It is the turn of ${who}${more}`;
+    return html`${who} asks: ${quoted(clipped(text, 120) + more)}`;
+}
+
 /** @param {{run: any, now: number}} props */
 function Row({ run, now }) {
     return html`<li class="run-row">
@@ -50,7 +59,7 @@ function Row({ run, now }) {
             <span>${counted(run.turns, 'turn')}</span><span>${mostCost(run.usage)}</span>
             <time datetime=${new Date(run.updated_ms).toISOString()}>${ago(run.updated_ms, now)}</time>
         </span>
-        ${run.asked?.length > 0 && html`<a class="waits" href=${address(['runs', run.id])}>${run.asked[0].who} asks: ${clipped(run.asked[0].text, 120)}</a>`}
+        ${run.asked?.length > 0 && html`<a class="waits" href=${address(['runs', run.id])}>${waits(run.asked)}</a>`}
     </li>`;
 }
 

@@ -2,9 +2,10 @@
 import { html, useState } from './lib.js';
 import { Items } from './items.js';
 import { Name } from './names.js';
-import { Results, json } from './parts.js';
+import { Parts, Results, json, quoted } from './parts.js';
 import { Verbatim } from './verbatim.js';
 import { clipped, counted, span } from './format.js';
+import { QuestionText, answerText } from './question.js';
 
 /** Arguments in one line. @param {any} args */
 function brief(args) {
@@ -27,9 +28,9 @@ function Call({ step, run }) {
 function Question({ step, run }) {
     const by = step.by?.person ?? (step.by === 'timeout' ? 'no one in time' : '');
     // The question itself is in the box below.
-    if (step.answer === null) return html`<details class="fold"><summary>asks, and waits for an answer</summary><pre>${step.text}</pre></details>`;
-    return html`<div class="asked"><pre>${step.text}</pre>
-        <p class="answer-given"><strong>${by ? `Answer of ${by}` : 'Answer'}:</strong> ${step.answer || '(empty)'}</p></div>`;
+    if (step.answer === null) return html`<details class="fold"><summary>asks, and waits for an answer</summary><${QuestionText} text=${step.text} /></details>`;
+    return html`<div class="asked"><${QuestionText} text=${step.text} />
+        <p class="answer-given"><strong>${by ? `Answer of ${by}` : 'Answer'}:</strong> ${answerText(step, step.answer)}</p></div>`;
 }
 
 /** A chat within a turn, which opens in place. @param {{id: string, step: any, run: any}} props */
@@ -52,7 +53,7 @@ export function Step({ id, run, step }) {
         case 'thought': return html`<details class="fold"><summary>Thinking</summary><${Verbatim} text=${step.text} /></details>`;
         case 'question': return html`<${Question} step=${step} run=${run} />`;
         case 'chat': return html`<${Nested} id=${id} step=${step} run=${run} />`;
-        case 'error': return html`<p class="error"><strong>Failed:</strong> ${step.text}${step.hint && html`<br />hint: ${step.hint}`}</p>`;
+        case 'error': return html`<p class="error"><strong>Failed:</strong> ${quoted(step.text)}${step.hint && html`<br />hint: ${quoted(step.hint)}`}</p>`;
         case 'note': return step.tone === 'prompt'
             ? html`<details class="fold"><summary>${step.who} prompts itself</summary><${Verbatim} text=${step.text} /></details>`
             : html`<p class="note ${step.tone ?? ''}">${step.text}</p>`;

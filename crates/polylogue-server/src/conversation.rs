@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use polylogue_core::{ListQuery, Listing, LogId, LogState, Progress, StopReason, StoreError};
 use polylogue_runtime::{Error, Prepared};
-use polylogue_wire::conversation::{Conversation, ConversationState, Ended, Ending, Parent};
+use polylogue_wire::conversation::{Asked, Conversation, ConversationState, Ended, Ending, Parent};
 use polylogue_wire::stream::Status;
 use serde_json::Value;
 use tracing::warn;
 
 use crate::call::Call;
 use crate::problem::Problem;
-use crate::question::asked;
 use crate::tenants::Tenant;
 use crate::token::Token;
 
@@ -99,7 +98,7 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
         Ok(open) => {
             let runs_here = tenant.runs.is_running(&listing.id);
             let in_progress = runs_here && tenant.runtime.has_parallel_turns(&listing.id).await?;
-            Ok(Status { state, ended, asked: open.iter().map(asked).collect(), in_progress })
+            Ok(Status { state, ended, asked: open.iter().map(Asked::from).collect(), in_progress })
         }
         // The others can be listed.
         Err(error) if is_damage(&error) => {

@@ -42,7 +42,6 @@ mod perimeter;
 mod problem;
 mod projection;
 mod promised;
-mod question;
 mod queue_metrics;
 mod rate;
 mod readiness;

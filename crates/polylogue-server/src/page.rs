@@ -61,6 +61,7 @@ files! {
     "/page/parts.js": "parts.js",
     "/page/pieces.js": "pieces.js",
     "/page/place.js": "place.js",
+    "/page/question.js": "question.js",
     "/page/router.js": "router.js",
     "/page/run.css": "run.css",
     "/page/run.js": "run.js",

@@ -205,25 +205,25 @@ fn histories() -> Value {
     object(&[("histories", list(object(&one, &[])))], &[])
 }
 
-/// An open question.
-pub(crate) fn question() -> Value {
-    object(
+fn question_kind() -> Value {
+    json!({"enum": ["turn", "speaker", "reply", "approval", "code_approval", "limit", "text"]})
+}
+
+fn conversation() -> Value {
+    let question = object(
         &[
             ("question", count()),
             ("at", text()),
             ("who", text()),
             ("text", text()),
-            ("kind", json!({"enum": ["turn", "speaker", "reply", "approval", "limit", "text"]})),
+            ("kind", question_kind()),
             ("choices", list(object(&[("answer", text()), ("effect", text())], &[("label", text())]))),
             ("call", or_null("object")),
             ("asked_ms", count()),
             ("until_ms", or_null("integer")),
         ],
-        &[("prompt", text()), ("default", document()), ("limit", document())],
-    )
-}
-
-fn conversation() -> Value {
+        &[("default", document()), ("limit", document())],
+    );
     let bound = object(
         &[("text", text()), ("price_date", text()), ("team_digest", text())],
         &[("calls", count()), ("tokens", count()), ("cost", count())],

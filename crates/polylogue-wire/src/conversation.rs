@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue_core::{
-    BoundSummary, Call, DefaultAnswer, Event, LimitOverrides, LimitRaise, LogId, Name, OpenQuestion, Path,
-    Question, RunOutcome, Timestamp, TotalUsage,
+    AnswerChoice, BoundSummary, Call, DefaultAnswer, Event, LimitOverrides, LimitRaise, LogId, Name,
+    OpenQuestion, Path, Question, QuestionKind, RunOutcome, Timestamp, TotalUsage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -162,16 +162,13 @@ pub struct Asked {
     pub at: Path,
     /// The participant that asks.
     pub who: Name,
-    /// The text, without words of a terminal. What an agent wrote in it is shown verbatim.
+    /// The text, without what can be answered. What an agent wrote in it is shown verbatim.
     pub text: Arc<str>,
     /// The kind: `turn` (asks for a person's message in their turn), `speaker` (who speaks next), `reply` (in the name of an agent),
-    /// `approval` of a call, `limit` (whether it is raised), or `text`.
-    pub kind: String,
-    /// The answers that have an effect of their own. Others are texts.
-    pub choices: Vec<Choice>,
-    /// The text as the log has it, with words of a terminal, if it has any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<Arc<str>>,
+    /// `approval` of a call, `code_approval` (of code in a message), `limit` (whether it is raised), or `text`.
+    pub kind: QuestionKind,
+    /// The answers that have an effect of their own. The kind says what other answers are.
+    pub choices: Vec<AnswerChoice>,
     /// The call that waits for approval, if it asks for one.
     pub call: Option<Call>,
     /// The time at which it was asked.
@@ -186,19 +183,6 @@ pub struct Asked {
     pub limit: Option<AskedLimit>,
 }
 
-/// An answer that has an effect of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choice {
-    /// The answer.
-    pub answer: String,
-    /// The effect: `approve`, `reject`, `raise`, `pass`, `leave`, `select`, `next` (the next in order), `no_message`, `automatic_reply`,
-    /// or `end` (of the conversation).
-    pub effect: String,
-    /// The name of what the answer selects.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-}
-
 /// The limit that a question asks to raise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskedLimit {
@@ -210,28 +194,23 @@ pub struct AskedLimit {
     pub raise: Box<LimitRaise>,
 }
 
-impl Asked {
-    /// Creates the document of an open question of this kind, whose `text` has no words of a terminal.
-    #[must_use]
-    pub fn new(open: &OpenQuestion, kind: &str, text: String, choices: Vec<Choice>) -> Self {
-        let Question { who, text: prompt, call, default, limit } = open.question.clone();
-        let prompt = (*prompt != *text).then_some(prompt);
-        let (at, until_ms) = (open.at.clone(), open.until());
+impl From<&OpenQuestion> for Asked {
+    fn from(open: &OpenQuestion) -> Self {
+        let Question { who, text, kind, choices, call, default, limit } = open.question.clone();
         let limit = limit.map(|raise| {
             let (reached, more) = (raise.reached.to_string(), raise.more);
             AskedLimit { reached, more, raise }
         });
         Self {
             question: open.seq,
-            at,
+            at: open.at.clone(),
             who,
-            text: text.into(),
-            kind: kind.to_owned(),
+            text,
+            kind,
             choices,
-            prompt,
             call,
             asked_ms: open.asked,
-            until_ms,
+            until_ms: open.until(),
             default,
             limit,
         }
@@ -240,10 +219,10 @@ impl Asked {
 
 impl From<Asked> for OpenQuestion {
     fn from(asked: Asked) -> Self {
-        let Asked { question: seq, at, who, text, prompt, call, asked_ms, default, limit, .. } = asked;
-        let text = prompt.unwrap_or(text);
+        let Asked { question: seq, at, who, text, kind, choices, call, asked_ms, default, limit, .. } = asked;
         let limit = limit.map(|limit| limit.raise);
-        Self { at, seq, asked: asked_ms, question: Question { who, text, call, default, limit } }
+        let question = Question { who, text, kind, choices, call, default, limit };
+        Self { at, seq, asked: asked_ms, question }
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue_core::{Instruction, LogId, OpenQuestion, Timestamp};
 use polylogue_runtime::WaitingRun;
+use polylogue_runtime::asked::in_words;
 use serde_json::json;
 
 use super::runs::age;
@@ -109,7 +110,7 @@ fn shown(run: &WaitingRun, open: &OpenQuestion) -> Sanitized {
     let who = &open.question.who;
     let head =
         format!("{id} {}  {}: {who} {asks}{chat}, {since} ago{until}", open.seq, run.listing.shown_title());
-    let text: Vec<String> = open.question.text.lines().map(|line| format!("    {line}")).collect();
+    let text: Vec<String> = in_words(&open.question).lines().map(|line| format!("    {line}")).collect();
     Sanitized::plain(&format!("{head}\n{}\n", text.join("\n")))
 }
 
@@ -117,7 +118,8 @@ fn as_json(run: &WaitingRun, open: &OpenQuestion) -> Result<Sanitized, CliError>
     let question = &open.question;
     let row = json!({
         "conversation": run.listing.id, "title": run.listing.shown_title(), "question": open.seq, "at": open.at, "who": question.who,
-        "text": question.text, "call": question.call, "asked_ms": open.asked, "until_ms": open.until(),
+        "text": question.text, "kind": question.kind, "choices": question.choices, "call": question.call, "asked_ms": open.asked,
+        "until_ms": open.until(),
         "default_answer": question.default.as_ref().map(|default| &default.text),
     });
     Sanitized::json(&row).map_err(unwritable)

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use polylogue_client::wire::conversation::{Conversation, ConversationState, Fork, NewConversation, Resume};
 use polylogue_client::wire::team::Team;
-use polylogue_core::{Body, Event};
+use polylogue_core::{Body, Event, OpenQuestion};
 
 use super::begin::{all_teams, limits, served, team_id};
 use super::named_server::{Remote, uncertain};
@@ -258,8 +258,8 @@ impl Chat for Session<'_> {
         view.finished()?;
         let Conversation { id, usage, asked, .. } =
             self.remote.client.conversation(&watch.conversation.id).await?;
-        let asked = asked.first().map(|asked| (asked.who.as_str(), &*asked.text));
-        print_left(self.settings.output, (&id, &self.remote.place), &usage, asked);
+        let asked = asked.into_iter().next().map(OpenQuestion::from);
+        print_left(self.settings.output, (&id, &self.remote.place), &usage, asked.map(|open| open.question));
         Ok(())
     }
 }

@@ -24,7 +24,7 @@ use crate::runner::{
     answers, first_shown, is_failure_shown, is_seen, overlong, read_answer, show_end, waiting,
 };
 use crate::screen::text::neutral;
-use crate::screen::{Keys, Output, RunEnd, RunState, Screen, Settings, Size};
+use crate::screen::{Keys, Output, RunEnd, RunState, Screen, Settings, Size, at_terminal};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::view::View;
@@ -282,7 +282,7 @@ impl<'r> Watch<'r> {
             Some(text) => Some(text),
             None if prompt::is_possible() => {
                 if !is_seen(self.settings.output) {
-                    print_verbatim(&question.text);
+                    print_verbatim(&at_terminal(question));
                 }
                 let elsewhere = feed.answered_elsewhere(*seq);
                 match prompt::ask_unless(

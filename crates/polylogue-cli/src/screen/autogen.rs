@@ -20,6 +20,7 @@ use polylogue::stop::Reason;
 use polylogue_core::{Body, Call, CallOutcome, Event, Message, Name, Opening, Outcome, Part, Path, Question};
 use serde_json::Value;
 
+use super::asked::at_terminal;
 use super::exact::{self, SetApart};
 use super::notice;
 use super::style::{Color, Style};
@@ -283,9 +284,9 @@ impl AutoGenRenderer {
         self.acts(&key);
         if self.live {
             let apart = self.columns.map_or(SetApart::Fences, SetApart::Rules);
-            self.out.extend(exact::rows(&question.text, apart, Style::PLAIN));
+            self.out.extend(exact::rows(&at_terminal(question), apart, Style::PLAIN));
         } else {
-            self.turn(&key).asked = Some(question.text.to_string());
+            self.turn(&key).asked = Some(at_terminal(question));
         }
     }
 

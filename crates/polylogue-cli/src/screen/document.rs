@@ -16,6 +16,7 @@ use super::renderer::{Format, Renderer};
 use super::sanitized::Sanitized;
 use super::style::Style;
 use super::text::{Line, neutral};
+use polylogue_runtime::asked::with_answers;
 use polylogue_runtime::presentation::{
     Detail, Item, Kind, Presentation, ShownMessage, SummarySource, ToolResult, ValueText, result_text,
     value_text,
@@ -119,7 +120,7 @@ impl File {
             Kind::Message(said) => self.message(at, said),
             Kind::InputRequired(question) => {
                 self.block(&format!("### {} asks", question.who));
-                self.body(&question.text);
+                self.body(&with_answers(question, ""));
             }
             Kind::InputProvided { is_repeated: true, .. } => {}
             Kind::InputProvided { to, text, .. } if text.trim().is_empty() => {

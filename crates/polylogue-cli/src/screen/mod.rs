@@ -8,6 +8,7 @@
 //! - [`plain`], [`autogen`], [`json`], [`document`] and [`side_by_side`] (`show`), [`end`] (the closing lines)
 //! - [`renderer`]: the lines of each item of the [presentation](polylogue_runtime::presentation); [`call`]: a tool
 //!   call on one line; [`chat_name`]: the name of a chat
+//! - [`asked`]: the words of questions
 //! - [`markdown`], [`text`], [`style`]: what lines are made of; [`picture`]: pictures, named and drawn
 //!
 //! Nothing that a model, a tool or a file says reaches the terminal but through [`text::Line`], which holds no
@@ -18,6 +19,7 @@ use std::io::{self, Write};
 
 use polylogue_core::{Body, BoundSummary, Event, LogId, Name, Path, Question, Update};
 
+mod asked;
 mod autogen;
 mod call;
 mod chat_name;
@@ -39,6 +41,7 @@ mod style;
 pub(crate) mod text;
 mod turns;
 
+pub(crate) use asked::at_terminal;
 pub(crate) use end::{
     RunEnd, RunState, cached_share, cost, most_cost, prompt_cache, prompt_savings, time, tokens, uncertain,
 };

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use polylogue_core::{Audience, Body, Failure, Name, Opening, Path, Question, TurnRequest};
 
+use super::asked::at_terminal;
 use super::call::{self, PLAIN_WIDTH};
 use super::chat_name;
 use super::end::RunEnd;
@@ -405,10 +406,11 @@ impl Renderer {
         let head = self.name(&question.who).with(notice::asks(question), Style::BOLD);
         self.put(at, &[head]);
         // What is to run is shown verbatim, never rendered.
-        let is_exact = question.is_approval() || question.text.lines().any(exact::is_fence);
+        let text = at_terminal(question);
+        let is_exact = question.is_approval() || text.lines().any(exact::is_fence);
         let lines = match is_exact {
-            true => exact::rows(&question.text, self.apart(at), Style::PLAIN),
-            false => self.prose(at, &question.text, Style::PLAIN),
+            true => exact::rows(&text, self.apart(at), Style::PLAIN),
+            false => self.prose(at, &text, Style::PLAIN),
         };
         self.put(at, &lines);
         self.depth = at.depth();

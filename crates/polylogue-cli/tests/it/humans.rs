@@ -233,7 +233,7 @@ fn a_quiet_run_says_next_to_its_output_who_is_asked_what_and_how_to_answer() {
     assert!(!ran.out.contains("Kim, it is your turn"), "{}", ran.out);
     let id = home.id();
     let expected = format!(
-        "Kim is asked:\nKim, it is your turn. Enter passes, `exit` leaves.\n\
+        "Kim is asked:\nKim, it is your turn. The answer is your message, and the answer `exit` leaves the chat.\n\
          waiting for Kim: answer with `polylogue resume {id} --answer TEXT`\n"
     );
     assert!(ran.err.ends_with(&expected), "{}", ran.err);

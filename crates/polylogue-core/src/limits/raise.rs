@@ -34,28 +34,42 @@ impl LimitRaise {
         })
     }
 
+    /// Returns an amount in the unit of the limit, as an example of an answer.
+    #[must_use]
+    pub const fn example(&self) -> &'static str {
+        match self.more {
+            LimitOverrides { turns: Some(_), .. } | LimitOverrides { calls: Some(_), .. } => "5",
+            LimitOverrides { tokens: Some(_), .. } => "5000",
+            LimitOverrides { cost: Some(_), .. } => "0.50",
+            _ => "5 min",
+        }
+    }
+
     /// The text of the question.
     pub(crate) fn text(&self) -> String {
         let Self { reached, more } = self;
-        let (by, example) = match *more {
-            LimitOverrides { turns: Some(more), .. } => (counted(more, "turn"), "`5`"),
-            LimitOverrides { calls: Some(more), .. } => (counted(more, "model call"), "`5`"),
-            LimitOverrides { tokens: Some(more), .. } => (counted(more, "token"), "`5000`"),
-            LimitOverrides { cost: Some(more), .. } => (more.to_string(), "`0.50`"),
-            LimitOverrides { time_ms: Some(more), .. } => (crate::data::in_units(more), "`5 min`"),
-            _ => (String::new(), ""),
+        let by = match *more {
+            LimitOverrides { turns: Some(more), .. } => counted(more, "turn"),
+            LimitOverrides { calls: Some(more), .. } => counted(more, "model call"),
+            LimitOverrides { tokens: Some(more), .. } => counted(more, "token"),
+            LimitOverrides { cost: Some(more), .. } => more.to_string(),
+            LimitOverrides { time_ms: Some(more), .. } => crate::data::in_units(more),
+            _ => String::new(),
         };
-        // The reason begins with the name of the agent or the chat.
-        let of_owner = || reached.to_string().replacen("the", "The", 1);
-        let (reached, ends) = match reached.owned().0 {
-            None => (format!("The run has reached {reached}"), "the run"),
-            Some(AllowanceOwner::Agent(_)) => (of_owner(), "the chat in which it has its turn"),
-            Some(AllowanceOwner::Chat { at, .. }) if !at.is_root() => (of_owner(), "this chat"),
-            Some(_) => (of_owner(), "the run"),
-        };
-        format!(
-            "{reached}. Allow {by} more? Answer `yes`, or how much more, such as {example}; any other answer ends {ends}."
-        )
+        match reached.owned().0 {
+            None => format!("The run has reached {reached}. Allow {by} more?"),
+            // The reason begins with the name of the agent or the chat.
+            Some(_) => format!("{}. Allow {by} more?", reached.to_string().replacen("the", "The", 1)),
+        }
+    }
+
+    /// What ends if the limit is not raised.
+    pub(crate) fn ends(&self) -> &'static str {
+        match self.reached.owned().0 {
+            Some(AllowanceOwner::Agent(_)) => "the chat in which it has its turn",
+            Some(AllowanceOwner::Chat { at, .. }) if !at.is_root() => "this chat",
+            _ => "the run",
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use super::in_progress::InProgress;
 use crate::transcript::OpenTurn;
 use crate::turn::{BackgroundTasks, Trace};
 use crate::{
-    Act, Agent as _, Body, Chat, ConfigError, Error, Interrupt, Log, Message, Name, OpenQuestion, Question,
-    Result, Transcript, Turn, TurnRequest,
+    Act, Agent as _, Body, Chat, ConfigError, Error, Interrupt, Log, Message, Name, OpenQuestion, Result,
+    Transcript, Turn, TurnRequest,
 };
 
 /// The turns of a step.
@@ -131,7 +131,7 @@ impl Done {
     /// Whether a person must answer before the turn continues.
     fn waits(&self) -> bool {
         match &self.act {
-            Ok(act) => matches!(act, Act::Wait) || asks(act),
+            Ok(act) => matches!(act, Act::Wait | Act::Ask(_)),
             Err(error) => matches!(error, Error::Interrupt(Interrupt::Waiting)),
         }
     }
@@ -143,15 +143,6 @@ impl Done {
         self.trace.appended.extend(trace.appended);
         self.trace.within.extend(trace.within);
         self.trace.failed_within = trace.failed_within;
-    }
-}
-
-/// Whether the act is a question to a person.
-fn asks(act: &Act) -> bool {
-    match act {
-        Act::Ask(_) | Act::Approve { .. } => true,
-        Act::AskWithDefault { ask, .. } => asks(ask),
-        _ => false,
     }
 }
 
@@ -186,16 +177,7 @@ pub(super) fn body_of(act: Act, request: &TurnRequest) -> Option<Body> {
         Act::Say(parts) => {
             Body::Message(Message { from: who, to: request.to.clone(), parts, outside: Vec::new() })
         }
-        Act::Ask(text) => Body::InputRequired(Question::new(who, text)),
-        Act::Approve { text, call } => {
-            Body::InputRequired(Question { call: Some(*call), ..Question::new(who, text) })
-        }
-        Act::AskWithDefault { ask, default } => match body_of(*ask, request)? {
-            Body::InputRequired(question) => {
-                Body::InputRequired(Question { default: Some(default), ..question })
-            }
-            body => body,
-        },
+        Act::Ask(input) => Body::InputRequired(input.of(who)),
         Act::Leave(why) => Body::Left { who, why },
         Act::Stop(reason) => Body::Stopped { who, reason },
         Act::Pass => Body::Passed { who },

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Instruction, LogId, OpenQuestion, Store as _};
+use polylogue_core::{Instruction, LogId, OpenQuestion, QuestionKind, Store as _};
 use polylogue_mcp::serve::{FormAnswer, FormQuestion};
-use polylogue_runtime::asked::{Received, is_turn};
+use polylogue_runtime::asked::Received;
 
 use super::visitor::Visitor;
 use crate::api::steering::instruct;
@@ -71,8 +71,8 @@ pub(super) async fn forms(
     tenant: &Tenant,
     id: &LogId,
     open: &[OpenQuestion],
-) -> Result<Vec<FormQuestion>, Problem> {
-    let events = match open.iter().any(|open| is_turn(&open.question)) {
+) -> Result<Vec<String>, Problem> {
+    let events = match open.iter().any(|open| open.question.kind == QuestionKind::Turn) {
         true => tenant.runtime.store().read(id, 0).await?,
         false => Vec::new(),
     };

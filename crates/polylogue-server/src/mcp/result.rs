@@ -1,13 +1,13 @@
 //! The result of a call: how a run ended, in the words of MCP.
 
-use polylogue_core::{RunOutcome, StopReason, TotalUsage};
+use polylogue_core::{OpenQuestion, RunOutcome, StopReason, TotalUsage};
 use polylogue_mcp::serve::Answer;
-use polylogue_runtime::asked::in_own_words;
+use polylogue_runtime::asked::in_words;
+use polylogue_wire::conversation::{Asked, Ending};
 use serde_json::{Value, json};
 
 use crate::question::asked_schema;
 use crate::stretch::{Stretch, content, is_limit_of_run};
-use polylogue_wire::conversation::Ending;
 
 /// The states of results.
 const STATES: [&str; 7] = ["done", "limit", "budget", "waiting", "stopped", "no_output", "failed"];
@@ -21,7 +21,24 @@ pub(super) fn output_schema() -> Value {
             "conversation": {"type": "string", "description": "Continues it in a later call"},
             "state": {"enum": STATES, "description": "`waiting`: a later call with `conversation` answers the first of `asked`"},
             "result": {"type": "string"},
-            "asked": {"type": "array", "items": asked_schema(), "description": "The open questions, the oldest first"},
+            "asked": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["question", "who", "text"],
+                    "properties": {
+                        "question": {"type": "integer"},
+                        "who": {"type": "string"},
+                        "text": {"type": "string", "description": "The question, with what can be answered"},
+                        "kind": {"type": "string"},
+                        "choices": {
+                            "type": "array",
+                            "description": "Answers that have an effect of their own",
+                            "items": {"type": "object"},
+                        },
+                    },
+                },
+            },
             "usage": {"type": "object", "description": "Usage since the call, where it is known"},
         },
     })
@@ -101,7 +118,15 @@ fn waits(conversation: &str, question: &Value, text: Option<&str>) -> String {
 
 /// The open questions of a state.
 fn asked(state: &Value) -> Vec<Value> {
-    state.get("asked").and_then(Value::as_array).cloned().unwrap_or_default()
+    let all = state.get("asked").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let short = |open: &Value| {
+        // Of one that was answered meanwhile, only a text is known.
+        let Ok(asked) = serde_json::from_value::<Asked>(open.clone()) else { return open.clone() };
+        let OpenQuestion { seq, question, .. } = asked.into();
+        let (text, who) = (in_words(&question), &question.who);
+        json!({"question": seq, "who": who, "text": text, "kind": question.kind, "choices": question.choices})
+    };
+    all.iter().map(short).collect()
 }
 
 /// Usage without the figures that are not known of all calls.
@@ -166,18 +191,19 @@ mod tests {
 
     #[test]
     fn s77_golden_waiting_result() {
-        let question = Question::new(Name::new("Pat").unwrap(), "Which?");
-        let open = OpenQuestion { at: Path::root(), seq: 5, asked: Timestamp(1), question };
-        let asked = json!([crate::question::asked(&open)]);
-        let state = json!({"state": "waiting", "asked": asked});
-        let result = CallResult::of(&Stretch::default(), "log1", &state);
+        let choices = json!([{"answer": "exit", "effect": "leave"}]);
+        let open = json!({"question": 5, "who": "Pat", "text": "Which?", "at": "", "asked_ms": 1, "kind": "turn", "choices": choices});
+        let result =
+            CallResult::of(&Stretch::default(), "log1", &json!({"state": "waiting", "asked": [open]}));
         assert_eq!((result.state, result.is_error), ("waiting", false));
+        let text = "Which? The answer is your message, and the answer `exit` leaves the chat.";
+        let asked = json!([{"question": 5, "who": "Pat", "text": text, "kind": "turn", "choices": choices}]);
         assert_eq!(result.value["asked"], asked);
-        let [question] = result.value["asked"].as_array().unwrap().as_slice() else { panic!("{asked}") };
-        assert!(fields::check(question, &output_schema()["properties"]["asked"]["items"], "").is_ok());
         assert_eq!(
             result.text,
-            "Pat is asked: Which?\n(a later call with `conversation`: `log1` and the answer as `message` continues)"
+            format!(
+                "Pat is asked: {text}\n(a later call with `conversation`: `log1` and the answer as `message` continues)"
+            )
         );
     }
 

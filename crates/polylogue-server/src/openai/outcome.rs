@@ -4,12 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use polylogue_core::{Body, Event, OpenQuestion, StopReason, Summary};
-use polylogue_wire::conversation::ConversationState;
+use polylogue_wire::conversation::{Asked, ConversationState};
 use polylogue_wire::{stream::Status, usage};
 use serde_json::{Value, json};
 
 use crate::conversation::ending;
-use crate::question::asked;
 use crate::stretch::{Stretch, content, is_limit_of_run};
 
 /// What happened in a conversation because of a request: what comes after its turn is left out, so that a repeated request has the same.
@@ -115,7 +114,7 @@ impl Outcome {
                 in_progress: false,
             },
             None => {
-                let asked = OpenQuestion::of(&self.asked).iter().map(asked).collect();
+                let asked = OpenQuestion::of(&self.asked).iter().map(Asked::from).collect();
                 Status { state: ConversationState::Waiting, ended: None, asked, in_progress: false }
             }
         };

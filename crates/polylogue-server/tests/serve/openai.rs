@@ -241,7 +241,7 @@ chat: {participants: [Ann, Pat], pattern: round_robin, stop: {max_turns: 4}}
 script: [{Ann: 'What is wrong?'}, {Ann: 'I see.'}]
 ";
     let world = World::with_team("turns", team).await;
-    let own = "Pat, it is your turn: the answer is your message, and the answer `exit` leaves the chat.";
+    let own = "Pat, it is your turn. The answer is your message, and the answer `exit` leaves the chat.";
     let after = |said: &str| format!("{own}\n\nThe last message, from Ann:\n\n{said}");
     let mut history = vec![user("Help.")];
     let asked = complete(&world, "turns", json!(history)).await;

@@ -26,11 +26,10 @@ async fn s26_the_first_answer_counts() {
     let question = asked(&world, &id).await;
     let waiting = world.get(&format!("{PATH}/{id}")).await.json();
     assert_eq!((&waiting["state"], &waiting["asked"][0]["who"]), (&json!("waiting"), &json!("Pat")));
-    // As data: what the log says to a person at a terminal is another field.
     let open = &waiting["asked"][0];
     assert_eq!((&open["text"], &open["kind"]), (&json!("Pat, it is your turn."), &json!("turn")), "{open}");
     let choices = json!([{"answer": "", "effect": "pass"}, {"answer": "exit", "effect": "leave"}]);
-    assert_eq!((&open["choices"], open["prompt"].is_string()), (&choices, true));
+    assert_eq!(open["choices"], choices);
     let unknown = post(&world, &id, "answers", json!({"question": 999, "text": "x"})).await;
     assert_eq!(unknown.status, 404);
     unknown.problem();
@@ -281,7 +280,9 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
     let world = World::with_team("asks", team).await;
     let id = begin(&world, &json!({"team": "asks"})).await;
     let open = until(&world, &id, "waiting").await["asked"][0].clone();
-    assert!(open["limit"].is_object() && open["kind"] == "limit" && open.get("prompt").is_none(), "{open}");
+    assert!(open["limit"].is_object() && open["kind"] == "limit", "{open}");
+    let text = "The run has reached the limit of 2 model calls. Allow 2 model calls more?";
+    assert_eq!(open["text"], text, "without what can be answered");
     assert_eq!(open["choices"][0], json!({"answer": "yes", "effect": "raise"}));
     let other = post(&world, &id, "raise", json!({"limits": {"cost": 1_000_000}})).await;
     assert_eq!(
@@ -344,7 +345,8 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
     let world = World::with_team("own", team).await;
     let id = begin(&world, &json!({"team": "own"})).await;
     let open = until(&world, &id, "waiting").await["asked"][0].clone();
-    let choices = json!([{"answer": "yes", "effect": "raise"}, {"answer": "no", "effect": "reject"}]);
+    let no = json!({"answer": "no", "effect": "end", "label": "the chat in which it has its turn"});
+    let choices = json!([{"answer": "yes", "effect": "raise"}, no]);
     assert_eq!((&open["kind"], &open["choices"]), (&json!("limit"), &choices), "{open}");
     let raised = post(&world, &id, "raise", json!({"limits": {"calls": 1}, "agent": "Ann"})).await;
     assert_eq!(raised.status, 202, "{}", raised.body);

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, Name, NameError, Result, Turn};
+use polylogue_core::{
+    Act, Agent, AnswerChoice, AnswerEffect, InputRequest, Name, NameError, QuestionKind, Result, Turn,
+};
 
 /// A person as a participant.
 ///
@@ -23,21 +25,8 @@ impl Human {
     /// When the name is illegal.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let name = Name::new(name)?;
-        let question = Self::turn_question(name.as_str()).into();
+        let question = format!("{name}, it is your turn.").into();
         Ok(Self { name, description: String::new(), question })
-    }
-
-    /// Returns the question that the person `name` is asked in their turns, unless another one is [set](Self::question). Its
-    /// words are those of a terminal: where answers come from elsewhere, show it in other words.
-    ///
-    /// ```
-    /// use polylogue::Human;
-    ///
-    /// assert_eq!(Human::turn_question("Pat"), "Pat, it is your turn. Enter passes, `exit` leaves.");
-    /// ```
-    #[must_use]
-    pub fn turn_question(name: &str) -> String {
-        format!("{name}, it is your turn. Enter passes, `exit` leaves.")
     }
 
     /// Sets the description of the person, which speaker selection reads.
@@ -64,8 +53,10 @@ impl Agent for Human {
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let question = turn.request().prompt.as_ref().unwrap_or(&self.question);
+        let choices =
+            || [AnswerChoice::new("", AnswerEffect::Pass), AnswerChoice::new("exit", AnswerEffect::Leave)];
         Ok(match turn.answer() {
-            None => Act::Ask(Arc::clone(question)),
+            None => Act::Ask(InputRequest::new(Arc::clone(question), QuestionKind::Turn, choices())),
             Some(answer) if answer.trim().eq_ignore_ascii_case("exit") => Act::Leave("said `exit`".into()),
             Some(answer) => Act::say(answer),
         })

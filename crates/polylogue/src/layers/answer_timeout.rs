@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::{Act, Agent, AnyAgent, DefaultAnswer, Result, Turn};
+use polylogue_core::{Act, Agent, AnyAgent, DefaultAnswer, InputRequest, Result, Turn};
 
 use crate::tools::approval::is_refusal;
 
@@ -41,15 +41,13 @@ impl Agent for AnswerTimeout {
     as_inner!(agent: name, description, layers, background);
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let act = self.agent.act(turn).await?;
-        let is_answered = match &act {
-            Act::Ask(_) => true,
-            Act::Approve { .. } => is_refusal(&self.default.text),
-            _ => false,
-        };
-        if !is_answered {
-            return Ok(act);
-        }
-        Ok(Act::AskWithDefault { ask: Box::new(act), default: self.default.clone() })
+        Ok(match self.agent.act(turn).await? {
+            Act::Ask(input)
+                if input.default.is_none() && (input.call.is_none() || is_refusal(&self.default.text)) =>
+            {
+                Act::Ask(InputRequest { default: Some(self.default.clone()), ..input })
+            }
+            act => act,
+        })
     }
 }

@@ -43,14 +43,16 @@
 
 mod result;
 
-use polylogue_core::{Act, AnyTool, Call, Line, Message, Name, Outcome, Part, Result, Source, Tool, Turn};
+use polylogue_core::{
+    Act, AnyTool, Call, Line, Message, Name, Outcome, Part, QuestionKind, Result, Source, Tool, Turn,
+};
 use serde_json::{Map, Value, json};
 
 use self::result::Results;
 pub use self::result::reply_of;
 pub use crate::code_block::{Block, blocks, fence};
 use crate::layers::reply::Reply;
-use crate::tools::approval::{Approval, Verdict, asked, choices, rejected, visible};
+use crate::tools::approval::{Approval, Verdict, asked, rejected, request, visible};
 
 /// Prefix of the ids of calls by which a [`Coder`] runs code.
 pub const CALL_ID: &str = "code-";
@@ -147,7 +149,7 @@ impl Coder {
         // A block without a tool needs no approval.
         let Some(tool) = self.runner(block) else { return Ok(Verdict::Run) };
         let (me, call) = (turn.me().clone(), call(turn, tool, block, nth));
-        let question = || (question(&me, block), call.clone());
+        let question = || request(question(&me, block), QuestionKind::CodeApproval, call.clone());
         let takes = |code: &str, is_fenced: bool| {
             let edited = Block { code: code.to_owned(), ..block.clone() };
             if is_fenced { self.approval.check_edited(&edited).map(|()| true) } else { Ok(false) }
@@ -173,9 +175,8 @@ impl Coder {
 fn question(me: &Name, block: &Block) -> String {
     let language = visible(block.language.as_deref().unwrap_or("this"));
     let inferred = if block.inferred { ", by the look of it" } else { "" };
-    let choices = choices("code in a fenced block replaces it");
     let lead = format!("`{me}` is about to run {language} code{inferred}");
-    asked(&lead, &[(String::new(), block.code.clone())], &choices)
+    asked(&lead, &[(String::new(), block.code.clone())])
 }
 
 /// The call of `tool` that runs `block`.

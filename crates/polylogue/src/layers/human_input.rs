@@ -4,7 +4,7 @@
 //! passes on to the next layers when the answer is empty. It also ends the chat when the limit on automatic replies is
 //! reached, or when a message meets the termination condition.
 //!
-//! | mode | asked | Enter | limit on automatic replies |
+//! | mode | asked | empty answer | limit on automatic replies |
 //! |---|---|---|---|
 //! | [`always`](HumanInput::always) | in every turn | automatic reply; after a terminating message, ends the chat | no effect |
 //! | [`terminate`](HumanInput::terminate) | after a terminating message, and at the limit | ends the chat; at the limit, automatic reply | asks |
@@ -84,10 +84,6 @@ enum Answer {
 impl HumanInput {
     /// Default limit on automatic replies in a row.
     pub const DEFAULT_MAX_AUTO_REPLIES: u64 = 100;
-
-    /// The sentences of its questions that say what can be answered at a terminal: where Enter ends the conversation, where it sends no message, and where it
-    /// gives an automatic reply. Where answers come from elsewhere, show other words.
-    pub const KEYS: [&str; 3] = words::KEYS;
 
     /// Asks the person in every turn.
     #[must_use]
@@ -215,7 +211,7 @@ impl Reply for HumanInput {
         loop {
             let Some(answer) = turn.answer() else {
                 let question = words::question(turn, &input_reason, &calls, self.limit == 0, self.clears);
-                return Ok(Some(Act::Ask(question.into())));
+                return Ok(Some(Act::Ask(question)));
             };
             match Answer::of(answer) {
                 Answer::Nothing => return Ok(self.skipped(input_reason)),

@@ -41,11 +41,11 @@ mod verdict;
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Act, Body, Call, Name, Turn};
+use polylogue_core::{Act, Body, Call, InputRequest, Name, Turn};
 use serde_json::Value;
 
 pub use self::exact::{exact, visible};
-pub(crate) use self::verdict::{Verdict, asked, choices, rejected};
+pub(crate) use self::verdict::{Verdict, asked, rejected, request};
 
 /// Returns whether the argument `name` of a call is code, which is shown as lines of code instead of a JSON string: a text with
 /// the name `code`, or one of several lines.
@@ -153,14 +153,14 @@ impl<T> Approval<T> {
     }
 
     /// The verdict of the person on `what`: to run it, if no approval is needed. Otherwise how the turn ends, if the
-    /// answer is pending or ends the chat. `question` returns the question, and the call that an approval allows;
+    /// answer is pending or ends the chat. `question` returns the question, with the call that an approval allows;
     /// `takes` says whether an answer, in a fenced block or without, is a replacement; an error says what is wrong with one that cannot
     /// run, and the person is asked again.
     pub(crate) fn of(
         &self,
         turn: &mut Turn<'_>,
         what: &T,
-        question: impl Fn() -> (String, Call),
+        question: impl Fn() -> InputRequest,
         mut takes: impl FnMut(&str, bool) -> std::result::Result<bool, String>,
     ) -> Result<Verdict, Act> {
         match self.0.as_ref().map_or(Decision::Run, |rule| rule(what)) {
@@ -171,8 +171,9 @@ impl<T> Approval<T> {
         let mut again = String::new();
         for attempt in 1..=MAX_ATTEMPTS {
             let Some(answer) = turn.answer() else {
-                let (text, call) = question();
-                return Err(Act::Approve { text: format!("{again}{text}").into(), call: Box::new(call) });
+                let question = question();
+                let text = format!("{again}{}", question.text).into();
+                return Err(Act::Ask(InputRequest { text, ..question }));
             };
             let (replacement, is_fenced) = match verdict::read(&answer, turn.me()) {
                 Some(Err(reason)) => return Err(Act::Stop(reason)),
@@ -195,8 +196,9 @@ impl<T> Approval<T> {
 }
 
 /// Whether the logged turn asked this question next: its answer is valid for no other question.
-pub(crate) fn was_asked(turn: &Turn<'_>, question: impl Fn() -> (String, Call)) -> bool {
-    matches!(turn.next_logged(), Some(Body::InputRequired(asked)) if asked.call.as_ref() == Some(&question().1))
+pub(crate) fn was_asked(turn: &Turn<'_>, question: impl Fn() -> InputRequest) -> bool {
+    let Some(Body::InputRequired(asked)) = turn.next_logged() else { return false };
+    asked.call.as_ref() == question().call.as_deref()
 }
 
 impl Approval<ApprovalRequest> {

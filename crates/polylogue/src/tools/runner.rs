@@ -4,14 +4,15 @@
 use std::ops::ControlFlow;
 
 use polylogue_core::{
-    Act, AnyTool, Call, Name, Outcome, Part, Result, Tool, ToolCx, ToolError, ToolSpec, Turn,
+    Act, AnyTool, Call, InputRequest, Name, Outcome, Part, QuestionKind, Result, Tool, ToolCx, ToolError,
+    ToolSpec, Turn,
 };
 use serde_json::Value;
 
 use crate::json_schema::check;
 
 use super::approval::{
-    Approval, ApprovalRequest, Verdict, asked, choices, is_code, rejected, visible, was_asked,
+    Approval, ApprovalRequest, Verdict, asked, is_code, rejected, request, visible, was_asked,
 };
 use super::known::known;
 use super::search::{is_harmless, unwrapped};
@@ -210,8 +211,7 @@ fn wrong_arguments(spec: &ToolSpec, flaw: &str) -> String {
     format!("The arguments of `{}` are wrong: {flaw}", spec.name)
 }
 
-fn question(ApprovalRequest { who, call, .. }: &ApprovalRequest) -> (String, Call) {
-    let choices = choices("a JSON object replaces its arguments");
+fn question(ApprovalRequest { who, call, .. }: &ApprovalRequest) -> InputRequest {
     let lead = format!("`{who}` calls `{}` with", visible(&call.tool));
     let (rest, code) = with_code_apart(&call.args);
     let mut blocks: Vec<(String, String)> = code;
@@ -221,7 +221,7 @@ fn question(ApprovalRequest { who, call, .. }: &ApprovalRequest) -> (String, Cal
         let args = if brief.chars().count() <= SHORT { brief } else { format!("{rest:#}") };
         blocks.insert(0, (String::new(), args));
     }
-    (asked(&lead, &blocks, &choices), call.clone())
+    request(asked(&lead, &blocks), QuestionKind::Approval, call.clone())
 }
 
 /// The arguments without those that are [code](is_code) or another text that JSON would escape, and these, each with its name.

@@ -430,7 +430,7 @@ async fn a_turn_runs_several_chats_one_after_the_other_with_people_in_them() {
             6 /T.1 closed (A replied): a1
             7 /T.1.2 opened [Ann] "a1" | user: a1
             8 /T.1.2 turn Ann
-            9 /T.1.2 Ann asks: Ann, it is your turn. Enter passes, `exit` leaves.
+            9 /T.1.2 Ann asks: Ann, it is your turn.
             10 /T.1.2 Ann is answered: yes
             11 /T.1.2 Ann says: yes
             12 /T.1.2 closed (Ann replied): yes

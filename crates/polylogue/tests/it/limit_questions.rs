@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::common::log_in;
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Status, round_robin, sequential};
 use polylogue_core::{
-    Allowance, AnyStore, Body, ChatLimits, DeltaSink, Event, Instruction, LimitOverrides, LimitRaise, LogId,
-    Meta, Model, ModelError, Money, OnLimit, OpenQuestion, Params, Path, Question, RaiseTerms, Reply,
-    Request, Responder, StopReason, Store, Timestamp, Usage,
+    Allowance, AnswerChoice, AnswerEffect, AnyStore, Body, ChatLimits, DeltaSink, Event, Instruction,
+    LimitOverrides, LimitRaise, LogId, Meta, Model, ModelError, Money, OnLimit, OpenQuestion, Params, Path,
+    Question, QuestionKind, RaiseTerms, Reply, Request, Responder, StopReason, Store, Timestamp, Usage,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::uncharged;
@@ -120,10 +120,11 @@ async fn yes_allows_as_much_again_an_amount_that_much_and_no_ends_the_run() {
     let mut log = asking(Limits { turns: Some(2), ..ASK }).await;
     let chat = chat(&Cents::default());
     let (_, question) = waiting(chat.run_in(&mut log, "go").await.unwrap().status);
-    assert_eq!(
-        &*question.text,
-        "The run has reached the limit of 2 turns. Allow 2 turns more? Answer `yes`, or how much more, such as `5`; any other answer ends the run."
-    );
+    let text = "The run has reached the limit of 2 turns. Allow 2 turns more?";
+    assert_eq!((&*question.text, question.kind), (text, QuestionKind::Limit));
+    let no = AnswerChoice::new("no", AnswerEffect::End).label("the run");
+    assert_eq!(question.choices, [AnswerChoice::new("yes", AnswerEffect::Raise), no]);
+    assert_eq!(question.limit.unwrap().example(), "5");
     // Running it without an answer changes nothing.
     let asked = log.events().await;
     waiting(chat.resume(&mut log).await.unwrap().status);

@@ -112,12 +112,12 @@ fn story(events: &[Arc<Event>]) -> Vec<String> {
 
 #[tokio::test]
 async fn an_answer_raises_the_limit_and_a_no_ends_only_the_chat_wherever_the_log_is_cut() {
-    for (of, answers, text, closed) in [
+    for (of, answers, text, ended, closed) in [
         (
             Of::Agent,
             ["yes", "no"].as_slice(),
-            "The agent `A` has reached the limit of 2 s of running time. Allow 2 s more? Answer `yes`, or how much more, \
-             such as `5 min`; any other answer ends the chat in which it has its turn.",
+            "The agent `A` has reached the limit of 2 s of running time. Allow 2 s more?",
+            "the chat in which it has its turn",
             // No one is asked again at the same limit.
             [
                 "/desk.1: the agent `A` has reached the limit of 4 s",
@@ -127,8 +127,8 @@ async fn an_answer_raises_the_limit_and_a_no_ends_only_the_chat_wherever_the_log
         (
             Of::Chat,
             ["yes", "no", "no"].as_slice(),
-            "The chat `desk` has reached the limit of 2 s of running time. Allow 2 s more? Answer `yes`, or how much more, \
-             such as `5 min`; any other answer ends this chat.",
+            "The chat `desk` has reached the limit of 2 s of running time. Allow 2 s more?",
+            "this chat",
             // Another run of the chat has a limit of its own.
             [
                 "/desk.1: the chat `desk` has reached the limit of 4 s",
@@ -137,7 +137,9 @@ async fn an_answer_raises_the_limit_and_a_no_ends_only_the_chat_wherever_the_log
         ),
     ] {
         let whole = played(of, answers, &[]).await;
-        assert_eq!(&*asked_in(&whole)[0].text, text);
+        let asked = asked_in(&whole)[0];
+        assert_eq!((&*asked.text, asked.choices[1].label.as_deref()), (text, Some(ended)));
+        assert_eq!(asked.limit.as_ref().unwrap().example(), "5 min");
         let (ends, closed) = (ends(&whole), closed.map(|end| format!("{end} of running time")));
         assert_eq!((&ends[..2], ends.len()), (closed.as_slice(), 3));
         assert_eq!(

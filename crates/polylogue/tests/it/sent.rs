@@ -12,10 +12,10 @@ use polylogue::stop::{max_turns, says};
 use polylogue::{Assistant, Function, parallel, round_robin};
 use polylogue_core::{
     Act, Agent, AnyAgent, AnyModel, AnyStore, AnyTool, Body, Call, Chat, Claim, Confirmation, DefaultAnswer,
-    DeltaRef, DeltaSink, Error, Event, Instruction, JoinHistory, LimitOverrides, Limits, Log, LogHandle,
-    LogId, Message, Model, ModelError, Name, OpenQuestion, Outcome, Path, Policy, Reply, Request, Responder,
-    Result, Status, Step, StopReason, Store, StoreError, StoreWrapper, Summary, TeamChanged, Timestamp, Tool,
-    ToolCx, ToolError, ToolSpec, Transcript, Turn, TurnRequest, Update, View, ViewOptions,
+    DeltaRef, DeltaSink, Error, Event, InputRequest, Instruction, JoinHistory, LimitOverrides, Limits, Log,
+    LogHandle, LogId, Message, Model, ModelError, Name, OpenQuestion, Outcome, Path, Policy, Reply, Request,
+    Responder, Result, Status, Step, StopReason, Store, StoreError, StoreWrapper, Summary, TeamChanged,
+    Timestamp, Tool, ToolCx, ToolError, ToolSpec, Transcript, Turn, TurnRequest, Update, View, ViewOptions,
 };
 use polylogue_store::Memory;
 
@@ -611,10 +611,10 @@ impl Agent for Hurried {
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         Ok(match turn.answer() {
             Some(answer) => Act::say(answer),
-            None => Act::AskWithDefault {
-                ask: Box::new(Act::Ask("which one?".into())),
-                default: DefaultAnswer { after_ms: 1_000, text: "the first".into() },
-            },
+            None => {
+                let default = Some(DefaultAnswer { after_ms: 1_000, text: "the first".into() });
+                Act::Ask(InputRequest { default, ..InputRequest::from("which one?") })
+            }
         })
     }
 }

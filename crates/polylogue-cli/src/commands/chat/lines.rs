@@ -5,7 +5,8 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue_core::{Body, Event, LogId, RunOutcome, StopReason, TotalUsage};
+use polylogue_core::{Body, Event, LogId, Question, RunOutcome, StopReason, TotalUsage};
+use polylogue_runtime::asked::in_words;
 
 use super::command::{HELP, Input};
 use crate::commands::write_data;
@@ -188,15 +189,15 @@ pub(crate) fn print_left(
     output: Output,
     (id, place): (&LogId, &PlaceOption),
     usage: &TotalUsage,
-    asked: Option<(&str, &str)>,
+    asked: Option<Question>,
 ) {
     if output.is_conversation() {
         let facts = [tokens(usage), cost(usage)].into_iter().chain(uncertain(usage, false));
         print_note_wrapped(&facts.collect::<Vec<_>>().join(" · "));
         let [show, resume] = ["show", "chat --resume"].map(|words| place.command(&format!("{words} {id}")));
         print_note(&format!("`{show}` / `{resume}`"));
-    } else if let Some((who, text)) = asked {
-        print_note(&format!("{who} is asked: {text}"));
+    } else if let Some(question) = asked {
+        print_note(&format!("{} is asked: {}", question.who, in_words(&question)));
         let answer = place.command(&format!("resume {id} --answer TEXT"));
         print_note_wrapped(&format!("answer with `{answer}`"));
     }

@@ -282,7 +282,7 @@ impl Chat for Session {
         // What was appended is kept, whatever the store and the output say now.
         let released = conversation.release().await;
         let place = PlaceOption::of_store(&self.store);
-        let asked = questions.first().map(|(_, question)| (question.who.as_str(), &*question.text));
+        let asked = questions.into_iter().next().map(|(_, question)| question);
         print_left(self.settings.output, (&id, &place), &usage, asked);
         ended?;
         released?;

@@ -159,7 +159,9 @@ impl CallConversation {
             form.text,
             self.place.command(&format!("resume {id} --answer TEXT"))
         );
-        let asked: Vec<Asked> = questions.iter().map(asked).collect();
+        let Question { kind, choices, .. } = question;
+        let asked: Value =
+            json!({"who": who, "question": text, "kind": kind, "choices": choices, "at": at.to_string()});
         let value =
             json!({"conversation": id.to_string(), "ended": format!("waiting for {who}"), "asked": asked});
         Answer { texts: vec![status], value: Some(value), is_error: true }

@@ -1,6 +1,6 @@
-//! The question to the person: who speaks to whom, and what Enter and `exit` do.
+//! The question to the person: who speaks to whom, and what an empty answer does.
 
-use polylogue_core::{Call, Name, StopReason, Turn};
+use polylogue_core::{AnswerChoice, AnswerEffect, Call, InputRequest, Name, QuestionKind, StopReason, Turn};
 
 use crate::tools::approval::exact;
 
@@ -16,13 +16,6 @@ pub(super) enum InputReason {
     End(StopReason),
 }
 
-/// What Enter and `exit` do where Enter ends the conversation, where it sends no message, and where it gives an automatic reply.
-pub(super) const KEYS: [&str; 3] = [
-    "Type a reply to continue; Enter or `exit` ends the conversation.",
-    "Type a reply. Enter says nothing, `exit` ends the conversation.",
-    "Type a reply. Enter gives an automatic reply, `exit` ends the conversation.",
-];
-
 /// The question. `silent` is whether an empty answer sends no message.
 pub(super) fn question(
     turn: &Turn<'_>,
@@ -30,21 +23,22 @@ pub(super) fn question(
     calls: &[(Name, Call)],
     silent: bool,
     clears: bool,
-) -> String {
-    let [ends, says_nothing, replies] = KEYS;
-    let keys = match input_reason {
-        InputReason::End(_) => ends,
-        _ if silent => says_nothing,
-        _ => replies,
+) -> InputRequest {
+    let empty = match input_reason {
+        InputReason::End(_) => AnswerEffect::End,
+        _ if silent => AnswerEffect::NoMessage,
+        _ => AnswerEffect::AutomaticReply,
     };
     let situation = situation(turn, input_reason);
     let prompt_text = turn.request().prompt.as_ref().map(|prompt| prompt.to_string());
     let clear =
         clears.then(|| "`clear history`, with a name or a number, hides the earlier messages.".into());
-    let sentences = [prompt_text, Some(situation), interrupts(calls), Some(keys.into()), clear];
+    let sentences = [prompt_text, Some(situation), interrupts(calls), clear];
     let text = sentences.into_iter().flatten().collect::<Vec<String>>().join(" ");
     let shown = calls.iter().map(|(_, call)| exact(&format!("{} {:#}", call.tool, call.args)));
-    std::iter::once(text).chain(shown).collect::<Vec<String>>().join("\n\n")
+    let text = std::iter::once(text).chain(shown).collect::<Vec<String>>().join("\n\n");
+    let choices = [AnswerChoice::new("", empty), AnswerChoice::new("exit", AnswerEffect::End)];
+    InputRequest::new(text, QuestionKind::Reply, choices)
 }
 
 fn situation(turn: &Turn<'_>, input_reason: &InputReason) -> String {

@@ -1,6 +1,9 @@
 //! A person who selects the next speaker.
 
-use polylogue_core::{Act, Agent, Name, NameError, Result, StopReason, Turn, text};
+use polylogue_core::{
+    Act, Agent, AnswerChoice, AnswerEffect, InputRequest, Name, NameError, QuestionKind, Result, StopReason,
+    Turn, text,
+};
 
 use super::answer::Answer;
 use super::candidates::Candidates;
@@ -9,7 +12,7 @@ use super::method::next_in_order;
 
 /// A person who selects the next speaker, asked in private turns by a [`Group`](super::Group).
 ///
-/// The person sees a numbered list and answers with a number or a name. Enter, or `q`, selects the next in order;
+/// The person answers with a number or a name. An empty answer, or `q`, selects the next in order;
 /// `exit` ends the conversation. After an invalid answer the person sees the error and is asked once more; then the
 /// order decides, and the log says why. As with every person, the run does not block: it ends with a question and
 /// continues with the answer.
@@ -34,21 +37,6 @@ impl HumanSelector {
         Ok(Self { name: Name::new(name)? })
     }
 
-    /// Returns the end of its question, which says what can be answered at a terminal, if `next` is the next in order. Where
-    /// answers come from elsewhere, show other words.
-    ///
-    /// ```
-    /// use polylogue::policies::group::HumanSelector;
-    ///
-    /// assert!(HumanSelector::keys("Ann").contains("Enter takes the next in order (Ann)"));
-    /// ```
-    #[must_use]
-    pub fn keys(next: &str) -> String {
-        format!(
-            "Type a number or a name. Enter takes the next in order ({next}), `exit` ends the conversation."
-        )
-    }
-
     fn read(answer: &str, of: &[Name], participants: &[Name]) -> PersonReply {
         let answer = answer.trim();
         let is = |word: &str| answer.eq_ignore_ascii_case(word);
@@ -71,11 +59,16 @@ impl HumanSelector {
     }
 }
 
-/// The list, and what to type.
-fn question(turn: &Turn<'_>, candidates: &Candidates) -> String {
-    let lines = candidates.roles().lines().zip(1..).map(|(role, number)| format!("  {number}  {role}\n"));
-    let next = next_in_order(turn.transcript(), candidates.names()).map(Name::as_str).unwrap_or_default();
-    format!("Who speaks next?\n{}{}", lines.collect::<String>(), HumanSelector::keys(next))
+/// The question, with the candidates by their numbers.
+fn question(turn: &Turn<'_>, candidates: &Candidates) -> InputRequest {
+    let select = |(number, role): (usize, &str)| {
+        AnswerChoice::new(number.to_string(), AnswerEffect::Select).label(role)
+    };
+    let next = next_in_order(turn.transcript(), candidates.names()).map(|name| name.as_str().into());
+    let next = AnswerChoice { label: next, ..AnswerChoice::new("", AnswerEffect::Next) };
+    let choices = (1..).zip(candidates.roles().lines()).map(select);
+    let choices: Vec<_> = choices.chain([next, AnswerChoice::new("exit", AnswerEffect::End)]).collect();
+    InputRequest::new("Who speaks next?", QuestionKind::Speaker, choices)
 }
 
 impl Agent for HumanSelector {
@@ -87,7 +80,7 @@ impl Agent for HumanSelector {
         let candidates = Candidates::in_turn(turn);
         let of = candidates.names();
         let question = question(turn, &candidates);
-        let Some(mut answer) = turn.answer() else { return Ok(Act::Ask(question.into())) };
+        let Some(mut answer) = turn.answer() else { return Ok(Act::Ask(question)) };
         let mut again = true;
         loop {
             match Self::read(&answer, of, turn.transcript().participants()) {
@@ -105,7 +98,8 @@ impl Agent for HumanSelector {
             again = false;
             let Some(second) = turn.answer() else {
                 let answer = text::excerpt(&answer, 80);
-                return Ok(Act::Ask(format!("`{answer}` is none of them. {question}").into()));
+                let text = format!("`{answer}` is none of them. {}", question.text).into();
+                return Ok(Act::Ask(InputRequest { text, ..question }));
             };
             answer = second;
         }

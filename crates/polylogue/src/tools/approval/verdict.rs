@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use polylogue_core::{Name, StopReason};
+use polylogue_core::{AnswerChoice, AnswerEffect, Call, InputRequest, Name, QuestionKind, StopReason};
 
 use super::exact;
 use crate::code_block::only_block;
@@ -16,15 +16,15 @@ pub(crate) enum Verdict {
     Rejected(String),
 }
 
-/// The possible answers, at the end of a question; `instead` says how to give a replacement.
-pub(crate) fn choices(instead: &str) -> String {
-    format!(
-        "`yes` runs it; `no`, with a reason if you like, rejects it; {instead}; `exit` ends the conversation."
-    )
+/// A request for approval of `call`, whose `text` shows all that runs.
+pub(crate) fn request(text: String, kind: QuestionKind, call: Call) -> InputRequest {
+    let choices = [("yes", AnswerEffect::Approve), ("no", AnswerEffect::Reject), ("exit", AnswerEffect::End)];
+    let choices = choices.map(|(answer, effect)| AnswerChoice::new(answer, effect));
+    InputRequest { call: Some(Box::new(call)), ..InputRequest::new(text, kind, choices) }
 }
 
-/// A question whether texts may run, each complete, with its name, after `lead`.
-pub(crate) fn asked(lead: &str, texts: &[(String, String)], choices: &str) -> String {
+/// The text of a question whether texts may run, each complete, with its name, after `lead`.
+pub(crate) fn asked(lead: &str, texts: &[(String, String)]) -> String {
     let mut question = String::new();
     for (index, (name, text)) in texts.iter().enumerate() {
         let lead = if index == 0 { lead } else { "\n\nand" };
@@ -33,14 +33,14 @@ pub(crate) fn asked(lead: &str, texts: &[(String, String)], choices: &str) -> St
         let gap = if name.is_empty() { "" } else { " " };
         let _ = write!(question, "{lead}{gap}{name}{size}:\n\n{}", exact(text));
     }
-    format!("{question}\n\n{choices}")
+    question
 }
 
 /// From so many lines on, the question says how many: the first ones may be off the screen.
 const LONG: usize = 20;
 
 /// Sent before a repeated question.
-pub(super) const UNCLEAR: &str = "That was none of the answers below. ";
+pub(super) const UNCLEAR: &str = "The answer was unclear. ";
 
 /// The verdict in `answer` for the agent `me`, or a request to end the chat; `None` if unclear. The leading word decides: a
 /// rejection can quote what should not run. Code in a block replaces what was asked about only if it is the whole answer.
@@ -115,8 +115,8 @@ mod tests {
             ("`code`".to_owned(), "ls\nrm \"x\"".to_owned()),
         ];
         assert_eq!(
-            asked("`Ops` calls `shell` with", &texts, "Yes?"),
-            "`Ops` calls `shell` with:\n\n```\n{\"timeout\":5}\n```\n\nand `code`:\n\n```\nls\nrm \"x\"\n```\n\nYes?"
+            asked("`Ops` calls `shell` with", &texts),
+            "`Ops` calls `shell` with:\n\n```\n{\"timeout\":5}\n```\n\nand `code`:\n\n```\nls\nrm \"x\"\n```"
         );
     }
 }

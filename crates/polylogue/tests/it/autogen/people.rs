@@ -9,7 +9,10 @@ use polylogue::layers::reply::{Stack, of};
 use polylogue::policies::{reflected, until};
 use polylogue::stop::{max_turns, says};
 use polylogue::{Act, Assistant, Chat, Function, Message, Name, Status, Step, Tool, Transcript, round_robin};
-use polylogue_core::{Body, Entry, Event, OutcomeStatus, Part, StopReason, TurnRequest};
+use polylogue_core::{
+    AnswerChoice, AnswerEffect, Body, Entry, Event, OutcomeStatus, Part, QuestionKind, StopReason,
+    TurnRequest,
+};
 
 use crate::stage::{Spy, closed, log, name, printed, run, script};
 
@@ -232,37 +235,45 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
     assert!(text.contains("Bob says: clock #c1 of Ann: noon | clock #c2 of Ann: noon"), "{text}");
 }
 
-// Item 34: who asks, whom they answer, what Enter and `exit` do.
+// Item 34: who asks, whom they answer, what an empty answer and `exit` do.
 #[tokio::test]
-async fn the_question_says_who_asks_and_what_to_type() {
-    async fn asked(human_input: HumanInput, lines: &'static [&'static str], task: &str) -> String {
+async fn the_question_says_who_asks_and_has_its_answers_as_data() {
+    async fn asked(
+        human_input: HumanInput,
+        lines: &'static [&'static str],
+        task: &str,
+    ) -> (String, AnswerEffect) {
         let mut log = log().await;
         let status = pair(lines, human_input, 9).run_in(&mut log, task).await.unwrap().status;
         let Status::Waiting(questions) = status else { panic!("a person is asked") };
-        assert_eq!(questions[0].1.who, name("Bob"));
-        questions[0].1.text.to_string()
+        let question = &questions[0].1;
+        assert_eq!((&question.who, question.kind), (&name("Bob"), QuestionKind::Reply));
+        let [empty, exit] = question.choices.as_slice() else { panic!("{question:?}") };
+        assert_eq!((&*empty.answer, exit), ("", &AnswerChoice::new("exit", AnswerEffect::End)));
+        (question.text.to_string(), empty.effect)
     }
+    const HELLO: &[&str] = &["hello"];
+    const ENDED: &[&str] = &["hello", "TERMINATE"];
     let terminate = HumanInput::terminate;
-    let keys = "Enter gives an automatic reply, `exit` ends the conversation.";
-    assert_eq!(
-        asked(HumanInput::always(), &["hello"], "").await,
-        format!("You speak as `Bob` to `Ann`. Type a reply. {keys}")
-    );
-    assert_eq!(
-        asked(terminate().max_auto_replies(2), &["hello"], "").await,
-        format!(
-            "You speak as `Bob`, which replied by itself 2 times in a row, to `Ann`. Type a reply. {keys}"
-        )
-    );
-    assert_eq!(
-        asked(terminate(), &["hello", "TERMINATE"], "").await,
-        "You speak as `Bob`; `Ann` ended the conversation. Type a reply to continue; Enter or `exit` ends the conversation."
-    );
-    assert_eq!(
-        asked(terminate().max_auto_replies(0).clear_command(), &["hello"], "").await,
-        "You speak as `Bob`, which never replies by itself, to `Ann`. Type a reply. Enter says nothing, `exit` ends the \
-         conversation. `clear history`, with a name or a number, hides the earlier messages."
-    );
+    for (human_input, lines, text, effect) in [
+        (HumanInput::always(), HELLO, "You speak as `Bob` to `Ann`.", AnswerEffect::AutomaticReply),
+        (
+            terminate().max_auto_replies(2),
+            HELLO,
+            "You speak as `Bob`, which replied by itself 2 times in a row, to `Ann`.",
+            AnswerEffect::AutomaticReply,
+        ),
+        (terminate(), ENDED, "You speak as `Bob`; `Ann` ended the conversation.", AnswerEffect::End),
+        (
+            terminate().max_auto_replies(0).clear_command(),
+            HELLO,
+            "You speak as `Bob`, which never replies by itself, to `Ann`. `clear history`, with a name or a number, hides the \
+             earlier messages.",
+            AnswerEffect::NoMessage,
+        ),
+    ] {
+        assert_eq!(asked(human_input, lines, "").await, (text.to_owned(), effect));
+    }
 }
 
 // Items 34 and 35, trap T8: several people in one chat, each asked in their own name, and each answer with whose it is.

@@ -9,6 +9,7 @@ use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::tools::approval::{Approval, ApprovalRequest, Decision};
 use polylogue::{Chat, Tool, round_robin};
+use polylogue_core::{AnswerEffect, QuestionKind};
 use serde_json::{Value, json};
 
 use crate::beyond::stage::{Cast, events_with, print};
@@ -56,8 +57,7 @@ async fn an_approved_call_is_made() {
         bob,
         format!("Bob says: echo #c1 of Ann: a! | echo #c2 of Ann: b | {GONE} | echo #c4 of Ann: d!")
     );
-    let asked = "Bob asks: `Ann` calls `echo` with:\\n\\n```\\n{\"text\":\"a!\"}\\n```\\n\\n`yes` runs it; `no`, with a reason if you like, \
-                 rejects it; a JSON object replaces its arguments;";
+    let asked = "Bob asks: `Ann` calls `echo` with:\\n\\n```\\n{\"text\":\"a!\"}\\n```\n";
     assert!(text.contains(asked), "{text}");
     // Nothing is run before all is decided.
     assert!(text.find("calls echo").unwrap() > text.rfind("is answered").unwrap(), "{text}");
@@ -85,7 +85,7 @@ async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
             && bob.ends_with("#c4 of Ann: This call was not made: it was rejected."),
         "{bob}"
     );
-    assert_eq!(text.matches("asks: That was none of the answers below. `Ann` calls").count(), 2, "{text}");
+    assert_eq!(text.matches("asks: The answer was unclear. `Ann` calls").count(), 2, "{text}");
     let (bob, text) = said(&["yes", " EXIT "]).await;
     assert!(bob.is_empty() && text.contains("closed (Bob left: said `exit`)"), "{text}");
     assert!(!text.contains("Bob calls"), "{text}");
@@ -94,7 +94,7 @@ async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
 #[tokio::test]
 async fn an_empty_answer_is_no_approval_and_unclear_answers_reject_in_the_end() {
     let (bob, text) = said(&["", " ", "\n", "", "", "yes"]).await;
-    assert_eq!(text.matches("asks: That was none of the answers below. `Ann` calls").count(), 4, "{text}");
+    assert_eq!(text.matches("asks: The answer was unclear. `Ann` calls").count(), 4, "{text}");
     assert!(
         bob.contains("#c1 of Ann: This call was not made: it was rejected. No answer was clear."),
         "{bob}"
@@ -226,5 +226,12 @@ async fn a_question_shows_the_exact_arguments_whole_and_nothing_invisible() {
     let question = self::question(serde_json::json!({"text": long})).await;
     assert!(question.text.contains("with (304 lines, all of them shown):"), "{}", question.text);
     assert!(long.iter().all(|line| question.text.contains(line.as_str())));
-    assert!(question.text.contains("\n\n`yes` runs it;"));
+    assert!(question.text.ends_with("\n```"), "what can be answered is data: {}", question.text);
+    let choices = question.choices.iter().map(|choice| (&*choice.answer, choice.effect));
+    assert!(choices.eq([
+        ("yes", AnswerEffect::Approve),
+        ("no", AnswerEffect::Reject),
+        ("exit", AnswerEffect::End)
+    ]));
+    assert_eq!(question.kind, QuestionKind::Approval);
 }

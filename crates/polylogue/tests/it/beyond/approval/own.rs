@@ -58,7 +58,7 @@ const NATIVE: &str = r#"[
 async fn own_calls_are_approved_rejected_and_edited() {
     let text =
         talk(ToolCalling::Native, NATIVE, &["No: too loud.", "```json\n{\"text\": \"softly\"}\n```"]).await;
-    let asked = "Ann asks: `Ann` calls `echo` with:\\n\\n```\\n{\"text\":\"a\"}\\n```\\n\\n`yes` runs it; `no`, with a reason if you like,";
+    let asked = "Ann asks: `Ann` calls `echo` with:\\n\\n```\\n{\"text\":\"a\"}\\n```\n";
     assert!(text.contains(asked), "{text}");
     // No approval for tools that the rule does not name, or that cannot be called.
     assert_eq!(text.matches(" asks: ").count(), 2, "{text}");
@@ -109,7 +109,7 @@ async fn arguments_that_a_person_changed_to_wrong_ones_are_asked_about_again() {
 #[tokio::test]
 async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
     let text = talk(ToolCalling::Native, NATIVE, &["maybe", "yes", "yes"]).await;
-    assert!(text.contains("asks: That was none of the answers below. `Ann` calls `echo`"), "{text}");
+    assert!(text.contains("asks: The answer was unclear. `Ann` calls `echo`"), "{text}");
     let text = talk(ToolCalling::Native, NATIVE, &["yes", "exit"]).await;
     assert!(text.contains("closed (Ann left: said `exit`)") && !text.contains("calls mute"), "{text}");
 }
@@ -119,7 +119,7 @@ async fn only_the_answers_in_the_question_approve_or_reject() {
     for other in ["y", "ok", "run", "Run it", "yes please", "n", "reject", "always", "", "y\n"] {
         let answers: &'static [&'static str] = vec![other, "yEs", "NO: too loud"].leak();
         let text = talk(ToolCalling::Native, NATIVE, answers).await;
-        assert_eq!(text.matches("That was none of the answers below.").count(), 1, "{other:?}: {text}");
+        assert_eq!(text.matches("The answer was unclear.").count(), 1, "{other:?}: {text}");
         assert_eq!(text.matches(" is answered: ").count(), 3, "{other:?}: {text}");
         assert!(text.contains("it was rejected. too loud"), "{other:?}: {text}");
     }

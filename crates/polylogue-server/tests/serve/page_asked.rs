@@ -1,0 +1,61 @@
+//! What people are asked and what they send, in a real browser, and how what was cut off, selected and measured is shown.
+
+use serde_json::{Value, json};
+
+use crate::browser::Browser;
+use crate::conversations::{begin, events, until};
+use crate::page_browser::{browser_of, check_clean};
+use crate::page_views::show;
+use crate::world::World;
+
+/// Three calls in one reply, of each of which a person is asked.
+const APPROVED: &str = r#"
+name: approved
+task: Calculate.
+agents: [{name: Ops, tools: [calculator], approval: always}, {name: Ann}]
+chat: {participants: [Ops, Ann], pattern: round_robin, stop: {max_turns: 1}}
+script:
+  - Ops:
+      calls:
+        - {tool: calculator, args: {expression: "1+1"}}
+        - {tool: calculator, args: {expression: "2+2"}}
+        - {tool: calculator, args: {expression: "3+3"}}
+  - Ops: Done.
+"#;
+
+/// The answers to the questions of a conversation.
+async fn answers(world: &World, id: &str) -> Vec<Value> {
+    let events = events(world, id).await;
+    let provided = events.iter().filter(|event| event["type"] == "input_provided");
+    provided.map(|event| event["text"].clone()).collect()
+}
+
+/// Waits until the page asks about this call, and shows it alone in a block.
+async fn until_asked(browser: &mut Browser, args: &str) {
+    let block = "document.querySelector('.question pre')?.textContent";
+    browser.until(&format!("({block}) === {}", json!(args))).await;
+}
+
+#[tokio::test]
+async fn calls_are_approved_rejected_with_a_reason_and_changed_by_buttons() {
+    let world = World::with_team("approved", APPROVED).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "approved"})).await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    until_asked(&mut browser, r#"{"expression":"1+1"}"#).await;
+    // Neither fences nor words for those who type.
+    let shown = browser.eval("document.querySelector('.question').innerText").await;
+    let shown = shown.as_str().unwrap();
+    assert!(!shown.contains('`') && !shown.contains("yes") && !shown.contains("exit"), "{shown}");
+    browser.press("Approve").await;
+    until_asked(&mut browser, r#"{"expression":"2+2"}"#).await;
+    browser.fill(".question textarea", "too large").await;
+    browser.press("Reject, and say why").await;
+    until_asked(&mut browser, r#"{"expression":"3+3"}"#).await;
+    let other = r#"{"expression": "4+4"}"#;
+    browser.fill(".question textarea", other).await;
+    browser.press("Run with these arguments").await;
+    until(&world, &id, "closed").await;
+    assert_eq!(answers(&world, &id).await, ["yes", "no, too large", other]);
+    check_clean(&browser, &world);
+}
