@@ -85,6 +85,9 @@ const HANDLERS = {
     },
     message(run, chat, event) {
         known(run, event.from);
+        const open = chat.open.get(event.from);
+        // What was said until a reply was cut off is said once: by the message that keeps it.
+        if (open) open.steps = open.steps.filter((/** @type {any} */ step) => step.kind !== 'partial' || step.text !== event.parts[0]?.text);
         end(chat, event.from, event, { state: 'said', to: event.to, parts: event.parts });
     },
     passed: (_, chat, event) => end(chat, event.who, event, { state: 'passed' }),
@@ -109,9 +112,9 @@ const HANDLERS = {
         asked.item.rev += 1;
     },
     reply_interrupted(_, chat, event) {
-        step(chat, event.who, { kind: 'note', text: `interrupted: ${event.text}` }, event);
+        step(chat, event.who, { kind: 'partial', text: event.text }, event);
         const open = chat.open.get(event.who);
-        if (open) Object.assign(open, { live: null, isTorn: false });
+        if (open) Object.assign(open, { live: null, draft: '', isTorn: false });
     },
     closed(_, chat, event) {
         chat.closed = event;

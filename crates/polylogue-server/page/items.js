@@ -93,6 +93,7 @@ function Turn({ id, run, item, as, isDimmed }) {
     const isOpen = state === 'open';
     // A result that the message passes on is shown once, with its call.
     const called = steps.map((/** @type {any} */ step) => step.call?.id);
+    const cut = steps.findLast((/** @type {any} */ step) => step.kind === 'partial');
     const parts = item.parts?.filter((/** @type {any} */ part) => !part.outcome || !called.includes(part.outcome.id));
     const classes = ['turn', isOpen && 'open', undone && 'undone', !isPublic(item.to) && 'is-private', isDimmed && 'dimmed'].filter(Boolean).join(' ');
     return html`<li class=${classes} id="m${item.said ?? item.seq}" tabindex="-1" data-who=${who}>
@@ -104,7 +105,7 @@ function Turn({ id, run, item, as, isDimmed }) {
         ${isDimmed && html`<p class="unseen">not received by ${as}</p>`}
         ${as === who && item.asked?.length > 0 && html`<${Requests} who=${who} calls=${item.asked} />`}
         ${item.prompt && html`<details class="fold"><summary>Prompt for ${who} alone</summary><${Verbatim} text=${item.prompt} /></details>`}
-        ${steps.map((/** @type {any} */ step, /** @type {number} */ at) => html`<${Step} key=${at} id=${id} run=${run} step=${step} />`)}
+        ${steps.map((/** @type {any} */ step, /** @type {number} */ at) => html`<${Step} key=${at} id=${id} run=${run} step=${step} isLast=${isOpen && !live && step === cut} />`)}
         ${isOpen && html`<${Live} live=${live} draft=${item.draft} />`}
         ${isEditing.value ? html`<${Edit} id=${id} item=${item} onEnd=${() => (isEditing.value = false)} />`
             : state === 'said' && html`<${Parts} parts=${parts} run=${run} />`}

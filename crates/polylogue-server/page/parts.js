@@ -37,7 +37,8 @@ function Part({ part, run }) {
     if ('text' in part) return html`<${Text} text=${part.text} />`;
     if ('data' in part) return html`<${Code} text=${json(part.data)} language="json" />`;
     if ('media' in part) return html`<${Media} media=${part.media} />`;
-    if ('cut' in part) return html`<p class="note">truncated: ${json(part.cut)}</p>`;
+    // What was cut off by a person says so in its text.
+    if ('cut' in part) return part.cut === 'interrupted' ? null : html`<p class="note">truncated: ${json(part.cut)}</p>`;
     if ('call' in part) return html`<${Call} call=${part.call} />`;
     if ('outcome' in part) return html`<${Outcome} tool=${part.outcome.tool} outcome=${part.outcome.outcome} run=${run} />`;
     if ('thought' in part) return html`<details class="fold"><summary>Thinking</summary><${Verbatim} text=${part.thought} /></details>`;

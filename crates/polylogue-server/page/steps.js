@@ -46,12 +46,18 @@ function Nested({ id, step, run }) {
     </details>`;
 }
 
-/** @param {{id: string, run: any, step: any}} props */
-export function Step({ id, run, step }) {
+/** What was said until a reply was cut off. @param {{step: any, run: any, isLast: boolean}} props */
+function Partial({ step, run, isLast }) {
+    return html`<details class="fold" open=${isLast}><summary>The reply was cut off</summary><${Parts} parts=${[{ text: step.text }]} run=${run} /></details>`;
+}
+
+/** @param {{id: string, run: any, step: any, isLast?: boolean}} props `isLast`: nothing has come of the turn since */
+export function Step({ id, run, step, isLast = false }) {
     switch (step?.kind) {
         case 'call': return html`<${Call} step=${step} run=${run} />`;
         case 'thought': return html`<details class="fold"><summary>Thinking</summary><${Verbatim} text=${step.text} /></details>`;
         case 'question': return html`<${Question} step=${step} run=${run} />`;
+        case 'partial': return html`<${Partial} step=${step} run=${run} isLast=${isLast} />`;
         case 'chat': return html`<${Nested} id=${id} step=${step} run=${run} />`;
         case 'error': return html`<p class="error"><strong>Failed:</strong> ${quoted(step.text)}${step.hint && html`<br />hint: ${quoted(step.hint)}`}</p>`;
         case 'note': return step.tone === 'prompt'

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::browser::Browser;
 use crate::conversations::{begin, events, until};
 use crate::page_browser::{browser_of, check_clean};
-use crate::page_views::show;
+use crate::page_views::{show, stored_run};
 use crate::world::World;
 
 /// Three calls in one reply, of each of which a person is asked.
@@ -57,5 +57,40 @@ async fn calls_are_approved_rejected_with_a_reason_and_changed_by_buttons() {
     browser.press("Run with these arguments").await;
     until(&world, &id, "closed").await;
     assert_eq!(answers(&world, &id).await, ["yes", "no, too large", other]);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn what_was_said_until_a_reply_was_cut_off_is_said_once() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let turn = |who: &str| json!({"type": "turn_started", "turns": [{"who": who}]});
+    let cut = |who: &str, text: &str| json!({"type": "reply_interrupted", "who": who, "model": "script:test", "text": text});
+    let kept = json!([{"text": "Once upon "}, {"text": "[cut off by the user]"}, {"cut": "interrupted"}]);
+    let bodies = [
+        turn("Ann"),
+        cut("Ann", "Once upon "),
+        json!({"type": "message", "from": "Ann", "parts": kept}),
+        turn("Bob"),
+        cut("Bob", "There was"),
+        json!({"type": "message", "from": "Bob", "parts": [{"text": "Then not."}]}),
+    ];
+    let id = stored_run(&world, "cut", bodies).await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.closed')").await;
+    let text = "[...document.querySelectorAll('.turn')].map((it) => it.textContent).join()";
+    let times = async |browser: &mut Browser, said: &str| {
+        browser.eval(&format!("({text}).split({}).length - 1", json!(said))).await
+    };
+    assert_eq!(times(&mut browser, "Once upon").await, 1);
+    assert_eq!(times(&mut browser, "truncated").await, 0, "the message says so itself");
+    // What no message has is in a fold.
+    assert_eq!(times(&mut browser, "There was").await, 1);
+    let folds = "[...document.querySelectorAll('.turn .fold:not([open])')].map((it) => it.textContent)";
+    let folds = browser.eval(folds).await;
+    assert!(
+        folds.as_array().unwrap().len() == 1 && folds[0].as_str().unwrap().ends_with("There was"),
+        "{folds}"
+    );
     check_clean(&browser, &world);
 }
