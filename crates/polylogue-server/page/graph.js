@@ -73,7 +73,7 @@ function Edge({ edge, count }) {
 /** What is written at an edge. @param {{edge: any, count: number}} props */
 function Label({ edge, count }) {
     const times = count > 0 && `${count}×`;
-    if (edge.label) return html`<text class="edge-label" x=${edge.label_at[0]} y=${edge.label_at[1] + 4}>${edge.label}${times && html`<tspan class="edge-count" x=${edge.label_at[0]} dy="13">${times}</tspan>`}</text>`;
+    if (edge.label) return html`<text class="edge-label" x=${edge.label_at[0]} y=${edge.label_at[1] + 4}>${edge.when && edge.when !== edge.label && html`<title>${edge.when}</title>`}${edge.label}${times && html`<tspan class="edge-count" x=${edge.label_at[0]} dy="13">${times}</tspan>`}</text>`;
     const middle = Math.floor((edge.points.length - 1) / 2);
     const [x, y] = edge.points[middle];
     const [nx, ny] = edge.points[middle + 1] ?? [x, y];
@@ -88,7 +88,7 @@ function Node({ graph, node, run, speaks }) {
         return html`<circle class="dot ${kind}" cx=${x + 9} cy=${y + 9} r=${kind === 'start' ? 7 : 6} />`;
     }
     const middle = kind === 'selector';
-    return html`<g class="node ${kind} ${speaks ? 'speaks' : ''}" data-node=${node.name}>
+    return html`<g class="node ${kind} ${speaks ? 'speaks' : ''}" data-node=${node.name}>${node.whole && html`<title>${node.whole}</title>`}
         <rect x=${x} y=${y} width=${width} height=${height} rx=${CORNERS[kind] ?? 6} />
         <text class="node-name" x=${middle ? x + width / 2 : x + 14} y=${y + 21} text-anchor=${middle ? 'middle' : 'start'}>${node.name}</text>
         ${!middle && html`<text class="detail" x=${x + width - 9} y=${y + 20} text-anchor="end">${speaks ? 'speaks' : kind === 'chat' ? '' : kind}</text>`}
@@ -141,7 +141,7 @@ function Table({ graph, run, called }) {
     return html`<div class="wide" tabindex="0"><table class="graph-table"><caption>Who can follow whom in ${graph.name}</caption>
         <thead><tr><th>From</th><th>To</th><th>How</th><th>When</th><th>Times</th></tr></thead>
         <tbody>${rows(graph).map((/** @type {any} */ row) => html`<tr><td>${row.from}</td><td>${row.to}</td>
-            <td>${words[/** @type {'next'} */ (row.edge.kind)]}</td><td>${row.edge.label}</td><td>${row.edge.kind === 'uses' ? '' : taken(graph, row.edge, counts)}</td></tr>`)}</tbody></table></div>
+            <td>${words[/** @type {'next'} */ (row.edge.kind)]}</td><td>${row.edge.when || row.edge.label}</td><td>${row.edge.kind === 'uses' ? '' : taken(graph, row.edge, counts)}</td></tr>`)}</tbody></table></div>
         ${inner.map((/** @type {any} */ node) => html`<${Table} graph=${node.chat} run=${run} called=${calledOf(graph, node)} />`)}`;
 }
 

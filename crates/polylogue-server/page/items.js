@@ -73,11 +73,23 @@ function Private({ to, run }) {
     return html`<span class="private">${names.length ? html`only to ${names.map((/** @type {string} */ name) => html`<${Name} names=${run.names} name=${name} /> `)}` : 'private'}</span>`;
 }
 
-/** How the speaker was chosen, where there was a choice. @param {any} choice */
-function chosen(choice) {
+/** How the speaker was chosen, where there was a choice. A private turn with a choice makes it. @param {any} item */
+function chosen({ choice, to }) {
     if (!choice || choice.of?.length < 2) return '';
+    const among = choice.of.join(', ');
+    if (!isPublic(to)) return `selects from ${among}`;
     const [kind, value] = typeof choice.by === 'string' ? [choice.by, null] : Object.entries(choice.by)[0];
-    return `chosen by ${kind === 'agent' ? value : kind} of ${choice.of.join(', ')}`;
+    switch (kind) {
+        case 'agent': return `selected by ${value} from ${among}`;
+        case 'chance': return `selected at random from ${among}`;
+        case 'handoff': return 'has the turn by a handoff';
+        case 'rule': return 'next by a rule';
+        case 'user': return 'chosen from outside';
+        case 'background': return 'has the result of a background task';
+        case 'tools': return 'runs the tools';
+        case 'fallback': return `next in order: ${value.why}`;
+        default: return 'next in order';
+    }
 }
 
 /** The model calls of a turn: each opens what was sent. @param {{who: string, calls: number[]}} props */
@@ -100,7 +112,7 @@ function Turn({ id, run, item, as, isDimmed }) {
         <div class="turn-head"><${Avatar} names=${run.names} name=${who} /><${Name} names=${run.names} name=${who} />
             <${Private} to=${item.to} run=${run} />
             ${item.took > 999 && html`<span class="took">${span(item.took)}</span>`}
-            <span class="choice">${chosen(item.choice)}</span>
+            <span class="choice">${chosen(item)}</span>
             ${!isOpen && html`<${Menu} id=${id} item=${item} canFork=${!run.isImported} onEdit=${() => (isEditing.value = true)} />`}</div>
         ${isDimmed && html`<p class="unseen">not received by ${as}</p>`}
         ${as === who && item.asked?.length > 0 && html`<${Requests} who=${who} calls=${item.asked} />`}

@@ -60,6 +60,74 @@ async fn calls_are_approved_rejected_with_a_reason_and_changed_by_buttons() {
     check_clean(&browser, &world);
 }
 
+const SELECTED: &str = "
+name: selected
+task: Decide.
+agents: [{name: Ann, description: writes}, {name: Bob}, {name: The_Head_of_the_Department_of_Long_Names, human: true}]
+chat:
+  participants: [Ann, Bob]
+  pattern: {group: {select: {human: The_Head_of_the_Department_of_Long_Names}}}
+  stop: {max_turns: 1}
+script: [{Bob: Done.}]
+";
+
+#[tokio::test]
+async fn a_person_selects_the_speaker_by_a_button_and_all_say_whole_who_selects() {
+    let world = World::with_team("selected", SELECTED).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "selected"})).await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.question button')").await;
+    // Each candidate is there once, as a button.
+    let count = "document.querySelector('.question').innerText.split('Ann: writes').length - 1";
+    assert_eq!(browser.eval(count).await, 1);
+    browser.press("Bob").await;
+    until(&world, &id, "closed").await;
+    browser.until_text("Answer of page: 2 (Bob)").await;
+    let choices = "[...document.querySelectorAll('.choice')].map((it) => it.textContent).filter((it) => it)";
+    let selector = "The_Head_of_the_Department_of_Long_Names";
+    let expected = json!(["selects from Ann, Bob", format!("selected by {selector} from Ann, Bob")]);
+    browser.until(&format!("JSON.stringify({choices}) === {}", json!(expected.to_string()))).await;
+    show(&mut browser, &format!("#/runs/{id}/graph")).await;
+    let name = "document.querySelector('.node.selector .node-name')";
+    browser.until(name).await;
+    assert_eq!(
+        browser.eval(&format!("{name}.textContent")).await,
+        format!("selected by {selector}"),
+        "it is not cut"
+    );
+    let fits =
+        format!("{name}.getBBox().width < document.querySelector('.node.selector rect').getBBox().width");
+    assert_eq!(browser.eval(&fits).await, true);
+    check_clean(&browser, &world);
+}
+
+/// With a condition that is too long to be drawn.
+const CONDITIONAL: &str = "
+name: conditional
+task: Talk.
+agents: [{name: Ann}, {name: Bob}]
+chat:
+  participants: [Ann, Bob]
+  pattern: {state_machine: {start: Ann, after: {Ann: [{when: \"last.text.startsWith('A long beginning of a reply') || turns > 3\", then: Bob}, {then: end}], Bob: Ann}}}
+  stop: {max_turns: 4}
+script: [{Ann: Hi.}]
+";
+
+#[tokio::test]
+async fn a_condition_that_is_drawn_shortened_is_in_full_in_its_title_and_in_the_table() {
+    let world = World::with_team("conditional", CONDITIONAL).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "conditional"})).await;
+    show(&mut browser, &format!("#/runs/{id}/graph")).await;
+    let whole = json!("last.text.startsWith('A long beginning of a reply') || turns > 3");
+    let titles = "[...document.querySelectorAll('.edge-label title')].map((it) => it.textContent)";
+    browser.until(&format!("({titles}).includes({whole})")).await;
+    let cells = "[...document.querySelectorAll('.graph-table td')].map((it) => it.textContent)";
+    assert_eq!(browser.eval(&format!("({cells}).includes({whole})")).await, true);
+    check_clean(&browser, &world);
+}
+
 #[tokio::test]
 async fn what_was_said_until_a_reply_was_cut_off_is_said_once() {
     let world = World::new().await;

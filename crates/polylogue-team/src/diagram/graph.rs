@@ -21,10 +21,19 @@ pub(super) struct Node {
     pub(super) name: String,
     /// Its model, or several, if it speaks by one and the file names it.
     pub(super) model: Option<String>,
-    /// Its model, its tools and the like.
+    /// Its model, its tools and the like, as they are drawn.
     pub(super) details: Vec<String>,
+    /// The details in full, if they are drawn shortened.
+    pub(super) whole: Option<String>,
     /// The chat, if it is one.
     pub(super) group: Option<Box<Group>>,
+}
+
+impl Node {
+    /// A node with its name alone.
+    pub(super) fn new(kind: NodeKind, name: &str) -> Self {
+        Self { kind, name: name.to_owned(), model: None, details: Vec::new(), whole: None, group: None }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

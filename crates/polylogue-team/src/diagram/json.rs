@@ -26,6 +26,7 @@ fn group(group: &Group, drawn: &Drawn) -> Value {
                 EdgeKind::Uses => "uses",
             },
             "label": edge.label,
+            "when": edge.when,
             "label_at": place((left + label.0, top + label.1)),
             "points": points.collect::<Vec<_>>(),
         })
@@ -47,6 +48,7 @@ fn node(of: &Node, inner: Option<&Drawn>, at: (f64, f64)) -> Value {
         "kind": of.kind.word(),
         "name": of.name,
         "details": of.details,
+        "whole": of.whole,
         "x": pixels(at.0),
         "y": pixels(at.1),
         "width": pixels(width),
@@ -94,6 +96,41 @@ chat: {participants: [Ann, Bob, inner], pattern: sequential, stop: {max_turns: 4
             let bottom = node["y"].as_f64().unwrap() + node["height"].as_f64().unwrap();
             assert!(right <= graph["width"].as_f64().unwrap() && bottom <= graph["height"].as_f64().unwrap());
         }
+    }
+
+    #[test]
+    fn who_selects_speakers_is_whole_and_what_is_drawn_shortened_is_there_in_full() {
+        let tools = "[get_history, list_files, read_file, write_file, edit_file]";
+        let when = "last.text.startsWith('A long beginning of a reply') || turns > 3";
+        let text = format!(
+            "
+name: t
+agents: [{{name: Ann, tools: {tools}}}, {{name: Bob}}, {{name: The_Head_of_the_Department_of_Long_Names, human: true}}]
+chats:
+  - name: states
+    participants: [Ann, Bob]
+    pattern: {{state_machine: {{start: Ann, after: {{Ann: [{{when: \"{when}\", then: Bob}}, {{then: end}}], Bob: Ann}}}}}}
+    stop: {{max_turns: 4}}
+chat:
+  participants: [Ann, Bob, states]
+  pattern: {{group: {{select: {{human: The_Head_of_the_Department_of_Long_Names}}}}}}
+  stop: {{max_turns: 4}}
+"
+        );
+        let diagram = parse(&text, "t.yaml", &Overrides::default()).unwrap().team.diagram();
+        let graph = diagram.to_json();
+        let nodes = graph["nodes"].as_array().unwrap();
+        let name = "selected by The_Head_of_the_Department_of_Long_Names";
+        assert!(nodes.iter().any(|node| node["kind"] == "selector" && node["name"] == name), "{graph:#}");
+        assert_eq!(diagram.selected_by(), Some(name));
+        let node = |name: &str| nodes.iter().find(|node| node["name"] == name).unwrap();
+        let shown = node("Ann")["details"].as_array().unwrap().last().unwrap().as_str().unwrap();
+        let whole = node("Ann")["whole"].as_str().unwrap();
+        assert!(shown.ends_with('…') && whole.ends_with("write_file, edit_file"), "{shown} {whole}");
+        assert_eq!(node("Bob")["whole"], json!(null), "nothing of it is shortened");
+        let edges = node("states")["chat"]["edges"].as_array().unwrap();
+        let edge = edges.iter().find(|edge| edge["when"] == when).unwrap();
+        assert!(edge["label"].as_str().unwrap().ends_with('…'), "{edge}");
     }
 
     fn at_of(chat: &serde_json::Value, name: &str) -> usize {

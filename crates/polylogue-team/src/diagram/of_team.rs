@@ -93,7 +93,7 @@ impl<'t> Scope<'t> {
             Participant::Agent(agent) => self.agent(agent),
             Participant::Chat(_) | Participant::Team(_) => {
                 let group = self.inner(who).map(Box::new);
-                Node { kind: NodeKind::Chat, name: who.to_string(), model: None, details: Vec::new(), group }
+                Node { group, ..Node::new(NodeKind::Chat, who.as_str()) }
             }
         };
         draft.index.insert(who, draft.nodes.len());
@@ -147,8 +147,9 @@ impl<'t> Scope<'t> {
         if agent.asks_person() && !agent.is_human() {
             details.push("asks a person".to_owned());
         }
-        let details = details.into_iter().map(|text| shortened(&text, LONGEST)).collect();
-        Node { kind, name: agent.name.to_string(), model, details, group: None }
+        let shown: Vec<String> = details.iter().map(|text| shortened(text, LONGEST)).collect();
+        let whole = (shown != details).then(|| details.join("\n"));
+        Node { model, details: shown, whole, ..Node::new(kind, agent.name.as_str()) }
     }
 
     /// Adds what the agents of a group use: nested chats, and others that they call as tools.
@@ -189,8 +190,7 @@ fn listed(what: &str, names: Vec<String>) -> Option<String> {
 
 impl<'t> Draft<'t> {
     fn node(&mut self, kind: NodeKind, name: &str) -> usize {
-        let name = name.to_owned();
-        self.nodes.push(Node { kind, name, model: None, details: Vec::new(), group: None });
+        self.nodes.push(Node::new(kind, name));
         self.nodes.len() - 1
     }
 
@@ -253,7 +253,7 @@ impl<'t> Draft<'t> {
 
     /// Every participant can follow every other: they are around what selects them.
     fn selected(&mut self, start: usize, how: &str, chat: &Chat, flow: &ChatFlow<'_>) {
-        let hub = self.node(NodeKind::Selector, &shortened(how, LONGEST));
+        let hub = self.node(NodeKind::Selector, how);
         let edge = |from: usize, to: usize, label: &str, kind: EdgeKind| Edge {
             from,
             to,

@@ -217,10 +217,13 @@ fn line(edge: &Edge, route: &Route, svg: &mut String) {
 
 fn label(edge: &Edge, route: &Route, svg: &mut String) {
     let ((wide, high), (x, y)) = (label_size(&edge.label), route.label);
+    // In full where it is drawn shortened.
+    let is_shortened = !edge.when.is_empty() && edge.when != edge.label;
+    let title = if is_shortened { format!("<title>{}</title>", xml(&edge.when)) } else { String::new() };
     let _ = writeln!(
         svg,
         "<rect class=\"lb\" x=\"{:.1}\" y=\"{:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\" rx=\"3\"/>\
-         <text class=\"l\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>",
+         <text class=\"l\" x=\"{x:.1}\" y=\"{:.1}\">{}{title}</text>",
         x - wide / 2.0,
         y - high / 2.0,
         y + 4.0,
