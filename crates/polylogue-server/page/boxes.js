@@ -82,19 +82,31 @@ export function Questions({ id, run, asked }) {
     </div>`;
 }
 
-/** @param {{id: string, state: string, wake: () => void}} props */
-export function Say({ id, state, wake }) {
+/** @param {{id: string, run: any, version: number, state: string, wake: () => void}} props */
+export function Say({ id, run, state, wake }) {
     const draft = useDraft(`say:${id}`);
     const isSending = useSignal(false);
+    // What was sent and not said yet, each after the events that there were; the server may take until the present turns end.
+    const waiting = useSignal(/** @type {{text: string, after: number}[]} */ ([]));
+    const left = waiting.value.filter(({ text, after }) => !run.sent.some((/** @type {any} */ sent) => sent.seq >= after && sent.text === text));
+    const isRunning = state === 'running';
+    const forget = (/** @type {any} */ sent) => {
+        waiting.value = waiting.value.filter((other) => other !== sent);
+    };
     const say = () => draft.text.trim() && !isSending.value && attempt(async () => {
         const { text } = draft;
+        const sent = { text, after: run.seq };
+        waiting.value = [...left, sent];
         isSending.value = true;
         // At once: a server may take seconds, in which the person writes on.
         draft.set('');
         try {
-            await post(`/conversations/${encodeURIComponent(id)}/messages`, { text });
+            const { seq = null } = await post(`/conversations/${encodeURIComponent(id)}/messages`, { text });
+            // Else it waits in the inbox, and its event comes later.
+            if (seq !== null) forget(sent);
             wake();
         } catch (error) {
+            forget(sent);
             draft.set(draft.text ? `${text}\n${draft.text}` : text);
             throw error;
         } finally {
@@ -102,7 +114,8 @@ export function Say({ id, state, wake }) {
         }
     });
     const about = state === 'closed' ? 'Continue the conversation …' : 'Say something to everyone …';
-    return html`<form class="say" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), say())}>
+    return html`<div role="status">${isRunning && left.map(({ text, after }) => html`<p class="note pending" key=${after}>Will be said when the present turn ends: “${clipped(text, 120)}”</p>`)}</div>
+        <form class="say" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), say())}>
         <textarea id="say" rows="1" aria-label=${about} placeholder=${about} value=${draft.text}
             onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(say)}></textarea>
         <button class="main" disabled=${isSending.value || !draft.text.trim()}>Send</button>

@@ -4,14 +4,15 @@
 /**
  * @typedef {{kind: string, seq: number, rev: number, [key: string]: any}} Item
  * @typedef {{at: string, participants: string[], items: Item[], open: Map<string, Item>, closed: any, hidden: any[], follows: Map<string, number>, last: string[], tasks: Map<string, any>}} Chat
- * @typedef {{seq: number, pieces: number, chats: Map<string, Chat>, names: string[], usage: any, counts: Map<string, number>, begun: Map<string, number>, firsts: Map<number, number>, last: number, title: string | null, isPaused: boolean}} Run
+ * @typedef {{seq: number, pieces: number, chats: Map<string, Chat>, names: string[], usage: any, counts: Map<string, number>, begun: Map<string, number>, firsts: Map<number, number>, last: number, title: string | null, isPaused: boolean, outside: number, sent: {seq: number, text: string}[]}} Run
  */
 
 /** @returns {Run} */
 export function newRun() {
+    // `outside`: after the last event that carries out what someone has sent; `sent`: the texts of messages, said or refused.
     const usage = { calls: 0, input: 0, output: 0, unmetered: 0, unpriced: 0, cost: 0, uncertain: { calls: 0, unpriced: 0, cost: 0 } };
     const chats = new Map([['', newChat('')]]);
-    return { seq: 0, pieces: 0, chats, names: [], usage, counts: new Map(), begun: new Map(), firsts: new Map(), last: 0, title: null, isPaused: false };
+    return { seq: 0, pieces: 0, chats, names: [], usage, counts: new Map(), begun: new Map(), firsts: new Map(), last: 0, title: null, isPaused: false, outside: 0, sent: [] };
 }
 
 /** @param {string} at @returns {Chat} */

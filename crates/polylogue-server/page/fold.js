@@ -15,8 +15,17 @@ export function add(run, event) {
     if (event.seq < run.seq) return;
     run.seq = event.seq + 1;
     run.last = event.time_ms;
+    if (event.inbox !== undefined) noteSent(run, event);
     const chat = chatAt(run, event.at ?? '');
     (HANDLERS[event.type] ?? other)(run, chat, event);
+}
+
+/** Notes what someone has sent, which is carried out now or refused. @param {Run} run @param {any} event */
+function noteSent(run, event) {
+    const { seq, type, parts, message, instruction } = event;
+    run.outside = seq + 1;
+    const text = textOf(type === 'sent' ? parts : message?.parts ?? instruction?.send?.parts);
+    if (text) run.sent.push({ seq, text });
 }
 
 /** @type {Record<string, (run: Run, chat: Chat, event: any) => void>} */

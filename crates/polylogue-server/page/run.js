@@ -45,12 +45,14 @@ function useRun({ id }) {
     const runs = (live.value?.state.value ?? about.value)?.state === 'running';
     // The stream may say that it runs before it is known what it is.
     const isKnown = !!about.value;
+    // What someone has sent changes what is known of it, such as whether its bound applies.
+    const outside = live.value?.run.outside;
     useEffect(() => {
         if (!isKnown) return;
         ask();
         const timer = runs && setInterval(ask, NODE_MS);
         return () => clearInterval(timer || undefined);
-    }, [id, runs, isKnown]);
+    }, [id, runs, isKnown, outside]);
     return { about: about.value, live: live.value };
 }
 
@@ -181,7 +183,7 @@ function Shown({ id, tab, run, version, state, wake, isImported }) {
     run.isImported = isImported;
     const hasBoxes = !isImported && (tab === '' || state.asked?.length > 0);
     const boxes = hasBoxes && html`<div class="boxes"><${Questions} id=${id} run=${run} asked=${state.asked ?? []} />
-        ${tab === '' && html`<${Say} id=${id} state=${state.state} wake=${wake} />`}</div>`;
+        ${tab === '' && html`<${Say} id=${id} run=${run} version=${version} state=${state.state} wake=${wake} />`}</div>`;
     if (tab === 'graph') return html`<${Graph} id=${id} run=${run} version=${version} />${boxes}`;
     if (tab === 'timeline') return html`<${Timeline} id=${id} run=${run} version=${version} state=${state.state} />${boxes}`;
     return html`<div class="columns"><section class="talk" aria-label="Conversation">

@@ -17,12 +17,14 @@ use polylogue_wire::calls::CallStarts;
 use tracing::warn;
 
 use crate::conversation::listing;
+use crate::running::Runs;
 use crate::tenants::Tenant;
 use crate::totals::{CallTime, Meters, OTHER};
 
-/// Runs `conversation` of a tenant and counts its events.
+/// Runs `conversation` of a tenant and counts its events. Those who follow the list hear at once of what was sent to it.
 pub(crate) async fn run(tenant: &Tenant, conversation: &Conversation) -> polylogue_runtime::Result<Status> {
-    run_counted((&tenant.meters, tenant.runtime.store()), team_of(tenant, conversation), conversation).await
+    let to = (&tenant.meters, tenant.runtime.store());
+    run_noted(to, team_of(tenant, conversation), conversation, Some(&tenant.runs)).await
 }
 
 /// Runs `conversation`, which the store has, and counts its events as those of `team`.
@@ -30,6 +32,15 @@ pub(crate) async fn run_counted(
     to: (&Meters, &AnyStore),
     team: impl Future<Output = String>,
     conversation: &Conversation,
+) -> polylogue_runtime::Result<Status> {
+    run_noted(to, team, conversation, None).await
+}
+
+async fn run_noted(
+    to: (&Meters, &AnyStore),
+    team: impl Future<Output = String>,
+    conversation: &Conversation,
+    runs: Option<&Runs>,
 ) -> polylogue_runtime::Result<Status> {
     let mut live = conversation.subscribe().await;
     let events = conversation.events().await;
@@ -39,7 +50,7 @@ pub(crate) async fn run_counted(
         Either::Left((status, team)) => (team.await, Some(status)),
         Either::Right((team, _)) => (team, None),
     };
-    let mut meter = Meter::of(to, conversation, &events, team);
+    let mut meter = Meter { runs, ..Meter::of(to, conversation, &events, team) };
     let status = loop {
         let is_missed = poll_fn(|cx| {
             if status.is_none()
@@ -76,6 +87,8 @@ struct Meter<'m> {
     meters: &'m Meters,
     store: &'m AnyStore,
     conversation: &'m Conversation,
+    /// Those that this process runs, where others hear of changes.
+    runs: Option<&'m Runs>,
     team: String,
     /// All events that were counted, now or by an earlier process, without their usage.
     summary: Summary,
@@ -99,7 +112,8 @@ impl<'m> Meter<'m> {
             starts.take(event);
         }
         let first_pieces = HashMap::new();
-        Self { meters, store, conversation, team, turns: summary.turns, summary, starts, first_pieces }
+        let (runs, turns) = (None, summary.turns);
+        Self { meters, store, conversation, runs, team, turns, summary, starts, first_pieces }
     }
 
     /// Counts what has come. Returns whether updates were missed.
@@ -147,6 +161,9 @@ impl<'m> Meter<'m> {
     fn take(&mut self, event: &Event) {
         if event.seq < self.summary.events {
             return;
+        }
+        if let Some(runs) = self.runs {
+            runs.note_event(self.conversation.id(), event);
         }
         self.summary.usage = TotalUsage::default();
         self.summary.add(event, true);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::{Instruction, LogId};
+use polylogue_core::{Event, Instruction, LogId};
 use tokio::sync::{Notify, watch};
 
 /// The conversations of one tenant that this process runs.
@@ -68,7 +68,7 @@ impl Runs {
         self.running().keys().cloned().collect()
     }
 
-    /// Changes when any conversation is opened or has stopped running.
+    /// Changes when any conversation is opened or has stopped running, or something was sent to it.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
@@ -208,7 +208,14 @@ impl Runs {
         self.running().get(id).is_some_and(|entry| entry.rests)
     }
 
-    /// Tells those who wait for it that a conversation was opened or has stopped running, or that its title is another one.
+    /// Notes an event of a conversation that this process runs: one that carries out what someone has sent is a change.
+    pub(crate) fn note_event(&self, id: &LogId, event: &Event) {
+        if event.inbox.is_some() {
+            self.note_change(id);
+        }
+    }
+
+    /// Tells those who wait for it that a conversation was opened or has stopped running, or that something was sent to it.
     pub(crate) fn note_change(&self, id: &LogId) {
         self.changes.send_replace(());
         if let Some(changes) = locked(&self.watched).get(id) {
@@ -221,7 +228,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// When a conversation is opened or has stopped running.
+/// When a conversation is opened or has stopped running, or something was sent to it.
 pub(crate) struct Changes {
     id: LogId,
     changes: watch::Receiver<()>,
@@ -255,6 +262,7 @@ impl Drop for Changes {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
+    use polylogue_core::{Body, Path, Timestamp};
 
     use super::*;
 
@@ -361,6 +369,24 @@ mod tests {
         runs.halt(&id, Instruction::Pause);
         assert!(!runs.enter(&id));
         assert_eq!(runs.take_halt(&id), None, "it was resumed");
+    }
+
+    #[test]
+    fn what_was_sent_is_a_change_at_its_event() {
+        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        let changes = runs.changes();
+        let event = |inbox| Event {
+            seq: 3,
+            at: Path::root(),
+            time: Timestamp(1),
+            ran_ms: 0,
+            inbox,
+            body: Body::Paused,
+        };
+        runs.note_event(&id, &event(None));
+        assert!(!changes.has_changed().unwrap());
+        runs.note_event(&id, &event(Some(1)));
+        assert!(changes.has_changed().unwrap());
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! What people are asked and what they send, in a real browser, and how what was cut off, selected and measured is shown.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::conversations::{begin, events, until};
-use crate::page_browser::{browser_of, check_clean};
+use crate::page_browser::{browser_of, check_clean, until_state};
 use crate::page_views::{show, stored_run};
-use crate::world::World;
+use crate::world::{Gate, World, generous};
 
 /// Three calls in one reply, of each of which a person is asked.
 const APPROVED: &str = r#"
@@ -160,5 +162,30 @@ async fn what_was_said_until_a_reply_was_cut_off_is_said_once() {
         folds.as_array().unwrap().len() == 1 && folds[0].as_str().unwrap().ends_with("There was"),
         "{folds}"
     );
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_message_into_a_running_chat_is_shown_until_it_is_said_and_in_the_head_at_its_event() {
+    let gate = Arc::new(Gate::until(1));
+    let world = World::with_gate("so it goes", generous(), Arc::clone(&gate)).await;
+    let Some(mut browser) = browser_of(&world).await else { return gate.lift() };
+    let id = begin(&world, &json!({"team": "long"})).await;
+    // Nothing is read by the clock.
+    browser.eval("window.setInterval = () => 0").await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.turn.open[data-who=Bob]')").await;
+    browser.fill("#say", "Be brief.").await;
+    browser.press("Send").await;
+    browser.until("document.querySelector('.pending')?.textContent.includes('Be brief.')").await;
+    gate.open_until(2);
+    let said = "[...document.querySelectorAll('.turn')].some((it) => it.innerText.includes('Be brief.'))";
+    browser.until(&format!("{said} && !document.querySelector('.pending')")).await;
+    let why =
+        "The maximum computed before the run no longer applies: the conversation continued with a message.";
+    browser.until_text(why).await;
+    until_state(&mut browser, "running").await;
+    gate.lift();
+    until(&world, &id, "closed").await;
     check_clean(&browser, &world);
 }
