@@ -1,5 +1,5 @@
 // The page: what is at the top of every view, and which view an address shows.
-import { html, kept, effect, render, useEffect } from './lib.js';
+import { html, kept, effect, render, useEffect, useRef } from './lib.js';
 import { failure, login, logout, session } from './api.js';
 import { route, address } from './router.js';
 import { Bell, titled } from './attention.js';
@@ -79,8 +79,12 @@ function View() {
 }
 
 function Page() {
+    const isFirst = useRef(true);
     useEffect(() => {
         failure.value = null;
+        // What had the focus may be gone with the view before. Of the first view there is none.
+        if (!isFirst.current && document.activeElement === document.body) document.querySelector('main')?.focus({ preventScroll: true });
+        isFirst.current = false;
     }, [route.value.parts.join('/')]);
     if (session.value === undefined) return html`<${Failure} /><main class="login" aria-busy="true"><h1>Polylogue</h1><p>…</p></main>`;
     if (session.value === null) return html`<${Failure} /><${LoggedOut} />`;

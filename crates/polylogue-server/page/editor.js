@@ -193,11 +193,11 @@ export function Editor({ id }) {
     const errors = problems.filter((/** @type {any} */ problem) => problem.severity === 'error').length;
     const isChanged = text !== served.text;
     return html`<main id="main" tabindex="-1" class="editor">
-        <div class="run-name"><h1>${found?.team?.name ?? id}</h1><span class="spring"></span>
-            <a class="button" href=${address(['new'], { team: id })}>Run</a>
+        <div class="run-head"><div class="run-name"><h1>${found?.team?.name ?? id}</h1></div>
+            <div class="actions"><a class="button" href=${address(['new'], { team: id })}>Run</a>
             <button type="button" onClick=${() => download(id, text)}>Download</button>
             <button type="button" disabled=${!isChanged} onClick=${() => set(served.text)}>Discard changes</button>
-            <button type="button" class="main" disabled=${!isChanged || errors > 0 || !served.version} onClick=${() => saving.put(served.version)}>Save</button></div>
+            <button type="button" class="main" disabled=${!isChanged || errors > 0 || !served.version} onClick=${() => saving.put(served.version)}>Save</button></div></div>
         <p class="about" role="status">${isChanged ? 'A draft in this tab. Runs use the file until you save.' : saving.said || 'The text of the file. Changes stay in this tab until you save.'}</p>
         ${saving.theirs && html`<${Conflict} theirs=${saving.theirs} put=${saving.put} take=${saving.take} />`}
         <div class="columns editor-columns"><section aria-label="Text">
@@ -221,7 +221,7 @@ export function Teams() {
         ${teams.value?.length === 0 && html`<p class="empty">No team is served.</p>`}
         <ul class="runs teams">${teams.value?.map((team) => html`<li class="run-row" key=${team.id}>
             <a href=${address(['teams', team.id])}><span class="run-title">${team.name ?? team.id}</span></a>
-            <span class="run-facts"><span class="mono">${team.id}</span><span>${team.error ?? team.description}</span>
+            <span class="run-facts">${team.name && team.name !== team.id && html`<span class="mono">${team.id}</span>`}<span class=${team.error ? 'bad' : ''}>${team.error ?? team.description}</span>
                 ${team.changed && html`<span class="bad">The changed file is not used: ${team.changed.error}</span>`}</span>
             <span class="run-facts"><a href=${address(['new'], { team: team.id })}>Run</a> <a href=${address([], { team: team.id })}>Its runs</a></span></li>`)}</ul>
     </main>`;

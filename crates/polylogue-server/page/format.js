@@ -36,6 +36,7 @@ export const left = (ms) => (ms < 60_000 ? `${Math.ceil(ms / 1000)} s` : span(ms
 export function ago(ms, now) {
     const past = Math.max(0, now - ms);
     if (past < 5000) return 'now';
+    if (past < 60_000) return `${Math.floor(past / 1000)} s ago`;
     if (past < 86_400_000) return `${span(past)} ago`;
     return new Date(ms).toLocaleDateString();
 }

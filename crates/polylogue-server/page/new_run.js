@@ -11,7 +11,7 @@ function Inputs({ team }) {
     if (!team?.inputs?.length) return null;
     return html`<fieldset><legend>Variables</legend>
         ${team.inputs.map((/** @type {any} */ input) => html`<label key=${input.name}>${input.name}
-            <input name="input:${input.name}" defaultValue=${input.default ?? ''} /></label>`)}
+            <textarea name="input:${input.name}" rows="1" defaultValue=${input.default ?? ''}></textarea></label>`)}
     </fieldset>`;
 }
 

@@ -103,8 +103,8 @@ function Actions({ about, state, isPaused, wake }) {
     </div>`;
 }
 
-/** The name of the run, and a field for another one. @param {{about: any, title: string}} props */
-function Title({ about, title }) {
+/** The name of the run, and a field for another one. @param {{about: any, title: string, children?: any}} props */
+function Title({ about, title, children }) {
     const draft = useSignal(/** @type {string | null} */ (null));
     const field = useRef(/** @type {any} */ (null));
     const isOpen = draft.value !== null;
@@ -119,7 +119,7 @@ function Title({ about, title }) {
             close();
         });
     };
-    if (!isOpen) return html`<h1>${title || about.team}</h1>
+    if (!isOpen) return html`<h1>${title || about.team}</h1>${children}
         <button type="button" class="quiet rename" onClick=${() => (draft.value = title)}>Rename</button>`;
     return html`<form class="rename-form" onSubmit=${rename}>
         <input ref=${field} name="title" aria-label="Title of the run" maxlength="200" value=${draft.value} placeholder=${about.team}
@@ -130,10 +130,10 @@ function Title({ about, title }) {
 /** @param {{about: any, state: any, run: any, isLive: boolean, wake: () => void}} props */
 function Head({ about, state, run, isLive, wake }) {
     return html`<div class="run-head">
-        <div class="run-name"><${Title} about=${about} title=${titleOf(about, run)} /><${State} run=${{ ...about, ...state, ended: state.ended, paused: run.isPaused }} />
+        <div class="run-name"><${Title} about=${about} title=${titleOf(about, run)}><${State} run=${{ ...about, ...state, ended: state.ended, paused: run.isPaused }} /><//>
             ${!isLive && state.state !== 'closed' && html`<span class="offline">connecting …</span>`}</div>
         <p class="run-facts">
-            <span>${about.team}</span><span class="mono">${about.id}</span>
+            ${titleOf(about, run) && html`<span>${about.team}</span>`}<span class="mono">${about.id}</span>
             ${about.parent && html`<span>${about.parent.edited ? 'edited fork' : 'fork'} of <a href=${address(['runs', about.parent.id], { at: Math.max(0, about.parent.seq - 1) })}>${about.parent.id}</a></span>`}
             <span>${spending(run.usage)}</span>
             ${state.state === 'running' && about.node && html`<span class="node">run by ${about.node}</span>`}

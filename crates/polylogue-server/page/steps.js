@@ -38,7 +38,7 @@ function Nested({ id, step, run }) {
     const chat = run.chats.get(step.at);
     const [isOpen, setOpen] = useState(false);
     if (!chat) return null;
-    const names = chat.participants.map((/** @type {string} */ name) => html`<${Name} names=${run.names} name=${name} /> `);
+    const names = chat.participants.map((/** @type {string} */ name, /** @type {number} */ at) => html`${at > 0 && ', '}<${Name} names=${run.names} name=${name} />`);
     const said = chat.items.filter((/** @type {any} */ item) => item.state === 'said' && !item.opening).length;
     return html`<details class="fold nested" open=${isOpen} onToggle=${(/** @type {any} */ event) => event.target === event.currentTarget && setOpen(event.target.open)}>
         <summary>Chat of ${names} · ${counted(said, 'message')}${!chat.closed && html`<span class="now"> · running</span>`}</summary>

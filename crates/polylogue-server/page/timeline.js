@@ -41,6 +41,26 @@ function firstToken(run, row) {
     return first === undefined ? null : Math.round(Math.min(Math.max(0, first - row.start_ms), lasted(row, first)));
 }
 
+/** Distances between the marks of the scale, in milliseconds. */
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 3e4, 6e4, 12e4, 3e5, 6e5, 18e5, 36e5, 72e5, 216e5, 864e5];
+
+/** How many marks the scale has at most, before it is zoomed. */
+const MARKS = 5;
+
+/** The times at the marks of a scale. @param {number} length @param {number} most how many there are, about */
+function marks(length, most) {
+    const step = STEPS.find((step) => step * most >= length) ?? Math.ceil(length / most);
+    return Array.from({ length: Math.floor(length / step) + 1 }, (_, at) => at * step);
+}
+
+/** The scale of the lanes. @param {{length: number, zoom: number}} props */
+function Scale({ length, zoom }) {
+    const place = (/** @type {number} */ ms) => `${((100 * ms) / length).toFixed(3)}%`;
+    const anchor = (/** @type {number} */ ms) => (ms === 0 ? 'start' : ms > 0.95 * length ? 'end' : 'middle');
+    return html`<div class="lane scale" aria-hidden="true"><div class="lane-name"></div><svg height="18">
+        ${marks(length, MARKS * zoom).map((ms) => html`<text x=${place(ms)} y="13" text-anchor=${anchor(ms)}>${ms ? span(ms) : '0'}</text>`)}</svg></div>`;
+}
+
 /** What the table sorts by. @type {Record<string, (row: any, now: number, run: any) => number>} */
 const KEYS = {
     start: (row) => row.start_ms,
@@ -153,6 +173,7 @@ export function Timeline({ id, run, state }) {
             <button type="button" class="quiet" aria-label="Zoom out" disabled=${zoom <= 1} onClick=${() => refine({ zoom: zoom > 2 ? zoom / 2 : null })}>−</button>
             <button type="button" class="quiet" aria-label="Zoom in" disabled=${zoom >= 16} onClick=${() => refine({ zoom: zoom * 2 })}>+</button></div>
         <div class="lanes" tabindex="0" role="region" aria-label="Calls in time"><div class="lanes-in zoom-${zoom}">
+            <${Scale} length=${Math.max(1, now - begin)} zoom=${zoom} />
             ${whos.map((/** @type {string} */ who) => html`<${Lane} key=${who} rows=${rows.value} run=${run} who=${who} begin=${begin} end=${now} />`)}</div></div>
         <${Table} rows=${rows.value} run=${run} begin=${begin} now=${now} />
     </section>`;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::browser::Browser;
 use crate::conversations::{begin, events, until};
 use crate::page_browser::{browser_of, check_clean, until_state};
-use crate::page_views::{show, stored_run};
+use crate::page_views::{resize, show, stored_run};
 use crate::world::{Gate, World, generous};
 
 /// Three calls in one reply, of each of which a person is asked.
@@ -187,5 +187,58 @@ async fn a_message_into_a_running_chat_is_shown_until_it_is_said_and_in_the_head
     until_state(&mut browser, "running").await;
     gate.lift();
     until(&world, &id, "closed").await;
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn the_focus_is_in_the_new_view_when_what_had_it_is_gone() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    browser.until("document.querySelector('.run-row a')").await;
+    browser
+        .eval("(() => { const it = document.querySelector('.run-row a'); it.focus(); it.click(); })()")
+        .await;
+    browser.until("document.querySelector('main.run')").await;
+    browser.until("document.activeElement.matches('main.run')").await;
+    // A link that stays keeps it.
+    browser
+        .eval("(() => { const it = document.querySelector('.top nav a'); it.focus(); it.click(); })()")
+        .await;
+    browser.until("document.querySelector('.run-row a')").await;
+    assert_eq!(browser.eval("document.activeElement.matches('.top nav a')").await, true);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_timeline_has_a_scale_and_heads_say_each_thing_once_in_few_rows() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "whisper"})).await;
+    until(&world, &id, "closed").await;
+    resize(&mut browser, 1440).await;
+    show(&mut browser, &format!("#/runs/{id}/timeline")).await;
+    browser.until("document.querySelectorAll('.scale text').length >= 2").await;
+    assert_eq!(browser.eval("document.querySelector('.scale text').textContent").await, "0");
+    // The name of the team is the title, and what can be done is next to it.
+    assert_eq!(
+        browser.eval("document.querySelector('.run-head').innerText.split('whisper').length - 1").await,
+        1
+    );
+    let middle = |of: &str| {
+        format!(
+            "(() => {{ const it = document.querySelector('.run-head {of}').getBoundingClientRect(); return (it.top + it.bottom) / 2; }})()"
+        )
+    };
+    let apart = format!("Math.abs({} - {})", middle("h1"), middle(".actions"));
+    assert!(browser.eval(&apart).await.as_f64().is_some_and(|apart| apart < 10.0));
+    // The buttons of the top are in one row also on a small screen.
+    resize(&mut browser, 820).await;
+    let rows = "new Set([...document.querySelectorAll('.top > :not(.spring, .skip)')].map((it) => { const { top, bottom } = it.getBoundingClientRect(); return Math.round((top + bottom) / 2); })).size";
+    assert_eq!(browser.eval(rows).await, 1);
+    show(&mut browser, "#/teams").await;
+    browser.until("document.querySelector('.teams .run-row')").await;
+    assert_eq!(browser.eval("document.querySelectorAll('.teams .run-facts .mono').length").await, 0);
     check_clean(&browser, &world);
 }
