@@ -209,8 +209,15 @@ fn question_kind() -> Value {
     json!({"enum": ["turn", "speaker", "reply", "approval", "code_approval", "limit", "text"]})
 }
 
-fn conversation() -> Value {
-    let question = object(
+/// Returns the JSON Schema of an open question as data: what the native API and MCP have in `asked`.
+///
+/// ```
+/// let schema = polylogue_server::asked_schema();
+/// assert_eq!(schema["properties"]["kind"]["enum"][0], "turn");
+/// ```
+#[must_use]
+pub fn asked_schema() -> Value {
+    object(
         &[
             ("question", count()),
             ("at", text()),
@@ -223,7 +230,10 @@ fn conversation() -> Value {
             ("until_ms", or_null("integer")),
         ],
         &[("default", document()), ("limit", document())],
-    );
+    )
+}
+
+fn conversation() -> Value {
     let bound = object(
         &[("text", text()), ("price_date", text()), ("team_digest", text())],
         &[("calls", count()), ("tokens", count()), ("cost", count())],
@@ -243,7 +253,7 @@ fn conversation() -> Value {
             ("seq", count()),
             ("turns", count()),
             ("usage", document()),
-            ("asked", list(question())),
+            ("asked", list(asked_schema())),
         ],
         &[
             ("imported", flag()),

@@ -175,12 +175,13 @@ pub(crate) async fn instruct(
     };
     let inbox_key = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
     let steered = tenant.runtime.steer_once(id, instruction.clone(), &inbox_key).await?;
-    if let Steered::Refused(why) = steered {
-        return Err(match instruction {
-            Instruction::Answer { question, .. } => answered(question),
-            _ => Problem::refused(why.to_string()),
-        });
-    }
+    let seq = match (steered, instruction) {
+        (Steered::Done { seq }, _) => Some(seq),
+        // It waits for the end of a step.
+        (Steered::Posted, _) => None,
+        (Steered::Refused(_), Instruction::Answer { question, .. }) => return Err(answered(question)),
+        (Steered::Refused(why), _) => return Err(Problem::refused(why.to_string())),
+    };
     // What does not run may have it in its log already.
     tenant.runs.note_change(id);
     let is_elsewhere = was_elsewhere && other_node(tenant, id).await?.is_some();

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use polylogue_core::{Instruction, LogId, OpenQuestion, QuestionKind, Store as _};
 use polylogue_mcp::serve::{FormAnswer, FormQuestion};
 use polylogue_runtime::asked::Received;
+use polylogue_wire::conversation::Asked;
 
 use super::visitor::Visitor;
 use crate::api::steering::instruct;
 use crate::problem::Problem;
-use crate::question::asked;
 use crate::tenants::Tenant;
 
 pub(super) fn answer_to(visitor: &Visitor, question: u64, text: String) -> Instruction {
@@ -71,7 +71,7 @@ pub(super) async fn forms(
     tenant: &Tenant,
     id: &LogId,
     open: &[OpenQuestion],
-) -> Result<Vec<String>, Problem> {
+) -> Result<Vec<FormQuestion>, Problem> {
     let events = match open.iter().any(|open| open.question.kind == QuestionKind::Turn) {
         true => tenant.runtime.store().read(id, 0).await?,
         false => Vec::new(),
@@ -83,7 +83,7 @@ pub(super) async fn forms(
         FormQuestion {
             key: question_key(open.seq),
             text: format!("{} is asked: {text}", open.question.who),
-            data: serde_json::to_value(asked(open)).ok(),
+            data: serde_json::to_value(Asked::from(open)).ok(),
         }
     };
     Ok(open.iter().map(form).collect())

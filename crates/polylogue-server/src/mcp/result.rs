@@ -6,7 +6,7 @@ use polylogue_runtime::asked::in_words;
 use polylogue_wire::conversation::{Asked, Ending};
 use serde_json::{Value, json};
 
-use crate::question::asked_schema;
+use crate::replies::asked_schema;
 use crate::stretch::{Stretch, content, is_limit_of_run};
 
 /// The states of results.
@@ -21,24 +21,7 @@ pub(super) fn output_schema() -> Value {
             "conversation": {"type": "string", "description": "Continues it in a later call"},
             "state": {"enum": STATES, "description": "`waiting`: a later call with `conversation` answers the first of `asked`"},
             "result": {"type": "string"},
-            "asked": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["question", "who", "text"],
-                    "properties": {
-                        "question": {"type": "integer"},
-                        "who": {"type": "string"},
-                        "text": {"type": "string", "description": "The question, with what can be answered"},
-                        "kind": {"type": "string"},
-                        "choices": {
-                            "type": "array",
-                            "description": "Answers that have an effect of their own",
-                            "items": {"type": "object"},
-                        },
-                    },
-                },
-            },
+            "asked": {"type": "array", "items": asked_schema(), "description": "The open questions, the oldest first"},
             "usage": {"type": "object", "description": "Usage since the call, where it is known"},
         },
     })
@@ -106,11 +89,12 @@ fn closed(reason: &StopReason, summary: &str) -> (&'static str, String, String, 
 
 /// `text`: that of the question, if it is known with the last message.
 fn waits(conversation: &str, question: &Value, text: Option<&str>) -> String {
-    let field = |name: &str| question.get(name).and_then(Value::as_str);
-    let who = field("who").unwrap_or_default();
-    let text = text.map(str::to_owned);
-    let text = text.or_else(|| field("prompt").map(|prompt| in_own_words(who, prompt)));
-    let text = text.unwrap_or_else(|| field("text").unwrap_or_default().to_owned());
+    let open = serde_json::from_value::<Asked>(question.clone()).map(OpenQuestion::from);
+    let (who, own) = open.map_or_else(
+        |_| Default::default(),
+        |open| (open.question.who.to_string(), in_words(&open.question)),
+    );
+    let text = text.map_or(own, str::to_owned);
     format!(
         "{who} is asked: {text}\n(a later call with `conversation`: `{conversation}` and the answer as `message` continues)"
     )
@@ -118,15 +102,7 @@ fn waits(conversation: &str, question: &Value, text: Option<&str>) -> String {
 
 /// The open questions of a state.
 fn asked(state: &Value) -> Vec<Value> {
-    let all = state.get("asked").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let short = |open: &Value| {
-        // Of one that was answered meanwhile, only a text is known.
-        let Ok(asked) = serde_json::from_value::<Asked>(open.clone()) else { return open.clone() };
-        let OpenQuestion { seq, question, .. } = asked.into();
-        let (text, who) = (in_words(&question), &question.who);
-        json!({"question": seq, "who": who, "text": text, "kind": question.kind, "choices": question.choices})
-    };
-    all.iter().map(short).collect()
+    state.get("asked").and_then(Value::as_array).cloned().unwrap_or_default()
 }
 
 /// Usage without the figures that are not known of all calls.
@@ -145,7 +121,9 @@ fn known(usage: &TotalUsage) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{Name, OpenQuestion, OtherReason, Path, Question, Timestamp};
+    use polylogue_core::{
+        AnswerChoice, AnswerEffect, Name, OtherReason, Path, Question, QuestionKind, Timestamp,
+    };
 
     use super::*;
     use crate::fields;
@@ -191,14 +169,21 @@ mod tests {
 
     #[test]
     fn s77_golden_waiting_result() {
-        let choices = json!([{"answer": "exit", "effect": "leave"}]);
-        let open = json!({"question": 5, "who": "Pat", "text": "Which?", "at": "", "asked_ms": 1, "kind": "turn", "choices": choices});
+        let choices = vec![AnswerChoice { answer: "exit".into(), effect: AnswerEffect::Leave, label: None }];
+        let question = Question {
+            kind: QuestionKind::Turn,
+            choices,
+            ..Question::new(Name::new("Pat").unwrap(), "Which?")
+        };
+        let open = OpenQuestion { at: Path::root(), seq: 5, asked: Timestamp(1), question };
+        let asked = json!([Asked::from(&open)]);
         let result =
-            CallResult::of(&Stretch::default(), "log1", &json!({"state": "waiting", "asked": [open]}));
+            CallResult::of(&Stretch::default(), "log1", &json!({"state": "waiting", "asked": asked}));
         assert_eq!((result.state, result.is_error), ("waiting", false));
-        let text = "Which? The answer is your message, and the answer `exit` leaves the chat.";
-        let asked = json!([{"question": 5, "who": "Pat", "text": text, "kind": "turn", "choices": choices}]);
         assert_eq!(result.value["asked"], asked);
+        let [question] = result.value["asked"].as_array().unwrap().as_slice() else { panic!("{asked}") };
+        assert!(fields::check(question, &output_schema()["properties"]["asked"]["items"], "").is_ok());
+        let text = "Which? The answer is your message, and the answer `exit` leaves the chat.";
         assert_eq!(
             result.text,
             format!(

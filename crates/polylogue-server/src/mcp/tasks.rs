@@ -6,6 +6,7 @@ use std::sync::Arc;
 use polylogue_core::{Body, Event, Instruction, Listing, LogId, OpenQuestion, RunOutcome, Store as _};
 use polylogue_mcp::serve::{FormAnswer, InvalidParams, TaskProgress, TaskReport, progress_line};
 use polylogue_runtime::fresh_id;
+use polylogue_wire::conversation::Asked;
 use serde_json::{Value, json};
 
 use super::questions::{answer_all, open_questions};
@@ -13,7 +14,6 @@ use super::result::CallResult;
 use super::visitor::{Visitor, plain};
 use crate::conversation::{find, state_of};
 use crate::problem::Problem;
-use crate::question::asked;
 use crate::runs::{stop, take_back};
 use crate::stretch::Stretch;
 
@@ -131,7 +131,7 @@ fn progress(log: &TaskLog, conversation: &LogId, state: &Value, asks: bool) -> O
         None if !asks && log.asked.0 && (now == "waiting" || log.asked.1) => {
             let known = state.get("asked").filter(|asked| now == "waiting" && !asked.is_null()).cloned();
             let asked = known.unwrap_or_else(|| {
-                OpenQuestion::of(&log.questions).iter().map(|open| json!(asked(open))).collect()
+                OpenQuestion::of(&log.questions).iter().map(|open| json!(Asked::from(open))).collect()
             });
             ended(&json!({"state": "waiting", "asked": asked}))
         }

@@ -7,7 +7,7 @@ use polylogue_core::{OpenQuestion, Responder, RunOutcome as Kind, Subscription};
 use polylogue_mcp::serve::{Answer, Caller, FormQuestion, UserAnswer, progress_line};
 use polylogue_runtime::Conversation;
 use polylogue_runtime::asked::Received;
-use polylogue_server::{asked, asked_schema};
+use polylogue_server::asked_schema;
 use serde_json::{Value, json};
 
 use crate::place::PlaceOption;
@@ -144,7 +144,7 @@ impl CallConversation {
         FormQuestion {
             key: open.seq.to_string(),
             text: format!("{} is asked: {text}", open.question.who),
-            data: serde_json::to_value(asked(open)).ok(),
+            data: serde_json::to_value(Asked::from(open)).ok(),
         }
     }
 
@@ -159,9 +159,7 @@ impl CallConversation {
             form.text,
             self.place.command(&format!("resume {id} --answer TEXT"))
         );
-        let Question { kind, choices, .. } = question;
-        let asked: Value =
-            json!({"who": who, "question": text, "kind": kind, "choices": choices, "at": at.to_string()});
+        let asked: Vec<Asked> = questions.iter().map(Asked::from).collect();
         let value =
             json!({"conversation": id.to_string(), "ended": format!("waiting for {who}"), "asked": asked});
         Answer { texts: vec![status], value: Some(value), is_error: true }
