@@ -2,6 +2,7 @@
 
 mod bound;
 mod earlier;
+mod inner_model;
 mod invariants;
 mod seals;
 mod stops;
@@ -13,10 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::earlier::EarlierReplies;
+use self::inner_model::inner_model;
 pub use self::seals::SealsSent;
 use self::stops::Stopped;
 pub use self::wrapper::ModelWrapper;
-use self::wrapper::inner_model;
 use crate::view::Chain;
 use crate::{
     CallCost, Capabilities, DeltaSink, Digest, EncodeCache, Entry, Limits, ModelError, ModelErrorKind, Money,

@@ -73,7 +73,7 @@ fn content(route: &Route) -> Value {
     if let Some(schema) = replies::schema(route.method.as_str(), route.path) {
         content.insert("application/json".into(), json!({"schema": schema}));
     }
-    if let Some(media) = replies::other_media(route.path) {
+    if let Some(media) = other_media(route.path) {
         content.insert(media.into(), json!({"schema": {"type": "string"}}));
     }
     if content.is_empty() {
@@ -118,4 +118,19 @@ fn problem() -> Value {
             },
         },
     })
+}
+
+/// Replies that are not JSON: their media type.
+fn other_media(path: &str) -> Option<&'static str> {
+    match path {
+        "/metrics" => Some("application/openmetrics-text"),
+        "/api/v1/conversations/{id}/export" => Some("application/jsonl"),
+        "/api/v1/conversations/{id}/files/content" => Some("application/octet-stream"),
+        "/api/v1/feed"
+        | "/api/v1/conversations/{id}/events"
+        | "/v1/chat/completions"
+        | "/mcp"
+        | "/mcp/{team}" => Some("text/event-stream"),
+        _ => None,
+    }
 }

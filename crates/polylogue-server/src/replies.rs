@@ -9,21 +9,6 @@ pub(crate) fn schema(method: &str, path: &str) -> Option<Value> {
     Some(schema())
 }
 
-/// Replies that are not JSON: their media type.
-pub(crate) fn other_media(path: &str) -> Option<&'static str> {
-    match path {
-        "/metrics" => Some("application/openmetrics-text"),
-        "/api/v1/conversations/{id}/export" => Some("application/jsonl"),
-        "/api/v1/conversations/{id}/files/content" => Some("application/octet-stream"),
-        "/api/v1/feed"
-        | "/api/v1/conversations/{id}/events"
-        | "/v1/chat/completions"
-        | "/mcp"
-        | "/mcp/{team}" => Some("text/event-stream"),
-        _ => None,
-    }
-}
-
 type Schema = fn() -> Value;
 
 const ONE: &str = "/api/v1/conversations/{id}";
