@@ -45,6 +45,10 @@ pub(crate) const fn last(formats: Formats) -> u64 {
 pub(crate) const BEGIN: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(5787213827046133840)";
 
+/// Whether there are no tables. `to_regclass` would say what the session has seen before it had the lock.
+const HAS_NONE: &str =
+    "SELECT NOT EXISTS (SELECT FROM pg_tables WHERE (schemaname, tablename) = ('polylogue', 'format'))";
+
 /// The code with which `polylogue.is_format` fails.
 const OTHER_FORMAT: &str = "PLFMT";
 
@@ -85,7 +89,7 @@ pub(crate) async fn execute(client: &Client, address: &Address, sql: &str) -> Re
 /// Creates the tables in one transaction; of several processes at once, one does.
 async fn create(client: &Client, address: &Address, formats: Formats) -> Result<Option<u64>, Failure> {
     execute(client, address, BEGIN).await?;
-    let was_first = !holds(client, address, "SELECT to_regclass('polylogue.format') IS NOT NULL").await?;
+    let was_first = holds(client, address, HAS_NONE).await?;
     if was_first {
         return apply(client, address, formats).await.map(|()| None);
     }

@@ -106,6 +106,7 @@ impl Draft {
     /// When there is too much of it.
     pub(crate) fn think(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         self.grow(piece)?;
+        self.think.pass_thought();
         self.parts.push(Kind::Thought, piece);
         deltas.push(DeltaRef::Thought(piece));
         Ok(())

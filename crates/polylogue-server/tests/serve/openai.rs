@@ -257,7 +257,7 @@ script: [{Ann: 'What is wrong?'}, {Ann: 'I see.'}]
     let result = called(&world, "turns", json!({}), &json!({})).await;
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with(&format!("Pat is asked: {}\n(", after("What is wrong?"))), "{text}");
-    assert_eq!(result["structuredContent"]["asked"][0]["text"], own);
+    assert_eq!(result["structuredContent"]["asked"][0]["text"], "Pat, it is your turn.");
     let form = called(&world, "turns", json!({}), &elicitation()).await;
     let (_, form) = form["inputRequests"].as_object().unwrap().iter().next().unwrap();
     assert_eq!(form["params"]["message"], format!("Pat is asked: {}", after("What is wrong?")));

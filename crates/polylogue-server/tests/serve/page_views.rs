@@ -90,7 +90,7 @@ async fn s93_the_graph_lights_the_speaker_and_counts_and_the_timeline_has_each_c
     until(&world, &id, "closed").await;
     browser.press("Timeline").await;
     browser.until("document.querySelectorAll('.calls tbody tr').length === 8").await;
-    assert_eq!(browser.eval("document.querySelectorAll('.lane').length").await, 2);
+    assert_eq!(browser.eval("document.querySelectorAll('.lane:not(.scale)').length").await, 2);
     assert_eq!(browser.eval("document.querySelectorAll('.bar.model').length").await, 8);
     browser.press("Time").await;
     browser.until("document.querySelector('th[aria-sort=descending]')?.innerText.startsWith('Time')").await;
