@@ -291,7 +291,7 @@ async fn a_stream_that_is_refused_begins_nothing() {
     let body = json!({"model": "talk", "messages": [user("Count.")], "stream": true});
     let refused = world.post(COMPLETIONS, &body).await;
     assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")), "{}", refused.body);
-    assert_eq!(refused.json()["error"]["code"], "too_many_requests");
+    assert_eq!(refused.problem()["error"]["code"], "too_many_requests");
     let listed = world.get(PATH).await.json();
     let ids: Vec<&Value> = listed["conversations"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, [&json!(waiting)], "no conversation was begun");
