@@ -134,6 +134,33 @@ fn a_human_selector_is_a_person_and_no_participant() {
 }
 
 #[test]
+fn transitions_are_allowed_or_disallowed_and_lead_to_names() {
+    check_pattern(
+        "{group: {transitions: {A: [B]}}}",
+        &expect![[r#"
+            error: unknown key `A`
+             --> t.yaml:6:35
+              |
+            6 |   pattern: {group: {transitions: {A: [B]}}}
+              |                                   ^
+            hint: there is `allowed`, `disallowed`
+        "#]],
+    );
+    check_pattern(
+        "{group: {transitions: {allowed: {A: {B: 1}, B: [A]}}}}",
+        &expect![[r#"
+            error: `A` must be a text, not a mapping
+             --> t.yaml:6:48
+              |
+            6 |   pattern: {group: {transitions: {allowed: {A: {B: 1}, B: [A]}}}}
+              |                                                ^^^^^^
+        "#]],
+    );
+    // One name needs no list.
+    check_pattern("{group: {transitions: {allowed: {A: B, B: A}}}}", &expect![""]);
+}
+
+#[test]
 fn a_participant_that_transitions_do_not_name_is_a_warning() {
     check_pattern(
         "{group: {transitions: {allowed: {A: [A]}}}}",
