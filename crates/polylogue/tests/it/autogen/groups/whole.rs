@@ -187,7 +187,7 @@ async fn pictures_survive() {
 
 // Item 95, trap T25: the next request is that of an uninterrupted run, with tools and late joiners.
 #[tokio::test]
-async fn a_group_continues_in_another_process() {
+async fn a_group_continues_from_its_log() {
     const SCRIPT: &str = r#"[{"Ann": {"calls": [{"tool": "get_history", "args": {"limit": 1}}]}}, {"Ann": "a1"}, {"Bob": "b1"},
         {"Cid": "c1"}, {"Ann": "a2"}, {"Bob": "b2"}, {"sel": "Ann"}, {"sel": "Bob"}, {"sel": "Cid"}, {"sel": "Ann"}, {"sel": "Bob"}]"#;
     let build = |spy: &Spy, turns| {
