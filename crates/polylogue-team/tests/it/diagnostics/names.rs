@@ -66,11 +66,27 @@ chats:
             6 |   - {name: A, participants: [A], stop: {max_turns: 1}}
               |            ^
 
-            error: the chat `A` takes part in itself: A > A
+            error: the agent `A` cannot take part in the chat `A`
              --> t.yaml:6:30
               |
             6 |   - {name: A, participants: [A], stop: {max_turns: 1}}
               |                              ^
+            hint: give them different names; the outermost chat has that of the team
+        "#]],
+    );
+}
+
+#[test]
+fn an_agent_has_another_name_than_its_team() {
+    check(
+        "name: bot\nagents: [{name: bot}]\nchat: {participants: [bot], pattern: sequential}\n",
+        &expect![[r#"
+            error: the agent `bot` cannot take part in the chat `bot`
+             --> t.yaml:3:22
+              |
+            3 | chat: {participants: [bot], pattern: sequential}
+              |                       ^^^
+            hint: give them different names; the outermost chat has that of the team
         "#]],
     );
 }
@@ -327,7 +343,7 @@ chats: [{name: lonely, participants: [Idle], stop: {max_turns: 1}}]
               |
             5 | chat: {participants: [A]}
               |        ^^^^^^^^^^^^
-            hint: give it a `stop`, such as `stop: {max_turns: 20}`
+            hint: give it `pattern: sequential`, for one turn, or a `stop`, such as `stop: {max_turns: 20}`
 
             warning[unreachable]: the chat `lonely` takes part in nothing
              --> t.yaml:6:16
