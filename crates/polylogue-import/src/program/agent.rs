@@ -8,7 +8,7 @@ use super::model_list::model;
 use crate::cursor::{At, Fields};
 use crate::draft::Draft;
 use crate::models::Model;
-use crate::report::{CODE, Result, SILENT};
+use crate::report::{CODE, FUNCTIONS, Result, SILENT};
 use crate::yaml::{Entries, Yaml};
 
 pub(super) fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -> Result<Member<'a>> {
@@ -45,7 +45,7 @@ pub(super) fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -
         entries.push(("default_reply".into(), Yaml::text("")));
     }
     for key in ["function_map", "functions", "tools"] {
-        fields.cannot(key, CODE, draft);
+        fields.cannot(key, FUNCTIONS, draft);
     }
     coding::runs(&mut fields, kind, &mut entries, draft)?;
     fields.cannot("chat_messages", "left out: a conversation begins with its task", draft);

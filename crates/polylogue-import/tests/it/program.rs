@@ -507,6 +507,25 @@ fn the_model_that_picks_reads_the_descriptions_of_autogen() {
 }
 
 #[test]
+fn functions_are_left_out_with_what_replaces_them() {
+    let functions =
+        json!([{"name": "sh", "description": "Runs a script.", "parameters": {"type": "object"}}]);
+    let team = json!({
+        "agents": [
+            {"name": "a", "class": "AssistantAgent", "llm_config": {"model": "m", "functions": functions}},
+            {"name": "b", "class": "UserProxyAgent", "human_input_mode": "NEVER", "function_map": {"sh": "exec_sh"}},
+        ],
+        "initiate_chat": {"sender": "b", "recipient": "a", "message": "Hi", "max_turns": 1},
+    });
+    for place in ["agents[0].llm_config.functions", "agents[1].function_map"] {
+        let note = format!(
+            "- $.{place}: Python code is not converted, and nothing in a definition is executed: make programs tools"
+        );
+        holds(&team, &[&note]);
+    }
+}
+
+#[test]
 fn the_model_of_the_recipient_sums_up() {
     let agent = |name: &str, model: &str| json!({"name": name, "system_message": name, "llm_config": {"model": model, "temperature": 0.5}});
     let chat = |recipient: &str| {
