@@ -196,11 +196,11 @@ chat:
 /// Speaks for all of them, as follows from the request. One of the replies takes a while.
 fn speaker(slow: Option<usize>) -> Playbook {
     Playbook::new(move |received, number| {
-        let messages = received.body["messages"].to_string();
+        let messages = received.body.get("messages").map(ToString::to_string).unwrap_or_default();
         let (length, turns) = (messages.len(), messages.matches("I speak").count());
         let has_looked = received.messages().last().is_some_and(|last| last["role"] == "tool");
         let answer = if received.system().as_deref() == Some("Select.") {
-            Answer::text(["Ann", "Bob", "Cid"][turns % 3])
+            Answer::text(["Ann", "Bob", "Cid"].into_iter().cycle().nth(turns).unwrap_or_default())
         } else if received.tools().is_empty() || has_looked {
             Answer::text(format!("I speak after {length} bytes."))
         } else {
