@@ -96,7 +96,7 @@ fn what_a_way_to_reason_has_no_use_for_is_refused() {
               |               ^^^^^
             hint: give it to the `solver`
 
-            error: an agent that `reasoning` has no `suggests_tools`
+            error: an agent with `reasoning` has no `suggests_tools`
              --> t.yaml:3:36
               |
             3 | - {name: A, tools: [calculator], suggests_tools: [chess], reasoning: {plan_and_solve: {planner: B, s
