@@ -345,7 +345,8 @@ impl fmt::Display for StopReason {
                 f,
                 "the bound computed before the run is too low: {exceeded}. This is a defect of Polylogue: please report it with the team file"
             ),
-            Self::Depth { limit } => write!(f, "the limit of {limit} chats within chats"),
+            Self::Depth { limit: 1 } => f.write_str("the limit of 1 level of chats within chats"),
+            Self::Depth { limit } => write!(f, "the limit of {limit} levels of chats within chats"),
             Self::LoopDetected { text, .. } => write!(f, "loop detected: {text}"),
             Self::NoOutput { ended } => write!(f, "no participant said anything; {ended}"),
             Self::Left { who, why } => write!(f, "{who} left: {why}"),
