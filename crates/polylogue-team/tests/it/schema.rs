@@ -185,7 +185,15 @@ fn examples_of_the_documentation_that_look_whole_have_a_name() {
 #[test]
 fn the_pages_for_users_of_other_systems_show_a_program_next_to_a_team_file() {
     let examples = documented();
-    for page in ["from-autogen.md", "from-yacana.md", "from-lagent.md", "from-lazyllm.md"] {
+    let pages = [
+        "from-autogen.md",
+        "from-crewai.md",
+        "from-langgraph.md",
+        "from-yacana.md",
+        "from-lagent.md",
+        "from-lazyllm.md",
+    ];
+    for page in pages {
         let text = fs::read_to_string(repository().join("docs").join(page)).unwrap();
         let (_, table) = text.split_once("<table><tr><th>").unwrap_or_else(|| panic!("no table in {page}"));
         let (table, _) = table.split_once("</table>").unwrap();
