@@ -7,13 +7,14 @@ use polylogue_core::Features;
 use polylogue_runtime::WorkerOptions;
 use polylogue_server::Token;
 
-use super::shared::{Budgets, TeamOptions, budget_name, count};
+use super::shared::{Allowed, Budgets, Models, TeamOptions, budget_name, count};
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "A worker runs conversations that `run --detach` and `resume --detach` hand over, continues them when they get an answer or a \
     message, unless they are paused, and takes over those of workers that have died. Any number of workers can share a store. `SIGTERM`, `SIGHUP` and \
-    Ctrl-C let running steps end, for at most 25 seconds; other workers continue the conversations. With `--only`, exit codes are those of `run`."
+    Ctrl-C let running steps end, for at most 25 seconds; other workers continue the conversations. Limits such as `--max-cost` are those of each \
+    conversation: `run --detach` and `resume --detach` set them. With `--only`, exit codes are those of `run`."
 )]
 pub(crate) struct Worker {
     #[command(flatten)]
@@ -37,7 +38,17 @@ pub(crate) struct Worker {
     pub(crate) budgets: Budgets,
 
     #[command(flatten)]
-    pub(crate) options: TeamOptions,
+    models: Models,
+
+    #[command(flatten)]
+    allowed: Allowed,
+}
+
+impl Worker {
+    /// The models and permissions of all its conversations.
+    pub(crate) fn options(&self) -> TeamOptions {
+        TeamOptions::without_limits(&self.models, &self.allowed)
+    }
 }
 
 /// Whose conversations of a store a command is about.
