@@ -14,7 +14,8 @@ use super::shared::{Allowed, Budgets, Models, TeamOptions, budget_name, count};
     after_help = "A worker runs conversations that `run --detach` and `resume --detach` hand over, continues them when they get an answer or a \
     message, unless they are paused, and takes over those of workers that have died. Any number of workers can share a store. `SIGTERM`, `SIGHUP` and \
     Ctrl-C let running steps end, for at most 25 seconds; other workers continue the conversations. Limits such as `--max-cost` are those of each \
-    conversation: `run --detach` and `resume --detach` set them. With `--only`, exit codes are those of `run`."
+    conversation: `run --detach` and `resume --detach` set them. With `--only`, exit codes are those of `run`, except that a worker that was stopped by \
+    a signal exits with 1: run again, it continues the conversation."
 )]
 pub(crate) struct Worker {
     #[command(flatten)]

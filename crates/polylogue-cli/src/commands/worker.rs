@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use polylogue_core::{Features, LogId, Store as _, StoreError};
+use polylogue_core::{Features, LogId, Status, Store as _, StoreError};
 use polylogue_models::{Provider, Recording, check_model_name, model_names};
 use polylogue_runtime::{
     Prepared, Runtime, StoreLocation, StoredTeams, Worker, WorkerMeter, WorkerOptions, offered,
@@ -39,10 +39,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
     let worker = worker(&runtime, &team_options, options.clone())?;
     let mut signals = Signals::new()?.with_hangup()?;
     if let Some(text) = &args.only {
-        let id = runtime.find(text).await?;
-        let status = worker.run_only(&id, signals.next()).await?;
-        print_note(&format!("`{id}` {}", super::cluster::rest(&status)));
-        return Ok(Exit::from(&status));
+        return run_only(&worker, &runtime.find(text).await?, &mut signals).await;
     }
     let offers = Some(options.offers.to_string()).filter(|offers| !offers.is_empty());
     let offers = offers.map(|offers| format!(", offers {offers}")).unwrap_or_default();
@@ -69,6 +66,23 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
         }
     }
     Ok(Exit::Done)
+}
+
+/// Runs one conversation until it is at rest. If a signal stops the worker before, the exit code is that of a failure: it is worth running it again,
+/// unlike a conversation that a person has stopped.
+async fn run_only(worker: &Arc<Worker>, id: &LogId, signals: &mut Signals) -> Result<Exit, CliError> {
+    let mut is_stopped = false;
+    let stop = async {
+        signals.next().await;
+        is_stopped = true;
+    };
+    let status = worker.run_only(id, stop).await?;
+    if is_stopped && status == Status::Cancelled {
+        print_note(&format!("this worker was stopped: `{id}` continues when it is run again"));
+        return Ok(Exit::Failed);
+    }
+    print_note(&format!("`{id}` {}", super::cluster::rest(&status)));
+    Ok(Exit::from(&status))
 }
 
 /// Refuses options of models with which no conversation could run, before one is claimed: each would wait for another worker. The provider of
