@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use polylogue_core::{
     Allowance, AnyQueue, AnyStore, Budget, Cancellation, Chat, Claim, Due, Features, LimitOverrides,
-    ListQuery, Log, LogId, Name, Page, Path, Queue as _, Responder, Store as _, StoreError, Subscription,
-    Timer,
+    ListQuery, Log, LogId, Name, Page, Path, Queue as _, Responder, StopReason, Store as _, StoreError,
+    Subscription, Timer,
 };
 
 use crate::budgets::SharedBudgets;
@@ -102,6 +102,11 @@ impl Runtime {
             has_successors: self.0.has_successors,
             open: Arc::clone(&self.0.open),
         }))
+    }
+
+    /// The limit that is reached of what all conversations share.
+    pub(crate) fn budget_reached(&self) -> Option<StopReason> {
+        self.0.budget.as_ref().and_then(Budget::reached)
     }
 
     /// The same store, whose conversations are paid by budgets that they share with other processes, next to all others: for a runtime
