@@ -155,12 +155,14 @@ impl Runtime {
         self.0.budget.iter().chain(own).cloned()
     }
 
-    /// Checks that the store can be used: a database is connected to on first use only.
+    /// Checks that the store can be used: a database is connected to on first use only. [Warnings](StoreLocation::warnings) are logged.
     ///
     /// # Errors
     /// When it cannot be used.
     pub async fn check(&self) -> Result<()> {
-        self.list(&ListQuery { limit: Some(1), ..ListQuery::default() }).await.map(drop)
+        self.list(&ListQuery { limit: Some(1), ..ListQuery::default() }).await?;
+        let _ = self.place().warnings().await;
+        Ok(())
     }
 
     /// Returns the store.

@@ -224,7 +224,12 @@ async fn store(cli: &args::Cli) -> Result<String, (String, CliError)> {
         let (place, logs) = (runtime.place(), runtime.store().count().await?);
         let mut text = format!("{logs} in {} ({place})", place.shown());
         place.warnings().await?.iter().for_each(|warning| text.push_str(&format!("\n  warning: {warning}")));
-        Ok(text)
+        Ok((runtime, text))
     };
-    tried.await.map_err(|error: CliError| ("cannot be used".to_owned(), error))
+    let (runtime, text) = tried.await.map_err(|error: CliError| ("cannot be used".to_owned(), error))?;
+    // Tables of a later version can be read, and so can a disk that is full.
+    match runtime.store().check_writable().await {
+        Ok(()) => Ok(text),
+        Err(error) => Err((format!("{text}\n  cannot be written"), error.into())),
+    }
 }

@@ -151,6 +151,26 @@ fn doctor_counts_conversations_without_listing_them() {
     assert!(doctor.contains(&format!("\nconversations\n  1 in {}", server.url())), "{doctor}");
 }
 
+/// W48: what would fail at the first write, though all of it can be read.
+#[test]
+fn doctor_finds_a_database_that_cannot_be_written() {
+    let Some(server) = PostgresServer::start() else { return };
+    let home = home(&server.url());
+    home.run(&["doctor"]).ok();
+    // As Postgres reports a full disk, and tables of a later version.
+    let full = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
+        END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON polylogue.nodes FOR EACH ROW EXECUTE FUNCTION refuse()";
+    let later = "UPDATE polylogue.format SET format = format + 1";
+    for (sql, why) in [(full, "no space is left on the disk"), (later, "this version knows up to")] {
+        let _ = server.sql(sql);
+        let doctor = home.run(&["doctor"]).exits(1);
+        assert!(doctor.out.ends_with("\n  cannot be written\n"), "{}", doctor.out);
+        assert!(doctor.err.contains(why) && doctor.err.contains("hint: "), "{}", doctor.err);
+    }
+}
+
 #[test]
 fn what_is_no_database_is_not_migrated() {
     let refused = Home::new().run(&["migrate"]).exits(2);
