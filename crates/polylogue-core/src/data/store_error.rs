@@ -109,6 +109,12 @@ pub enum StoreError {
         /// The writer: process and machine.
         holder: String,
     },
+    /// The log waits for a worker, which must look at it.
+    #[error("the conversation `{id}` waits for a worker")]
+    Queued {
+        /// The id.
+        id: LogId,
+    },
     /// Another writer has claimed the log since.
     #[error("the conversation `{id}` was taken over by another process")]
     Fenced {
@@ -247,6 +253,7 @@ impl StoreError {
             | Self::NotFound { .. }
             | Self::Exists { .. }
             | Self::Busy { .. }
+            | Self::Queued { .. }
             | Self::Unsuitable { .. } => Fault::Config,
             _ => Fault::System,
         }
@@ -268,9 +275,12 @@ impl StoreError {
         Some(match self {
             Self::BadId { .. } => "ids have 1 to 64 letters, digits, `-` and `_`".into(),
             Self::NotFound { .. } => "`polylogue runs` lists what there is".into(),
-            Self::Busy { .. } => "wait until that process is done, or stop it; of one that hangs, \
+            Self::Busy { .. } => "wait until that process is done, or stop it; of one that hangs or died, \
                                  `polylogue resume --take-over` takes the conversation once its lease has run out"
                 .into(),
+            Self::Queued { id } => {
+                format!("let a worker run it first, or take it back with `polylogue cancel {id}`")
+            }
             Self::Fenced { .. } => "let the other process continue, or resume when it is done".into(),
             Self::Replaced { .. } => "restore or remove nothing while a conversation runs; `polylogue verify` shows what is \
                                      there now, and `polylogue resume` continues from that"
