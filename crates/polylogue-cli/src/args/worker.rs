@@ -99,13 +99,13 @@ pub(crate) struct Internal {
     pub(crate) internal_listen: SocketAddr,
 
     /// The host and port by which those servers reach this process. Default: those of `--internal-listen`
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", requires = "internal_listen")]
     pub(crate) advertise: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Cluster {
-    /// Print one line of JSON for each worker, each shared budget and each conversation
+    /// Print one line of JSON for each worker, shared budget, limit of a model server, and conversation
     #[arg(long)]
     pub(crate) json: bool,
 
