@@ -35,7 +35,7 @@ pub(crate) struct Batch {
     #[command(flatten)]
     pub(crate) budgets: Budgets,
 
-    /// Keep results of another team, or of other rows, that are in the output file
+    /// Keep results of another team, and of rows that have changed since; these rows are not run again
     #[arg(long)]
     pub(crate) keep: bool,
 
