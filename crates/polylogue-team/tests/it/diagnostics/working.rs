@@ -189,6 +189,49 @@ chat: {participants: [A, B, C, D, E, F], stop: {max_turns: 2}}
     );
 }
 
+/// Users who write this expect to see code before it runs.
+#[test]
+fn approval_of_calls_is_not_taken_for_approval_of_code() {
+    check(
+        "name: t
+agents:
+  - {name: A, approval: always, code_execution: true}
+  - {name: B, tools: [chess], approval: always, code_execution: {languages: [python]}}
+  - {name: C, tools: [chess], approval: always, code_execution: {approval: never}}
+  - {name: D, tools: [chess], approval: {tools: [chess]}, code_execution: true}
+chat: {participants: [A, B, C, D], stop: {max_turns: 4}}
+",
+        &expect![[r#"
+            error: this approval is not for the code that `A` runs
+             --> t.yaml:3:15
+              |
+            3 |   - {name: A, approval: always, code_execution: true}
+              |               ^^^^^^^^
+            hint: write `code_execution: {approval: always}`; `{approval: never}` there runs it without a question
+
+            error: this approval is not for the code that `B` runs
+             --> t.yaml:4:31
+              |
+            4 |   - {name: B, tools: [chess], approval: always, code_execution: {languages: [python]}}
+              |                               ^^^^^^^^
+            hint: write `code_execution: {approval: always}`; `{approval: never}` there runs it without a question
+        "#]],
+    );
+}
+
+/// Without a sandbox, code is asked about by default.
+#[test]
+fn without_a_sandbox_approval_of_calls_is_no_mistake_next_to_code() {
+    check(
+        "name: t
+sandbox: {backend: none}
+agents: [{name: A, tools: [chess], approval: always, code_execution: true}, {name: B}]
+chat: {participants: [A, B], stop: {max_turns: 4}}
+",
+        &expect![""],
+    );
+}
+
 #[test]
 fn a_sandbox_fits_together() {
     check(
