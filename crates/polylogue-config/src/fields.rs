@@ -56,7 +56,7 @@ impl<'n> Fields<'n> {
         };
         if nonempty && fields.entries.is_empty() {
             let label = cx.label();
-            let hint = format!("there is {}", suggest::listed(all.iter().map(|key| key.name)));
+            let hint = suggest::there_are(all.iter().map(|key| key.name));
             cx.report.error_with_hint(&fields.at, format!("{label} is empty"), hint);
         }
         fields.meant = fields.check_unknown(ty, &all, cx);

@@ -41,6 +41,12 @@ pub trait NameKind: 'static {
         format!("unknown {} `{name}`", Self::KIND)
     }
 
+    /// Returns the hint about a reference to a name that is not defined. `names` are those that could be meant.
+    #[must_use]
+    fn hint(name: &str, names: &[&str]) -> String {
+        suggest::hint(name, names.iter().copied())
+    }
+
     /// Adds the definition of a name.
     fn define(names: &mut Names, name: &str, span: &Span)
     where
@@ -91,6 +97,7 @@ struct Used {
     noun: &'static str,
     words: &'static [&'static str],
     unknown: fn(&str) -> String,
+    hint: fn(&str, &[&str]) -> String,
     scope: Scope,
     name: String,
     span: Span,
@@ -121,6 +128,7 @@ impl Names {
             noun: K::NOUN,
             words: K::WORDS,
             unknown: K::unknown,
+            hint: K::hint,
             scope: self.scope::<K>(),
             name: name.to_owned(),
             span: span.clone(),
@@ -197,7 +205,7 @@ impl Names {
         report.code(codes::UNKNOWN_NAME).error_with_hint(
             &used.span,
             (used.unknown)(&used.name),
-            suggest::hint(&used.name, names),
+            (used.hint)(&used.name, &names),
         );
     }
 }

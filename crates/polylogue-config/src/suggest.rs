@@ -55,7 +55,18 @@ fn normal(text: &str) -> String {
 pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match closest(given, candidates.clone()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
-        None => format!("there is {}", listed(candidates)),
+        None => there_are(candidates),
+    }
+}
+
+/// Says which candidates there are, the first twenty of them.
+#[must_use]
+pub fn there_are<'a>(candidates: impl IntoIterator<Item = &'a str>) -> String {
+    let all: Vec<&str> = candidates.into_iter().collect();
+    match all.as_slice() {
+        [] => "there are none".to_owned(),
+        [one] => format!("there is `{one}`"),
+        all => format!("there are {}", listed(all.iter().copied())),
     }
 }
 
@@ -95,8 +106,9 @@ mod tests {
             assert_eq!(closest(given, [other]), None, "{given}");
         }
         assert_eq!(closest("Bobby", ["Bob"]), Some("Bob"));
-        assert_eq!(hint("xyz", []), "there is nothing");
-        assert_eq!(hint("xyz", ["a", "b"]), "there is `a`, `b`");
+        assert_eq!(hint("xyz", []), "there are none");
+        assert_eq!(hint("xyz", ["a"]), "there is `a`");
+        assert_eq!(hint("xyz", ["a", "b"]), "there are `a`, `b`");
     }
 
     #[test]

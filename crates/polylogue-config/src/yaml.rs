@@ -61,6 +61,9 @@ fn advice(kind: &ErrorKind) -> Option<&'static str> {
         ErrorKind::ExpectedBlockMappingKey | ErrorKind::InvalidIndentation => {
             "check that the keys of one mapping begin in the same column"
         }
+        ErrorKind::ExpectedBlockSequenceEntry => {
+            "check that the keys of one item begin in the same column, and the items of one list, too"
+        }
         ErrorKind::UnexpectedCharacter { character } if character.is_control() => "take it out",
         ErrorKind::UnexpectedCharacter { .. } | ErrorKind::ExpectedNodeContent => {
             "a text that begins with a special character has to be in quotes"

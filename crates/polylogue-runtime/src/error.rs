@@ -346,7 +346,8 @@ impl Error {
             Self::BadImport { .. } => "export it again where it was made".into(),
             Self::NoModelFor { agents, .. } => {
                 let names: Vec<_> = agents.iter().map(|name| format!("`{name}`")).collect();
-                format!("there are {}", names.join(", "))
+                let verb = if names.len() == 1 { "is" } else { "are" };
+                format!("there {verb} {}", names.join(", "))
             }
             Self::NoSuchAgentNow { .. } => {
                 "`--json` without `--as` has its replies, and `--cost` what it cost".into()

@@ -55,7 +55,7 @@ fn check_type(node: &Node, report: &mut Report<'_>) {
     let hint = match node.text() {
         Some(text) => suggest::hint(text, TYPES),
         None if node.is_null() => "the type of nothing is `\"null\"`, in quotes".to_owned(),
-        None => format!("there is {}", suggest::listed(TYPES)),
+        None => suggest::there_are(TYPES),
     };
     report.error_with_hint(&node.span, "this is not a JSON Schema type", hint);
 }

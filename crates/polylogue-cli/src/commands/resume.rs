@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use polylogue::{Message, Name};
+use polylogue_config::suggest;
 use polylogue_core::{LogId, Part};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime, StoredDocument};
 use polylogue_team::Loaded;
@@ -317,9 +318,10 @@ fn message(
     match conversation.authors().find(|name| name.as_str() == Name::composed(&speaker)) {
         Some(name) => Ok(Some(attachments::message(name, text, attached))),
         None => {
-            let names: Vec<String> = conversation.authors().map(|name| format!("`{name}`")).collect();
+            let names: Vec<Name> = conversation.authors().collect();
+            let names: Vec<&str> = names.iter().map(Name::as_str).collect();
             Err(CliError::usage(format!("there is no participant `{speaker}`"))
-                .hint(format!("there are {}", names.join(", "))))
+                .hint(suggest::hint(&speaker, names)))
         }
     }
 }

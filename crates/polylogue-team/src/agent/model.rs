@@ -13,8 +13,8 @@ use crate::model_list::ModelList;
 use crate::output_blocks::OutputBlock;
 use crate::parameters::Parameters;
 use crate::reasoning::{Example, Reasoning};
-use crate::text::{ParticipantOrUser, ParticipantRef, Schema, Template, ToolRef};
-use crate::tooling::{ToolCallingKey, ToolEntry, ToolHistoryKey, ToolSearchKeys};
+use crate::text::{ParticipantOrUser, ParticipantRef, Schema, Template};
+use crate::tooling::{ToolCallingKey, ToolEntry, ToolHistoryKey, ToolRef, ToolSearchKeys};
 use crate::working::AgentTool;
 
 /// What only an agent with a model has.

@@ -43,7 +43,7 @@ fn named_agents_are_others_with_a_model() {
               |
             3 |   - {name: A, reasoning: {best: {critic: C}}}
               |                                          ^
-            hint: there is `A`, `B`, `L`
+            hint: there are `A`, `B`, `L`
         "#]],
     );
     check_agent(

@@ -27,7 +27,7 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
               |
             5 |     agent_tools: [A, Bob, {who: B, tool: chess}, {who: B, max_calls: 0}, {whom: B}]
               |                      ^^^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
 
             error: `A` already has a tool `chess`
              --> t.yaml:5:42
@@ -82,7 +82,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
               |
             3 |   - {name: A, code_execution: {languages: [], approval: sometimes}}
               |                                                         ^^^^^^^^^
-            hint: there is `never`, `always`, `when`, `matches`
+            hint: there are `never`, `always`, `when`, `matches`
 
             error: an item of `languages` cannot be `pyhton`
              --> t.yaml:4:52
@@ -103,7 +103,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
               |
             4 | n: 'codes.size() > 3'}, timeout: 10, last: 0}}
               |                                  ^^
-            hint: write a text such as `500 ms`
+            hint: add the unit, such as `10 s`
 
             error: `last` must be at least 1
              --> t.yaml:4:118
@@ -288,7 +288,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |
             3 | sandbox: {backend: unsafe_host, image: python}
               |                    ^^^^^^^^^^^
-            hint: there is `native`, `docker`, `podman`, `none`
+            hint: there are `native`, `docker`, `podman`, `none`
 
             error: `image` applies only to containers
              --> t.yaml:3:33
@@ -473,7 +473,7 @@ fn tool_limits_are_within_bounds_and_need_tools() {
               |
             3 |   - {name: A, tools: [chess], tool_limits: {timeout: 20, max_output_bytes: 99, size: 4}}
               |                                                      ^^
-            hint: write a text such as `500 ms`
+            hint: add the unit, such as `20 s`
 
             error: `max_output_bytes` must be at least 100
              --> t.yaml:3:76
@@ -486,7 +486,7 @@ fn tool_limits_are_within_bounds_and_need_tools() {
               |
             3 |   - {name: A, tools: [chess], tool_limits: {timeout: 20, max_output_bytes: 99, size: 4}}
               |                                                                                ^^^^
-            hint: there is `timeout`, `max_output_bytes`, `large_results`
+            hint: there are `timeout`, `max_output_bytes`, `large_results`
         "#]],
     );
     check(
@@ -508,7 +508,7 @@ fn tool_limits_are_within_bounds_and_need_tools() {
               |
             3 |   - {name: A, tools: [chess], tool_limits: {}}
               |                                            ^^
-            hint: there is `timeout`, `max_output_bytes`, `large_results`
+            hint: there are `timeout`, `max_output_bytes`, `large_results`
         "#]],
     );
     let none = with("{timeout: 20 s}").replace("tools: [chess], ", "");
