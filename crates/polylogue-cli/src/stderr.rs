@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
+use polylogue_team::Diagnostics;
+
 use crate::screen::text::{Line, neutral, wrap};
 use crate::screen::{Size, Style};
 
@@ -20,6 +22,14 @@ pub(crate) fn print_error(error: &impl Display) {
     }
     let lines = text.lines().map(|line| Line::new(line, Style::PLAIN));
     Size::of_terminal().table_rows(lines).iter().for_each(|row| print_note(&row.text()));
+}
+
+/// What is probably not meant in a team file, each with a blank line after it.
+pub(crate) fn print_warnings(warnings: &Diagnostics) {
+    for warning in warnings.iter() {
+        print_error(&warning.to_string().trim_end());
+        print_note("");
+    }
 }
 
 /// As [`print_note`], in rows that fit the terminal.

@@ -16,7 +16,7 @@ use crate::launch::wish;
 use crate::place::{self, PlaceOption};
 use crate::screen::json::RunLine;
 use crate::screen::picture::Pictures;
-use crate::screen::{OutputStyle, Sanitized, Size, document};
+use crate::screen::{Format, OutputStyle, Sanitized, Size, document};
 use crate::stderr::print_note;
 use crate::{args, work_dir};
 
@@ -156,7 +156,11 @@ pub(crate) fn whole(
         }
         args if args.markdown => document::markdown(title, events, pictures),
         args if args.style == args::Style::Autogen => document::autogen(title, events, looks.color),
-        _ => document::shown(events, looks.color.then(|| Size::of_terminal().text_columns()), pictures),
+        _ => {
+            let columns = Size::of_terminal().text_columns();
+            let (width, terminal) = (looks.color.then_some(columns), looks.terminal.then_some(columns));
+            document::shown(events, Format { width, terminal, ..Format::WHOLE }, pictures)
+        }
     })
 }
 

@@ -132,7 +132,9 @@ async fn obey(chat: &mut impl Chat, line: &str, exit: &mut Exit) -> Result<Next,
             let reply = chat.reply_again().await?;
             return show(chat, reply, exit);
         }
-        Some(Input::Retry) => print_note("There is nothing to try again: the last message has its reply."),
+        Some(Input::Retry) => {
+            print_note_wrapped("There is nothing to try again: the last message has its reply.");
+        }
         Some(Input::Message(text)) => {
             chat.history().push(text.clone());
             chat.say(text).await?;

@@ -5,8 +5,8 @@ use polylogue_core::{Audience, Body, Message, Part, TurnRequest};
 use serde_json::{Value, json};
 
 use super::{PLAIN, Stage, name, opened, sampled};
-use crate::screen::document;
 use crate::screen::picture::Pictures;
+use crate::screen::{Format, document};
 
 fn begins(stage: &mut Stage, who: &str, to: &[&str]) {
     let to = Audience::Only(to.iter().map(|who| name(who)).collect());
@@ -163,7 +163,7 @@ fn agents_that_learn_of_their_task_are_shown_in_whole_output_and_speakers_are_no
         A is prompted in private: P
         A remembers to have said: I am A.
     "#]]
-    .assert_eq(&document::shown(&events, None, Pictures::default()));
+    .assert_eq(&document::shown(&events, Format::WHOLE, Pictures::default()));
 }
 
 #[test]
