@@ -335,11 +335,15 @@ fn the_whole_of_the_help() {
           polylogue show last                   shows the last conversation again
 
         Exit codes:
-          0  done, also by `max_turns` in `stop`  5  waiting for a person
-          1  failed                               6  stopped by you, or a person has left
-          2  bad usage or team file               7  no output: no participant spoke
-          3  a limit on turns, calls or time      8  done, but the result is truncated
+          0  done, also by `max_turns` in `stop`
+          1  failed
+          2  bad usage or team file
+          3  a limit on turns, calls or time
           4  a limit on tokens or cost
+          5  waiting for a person
+          6  stopped by you, or a person has left
+          7  no output: no participant spoke
+          8  done, but the result is truncated
     "#]].assert_eq(&home.run(&["--help"]).ok().out);
     expect![[r#"
         Resume a conversation; with a message, also one that has ended
@@ -394,9 +398,7 @@ fn the_whole_of_the_help() {
           -v, --verbose...                   Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
           -h, --help                         Print help
 
-        Limits count from now on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended
-        the conversation; `--max-tokens` and `--max-cost` do the same for its `max_tokens` and `max_cost`. A limit that you do not
-        give stays unchanged. After a message, the limits of the team file count from 0 again.
+        Limits count from now on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended the conversation; `--max-tokens` and `--max-cost` do the same for its `max_tokens` and `max_cost`. A limit that you do not give stays unchanged. After a message, the limits of the team file count from 0 again.
     "#]].assert_eq(&home.run(&["resume", "--help"]).ok().out);
     for args in [
         &[][..],
