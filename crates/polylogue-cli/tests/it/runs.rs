@@ -47,6 +47,27 @@ fn conversations_are_listed_newest_first_and_found_by_the_beginning_of_their_id(
 }
 
 #[test]
+fn a_conversation_that_has_not_ended_is_shown_with_how_it_continues() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: t\ntask: Go\nagents: [{name: A}, {name: P, human: true}]\n\
+         chat: {participants: [A, P], stop: {max_turns: 4}}\nscript: [{A: Hello}]\n",
+    );
+    home.run(&["run", "team.yaml"]).exits(5);
+    let id = home.listed()[0]["id"].as_str().unwrap().to_owned();
+    let waits = format!("It waits for P: `polylogue resume {id} --answer TEXT` answers.\n");
+    let shown = home.run(&["show", "last"]).ok();
+    assert_eq!((shown.err.as_str(), shown.out.contains("resume")), (waits.as_str(), false));
+    assert_eq!(home.run(&["show", "last", "--json"]).ok().err, "");
+    home.run(&["answer", "last", "exit"]).ok();
+    let open = format!("It has not ended: `polylogue resume {id}` continues it.\n");
+    assert_eq!(home.run(&["show", "last"]).ok().err, open);
+    home.run(&["resume", "last"]).exits(6);
+    assert_eq!(home.run(&["show", "last"]).ok().err, "");
+}
+
+#[test]
 fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
     let server = serve(talk());
     let home = Home::at(&server);
@@ -79,7 +100,7 @@ fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
 
         done: Bob said `GOODBYE`
 
-        before it began: at most 1000 model calls; no bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST)
+        computed before the run: at most 1000 model calls; no bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST)
     "#]]
     .assert_eq(&undated(&home.run(&["show", "last"]).ok().out));
     expect![[r#"
