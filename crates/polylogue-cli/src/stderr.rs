@@ -14,11 +14,15 @@ pub(crate) fn print_note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", neutral(text));
 }
 
-/// As [`print_note`], an error or several: each of its lines in rows that the terminal has room for.
+/// As [`print_note`], an error or several.
 pub(crate) fn print_error(error: &impl Display) {
-    let text = error.to_string();
+    print_table(&error.to_string());
+}
+
+/// As [`print_note`], each line in rows that the terminal has room for: what does not fit continues below its column.
+pub(crate) fn print_table(text: &str) {
     if !io::stderr().is_terminal() {
-        return print_note(&text);
+        return print_note(text);
     }
     let lines = text.lines().map(|line| Line::new(line, Style::PLAIN));
     Size::of_terminal().table_rows(lines).iter().for_each(|row| print_note(&row.text()));
