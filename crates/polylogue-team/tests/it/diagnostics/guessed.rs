@@ -198,6 +198,16 @@ fn values_that_people_guess_are_answered() {
             "define a function of yours in `commands`, or a server in `mcp`; there are `get_history`, ",
         ),
         ("model: gpt-4o", "max_turns: 2".to_owned(), "write `openai:gpt-4o`\n"),
+        (
+            "output_schema: {answer: string}",
+            "max_turns: 2".to_owned(),
+            "write `{type: object, properties: {answer: {type: string}}}`\n",
+        ),
+        (
+            "output_schema: {answer: {type: integer}, why: string}",
+            "max_turns: 2".to_owned(),
+            "write `{type: object, properties: {answer: ...}}`\n",
+        ),
         ("system: x", "stop: {max_time: 60}".to_owned(), "add the unit, such as `60 s`\n"),
         ("system: x", graph("[A, B]"), "write a mapping with names as keys: `{NAME: ...}`\n"),
         ("system: x", graph("{A: [B, END]}"), "leave it out: a graph ends where no edge leads on\n"),
