@@ -56,8 +56,8 @@ fn verdict(value: &Value) -> Option<String> {
     let Verdict { complete, reply, unclear } = serde_json::from_value(value.get("verdict")?.clone()).ok()?;
     let reply = if reply.trim().is_empty() { "nothing" } else { reply.trim() };
     Some(match (complete, unclear) {
-        (true, _) => format!("the task is complete: {reply}"),
-        (false, false) => format!("the task is not complete: {reply}"),
+        (true, _) => format!("the task is complete; the answer was: {reply}"),
+        (false, false) => format!("the task is not complete; the answer was: {reply}"),
         (false, true) => format!("the task counts as not complete, as the answer says neither: {reply}"),
     })
 }

@@ -276,7 +276,10 @@ fn verbose_cuts_nothing_and_shows_what_show_does() {
         assert!(written.contains(&format!("{label}{long}")), "{label}: {written}");
     }
     assert!(written.contains(&format!("  first\n  {long}\n  last\n")), "{written}");
-    assert!(written.contains(&format!("(the task is not complete: yes\n{long})\n")), "{written}");
+    assert!(
+        written.contains(&format!("(the task is not complete; the answer was: yes\n{long})\n")),
+        "{written}"
+    );
     assert!(!written.contains('…') && !written.contains(" lines)"), "{written}");
 
     let mut brief = Stage::new(PLAIN, 80, 24);

@@ -58,13 +58,13 @@ fn a_decision_about_a_task_is_shown_in_a_few_words() {
         user → all
         hi
 
-        A (private): the task is not complete: yes
+        A (private): the task is not complete; the answer was: yes
         A (private): the task counts as not complete, as the answer says
         neither: hard (+1 line)
 
         A → itself
         There is more.
-        (the task is complete: No.)
+        (the task is complete; the answer was: No.)
 
         B → itself
         {"n":1}
@@ -78,12 +78,12 @@ fn a_decision_about_a_task_is_shown_in_a_few_words() {
         user -> all:
         hi
 
-        A (private): the task is not complete: yes
+        A (private): the task is not complete; the answer was: yes
         A (private): the task counts as not complete, as the answer says neither: hard (+1 line)
 
         A -> itself:
         There is more.
-        (the task is complete: No.)
+        (the task is complete; the answer was: No.)
 
         B -> itself:
         {"n":1}
@@ -196,7 +196,7 @@ fn decisions_are_words_in_documents_too() {
 
         Nothing.
 
-        *the task is complete: no*
+        *the task is complete; the answer was: no*
 
         ### A → itself
 
@@ -212,7 +212,7 @@ fn decisions_are_words_in_documents_too() {
         A (to A):
 
         Nothing.
-        (the task is complete: no)
+        (the task is complete; the answer was: no)
 
         --------------------------------------------------------------------------------
         A (to A):
