@@ -119,7 +119,7 @@ impl File {
             Kind::Message(said) if said.result_of.is_some() || said.is_shown() => {}
             Kind::Message(said) => self.message(at, said),
             Kind::InputRequired(question) => {
-                self.block(&format!("### {} asks", question.who));
+                self.block(&format!("### {}{}", question.who, notice::asks(question).trim_end_matches(':')));
                 self.body(&with_answers(question, ""));
             }
             Kind::InputProvided { is_repeated: true, .. } => {}

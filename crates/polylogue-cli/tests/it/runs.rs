@@ -60,6 +60,10 @@ fn a_conversation_that_has_not_ended_is_shown_with_how_it_continues() {
     let shown = home.run(&["show", "last"]).ok();
     assert_eq!((shown.err.as_str(), shown.out.contains("resume")), (waits.as_str(), false));
     assert_eq!(home.run(&["show", "last", "--json"]).ok().err, "");
+    assert!(home.run(&["show", "last", "--markdown"]).ok().out.contains("\n### P is asked\n"));
+    let waiting = home.run(&["waiting"]).ok();
+    assert!(waiting.out.starts_with(&format!("{id}  question 5  t: P is asked, ")), "{}", waiting.out);
+    assert_eq!(waiting.err, "answer with `polylogue answer ID TEXT`\n");
     home.run(&["answer", "last", "exit"]).ok();
     let open = format!("It has not ended: `polylogue resume {id}` continues it.\n");
     assert_eq!(home.run(&["show", "last"]).ok().err, open);
