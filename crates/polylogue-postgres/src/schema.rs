@@ -50,7 +50,8 @@ const HAS_NONE: &str =
     "SELECT NOT EXISTS (SELECT FROM pg_tables WHERE (schemaname, tablename) = ('polylogue', 'format'))";
 
 /// Whether the schema has nothing of another program, if it is there.
-const IS_EMPTY: &str = "SELECT NOT EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+const IS_EMPTY: &str =
+    "SELECT NOT EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
     WHERE nspname = 'polylogue')";
 
 /// The code with which `polylogue.is_format` fails.

@@ -97,7 +97,8 @@ impl Scripted {
         if let Some(Err(flaw)) = step.expect.as_ref().map(|expect| expect.check(request)) {
             let message =
                 format!("call {} of `{}` is not as the script expects: {flaw}", origin.nth + 1, origin.who);
-            let hint = "change `expect` of the step, or use a model: a script knows only its own conversation";
+            let hint =
+                "change `expect` of the step, or use a model: a script knows only its own conversation";
             return Err(self.error(ModelErrorKind::Script, message).hint(hint));
         }
         Ok(step)
