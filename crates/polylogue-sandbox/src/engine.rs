@@ -31,6 +31,22 @@ impl Engine {
         Self::new("podman", image)
     }
 
+    /// Returns whether `text` can be the name of an image. What begins with `-` would be an option of the engine, by which a container
+    /// could see the whole machine, and `dir:/path` is the content of a folder.
+    ///
+    /// ```
+    /// use polylogue_sandbox::Engine;
+    /// assert!(Engine::is_image("registry.example:5000/tools/python:3.12-slim"));
+    /// assert!(!Engine::is_image("--volume=/:/host"));
+    /// ```
+    #[must_use]
+    pub fn is_image(text: &str) -> bool {
+        let is_legal = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
+        text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text.chars().all(is_legal)
+            && !text.contains(":/")
+    }
+
     /// Returns the path of its program.
     ///
     /// # Errors

@@ -298,6 +298,21 @@ chat: {participants: [A], stop: {max_turns: 2}}
             hint: add `backend: docker` or `backend: podman`, or leave it out
         "#]],
     );
+    check(
+        "name: t
+agents: [{name: A, tools: [python]}]
+sandbox: {backend: docker, image: '--volume=/:/host'}
+chat: {participants: [A], stop: {max_turns: 2}}
+",
+        &expect![[r#"
+            error: `--volume=/:/host` is not the name of an image
+             --> t.yaml:3:35
+              |
+            3 | sandbox: {backend: docker, image: '--volume=/:/host'}
+              |                                   ^^^^^^^^^^^^^^^^^^
+            hint: write it as `python:3.12-slim`
+        "#]],
+    );
 }
 
 #[test]
