@@ -182,9 +182,11 @@ impl Request<'_> {
             Verdict::Trusted | Verdict::Once => {}
         }
         access.items.extend(missing);
-        if !addresses.wants.is_empty() {
-            access.env = access.env.trusting();
-        }
+        // What was not shown is not trusted, unless the user trusts the file as a whole.
+        access.env = match access.grants.contains(&Grant::Dotenv) {
+            true => access.env.trusting(),
+            false => access.env.trusting_only(addresses.names),
+        };
         let allowed: Vec<RequestedPermission> = wants.into_iter().filter(|want| access.has(want)).collect();
         if self.shows_permissions && !allowed.is_empty() {
             print_note_wrapped(&words::allowed(self.team.name.as_str(), &allowed));

@@ -9,7 +9,7 @@ use polylogue_http::{Env, Key, Proxies};
 
 use crate::api::{Api, EmbeddingApi};
 use crate::auth::Auth;
-use crate::aws::{Aws, AwsService};
+use crate::aws::{self, Aws, AwsService};
 use crate::azure::{self, AzureCredentials};
 use crate::config::Config;
 use crate::deviations;
@@ -239,6 +239,15 @@ impl Provider {
     /// What its names of models have in front of those of the table: `anthropic.` for Claude in Amazon Bedrock.
     pub(crate) const fn prefix(&self) -> &'static str {
         self.prefix
+    }
+
+    /// Returns the environment variables that decide where requests go, or what is run: those that
+    /// [say where it is](Self::address_variables), and those with the files of the `aws` program, whose profiles can name a program.
+    /// A `.env` file must be trusted before it can set them.
+    #[must_use]
+    pub fn trusted_variables(&self) -> Vec<&'static str> {
+        let files = self.amazon().map(|_| aws::FILES).into_iter().flatten();
+        self.address_variables().into_iter().chain(files).collect()
     }
 
     /// Returns whether it has models by `api`.

@@ -263,6 +263,35 @@ fn a_dotenv_file_gives_keys_but_neither_addresses_nor_proxies() {
 }
 
 #[test]
+fn a_dotenv_file_names_no_file_of_amazon_whose_profile_runs_a_program() {
+    for name in ["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"] {
+        let home = Home::new();
+        let flag = home.path("flag");
+        let profile =
+            format!("[default]\nregion = us-east-1\ncredential_process = touch {}\n", flag.display());
+        home.file("profile", &profile);
+        home.file(".env", &format!("{name}={}\n", home.path("profile").display()));
+        let model = "bedrock:anthropic.claude-3-haiku-20240307-v1:0";
+        home.file("team.yaml", &format!("name: mine\nmodel: {model}\nagents: [{{name: Ann}}]\n{CHAT}"));
+        for args in [
+            &["run", "team.yaml", "hello"][..],
+            &["run", "team.yaml", "hello", "--json"],
+            &["mcp", "team.yaml"],
+            &["doctor", "team.yaml", "--probe"],
+            &["doctor", "--model", model, "--probe"],
+        ] {
+            let ran = home.run(args).exits(2);
+            assert!(ran.err.contains(name) && ran.err.contains("--allow dotenv"), "{args:?}: {}", ran.err);
+        }
+        assert!(home.run(&["doctor"]).ok().out.contains(name));
+        home.run(&["models", "bedrock", "--refresh"]);
+        assert!(!flag.exists(), "{name}: the program has run");
+        home.run(&["run", "team.yaml", "hello", "--allow", "dotenv"]).exits(1);
+        assert!(flag.exists(), "{name}: with the permission, the program runs");
+    }
+}
+
+#[test]
 fn variables_of_a_dotenv_file_start_no_other_program_of_the_users_own_mcp_document() {
     let home = home();
     let flag = home.path("flag");
