@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Agent as _, AnyStore, Body, Call, Event, LimitOverrides, Log, LogId, Message, Meta, Name, Opening,
-    Parent, Part, Path, Store as _, StoreError, StoredFiles, TeamChanged,
+    Agent as _, AnyStore, Body, Call, Event, GivenApproval, LimitOverrides, Log, LogId, Message, Meta, Name,
+    Opening, Parent, Part, Path, Store as _, StoreError, StoredFiles, TeamChanged,
 };
 use polylogue_team::Template;
 use serde::Deserialize as _;
@@ -245,7 +245,9 @@ fn copied(
     if end > events.len() as u64 {
         return Err(fail(ForkError::NoEvent { events: events.len() as u64 }));
     }
-    if let Some(open) = open_call(events, end) {
+    // What a person has approved is for the original.
+    let given = || GivenApproval::of(events.iter().take_while(|event| event.seq < end)).into_iter().next();
+    if let Some(open) = open_call(events, end).or_else(|| given().map(ForkError::unused)) {
         return Err(fail(open));
     }
     let (before, after): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.seq < end);

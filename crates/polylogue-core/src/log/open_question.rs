@@ -78,6 +78,14 @@ impl Question {
         match &event.body {
             Body::InputRequired(question) => open.push((chat.clone(), new(question))),
             Body::InputProvided { to, .. } => open.retain(|(at, asked)| at != chat || asker(asked) != to),
+            _ => Self::settle(open, event, asker),
+        }
+    }
+
+    /// Removes what belongs to turns that are over with `event`.
+    pub(super) fn settle<T>(open: &mut Vec<(Path, T)>, event: &Event, asker: impl Fn(&T) -> &Name) {
+        let chat = &event.at;
+        match &event.body {
             Body::Message(Message { from: who, .. })
             | Body::Passed { who }
             | Body::Left { who, .. }

@@ -900,6 +900,44 @@ async fn a_token_without_the_scope_changes_no_answer_by_a_fork() {
     assert_eq!(forked.status, 201, "{}", forked.body);
 }
 
+/// A call that a person must approve.
+const PAYS: &str = r#"
+name: pays
+task: Pay.
+agents: [{name: Ops, tools: [calculator], approval: always}]
+chat: {participants: [Ops], pattern: sequential}
+script: [{Ops: {calls: [{tool: calculator, args: {expression: "1+1"}}]}}, {Ops: Paid.}]
+"#;
+
+#[tokio::test]
+async fn a_fork_makes_no_call_that_a_person_has_approved_in_its_source() {
+    let world = World::with_team("pays", PAYS).await;
+    let id = begin(&world, &json!({"team": "pays"})).await;
+    let question = asked(&world, &id).await.as_u64().unwrap();
+    let answer = json!({"question": question, "text": "yes"});
+    assert_eq!(post(&world, &id, "answers", answer).await.status, 202);
+    until(&world, &id, "closed").await;
+    let source = events(&world, &id).await;
+    let answered = source.iter().position(|event| event["type"] == "input_provided").unwrap() as u64;
+    let (_, text) = world.new_token("local", &[Scope::Read, Scope::Run]);
+    let fork = async |seq: u64| {
+        let body = json!({"seq": seq, "run": true});
+        world.send(world.request("POST", &format!("{PATH}/{id}/fork")).json(&body).token(&text)).await
+    };
+    let refused = fork(answered + 1).await;
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    let problem = refused.problem();
+    assert!(problem["detail"].as_str().unwrap().contains("was approved at event"), "{problem}");
+    assert_eq!(
+        problem["hint"],
+        format!("fork before event {question}, and the question is asked again").as_str()
+    );
+    let made = fork(question).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let again = asked(&world, made.json()["id"].as_str().unwrap()).await;
+    assert_eq!(again, question, "it is asked again");
+}
+
 #[tokio::test]
 async fn a_fork_continues_with_another_team_of_the_same_participants() {
     let world = World::new().await;
