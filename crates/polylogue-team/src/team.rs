@@ -96,7 +96,7 @@ pub struct Team {
     /// Sandbox for code and `commands`, with its limits.
     pub sandbox: SandboxSettings,
     /// Files that are copied into the work directory when a conversation begins. Paths are relative to the folder of
-    /// this file and must lie below it.
+    /// this file and must lie below it, and not be hidden as `.env` is.
     #[key(unique)]
     pub files: Vec<At<WorkFile>>,
     /// Commands that agents can call as tools. They run in the sandbox, without a shell.

@@ -181,6 +181,28 @@ fn an_address_that_reads_like_another_host_gets_nothing_whatever_is_allowed() {
 }
 
 #[test]
+fn no_hidden_file_of_its_folder_becomes_part_of_a_team() {
+    let home = home();
+    home.file(".env", &format!("OTHER_KEY={CANARY}\n"));
+    std::fs::create_dir(home.path(".ssh")).unwrap();
+    std::fs::write(home.path(".ssh/id"), CANARY).unwrap();
+    std::os::unix::fs::symlink(".ssh", home.path("keys")).unwrap();
+    std::os::unix::fs::symlink(".env", home.path("notes.txt")).unwrap();
+    for files in [".env", "./.env", ".ssh/id", "keys/id", "notes.txt"] {
+        let script = "script: [{Ann: {calls: [{tool: read_file, args: {path: id}}]}}, {Ann: done}]\n";
+        let text = format!(
+            "name: evil\nfiles: ['{files}']\nagents: [{{name: Ann, tools: [read_file]}}]\n{CHAT}{script}"
+        );
+        home.file("team.yaml", &text);
+        for args in [&["run", "team.yaml", "hello", "--offline", "--trust"][..], &["check", "team.yaml"]] {
+            let ran = home.run(args).exits(2);
+            assert!(ran.err.contains("it is hidden"), "{files}: {}", ran.err);
+            assert!(!ran.out.contains(CANARY) && !ran.err.contains(CANARY), "{files}");
+        }
+    }
+}
+
+#[test]
 fn an_imported_definition_sends_nothing_and_its_address_has_to_be_allowed() {
     let (home, trap) = (home(), Trap::open());
     let definition = r#"{"provider": "autogen_agentchat.teams.RoundRobinGroupChat", "component_type": "team", "config": {
