@@ -43,7 +43,8 @@ pub struct Media {
     /// Media type, such as `image/png`. With `url`, it must be given.
     #[key(name = "type", none = "the type of `file`, by its first bytes", nonempty)]
     pub kind: Option<At<String>>,
-    /// Address, beginning with `https:` or `data:`.
+    /// Address, beginning with `https:` or `data:`. The provider of the model loads it: its host must also be allowed on the command
+    /// line.
     #[key(as = Option<At<MediaText>>, none = "`file` is attached", nonempty, requires = "type", excludes = "file")]
     pub url: Option<At<String>>,
     /// Path of a file: PNG, JPEG, GIF, WebP, PDF, WAV or MP3. It is relative to the folder of the team file and must lie below it.

@@ -24,8 +24,8 @@ pub struct Usage {
 type RequestedPermissions = BTreeMap<Grant, Vec<String>>;
 
 impl Team {
-    /// Lists the permissions that the team and those within it need, and for what: programs, hosts, paths, MCP servers,
-    /// addresses of models, environment variables. [Memory](Self::memory_scopes) is apart: only its user knows who wrote it.
+    /// Lists the permissions that the team and those within it need, and for what: programs, hosts, also those that providers of
+    /// models reach for it, paths, MCP servers, addresses of models, environment variables. [Memory](Self::memory_scopes) is apart: only its user knows who wrote it.
     #[must_use]
     pub fn wants(&self) -> BTreeMap<Grant, Vec<String>> {
         self.wants_of(&Usage::default())
@@ -38,6 +38,10 @@ impl Team {
         self.add_servers(usage, &mut all);
         if !usage.offline {
             self.add_endpoints(&mut all);
+            let reached = self.reached_by_providers();
+            if !reached.is_empty() {
+                all.entry(Grant::Network).or_default().extend(reached);
+            }
             let files = self.outside_model_files();
             if !files.is_empty() {
                 all.entry(Grant::Readable).or_default().extend(files);
