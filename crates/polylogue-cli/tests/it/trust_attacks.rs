@@ -307,6 +307,34 @@ fn a_store_of_another_user_allows_nothing_here() {
 }
 
 #[test]
+fn a_store_of_another_user_approves_nothing_here() {
+    let theirs = home();
+    let flag = theirs.path("flag");
+    let script = format!(
+        "script: [{{Ann: {{calls: [{{tool: shell, args: {{code: 'touch {}'}}}}]}}}}, {{Ann: done}}]\n",
+        flag.display()
+    );
+    let agents = "agents: [{name: Ann, tools: [shell], approval: always}]\n";
+    theirs.file("team.yaml", &format!("name: evil\nsandbox: {{backend: none}}\n{agents}{CHAT}{script}"));
+    theirs.run(&["run", "team.yaml", "hello", "--offline", "--allow", "unsafe-host"]).exits(5);
+    theirs.run(&["answer", "last", "yes"]).ok();
+    let mine = home();
+    std::fs::copy(theirs.path("store.db"), mine.path("store.db")).unwrap();
+    for allowed in [&["--allow", "unsafe-host"][..], &["--trust"]] {
+        let ran = mine.run(&[&["resume", "last"], allowed].concat()).exits(2);
+        assert!(ran.err.contains("another user has approved the call `shell` of `Ann`"), "{}", ran.err);
+    }
+    // A fork from before the question asks this user.
+    mine.run(&["fork", "last", "--at", "3"]).ok();
+    let asks = mine.run(&["resume", "last", "--allow", "unsafe-host"]).exits(5);
+    assert!(asks.out.contains("asks for approval"), "{}", asks.out);
+    assert!(!flag.exists());
+    // The user who has approved it is not asked again.
+    theirs.run(&["resume", "last"]).ok();
+    assert!(flag.exists());
+}
+
+#[test]
 fn a_dotenv_file_gives_keys_but_neither_addresses_nor_proxies() {
     for name in ["OPENAI_BASE_URL", "OPENAI_API_BASE", "HTTPS_PROXY", "all_proxy"] {
         let (mut home, trap) = (home(), Trap::open());
