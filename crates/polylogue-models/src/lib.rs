@@ -126,6 +126,7 @@ mod ollama;
 mod openai;
 mod pages;
 mod prices;
+mod private;
 mod protocols;
 mod provider;
 mod rate_headers;
