@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use polylogue::{Message, Name};
+use polylogue_config::suggest;
 use polylogue_core::{GivenApproval, LogId, Part, Store as _};
 use polylogue_runtime::{
     Conversation, OpenOptions, Prepared, RequestedPermission, Resumed, Runtime, StoredDocument,
