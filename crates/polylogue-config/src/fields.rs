@@ -66,7 +66,6 @@ impl<'n> Fields<'n> {
     }
 
     /// Returns the fields of a value that could not be read, which is reported already.
-    #[must_use]
     pub fn hole() -> Self {
         Self { entries: Cow::Borrowed(&[]), at: 0..0, meant: Vec::new(), is_hole: true }
     }
@@ -94,7 +93,6 @@ impl<'n> Fields<'n> {
     }
 
     /// Returns where the key `name` is, if the mapping has it.
-    #[must_use]
     pub fn key_span(&self, name: &str) -> Option<&Span> {
         Some(&self.entry(name)?.key_span)
     }

@@ -36,13 +36,11 @@ pub trait NameKind: 'static {
     fn hole() -> Self::Name;
 
     /// Returns the message about a reference to a name that is not defined.
-    #[must_use]
     fn unknown(name: &str) -> String {
         format!("unknown {} `{name}`", Self::KIND)
     }
 
     /// Returns the hint about a reference to a name that is not defined. `names` are those that could be meant.
-    #[must_use]
     fn hint(name: &str, names: &[&str]) -> String {
         suggest::hint(name, names.iter().copied())
     }
@@ -153,7 +151,6 @@ impl Names {
     }
 
     /// Returns whether a scope is open.
-    #[must_use]
     pub fn in_scope(&self) -> bool {
         !self.open.is_empty()
     }

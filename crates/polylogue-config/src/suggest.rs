@@ -1,7 +1,6 @@
 //! Suggestions for misspelled names.
 
 /// Returns the candidate closest to `given`, if it is close enough to be a typo.
-#[must_use]
 pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer texts are no names, and comparing them takes quadratic time.
     const LONGEST: usize = 128;
@@ -51,7 +50,6 @@ fn normal(text: &str) -> String {
 }
 
 /// Returns the hint `did you mean ...?` when a candidate is close, else the list of all candidates.
-#[must_use]
 pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match closest(given, candidates.clone()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
@@ -60,7 +58,6 @@ pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str> + Clo
 }
 
 /// Says which candidates there are, the first twenty of them.
-#[must_use]
 pub fn there_are<'a>(candidates: impl IntoIterator<Item = &'a str>) -> String {
     let all: Vec<&str> = candidates.into_iter().collect();
     match all.as_slice() {
@@ -71,7 +68,6 @@ pub fn there_are<'a>(candidates: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// Returns the candidates between back quotes, the first twenty of them.
-#[must_use]
 pub fn listed<'a>(candidates: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 20;
     let mut candidates = candidates.into_iter();

@@ -15,7 +15,6 @@ pub use node::{Data, Entry, Node};
 
 /// Returns the tree of the report's source, or nothing when it is not YAML at all. Mistakes that leave a tree, such as a key
 /// that is there twice, are reported and the tree is given.
-#[must_use]
 pub fn parse(report: &mut Report<'_>) -> Option<Node> {
     let options = granit_parser::options! {
         emit_unresolved_aliases: true,

@@ -169,7 +169,6 @@ impl Drop for Log {
 
 impl Log {
     /// Returns the claim, to be renewed while a turn takes long.
-    #[must_use]
     pub fn lease(&self) -> Lease {
         Lease::new(self.store.clone(), self.claim.clone())
     }
@@ -242,13 +241,11 @@ impl Log {
     }
 
     /// Returns the id of the conversation.
-    #[must_use]
     pub const fn id(&self) -> &LogId {
         &self.id
     }
 
     /// Returns the resources that tools keep for this conversation while it is open.
-    #[must_use]
     pub const fn resources(&self) -> &Resources {
         &self.resources
     }
@@ -271,7 +268,6 @@ impl Log {
     }
 
     /// Returns a handle for others than the runner.
-    #[must_use]
     pub fn handle(&self) -> LogHandle {
         LogHandle {
             id: self.id.clone(),

@@ -22,7 +22,6 @@ pub struct Env {
 
 impl Env {
     /// Reads only the process's variables.
-    #[must_use]
     pub fn process() -> Self {
         Self { process: true, ..Self::default() }
     }
@@ -44,7 +43,6 @@ impl Env {
     }
 
     /// Uses only these variables.
-    #[must_use]
     pub fn of<K: Into<String>, V: Into<String>>(vars: impl IntoIterator<Item = (K, V)>) -> Self {
         let vars = vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         Self { process: false, vars, trusted: None }
@@ -66,20 +64,17 @@ impl Env {
     }
 
     /// Returns the value of `name`, a key or another value that is sent, if it is set and not blank.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
         self.of_process(name).or_else(|| self.of_file(name))
     }
 
     /// Returns the value of `name`, which determines where something is sent or what is run: an address, a proxy, a program. A
     /// value of the file counts only if the file is [trusted](Self::trusting).
-    #[must_use]
     pub fn address(&self, name: &str) -> Option<String> {
         self.of_process(name).or_else(|| self.of_file(name).filter(|_| self.trusts(name)))
     }
 
     /// Returns the value of `name` in the file alone: it counts for [`get`](Self::get) but not for [`address`](Self::address).
-    #[must_use]
     pub fn untrusted_address(&self, name: &str) -> Option<String> {
         self.get(name).filter(|_| self.address(name).is_none())
     }

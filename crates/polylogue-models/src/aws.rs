@@ -85,7 +85,6 @@ impl Aws {
     }
 
     /// Returns the region, such as `us-east-1`.
-    #[must_use]
     pub fn region(&self) -> &str {
         &self.region
     }

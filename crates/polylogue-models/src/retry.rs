@@ -38,7 +38,6 @@ impl Default for Retries {
 
 impl Retries {
     /// Retries nothing.
-    #[must_use]
     pub fn none() -> Self {
         Self { attempts: 1, ..Self::default() }
     }

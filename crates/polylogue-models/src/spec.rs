@@ -73,7 +73,6 @@ pub fn check_model_name(spec: &str) -> Result<(), ModelError> {
 /// assert_eq!(known_provider("gpt-4o"), Some("openai"));
 /// assert_eq!(known_provider("mine"), None);
 /// ```
-#[must_use]
 pub fn known_provider(model: &str) -> Option<&'static str> {
     let listed = |provider: &&Provider| !provider.is_local() && list_price(provider.name(), model).is_some();
     Provider::all().iter().find(listed).map(Provider::name)

@@ -77,7 +77,6 @@ impl Runtime {
 
     /// Opens another store, as [`open_at`](Self::open_at): `place` is for work directories and memory. The caller renews the
     /// leases of claims.
-    #[must_use]
     pub fn with_store(place: StoreLocation, store: AnyStore) -> Self {
         Self(Arc::new(Inner {
             place,
@@ -131,7 +130,6 @@ impl Runtime {
     }
 
     /// Returns whether workers continue what this process runs if it dies.
-    #[must_use]
     pub fn has_successors(&self) -> bool {
         self.0.has_successors
     }
@@ -166,7 +164,6 @@ impl Runtime {
     }
 
     /// Returns the store.
-    #[must_use]
     pub fn store(&self) -> &AnyStore {
         &self.0.store
     }
@@ -196,7 +193,6 @@ impl Runtime {
     }
 
     /// Returns the location of the store.
-    #[must_use]
     pub fn place(&self) -> &StoreLocation {
         &self.0.place
     }
@@ -373,7 +369,6 @@ impl Runtime {
     }
 
     /// Returns the conversation `id`, if this process has it open.
-    #[must_use]
     pub fn get(&self, id: &LogId) -> Option<Conversation> {
         let open = self.opened().get(id).and_then(Weak::upgrade).map(Conversation);
         open.filter(|conversation| !conversation.is_released())
@@ -464,7 +459,6 @@ impl Runtime {
     }
 
     /// Cancels the conversation `id` after its step, if this process has it open. Returns whether it has.
-    #[must_use]
     pub fn cancel(&self, id: &LogId) -> bool {
         let conversation = self.get(id);
         conversation.iter().for_each(|conversation| conversation.cancellation().after_step());

@@ -111,7 +111,6 @@ pub enum NoModel {
 
 impl Agent {
     /// Returns the keys that only an agent with a model has.
-    #[must_use]
     pub const fn model(&self) -> Option<&ModelKeys> {
         match &self.kind {
             AgentKind::Model(keys) => Some(keys),
@@ -125,7 +124,6 @@ impl Agent {
     }
 
     /// Returns whether the agent is a person.
-    #[must_use]
     pub const fn is_human(&self) -> bool {
         matches!(self.kind, AgentKind::Human(_))
     }

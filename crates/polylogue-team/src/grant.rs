@@ -68,7 +68,6 @@ impl Grant {
     }
 
     /// Returns the permission that `word` stands for.
-    #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|grant| grant.word() == word)
     }

@@ -123,7 +123,6 @@ enum ToolChoiceKey {
 
 impl Parameters {
     /// Returns whether everything is left to the provider.
-    #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }

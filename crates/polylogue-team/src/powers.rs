@@ -38,7 +38,6 @@ impl Team {
     /// assert_eq!(team("calculator")?.powers_beyond(&team("shell")?), ["agents.Ann.tools.shell"]);
     /// # Ok::<(), polylogue_team::Diagnostics>(())
     /// ```
-    #[must_use]
     pub fn powers_beyond(&self, newer: &Self) -> Vec<String> {
         let (old, new) = (powers(self), powers(newer));
         let places: BTreeSet<String> = new.difference(&old).map(|(place, _)| place.clone()).collect();

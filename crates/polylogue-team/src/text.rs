@@ -33,7 +33,6 @@ pub struct Template {
 
 impl Template {
     /// Creates a template of `text`, in which `{{task}}` is the task and everything else is plain.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         let mut template = Self { pieces: vec![String::new()] };
         for piece in vars::pieces(text) {
@@ -46,19 +45,16 @@ impl Template {
     }
 
     /// Returns the text with every `{{task}}` replaced by `task`.
-    #[must_use]
     pub fn fill(&self, task: &str) -> String {
         self.pieces.join(task)
     }
 
     /// Returns whether it quotes the task.
-    #[must_use]
     pub fn quotes_task(&self) -> bool {
         self.pieces.len() > 1
     }
 
     /// Returns whether there is nothing in it.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.quotes_task() && self.pieces.iter().all(String::is_empty)
     }

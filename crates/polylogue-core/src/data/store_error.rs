@@ -27,7 +27,6 @@ impl LogId {
     }
 
     /// Returns the id as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -245,7 +244,6 @@ pub enum StoreError {
 
 impl StoreError {
     /// Returns who can fix the error.
-    #[must_use]
     pub const fn fault(&self) -> Fault {
         match self {
             Self::Gap { .. } => Fault::Bug,
@@ -260,7 +258,6 @@ impl StoreError {
     }
 
     /// Returns how many events before the damage, or before an event of a later version, are intact; 0 for other errors.
-    #[must_use]
     pub const fn intact(&self) -> u64 {
         match self {
             Self::Damaged { intact, .. } => *intact,
@@ -270,7 +267,6 @@ impl StoreError {
     }
 
     /// Returns how to fix it.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::BadId { .. } => "ids have 1 to 64 letters, digits, `-` and `_`".into(),

@@ -29,7 +29,6 @@ impl GivenApproval {
     /// let none: [Event; 0] = [];
     /// assert!(GivenApproval::of(&none).is_empty());
     /// ```
-    #[must_use]
     pub fn of<'e>(events: impl IntoIterator<Item = &'e Event>) -> Vec<Self> {
         let mut asked: Vec<(Path, (u64, Question))> = Vec::new();
         let mut given: Vec<(Path, Self)> = Vec::new();

@@ -66,7 +66,6 @@ impl Summary {
     pub const TASK_CHARS: usize = 500;
 
     /// Creates the summary of a log. `has_team` is whether its [`Meta`](super::Meta) has a team.
-    #[must_use]
     pub fn of<'e>(events: impl IntoIterator<Item = &'e Event>, has_team: bool) -> Self {
         let mut summary = Self::default();
         events.into_iter().for_each(|event| summary.add(event, has_team));

@@ -15,7 +15,6 @@ pub(crate) fn counts_at_end(body: &Body) -> bool {
 
 impl Transcript {
     /// Returns the background tasks that were started in this chat, in order.
-    #[must_use]
     pub fn background(&self) -> &[BackgroundEntry] {
         &self.background
     }
@@ -42,7 +41,6 @@ impl Transcript {
 
     /// Returns the result of a [turn](BackgroundTask::turn) of `who` that ended as a background task, if `who` has had no turn
     /// since: what it says in the turn that it has now.
-    #[must_use]
     pub fn result_of_turn(&self, who: &Name) -> Option<&BackgroundResult> {
         let is_own = |turn: &&EndedTurn| turn.who == *who && !turn.is_private;
         let since = self.ended.iter().rev().find(is_own).map_or(0, |turn| turn.seq);

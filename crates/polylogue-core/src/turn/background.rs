@@ -114,7 +114,6 @@ impl Turn<'_> {
     }
 
     /// Returns the background tasks that this agent started in this chat, in order.
-    #[must_use]
     pub fn background(&self) -> Vec<OwnTask> {
         let known = self.transcript.background().iter().filter(|entry| entry.task.who == *self.me());
         // Those of this turn are in the journal, also after a resumption.

@@ -32,7 +32,6 @@ impl Turn<'_> {
     }
 
     /// Returns whether the log has a compaction next, before a model call; `None` if the log does not say what is next.
-    #[must_use]
     pub fn compacts_next(&self) -> Option<bool> {
         let mut next = self.past.iter().map(|event| &event.body).skip_while(|body| is_of_summary(body));
         next.next().map(|body| body.is_of_compaction() && !matches!(body, Body::TooLong { .. }))

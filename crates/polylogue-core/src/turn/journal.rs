@@ -56,7 +56,6 @@ impl Turn<'_> {
 
     /// Returns the next event of the turn in the run that it began in, apart from compactions of its history and other forms of
     /// requests, which precede model calls; `None` once it continues beyond that.
-    #[must_use]
     pub fn next_logged(&self) -> Option<&Body> {
         let mut bodies = self.past.iter().map(|event| &event.body);
         bodies

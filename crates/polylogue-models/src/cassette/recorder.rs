@@ -80,7 +80,6 @@ impl Cassette {
     }
 
     /// Returns the file of the cassette.
-    #[must_use]
     pub fn place(&self) -> &FilePath {
         &self.0.place
     }
@@ -202,7 +201,6 @@ pub struct Recorder<M = AnyModel> {
 
 impl<M: Model> Recorder<M> {
     /// Records the calls of `model` to `cassette`.
-    #[must_use]
     pub fn new(model: M, cassette: &Cassette) -> Self {
         Self { model, cassette: cassette.clone() }
     }

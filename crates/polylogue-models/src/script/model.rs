@@ -50,7 +50,6 @@ pub fn scripted(json: &str) -> serde_json::Result<AnyModel> {
 
 impl Script {
     /// Creates a model named `script:NAME` that replies by this script.
-    #[must_use]
     pub fn model(&self, name: &str) -> Scripted {
         Scripted::new(self, name)
     }

@@ -15,7 +15,6 @@ pub enum ValueText {
 }
 
 /// Returns the result of a tool as text. Text from outside is marked, the same way as for models.
-#[must_use]
 pub fn result_text(outcome: &Outcome) -> String {
     let parts = outcome.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
@@ -35,7 +34,6 @@ fn stored_text(stored: &StoredResult) -> String {
 }
 
 /// Returns the text that is shown of `value`, one of `parts`.
-#[must_use]
 pub fn value_text(value: &Value, parts: &[Part]) -> ValueText {
     let json = value.to_string();
     if parts.iter().any(|part| matches!(part, Part::Text(text) if **text == *json)) {

@@ -68,7 +68,6 @@ pub enum LiveError {
 
 impl LiveError {
     /// Returns how to fix it.
-    #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::Listen { .. } => "choose another address with `--internal-listen`; port 0 takes a free one",

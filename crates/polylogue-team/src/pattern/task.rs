@@ -58,7 +58,6 @@ pub struct Media {
 
 impl Media {
     /// Returns the part of a message. `None` if its file was not read.
-    #[must_use]
     pub fn part(&self) -> Option<polylogue_core::Media> {
         let at_address = || {
             let (kind, url) = (self.kind.as_ref()?, self.url.as_ref()?);
