@@ -82,7 +82,7 @@ fn an_agent_has_another_name_than_its_team() {
         "name: bot\nagents: [{name: bot}]\nchat: {participants: [bot], pattern: sequential}\n",
         &expect![[r#"
             error: the agent `bot` cannot take part in the chat `bot`
-             --> t.yaml:3:22
+             --> t.yaml:3:23
               |
             3 | chat: {participants: [bot], pattern: sequential}
               |                       ^^^

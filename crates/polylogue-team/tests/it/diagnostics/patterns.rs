@@ -143,7 +143,7 @@ fn transitions_are_allowed_or_disallowed_and_lead_to_names() {
               |
             6 |   pattern: {group: {transitions: {A: [B]}}}
               |                                   ^
-            hint: there is `allowed`, `disallowed`
+            hint: there are `allowed`, `disallowed`
         "#]],
     );
     check_pattern(
