@@ -85,18 +85,9 @@ impl<P: Protocol> Decoder<P> {
                 self.reading.take(&chunk, body, deltas)?;
                 self.reading.reply.ended |= !self.reading.reply.is_unfinished;
             }
-            Read::Begun | Read::Other => match listed(body) {
-                Some(chunks) => self.take_list(&chunks, deltas)?,
-                None => self.feed(body, deltas)?,
-            },
+            Read::Begun | Read::Other => self.feed(body, deltas)?,
         }
         self.finish(request, deltas)
-    }
-
-    /// Decodes the list that Gemini sends instead of events if they are not asked for, or a gateway removes the question.
-    fn take_list(&mut self, chunks: &[&str], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
-        let reading = &mut self.reading;
-        chunks.iter().try_for_each(|chunk| reading.take_all(chunk.as_bytes(), deltas))
     }
 
     /// Ends the stream and returns the reply.
@@ -126,7 +117,8 @@ impl<P: Protocol> Decoder<P> {
     }
 }
 
-/// The objects of a body that is a list of them.
+/// The objects of a body that is a list of them: Gemini sends one instead of events if these are not asked for, or a gateway removes the
+/// question.
 fn listed(body: &[u8]) -> Option<Vec<&str>> {
     let mut rest = std::str::from_utf8(body).ok()?.trim().strip_prefix('[')?;
     let mut objects = Vec::new();
@@ -181,6 +173,11 @@ impl Pending {
                 self.bare = bare;
                 self.append(line)
             }
+            // A list is complete at the end of the body.
+            Read::Other if bare && line.starts_with(b"[") => {
+                self.bare = true;
+                self.append(line)
+            }
             Read::Other => reading.take_all(line, deltas).map_err(|error| cut_if(error, line)),
         }
     }
@@ -224,9 +221,13 @@ enum Read<C> {
     Other,
 }
 
-/// Decodes a single object. UTF-8 is checked once for all bytes, which is faster than for each text.
+/// Decodes a single object, and not the list of its fields, which serde takes for one. UTF-8 is checked once for all bytes, which is
+/// faster than for each text.
 fn read<P: Protocol>(bytes: &[u8]) -> Read<P::Chunk<'_>> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Read::Other };
+    if !text.trim_start().starts_with('{') {
+        return Read::Other;
+    }
     match serde_json::from_str(text) {
         Ok(chunk) => Read::Chunk(chunk),
         Err(error) if error.is_eof() => Read::Begun,
@@ -275,8 +276,11 @@ impl<P: Protocol> PartialReply<P> {
         Err(self.reply.ended_by(DecodeError::Error(json)))
     }
 
-    /// Decodes several objects in a row, or invalid UTF-8.
+    /// Decodes a list of objects, several in a row, or invalid UTF-8.
     fn take_all(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+        if let Some(objects) = listed(bytes) {
+            return objects.iter().try_for_each(|object| self.take_all(object.as_bytes(), deltas));
+        }
         let text = String::from_utf8_lossy(bytes);
         for chunk in serde_json::Deserializer::from_str(&text).into_iter::<P::Chunk<'_>>() {
             match chunk {

@@ -381,26 +381,38 @@ fn an_unknown_stop_reason_is_unknown() {
     }
 }
 
-/// P68: a list of the objects of a stream, as Gemini sends it without `alt=sse`.
+/// P68: a list of the objects of a stream, as Gemini sends it without `alt=sse`, to a request for a stream and to one for a whole reply.
 #[test]
 fn a_list_of_chunks_is_the_same_reply() {
     let events: Vec<Value> = usual(Api::Gemini).into_iter().map(|(_, event)| event).collect();
-    let list = serde_json::to_string_pretty(&events).unwrap();
-    let decoded = |body: &str| {
+    let whole = |body: &str| {
         with_request(|request| {
             Decoder::<crate::gemini::Gemini>::default().whole(body.as_bytes(), request, &mut ())
         })
     };
-    let expected = reply(Api::Gemini, &usual(Api::Gemini));
-    let read = decoded(&list).unwrap().reply;
-    assert_eq!((read.parts, read.finish, read.usage), (expected.parts, expected.finish, expected.usage));
-    for at in 1..list.len() - 1 {
-        let Some(cut) = list.get(..at) else { continue };
-        assert!(decoded(cut).is_err(), "cut at {at}");
+    let in_halves = |body: &str| {
+        let (first, second) = body.as_bytes().split_at(body.len() / 2);
+        read(Api::Gemini, &[first, second]).0
+    };
+    let ways: [&dyn Fn(&str) -> Result<Decoded, DecodeError>; 2] = [&whole, &in_halves];
+    for decoded in ways {
+        for list in [serde_json::to_string_pretty(&events).unwrap(), serde_json::to_string(&events).unwrap()]
+        {
+            let expected = reply(Api::Gemini, &usual(Api::Gemini));
+            let read = decoded(&list).unwrap().reply;
+            assert_eq!(
+                (read.parts, read.finish, read.usage),
+                (expected.parts, expected.finish, expected.usage)
+            );
+            for at in 1..list.len() - 1 {
+                let Some(cut) = list.get(..at) else { continue };
+                assert!(decoded(cut).is_err(), "cut at {at}");
+            }
+        }
+        let begun = serde_json::to_string(&events[..events.len() - 1]).unwrap();
+        assert!(matches!(decoded(&begun), Err(DecodeError::Cut)), "without a finish reason");
+        assert!(decoded("[]").is_err() && decoded("[1]").is_err());
+        let error = json!([{"error": {"code": 503, "message": "No.", "status": "UNAVAILABLE"}}]).to_string();
+        assert!(matches!(decoded(&error), Err(DecodeError::Error(_))));
     }
-    let begun = serde_json::to_string(&events[..events.len() - 1]).unwrap();
-    assert!(matches!(decoded(&begun), Err(DecodeError::Cut)), "without a finish reason");
-    assert!(decoded("[]").is_err() && decoded("[1]").is_err());
-    let error = json!([{"error": {"code": 503, "message": "No.", "status": "UNAVAILABLE"}}]).to_string();
-    assert!(matches!(decoded(&error), Err(DecodeError::Error(_))));
 }
