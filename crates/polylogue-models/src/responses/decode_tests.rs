@@ -312,3 +312,11 @@ fn reasoning_without_a_summary_keeps_its_place() {
     assert_eq!(decoded.reply.parts, [Part::Thought("".into()), Part::text("Yes.")]);
     assert_eq!(decoded.seals[0].data, hidden);
 }
+
+#[test]
+fn no_more_of_the_input_is_from_a_cache_than_there_is() {
+    let mut body = response("completed", &[message("Yes.")]);
+    body["usage"]["input_tokens_details"] = json!({"cached_tokens": 500, "cache_write_tokens": 20});
+    let usage = whole(&body).unwrap().reply.usage;
+    assert_eq!((usage.input, usage.cached, usage.written), (Some(90), Some(90), Some(0)));
+}

@@ -222,7 +222,7 @@ impl Draft {
     /// Sets the usage; the last known one counts.
     pub(crate) fn meter(&mut self, usage: Usage) {
         if !usage.is_unknown() {
-            self.usage = usage;
+            self.usage = within_input(usage);
         }
     }
 
@@ -337,6 +337,16 @@ const fn delta(kind: Kind, piece: &str) -> DeltaRef<'_> {
         Kind::Thought => DeltaRef::Thought(piece),
         Kind::Text => DeltaRef::Text(piece),
     }
+}
+
+/// `usage` without parts of the input that are larger than all of it, by which a cache would save more than the prompt costs.
+fn within_input(usage: Usage) -> Usage {
+    let Some(input) = usage.input else { return usage };
+    let cached = usage.cached.map(|tokens| tokens.min(input));
+    let written = usage.written.map(|tokens| tokens.min(input - cached.unwrap_or(0)));
+    let written_long = usage.written_long.map(|tokens| tokens.min(written.unwrap_or(tokens)));
+    let audio = usage.audio.map(|tokens| tokens.min(input));
+    Usage { cached, written, written_long, audio, ..usage }
 }
 
 fn finish(reason: &str) -> Finish {
