@@ -13,10 +13,13 @@ use crate::google;
 use crate::ollama::{self, Advice};
 use crate::retry::{RetryAdvice, RetryStop, retry_after};
 use crate::timeouts::{Limit, Timeouts};
-use crate::wire::draft::DecodeError;
+use crate::wire::draft::{DecodeError, EXCERPT};
 
 /// How much of an error's body is stored.
 const BODY_KEPT: usize = 2048;
+
+/// How many characters of what cannot be read are quoted.
+const UNREADABLE_QUOTED: usize = 100;
 
 /// A failed attempt.
 #[derive(Debug)]
@@ -328,21 +331,7 @@ impl ErrorContext<'_> {
             DecodeError::BrokenOff(json) => {
                 return Failure { ended: FailedAttempt::Broken, ..self.error_inside(&json, status) };
             }
-            DecodeError::Unreadable { why, excerpt } => {
-                let hint = match excerpt.trim_start().starts_with('<') {
-                    true => Some(format!("that is a web page: {}", self.address_hint())),
-                    false => None,
-                };
-                let body = self.redactor.excerpt(&excerpt, true, BODY_KEPT);
-                let mut failure = self.failure(
-                    Kind::Protocol,
-                    &format!("the reply cannot be read: {why}"),
-                    hint,
-                    RetryAdvice::No,
-                );
-                failure.error.body = Some(body).filter(|body| !body.is_empty());
-                failure
-            }
+            DecodeError::Unreadable { why, excerpt } => self.unreadable(&why, &excerpt),
             DecodeError::Empty => {
                 self.failure(Kind::Protocol, "the reply is empty", Some(self.address_hint()), RetryAdvice::No)
             }
@@ -353,6 +342,26 @@ impl ErrorContext<'_> {
             }
         };
         failure.error.status = Some(status);
+        failure
+    }
+
+    /// The failure of a reply that cannot be read, of which `excerpt` is the beginning.
+    fn unreadable(&self, why: &str, excerpt: &str) -> Failure {
+        let is_cut = excerpt.chars().nth(EXCERPT - 1).is_some();
+        let body = self.redactor.excerpt(excerpt, is_cut, BODY_KEPT);
+        let is_page = excerpt.trim_start().starts_with('<');
+        let quoted = text::excerpt(&body, UNREADABLE_QUOTED);
+        let message = match is_page || quoted.is_empty() {
+            true => format!("the reply cannot be read: {why}"),
+            false => format!("the reply cannot be read: {why}: `{quoted}`"),
+        };
+        let address = self.address_hint();
+        let hint = match is_page {
+            true => format!("that is a web page: {address}"),
+            false => format!("{address}; if the server has another API, set `api` of its endpoint"),
+        };
+        let mut failure = self.failure(Kind::Protocol, &message, Some(hint), RetryAdvice::No);
+        failure.error.body = Some(body).filter(|body| !body.is_empty());
         failure
     }
 

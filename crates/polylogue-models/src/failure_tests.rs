@@ -193,10 +193,12 @@ fn a_key_is_never_shown_even_if_the_server_repeats_it() {
                 assert!(error.body.unwrap().len() <= BODY_KEPT);
                 let inside = case.context().flawed(DecodeError::Error(body.clone()), 200).error;
                 assert!(!format!("{inside:?}").contains("secret"), "{inside:?}");
-                let excerpt = format!("<p>{body}");
-                let page =
-                    case.context().flawed(DecodeError::Unreadable { why: body.clone(), excerpt }, 200).error;
-                assert!(!format!("{page:?}").contains("secret"), "{page:?}");
+                let begun: String = body.chars().take(EXCERPT).collect();
+                for excerpt in [format!("<p>{body}"), begun] {
+                    let flaw = DecodeError::Unreadable { why: body.clone(), excerpt };
+                    let unread = case.context().flawed(flaw, 200).error;
+                    assert!(!format!("{unread:?}").contains("secret"), "{unread:?}");
+                }
             }
         }
     }
@@ -297,6 +299,13 @@ fn answers_that_are_no_replies_say_what_to_check() {
     let error = case.context().flawed(page, 200).error;
     assert_eq!(error.kind, Kind::Protocol);
     assert!(error.hint.unwrap().contains("that is a web page: check the model's name and the base URL"));
+    let text = DecodeError::Unreadable { why: "it is not JSON".into(), excerpt: "Wrong\n door!".into() };
+    let error = case.context().flawed(text, 200).error;
+    assert_eq!(error.message, "the reply cannot be read: it is not JSON: `Wrong  door!`");
+    assert!(error.hint.unwrap().contains("set `api` of its endpoint"));
+    let long = DecodeError::Unreadable { why: "it is odd".into(), excerpt: "é".repeat(EXCERPT) };
+    let error = case.context().flawed(long, 200).error;
+    assert_eq!(error.message, format!("the reply cannot be read: it is odd: `{}…`", "é".repeat(100)));
     let error = case.context().flawed(DecodeError::Empty, 200).error;
     assert!(error.hint.unwrap().contains("it usually ends in `/v1`"));
     let failure = case.context().flawed(DecodeError::Cut, 200);

@@ -4,7 +4,7 @@ use polylogue_core::{DeltaSink, Request};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::draft::{DecodeError, Decoded, Draft};
+use super::draft::{DecodeError, Decoded, Draft, EXCERPT};
 use super::frames::{Frame, FrameError, Frames};
 use super::lenient::Text;
 use super::protocol::Protocol;
@@ -306,8 +306,10 @@ fn is_unknown(text: &str, known: &[&str]) -> bool {
 }
 
 fn unreadable(error: &serde_json::Error, reply: &str, text: &str) -> DecodeError {
-    let excerpt = text.chars().take(200).collect();
-    DecodeError::Unreadable { why: format!("it is not valid JSON for {reply} ({error})"), excerpt }
+    let (error, excerpt) = (error.to_string(), text.chars().take(EXCERPT).collect());
+    // What would be valid has the name of a type of this program.
+    let flaw = error.split_once(", expected").map_or(error.as_str(), |(flaw, _)| flaw);
+    DecodeError::Unreadable { why: format!("it is not valid JSON for {reply} ({flaw})"), excerpt }
 }
 
 impl From<FrameError> for DecodeError {

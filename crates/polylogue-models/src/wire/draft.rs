@@ -13,6 +13,9 @@ use super::think::{self, Kind};
 /// Maximum size of a reply, in bytes of reasoning, text and arguments: ten times the longest replies of models.
 const MAX_REPLY: usize = 16 << 20;
 
+/// How many characters are kept of what cannot be read.
+pub(crate) const EXCERPT: usize = 500;
+
 /// Why a response cannot be decoded as a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DecodeError {
@@ -20,7 +23,7 @@ pub(crate) enum DecodeError {
     Error(String),
     /// An error after the first piece of a reply: its JSON.
     BrokenOff(String),
-    /// Invalid data: the reason, and an excerpt.
+    /// Invalid data: the reason, and its [beginning](EXCERPT).
     Unreadable { why: String, excerpt: String },
     /// It ended before the reply was finished.
     Cut,

@@ -381,6 +381,21 @@ fn an_unknown_stop_reason_is_unknown() {
     }
 }
 
+/// The error names what is wrong, and no type of this program.
+#[test]
+fn what_cannot_be_read_is_quoted_in_words_of_json() {
+    for api in APIS {
+        for (body, flaw) in
+            [("hello", "(expected value at line 1 column 1)"), ("7", "(invalid type: integer `7`)")]
+        {
+            // Frames of Bedrock begin with their length.
+            let (read, _) = read(api, &[body.as_bytes()]);
+            let Err(DecodeError::Unreadable { why, excerpt }) = read else { panic!("{api:?}: {read:?}") };
+            assert!(why.ends_with(flaw) && excerpt == body, "{api:?}: {why}: {excerpt}");
+        }
+    }
+}
+
 /// P68: a list of the objects of a stream, as Gemini sends it without `alt=sse`, to a request for a stream and to one for a whole reply.
 #[test]
 fn a_list_of_chunks_is_the_same_reply() {
