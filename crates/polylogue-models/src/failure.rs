@@ -8,7 +8,7 @@ use polylogue_http::{Broken, HeaderMap, Redactor, SendError, StatusCode, Uri};
 
 use crate::account_error::{AccountError, QUOTA};
 use crate::api::Api;
-use crate::error_body::{ErrorBody, LONG, MESSAGE_KEPT};
+use crate::error_body::{ErrorBody, LARGE, LONG, MESSAGE_KEPT};
 use crate::google;
 use crate::ollama::{self, Advice};
 use crate::retry::{RetryAdvice, RetryStop, retry_after};
@@ -43,7 +43,7 @@ impl Failure {
 /// nothing about the model behind it.
 const fn ended_by(status: u16) -> FailedAttempt {
     match status {
-        408 => FailedAttempt::Broken,
+        408 | 499 => FailedAttempt::Broken,
         300..=499 | 503 | 529 => FailedAttempt::Refused,
         _ => FailedAttempt::Broken,
     }
@@ -171,7 +171,7 @@ impl ErrorContext<'_> {
             404 if says.mentions(&["deploymentnotfound"]) => {
                 (Kind::Config, Some(NO_DEPLOYMENT.to_owned()), RetryAdvice::No)
             }
-            404 => (Kind::Config, Some(self.address_hint()), RetryAdvice::No),
+            404 | 405 => (Kind::Config, Some(self.address_hint()), RetryAdvice::No),
             407 => (Kind::Config, Some(PROXY.to_owned()), RetryAdvice::No),
             400 | 413 | 422 | 500 if let Some((tokens, limit)) = says.too_long() => {
                 (Kind::TooLong { tokens, limit }, Some(LONG.to_owned()), RetryAdvice::No)
@@ -181,10 +181,16 @@ impl ErrorContext<'_> {
             413 if says.mentions(&["rate_limit"]) => {
                 (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked))
             }
-            408 | 409 | 424 => (Kind::Refused, None, RetryAdvice::Yes(asked)),
+            413 => (Kind::Config, Some(LARGE.to_owned()), RetryAdvice::No),
+            // The last two are Groq's for a service without capacity, and Google's for a request that it canceled.
+            408 | 409 | 424 | 498 | 499 => (Kind::Refused, None, RetryAdvice::Yes(asked)),
             429 if quota => (Kind::Spent, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             429 => (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked)),
             500.. => (Kind::Refused, Some(THEIRS.to_owned()), RetryAdvice::Yes(asked)),
+            _ if says.is_page => {
+                let hint = format!("that is a web page: {}", self.address_hint());
+                (Kind::Config, Some(hint), RetryAdvice::No)
+            }
             _ => (Kind::Config, says.hint(), RetryAdvice::No),
         };
         let what = self.quoted(says).unwrap_or_else(|| reason(status).to_owned());

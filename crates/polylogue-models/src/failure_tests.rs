@@ -79,12 +79,16 @@ fn every_status_has_its_kind_its_fault_and_its_retry() {
         (402, "", Kind::Spent, Fault::Provider, RetryAdvice::Spent, "credit"),
         (403, "", Kind::Config, Fault::Config, RetryAdvice::No, "`OPENAI_API_KEY`"),
         (404, "model_not_found", Kind::Config, Fault::Config, RetryAdvice::No, "usually ends in `/v1`"),
+        (405, "", Kind::Config, Fault::Config, RetryAdvice::No, "usually ends in `/v1`"),
         (408, "", Kind::Refused, Fault::Provider, again, ""),
         (409, "", Kind::Refused, Fault::Provider, again, ""),
-        (413, "", Kind::Config, Fault::Config, RetryAdvice::No, ""),
+        (413, "", Kind::Config, Fault::Config, RetryAdvice::No, "too many bytes"),
+        (413, "rate_limit_exceeded", Kind::Refused, Fault::Provider, again, "`per_minute`"),
         (422, "", Kind::Config, Fault::Config, RetryAdvice::No, ""),
         (429, "rate_limit_exceeded", Kind::Refused, Fault::Provider, again, "`per_minute`"),
         (429, "insufficient_quota", Kind::Spent, Fault::Provider, RetryAdvice::Spent, "credit"),
+        (498, "capacity_exceeded", Kind::Refused, Fault::Provider, again, ""),
+        (499, "CANCELLED", Kind::Refused, Fault::Provider, again, ""),
         (500, "server_error", Kind::Refused, Fault::Provider, again, "try again later"),
         (503, "", Kind::Refused, Fault::Provider, again, "try again later"),
         (529, "overloaded_error", Kind::Refused, Fault::Provider, again, "try again later"),
@@ -96,6 +100,25 @@ fn every_status_has_its_kind_its_fault_and_its_retry() {
         assert!(error.body.as_ref().unwrap().contains("what they say"), "{status}");
         assert!(status < 400 || error.message.ends_with("what they say"), "{error}");
         assert!(error.hint.unwrap_or_default().contains(hint), "{status} {code}");
+    }
+}
+
+/// Pages of proxies and of servers that are something else. One with the status of a refused key may be about the key.
+#[test]
+fn a_page_is_no_error_of_the_provider() {
+    let page = "<html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title></head>";
+    for (status, hint) in [
+        (400, "that is a web page: check the model's name and the base URL"),
+        (403, "check the key"),
+        (404, "check the model's name"),
+        (405, "check the model's name"),
+        (413, "too many bytes"),
+        (418, "that is a web page"),
+        (502, "try again later"),
+    ] {
+        let error = Case::new().refused(status, &[], page).error;
+        assert!(error.hint.as_ref().unwrap().contains(hint), "{status}: {error:?}");
+        assert!(!error.message.contains('<'), "{error}");
     }
 }
 
