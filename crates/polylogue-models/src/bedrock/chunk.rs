@@ -27,7 +27,20 @@ pub(crate) struct Chunk<'a> {
     pub(super) usage: Option<Tokens>,
     /// An error.
     #[serde(rename = "__type")]
-    pub(super) kind: Option<IgnoredAny>,
+    kind: Option<IgnoredAny>,
+    /// Amazon where it refuses a key, and gateways, use these instead.
+    message: Option<IgnoredAny>,
+    #[serde(rename = "Message")]
+    title_message: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+}
+
+impl Chunk<'_> {
+    /// Whether it is an error, whatever the status is.
+    pub(super) fn is_error(&self) -> bool {
+        let says = self.message.is_some() || self.title_message.is_some() || self.error.is_some();
+        self.kind.is_some() || says && self.output.is_none()
+    }
 }
 
 #[derive(Debug, Deserialize)]
