@@ -11,7 +11,7 @@ use crate::api::Api;
 use crate::error_body::{ErrorBody, LARGE, LONG, MESSAGE_KEPT};
 use crate::google;
 use crate::ollama::{self, Advice};
-use crate::retry::{RetryAdvice, RetryStop, retry_after};
+use crate::retry::{RetryAdvice, RetryStop, retry_after, wait_in_words};
 use crate::timeouts::{Limit, Timeouts};
 use crate::wire::draft::{DecodeError, EXCERPT};
 
@@ -197,6 +197,10 @@ impl ErrorContext<'_> {
         let (hint, again) = match self.advice(Some(status), &what) {
             Some(advice) => (Some(advice.hint), advice.again.unwrap_or(again)),
             None => (hint, again),
+        };
+        let again = match again {
+            RetryAdvice::Yes(None) => RetryAdvice::Yes(wait_in_words(&what)),
+            again => again,
         };
         let message = format!("the provider answered with status {status}: {what}");
         let unparsed = says.unparsed().map(|written| self.redactor.clean(written));
@@ -449,9 +453,9 @@ pub(crate) fn cause(error: &ModelError, whom: &str) -> String {
 /// The wait that the provider asks for.
 fn asked(headers: &HeaderMap) -> Option<Duration> {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let milliseconds = header("retry-after-ms").and_then(|value| value.trim().parse::<u64>().ok());
+    let milliseconds = header("retry-after-ms").and_then(|value| value.trim().parse::<f64>().ok());
     milliseconds
-        .map(Duration::from_millis)
+        .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1_000.0).ok())
         .or_else(|| header("retry-after").and_then(|value| retry_after(value, sent_at(header("date")))))
 }
 

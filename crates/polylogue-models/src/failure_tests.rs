@@ -236,6 +236,7 @@ fn waits_that_are_asked_for_are_read_from_the_headers() {
         again(&[("retry-after", "7"), ("retry-after-ms", "250")]),
         RetryAdvice::Yes(Some(Duration::from_millis(250)))
     );
+    assert_eq!(again(&[("retry-after-ms", "250.0")]), RetryAdvice::Yes(Some(Duration::from_millis(250))));
     assert_eq!(again(&[("retry-after", "soon")]), RetryAdvice::Yes(None));
     assert_eq!(again(&[("retry-after", "7"), ("x-should-retry", "false")]), RetryAdvice::No);
     // A date is by the clock of the server that names it, however wrong that is.
@@ -244,6 +245,21 @@ fn waits_that_are_asked_for_are_read_from_the_headers() {
     let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(30));
     let RetryAdvice::Yes(Some(wait)) = again(&[("retry-after", &soon)]) else { panic!("a date is a time") };
     assert!((20..=30).contains(&wait.as_secs()), "{wait:?}");
+}
+
+/// A wait in words counts where no header has one, and makes nothing retried that is not.
+#[test]
+fn waits_that_are_asked_for_are_read_in_words() {
+    let text = "Rate limit reached. Please try again in 1.5s.";
+    let again = |status: u16, headers: &[(&'static str, &str)]| {
+        Case::new().refused(status, headers, &error_body(text, "")).again
+    };
+    let said = RetryAdvice::Yes(Some(Duration::from_millis(1_500)));
+    assert_eq!((again(429, &[]), again(503, &[])), (said, said));
+    assert_eq!(again(429, &[("retry-after", "7")]), RetryAdvice::Yes(Some(Duration::from_secs(7))));
+    assert_eq!((again(400, &[]), again(402, &[])), (RetryAdvice::No, RetryAdvice::Spent));
+    let inside = Case::new().context().flawed(DecodeError::Error(error_body(text, "rate_limit")), 200);
+    assert_eq!(inside.again, said);
 }
 
 #[test]
