@@ -100,6 +100,13 @@ pub trait Model: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Returns the names of the models of which it asks one, each with what that one [ignores](Self::ignored) of `params`. Default: none,
+    /// because it asks no others.
+    fn ignored_by_each(&self, params: &Params) -> Vec<(&str, Vec<&'static str>)> {
+        let _ = params;
+        Vec::new()
+    }
+
     /// Returns how long the model is not to be asked if another model can be, because its endpoint fails or is at its rate
     /// limit; `None` if it is available. After several failures one call must try the endpoint: its caller is the one that gets
     /// `None`.

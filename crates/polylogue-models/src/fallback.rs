@@ -289,6 +289,10 @@ impl Model for Fallback {
         })
     }
 
+    fn ignored_by_each(&self, params: &Params) -> Vec<(&str, Vec<&'static str>)> {
+        self.models.iter().map(|model| (model.name(), model.ignored(params))).collect()
+    }
+
     /// Until one of the models is available.
     fn unavailable_for(&self) -> Option<Duration> {
         let waits: Option<Vec<Duration>> = self.models.iter().map(Model::unavailable_for).collect();
