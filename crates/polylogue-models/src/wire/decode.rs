@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 
 use super::draft::{DecodeError, Decoded, Draft, EXCERPT};
 use super::frames::{Frame, FrameError, Frames};
+use super::halves::without_halves;
 use super::lenient::Text;
 use super::protocol::Protocol;
 use super::sse::{Line, Splitter};
@@ -217,7 +218,7 @@ enum Read<C> {
     Chunk(C),
     /// Incomplete.
     Begun,
-    /// Several objects in a row, invalid UTF-8, or not JSON.
+    /// A list, several objects in a row, invalid UTF-8 or UTF-16, or not JSON.
     Other,
 }
 
@@ -276,12 +277,13 @@ impl<P: Protocol> PartialReply<P> {
         Err(self.reply.ended_by(DecodeError::Error(json)))
     }
 
-    /// Decodes a list of objects, several in a row, or invalid UTF-8.
+    /// Decodes a list of objects, several in a row, invalid UTF-8, or halves of characters.
     fn take_all(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         if let Some(objects) = listed(bytes) {
             return objects.iter().try_for_each(|object| self.take_all(object.as_bytes(), deltas));
         }
         let text = String::from_utf8_lossy(bytes);
+        let text = without_halves(&text);
         for chunk in serde_json::Deserializer::from_str(&text).into_iter::<P::Chunk<'_>>() {
             match chunk {
                 Ok(chunk) => self.take(&chunk, bytes, deltas)?,

@@ -381,6 +381,18 @@ fn an_unknown_stop_reason_is_unknown() {
     }
 }
 
+/// Gateways in JavaScript may cut a character in two; what is not cut stays.
+#[test]
+fn half_a_character_costs_no_reply() {
+    let chunk = |text: &str| {
+        format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+    };
+    let bytes = [&*chunk(r"a\ud83d"), &*chunk(r"\ude00b \ud83d\ude00"), "data: [DONE]\n\n"].concat();
+    let (read, shown) = read(Api::ChatCompletions, &[bytes.as_bytes()]);
+    let expected = "a\u{fffd}\u{fffd}b \u{1f600}";
+    assert_eq!((read.unwrap().reply.parts, &*shown.0), (vec![Part::text(expected)], expected));
+}
+
 /// The error names what is wrong, and no type of this program.
 #[test]
 fn what_cannot_be_read_is_quoted_in_words_of_json() {
