@@ -421,8 +421,8 @@ fn a_list_of_chunks_is_the_same_reply() {
         let (first, second) = body.as_bytes().split_at(body.len() / 2);
         read(Api::Gemini, &[first, second]).0
     };
-    let ways: [&dyn Fn(&str) -> Result<Decoded, DecodeError>; 2] = [&whole, &in_halves];
-    for decoded in ways {
+    for is_stream in [false, true] {
+        let decoded = |body: &str| if is_stream { in_halves(body) } else { whole(body) };
         for list in [serde_json::to_string_pretty(&events).unwrap(), serde_json::to_string(&events).unwrap()]
         {
             let expected = reply(Api::Gemini, &usual(Api::Gemini));
