@@ -325,8 +325,14 @@ impl<'l> RunningChat<'l> {
 
     /// Closes the outermost chat because a limit of the whole run was reached in it or in a chat within it.
     pub(crate) async fn close_at_limit(&mut self, reason: StopReason) -> Result<Status> {
+        self.close_after(Vec::new(), reason).await
+    }
+
+    /// Closes the chat because a limit was reached, after what `bodies` say.
+    async fn close_after(&mut self, mut bodies: Vec<Body>, reason: StopReason) -> Result<Status> {
         let summary = self.transcript.summary();
-        self.append([Body::Closed { reason: reason.clone(), summary: Arc::clone(&summary) }]).await?;
+        bodies.push(Body::Closed { reason: reason.clone(), summary: Arc::clone(&summary) });
+        self.append(bodies).await?;
         Ok(Status::Closed { reason, summary })
     }
 

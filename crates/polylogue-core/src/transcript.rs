@@ -4,6 +4,7 @@ mod background;
 mod background_entry;
 mod conversation;
 mod fold;
+mod open_turn;
 mod raised;
 mod shared;
 
@@ -12,11 +13,12 @@ use std::sync::Arc;
 
 pub(crate) use self::background::counts_at_end;
 pub use self::background_entry::BackgroundEntry;
+pub(crate) use self::open_turn::OpenTurn;
 pub use self::raised::RaisedLimits;
 pub(crate) use self::shared::{in_order, is_shared};
 use crate::{
-    Body, Call, Capability, Charge, ChargeReason, Event, Finish, Message, Money, Name, Opening, Part, Path,
-    Question, StopReason, TotalUsage, TurnRequest,
+    Body, Call, Capability, Event, Finish, Message, Money, Name, Opening, Part, Path, Question, StopReason,
+    TotalUsage,
 };
 
 /// The transcript of one chat, folded from its events.
@@ -142,42 +144,6 @@ pub struct EndedTurn {
     pub is_private: bool,
     /// Whether it had no content. One that became a background task counts as silent until the task has ended.
     pub is_silent: bool,
-}
-
-/// An open turn.
-#[derive(Debug, Clone)]
-pub(crate) struct OpenTurn {
-    pub(crate) request: TurnRequest,
-    /// Its events so far.
-    pub(crate) events: Vec<Arc<Event>>,
-    /// Shared events of chats within it.
-    pub(crate) within: Vec<Arc<Event>>,
-    /// Its question.
-    pub(crate) asked: Option<Question>,
-    /// Its last event, charges included.
-    pub(crate) last: u64,
-    /// Whether that event proves that no model call of it was in flight any more.
-    pub(crate) settled: bool,
-    /// Requests besides its next model call that may be in flight, with the `seq` of their events.
-    pub(crate) reserved: Vec<(u64, Charge)>,
-}
-
-impl OpenTurn {
-    /// Takes in a charge of its agent, the event `seq`.
-    fn charged(&mut self, charge: &Charge, seq: u64) {
-        (self.last, self.settled) = (seq, charge.why == ChargeReason::Cancelled);
-        match charge.why {
-            ChargeReason::Reserved => self.reserved.push((seq, charge.clone())),
-            // Another attempt, or the rest of a paused reply, may still be in flight.
-            ChargeReason::Failed | ChargeReason::Unreported => {}
-            _ => self.settle(charge.call.as_deref()),
-        }
-    }
-
-    /// The requests of a tool call, or those for the rest of a reply, are in flight no more.
-    fn settle(&mut self, call: Option<&str>) {
-        self.reserved.retain(|(_, charge)| charge.call.as_deref() != call);
-    }
 }
 
 impl Transcript {

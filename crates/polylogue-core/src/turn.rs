@@ -37,6 +37,8 @@ pub struct Turn<'a> {
     view: Option<Box<View>>,
     /// Events of this turn from before it was resumed that are not replayed yet.
     past: VecDeque<Arc<Event>>,
+    /// The ends of its background tasks that came with the end of the chat, which was reopened.
+    ends: &'a [Arc<Event>],
     /// Events of this turn so far: first the replayed ones, then the appended ones.
     journal: Vec<Arc<Event>>,
     returned: usize,
@@ -161,6 +163,7 @@ impl<'a> Turn<'a> {
             request: &open.request,
             view,
             past,
+            ends: &open.ends,
             journal,
             returned: 0,
             resumed,
