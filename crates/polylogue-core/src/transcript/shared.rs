@@ -49,9 +49,12 @@ impl Transcript {
         self.inherited = events;
     }
 
-    /// Copies what another transcript of this chat inherited.
+    /// Copies what another transcript of this chat, which goes further, inherited, and its background tasks: turns know themselves what of
+    /// these is still to come.
     pub(crate) fn inherit_from(&mut self, other: &Self) {
         (self.inherited, self.known_until) = (other.inherited.clone(), other.known_until);
+        self.background.clone_from(&other.background);
+        self.background_begun.clone_from(&other.background_begun);
     }
 
     /// Records an event of this chat outside of turns.
