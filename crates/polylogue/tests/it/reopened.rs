@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use polylogue::{Act, AnyModel, Assistant, Chat, Function, Limits, Name, parallel};
-use polylogue_core::{AnyAgent, Body, Event, LimitOverrides, Message};
+use polylogue::tools::agent_tool::AgentTool;
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Limits, Log, Name, parallel, sequential};
+use polylogue_core::{Allowance, AnyAgent, Body, Error, Event, Interrupt, LimitOverrides, Message};
 
-use crate::common::{log_of, script};
+use crate::common::{log_of, name, script};
 
 fn calls(calls: u64) -> Limits {
     Limits { calls: Some(calls), ..Limits::default() }
@@ -77,5 +78,57 @@ async fn a_parallel_turn_sees_the_chat_as_it_was_when_it_began() {
             let again = resumed(&whole[..cut]).await;
             assert_eq!(story(&again), (asked.clone(), said.clone()), "{message:?}, cut before event {cut}");
         }
+    }
+}
+
+/// Kim, who needs several model calls for a reply.
+fn kim() -> Assistant {
+    let model = script(
+        r#"[{"Kim": {"calls": [{"tool": "echo", "args": {"task": "one"}, "id": "c1"}]}},
+            {"Kim": {"say": "To the second.", "expect": {"last": "Second?"}}}]"#,
+    );
+    let echo = Function::new("echo", |turn| Ok(Act::say(turn.message().plain().into_owned()))).unwrap();
+    let kim = Assistant::new("Kim", AnyModel::new(model.model("test"))).unwrap();
+    kim.agent_tool(AgentTool::agent(echo).description("Repeats."))
+}
+
+/// Host, who calls Kim and continues without a reply if there is none.
+fn office() -> Chat {
+    let kim = AnyAgent::new(kim());
+    let host = Function::calling("Host", [kim.clone()], move |turn| {
+        let kim = kim.clone();
+        Box::pin(async move {
+            let message = turn.message();
+            match turn.ask(&kim, message).await {
+                Ok(reply) => Ok(Act::Say(reply.parts)),
+                Err(Error::Interrupt(Interrupt::Ended { .. })) => Ok(Act::say("No reply.")),
+                Err(error) => Err(error),
+            }
+        })
+    });
+    Chat::named("office").participant(host.unwrap()).policy(sequential()).build().unwrap()
+}
+
+/// Kim's own limit ended the first call in the middle of her turn. After it is raised, the second call is answered.
+#[tokio::test]
+async fn a_call_after_one_that_ended_at_a_limit_of_the_agent_gets_its_own_reply() {
+    let under = |log: Log, most: u64| {
+        log.agent_limits([(name("Kim"), Allowance { calls: Some(most), ..Allowance::default() })])
+    };
+    let mut log = under(log_of(&[]).await, 1);
+    office().run_in(&mut log, "First?").await.unwrap();
+    assert_eq!(story(&log.events().await).1, ["Host: No reply."]);
+    log.continue_with(Message::text(Name::user(), "Second?")).await.unwrap();
+    let reopened = log.events().await;
+    let resumed = async |prefix: &[Arc<Event>]| {
+        let mut log = under(log_of(prefix).await, 8);
+        office().resume(&mut log).await.unwrap();
+        log.events().await
+    };
+    let whole = resumed(&reopened).await;
+    let expected = story(&whole);
+    assert_eq!(expected.1, ["Host: No reply.", "Host: To the second."]);
+    for cut in reopened.len()..whole.len() {
+        assert_eq!(story(&resumed(&whole[..cut]).await), expected, "cut before event {cut}");
     }
 }
