@@ -3,6 +3,7 @@
 mod background;
 mod background_entry;
 mod conversation;
+mod earlier;
 mod fold;
 mod open_turn;
 mod raised;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 pub(crate) use self::background::counts_at_end;
 pub use self::background_entry::BackgroundEntry;
+pub use self::earlier::EarlierTranscript;
 pub(crate) use self::open_turn::OpenTurn;
 pub use self::raised::RaisedLimits;
 pub(crate) use self::shared::{in_order, is_shared};
@@ -66,8 +68,8 @@ pub struct Transcript {
     inherited: Vec<Arc<Event>>,
     /// The last event of this chat that is among them.
     known_until: Option<u64>,
-    /// The shared events of this chat and those within it.
-    shared: Vec<Arc<Event>>,
+    /// The shared events of this chat and those within it, each with how many events the chat had before.
+    shared: Vec<(usize, Arc<Event>)>,
     usage: TotalUsage,
     /// Tokens and money used before the chat was reopened with a new message.
     earlier: (u64, Money),

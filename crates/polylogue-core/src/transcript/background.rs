@@ -110,7 +110,7 @@ impl Transcript {
         let turn = self.open.iter_mut().find(|turn| result.awaited && turn.request.who == result.who);
         match turn {
             Some(turn) => turn.within.extend(in_order(&within)),
-            None => self.shared.extend(in_order(&within)),
+            None => self.share_all(in_order(&within)),
         }
         Ok(())
     }

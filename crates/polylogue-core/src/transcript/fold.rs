@@ -317,7 +317,9 @@ impl Transcript {
         before.inherited = std::mem::take(&mut self.inherited);
         before.known_until = self.known_until;
         before.arrived = std::mem::take(&mut self.arrived);
-        before.shared = self.shared.iter().filter(|event| event.seq < since).cloned().collect();
+        let last = before.events.len();
+        let shared = self.shared.iter().filter(|(_, event)| event.seq < since);
+        before.shared = shared.map(|(at, event)| ((*at).min(last), Arc::clone(event))).collect();
         before.events.push(Arc::clone(event));
         *self = before;
         self.take_in_arrived();
@@ -364,9 +366,10 @@ impl Transcript {
         };
         self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_private, is_silent });
         turn.events.iter().for_each(|event| self.learn(event));
-        self.shared.append(&mut in_order(turn.events.iter().chain(&turn.within)));
-        self.share(event);
+        let shared = in_order(turn.events.iter().chain(&turn.within));
         self.events.extend(turn.events);
+        self.share_all(shared);
+        self.share(event);
         self.events.push(Arc::clone(event));
         self.turns.entry(who.clone()).or_default().finished += 1;
         if !is_private {
