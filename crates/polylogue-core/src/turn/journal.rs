@@ -76,6 +76,12 @@ impl Turn<'_> {
         Some(text)
     }
 
+    /// Replays the next event, if there is one and it `is_it`. Returns whether it did.
+    pub(super) fn replay_if(&mut self, is_it: impl Fn(&Body) -> bool) -> bool {
+        let event = self.past.pop_front_if(|event| is_it(&event.body));
+        event.map(|event| self.replay_event(event)).is_some()
+    }
+
     pub(super) async fn record(&mut self, bodies: impl IntoIterator<Item = Body>) -> Result<()> {
         self.before_record().await?;
         for event in self.log.append(self.transcript.at(), bodies).await? {

@@ -89,7 +89,7 @@ impl<'a> Turn<'a> {
     pub async fn ask_model(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
         let mut reply = self.ask_once(ask).await?;
         if reply.is_unparsed() {
-            reply = self.ask_once(ask).await?;
+            reply = self.ask_again(ask).await?;
         }
         // A compaction has entries of its own, which no prompt would be among.
         if reply.is_unparsed() && ask.compaction.is_none() {
@@ -102,7 +102,33 @@ impl<'a> Turn<'a> {
     /// Prompts the model for another reply than `reply`, which its provider could not parse. Whatever that one is, the agent handles it.
     async fn ask_corrected(&mut self, ask: ModelCall<'_>, reply: &Reply) -> Result<Reply> {
         self.prompt(write_again(&reply.parts)).await?;
-        self.ask_once(ask).await
+        self.ask_again(ask).await
+    }
+
+    /// Asks after a reply that the provider could not parse. Callers look for the events of failures that they handle before the first request;
+    /// that of a later one is found here, and is left to the caller.
+    async fn ask_again(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
+        match self.logged_failure() {
+            Some(error) => Err(error.into()),
+            None => self.ask_once(ask).await,
+        }
+    }
+
+    /// The failure of the next request, if its event is next.
+    fn logged_failure(&mut self) -> Option<ModelError> {
+        self.replay_forms();
+        let (kind, model, why) = match &self.past.front()?.body {
+            Body::TooLong { model, tokens, limit, why, .. } => {
+                (ModelErrorKind::TooLong { tokens: *tokens, limit: *limit }, &**model, why)
+            }
+            Body::CapabilityMissing { model, capability, why, .. } => {
+                (ModelErrorKind::Unsupported(*capability), &**model, why)
+            }
+            // The event does not say of what kind it was.
+            Body::ContinuationFailed { why, .. } => (ModelErrorKind::Refused, "", why),
+            _ => return None,
+        };
+        Some(ModelError::new(kind, model, &**why))
     }
 
     async fn ask_once(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
@@ -150,9 +176,7 @@ impl<'a> Turn<'a> {
 
     /// Replays the other forms in which the request was sent before the model replied.
     pub(super) fn replay_forms(&mut self) {
-        while self.past.front().is_some_and(|event| event.body.is_of_form()) {
-            self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
-        }
+        while self.replay_if(Body::is_of_form) {}
     }
 
     /// The event for the parameters that the model is known not to accept, once for each agent and model. Of several models, those that
@@ -202,6 +226,9 @@ impl<'a> Turn<'a> {
     }
 
     async fn record_missing(&mut self, error: ModelError, capability: Capability) -> Result<()> {
+        if self.replay_if(|body| matches!(body, Body::CapabilityMissing { .. })) {
+            return Ok(());
+        }
         let (who, model, why) = (self.me().clone(), error.model.into(), error.message.into());
         self.record([Body::CapabilityMissing { who, model, capability, why }]).await
     }
@@ -368,7 +395,7 @@ impl<'a> Turn<'a> {
         self.replay_forms();
         if let Some(Body::CapabilityMissing { capability, .. }) = self.past.front().map(|event| &event.body) {
             let capability = *capability;
-            self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
+            self.replay_if(|_| true);
             return Ok(ModelAttempt::Unable(capability));
         }
         let error = match self.ask_model(ask).await {
