@@ -136,6 +136,8 @@ pub struct Log {
     pub(crate) account: Account,
     /// How many of its events are from before it was opened.
     pub(crate) inherited: u64,
+    /// How many of these were copied from another conversation.
+    pub(crate) copied: u64,
     clock: Clock,
     running: Stopwatch,
     timer: Option<Timer>,
@@ -187,6 +189,7 @@ impl Log {
             bound: None,
             account: Account::default(),
             inherited: buffer.next_seq(),
+            copied: 0,
             clock: Arc::new(system_time),
             running: Stopwatch::opened(ran_ms),
             timer: None,

@@ -317,6 +317,7 @@ impl Runtime {
     ) -> Result<Conversation> {
         let (run, id) = (prepared.run(), &log.id().clone());
         let (meta, of_team) = (self.store().meta(id).await?, prepared.limits_of(run.team()));
+        let log = log.forked_from(meta.parent.as_ref());
         let messages = self.untaken(&log).await?;
         // What the inbox raises, it raises from the limits that the conversation has.
         let events = log.events().await;

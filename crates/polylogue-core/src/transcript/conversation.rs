@@ -267,7 +267,7 @@ impl Log {
 
     /// The same of the chat with this transcript.
     pub(crate) fn may_have_lost_calls_in(&self, transcript: &Transcript) -> bool {
-        let is_lost = |turn: &OpenTurn| turn.asked.is_none() && !turn.settled && turn.last < self.inherited;
+        let is_lost = |turn: &OpenTurn| turn.asked.is_none() && !turn.settled && self.may_be_lost(turn.last);
         // At a limit, all calls are over before a person is asked.
         let asked = transcript.limit_question().map_or(0, |asked| asked.seq);
         let mut open = transcript.open_turns().iter().filter(|turn| turn.last > asked);
