@@ -203,6 +203,12 @@ impl Chat {
         &self.setup.participants
     }
 
+    /// Returns whether it has an agent of this name: a participant, one that can join later, or one that can have private turns.
+    #[must_use]
+    pub fn has_agent(&self, name: &Name) -> bool {
+        self.agent(name).is_some()
+    }
+
     /// Returns the maximum number of turns.
     pub const fn max_turns(&self) -> u64 {
         self.setup.cap

@@ -137,16 +137,16 @@ async fn write(
     Ok(fork)
 }
 
-/// Why `team` cannot continue `events`: it must have their participants.
+/// Why `team` cannot continue `events`: it must have their participants, and those who have joined.
 pub(crate) fn check_participants(team: &Prepared, events: &[Arc<Event>]) -> Result<Option<ForkError>> {
-    let opening = events.iter().find_map(|event| match &event.body {
-        Body::Opened(opening) if event.at.is_root() => Some(opening),
-        _ => None,
-    });
     let chat = team.run().chat(&fresh_id())?;
     let has = |who: &&Name| chat.participants().iter().any(|agent| agent.name() == *who);
-    let participants = opening.map(|opening| opening.participants.as_slice()).unwrap_or_default();
-    let missing = participants.iter().find(|who| !has(who));
+    let mut of_chat = events.iter().filter(|event| event.at.is_root());
+    let missing = of_chat.find_map(|event| match &event.body {
+        Body::Opened(opening) => opening.participants.iter().find(|who| !has(who)),
+        Body::Joined { who, .. } => Some(who).filter(|who| !chat.has_agent(who)),
+        _ => None,
+    });
     Ok(missing.map(|who| ForkError::NoParticipant { who: who.clone(), team: team.team().name.clone() }))
 }
 

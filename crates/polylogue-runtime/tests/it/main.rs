@@ -10,4 +10,5 @@
 mod conversations;
 mod dialects;
 mod forks;
+mod moves;
 mod unanswered;
