@@ -92,7 +92,10 @@ impl Summary {
     }
 
     fn advance(&mut self, event: &Event, has_team: bool) {
+        let is_closed = has_team && matches!(self.progress, Progress::Closed(_));
         self.progress = match &event.body {
+            // A turn that the end left open waits, or ends, in a chat that stays closed.
+            Body::InputProvided { .. } | Body::Message(_) | Body::Passed { .. } if is_closed => return,
             // What others do to a conversation changes nothing in it.
             Body::LimitsChanged { .. }
             | Body::OwnLimitsRaised { .. }

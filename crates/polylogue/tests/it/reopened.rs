@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use polylogue::tools::agent_tool::AgentTool;
-use polylogue::{Act, AnyModel, Assistant, Chat, Function, Limits, Log, Name, parallel, sequential};
-use polylogue_core::{Allowance, AnyAgent, Body, Error, Event, Interrupt, LimitOverrides, Message};
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Human, Limits, Log, Name, parallel, sequential};
+use polylogue_core::{
+    Allowance, AnyAgent, Body, Error, Event, Interrupt, LimitOverrides, Message, Path, Progress, RunOutcome,
+    StopReason, Summary,
+};
 
 use crate::common::{log_of, name, script};
 
@@ -79,6 +82,32 @@ async fn a_parallel_turn_sees_the_chat_as_it_was_when_it_began() {
             assert_eq!(story(&again), (asked.clone(), said.clone()), "{message:?}, cut before event {cut}");
         }
     }
+}
+
+/// How far it got, as lists have it.
+async fn progress(log: &Log) -> Progress {
+    let events = log.events().await;
+    Summary::of(events.iter().map(|event| &**event), true).progress
+}
+
+#[tokio::test]
+async fn an_answer_to_a_turn_that_a_limit_left_open_does_not_reopen_the_conversation() {
+    let bob = Assistant::new("Bob", AnyModel::new(script(r#"[{"Bob": "Hi."}]"#).model("test"))).unwrap();
+    let chat = Chat::named("panel").participant(Human::new("Pat").unwrap()).participant(bob);
+    let chat = chat.policy(parallel()).build().unwrap();
+    let mut log = log_of(&[]).await.limits(calls(0));
+    chat.run_in(&mut log, "Go.").await.unwrap();
+    assert_eq!(progress(&log).await, Progress::Closed(StopReason::Calls { limit: 0 }));
+    log.answer(&Path::root(), &name("Pat"), "Hello.").await.unwrap();
+    assert_eq!(progress(&log).await, Progress::Closed(StopReason::Calls { limit: 0 }));
+    let mut log = log_of(&log.events().await).await.limits(calls(5));
+    log.reopen().await.unwrap();
+    assert_eq!(progress(&log).await, Progress::Open);
+    chat.resume(&mut log).await.unwrap();
+    let progress = progress(&log).await;
+    let is_done = matches!(&progress, Progress::Closed(reason) if reason.outcome() == RunOutcome::Done);
+    assert!(is_done, "{progress:?}");
+    assert_eq!(story(&log.events().await).1, ["Pat: Hello.", "Bob: Hi."]);
 }
 
 /// Kim, who needs several model calls for a reply.
