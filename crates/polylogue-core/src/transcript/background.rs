@@ -87,6 +87,7 @@ impl Transcript {
             around,
             within: Vec::new(),
             undone: Vec::new(),
+            counted: seq,
         });
     }
 
@@ -101,16 +102,18 @@ impl Transcript {
         };
         entry.status = Some(result.status);
         entry.is_unseen = !result.awaited && result.status != BackgroundStatus::Cancelled;
-        let begun = entry.seq;
-        let (within, undone) = (std::mem::take(&mut entry.within), std::mem::take(&mut entry.undone));
+        let (begun, counted) = (entry.seq, entry.counted);
+        entry.counted = entry.known_until();
+        let used = entry.within.iter().chain(&entry.undone).filter(|event| event.seq > counted);
+        used.for_each(|event| self.usage.add_event(event));
+        let shared = in_order(&entry.within);
         if result.turn && result.status != BackgroundStatus::Cancelled {
             self.worked_since(begun, &result.who);
         }
-        within.iter().chain(&undone).for_each(|event| self.usage.add_event(event));
         let turn = self.open.iter_mut().find(|turn| result.awaited && turn.request.who == result.who);
         match turn {
-            Some(turn) => turn.within.extend(in_order(&within)),
-            None => self.share_all(in_order(&within)),
+            Some(turn) => turn.within.extend(shared),
+            None => self.share_all(shared),
         }
         Ok(())
     }
@@ -165,6 +168,7 @@ impl Transcript {
                 entry.around.clone_from(&known.around);
                 entry.within.clone_from(&known.within);
                 entry.undone.clone_from(&known.undone);
+                entry.counted = known.counted;
             }
         }
     }

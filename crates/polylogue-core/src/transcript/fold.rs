@@ -317,6 +317,8 @@ impl Transcript {
         before.inherited = std::mem::take(&mut self.inherited);
         before.known_until = self.known_until;
         before.arrived = std::mem::take(&mut self.arrived);
+        // Where the chat has ended with its tasks, neither has.
+        before.arrived.retain(|event| matches!(event.body, Body::Sent(_)));
         let last = before.events.len();
         let shared = self.shared.iter().filter(|(_, event)| event.seq < since);
         before.shared = shared.map(|(at, event)| ((*at).min(last), Arc::clone(event))).collect();

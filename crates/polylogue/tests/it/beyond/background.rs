@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use polylogue::tools::agent_tool::AgentTool;
-use polylogue::{Act, Assistant, Chat, Function, Human, round_robin, sequential};
+use polylogue::tools::state::{self, SetState};
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Human, round_robin, sequential};
 use polylogue_core::{
-    Allowance, AllowanceOwner, AnyStore, Budget, Error, Event, LimitOverrides, Limits, Log, LogId,
+    Allowance, AllowanceOwner, AnyStore, Body, Budget, Error, Event, LimitOverrides, Limits, Log, LogId,
     OpenBackground, StopReason,
 };
 use polylogue_models::Script;
@@ -359,6 +360,38 @@ async fn a_turn_that_continues_in_a_reopened_chat_does_not_wait_for_a_cancelled_
         let again = played_from(&whole[..cut], script, chat).await;
         assert_eq!(of_ann(&again), text, "cut before event {cut}");
     }
+}
+
+/// Ann's model fails after she awaited a task that set a value, and her turn is given up: the task is open again, with all that it did.
+#[tokio::test]
+async fn a_task_that_a_given_up_turn_awaited_keeps_what_it_did() {
+    let script: Script = serde_json::from_str(
+        r#"[{"Ann": {"calls": [{"tool": "desk", "args": {"task": "Decide."}, "id": "c1"}]}}, {"Ann": "They decide."},
+            {"Eve": {"calls": [{"tool": "set_state", "args": {"key": "color", "value": "blue"}}]}}, {"Eve": "Blue?"},
+            {"Ann": {"calls": [{"tool": "wait_for_task", "args": {}, "id": "c2"}]}}, {"Ann": {"error": {"message": "down"}}},
+            {"Ann": {"calls": [{"tool": "list_tasks", "args": {}, "id": "c3"}]}}, {"Ann": "It is decided."}]"#,
+    )
+    .unwrap();
+    let assistant = |who: &str| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
+    let desk = Chat::named("desk").participant(assistant("Eve").tool(SetState::new()));
+    let desk = desk.participant(Human::new("Boss").unwrap()).policy(sequential()).build().unwrap();
+    let ann = assistant("Ann").agent_tool(AgentTool::chat(desk).description("Decides.").background());
+    let chat = Chat::named("main").participant(ann).policy(round_robin()).max_turns(2).build().unwrap();
+    let mut log = log().await;
+    let waiting = chat.run_in(&mut log, "task").await.unwrap();
+    let [(at, question)] = waiting.questions() else { panic!("{:?}", waiting.questions()) };
+    log.answer(at, &question.who, "Yes.").await.unwrap();
+    chat.resume(&mut log).await.unwrap_err();
+    let awaited = |events: &[Arc<Event>]| print(events).contains("desk-1 of Ann completed, awaited");
+    assert!(awaited(&log.events().await), "{}", print(&log.events().await));
+    chat.end_open_turns(&mut log).await.unwrap();
+
+    let mut log = log_of(&log.events().await).await;
+    chat.resume(&mut log).await.unwrap();
+    let (events, transcript) = (log.events().await, log.transcript().await.unwrap());
+    assert_eq!(state::get(&transcript, "color"), Some("blue".into()));
+    let replies = events.iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count();
+    assert_eq!(transcript.usage().calls, replies as u64, "{}", print(&events));
 }
 
 #[tokio::test]
