@@ -94,7 +94,7 @@ pub use policy::{Condition, Policy, Step, around, steerable, until, with_follow_
 pub use run::{AgentCall, RunResult, RunStream};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
 pub use transcript::{BackgroundEntry, EarlierTranscript, EndedTurn, Line, RaisedLimits, Source, Transcript};
-pub use turn::{Act, BackgroundStart, ModelAttempt, ModelCall, OwnTask, Turn};
+pub use turn::{Act, BackgroundStart, InputRequest, ModelAttempt, ModelCall, OwnTask, Turn};
 pub use view::{
     BEGIN, CONTINUE, Compactable, EncodeCache, Entry, KeptSize, PromptRole, ShowNames, View, ViewOptions,
     Window,
