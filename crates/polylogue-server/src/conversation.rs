@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{ListQuery, Listing, LogId, LogState, Progress, StopReason, StoreError};
+use polylogue_core::{Listing, LogId, LogState, Progress, StopReason, StoreError};
 use polylogue_runtime::{Error, Prepared};
 use polylogue_wire::conversation::{Asked, Conversation, ConversationState, Ended, Ending, Parent};
 use polylogue_wire::stream::Status;
@@ -40,9 +40,7 @@ pub(crate) async fn is_seen(tenant: &Tenant, token: &Token, listing: &Listing) -
 
 /// The entry of the conversation in the list.
 pub(crate) async fn listing(tenant: &Tenant, id: &LogId) -> Result<Listing, Problem> {
-    let query = ListQuery { id: Some(id.to_string()), ..ListQuery::default() };
-    let found = tenant.runtime.list(&query).await?.logs;
-    found.into_iter().find(|listing| listing.id == *id).ok_or_else(Problem::unknown_conversation)
+    Ok(tenant.runtime.listing(id).await?)
 }
 
 /// A conversation and its present state.

@@ -156,7 +156,7 @@ async fn say(
         Some(open) => answer_to(&call.visitor, open.seq, text),
         None => Instruction::Send(Message::text(Name::user(), text)),
     };
-    let (seq, was_posted) = instruct(app, tenant, (token, &found.id), instruction, key).await?;
+    let (seq, was_posted) = instruct(app, tenant, (token, &found), instruction, key).await?;
     let from = seq.filter(|_| was_posted).unwrap_or(found.summary.events);
     Ok(CallState { conversation: found.id, from, shown: from })
 }

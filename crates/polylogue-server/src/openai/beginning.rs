@@ -21,9 +21,11 @@ use crate::call::Call;
 use crate::conversation::{find, listing, served_team};
 use crate::default_answers::is_up;
 use crate::idempotency::{Key, mismatch};
+use crate::opened::{Opened, close, open};
 use crate::problem::Problem;
 use crate::request::RequestDigest;
-use crate::runs::{self, Opened, Stretch, close, is_held, is_left, run_stored, run_stretch, stop};
+use crate::runs::{self, Stretch, is_held, is_left, run_stored, stop};
+use crate::steered::{other_node, steer};
 use crate::tenants::Tenant;
 use crate::token::Token;
 use crate::waiting::{Client, Waiting, is_cut_off, noted};
@@ -143,7 +145,7 @@ impl Request {
             return Ok(());
         }
         let opening = async {
-            let opened = runs::open(app, tenant, id, LimitOverrides::default(), &slot.payer).await?;
+            let opened = open(app, tenant, id, LimitOverrides::default(), &slot.payer).await?;
             opened.conversation.attach(pictures);
             opened.conversation.begin().await?;
             Ok(opened)
@@ -257,7 +259,7 @@ impl Request {
         }
         let slot = app.wait(token);
         let ending = async {
-            let opened = runs::open(app, tenant, id, LimitOverrides::default(), &slot.payer).await?;
+            let opened = open(app, tenant, id, LimitOverrides::default(), &slot.payer).await?;
             let ended = opened.conversation.give_up(Name::user().as_str()).await;
             close(opened, Due::Never).await;
             Ok::<_, Problem>(ended?)
@@ -352,27 +354,25 @@ impl Request {
             return Err(Problem::busy(format!("`{id}` is running: a limit is for what has not begun"))
                 .hint("wait until it has ended, or leave `max_tokens` out"));
         }
-        let summary = listing(tenant, id).await?.summary;
-        if summary.is_paused {
+        let about = listing(tenant, id).await?;
+        if about.summary.is_paused {
             return Err(Problem::paused(id));
         }
-        let from = summary.events;
+        let from = about.summary.events;
         let instruction = self.instruction(id).await?;
+        let is_elsewhere = other_node(tenant, id).await?.is_some();
         let slot = call.app.join(token).await?;
         let message = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
         let begun = Begun { id: id.clone(), from, message: Some(message.clone()) };
         let clients = call.app.attendance.note(digest, &begun);
-        if let Steered::Refused(why) = tenant.runtime.steer_once(id, instruction, &message).await? {
-            call.app.attendance.forget(&begun);
-            return Err(Problem::refused(why.to_string()));
-        }
         let (follower, begins) = oneshot::channel();
         // One of an earlier request does not count for this one.
         let reply_tokens = Some(chat.max_tokens.unwrap_or(Conversation::ANY_REPLY_LENGTH));
         let stretch = Stretch { follower: Some(follower), reply_tokens };
-        // What a person has paused since does not continue by that.
-        if !listing(tenant, id).await?.summary.is_paused {
-            run_stretch(&call.app, tenant, id, slot, stretch);
+        let (of, given) = ((&about, is_elsewhere), (instruction, message.as_str()));
+        if let Steered::Refused(why) = steer(&call.app, tenant, of, given, (slot, stretch)).await? {
+            call.app.attendance.forget(&begun);
+            return Err(Problem::refused(why.to_string()));
         }
         Ok(self.started((begun, Some(begins)), false, clients))
     }
