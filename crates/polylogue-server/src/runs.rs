@@ -38,7 +38,7 @@ pub(crate) fn run_stored(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, slot:
     }
 }
 
-/// The same, once as `stretch` says. Returns whether it does not run already.
+/// The same, once as `stretch` says. Returns whether it does not run already. If the server is stopping, the next process runs it.
 pub(crate) fn run_stretch(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
@@ -46,7 +46,7 @@ pub(crate) fn run_stretch(
     slot: Slot,
     stretch: Stretch,
 ) -> bool {
-    let runs = !app.is_stopping() && tenant.runs.enter(id);
+    let runs = tenant.runs.enter(id);
     if runs {
         begin(app, tenant, id, slot, (None, stretch));
     }

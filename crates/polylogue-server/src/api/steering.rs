@@ -175,8 +175,12 @@ pub(crate) async fn instruct(
     }
     let is_elsewhere = other_node(tenant, id).await?.is_some();
     noted(app, Some(id)).await;
+    let is_running = is_elsewhere || tenant.runs.is_running(id);
+    if app.is_stopping() && !is_running {
+        return Err(Problem::stopping());
+    }
     // What runs already needs no further place.
-    let slot = match was_posted || is_elsewhere || tenant.runs.is_running(id) {
+    let slot = match was_posted || is_running {
         true => app.wait(token),
         false => app.join(token).await?,
     };

@@ -283,6 +283,42 @@ async fn s38_a_server_that_stops_says_so_until_its_conversations_are_at_rest() {
 }
 
 #[tokio::test]
+async fn s38_a_server_that_stops_takes_no_answer_and_no_message_with_which_nothing_would_continue() {
+    let gate = Arc::new(Gate::until(0));
+    let mut world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (waiting, ended) =
+        (begin(&world, &json!({"team": "ask"})).await, begin(&world, &json!({"team": "talk"})).await);
+    let question = asked(&world, &waiting).await;
+    until(&world, &ended, "closed").await;
+    begin(&world, &json!({"team": "long"})).await;
+    while world.model_requests().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    world.begin_stop();
+    // A step is under way.
+    while world.get("/readyz").await.status != 503 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let sent = [
+        (format!("{PATH}/{waiting}/answers"), json!({"question": question, "text": "Hm."})),
+        (format!("{PATH}/{ended}/messages"), json!({"text": "And now?"})),
+    ];
+    let before = (events(&world, &waiting).await, events(&world, &ended).await);
+    for (path, body) in &sent {
+        let refused = world.post(path, body).await;
+        assert_eq!((refused.status, refused.header("retry-after")), (503, Some("2")), "{}", refused.body);
+        refused.problem();
+    }
+    assert_eq!((events(&world, &waiting).await, events(&world, &ended).await), before);
+    gate.lift();
+    let world = world.restart().await;
+    for ((path, body), id) in sent.iter().zip([&waiting, &ended]) {
+        assert_eq!(world.post(path, body).await.status, 202);
+        until(&world, id, "closed").await;
+    }
+}
+
+#[tokio::test]
 async fn s38_a_picture_of_a_conversation_that_waits_to_run_survives_a_restart() {
     const DOT: &str = "data:image/gif;base64,R0lGODlhAgADAAAA";
     let limits = ServerLimits { running_per_token: 1, stop_time: Duration::from_millis(1), ..generous() };
