@@ -65,6 +65,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How many events are read at once to find an opening.
 const FIRST_EVENTS: u64 = 16;
 
+/// How many of the last events are read at first to find open questions.
+const LAST_EVENTS: u64 = 64;
+
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
@@ -316,7 +319,7 @@ impl Runtime {
         let listings = self.list(&ListQuery { states, ..ListQuery::default() }).await?.logs;
         let mut waiting = Vec::new();
         for listing in listings.into_iter().filter(|listing| !listing.summary.questions.is_empty()) {
-            let mut questions = self.open_questions(&listing.id).await?;
+            let mut questions = self.open_questions_of(&listing).await?;
             if questions.iter().any(|open| open.is_up(now())) && self.answer_expired(&listing.id).await? {
                 questions = self.open_questions(&listing.id).await?;
             }
@@ -330,10 +333,33 @@ impl Runtime {
     /// Returns the questions of the conversation `id` that wait for people, oldest first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When there is no such conversation, or the store cannot be read.
     pub async fn open_questions(&self, id: &LogId) -> Result<Vec<OpenQuestion>> {
-        let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
-        Ok(OpenQuestion::of(&events))
+        self.open_questions_of(&self.listing(id).await?).await
+    }
+
+    /// Returns the questions that waited for people when `about` was the entry of their conversation in the list, oldest first. Reads no more of
+    /// the log, from its end, than has them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn open_questions_of(&self, about: &Listing) -> Result<Vec<OpenQuestion>> {
+        let Listing { id, summary, .. } = about;
+        if summary.questions.is_empty() && !about.is_damaged {
+            return Ok(Vec::new());
+        }
+        let mut length = LAST_EVENTS;
+        loop {
+            let from = summary.events.saturating_sub(length);
+            let events = self.store().read_range(id, from..summary.events).await?;
+            let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
+            // What settles a question comes after it.
+            let open = OpenQuestion::of(&events);
+            if from == 0 || open.len() >= summary.questions.len() {
+                return Ok(open);
+            }
+            length = length.saturating_mul(4);
+        }
     }
 
     /// Returns the question of the conversation `id` whose event has the number `seq`, if it waits for a person.

@@ -92,7 +92,7 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
         let in_progress = state == ConversationState::Halted && rests_here(tenant, listing);
         return Ok(Status { state, ended, asked: Vec::new(), in_progress });
     }
-    match tenant.runtime.open_questions(&listing.id).await {
+    match tenant.runtime.open_questions_of(listing).await {
         Ok(open) => {
             let runs_here = tenant.runs.is_running(&listing.id);
             let in_progress = runs_here && tenant.runtime.has_parallel_turns(&listing.id).await?;

@@ -9,4 +9,5 @@
 
 mod conversations;
 mod dialects;
+mod questions;
 mod unanswered;

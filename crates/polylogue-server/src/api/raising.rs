@@ -58,7 +58,7 @@ async fn raise(call: Call) -> Reply {
             return Err(Problem::bad_request(why).at("/chat", "not next to `agent`"));
         }
     };
-    let open = tenant.runtime.open_questions(id).await?;
+    let open = tenant.runtime.open_questions_of(&about).await?;
     if !open.iter().any(|open| open.question.is_about_limit()) {
         return note(&call, &tenant, id, instruction).await;
     }

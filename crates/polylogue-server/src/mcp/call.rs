@@ -150,7 +150,7 @@ async fn say(
     if found.summary.is_paused {
         return Err(Problem::paused(&found.id));
     }
-    let questions = tenant.runtime.open_questions(&found.id).await?;
+    let questions = tenant.runtime.open_questions_of(&found).await?;
     let instruction = match questions.iter().find(|open| !is_up(open)) {
         Some(_) if !call.visitor.answers() => return Err(Problem::may_not_answer()),
         Some(open) => answer_to(&call.visitor, open.seq, text),

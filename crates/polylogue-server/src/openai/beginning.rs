@@ -359,7 +359,7 @@ impl Request {
             return Err(Problem::paused(id));
         }
         let from = about.summary.events;
-        let instruction = self.instruction(id).await?;
+        let instruction = self.instruction(&about).await?;
         let is_elsewhere = other_node(tenant, id).await?.is_some();
         let slot = call.app.join(token).await?;
         let message = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
@@ -387,10 +387,10 @@ impl Request {
     }
 
     /// What the user's message is to the conversation.
-    async fn instruction(&self, id: &LogId) -> Result<Instruction, Problem> {
+    async fn instruction(&self, about: &Listing) -> Result<Instruction, Problem> {
         let Self { token, tenant, chat, .. } = self;
         let (text, has_pictures) = (chat.last(), !chat.last_pictures().is_empty());
-        match tenant.runtime.open_questions(id).await?.iter().find(|open| !is_up(open)) {
+        match tenant.runtime.open_questions_of(about).await?.iter().find(|open| !is_up(open)) {
             // A question can be whether a call is allowed.
             Some(_) if !token.has(Scope::Answer) => Err(Problem::may_not_answer()),
             Some(_) if has_pictures => {
