@@ -127,7 +127,7 @@ async fn start(call: CallContext, arguments: Arguments) -> Result<CallState, Pro
     }
     let Arguments { message, inputs, .. } = arguments;
     let wanted = NewConversation { team: call.tool.clone(), message, inputs, ..NewConversation::default() };
-    let begun = begin(app, tenant, token, (Arc::clone(&call.team), &wanted), key.as_ref()).await?;
+    let (begun, _) = begin(app, tenant, token, (Arc::clone(&call.team), &wanted), key.as_ref()).await?;
     Ok(new(begun.id))
 }
 

@@ -260,6 +260,28 @@ async fn s38_of_two_servers_with_one_store_each_continues_what_a_dead_one_ran() 
 }
 
 #[tokio::test]
+async fn s24_one_key_makes_one_conversation_at_two_servers_and_the_one_that_has_made_it_continues_it() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(place(dir.path()).path()).unwrap();
+    let first = World::with_gate_in(dir, "more", generous(), Arc::new(Gate::until(0))).await;
+    let second = first.second_server("more", Arc::new(Gate::until(0))).await;
+    for nth in 0..8 {
+        let key = format!("key {nth}");
+        let make = async |world: &World| {
+            let request = world.request("POST", PATH).json(&json!({"team": "long"}));
+            world.send(request.header("Idempotency-Key", &key)).await
+        };
+        let (one, other) = tokio::join!(make(&first), make(&second));
+        assert_eq!([one.status, other.status], [201, 201], "{} {}", one.body, other.body);
+        let id = one.json()["id"].as_str().unwrap().to_owned();
+        assert_eq!(other.json()["id"], id.as_str());
+        let is_replayed = [&one, &other].map(|made| made.header("idempotent-replayed").is_some());
+        assert_ne!(is_replayed[0], is_replayed[1], "one has made it");
+        assert_eq!(noted_by(&first, &id).len(), 1, "a restart continues it");
+    }
+}
+
+#[tokio::test]
 async fn s38_a_server_that_stops_says_so_until_its_conversations_are_at_rest() {
     let gate = Arc::new(Gate::until(0));
     let mut world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
