@@ -15,7 +15,7 @@ use crate::openai::{
     COMPLETIONS, assistant, chunks, complete, content, conversation, stopped_before_its_last_turn, user,
 };
 use crate::openai_content::{LOOK, PIXEL, with_picture};
-use crate::world::{Gate, World, change_store, generous};
+use crate::world::{Gate, World, change_store, generous, place};
 
 fn keyed(world: &World, model: &str, history: &[Value], key: &str, streams: bool) -> Request {
     let body = json!({"model": model, "messages": history, "stream": streams,
@@ -133,6 +133,24 @@ async fn s24_a_repeated_chat_completion_leaves_a_later_turn_alone() {
         let closed = until(&world, &id, "closed").await;
         assert!(closed["turns"].as_u64() > Some(9), "it is not stopped after its step: {closed}");
     }
+}
+
+#[tokio::test]
+async fn s24_one_key_makes_one_chat_completion_at_two_servers() {
+    let dir = tempfile::tempdir().unwrap();
+    // A folder of JSON lines: locks of SQLite are those of a process, and both servers are in one here.
+    fs::create_dir_all(place(dir.path()).path()).unwrap();
+    let first = World::with_gate_in(dir, "more", generous(), Arc::new(Gate::open())).await;
+    let second = first.second_server("more", Arc::new(Gate::open())).await;
+    for nth in 0..4 {
+        let ask = async |world: &World| {
+            answer(world, &keyed(world, "long", &[user("Talk.")], &format!("key {nth}"), false), false).await
+        };
+        let (one, other) = tokio::join!(ask(&first), ask(&second));
+        assert_eq!(one, other);
+        assert_eq!((content(&one), &one["polylogue"]["state"]), ("more", &json!("closed")));
+    }
+    assert_eq!(first.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 4);
 }
 
 #[tokio::test]
