@@ -14,6 +14,7 @@ use crate::problem::Problem;
 use crate::runs::{continue_in_time, is_held, resume, resume_when_free, take_back};
 use crate::spending::Payer;
 use crate::tenants::Tenant;
+use crate::waiting::stop_left;
 
 /// What was promised to run, the oldest first, so that none is left behind by later ones at every restart; and its entry in the list. All
 /// are read before the first one runs.
@@ -97,7 +98,11 @@ pub(crate) async fn resume_all(app: &Arc<App>) {
         }
     }
     for (tenant, id, payer) in resume_free(app, open).await {
-        tokio::spawn(resume_when_free(Arc::clone(app), tenant, id, payer));
+        let app = Arc::clone(app);
+        tokio::spawn(async move {
+            resume_when_free(Arc::clone(&app), Arc::clone(&tenant), id.clone(), payer).await;
+            stop_left(app, tenant, id).await;
+        });
     }
 }
 
@@ -108,9 +113,11 @@ async fn resume_free(app: &Arc<App>, mut open: Vec<Promised>) -> Vec<Promised> {
     for look in 1..=LOOKS {
         let mut held = Vec::new();
         for (tenant, id, payer) in open {
-            match is_held(&tenant, &id).await {
-                true => held.push((tenant, id, payer)),
-                false => resume(app, &tenant, &id, payer),
+            if is_held(&tenant, &id).await {
+                held.push((tenant, id, payer));
+            } else {
+                resume(app, &tenant, &id, payer);
+                tokio::spawn(stop_left(Arc::clone(app), tenant, id));
             }
         }
         open = held;

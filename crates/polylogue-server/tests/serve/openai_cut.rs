@@ -347,6 +347,29 @@ async fn s52_a_response_that_was_cut_off_before_a_restart_is_continued_after_it(
 }
 
 #[tokio::test]
+async fn s57_a_run_whose_client_has_left_is_stopped_in_time_also_after_a_restart() {
+    let gates = [PieceGate::new(), PieceGate::new()];
+    gates[0].open_until(2);
+    let limits = ServerLimits {
+        stop_time: Duration::from_millis(1),
+        abandoned_time: Duration::from_millis(1_500),
+        ..generous()
+    };
+    let talk = TALE.replace("sequential}", "round_robin, stop: {max_turns: 4}}");
+    let play = told_twice([&gates[0], &gates[1]]);
+    let world = World::with_playbook_and("tale", &talk, play, limits).await;
+    let body = json!({"model": "tale", "messages": [user("Tell.")], "stream": true});
+    let (stream, id, _) = begun(&world, &body, "transcript", "content").await;
+    drop(stream);
+    disconnected(&world, &id).await;
+    let world = world.restart().await;
+    asked_again(&world).await;
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    gates[1].lift();
+    assert_eq!(until(&world, &id, "halted").await["turns"], 1);
+}
+
+#[tokio::test]
 async fn s52_a_response_that_a_server_breaks_off_when_it_stops_is_continued_after_its_restart() {
     let gates = [PieceGate::new(), PieceGate::new()];
     gates[0].open_until(2);

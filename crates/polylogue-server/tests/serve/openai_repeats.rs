@@ -186,6 +186,17 @@ fn streamed(world: &World, text: &str) -> Request {
     world.request("POST", COMPLETIONS).json(&body)
 }
 
+/// The conversation once it does not run.
+async fn at_rest(world: &World, id: &str) -> Value {
+    loop {
+        let about = world.get(&format!("{PATH}/{id}")).await.json();
+        if about["state"] != "running" {
+            return about;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 async fn until_asked(world: &World, calls: usize) {
     while world.model_requests().len() < calls {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -232,12 +243,27 @@ async fn s57_a_run_that_a_person_has_resumed_is_not_stopped_for_an_earlier_clien
     assert_eq!(post("resume", json!({})).await, 202);
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     gate.lift();
-    let rest = loop {
-        let about = world.get(&format!("{PATH}/{id}")).await.json();
-        if about["state"] != "running" {
-            break about;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    };
+    let rest = at_rest(&world, &id).await;
     assert_eq!(rest["state"], "closed", "{rest}");
+}
+
+#[tokio::test]
+async fn s57_a_run_that_another_process_has_steered_is_not_stopped_for_an_earlier_client() {
+    let dir = tempfile::tempdir().unwrap();
+    // A folder of JSON lines: locks of SQLite are those of a process, and both servers are in one here.
+    fs::create_dir_all(place(dir.path()).path()).unwrap();
+    let gate = Arc::new(Gate::until(1));
+    let first = World::with_gate_in(dir, "more", abandoned_after(1_500), Arc::clone(&gate)).await;
+    let second = first.second_server("more", Arc::new(Gate::open())).await;
+    let id = lost(&first, streamed(&first, "Talk.")).await;
+    until_asked(&first, 2).await;
+    while events(&first, &id).await.iter().all(|event| event["type"] != "client_disconnected") {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let (path, body) = (format!("{PATH}/{id}/messages"), json!({"text": "Go on."}));
+    let (sent, ()) =
+        tokio::join!(second.post(&path, &body), tokio::time::sleep(Duration::from_millis(2_500)));
+    assert_eq!(sent.status, 202, "{}", sent.body);
+    gate.lift();
+    assert_eq!(at_rest(&first, &id).await["state"], "closed");
 }
