@@ -61,10 +61,10 @@ async fn adopted(app: &App) -> Vec<(String, LogId)> {
 }
 
 /// Whether a conversation that was promised was running when its process ended. One that waits for people is promised no longer when no turn
-/// is in progress any more, unless a default answer continues it.
+/// is in progress any more, unless a default answer continues it, and one that has failed until it is continued.
 fn was_running(found: &Listing, default: &Result<Option<Timestamp>, Problem>) -> bool {
     match found.state() {
-        LogState::Open => true,
+        LogState::Open | LogState::Failed => true,
         LogState::Waiting => matches!(default, Ok(None)) && !found.summary.is_paused,
         _ => false,
     }

@@ -418,7 +418,7 @@ pub(crate) async fn resume_when_free(app: Arc<App>, tenant: Arc<Tenant>, id: Log
         match listing(&tenant, &id).await {
             // One that waits for people may have other turns to continue.
             Ok(listing)
-                if matches!(listing.state(), LogState::Open | LogState::Waiting)
+                if matches!(listing.state(), LogState::Open | LogState::Failed | LogState::Waiting)
                     && !listing.summary.is_paused => {}
             Err(problem) if !problem.is_not_found() => continue,
             // It is at rest, or was removed.

@@ -82,7 +82,13 @@ async fn resume(call: Call) -> Reply {
     let resumed = async {
         let opened = open(app, &tenant, &id, limits, &slot.payer).await?;
         match opened.conversation.resume(None).await? {
-            Resumed::Continues => Ok(opened),
+            Resumed::Continues => {
+                if opened.conversation.is_paused().await {
+                    // Before it waits until it may run: a restart leaves what is paused alone.
+                    opened.conversation.log_resumption().await?;
+                }
+                Ok(opened)
+            }
             Resumed::Done(reason) => {
                 Err(Problem::over(format!("it is over: {reason}")).hint("a message continues it"))
             }

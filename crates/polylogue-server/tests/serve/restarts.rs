@@ -360,6 +360,43 @@ async fn s38_a_picture_of_a_conversation_that_waits_to_run_survives_a_restart() 
     assert!(world.model_requests().iter().any(|request| request.contains(DOT)), "the model has received it");
 }
 
+/// Its first call fails.
+const FAILS: &str = "
+name: fails
+task: Help.
+agents: [{name: Ann}]
+chat: {participants: [Ann], pattern: sequential}
+script: [{Ann: {error: {status: 400, message: No.}}}, {Ann: Now.}]
+";
+
+#[tokio::test]
+async fn s38_what_was_resumed_and_waits_to_run_continues_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("fails.yaml"), FAILS).unwrap();
+    let limits = ServerLimits { running_per_token: 1, stop_time: Duration::from_millis(1), ..generous() };
+    let world = World::with_gate_in(dir, "more", limits, Arc::new(Gate::until(0))).await;
+    let failed = begin(&world, &json!({"team": "fails"})).await;
+    until(&world, &failed, "halted").await;
+    let ended = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &ended, "closed").await;
+    let post =
+        async |id: &str, what: &str, body: Value| world.post(&format!("{PATH}/{id}/{what}"), &body).await;
+    let paused = post(&ended, "fork", json!({"seq": 3})).await.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(post(&paused, "pause", json!({})).await.status, 202);
+    // It has the only place.
+    begin(&world, &json!({"team": "long"})).await;
+    for id in [&failed, &paused] {
+        let resumed = post(id, "resume", json!({})).await;
+        assert_eq!((resumed.status, &resumed.json()["state"]), (202, &json!("running")), "{}", resumed.body);
+    }
+    let world = world.restart().await;
+    for id in [&failed, &paused] {
+        assert_ne!(world.get(&format!("{PATH}/{id}")).await.json()["state"], "halted", "{id}");
+        until(&world, id, "closed").await;
+    }
+    assert_eq!(said(&events(&world, &failed).await), ["Now."]);
+}
+
 #[tokio::test]
 async fn s40_what_waits_for_a_person_survives_a_restart() {
     let world = World::new().await;
