@@ -403,7 +403,7 @@ impl Request {
         let state = listing(&self.tenant, id).await?.state();
         Ok(match state {
             LogState::Done | LogState::Ended | LogState::Waiting => is_left(&self.tenant, id).await,
-            _ => !self.tenant.runs.is_running(id),
+            _ => !self.tenant.runs.is_running(id) && !is_held(&self.tenant, id).await,
         })
     }
 

@@ -159,6 +159,21 @@ async fn s53_a_message_into_a_run_of_another_server_has_the_reply_to_it() {
 }
 
 #[tokio::test]
+async fn s53_a_limit_is_refused_while_another_server_runs_the_conversation() {
+    let gate = PieceGate::new();
+    let (first, second) = two_servers(&gate).await;
+    let id = running(&first).await;
+    let body = json!({"model": "tale", "messages": [user("Shorter.")], "max_tokens": 5});
+    let request = second.request("POST", COMPLETIONS).json(&body).header("X-Polylogue-Conversation", &id);
+    let refused = second.send(request).await;
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    assert!(refused.body.contains("a limit is for what has not begun"), "{}", refused.body);
+    gate.lift();
+    until(&first, &id, "closed").await;
+    assert_eq!(said(&events(&first, &id).await), ["Once upon a time"]);
+}
+
+#[tokio::test]
 async fn s52_a_response_that_another_client_receives_was_not_cut_off() {
     let gate = PieceGate::new();
     gate.open_until(2);
