@@ -88,11 +88,15 @@ const AFTER_HELP: &str = "First steps:
   polylogue show last                   shows the last conversation again
 
 Exit codes:
-  0  done, also by `max_turns` in `stop`  5  waiting for a person
-  1  failed                               6  stopped by you, or a person has left
-  2  bad usage or team file               7  no output: no participant spoke
-  3  a limit on turns, calls or time      8  done, but the result is truncated
-  4  a limit on tokens or cost";
+  0  done, also by `max_turns` in `stop`
+  1  failed
+  2  bad usage or team file
+  3  a limit on turns, calls or time
+  4  a limit on tokens or cost
+  5  waiting for a person
+  6  stopped by you, or a person has left
+  7  no output: no participant spoke
+  8  done, but the result is truncated";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Color {
@@ -296,10 +300,9 @@ pub(crate) struct Resume {
 }
 
 /// What `resume --help` says after the options.
-const RESUME: &str =
-    "Limits count from now on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended
-the conversation; `--max-tokens` and `--max-cost` do the same for its `max_tokens` and `max_cost`. A limit that you do not
-give stays unchanged. After a message, the limits of the team file count from 0 again.";
+const RESUME: &str = "Limits count from now on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended \
+     the conversation; `--max-tokens` and `--max-cost` do the same for its `max_tokens` and `max_cost`. A limit that you do not \
+     give stays unchanged. After a message, the limits of the team file count from 0 again.";
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {

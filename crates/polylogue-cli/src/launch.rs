@@ -13,7 +13,7 @@ use polylogue_team::{Loaded, Team};
 
 use crate::error::CliError;
 use crate::screen::{ColorChoice, Output, OutputStyle, Settings};
-use crate::stderr::{print_note, print_note_wrapped};
+use crate::stderr::{print_note_wrapped, print_warnings};
 use crate::trust::pins::{self, Consent};
 use crate::trust::{self, Request};
 use crate::user_config::{SettingValue, default_cost};
@@ -53,7 +53,7 @@ impl<'a> Launch<'a> {
     pub(crate) fn of(loaded: Loaded, file: &Path, options: &'a args::TeamOptions) -> Self {
         let args::TeamOptions { models, allowed, limits } = options;
         let Loaded { team, warnings, digest, outside } = loaded;
-        warnings.iter().for_each(|warning| print_note(&warning.to_string()));
+        print_warnings(&warnings);
         Self {
             team,
             trusted: digest.clone(),

@@ -66,13 +66,29 @@ fn data_folder() -> Result<PathBuf, CliError> {
     })
 }
 
-/// The address of a database, if `given` is one, right or wrong.
+/// The address of a store, if `given` is one, right or wrong, and no path.
 fn address(given: &Path) -> Option<&str> {
-    given.to_str().filter(|text| DatabaseAddress::is_address(text))
+    given.to_str().filter(|text| scheme(text).is_some())
+}
+
+/// What is before the `:` of an address, also of none that there is: a file of such a name would be made by mistake.
+fn scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once(':')?;
+    let is_word = scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c));
+    let is_database = ["postgres", "postgresql"].iter().any(|name| scheme.eq_ignore_ascii_case(name));
+    (is_word && (is_database || rest.starts_with("//"))).then_some(scheme)
 }
 
 /// The database at `text`. Its work directories are in the user's data folder.
 fn database(text: &str) -> Result<StoreLocation, CliError> {
+    if !DatabaseAddress::is_address(text) {
+        // Nothing else of it: it may have a password.
+        let scheme = scheme(text).unwrap_or_default();
+        let what = format!("no store has an address that begins with `{scheme}:`");
+        return Err(CliError::usage(what).hint(
+            "write `postgres://USER@HOST/DATABASE`, or the path of a file or a folder; the address of a server is for `--server`",
+        ));
+    }
     let address = DatabaseAddress::parse(text)
         .map_err(|error| CliError::usage(error.to_string()).hint(error.hint().unwrap_or_default()))?;
     let is_in_arguments = || env::args_os().any(|argument| argument.to_string_lossy().contains(text));

@@ -30,7 +30,8 @@ pub(crate) use typed::{Typed, is_possible};
 /// How often a question is asked until the answer is one of those that it takes.
 const MAX_ATTEMPTS: usize = 5;
 
-/// Has the person choose one of `words`, none of which is a default: it has to be written in full after the question was shown.
+/// Has the person choose one of `words`, none of which is a default: it has to be written in full after the question was shown, but
+/// for `n`, which is `no`.
 /// `None` when the input ends, the person wants to stop, or no answer was one of them.
 ///
 /// `text` is shown verbatim; what others wrote in it has to be [`visible`].
@@ -44,7 +45,8 @@ pub(crate) async fn choose(
     for _ in 0..MAX_ATTEMPTS {
         let prompt = format!("{}> ", words.join(" or "));
         let Some(answer) = ask(&prompt, Vec::new(), signals).await? else { return Ok(None) };
-        match words.iter().find(|word| answer.trim().eq_ignore_ascii_case(word)) {
+        let answer = if answer.trim().eq_ignore_ascii_case("n") { "no" } else { answer.trim() };
+        match words.iter().find(|word| answer.eq_ignore_ascii_case(word)) {
             Some(word) => return Ok(Some(word)),
             None => print_note(&format!("Please write one of {choices}.")),
         }

@@ -19,7 +19,7 @@ static TEAMS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../teams");
 static TEMPLATES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/templates");
 
 /// What stands before the name of a team that ships: `demo:trading-bot`.
-const DEMO: &str = "demo:";
+pub(crate) const DEMO: &str = "demo:";
 
 /// A commented team file to begin with.
 pub(crate) struct Template {
@@ -39,6 +39,27 @@ impl Template {
     }
 
     pub(crate) const DEFAULT: &str = "two-agents";
+
+    /// The team file of the demo `name`, such as `demo:council`, if there is one.
+    pub(crate) fn of_demo(name: &str) -> Option<Self> {
+        let name = teams().into_iter().find(|team| name.strip_prefix(DEMO) == Some(*team))?;
+        Some(Self { name, text: TEAMS.get_file(format!("{name}.yaml"))?.contents_utf8()? })
+    }
+
+    /// The files of `data` that a demo names, with their paths from its own.
+    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let is_named = |path: &Path| {
+            let is_below = path.parent().is_some_and(|above| !above.as_os_str().is_empty());
+            is_below && path.to_str().is_some_and(|path| self.text.contains(path))
+        };
+        let mut files = Vec::new();
+        every_file(&TEAMS, &mut |path, content| {
+            if path.ancestors().any(is_named) {
+                files.push((path.to_owned(), content.to_owned()));
+            }
+        });
+        files
+    }
 
     /// Its first line: what it shows.
     pub(crate) fn about(&self) -> &'static str {

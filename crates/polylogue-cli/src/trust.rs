@@ -14,7 +14,7 @@ use std::sync::Arc;
 use polylogue::tools::approval::visible;
 use polylogue_models::Env;
 use polylogue_runtime::{Access, RequestedPermission, Sealer, StoredTeam, permission_text as words};
-use polylogue_team::{Diagnostics, Grant, Loaded, Overrides, Team, Usage};
+use polylogue_team::{Diagnostic, Diagnostics, Grant, Loaded, Overrides, Team, Usage};
 
 use crate::args::Permits;
 use crate::error::CliError;
@@ -61,8 +61,20 @@ pub(crate) fn is_sealed(stored: &StoredTeam) -> Result<bool, CliError> {
 /// Reads a team file. A demo that was not changed is identified by its name: it is trusted as the program is, and its versions
 /// share what they are allowed and what they remember.
 pub(crate) fn read(file: &Path, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
-    let loaded = polylogue_team::load(file, overrides)?;
+    let loaded = polylogue_team::load(file, overrides).map_err(|found| demo_meant(file, found))?;
     Ok(Loaded { digest: shipped::demo_at(file).unwrap_or(loaded.digest), ..loaded })
+}
+
+/// `found`, with the demo that was probably meant: there is no `file`, and it has the name of one.
+fn demo_meant(file: &Path, found: Diagnostics) -> Diagnostics {
+    let demo = file.to_str().map(|name| format!("{}{name}", shipped::DEMO));
+    let demo = demo.filter(|demo| !file.exists() && shipped::Template::of_demo(demo).is_some());
+    let Some(demo) = demo else { return found };
+    let mut with_hint = Diagnostics::default();
+    for one in found.iter().cloned() {
+        with_hint.push(Diagnostic { hint: Some(format!("`{demo}` is the demo of this name")), ..one });
+    }
+    with_hint
 }
 
 /// Reads a team file. Team files outside its folder are part of what it asks for: when they are not trusted, they are not
@@ -170,9 +182,11 @@ impl Request<'_> {
             Verdict::Trusted | Verdict::Once => {}
         }
         access.items.extend(missing);
-        if !addresses.wants.is_empty() {
-            access.env = access.env.trusting();
-        }
+        // What was not shown is not trusted, unless the user trusts the file as a whole.
+        access.env = match access.grants.contains(&Grant::Dotenv) {
+            true => access.env.trusting(),
+            false => access.env.trusting_only(addresses.names),
+        };
         let allowed: Vec<RequestedPermission> = wants.into_iter().filter(|want| access.has(want)).collect();
         if self.shows_permissions && !allowed.is_empty() {
             print_note_wrapped(&words::allowed(self.team.name.as_str(), &allowed));

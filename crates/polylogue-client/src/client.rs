@@ -61,7 +61,6 @@ impl Client {
     }
 
     /// Returns the address of the server.
-    #[must_use]
     pub fn url(&self) -> &str {
         self.0.url()
     }
@@ -165,7 +164,6 @@ impl Client {
     }
 
     /// Follows a conversation: the events from the event `from` on, and then updates as they happen.
-    #[must_use]
     pub fn tail(&self, id: &LogId, from: u64) -> Tail<'_> {
         Tail::new(&self.0, id.clone(), from)
     }

@@ -38,7 +38,6 @@ impl ClientError {
     }
 
     /// Returns the server's problem report, if it refused the request.
-    #[must_use]
     pub fn problem(&self) -> Option<&Problem> {
         match &*self.0 {
             Kind::Refused(problem) => Some(problem),
@@ -47,19 +46,16 @@ impl ClientError {
     }
 
     /// Returns whether the server could not be reached, or the connection broke.
-    #[must_use]
     pub fn is_unreachable(&self) -> bool {
         matches!(*self.0, Kind::Unreachable { .. })
     }
 
     /// Returns whether the request may have reached the server, though there is no response.
-    #[must_use]
     pub fn may_have_effect(&self) -> bool {
         matches!(*self.0, Kind::Unreachable { was_sent: true, .. })
     }
 
     /// Returns whether the caller is wrong: what it names does not exist, or what it asks for is not allowed.
-    #[must_use]
     pub fn is_usage(&self) -> bool {
         match &*self.0 {
             Kind::Address { .. } | Kind::NoConversation(_) | Kind::Ambiguous { .. } => true,
@@ -69,7 +65,6 @@ impl ClientError {
     }
 
     /// Returns whether the same request may succeed later.
-    #[must_use]
     pub fn is_temporary(&self) -> bool {
         match &*self.0 {
             Kind::Unreachable { .. } => true,
@@ -79,7 +74,6 @@ impl ClientError {
     }
 
     /// Returns how to fix it.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         match &*self.0 {
             Kind::Address { .. } => Some("write it as `http://127.0.0.1:8787`".into()),

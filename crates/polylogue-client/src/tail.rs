@@ -103,7 +103,6 @@ impl<'c> Tail<'c> {
     }
 
     /// Returns the number of the next event.
-    #[must_use]
     pub const fn next_seq(&self) -> u64 {
         self.from
     }

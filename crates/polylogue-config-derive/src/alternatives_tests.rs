@@ -8,8 +8,8 @@ fn derived(input: &DeriveInput) -> Result<TokenStream> {
 }
 
 #[test]
-fn options_that_a_variant_ignores_are_refused() {
-    let inputs: [(DeriveInput, &str); 5] = [
+fn wrong_options_of_variants_are_refused() {
+    let inputs: [(DeriveInput, &str); 6] = [
         (
             parse_quote!(
                 enum E {
@@ -56,6 +56,16 @@ fn options_that_a_variant_ignores_are_refused() {
                 }
             ),
             "a variant takes only",
+        ),
+        (
+            parse_quote!(
+                enum E {
+                    #[config(name = "b")]
+                    A,
+                    B,
+                }
+            ),
+            "two variants have the same name",
         ),
     ];
     for (input, expected) in inputs {

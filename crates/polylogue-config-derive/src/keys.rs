@@ -315,3 +315,7 @@ fn write_of(key: &Key<'_>) -> TokenStream {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "keys_tests.rs"]
+mod tests;

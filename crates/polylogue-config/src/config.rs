@@ -24,13 +24,11 @@ pub trait Config: Sized + 'static {
     fn hole() -> Self;
 
     /// Returns the value of an absent key.
-    #[must_use]
     fn absent() -> Self {
         Self::hole()
     }
 
     /// Returns a placeholder for the value of a required key that is missing, which is reported already.
-    #[must_use]
     fn missing(_: &mut Cx<'_, '_>) -> Self {
         Self::hole()
     }

@@ -99,7 +99,6 @@ impl<'a, 's> Cx<'a, 's> {
     }
 
     /// Returns how messages call the value that is being read.
-    #[must_use]
     pub fn label(&self) -> Label {
         self.label.clone()
     }

@@ -47,7 +47,6 @@ fn invalid() -> Cow<'static, str> {
 
 impl Diagnostic {
     /// Creates a diagnostic of the kind `code`. Control characters in its texts are replaced.
-    #[must_use]
     pub fn new(
         severity: Severity,
         code: &'static str,
@@ -175,7 +174,6 @@ impl Diagnostics {
     }
 
     /// Returns the number of errors.
-    #[must_use]
     pub fn errors(&self) -> usize {
         self.0.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
     }
@@ -251,14 +249,12 @@ impl<'s> Report<'s> {
     const MOST: usize = 100;
 
     /// Creates an empty report on `source`.
-    #[must_use]
     pub fn new(source: &'s Source<'s>) -> Self {
         Self { source, found: Vec::new(), said: HashSet::new(), attempts: 0, code: codes::INVALID }
     }
 
     /// Returns whether the report holds its maximum of mistakes. A caller can stop looking then, and should where looking takes
     /// long.
-    #[must_use]
     pub fn full(&self) -> bool {
         self.said.len() >= Self::MOST
     }
@@ -293,13 +289,11 @@ impl<'s> Report<'s> {
 
     /// Returns how often an error or a warning was added, counting those that the report knew already or had no room for: a
     /// value is sound if this did not change while it was read.
-    #[must_use]
     pub const fn attempts(&self) -> usize {
         self.attempts
     }
 
     /// Returns whether an error begins where `span` does.
-    #[must_use]
     pub fn has_error_at(&self, span: &Span) -> bool {
         self.found.iter().any(|one| one.severity == Severity::Error && one.span.start == span.start)
     }
@@ -319,7 +313,6 @@ impl<'s> Report<'s> {
     }
 
     /// Returns whether there is an error so far.
-    #[must_use]
     pub fn failed(&self) -> bool {
         self.found.iter().any(|found| found.severity == Severity::Error)
     }

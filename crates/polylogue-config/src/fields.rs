@@ -56,7 +56,7 @@ impl<'n> Fields<'n> {
         };
         if nonempty && fields.entries.is_empty() {
             let label = cx.label();
-            let hint = format!("there is {}", suggest::listed(all.iter().map(|key| key.name)));
+            let hint = suggest::there_are(all.iter().map(|key| key.name));
             cx.report.error_with_hint(&fields.at, format!("{label} is empty"), hint);
         }
         fields.meant = fields.check_unknown(ty, &all, cx);
@@ -66,7 +66,6 @@ impl<'n> Fields<'n> {
     }
 
     /// Returns the fields of a value that could not be read, which is reported already.
-    #[must_use]
     pub fn hole() -> Self {
         Self { entries: Cow::Borrowed(&[]), at: 0..0, meant: Vec::new(), is_hole: true }
     }
@@ -94,7 +93,6 @@ impl<'n> Fields<'n> {
     }
 
     /// Returns where the key `name` is, if the mapping has it.
-    #[must_use]
     pub fn key_span(&self, name: &str) -> Option<&Span> {
         Some(&self.entry(name)?.key_span)
     }

@@ -17,20 +17,17 @@ pub struct Foreign {
 
 impl Foreign {
     /// Returns whether the row applies to the key or word `name` in the type `within`, with the text `value` if it has one.
-    #[must_use]
     pub fn fits(&self, within: &str, name: &str, value: Option<&str>) -> bool {
         let has_value = self.value.is_empty() || value == Some(self.value);
         self.name == name && has_value && self.within.contains(&within)
     }
 
     /// Returns whether the equivalent is the key `name`, whatever its value.
-    #[must_use]
     pub fn is_key(&self, name: &str) -> bool {
         self.here.strip_prefix('`').and_then(|here| here.strip_suffix('`')) == Some(name)
     }
 
     /// Returns the hint, such as: AutoGen's `system_message` is `system` here.
-    #[must_use]
     pub fn hint(&self) -> String {
         let Self { system, name, value, here, .. } = self;
         let owner = if system.is_empty() { String::new() } else { format!("{system}'s ") };

@@ -36,9 +36,13 @@ pub trait NameKind: 'static {
     fn hole() -> Self::Name;
 
     /// Returns the message about a reference to a name that is not defined.
-    #[must_use]
     fn unknown(name: &str) -> String {
         format!("unknown {} `{name}`", Self::KIND)
+    }
+
+    /// Returns the hint about a reference to a name that is not defined. `names` are those that could be meant.
+    fn hint(name: &str, names: &[&str]) -> String {
+        suggest::hint(name, names.iter().copied())
     }
 
     /// Adds the definition of a name.
@@ -91,6 +95,7 @@ struct Used {
     noun: &'static str,
     words: &'static [&'static str],
     unknown: fn(&str) -> String,
+    hint: fn(&str, &[&str]) -> String,
     scope: Scope,
     name: String,
     span: Span,
@@ -121,6 +126,7 @@ impl Names {
             noun: K::NOUN,
             words: K::WORDS,
             unknown: K::unknown,
+            hint: K::hint,
             scope: self.scope::<K>(),
             name: name.to_owned(),
             span: span.clone(),
@@ -145,7 +151,6 @@ impl Names {
     }
 
     /// Returns whether a scope is open.
-    #[must_use]
     pub fn in_scope(&self) -> bool {
         !self.open.is_empty()
     }
@@ -197,7 +202,7 @@ impl Names {
         report.code(codes::UNKNOWN_NAME).error_with_hint(
             &used.span,
             (used.unknown)(&used.name),
-            suggest::hint(&used.name, names),
+            (used.hint)(&used.name, &names),
         );
     }
 }

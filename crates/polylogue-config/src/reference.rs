@@ -8,7 +8,6 @@ use crate::types::{Key, Kind, Limits, Struct, Type, TypeFn, Variant};
 
 /// Writes the reference of `ty` and of all named types in it as Markdown: a section per type with its documentation and a table
 /// of keys (key, type, default, meaning), in the order in which they are first used.
-#[must_use]
 pub fn reference(ty: &'static Type) -> String {
     let mut sections = Vec::new();
     collect(ty, &mut sections);

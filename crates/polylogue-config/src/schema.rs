@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use crate::types::{Key, Kind, KindOf, Limits, Literal, Struct, Text, Type, TypeFn, Variant};
 
 /// Writes the JSON Schema (draft 2020-12) of files of type `ty`, for editors and for programs that write such files.
-#[must_use]
 pub fn schema(ty: &'static Type) -> Value {
     let mut definitions = Definitions::default();
     let mut root = definitions.inline(ty, Limits::NONE);
@@ -35,7 +34,6 @@ pub fn schema(ty: &'static Type) -> Value {
 /// }
 /// assert!(schema::clashes(Limits::ty()).is_empty());
 /// ```
-#[must_use]
 pub fn clashes(ty: &'static Type) -> BTreeSet<&'static str> {
     let mut definitions = Definitions::default();
     definitions.inline(ty, Limits::NONE);

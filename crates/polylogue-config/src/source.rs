@@ -31,7 +31,6 @@ pub struct Position {
 
 impl<'a> Source<'a> {
     /// Creates the source with `text` of the file `name`.
-    #[must_use]
     pub fn new(name: &'a str, text: &'a str) -> Self {
         // Editors do not count the mark that some of them put before the text.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -41,13 +40,11 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the text of `span`, or nothing if the span is not in this source.
-    #[must_use]
     pub fn slice(&self, span: &Span) -> &'a str {
         self.text.get(span.clone()).unwrap_or_default()
     }
 
     /// Returns the position of the byte at `offset`.
-    #[must_use]
     pub fn position(&self, offset: usize) -> Position {
         let line = self.lines.partition_point(|start| *start <= offset);
         // From the place that was asked for last, if it is before this one in the same line.

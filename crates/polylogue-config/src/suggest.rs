@@ -1,7 +1,6 @@
 //! Suggestions for misspelled names.
 
 /// Returns the candidate closest to `given`, if it is close enough to be a typo.
-#[must_use]
 pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer texts are no names, and comparing them takes quadratic time.
     const LONGEST: usize = 128;
@@ -51,16 +50,24 @@ fn normal(text: &str) -> String {
 }
 
 /// Returns the hint `did you mean ...?` when a candidate is close, else the list of all candidates.
-#[must_use]
 pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match closest(given, candidates.clone()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
-        None => format!("there is {}", listed(candidates)),
+        None => there_are(candidates),
+    }
+}
+
+/// Says which candidates there are, the first twenty of them.
+pub fn there_are<'a>(candidates: impl IntoIterator<Item = &'a str>) -> String {
+    let all: Vec<&str> = candidates.into_iter().collect();
+    match all.as_slice() {
+        [] => "there are none".to_owned(),
+        [one] => format!("there is `{one}`"),
+        all => format!("there are {}", listed(all.iter().copied())),
     }
 }
 
 /// Returns the candidates between back quotes, the first twenty of them.
-#[must_use]
 pub fn listed<'a>(candidates: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 20;
     let mut candidates = candidates.into_iter();
@@ -95,8 +102,9 @@ mod tests {
             assert_eq!(closest(given, [other]), None, "{given}");
         }
         assert_eq!(closest("Bobby", ["Bob"]), Some("Bob"));
-        assert_eq!(hint("xyz", []), "there is nothing");
-        assert_eq!(hint("xyz", ["a", "b"]), "there is `a`, `b`");
+        assert_eq!(hint("xyz", []), "there are none");
+        assert_eq!(hint("xyz", ["a"]), "there is `a`");
+        assert_eq!(hint("xyz", ["a", "b"]), "there are `a`, `b`");
     }
 
     #[test]

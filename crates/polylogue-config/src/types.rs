@@ -208,7 +208,6 @@ pub enum Literal {
 impl Type {
     /// Returns the keys of its mapping, flattened ones included; none if it has no fixed keys. Of a type with several kinds,
     /// the keys of all.
-    #[must_use]
     pub fn keys(&self) -> Vec<&'static Key> {
         match &self.kind {
             Kind::Struct(of) => of.all(),
@@ -236,13 +235,11 @@ impl Type {
     }
 
     /// Returns whether an empty mapping is a legal value.
-    #[must_use]
     pub fn takes_nothing(&self) -> bool {
         matches!(&self.kind, Kind::Struct(of) if !of.nonempty && of.all().iter().all(|key| !key.required))
     }
 
     /// Returns the type behind `Optional`.
-    #[must_use]
     pub fn inner(&'static self) -> &'static Self {
         match &self.kind {
             Kind::Optional(ty) => ty().inner(),
@@ -253,7 +250,6 @@ impl Type {
 
 impl Struct {
     /// Returns all keys, flattened ones included.
-    #[must_use]
     pub fn all(&self) -> Vec<&'static Key> {
         let of = |key: &'static Key| if key.name.is_empty() { (key.ty)().keys() } else { vec![key] };
         once(self.keys.iter().flat_map(of))
@@ -289,7 +285,6 @@ fn once(keys: impl Iterator<Item = &'static Key>) -> Vec<&'static Key> {
 
 impl KindOf {
     /// Returns the values of keys that choose it, such as `` `human: true` ``; empty for the default kind.
-    #[must_use]
     pub fn chosen_by(&self) -> String {
         let of = |(key, literal): &(&str, Literal)| match literal {
             Literal::Bool(value) => format!("`{key}: {value}`"),
@@ -299,7 +294,6 @@ impl KindOf {
     }
 
     /// Returns whether its mapping can have the key `name`.
-    #[must_use]
     pub fn has_key(&self, name: &str) -> bool {
         (self.ty)().keys().iter().any(|key| key.name == name)
     }
@@ -307,7 +301,6 @@ impl KindOf {
 
 impl Variant {
     /// Returns whether the word alone is legal.
-    #[must_use]
     pub fn is_word(&self) -> bool {
         self.ty.is_none_or(|ty| ty().takes_nothing())
     }

@@ -17,7 +17,6 @@ pub enum Piece<'a> {
 }
 
 /// Cuts `text` at its variables. The pieces as written make up `text` again.
-#[must_use]
 pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let (mut plain, mut from) = (0, 0);
@@ -53,7 +52,6 @@ fn in_name(c: char) -> bool {
 }
 
 /// Returns whether a variable can have this name.
-#[must_use]
 pub fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(in_name)
 }
@@ -72,7 +70,6 @@ impl Vars {
     }
 
     /// Returns whether there is a variable `name`.
-    #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.values.contains_key(name)
     }
@@ -87,13 +84,11 @@ impl Vars {
     }
 
     /// Returns whether the value of `name` was read.
-    #[must_use]
     pub fn is_used(&self, name: &str) -> bool {
         self.used.contains(name)
     }
 
     /// Returns what to do about the unknown variable `name`.
-    #[must_use]
     pub fn hint(&self, name: &str) -> String {
         if self.values.is_empty() {
             return format!("define it: `vars: {{{name}: ...}}`");

@@ -20,6 +20,8 @@ pub(crate) struct Expected {
     by_name: bool,
     /// An example of the text.
     pub(crate) example: Option<&'static str>,
+    /// Whether the text is a number with a unit of time.
+    is_time: bool,
     /// The keys of a mapping that take a list of such mappings, as `any` of termination conditions.
     of_several: Vec<&'static str>,
     /// Keys of a mapping that a value without a key is probably meant for.
@@ -48,6 +50,7 @@ impl Expected {
             Kind::Text(text) => {
                 self.text = true;
                 self.example = self.example.or_else(|| text.examples.first().copied());
+                self.is_time |= text.format == "duration";
             }
             Kind::Scalar => (self.text, self.number, self.boolean) = (true, true, true),
             Kind::Any => {}
@@ -116,6 +119,9 @@ impl Expected {
     /// How to write the value that was probably meant.
     fn hint(&self, node: &Node, written: &str) -> Option<String> {
         match &node.data {
+            Data::Number(_) if self.is_time => {
+                Some(format!("add the unit, such as `{} s`", shown(node, written)))
+            }
             Data::Number(_) | Data::Bool(_) if self.text => Some(match self.example {
                 Some(example) => format!("write a text such as `{example}`"),
                 None => format!("put it in quotes: \"{written}\""),
@@ -141,6 +147,12 @@ impl Expected {
                 if let Some(name) = items.first().and_then(name_of).filter(|_| self.by_name) =>
             {
                 Some(format!("write a mapping with names as keys: `{{{name}: ...}}`"))
+            }
+            // What the item says may be a secret.
+            Data::List(items)
+                if self.by_name && matches!(items.first().map(|item| &item.data), Some(Data::Text(_))) =>
+            {
+                Some("write a mapping with names as keys: `{NAME: ...}`".to_owned())
             }
             Data::Map(entries) if let Some(item) = self.of_named => {
                 let first = &entries.first()?.key;

@@ -15,7 +15,6 @@ pub use node::{Data, Entry, Node};
 
 /// Returns the tree of the report's source, or nothing when it is not YAML at all. Mistakes that leave a tree, such as a key
 /// that is there twice, are reported and the tree is given.
-#[must_use]
 pub fn parse(report: &mut Report<'_>) -> Option<Node> {
     let options = granit_parser::options! {
         emit_unresolved_aliases: true,
@@ -60,6 +59,9 @@ fn advice(kind: &ErrorKind) -> Option<&'static str> {
         }
         ErrorKind::ExpectedBlockMappingKey | ErrorKind::InvalidIndentation => {
             "check that the keys of one mapping begin in the same column"
+        }
+        ErrorKind::ExpectedBlockSequenceEntry => {
+            "check that the keys of one item begin in the same column, and the items of one list, too"
         }
         ErrorKind::UnexpectedCharacter { character } if character.is_control() => "take it out",
         ErrorKind::UnexpectedCharacter { .. } | ErrorKind::ExpectedNodeContent => {

@@ -58,13 +58,11 @@ pub struct Layer {
 
 impl Layer {
     /// Creates the layer of an agent that is called by its name.
-    #[must_use]
     pub fn of(agent: &(impl Agent + Clone)) -> Self {
         Self { label: agent.name().as_str().into(), agent: AnyAgent::new(agent.clone()) }
     }
 
     /// Creates the layer of an agent that is called as `label`.
-    #[must_use]
     pub fn labeled(label: impl Into<Arc<str>>, agent: &(impl Agent + Clone)) -> Self {
         Self { label: label.into(), ..Self::of(agent) }
     }

@@ -152,6 +152,7 @@ pub enum Status {
 }
 
 /// Builds a [`Chat`].
+#[must_use]
 pub struct ChatBuilder {
     name: String,
     policy: Option<Box<dyn Policy>>,
@@ -176,7 +177,6 @@ impl Chat {
     pub const DEFAULT_MAX_FOLLOW_UPS: u64 = 8;
 
     /// Returns a builder of a chat with this name.
-    #[must_use]
     pub fn named(name: &str) -> ChatBuilder {
         let setup = Setup {
             description: String::new(),
@@ -199,13 +199,17 @@ impl Chat {
     }
 
     /// Returns the participants of the chat, in order.
-    #[must_use]
     pub fn participants(&self) -> &[AnyAgent] {
         &self.setup.participants
     }
 
-    /// Returns the maximum number of turns.
+    /// Returns whether it has an agent of this name: a participant, one that can join later, or one that can have private turns.
     #[must_use]
+    pub fn has_agent(&self, name: &Name) -> bool {
+        self.agent(name).is_some()
+    }
+
+    /// Returns the maximum number of turns.
     pub const fn max_turns(&self) -> u64 {
         self.setup.cap
     }
@@ -299,21 +303,18 @@ impl fmt::Debug for Chat {
 
 impl ChatBuilder {
     /// Adds a participant.
-    #[must_use]
     pub fn participant(mut self, agent: impl Agent) -> Self {
         self.setup.participants.push(AnyAgent::new(agent));
         self
     }
 
     /// Adds a participant that can join later, by [`Step::Admit`].
-    #[must_use]
     pub fn late_joiner(mut self, agent: impl Agent) -> Self {
         self.setup.later.push(AnyAgent::new(agent));
         self
     }
 
     /// Adds an agent that is not a participant, but can have private turns: a selector, a summarizer.
-    #[must_use]
     pub fn private_agent(mut self, agent: impl Agent) -> Self {
         self.setup.private_agents.push(AnyAgent::new(agent));
         self
@@ -321,34 +322,29 @@ impl ChatBuilder {
 
     /// Sets the policy, which selects the next speaker, such as `round_robin()` or a group, and closes the chat if
     /// no condition of [`stop`](Self::stop) does.
-    #[must_use]
     pub fn policy(self, policy: impl Policy) -> Self {
         Self { policy: Some(Box::new(policy)), ..self }
     }
 
     /// Adds a termination condition, checked after every step, before the policy. Default: none, so that the chat ends
     /// when its policy ends it, or after [`max_turns`](Self::max_turns).
-    #[must_use]
     pub fn stop(mut self, condition: impl Condition) -> Self {
         self.stops.push(Box::new(condition));
         self
     }
 
     /// Sets what it is good at, for selectors of the next speaker.
-    #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.setup.description = description.into();
         self
     }
 
     /// Sets the messages before the first turn, made from the task. Default: the `user` says the task.
-    #[must_use]
     pub fn opening(self, opening: impl Fn(&str) -> Vec<Message> + Send + Sync + 'static) -> Self {
         self.opening_from(move |start| opening(start.task))
     }
 
     /// Sets the messages before the first turn, made from the task and the outer chat. Must be deterministic.
-    #[must_use]
     pub fn opening_from(
         mut self,
         opening: impl Fn(&Start<'_>) -> Vec<Message> + Send + Sync + 'static,
@@ -359,14 +355,12 @@ impl ChatBuilder {
 
     /// Sets a text that every participant receives before all messages, such as who the others are. It is not a
     /// message of the chat.
-    #[must_use]
     pub fn introduction(mut self, text: impl Into<Arc<str>>) -> Self {
         self.setup.introduction = Some(text.into());
         self
     }
 
     /// Sets an [`introduction`](Self::introduction) that is made from the participants followed by the late joiners.
-    #[must_use]
     pub fn introduction_of(mut self, text: impl Fn(&[AnyAgent]) -> String + Send + Sync + 'static) -> Self {
         self.introduce = Some(Box::new(text));
         self
@@ -374,21 +368,18 @@ impl ChatBuilder {
 
     /// Continues, as a participant of another chat, the conversation of the last turn that `name` had there: itself,
     /// or another participant that is a chat. Default: every turn is a new conversation.
-    #[must_use]
     pub fn continues(mut self, name: Name) -> Self {
         self.setup.continues = Some(name);
         self
     }
 
     /// Sets how its task is taken from the outer chat. Default: [`TaskFrom::Last`].
-    #[must_use]
     pub fn task_from(mut self, brief: TaskFrom) -> Self {
         self.setup.brief = brief;
         self
     }
 
     /// Sets the maximum number of turns, whatever the policy does. Default: [`Chat::DEFAULT_MAX_TURNS`].
-    #[must_use]
     pub fn max_turns(mut self, turns: u64) -> Self {
         self.setup.cap = turns;
         self
@@ -396,7 +387,6 @@ impl ChatBuilder {
 
     /// Sets limits of each run of this chat, with everything within it. When one is reached, the chat ends; an outer chat
     /// continues with what it has so far. Default: none.
-    #[must_use]
     pub fn limits(mut self, limits: Allowance) -> Self {
         self.setup.allowance = Some(limits);
         self
@@ -404,7 +394,6 @@ impl ChatBuilder {
 
     /// Sets how many equal tool calls with equal results an agent can make in a row in one turn. At the next one the
     /// chat ends with [`StopReason::LoopDetected`]. 0 means no limit. Default: [`Chat::DEFAULT_MAX_EQUAL_CALLS`].
-    #[must_use]
     pub fn max_equal_calls(mut self, calls: usize) -> Self {
         self.setup.max_equal_calls = calls;
         self
@@ -412,7 +401,6 @@ impl ChatBuilder {
 
     /// Sets how many background tasks that its participants start can be open at the same time. A further one is refused. Default:
     /// [`Chat::DEFAULT_MAX_BACKGROUND`].
-    #[must_use]
     pub fn max_background(mut self, tasks: usize) -> Self {
         self.setup.max_background = tasks;
         self
@@ -420,14 +408,12 @@ impl ChatBuilder {
 
     /// Sets how many turns each participant can have for results of its background tasks that come when the chat would end. In each it
     /// can start more tasks. Default: [`Chat::DEFAULT_MAX_FOLLOW_UPS`].
-    #[must_use]
     pub fn max_follow_ups(mut self, turns: u64) -> Self {
         self.setup.max_follow_ups = turns;
         self
     }
 
     /// Sets what happens to background tasks that are open when the chat would end as completed. Default: [`OpenBackground::Wait`].
-    #[must_use]
     pub fn open_background(mut self, then: OpenBackground) -> Self {
         self.setup.open_background = then;
         self

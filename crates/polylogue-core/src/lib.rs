@@ -81,20 +81,20 @@ pub use limits::{
 pub use log::chain;
 pub use log::{
     AnswerChoice, AnswerEffect, AnyQueue, AnyStore, Blobs, Body, Choice, Chooser, Claim, Clock, Confirmation,
-    Cursor, DefaultAnswer, Due, DynQueue, Event, FailedAttempt, FeatureError, Features, FoundDue, Heartbeat,
-    HistoryEntry, InboxMessage, Instruction, InstructionError, JoinHistory, LEASE, Lease, LeaseNumber,
-    ListQuery, Listing, Log, LogHandle, LogState, MAX_TRIES, Meta, Meter, NotStored, OpenQuestion, Opening,
-    Page, Parent, ParkedLog, PauseHold, Progress, Question, QuestionKind, Queue, QueueFigures, QueueOverview,
-    QueueState, QueueWrapper, QueuedLog, RecoveredEvents, Reservation, ResourceKey, Resources, Responder,
-    Results, SeenWorker, Store, StoreWrapper, StoredText, Subscription, Summary, TeamChanged, Timestamp,
-    TurnRequest, Update, WorkerInfo,
+    Cursor, DefaultAnswer, Due, DynQueue, Event, FailedAttempt, FeatureError, Features, FoundDue,
+    GivenApproval, Heartbeat, HistoryEntry, InboxMessage, Instruction, InstructionError, JoinHistory, LEASE,
+    Lease, LeaseNumber, ListQuery, Listing, Log, LogHandle, LogState, MAX_TRIES, Meta, Meter, NotStored,
+    OpenQuestion, Opening, Page, Parent, ParkedLog, PauseHold, Progress, Question, QuestionKind, Queue,
+    QueueFigures, QueueOverview, QueueState, QueueWrapper, QueuedLog, RecoveredEvents, Reservation,
+    ResourceKey, Resources, Responder, Results, SeenWorker, Store, StoreWrapper, StoredText, Subscription,
+    Summary, TeamChanged, Timestamp, TurnRequest, Update, WorkerInfo,
 };
 pub use model::{AnyModel, EarlierReplies, Model, ModelWrapper, Origin, Request, SealsSent};
 pub use policy::{Condition, Policy, Step, around, steerable, until, with_follow_ups};
 pub use run::{AgentCall, RunResult, RunStream};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
-pub use transcript::{BackgroundEntry, EndedTurn, Line, RaisedLimits, Source, Transcript};
-pub use turn::{Act, BackgroundStart, InputRequest, ModelAttempt, ModelCall, OwnTask, Turn};
+pub use transcript::{BackgroundEntry, EarlierTranscript, EndedTurn, Line, RaisedLimits, Source, Transcript};
+pub use turn::{Act, BackgroundStart, ModelAttempt, ModelCall, OwnTask, Turn};
 pub use view::{
     BEGIN, CONTINUE, Compactable, EncodeCache, Entry, KeptSize, PromptRole, ShowNames, View, ViewOptions,
     Window,

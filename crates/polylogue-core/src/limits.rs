@@ -267,7 +267,6 @@ impl Limits {
     }
 
     /// Returns the limit on model calls that applies: [`calls`](Self::calls), else [`calls_each`](Self::calls_each).
-    #[must_use]
     pub const fn max_calls(&self) -> u64 {
         match self.calls {
             Some(calls) => calls,

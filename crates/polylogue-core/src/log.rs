@@ -29,6 +29,7 @@ mod due;
 mod dyn_queue;
 mod event;
 mod features;
+mod given_approval;
 mod handle;
 mod in_memory;
 mod inbox;
@@ -82,6 +83,7 @@ pub use self::due::{Due, Heartbeat, MAX_TRIES, ParkedLog};
 pub use self::dyn_queue::DynQueue;
 pub use self::event::{Body, Event, HistoryEntry, JoinHistory, Opening};
 pub use self::features::{FeatureError, Features};
+pub use self::given_approval::GivenApproval;
 pub use self::handle::LogHandle;
 use self::inbox::Inbox;
 pub use self::inbox::{Confirmation, InboxMessage, Instruction, InstructionError};
@@ -134,6 +136,8 @@ pub struct Log {
     pub(crate) account: Account,
     /// How many of its events are from before it was opened.
     pub(crate) inherited: u64,
+    /// How many of these were copied from another conversation.
+    pub(crate) copied: u64,
     clock: Clock,
     running: Stopwatch,
     timer: Option<Timer>,
@@ -167,7 +171,6 @@ impl Drop for Log {
 
 impl Log {
     /// Returns the claim, to be renewed while a turn takes long.
-    #[must_use]
     pub fn lease(&self) -> Lease {
         Lease::new(self.store.clone(), self.claim.clone())
     }
@@ -186,6 +189,7 @@ impl Log {
             bound: None,
             account: Account::default(),
             inherited: buffer.next_seq(),
+            copied: 0,
             clock: Arc::new(system_time),
             running: Stopwatch::opened(ran_ms),
             timer: None,
@@ -240,13 +244,11 @@ impl Log {
     }
 
     /// Returns the id of the conversation.
-    #[must_use]
     pub const fn id(&self) -> &LogId {
         &self.id
     }
 
     /// Returns the resources that tools keep for this conversation while it is open.
-    #[must_use]
     pub const fn resources(&self) -> &Resources {
         &self.resources
     }
@@ -269,7 +271,6 @@ impl Log {
     }
 
     /// Returns a handle for others than the runner.
-    #[must_use]
     pub fn handle(&self) -> LogHandle {
         LogHandle {
             id: self.id.clone(),

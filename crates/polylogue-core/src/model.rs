@@ -100,6 +100,13 @@ pub trait Model: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Returns the names of the models of which it asks one, each with what that one [ignores](Self::ignored) of `params`. Default: none,
+    /// because it asks no others.
+    fn ignored_by_each(&self, params: &Params) -> Vec<(&str, Vec<&'static str>)> {
+        let _ = params;
+        Vec::new()
+    }
+
     /// Returns how long the model is not to be asked if another model can be, because its endpoint fails or is at its rate
     /// limit; `None` if it is available. After several failures one call must try the endpoint: its caller is the one that gets
     /// `None`.
@@ -166,7 +173,6 @@ impl AnyModel {
     }
 
     /// Returns the cost of a call with `usage`, and what it would be without the provider's prompt cache; `None` if unknown.
-    #[must_use]
     pub fn call_cost(&self, usage: &Usage) -> Option<CallCost> {
         let uncached = usage.used_prompt_cache().then(|| usage.without_prompt_cache());
         let uncached = uncached.and_then(|usage| self.0.cost(&usage));
@@ -174,7 +180,6 @@ impl AnyModel {
     }
 
     /// Returns the cost of `reply` to a request to this model: that of the model that replied, if it chooses among several.
-    #[must_use]
     pub fn reply_cost(&self, reply: &Reply) -> Option<CallCost> {
         match &reply.answered_by {
             Some(by) => by.cost,
@@ -278,7 +283,6 @@ pub struct Request<'a> {
 impl Request<'_> {
     /// Identifies this request to the model named `model`, with the digest that the log has for its reply. Reads all
     /// entries.
-    #[must_use]
     pub fn digest(&self, model: &str) -> Digest {
         let chain = self.entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
         chain.digest(model, self.system, self.tools, self.params)
@@ -303,7 +307,6 @@ pub struct Origin<'a> {
 
 impl<'a> Origin<'a> {
     /// Creates the origin of the first call of a turn of `who` in the chat `at`, after `nth` calls and no earlier turns.
-    #[must_use]
     pub fn new(at: &'a Path, who: &'a Name, nth: u64) -> Self {
         Self { at, who, nth, last_model: None, earlier: EarlierReplies::default() }
     }

@@ -199,7 +199,6 @@ pub enum Step {
 
 impl Step {
     /// Creates the step of these turns, in parallel if there are several; `None` without any.
-    #[must_use]
     pub fn turns(mut turns: Vec<TurnRequest>) -> Option<Self> {
         let last = turns.pop()?;
         if turns.is_empty() {
@@ -210,7 +209,6 @@ impl Step {
     }
 
     /// Ends the chat with its last message as the result.
-    #[must_use]
     pub fn close(reason: StopReason, transcript: &Transcript) -> Self {
         Self::Close { reason, summary: transcript.summary() }
     }

@@ -286,17 +286,15 @@ impl<'l> RunningChat<'l> {
         }
     }
 
-    /// The transcript when the open turns began, if other turns that began in parallel are over by now: they do not
-    /// see each other's messages.
+    /// The transcript when the open turns began, if there was more by now: messages of other turns that began in parallel, which they do not
+    /// see, or the end of the chat at a limit, and what reopened it.
     async fn began(&self) -> Result<Option<Box<Transcript>>> {
         let events = self.transcript.events();
         let started = events.iter().rposition(|event| matches!(event.body, Body::TurnStarted { .. }));
         let Some((started, after)) = started.and_then(|at| events.get(at..)?.split_first()) else {
             return Ok(None);
         };
-        let opened_again =
-            |event: &Arc<Event>| matches!(event.body, Body::Closed { .. } | Body::Reopened { .. });
-        if after.is_empty() || after.iter().any(opened_again) {
+        if after.is_empty() {
             return Ok(None);
         }
         let mut before = self.log.events().await;
@@ -325,8 +323,14 @@ impl<'l> RunningChat<'l> {
 
     /// Closes the outermost chat because a limit of the whole run was reached in it or in a chat within it.
     pub(crate) async fn close_at_limit(&mut self, reason: StopReason) -> Result<Status> {
+        self.close_after(Vec::new(), reason).await
+    }
+
+    /// Closes the chat because a limit was reached, after what `bodies` say.
+    async fn close_after(&mut self, mut bodies: Vec<Body>, reason: StopReason) -> Result<Status> {
         let summary = self.transcript.summary();
-        self.append([Body::Closed { reason: reason.clone(), summary: Arc::clone(&summary) }]).await?;
+        bodies.push(Body::Closed { reason: reason.clone(), summary: Arc::clone(&summary) });
+        self.append(bodies).await?;
         Ok(Status::Closed { reason, summary })
     }
 

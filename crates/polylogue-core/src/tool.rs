@@ -55,7 +55,6 @@ pub struct ToolCx<'a> {
 impl<'a> ToolCx<'a> {
     /// Returns the shared events known at this call: earlier tool calls, their outcomes, and messages with values, of the whole
     /// team or of this chat alone. Parallel events are not included, so that the result is the same after a crash.
-    #[must_use]
     pub fn known(&self, scope: StateScope) -> Vec<&'a Arc<Event>> {
         if scope == StateScope::Chat {
             return self.transcript.events().iter().chain(self.turn).collect();

@@ -3,7 +3,9 @@
 mod background;
 mod background_entry;
 mod conversation;
+mod earlier;
 mod fold;
+mod open_turn;
 mod raised;
 mod shared;
 
@@ -12,11 +14,13 @@ use std::sync::Arc;
 
 pub(crate) use self::background::counts_at_end;
 pub use self::background_entry::BackgroundEntry;
+pub use self::earlier::EarlierTranscript;
+pub(crate) use self::open_turn::OpenTurn;
 pub use self::raised::RaisedLimits;
 pub(crate) use self::shared::{in_order, is_shared};
 use crate::{
-    Body, Call, Capability, Charge, ChargeReason, Event, Finish, Message, Money, Name, Opening, Part, Path,
-    Question, StopReason, TotalUsage, TurnRequest,
+    Body, Call, Capability, Event, Finish, Message, Money, Name, Opening, Part, Path, Question, StopReason,
+    TotalUsage,
 };
 
 /// The transcript of one chat, folded from its events.
@@ -64,8 +68,8 @@ pub struct Transcript {
     inherited: Vec<Arc<Event>>,
     /// The last event of this chat that is among them.
     known_until: Option<u64>,
-    /// The shared events of this chat and those within it.
-    shared: Vec<Arc<Event>>,
+    /// The shared events of this chat and those within it, each with how many events the chat had before.
+    shared: Vec<(usize, Arc<Event>)>,
     usage: TotalUsage,
     /// Tokens and money used before the chat was reopened with a new message.
     earlier: (u64, Money),
@@ -120,7 +124,6 @@ pub enum Source {
 
 impl Line {
     /// Returns whether only the policy sees it.
-    #[must_use]
     pub fn is_private(&self) -> bool {
         self.source == Source::Turn && self.message.to.is_private()
     }
@@ -145,45 +148,8 @@ pub struct EndedTurn {
     pub is_silent: bool,
 }
 
-/// An open turn.
-#[derive(Debug, Clone)]
-pub(crate) struct OpenTurn {
-    pub(crate) request: TurnRequest,
-    /// Its events so far.
-    pub(crate) events: Vec<Arc<Event>>,
-    /// Shared events of chats within it.
-    pub(crate) within: Vec<Arc<Event>>,
-    /// Its question.
-    pub(crate) asked: Option<Question>,
-    /// Its last event, charges included.
-    pub(crate) last: u64,
-    /// Whether that event proves that no model call of it was in flight any more.
-    pub(crate) settled: bool,
-    /// Requests besides its next model call that may be in flight, with the `seq` of their events.
-    pub(crate) reserved: Vec<(u64, Charge)>,
-}
-
-impl OpenTurn {
-    /// Takes in a charge of its agent, the event `seq`.
-    fn charged(&mut self, charge: &Charge, seq: u64) {
-        (self.last, self.settled) = (seq, charge.why == ChargeReason::Cancelled);
-        match charge.why {
-            ChargeReason::Reserved => self.reserved.push((seq, charge.clone())),
-            // Another attempt, or the rest of a paused reply, may still be in flight.
-            ChargeReason::Failed | ChargeReason::Unreported => {}
-            _ => self.settle(charge.call.as_deref()),
-        }
-    }
-
-    /// The requests of a tool call, or those for the rest of a reply, are in flight no more.
-    fn settle(&mut self, call: Option<&str>) {
-        self.reserved.retain(|(_, charge)| charge.call.as_deref() != call);
-    }
-}
-
 impl Transcript {
     /// Creates an empty transcript.
-    #[must_use]
     pub fn new(at: Path) -> Self {
         Self { at, ..Self::default() }
     }
@@ -204,19 +170,16 @@ impl Transcript {
     }
 
     /// Returns the path of the chat.
-    #[must_use]
     pub const fn at(&self) -> &Path {
         &self.at
     }
 
     /// Returns whether the chat has begun.
-    #[must_use]
     pub const fn is_open(&self) -> bool {
         self.opening.is_some()
     }
 
     /// Returns the participants, in order, including those who left; late joiners come last.
-    #[must_use]
     pub fn participants(&self) -> &[Name] {
         &self.participants
     }
@@ -233,19 +196,16 @@ impl Transcript {
     }
 
     /// Returns the participants who left, with their reasons, in order.
-    #[must_use]
     pub fn left(&self) -> &[(Name, String)] {
         &self.left
     }
 
     /// Returns the task of the chat.
-    #[must_use]
     pub fn task(&self) -> &str {
         self.opening.as_ref().map_or("", |opening| &opening.task)
     }
 
     /// Returns all messages in order, private ones included.
-    #[must_use]
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
@@ -256,20 +216,17 @@ impl Transcript {
     }
 
     /// Returns how many messages there are since it was opened last, without private ones.
-    #[must_use]
     pub const fn message_count(&self) -> u64 {
         self.lines.len() as u64 - self.private_lines - self.before
     }
 
     /// Returns the tool calls in messages that have no result yet, with the participants that requested them. They expire when
     /// the requester speaks again.
-    #[must_use]
     pub fn pending_calls(&self) -> &[(Name, Call)] {
         &self.pending
     }
 
     /// Returns the participant that ended the chat, and the stop reason, if a participant did.
-    #[must_use]
     pub fn ended_by(&self) -> Option<(&Name, &StopReason)> {
         self.over.as_ref().map(|(who, reason)| (who, reason))
     }
@@ -300,7 +257,6 @@ impl Transcript {
     }
 
     /// Returns how many private turns `who` had since the last public turn ended.
-    #[must_use]
     pub fn private_turns_of(&self, who: &Name) -> usize {
         self.ended.iter().rev().take_while(|turn| turn.is_private).filter(|turn| turn.who == *who).count()
     }
@@ -318,7 +274,6 @@ impl Transcript {
     }
 
     /// Returns the last message, private ones not included.
-    #[must_use]
     pub fn last(&self) -> Option<&Line> {
         self.messages().next_back()
     }
@@ -327,7 +282,6 @@ impl Transcript {
     /// text](Message::as_text). Empty if no participant said anything: the task, the opening and inherited messages are no
     /// result. Where it was reopened for a message that was sent before it closed, its result stays until a participant says
     /// something.
-    #[must_use]
     pub fn summary(&self) -> Arc<str> {
         let mut said = self.replies().rev().map(|line| line.message.as_text());
         let last = said.find(|text| !text.trim().is_empty());
@@ -335,7 +289,6 @@ impl Transcript {
     }
 
     /// Returns the finish reason of the message that the result of the closed chat is from, if it was truncated.
-    #[must_use]
     pub fn result_cut(&self) -> Option<Finish> {
         let (_, summary) = self.closed.as_ref()?;
         let line = self.said_as(summary).or_else(|| self.replies().next_back())?;
@@ -343,7 +296,6 @@ impl Transcript {
     }
 
     /// Returns the message that the result of the closed chat is from, unchanged.
-    #[must_use]
     pub fn result(&self) -> Option<&Message> {
         let (_, summary) = self.closed.as_ref()?;
         self.said_as(summary).map(|line| &line.message).filter(|_| !summary.trim().is_empty())
@@ -357,7 +309,6 @@ impl Transcript {
     }
 
     /// Returns whether every turn since the chat was opened last was silent: no text, no value, no picture, no call.
-    #[must_use]
     pub fn is_silent(&self) -> bool {
         let is_silent = |part: &Part| part.is_blank() || part.is_thought();
         self.replies().all(|line| line.message.parts.iter().all(is_silent))
@@ -370,39 +321,33 @@ impl Transcript {
     }
 
     /// Returns the last message of `who`, private or not.
-    #[must_use]
     pub fn last_of(&self, who: &Name) -> Option<&Line> {
         self.lines.iter().rev().find(|line| line.message.from == *who)
     }
 
     /// Returns the participant that had the last turn; before the first turn, the author of the last opening message if it is a
     /// participant.
-    #[must_use]
     pub const fn last_speaker(&self) -> Option<&Name> {
         self.last_speaker.as_ref()
     }
 
     /// Returns the participant that was chosen from outside for the next public turn, until that begins.
-    #[must_use]
     pub const fn next_speaker(&self) -> Option<&Name> {
         self.next_speaker.as_ref()
     }
 
     /// Returns how many turns are finished since it was opened last, without private ones.
-    #[must_use]
     pub const fn turns(&self) -> u64 {
         self.finished
     }
 
     /// Returns how many turns `who` has finished since the chat was opened last, private or not. A turn that ended a chat that
     /// was reopened later does not count.
-    #[must_use]
     pub fn turns_of(&self, who: &Name) -> u64 {
         self.turns.get(who).map_or(0, |turns| turns.finished)
     }
 
     /// Returns the usage, including chats within this one.
-    #[must_use]
     pub const fn usage(&self) -> &TotalUsage {
         &self.usage
     }
@@ -414,20 +359,17 @@ impl Transcript {
 
     /// Returns the input and output tokens since the chat was opened last, including chats within this one. Calls of unknown
     /// usage do not count.
-    #[must_use]
     pub const fn tokens(&self) -> u64 {
         self.usage.tokens().saturating_sub(self.earlier.0)
     }
 
     /// Returns the cost since the chat was opened last, including chats within this one. Calls of unknown cost do not count.
-    #[must_use]
     pub const fn cost(&self) -> Money {
         self.usage.cost.less(self.earlier.1)
     }
 
     /// Returns the running time in milliseconds, without the time in which no process ran it, and without that in which it
     /// waited for people in steps that are over.
-    #[must_use]
     pub fn elapsed_ms(&self) -> u64 {
         let (first, last) = self.span.unwrap_or_default();
         last.saturating_sub(first).saturating_sub(self.waited_ms())
@@ -447,7 +389,6 @@ impl Transcript {
     }
 
     /// Returns the stop reason and the result, if it is closed.
-    #[must_use]
     pub fn closed(&self) -> Option<(&StopReason, &Arc<str>)> {
         self.closed.as_ref().map(|(reason, summary)| (reason, summary))
     }
@@ -464,7 +405,6 @@ impl Transcript {
 
     /// Returns every event of this chat. Those of one turn are together, before the one that ended it. One that reopened the
     /// chat for a message that was sent before has that message.
-    #[must_use]
     pub fn events(&self) -> &[Arc<Event>] {
         &self.events
     }
@@ -493,7 +433,6 @@ impl Transcript {
     }
 
     /// Returns how many turns of `who` have begun.
-    #[must_use]
     pub fn turns_begun_by(&self, who: &Name) -> u64 {
         self.turns.get(who).map_or(0, |turns| turns.begun)
     }

@@ -37,6 +37,8 @@ pub struct Turn<'a> {
     view: Option<Box<View>>,
     /// Events of this turn from before it was resumed that are not replayed yet.
     past: VecDeque<Arc<Event>>,
+    /// The ends of its background tasks that came with the end of the chat, which was reopened.
+    ends: &'a [Arc<Event>],
     /// Events of this turn so far: first the replayed ones, then the appended ones.
     journal: Vec<Arc<Event>>,
     returned: usize,
@@ -135,7 +137,6 @@ static VIEW_OPTIONS: LazyLock<ViewOptions> = LazyLock::new(ViewOptions::default)
 impl<'a> ModelCall<'a> {
     /// Creates a call of `model` without a system message or tools, with default parameters and view options. Set the fields to
     /// change them.
-    #[must_use]
     pub fn of(model: &'a AnyModel) -> Self {
         Self { model, system: None, tools: &[], params: &PARAMS, view: &VIEW_OPTIONS, compaction: None }
     }
@@ -162,6 +163,7 @@ impl<'a> Turn<'a> {
             request: &open.request,
             view,
             past,
+            ends: &open.ends,
             journal,
             returned: 0,
             resumed,
@@ -192,25 +194,21 @@ impl<'a> Turn<'a> {
     }
 
     /// Returns the agent's own name.
-    #[must_use]
     pub const fn me(&self) -> &'a Name {
         &self.request.who
     }
 
     /// Returns the turn request: its prompt, and the audience of its message.
-    #[must_use]
     pub const fn request(&self) -> &'a TurnRequest {
         self.request
     }
 
     /// Returns the transcript when the turn began.
-    #[must_use]
     pub const fn transcript(&self) -> &'a Transcript {
         self.transcript
     }
 
     /// Returns the description of `who`; empty if there is none, or no such participant.
-    #[must_use]
     pub fn description_of(&self, who: &Name) -> &'a str {
         self.chat.description_of(who)
     }
@@ -226,7 +224,6 @@ impl<'a> Turn<'a> {
     /// Returns the message that this agent replies to: the one it was called with, or else the last message of another
     /// participant in its view; in a turn with a prompt, the prompt. Blank if there is none. [Prompts](Self::prompt) in this
     /// turn so far, such as a reminder, are appended.
-    #[must_use]
     pub fn message(&self) -> Message {
         let mut message = match &self.request.prompt {
             Some(prompt) => Message::text(Name::user(), Arc::clone(prompt)),
@@ -242,7 +239,6 @@ impl<'a> Turn<'a> {
 
     /// Says `summary`, the result of the last chat that this turn ran, with the pictures, sounds and documents of its
     /// message, and marked as truncated if it [is](Part::Cut). Passes if it is blank.
-    #[must_use]
     pub fn says(&self, summary: Arc<str>) -> Act {
         let of = self.result_within.as_ref().filter(|message| *message.as_text() == *summary);
         let mut parts = match Act::say(summary) {
@@ -278,7 +274,6 @@ impl<'a> Turn<'a> {
     }
 
     /// Returns the last message of another participant in this agent's view: what it replies to.
-    #[must_use]
     pub fn last_message(&self) -> Option<&'a Line> {
         let me = self.me();
         self.transcript.messages().rev().find(|line| line.message.from != *me && line.is_seen_by(me))

@@ -95,7 +95,6 @@ struct Mark {
 
 impl View {
     /// Creates the view of `me` of an empty chat.
-    #[must_use]
     pub fn new(me: Name, options: ViewOptions) -> Self {
         Self {
             me,
@@ -129,7 +128,6 @@ impl View {
     }
 
     /// Creates the view of `me` at the end of `transcript`, also in the middle of a turn.
-    #[must_use]
     pub fn of(transcript: &Transcript, me: &Name, options: ViewOptions) -> Self {
         let mut view = Self::new(me.clone(), options);
         view.catch_up(transcript);
@@ -139,13 +137,11 @@ impl View {
     }
 
     /// Returns the agent that has this view.
-    #[must_use]
     pub const fn me(&self) -> &Name {
         &self.me
     }
 
     /// Returns the entries of a request.
-    #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -156,25 +152,21 @@ impl View {
     }
 
     /// Returns the cache for the provider.
-    #[must_use]
     pub const fn encoded(&self) -> &EncodeCache {
         &self.encoded
     }
 
     /// Returns the view options.
-    #[must_use]
     pub const fn options(&self) -> &ViewOptions {
         &self.options
     }
 
     /// Returns whether a call has this id.
-    #[must_use]
     pub fn has_id(&self, id: &str) -> bool {
         self.ids.contains(id)
     }
 
     /// Identifies a request for this view.
-    #[must_use]
     pub fn digest(&self, model: &str, system: Option<&str>, tools: &[ToolSpec], params: &Params) -> Digest {
         self.chain.digest(model, system, tools, params)
     }
@@ -446,7 +438,6 @@ impl View {
 
 impl Line {
     /// Returns whether `who` sees it.
-    #[must_use]
     pub fn is_seen_by(&self, who: &Name) -> bool {
         self.message.from == *who || self.message.to.includes(who)
     }

@@ -60,7 +60,6 @@ const KNOWN_V6: [([u16; 8], u8, &str); 7] = [
 /// assert_eq!(host_of("http:/127.1:8080/?q=://example.org/").as_deref(), Some("127.0.0.1:8080"));
 /// assert_eq!(host_of("example.org"), None);
 /// ```
-#[must_use]
 pub fn host_of(address: &str) -> Option<String> {
     let url = Url::parse(address.trim()).ok()?;
     let host = url.host_str()?.trim_end_matches('.');
@@ -75,7 +74,6 @@ pub fn host_of(address: &str) -> Option<String> {
 /// assert_eq!(not_public("93.184.215.14".parse()?), None);
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
-#[must_use]
 pub fn not_public(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => {

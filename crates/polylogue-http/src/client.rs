@@ -59,7 +59,6 @@ pub enum RequestError {
 
 impl RequestError {
     /// Returns the error and its causes, in one line.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let mut innermost: &dyn Error = self;
         while let Some(source) = innermost.source() {
@@ -81,7 +80,6 @@ pub struct Answer {
 
 impl Client {
     /// Creates a client that connects directly to what `reach` allows.
-    #[must_use]
     pub fn new(reach: NetworkAccess) -> Self {
         Self { reach, ..Self::default() }
     }
@@ -106,7 +104,6 @@ impl Client {
     }
 
     /// Returns the allowed addresses.
-    #[must_use]
     pub const fn reach(&self) -> &NetworkAccess {
         &self.reach
     }
@@ -229,19 +226,16 @@ fn with_defaults(mut headers: HeaderMap, url: &Url) -> Result<HeaderMap, Request
 
 impl Answer {
     /// Returns the status of the response, such as 200.
-    #[must_use]
     pub fn status(&self) -> u16 {
         self.inner.status().as_u16()
     }
 
     /// Returns the headers of the response.
-    #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         self.inner.headers()
     }
 
     /// Returns a header as text, if it is one.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.inner.headers().get(name)?.to_str().ok()
     }

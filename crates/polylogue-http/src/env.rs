@@ -1,6 +1,6 @@
 //! Environment variables and `.env` files: the source of keys and addresses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
@@ -16,13 +16,12 @@ use std::path::Path;
 pub struct Env {
     process: bool,
     vars: BTreeMap<String, String>,
-    /// Whether `vars` provide keys only.
-    keys_only: bool,
+    /// Those of `vars` that provide more than keys. `None`: all.
+    trusted: Option<BTreeSet<String>>,
 }
 
 impl Env {
     /// Reads only the process's variables.
-    #[must_use]
     pub fn process() -> Self {
         Self { process: true, ..Self::default() }
     }
@@ -36,7 +35,7 @@ impl Env {
         match std::fs::read_to_string(path) {
             Ok(text) => {
                 let vars = parse(&text).map_err(|flaw| EnvError(format!("`{file}` {flaw}")))?;
-                Ok(Self { process: true, vars, keys_only: true })
+                Ok(Self { process: true, vars, trusted: Some(BTreeSet::new()) })
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::process()),
             Err(error) => Err(EnvError(format!("`{file}` cannot be read: {error}"))),
@@ -44,35 +43,44 @@ impl Env {
     }
 
     /// Uses only these variables.
-    #[must_use]
     pub fn of<K: Into<String>, V: Into<String>>(vars: impl IntoIterator<Item = (K, V)>) -> Self {
         let vars = vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Self { process: false, vars, keys_only: false }
+        Self { process: false, vars, trusted: None }
     }
 
     /// Trusts the file for addresses and proxies, too.
     #[must_use]
     pub fn trusting(self) -> Self {
-        Self { keys_only: false, ..self }
+        Self { trusted: None, ..self }
+    }
+
+    /// Trusts the file for the addresses and proxies in these of its variables only.
+    #[must_use]
+    pub fn trusting_only(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        if let Some(trusted) = &mut self.trusted {
+            trusted.extend(names);
+        }
+        self
     }
 
     /// Returns the value of `name`, a key or another value that is sent, if it is set and not blank.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
         self.of_process(name).or_else(|| self.of_file(name))
     }
 
     /// Returns the value of `name`, which determines where something is sent or what is run: an address, a proxy, a program. A
     /// value of the file counts only if the file is [trusted](Self::trusting).
-    #[must_use]
     pub fn address(&self, name: &str) -> Option<String> {
-        self.of_process(name).or_else(|| self.of_file(name).filter(|_| !self.keys_only))
+        self.of_process(name).or_else(|| self.of_file(name).filter(|_| self.trusts(name)))
     }
 
     /// Returns the value of `name` in the file alone: it counts for [`get`](Self::get) but not for [`address`](Self::address).
-    #[must_use]
     pub fn untrusted_address(&self, name: &str) -> Option<String> {
         self.get(name).filter(|_| self.address(name).is_none())
+    }
+
+    fn trusts(&self, name: &str) -> bool {
+        self.trusted.as_ref().is_none_or(|trusted| trusted.contains(name))
     }
 
     fn of_process(&self, name: &str) -> Option<String> {
@@ -232,6 +240,8 @@ mod tests {
         assert!(
             env.untrusted_address("POLYLOGUE_NO_SUCH").is_some() && env.untrusted_address("PATH").is_none()
         );
+        let only = |name: &str| env.clone().trusting_only([name.to_owned()]).address("POLYLOGUE_NO_SUCH");
+        assert_eq!((only("POLYLOGUE_NO_SUCH").as_deref(), only("OTHER")), (Some("from-file"), None));
         let env = env.trusting();
         assert_eq!(env.address("POLYLOGUE_NO_SUCH").as_deref(), Some("from-file"));
         assert_eq!(env.untrusted_address("POLYLOGUE_NO_SUCH"), None);

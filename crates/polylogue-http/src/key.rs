@@ -8,20 +8,17 @@ pub struct Key(Box<str>);
 
 impl Key {
     /// Creates a key without surrounding white space. `None` if it is blank.
-    #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.into()))
     }
 
     /// Returns all keys of a text with one key, or several separated by commas.
-    #[must_use]
     pub fn several(text: &str) -> Vec<Self> {
         text.split(',').filter_map(Self::new).collect()
     }
 
     /// Returns the key itself, for sending it.
-    #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -44,7 +41,6 @@ const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cook
 const SECRET_ENDINGS: [&str; 4] = ["-api-key", "-auth-token", "-access-token", "-secret"];
 
 /// Returns whether the value of an HTTP header called `name` is a secret.
-#[must_use]
 pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_HEADERS.contains(&name.as_str()) || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
@@ -54,7 +50,6 @@ pub fn is_secret_header(name: &str) -> bool {
 const SECRET_VARIABLES: [&str; 5] = ["key", "token", "secret", "password", "credentials"];
 
 /// Returns whether a header or variable called `name` holds a secret by what it is for.
-#[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     is_secret_header(name) || SECRET_VARIABLES.iter().any(|ending| lower.ends_with(ending))
@@ -96,7 +91,6 @@ impl Redactor {
     }
 
     /// Returns `text` without the secrets.
-    #[must_use]
     pub fn clean(&self, text: &str) -> String {
         let mut clean = text.to_owned();
         for secret in &self.secrets {
@@ -109,7 +103,6 @@ impl Redactor {
 
     /// Returns the beginning of `text` without the secrets, at most `limit` bytes, even if `text` itself is truncated within
     /// one.
-    #[must_use]
     pub fn excerpt(&self, text: &str, is_cut: bool, limit: usize) -> String {
         let mut clean = self.clean(text);
         if is_cut {

@@ -49,13 +49,11 @@ const USUAL_PORTS: [u16; 2] = [80, 443];
 
 impl NetworkAccess {
     /// Allows public addresses, at the ports 80 and 443.
-    #[must_use]
     pub fn public() -> Self {
         Self::default()
     }
 
     /// Allows only `places`, which may be private.
-    #[must_use]
     pub fn only(places: impl IntoIterator<Item = Destination>) -> Self {
         Self { only: true, allowed: places.into_iter().collect() }
     }
@@ -161,7 +159,6 @@ pub struct OwnAddress(SocketAddr);
 
 impl OwnAddress {
     /// Registers the address of a server that listens.
-    #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         OWN.write().unwrap_or_else(PoisonError::into_inner).push(address);
         Self(address)

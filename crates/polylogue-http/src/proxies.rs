@@ -33,13 +33,11 @@ impl Proxies {
     pub const VARIABLES: [&'static str; 4] = ["ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
     /// Uses no proxies: everything is reached directly.
-    #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
     /// Reads the proxies from `env`.
-    #[must_use]
     pub fn of(env: &Env) -> Self {
         // In a CGI program `HTTP_PROXY` is a header of the request.
         if env.address("REQUEST_METHOD").is_some() {

@@ -24,13 +24,11 @@ impl<'a> Response<'a> {
     }
 
     /// Returns the status of the response, such as 200.
-    #[must_use]
     pub fn status(&self) -> u16 {
         self.inner.status().as_u16()
     }
 
     /// Returns the headers of the response.
-    #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         self.inner.headers()
     }

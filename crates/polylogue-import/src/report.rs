@@ -5,6 +5,9 @@ use std::fmt;
 /// Code in a definition.
 pub(crate) const CODE: &str = "Python code is not converted, and nothing in a definition is executed";
 
+/// Functions of an agent, by which its model calls code.
+pub(crate) const FUNCTIONS: &str = "Python code is not converted, and nothing in a definition is executed: make programs tools by `commands` or `mcp` of the team, in `tools` of this agent, or in `suggests_tools` of it and `executes_tools` of another one";
+
 /// Whether replies are streamed.
 pub(crate) const STREAMS: &str = "left out: replies are streamed, unless the command line says `--no-stream`";
 

@@ -49,7 +49,6 @@ pub enum LoadError {
 
 impl LoadError {
     /// Returns how to fix it.
-    #[must_use]
     pub fn hint(&self) -> String {
         match self {
             Self::Unreadable { .. } => "write `local:` and the path of a GGUF file, relative to the team file".into(),

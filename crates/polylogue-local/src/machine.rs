@@ -13,7 +13,6 @@ pub struct Machine {
 
 impl Machine {
     /// Reads what this machine has now.
-    #[must_use]
     pub fn now() -> Self {
         Self { threads: get_num_threads(), available: available() }
     }

@@ -18,7 +18,6 @@ pub struct Memory {
 
 impl Memory {
     /// Returns the bytes with all caches full.
-    #[must_use]
     pub const fn total(&self) -> u64 {
         self.least().saturating_add(self.cache.saturating_mul(self.caches.saturating_sub(1)))
     }

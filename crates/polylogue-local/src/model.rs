@@ -117,19 +117,16 @@ impl LocalModel {
     }
 
     /// Returns the memory that it needs.
-    #[must_use]
     pub const fn memory(&self) -> Memory {
         self.memory
     }
 
     /// Returns the context window, in tokens.
-    #[must_use]
     pub const fn window(&self) -> usize {
         self.window
     }
 
     /// Counts the tokens of `text` in a message. What the chat template writes around messages is not counted.
-    #[must_use]
     pub fn count(&self, text: &str) -> usize {
         self.tokenizer.count(text)
     }

@@ -142,3 +142,46 @@ fn returns_result(output: &ReturnType) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(attribute: TokenStream, item: TokenStream) -> String {
+        expand(attribute, item).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_tool_without_a_description_does_not_compile() {
+        let bare = quote! { fn add(a: i64, b: i64) -> i64 { a + b } };
+        let blank = quote! {
+            #[doc = " "]
+            fn add(a: i64, b: i64) -> i64 { a + b }
+        };
+        for (attribute, item) in
+            [(quote! {}, &bare), (quote! {}, &blank), (quote! { description = " " }, &bare)]
+        {
+            let said = refusal(attribute, item.clone());
+            assert!(said.starts_with("a tool needs a description"), "{said}");
+        }
+        expand(quote! { description = "Adds two numbers." }, bare).unwrap();
+        let documented = quote! {
+            /// Adds two numbers.
+            fn add(a: i64, b: i64) -> i64 { a + b }
+        };
+        expand(quote! {}, documented).unwrap();
+    }
+
+    #[test]
+    fn names_that_a_provider_refuses_do_not_compile() {
+        let add = quote! {
+            /// Adds two numbers.
+            fn add(a: i64, b: i64) -> i64 { a + b }
+        };
+        for name in ["", "add two", "größer", &"a".repeat(65)] {
+            let said = refusal(quote! { name = #name }, add.clone());
+            assert!(said.starts_with("the name of a tool is 1 to 64 ASCII letters"), "{name}: {said}");
+        }
+        expand(quote! { name = "add-two" }, add).unwrap();
+    }
+}

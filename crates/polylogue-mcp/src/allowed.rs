@@ -24,7 +24,6 @@ impl Allowed {
     }
 
     /// Returns whether the tool `name` is allowed.
-    #[must_use]
     pub fn includes(&self, name: &str) -> bool {
         let among = |names: &[String]| names.iter().any(|other| other == name);
         match self {

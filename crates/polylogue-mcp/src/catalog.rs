@@ -52,7 +52,6 @@ impl Catalog {
     }
 
     /// Creates a catalog of known tools that cannot be called, to show their descriptions.
-    #[must_use]
     pub fn of_described(all: impl IntoIterator<Item = ToolDescription>) -> Self {
         let mut catalog = Self::default();
         for ToolDescription { server, tool, spec } in all {
@@ -63,7 +62,6 @@ impl Catalog {
     }
 
     /// Returns the descriptions of all tools.
-    #[must_use]
     pub fn described(&self) -> Vec<ToolDescription> {
         let mut all = Vec::new();
         for (server, tools) in &self.servers {

@@ -29,7 +29,6 @@ impl Scope {
     }
 
     /// Returns the scope as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

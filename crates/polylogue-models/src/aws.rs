@@ -10,6 +10,7 @@ use polylogue_http::{Env, Key};
 
 use credentials::{Credentials, CredentialsError, Source};
 
+pub(crate) use credentials::FILES;
 pub(crate) use signer::{Signer, Unsigned};
 
 /// A service of Amazon with models.
@@ -84,7 +85,6 @@ impl Aws {
     }
 
     /// Returns the region, such as `us-east-1`.
-    #[must_use]
     pub fn region(&self) -> &str {
         &self.region
     }

@@ -68,7 +68,6 @@ impl Cache {
     pub const CAPACITY: usize = 10_000;
 
     /// Creates an empty cache.
-    #[must_use]
     pub fn memory() -> Self {
         Self { namespace: "".into(), replies: Arc::default(), file: None }
     }
@@ -95,19 +94,16 @@ impl Cache {
     }
 
     /// Wraps `model`: it is called only for new requests.
-    #[must_use]
     pub fn around<M: Model>(&self, model: M) -> Cached<M> {
         Cached { model, cache: self.clone() }
     }
 
     /// Returns the number of replies in this namespace.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.replies().map.keys().filter(|(namespace, _)| *namespace == self.namespace).count()
     }
 
     /// Returns whether this namespace has no reply.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

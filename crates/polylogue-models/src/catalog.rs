@@ -91,7 +91,6 @@ impl KnownModel {
     /// assert_eq!(model.price().input, 2.5);
     /// assert_eq!(model.max_output, Some(16_384));
     /// ```
-    #[must_use]
     pub fn find(provider: &str, model: &str) -> Option<Self> {
         let (provider, prefix) = place(provider);
         let model = plain(provider, model).strip_prefix(prefix)?;
@@ -121,7 +120,6 @@ impl KnownModel {
     }
 
     /// Returns the list price.
-    #[must_use]
     pub fn price(&self) -> Price {
         Price {
             input: self.input,
@@ -167,7 +165,6 @@ impl KnownModel {
     /// let sees = |model| KnownModel::find("openai", model).unwrap().capabilities().has(Capability::Vision);
     /// assert_eq!((sees("gpt-4o"), sees("gpt-3.5-turbo")), (Some(true), Some(false)));
     /// ```
-    #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         match self.has("vision") {
             Some(true) => Capabilities::default().with(Capability::Vision),
@@ -177,7 +174,6 @@ impl KnownModel {
     }
 
     /// Returns the day on which the table was made, as `2026-11-22`.
-    #[must_use]
     pub fn table_date() -> &'static str {
         let head = TABLE.lines().next().unwrap_or_default();
         head.split_once("\"date\":\"").and_then(|(_, rest)| rest.get(..10)).unwrap_or("an unknown day")

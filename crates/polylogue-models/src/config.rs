@@ -132,7 +132,6 @@ impl Config {
     }
 
     /// Returns whether there is a key, or credentials of another kind.
-    #[must_use]
     pub fn has_credentials(&self) -> bool {
         let has_others = match &self.auth {
             Auth::Aws(aws) => aws.has_credentials(),
@@ -142,7 +141,6 @@ impl Config {
     }
 
     /// Returns why requests have no credentials, if those of Amazon are missing or cannot be read, and there is no key.
-    #[must_use]
     pub fn missing_credentials(&self) -> Option<ModelError> {
         match &self.auth {
             Auth::Aws(aws) if self.key.is_none() => aws.missing(&self.provider),
@@ -151,7 +149,6 @@ impl Config {
     }
 
     /// Returns whether requests can succeed: with credentials, or at an address that may ask for none.
-    #[must_use]
     pub fn is_usable(&self) -> bool {
         self.has_credentials() || !(self.needs_key || matches!(self.auth, Auth::Aws(_)))
     }
@@ -163,7 +160,6 @@ impl Config {
 
     /// Creates the configuration of the OpenAI-compatible endpoint at `base_url`, without a key, streaming, with defaults for
     /// everything else.
-    #[must_use]
     pub fn new(base_url: impl Into<String>) -> Self {
         let base_url = base_url.into();
         let url = Url::parse(&base_url).ok();
@@ -212,7 +208,6 @@ impl Config {
     /// use polylogue_models::{Api, Config};
     /// assert_eq!(Config::of(Api::Ollama, "gpu").base_url, "http://gpu:11434");
     /// ```
-    #[must_use]
     pub fn of(api: Api, base_url: &str) -> Self {
         match api {
             Api::Ollama => Self::ollama(base_url),
@@ -228,7 +223,6 @@ impl Config {
     /// assert_eq!(Config::ollama("gpu").base_url, "http://gpu:11434");
     /// assert_eq!(Config::ollama("http://127.0.0.1:11434/v1").base_url, "http://127.0.0.1:11434");
     /// ```
-    #[must_use]
     pub fn ollama(host: &str) -> Self {
         let base_url = of_ollama(host);
         let base_url = Api::Ollama.root(&base_url).to_owned();

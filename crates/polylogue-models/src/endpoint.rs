@@ -123,19 +123,16 @@ impl Endpoint {
     }
 
     /// Returns the provider: the part before the `:` in the names of its models.
-    #[must_use]
     pub fn provider(&self) -> &str {
         &self.0.config.provider
     }
 
     /// Returns the known capabilities of its model `model`: found in earlier calls, and stored in [`Config::known`].
-    #[must_use]
     pub fn findings(&self, model: &str) -> Findings {
         self.known().map(|known| known.of(self.shown(), model)).unwrap_or_default()
     }
 
     /// Returns the API that it uses.
-    #[must_use]
     pub fn api(&self) -> Api {
         self.0.config.api
     }

@@ -16,6 +16,10 @@ const TIME_KEPT: usize = 40;
 pub(crate) const LONG: &str =
     "the conversation is longer than the model can read: trim it, or take another model";
 
+/// The hint for a request of too many bytes.
+pub(crate) const LARGE: &str =
+    "the request has too many bytes: send fewer or smaller pictures and documents, or trim the conversation";
+
 /// The content of an error's body.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorBody {
@@ -31,6 +35,8 @@ pub(crate) struct ErrorBody {
     pub(crate) generation: Option<String>,
     /// When a budget begins again, as OpenRouter says it.
     pub(crate) resets_at: Option<String>,
+    /// Whether it is a web page, which no provider answers with: something else is at the address, or before it.
+    pub(crate) is_page: bool,
     /// The tokens of the request and the context window, as llama.cpp names them.
     pub(crate) tokens: Option<u32>,
     pub(crate) limit: Option<u32>,
@@ -82,8 +88,9 @@ const STATUSES: &[(&str, u16)] = &[
 impl ErrorBody {
     pub(crate) fn of(body: &str) -> Self {
         let Ok(json) = serde_json::from_str::<Value>(body) else {
+            let is_page = body.trim_start().starts_with('<');
             let line = body.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('<'));
-            return Self { message: line.map(str::to_owned), ..Self::default() };
+            return Self { message: line.map(str::to_owned), is_page, ..Self::default() };
         };
         // Some wrap the object in a list.
         let json = json.get(0).unwrap_or(&json);
@@ -120,7 +127,8 @@ impl ErrorBody {
         let generation = text(error, "failed_generation").map(str::to_owned);
         let resets_at = error.pointer("/metadata/resets_at").and_then(Value::as_str);
         let resets_at = resets_at.map(|time| time.chars().take(TIME_KEPT).collect());
-        Self { message, codes, number, wait: retry_delay(error), generation, resets_at, tokens, limit }
+        let (wait, is_page) = (retry_delay(error), false);
+        Self { message, codes, number, wait, generation, resets_at, is_page, tokens, limit }
     }
 
     /// Adds the type of Amazon's errors, which is in a header.
@@ -205,7 +213,7 @@ impl ErrorBody {
         } else if self.mentions(&["encrypted content is not supported"]) {
             "the model does not return its reasoning: call it by chat completions, such as with `openai-chat:`"
         } else if self.codes.iter().any(|code| code == "request_too_large") {
-            "the request has too many bytes: send fewer or smaller pictures and documents"
+            LARGE
         } else if self.mentions(&["must be verified to stream"]) {
             "the provider streams this model only to verified organizations: verify yours in its settings, or use `--no-stream`"
         } else if self.mentions(&["must be verified to generate reasoning"]) {

@@ -8,15 +8,18 @@ use polylogue_http::{Broken, HeaderMap, Redactor, SendError, StatusCode, Uri};
 
 use crate::account_error::{AccountError, QUOTA};
 use crate::api::Api;
-use crate::error_body::{ErrorBody, LONG, MESSAGE_KEPT};
+use crate::error_body::{ErrorBody, LARGE, LONG, MESSAGE_KEPT};
 use crate::google;
 use crate::ollama::{self, Advice};
-use crate::retry::{RetryAdvice, RetryStop, retry_after};
+use crate::retry::{RetryAdvice, RetryStop, retry_after, wait_in_words};
 use crate::timeouts::{Limit, Timeouts};
-use crate::wire::draft::DecodeError;
+use crate::wire::draft::{DecodeError, EXCERPT};
 
 /// How much of an error's body is stored.
 const BODY_KEPT: usize = 2048;
+
+/// How many characters of what cannot be read are quoted.
+const UNREADABLE_QUOTED: usize = 100;
 
 /// A failed attempt.
 #[derive(Debug)]
@@ -40,7 +43,7 @@ impl Failure {
 /// nothing about the model behind it.
 const fn ended_by(status: u16) -> FailedAttempt {
     match status {
-        408 => FailedAttempt::Broken,
+        408 | 499 => FailedAttempt::Broken,
         300..=499 | 503 | 529 => FailedAttempt::Refused,
         _ => FailedAttempt::Broken,
     }
@@ -168,7 +171,7 @@ impl ErrorContext<'_> {
             404 if says.mentions(&["deploymentnotfound"]) => {
                 (Kind::Config, Some(NO_DEPLOYMENT.to_owned()), RetryAdvice::No)
             }
-            404 => (Kind::Config, Some(self.address_hint()), RetryAdvice::No),
+            404 | 405 => (Kind::Config, Some(self.address_hint()), RetryAdvice::No),
             407 => (Kind::Config, Some(PROXY.to_owned()), RetryAdvice::No),
             400 | 413 | 422 | 500 if let Some((tokens, limit)) = says.too_long() => {
                 (Kind::TooLong { tokens, limit }, Some(LONG.to_owned()), RetryAdvice::No)
@@ -178,16 +181,26 @@ impl ErrorContext<'_> {
             413 if says.mentions(&["rate_limit"]) => {
                 (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked))
             }
-            408 | 409 | 424 => (Kind::Refused, None, RetryAdvice::Yes(asked)),
+            413 => (Kind::Config, Some(LARGE.to_owned()), RetryAdvice::No),
+            // The last two are Groq's for a service without capacity, and Google's for a request that it canceled.
+            408 | 409 | 424 | 498 | 499 => (Kind::Refused, None, RetryAdvice::Yes(asked)),
             429 if quota => (Kind::Spent, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             429 => (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked)),
             500.. => (Kind::Refused, Some(THEIRS.to_owned()), RetryAdvice::Yes(asked)),
+            _ if says.is_page => {
+                let hint = format!("that is a web page: {}", self.address_hint());
+                (Kind::Config, Some(hint), RetryAdvice::No)
+            }
             _ => (Kind::Config, says.hint(), RetryAdvice::No),
         };
         let what = self.quoted(says).unwrap_or_else(|| reason(status).to_owned());
         let (hint, again) = match self.advice(Some(status), &what) {
             Some(advice) => (Some(advice.hint), advice.again.unwrap_or(again)),
             None => (hint, again),
+        };
+        let again = match again {
+            RetryAdvice::Yes(None) => RetryAdvice::Yes(wait_in_words(&what)),
+            again => again,
         };
         let message = format!("the provider answered with status {status}: {what}");
         let unparsed = says.unparsed().map(|written| self.redactor.clean(written));
@@ -328,21 +341,7 @@ impl ErrorContext<'_> {
             DecodeError::BrokenOff(json) => {
                 return Failure { ended: FailedAttempt::Broken, ..self.error_inside(&json, status) };
             }
-            DecodeError::Unreadable { why, excerpt } => {
-                let hint = match excerpt.trim_start().starts_with('<') {
-                    true => Some(format!("that is a web page: {}", self.address_hint())),
-                    false => None,
-                };
-                let body = self.redactor.excerpt(&excerpt, true, BODY_KEPT);
-                let mut failure = self.failure(
-                    Kind::Protocol,
-                    &format!("the reply cannot be read: {why}"),
-                    hint,
-                    RetryAdvice::No,
-                );
-                failure.error.body = Some(body).filter(|body| !body.is_empty());
-                failure
-            }
+            DecodeError::Unreadable { why, excerpt } => self.unreadable(&why, &excerpt),
             DecodeError::Empty => {
                 self.failure(Kind::Protocol, "the reply is empty", Some(self.address_hint()), RetryAdvice::No)
             }
@@ -353,6 +352,26 @@ impl ErrorContext<'_> {
             }
         };
         failure.error.status = Some(status);
+        failure
+    }
+
+    /// The failure of a reply that cannot be read, of which `excerpt` is the beginning.
+    fn unreadable(&self, why: &str, excerpt: &str) -> Failure {
+        let is_cut = excerpt.chars().nth(EXCERPT - 1).is_some();
+        let body = self.redactor.excerpt(excerpt, is_cut, BODY_KEPT);
+        let is_page = excerpt.trim_start().starts_with('<');
+        let quoted = text::excerpt(&body, UNREADABLE_QUOTED);
+        let message = match is_page || quoted.is_empty() {
+            true => format!("the reply cannot be read: {why}"),
+            false => format!("the reply cannot be read: {why}: `{quoted}`"),
+        };
+        let address = self.address_hint();
+        let hint = match is_page {
+            true => format!("that is a web page: {address}"),
+            false => format!("{address}; if the server has another API, set `api` of its endpoint"),
+        };
+        let mut failure = self.failure(Kind::Protocol, &message, Some(hint), RetryAdvice::No);
+        failure.error.body = Some(body).filter(|body| !body.is_empty());
         failure
     }
 
@@ -434,9 +453,9 @@ pub(crate) fn cause(error: &ModelError, whom: &str) -> String {
 /// The wait that the provider asks for.
 fn asked(headers: &HeaderMap) -> Option<Duration> {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let milliseconds = header("retry-after-ms").and_then(|value| value.trim().parse::<u64>().ok());
+    let milliseconds = header("retry-after-ms").and_then(|value| value.trim().parse::<f64>().ok());
     milliseconds
-        .map(Duration::from_millis)
+        .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1_000.0).ok())
         .or_else(|| header("retry-after").and_then(|value| retry_after(value, sent_at(header("date")))))
 }
 

@@ -79,12 +79,16 @@ fn every_status_has_its_kind_its_fault_and_its_retry() {
         (402, "", Kind::Spent, Fault::Provider, RetryAdvice::Spent, "credit"),
         (403, "", Kind::Config, Fault::Config, RetryAdvice::No, "`OPENAI_API_KEY`"),
         (404, "model_not_found", Kind::Config, Fault::Config, RetryAdvice::No, "usually ends in `/v1`"),
+        (405, "", Kind::Config, Fault::Config, RetryAdvice::No, "usually ends in `/v1`"),
         (408, "", Kind::Refused, Fault::Provider, again, ""),
         (409, "", Kind::Refused, Fault::Provider, again, ""),
-        (413, "", Kind::Config, Fault::Config, RetryAdvice::No, ""),
+        (413, "", Kind::Config, Fault::Config, RetryAdvice::No, "too many bytes"),
+        (413, "rate_limit_exceeded", Kind::Refused, Fault::Provider, again, "`per_minute`"),
         (422, "", Kind::Config, Fault::Config, RetryAdvice::No, ""),
         (429, "rate_limit_exceeded", Kind::Refused, Fault::Provider, again, "`per_minute`"),
         (429, "insufficient_quota", Kind::Spent, Fault::Provider, RetryAdvice::Spent, "credit"),
+        (498, "capacity_exceeded", Kind::Refused, Fault::Provider, again, ""),
+        (499, "CANCELLED", Kind::Refused, Fault::Provider, again, ""),
         (500, "server_error", Kind::Refused, Fault::Provider, again, "try again later"),
         (503, "", Kind::Refused, Fault::Provider, again, "try again later"),
         (529, "overloaded_error", Kind::Refused, Fault::Provider, again, "try again later"),
@@ -96,6 +100,25 @@ fn every_status_has_its_kind_its_fault_and_its_retry() {
         assert!(error.body.as_ref().unwrap().contains("what they say"), "{status}");
         assert!(status < 400 || error.message.ends_with("what they say"), "{error}");
         assert!(error.hint.unwrap_or_default().contains(hint), "{status} {code}");
+    }
+}
+
+/// Pages of proxies and of servers that are something else. One with the status of a refused key may be about the key.
+#[test]
+fn a_page_is_no_error_of_the_provider() {
+    let page = "<html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title></head>";
+    for (status, hint) in [
+        (400, "that is a web page: check the model's name and the base URL"),
+        (403, "check the key"),
+        (404, "check the model's name"),
+        (405, "check the model's name"),
+        (413, "too many bytes"),
+        (418, "that is a web page"),
+        (502, "try again later"),
+    ] {
+        let error = Case::new().refused(status, &[], page).error;
+        assert!(error.hint.as_ref().unwrap().contains(hint), "{status}: {error:?}");
+        assert!(!error.message.contains('<'), "{error}");
     }
 }
 
@@ -193,10 +216,12 @@ fn a_key_is_never_shown_even_if_the_server_repeats_it() {
                 assert!(error.body.unwrap().len() <= BODY_KEPT);
                 let inside = case.context().flawed(DecodeError::Error(body.clone()), 200).error;
                 assert!(!format!("{inside:?}").contains("secret"), "{inside:?}");
-                let excerpt = format!("<p>{body}");
-                let page =
-                    case.context().flawed(DecodeError::Unreadable { why: body.clone(), excerpt }, 200).error;
-                assert!(!format!("{page:?}").contains("secret"), "{page:?}");
+                let begun: String = body.chars().take(EXCERPT).collect();
+                for excerpt in [format!("<p>{body}"), begun] {
+                    let flaw = DecodeError::Unreadable { why: body.clone(), excerpt };
+                    let unread = case.context().flawed(flaw, 200).error;
+                    assert!(!format!("{unread:?}").contains("secret"), "{unread:?}");
+                }
             }
         }
     }
@@ -211,6 +236,7 @@ fn waits_that_are_asked_for_are_read_from_the_headers() {
         again(&[("retry-after", "7"), ("retry-after-ms", "250")]),
         RetryAdvice::Yes(Some(Duration::from_millis(250)))
     );
+    assert_eq!(again(&[("retry-after-ms", "250.0")]), RetryAdvice::Yes(Some(Duration::from_millis(250))));
     assert_eq!(again(&[("retry-after", "soon")]), RetryAdvice::Yes(None));
     assert_eq!(again(&[("retry-after", "7"), ("x-should-retry", "false")]), RetryAdvice::No);
     // A date is by the clock of the server that names it, however wrong that is.
@@ -219,6 +245,21 @@ fn waits_that_are_asked_for_are_read_from_the_headers() {
     let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(30));
     let RetryAdvice::Yes(Some(wait)) = again(&[("retry-after", &soon)]) else { panic!("a date is a time") };
     assert!((20..=30).contains(&wait.as_secs()), "{wait:?}");
+}
+
+/// A wait in words counts where no header has one, and makes nothing retried that is not.
+#[test]
+fn waits_that_are_asked_for_are_read_in_words() {
+    let text = "Rate limit reached. Please try again in 1.5s.";
+    let again = |status: u16, headers: &[(&'static str, &str)]| {
+        Case::new().refused(status, headers, &error_body(text, "")).again
+    };
+    let said = RetryAdvice::Yes(Some(Duration::from_millis(1_500)));
+    assert_eq!((again(429, &[]), again(503, &[])), (said, said));
+    assert_eq!(again(429, &[("retry-after", "7")]), RetryAdvice::Yes(Some(Duration::from_secs(7))));
+    assert_eq!((again(400, &[]), again(402, &[])), (RetryAdvice::No, RetryAdvice::Spent));
+    let inside = Case::new().context().flawed(DecodeError::Error(error_body(text, "rate_limit")), 200);
+    assert_eq!(inside.again, said);
 }
 
 #[test]
@@ -297,6 +338,13 @@ fn answers_that_are_no_replies_say_what_to_check() {
     let error = case.context().flawed(page, 200).error;
     assert_eq!(error.kind, Kind::Protocol);
     assert!(error.hint.unwrap().contains("that is a web page: check the model's name and the base URL"));
+    let text = DecodeError::Unreadable { why: "it is not JSON".into(), excerpt: "Wrong\n door!".into() };
+    let error = case.context().flawed(text, 200).error;
+    assert_eq!(error.message, "the reply cannot be read: it is not JSON: `Wrong  door!`");
+    assert!(error.hint.unwrap().contains("set `api` of its endpoint"));
+    let long = DecodeError::Unreadable { why: "it is odd".into(), excerpt: "é".repeat(EXCERPT) };
+    let error = case.context().flawed(long, 200).error;
+    assert_eq!(error.message, format!("the reply cannot be read: it is odd: `{}…`", "é".repeat(100)));
     let error = case.context().flawed(DecodeError::Empty, 200).error;
     assert!(error.hint.unwrap().contains("it usually ends in `/v1`"));
     let failure = case.context().flawed(DecodeError::Cut, 200);

@@ -111,7 +111,6 @@ impl From<Fallback> for AnyModel {
 
 impl Fallback {
     /// Creates a model that asks these models in order, after failures of the [default classes](FailureClass::DEFAULT).
-    #[must_use]
     pub fn new(models: impl IntoIterator<Item = AnyModel>) -> Self {
         let (models, on) = (models.into_iter().collect(), FailureClass::DEFAULT.into());
         Self { models, on, returns: FallbackReturn::default() }
@@ -288,6 +287,10 @@ impl Model for Fallback {
             all.retain(|name| own.contains(name));
             all
         })
+    }
+
+    fn ignored_by_each(&self, params: &Params) -> Vec<(&str, Vec<&'static str>)> {
+        self.models.iter().map(|model| (model.name(), model.ignored(params))).collect()
     }
 
     /// Until one of the models is available.

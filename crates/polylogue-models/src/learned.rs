@@ -52,7 +52,6 @@ impl Finding {
     }
 
     /// Returns whether it is recent enough to count.
-    #[must_use]
     pub fn is_fresh(&self) -> bool {
         self.age() < LearnedCapabilities::FOR
     }
@@ -139,7 +138,6 @@ impl LearnedCapabilities {
 
     /// Opens the findings in the file at `place`. A file that does not exist, or is not of this kind, counts as empty, and is
     /// replaced when there is something to store.
-    #[must_use]
     pub fn at(place: impl Into<PathBuf>) -> Self {
         let place = place.into();
         let book = Mutex::new(CapabilityFile::read(&place));
@@ -147,20 +145,17 @@ impl LearnedCapabilities {
     }
 
     /// Returns the file.
-    #[must_use]
     pub fn place(&self) -> &Path {
         &self.0.place
     }
 
     /// Returns the findings on `model` at `base_url`, including expired ones.
-    #[must_use]
     pub fn of(&self, base_url: &str, model: &str) -> Findings {
         let book = self.book();
         book.models.get(base_url).and_then(|models| models.get(model)).cloned().unwrap_or_default()
     }
 
     /// Returns all findings: base URL, model, findings.
-    #[must_use]
     pub fn all(&self) -> Vec<(String, String, Findings)> {
         let book = self.book();
         let of = |(base, models): (&String, &BTreeMap<String, Findings>)| {

@@ -210,7 +210,6 @@ impl MediaLimits {
     }
 
     /// Returns the limits of all providers that publish some. Of several rows for a model, the first one counts.
-    #[must_use]
     pub const fn rows() -> &'static [MediaLimitsRow] {
         ROWS
     }

@@ -49,7 +49,6 @@ pub fn named(spec: &str) -> Result<AnyModel, ModelError> {
 
 impl Models {
     /// Creates models with addresses and keys from `env`.
-    #[must_use]
     pub fn new(env: Env) -> Self {
         Self { env, endpoints: Arc::default(), prices: Arc::default(), cluster: None }
     }

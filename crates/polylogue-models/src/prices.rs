@@ -31,7 +31,6 @@ pub struct NoDay(String);
 
 impl Day {
     /// Returns the day of `time`, in UTC.
-    #[must_use]
     pub fn of(time: SystemTime) -> Self {
         let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
@@ -39,7 +38,6 @@ impl Day {
     }
 
     /// Returns the current day, in UTC.
-    #[must_use]
     pub fn today() -> Self {
         Self::of(SystemTime::now())
     }
@@ -97,13 +95,11 @@ impl From<Price> for DatedPrice {
 
 impl DatedPrice {
     /// Returns whether it counts on `day`.
-    #[must_use]
     pub fn counts_on(&self, day: Day) -> bool {
         self.from.is_none_or(|from| from <= day) && self.until.is_none_or(|until| day <= until)
     }
 
     /// Returns whether there is a day on which both count.
-    #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         let before =
             |until: Option<Day>, from: Option<Day>| until.zip(from).is_some_and(|(until, from)| until < from);
@@ -118,13 +114,11 @@ pub struct DatedPrices(pub Vec<DatedPrice>);
 
 impl DatedPrices {
     /// Returns the price on `day`; of several, the first.
-    #[must_use]
     pub fn on(&self, day: Day) -> Option<&Price> {
         self.dated(day).map(|dated| &dated.price)
     }
 
     /// Returns the limits of the model on `day`, as the price of that day has them.
-    #[must_use]
     pub fn limits(&self, day: Day) -> ModelLimits {
         self.dated(day).map(|dated| dated.limits).unwrap_or_default()
     }
@@ -156,13 +150,11 @@ pub struct Prices(BTreeMap<String, DatedPrices>);
 
 impl Prices {
     /// Prices by `provider:model`.
-    #[must_use]
     pub fn new(prices: impl IntoIterator<Item = (String, DatedPrices)>) -> Self {
         Self(prices.into_iter().collect())
     }
 
     /// Returns whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -187,7 +179,6 @@ impl Prices {
     /// let arn = format!("arn:aws:bedrock:us-east-1:123456789012:inference-profile/{profile}");
     /// assert_eq!(prices.own("bedrock", &arn, Day::today()), Some(&price));
     /// ```
-    #[must_use]
     pub fn own(&self, provider: &str, model: &str, day: Day) -> Option<&Price> {
         self.own_dated(provider, model, day).map(|dated| &dated.price)
     }
@@ -215,13 +206,11 @@ impl Prices {
     }
 
     /// Returns the price of `model` at `provider` on `day`: the user's, or else the [list price](list_price).
-    #[must_use]
     pub fn of(&self, provider: &str, model: &str, day: Day) -> Option<Price> {
         self.own(provider, model, day).cloned().or_else(|| list_price(provider, model))
     }
 
     /// Returns the price of `model` at an endpoint named `provider` at `base_url` on `day`, as with [`list_price_at`].
-    #[must_use]
     pub fn at(&self, provider: &str, base_url: &str, model: &str, day: Day) -> Option<Price> {
         let hosts = Provider::all().iter().filter(|other| other.has_host_of(base_url));
         let of_hosts: Vec<Option<Price>> = hosts.map(|host| self.of(host.name(), model, day)).collect();
@@ -246,7 +235,6 @@ fn is_near(url: &str) -> bool {
 }
 
 /// Returns the list price of `model` at `provider`: 0 for local servers, `None` if unknown.
-#[must_use]
 pub fn list_price(provider: &str, model: &str) -> Option<Price> {
     if is_local(provider) {
         return Some(Price::FREE);
@@ -268,7 +256,6 @@ pub fn list_price(provider: &str, model: &str) -> Option<Price> {
 /// assert_eq!(list_price_at("vllm", "http://10.0.0.7:8000/v1", "qwen3"), Some(Price::FREE));
 /// assert_eq!(list_price_at("vllm", "https://gpu.example.com/v1", "qwen3"), None);
 /// ```
-#[must_use]
 pub fn list_price_at(provider: &str, base_url: &str, model: &str) -> Option<Price> {
     Prices::default().at(provider, base_url, model, Day::today())
 }

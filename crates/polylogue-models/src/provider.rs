@@ -9,7 +9,7 @@ use polylogue_http::{Env, Key, Proxies};
 
 use crate::api::{Api, EmbeddingApi};
 use crate::auth::Auth;
-use crate::aws::{Aws, AwsService};
+use crate::aws::{self, Aws, AwsService};
 use crate::azure::{self, AzureCredentials};
 use crate::config::Config;
 use crate::deviations;
@@ -213,25 +213,21 @@ const PROVIDERS: &[Provider] = &[
 
 impl Provider {
     /// Returns all known providers.
-    #[must_use]
     pub const fn all() -> &'static [Self] {
         PROVIDERS
     }
 
     /// Finds the provider named `name`.
-    #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
         PROVIDERS.iter().find(|provider| provider.name.eq_ignore_ascii_case(name))
     }
 
     /// Returns the name in `provider:model`.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
     /// Returns the name in the [table of models](crate::KnownModel): `openai` for `openai-chat`.
-    #[must_use]
     pub const fn table_name(&self) -> &'static str {
         self.table
     }
@@ -241,40 +237,42 @@ impl Provider {
         self.prefix
     }
 
+    /// Returns the environment variables that decide where requests go, or what is run: those that
+    /// [say where it is](Self::address_variables), and those with the files of the `aws` program, whose profiles can name a program.
+    /// A `.env` file must be trusted before it can set them.
+    pub fn trusted_variables(&self) -> Vec<&'static str> {
+        let files = self.amazon().map(|_| aws::FILES).into_iter().flatten();
+        self.address_variables().into_iter().chain(files).collect()
+    }
+
     /// Returns whether it has models by `api`.
-    #[must_use]
     pub fn has_api(&self, api: Api) -> bool {
         api == self.api || self.reasoning_api == Some(api)
     }
 
     /// Returns whether it is the user's own server, which costs nothing.
-    #[must_use]
     pub fn is_local(&self) -> bool {
         self.locality == Local
     }
 
     /// Returns the environment variables with its key, or with several keys separated by commas; the first that is set counts.
-    #[must_use]
     pub const fn key_variables(&self) -> &'static [&'static str] {
         self.keys
     }
 
     /// Returns the environment variables with another address for it; the first that is set counts.
-    #[must_use]
     pub const fn url_variables(&self) -> &'static [&'static str] {
         self.urls
     }
 
     /// Returns the environment variables of which one says where it is: [those with an address](Self::url_variables), and the
     /// one with the name of a resource of Microsoft Foundry.
-    #[must_use]
     pub fn address_variables(&self) -> Vec<&'static str> {
         let resource = (self.name == FOUNDRY).then_some(RESOURCE);
         self.urls.iter().copied().chain(resource).collect()
     }
 
     /// Returns whether `url` is its default address.
-    #[must_use]
     pub fn is_at(&self, url: &str) -> bool {
         let plain = |url: &str| url.trim().trim_end_matches('/').to_owned();
         let own = self.config_at(self.base_url).base_url;
@@ -394,7 +392,6 @@ impl Provider {
 
     /// Returns the configuration at `base_url` instead of its default address, without a key: a key for one server is sent to
     /// another only if the user says so.
-    #[must_use]
     pub fn config_at(&self, base_url: &str) -> Config {
         let row = deviations::of(self.name);
         match self.name {
@@ -452,7 +449,6 @@ impl Provider {
     }
 
     /// Returns the documented capabilities of all its models; unknown otherwise.
-    #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         match self.name {
             // All its models see pictures, and its API takes results and words together.

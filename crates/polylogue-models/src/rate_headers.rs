@@ -58,7 +58,7 @@ fn period(limit: u64, remaining: Option<u64>, reset: Option<Duration>) -> Durati
 }
 
 /// A duration as `1s`, `6m0s`, `12ms`, or a number of seconds.
-fn duration(text: &str) -> Option<Duration> {
+pub(crate) fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();

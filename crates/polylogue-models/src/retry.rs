@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
+use crate::rate_headers::duration;
+
 /// The retries of a failed call: how often, and how long.
 ///
 /// Waits grow exponentially and are random from zero to their bound ("full jitter"), so that agents that failed
@@ -38,7 +40,6 @@ impl Default for Retries {
 
 impl Retries {
     /// Retries nothing.
-    #[must_use]
     pub fn none() -> Self {
         Self { attempts: 1, ..Self::default() }
     }
@@ -158,6 +159,26 @@ pub(crate) fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
     Some(date.duration_since(now).unwrap_or_default())
 }
 
+/// Words before the wait that an error asks for, in lower case: OpenAI's and Groq's, Azure's, Google's.
+const WAIT: [&str; 3] = ["try again in ", "retry after ", "retry in "];
+
+/// The wait that the message of an error asks for, such as `Please try again in 1.2s.`, or `Please retry after 26 seconds.`
+pub(crate) fn wait_in_words(message: &str) -> Option<Duration> {
+    let message = message.to_ascii_lowercase();
+    let (_, rest) = WAIT.iter().find_map(|words| message.split_once(words))?;
+    let mut words = rest.split_whitespace().map(|word| word.trim_end_matches(['.', ',', ';', ':', ')']));
+    let time = words.next()?;
+    let Ok(count) = time.parse::<f64>() else { return duration(time) };
+    let unit = match words.next()? {
+        "ms" | "millisecond" | "milliseconds" => 0.001,
+        "s" | "sec" | "second" | "seconds" => 1.0,
+        "min" | "minute" | "minutes" => 60.0,
+        "hour" | "hours" => 3_600.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(count * unit).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +244,32 @@ mod tests {
         assert_eq!(after("Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
         for nonsense in ["", "soon", "-1", "NaN", "1e400"] {
             assert_eq!(after(nonsense), None, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn a_wait_in_words_is_read_and_other_words_are_none() {
+        for (message, milliseconds) in [
+            ("Rate limit reached: Limit 3, Used 3. Please try again in 1.2s. Visit https://x/y", Some(1_200)),
+            ("Limit 3 / min. Please try again in 20ms.", Some(20)),
+            ("Please try again in 6m0s.", Some(360_000)),
+            (
+                "exceeded call rate limit of your tier. Please retry after 26 seconds. Go to https://x",
+                Some(26_000),
+            ),
+            ("Please retry after 1 second.", Some(1_000)),
+            ("You exceeded your quota.\nPlease retry in 34.4s.", Some(34_400)),
+            ("Try again in 2 minutes", Some(120_000)),
+            ("Please try again later", None),
+            ("Please retry after a while", None),
+            ("try again in 3 of 4 cases", None),
+            ("try again in -1 seconds", None),
+            ("try again in inf seconds", None),
+            ("try again in ", None),
+            ("", None),
+        ] {
+            let wait = wait_in_words(message).map(|wait| wait.as_millis());
+            assert_eq!(wait, milliseconds, "{message}");
         }
     }
 }

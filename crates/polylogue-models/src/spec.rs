@@ -29,7 +29,7 @@ pub(crate) fn parse_spec<'a>(
     };
     let list = || format!("known providers: {}", names.join(", "));
     let Some((name, model)) = spec.trim().split_once([':', '/']) else {
-        let hint = match known_model(spec) {
+        let hint = match known_provider(spec) {
             Some(provider) => format!("write `{provider}:{spec}`"),
             None => format!("write `provider:model`, such as `openai:gpt-4o-mini`; {}", list()),
         };
@@ -66,8 +66,14 @@ pub fn check_model_name(spec: &str) -> Result<(), ModelError> {
     parse_spec(spec, |_| true, &names).map(drop)
 }
 
-/// The provider whose price list has `model`.
-fn known_model(model: &str) -> Option<&'static str> {
+/// Returns the first provider whose price list has `model`: the one that a name without a provider probably means.
+///
+/// ```
+/// use polylogue_models::known_provider;
+/// assert_eq!(known_provider("gpt-4o"), Some("openai"));
+/// assert_eq!(known_provider("mine"), None);
+/// ```
+pub fn known_provider(model: &str) -> Option<&'static str> {
     let listed = |provider: &&Provider| !provider.is_local() && list_price(provider.name(), model).is_some();
     Provider::all().iter().find(listed).map(Provider::name)
 }

@@ -117,7 +117,6 @@ impl TokenCount {
     /// assert_eq!(TokenCount::of("anthropic:claude-sonnet-4-5", "Hello, world!"), TokenCount::AtMost(6));
     /// assert_eq!(TokenCount::of("unheard:of", "Hello, world!"), TokenCount::AtMost(13));
     /// ```
-    #[must_use]
     pub fn of(model: &str, text: &str) -> Self {
         let bytes = text.len() as u64;
         let ratio = |percent: u64, others: u64| {

@@ -73,7 +73,11 @@ pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
     }
     let refuses = matches!(error.status, Some(400 | 422 | 501)) && error.hint.is_none();
     match lacking(&error, request) {
-        Some(capability) => ModelError { kind: ModelErrorKind::Unsupported(capability), ..error },
+        Some(capability) => {
+            let hint = if capability == Capability::Tools { NO_TOOLS } else { NO_FORM };
+            let hint = error.hint.or_else(|| Some(hint.into()));
+            ModelError { kind: ModelErrorKind::Unsupported(capability), hint, ..error }
+        }
         None => match way_out(&error, request).filter(|_| refuses) {
             Some(hint) => error.hint(hint),
             None => error,
@@ -351,7 +355,7 @@ mod tests {
             (400, "`temperature` is above 2", Tools, None),
             (400, "`temperature` is above 2", Schema, None),
             (500, "Bad luck", Tools, None),
-            (400, "tools are not supported", Tools, None),
+            (400, "tools are not supported", Tools, Some(NO_TOOLS)),
         ] {
             assert_eq!(refused(status, message, asked).hint.as_deref(), hint, "{message}");
         }

@@ -8,6 +8,7 @@ pub(crate) mod encode;
 pub(crate) mod excess;
 pub(crate) mod fields;
 pub(crate) mod frames;
+pub(crate) mod halves;
 pub(crate) mod ids;
 pub(crate) mod json;
 pub(crate) mod lenient;

@@ -29,7 +29,6 @@ const WITHOUT_SERVER: [&str; 2] = ["local", "script"];
 /// assert_eq!(written_call_hint("vllm:Qwen/Qwen3-8B", "It is sunny."), None);
 /// assert_eq!(written_call_hint("openai:gpt-4o", reply), None);
 /// ```
-#[must_use]
 pub fn written_call_hint(model: &str, reply: &str) -> Option<String> {
     let is_call = |line: &str| BEGINS.iter().any(|begin| line.trim_start().starts_with(*begin));
     if !reply.lines().any(is_call) {

@@ -32,7 +32,6 @@ pub struct Address {
 
 impl Address {
     /// Returns whether `text` is an address, right or wrong, and not a path.
-    #[must_use]
     pub fn is_address(text: &str) -> bool {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
     }
@@ -78,13 +77,11 @@ impl Address {
     }
 
     /// Returns whether the parsed text had a password. On a command line, other users of the machine can read it.
-    #[must_use]
     pub const fn has_password(&self) -> bool {
         self.has_password
     }
 
     /// Returns a name for folders of this database on this machine: hosts, ports and the database.
-    #[must_use]
     pub fn folder_name(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '.' };
         let text = self.shown.split_once("://").map_or("", |(_, rest)| rest);

@@ -50,11 +50,14 @@ impl Logs {
         if !self.database.query(Access::Write, PACK, &parameters).await?.is_empty() {
             return self.pack_blobs(id).await;
         }
-        let holder = self
-            .holder(id)
-            .await?
-            .unwrap_or_else(|| "the queue of workers, or a process that was faster".into());
-        Err(StoreError::Busy { id: id.clone(), holder })
+        let id = id.clone();
+        if let Some(holder) = self.holder(&id).await? {
+            return Err(StoreError::Busy { id, holder });
+        }
+        match self.is_queued(&id).await? {
+            true => Err(StoreError::Queued { id }),
+            false => Err(StoreError::Busy { id, holder: "a process that was faster".into() }),
+        }
     }
 
     /// Unpacks the events of a log that was claimed, if all are there. A damaged archive stays, and reading it says so.

@@ -34,8 +34,8 @@ pub(crate) struct Connection {
 /// Connects, checks the database, and creates the tables if there are none.
 pub(crate) async fn connect(address: &Address, formats: Formats) -> Result<Connection, Failure> {
     in_time(async {
-        let (client, there) = suitable(address).await?;
-        let newer = schema::ensure(&client, address, formats, there).await?;
+        let (client, has_format) = suitable(address).await?;
+        let newer = schema::ensure(&client, address, formats, has_format).await?;
         Ok(Connection { client, newer })
     })
     .await
@@ -44,9 +44,9 @@ pub(crate) async fn connect(address: &Address, formats: Formats) -> Result<Conne
 /// Connects to a database whose tables may have another format. If there are none, those of the last format are created.
 pub(crate) async fn connect_to_migrate(address: &Address, formats: Formats) -> Result<Client, Failure> {
     in_time(async {
-        let (client, there) = suitable(address).await?;
-        if there != (true, true) {
-            schema::ensure(&client, address, formats, there).await?;
+        let (client, has_format) = suitable(address).await?;
+        if !has_format {
+            schema::create(&client, address, formats).await?;
         }
         Ok(client)
     })
@@ -58,8 +58,8 @@ async fn in_time<T>(connecting: impl Future<Output = Result<T, Failure>>) -> Res
     timeout(LIMIT, connecting).await.map_err(late)?
 }
 
-/// Connects to a database that keeps what it acknowledges. Returns whether it has the schema, and a format.
-async fn suitable(address: &Address) -> Result<(Client, (bool, bool)), Failure> {
+/// Connects to a database that keeps what it acknowledges. Returns whether it has tables.
+async fn suitable(address: &Address) -> Result<(Client, bool), Failure> {
     let client = open(address).await?;
     let failed = |error: tokio_postgres::Error| Failure::of(address, &error);
     let begun = Instant::now();
@@ -67,7 +67,7 @@ async fn suitable(address: &Address) -> Result<(Client, (bool, bool)), Failure> 
     let settings = Settings::read(&row).map_err(failed)?;
     settings.check(address).map_err(Failure::Refused)?;
     debug!(%address, round_trip = ?begun.elapsed(), "connected");
-    Ok((client, (settings.has_schema, settings.has_format)))
+    Ok((client, settings.has_format))
 }
 
 async fn open(address: &Address) -> Result<Client, Failure> {
@@ -113,7 +113,7 @@ where
 
 const SETTINGS: &str = "SELECT current_setting('server_version_num')::int, current_setting('fsync'),
     current_setting('full_page_writes'), current_setting('synchronous_commit'), current_setting('server_encoding'),
-    pg_is_in_recovery(), to_regnamespace('polylogue') IS NOT NULL, to_regclass('polylogue.format') IS NOT NULL,
+    pg_is_in_recovery(), to_regclass('polylogue.format') IS NOT NULL,
     current_setting('synchronous_standby_names') <> '', current_setting('transaction_read_only')::bool";
 
 /// What decides whether a database can be used.
@@ -124,7 +124,6 @@ struct Settings {
     synchronous_commit: String,
     encoding: String,
     is_replica: bool,
-    has_schema: bool,
     has_format: bool,
     /// Whether a commit waits for a standby, unless `synchronous_commit` says otherwise.
     has_synchronous_standby: bool,
@@ -141,10 +140,9 @@ impl Settings {
             synchronous_commit: row.try_get(3)?,
             encoding: row.try_get(4)?,
             is_replica: row.try_get(5)?,
-            has_schema: row.try_get(6)?,
-            has_format: row.try_get(7)?,
-            has_synchronous_standby: row.try_get(8)?,
-            is_read_only: row.try_get(9)?,
+            has_format: row.try_get(6)?,
+            has_synchronous_standby: row.try_get(7)?,
+            is_read_only: row.try_get(8)?,
         })
     }
 

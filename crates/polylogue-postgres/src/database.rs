@@ -42,6 +42,8 @@ pub(crate) struct Database {
     /// The migrations of this version.
     formats: Formats,
     slots: [Slot; Self::CONNECTIONS],
+    /// How many of them are used.
+    connections: usize,
     /// Whether it was ever reached.
     was_reached: AtomicBool,
 }
@@ -71,7 +73,13 @@ impl Database {
 
     /// As [`new`](Self::new), for a version with other migrations.
     pub(crate) fn of_formats(address: Address, formats: Formats) -> Self {
-        Self { address, formats, slots: Default::default(), was_reached: AtomicBool::new(false) }
+        let (slots, connections) = (Default::default(), Self::CONNECTIONS);
+        Self { address, formats, slots, connections, was_reached: AtomicBool::new(false) }
+    }
+
+    /// The same with fewer connections, for what needs them seldom: a server has only so many for all processes.
+    pub(crate) fn with_connections(self, connections: usize) -> Self {
+        Self { connections, ..self }
     }
 
     pub(crate) const fn address(&self) -> &Address {
@@ -137,7 +145,8 @@ impl Database {
     fn least_busy(&self) -> &Slot {
         let [first, others @ ..] = &self.slots;
         let load = |slot: &Slot| slot.in_flight.load(Ordering::Relaxed);
-        others.iter().fold(first, |least, slot| if load(slot) < load(least) { slot } else { least })
+        let others = others.iter().take(self.connections.saturating_sub(1));
+        others.fold(first, |least, slot| if load(slot) < load(least) { slot } else { least })
     }
 
     async fn connection(&self, slot: &Slot) -> Result<Arc<Connection>, Failure> {

@@ -68,7 +68,7 @@ pub(crate) fn on_connecting(address: &impl Display, error: &Error) -> Failure {
             true => Failure::Refused(unsuitable(
                 address,
                 &why,
-                "check `sslmode` in the address, and the server's certificate",
+                "check `sslmode` in the address; `sslrootcert=FILE` in it names the authority that signed the server's certificate",
             )),
             false => Failure::Lost(why),
         };

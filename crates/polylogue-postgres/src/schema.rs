@@ -41,35 +41,39 @@ pub(crate) const fn last(formats: Formats) -> u64 {
     }
 }
 
-/// Begins the transaction of a migration: one at a time. What is read after the lock is what the one before has left.
+/// Begins the transaction of a migration: one at a time. What is read of tables after the lock is what the one before has left.
 pub(crate) const BEGIN: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(5787213827046133840)";
+
+/// Whether there are no tables. `to_regclass` would say what the session has seen before it had the lock.
+const HAS_NONE: &str =
+    "SELECT NOT EXISTS (SELECT FROM pg_tables WHERE (schemaname, tablename) = ('polylogue', 'format'))";
+
+/// Whether the schema has nothing of another program, if it is there.
+const IS_EMPTY: &str =
+    "SELECT NOT EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = 'polylogue')";
 
 /// The code with which `polylogue.is_format` fails.
 const OTHER_FORMAT: &str = "PLFMT";
 
-/// Creates the tables if there are none. Returns the format of those that are there, if it is newer and they can be read.
+/// Creates the tables if there are none, which `has_format` says. Returns the format of those that are there, if it is newer and they can be
+/// read.
 pub(crate) async fn ensure(
     client: &Client,
     address: &Address,
     formats: Formats,
-    (has_schema, has_format): (bool, bool),
+    has_format: bool,
 ) -> Result<Option<u64>, Failure> {
-    match (has_schema, has_format) {
-        (_, true) => check(client, address, formats).await,
-        (true, false) if !is_empty(client, address).await? => Err(Failure::Refused(foreign(address))),
-        _ => create(client, address, formats).await,
+    match has_format {
+        true => check(client, address, formats).await,
+        false => create(client, address, formats).await,
     }
 }
 
 fn foreign(address: &Address) -> StoreError {
     let why = "its schema `polylogue` has tables of another program";
     StoreError::Foreign { place: address.to_string(), why: why.into() }
-}
-
-async fn is_empty(client: &Client, address: &Address) -> Result<bool, Failure> {
-    let sql = "SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = 'polylogue'::regnamespace)";
-    holds(client, address, sql).await
 }
 
 async fn holds(client: &Client, address: &Address, sql: &str) -> Result<bool, Failure> {
@@ -82,15 +86,22 @@ pub(crate) async fn execute(client: &Client, address: &Address, sql: &str) -> Re
     client.batch_execute(sql).await.map_err(|error| Failure::of(address, &error))
 }
 
-/// Creates the tables in one transaction; of several processes at once, one does.
-async fn create(client: &Client, address: &Address, formats: Formats) -> Result<Option<u64>, Failure> {
+/// Creates the tables in one transaction; of several processes at once, one does. Returns the same as [`ensure`].
+pub(crate) async fn create(
+    client: &Client,
+    address: &Address,
+    formats: Formats,
+) -> Result<Option<u64>, Failure> {
     execute(client, address, BEGIN).await?;
-    let was_first = !holds(client, address, "SELECT to_regclass('polylogue.format') IS NOT NULL").await?;
-    if was_first {
-        return apply(client, address, formats).await.map(|()| None);
+    if !holds(client, address, HAS_NONE).await? {
+        execute(client, address, "ROLLBACK").await?;
+        return check(client, address, formats).await;
     }
-    execute(client, address, "ROLLBACK").await?;
-    check(client, address, formats).await
+    match holds(client, address, IS_EMPTY).await? {
+        true => apply(client, address, formats).await.map(|()| None),
+        // The transaction ends with its connection.
+        false => Err(Failure::Refused(foreign(address))),
+    }
 }
 
 /// Executes migrations in a transaction that has begun, and commits it.

@@ -73,9 +73,8 @@ impl PostgresWatch {
     pub const ANNOUNCED: Duration = Duration::from_secs(60);
 
     /// Follows logs of `tenant` in the database at `address`, which is connected to on first use.
-    #[must_use]
     pub fn new(address: Address, tenant: &str) -> Self {
-        let (database, announced) = (Database::new(address), Arc::default());
+        let (database, announced) = (Database::new(address).with_connections(2), Arc::default());
         Self { database, tenant: tenant.to_owned(), announced, listening: OnceLock::new() }
     }
 

@@ -27,7 +27,6 @@ pub struct Access {
 
 impl Access {
     /// Creates access to nothing but the variables of `env`, for the content `digest`.
-    #[must_use]
     pub fn new(env: Env, digest: impl Into<String>) -> Self {
         Self {
             env,
@@ -40,7 +39,6 @@ impl Access {
     }
 
     /// Returns whether `want` is allowed.
-    #[must_use]
     pub fn has(&self, want: &RequestedPermission) -> bool {
         want.grant().is_some_and(|grant| self.grants.contains(&grant)) || self.items.contains(want)
     }
@@ -51,7 +49,6 @@ impl Access {
     }
 
     /// Returns the kinds of permissions of which at least one item is allowed.
-    #[must_use]
     pub fn all_grants(&self) -> BTreeSet<Grant> {
         self.grants.iter().copied().chain(self.items.iter().filter_map(RequestedPermission::grant)).collect()
     }

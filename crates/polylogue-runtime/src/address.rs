@@ -24,7 +24,6 @@ pub async fn listens(url: &str) -> bool {
 /// assert_eq!(shown("https://me:secret@host:8000/v1?key=secret"), "https://host:8000/v1");
 /// assert_eq!(shown("secret"), "an address that is not a URL");
 /// ```
-#[must_use]
 pub fn shown(url: &str) -> String {
     let Some(mut url) = parsed(url) else { return "an address that is not a URL".into() };
     // A URL with a host can have both.
@@ -34,7 +33,6 @@ pub fn shown(url: &str) -> String {
 }
 
 /// Returns whether an endpoint is a local server, which may not be running.
-#[must_use]
 pub fn is_local(config: &Config) -> bool {
     Provider::find(&config.provider).map_or_else(|| is_here(&config.base_url), Provider::is_local)
 }

@@ -26,7 +26,6 @@ impl Received {
     }
 
     /// Returns the text of a question that is asked in the chat `at` now, with what can be answered.
-    #[must_use]
     pub fn text(&self, at: &Path, question: &Question) -> String {
         let Question { who, kind, .. } = question;
         let text = in_words(question);
@@ -49,13 +48,11 @@ impl Received {
 /// assert_eq!(in_words(&Question::new(Name::new("Pat")?, "Which color?")), "Which color?");
 /// # Ok::<(), polylogue_core::NameError>(())
 /// ```
-#[must_use]
 pub fn in_words(question: &Question) -> String {
     with_answers(question, &answers(question))
 }
 
 /// Returns what can be answered to a question, in a sentence; empty for any text.
-#[must_use]
 pub fn answers(question: &Question) -> String {
     let approval = |edit: &str| {
         format!(
@@ -89,7 +86,6 @@ pub fn answers(question: &Question) -> String {
 /// assert_eq!(with_answers(&asked, "Type a number."), "Who speaks next?\n  1  Ann: writes\nType a number.");
 /// # Ok::<(), polylogue_core::NameError>(())
 /// ```
-#[must_use]
 pub fn with_answers(question: &Question, sentence: &str) -> String {
     let mut text = question.text.to_string();
     let selected = |choice: &&AnswerChoice| choice.effect == AnswerEffect::Select;
@@ -119,7 +115,6 @@ fn labels(question: &Question, effect: AnswerEffect) -> impl Iterator<Item = &st
 }
 
 /// Returns the text of a question without the last message, if that is `said`, which is shown before it.
-#[must_use]
 pub fn without_last<'t>(text: &'t str, said: &str) -> &'t str {
     match text.split_once(LAST) {
         Some((question, last)) if !said.is_empty() && last.ends_with(said) => question,

@@ -80,7 +80,6 @@ impl TeamRun<'_> {
 
     /// Returns what `runs` conversations of it take at most, as people and programs see it; `None` where the script speaks, no
     /// model is called, or nothing is known.
-    #[must_use]
     pub fn bound_summary(&self, runs: u64) -> Option<BoundSummary> {
         let bound = self.stored_bound(runs).filter(|_| !self.prepared.is_scripted())?;
         bound.summary(self.prepared.digest().to_owned())

@@ -89,25 +89,21 @@ impl Conversation {
     }
 
     /// Returns the id.
-    #[must_use]
     pub fn id(&self) -> &LogId {
         self.0.handle.id()
     }
 
     /// Returns the outermost chat.
-    #[must_use]
     pub fn chat(&self) -> &Chat {
         &self.0.chat
     }
 
     /// Returns the limits of the conversation.
-    #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.0.opened.limits
     }
 
     /// Returns how many events it had when this process opened it.
-    #[must_use]
     pub fn inherited_events(&self) -> u64 {
         self.0.opened.events
     }

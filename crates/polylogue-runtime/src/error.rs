@@ -286,7 +286,6 @@ pub enum Error {
 
 impl Error {
     /// Returns who can fix it.
-    #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
             Self::Run(error) => error.fault(),
@@ -300,7 +299,6 @@ impl Error {
     }
 
     /// Returns how to fix it.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Run(error) => return error.hint(),
@@ -346,7 +344,8 @@ impl Error {
             Self::BadImport { .. } => "export it again where it was made".into(),
             Self::NoModelFor { agents, .. } => {
                 let names: Vec<_> = agents.iter().map(|name| format!("`{name}`")).collect();
-                format!("there are {}", names.join(", "))
+                let verb = if names.len() == 1 { "is" } else { "are" };
+                format!("there {verb} {}", names.join(", "))
             }
             Self::NoSuchAgentNow { .. } => {
                 "`--json` without `--as` has its replies, and `--cost` what it cost".into()
@@ -369,7 +368,6 @@ impl Error {
     }
 
     /// Returns whether the request is wrong, and not what was done about it: the exit code 2 of the program, 4xx of a server.
-    #[must_use]
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Run(_) => false,
@@ -398,7 +396,6 @@ impl From<Diagnostics> for Error {
 }
 
 /// Returns what media of the type `kind` is called, and which models can read it.
-#[must_use]
 pub fn media_in_words(kind: &str) -> (&'static str, &'static str) {
     match kind.split_once('/') {
         Some(("image", _)) => (

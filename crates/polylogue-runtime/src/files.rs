@@ -60,13 +60,11 @@ impl Runtime {
 
 impl RunFiles {
     /// What there is, without the contents: each folder before what it contains.
-    #[must_use]
     pub fn tree(&self) -> &FileTree {
         &self.tree
     }
 
     /// The file with this path in the work directory, such as `notes/a.txt`. Links are no files.
-    #[must_use]
     pub fn file(&self, path: &FilePath) -> Option<&FileEntry> {
         let is_file = |entry: &&FileEntry| matches!(entry.kind, FileKind::File { .. });
         self.tree.entries.iter().filter(is_file).find(|entry| entry.path.as_bytes() == path.as_bytes())

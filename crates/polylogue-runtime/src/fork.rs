@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Agent as _, AnyStore, Body, Call, Event, LimitOverrides, Log, LogId, Message, Meta, Name, Opening,
-    Parent, Part, Path, Store as _, StoreError, StoredFiles, TeamChanged,
+    Agent as _, AnyStore, Body, Call, Event, GivenApproval, LimitOverrides, Log, LogId, Message, Meta, Name,
+    Opening, Parent, Part, Path, Store as _, StoreError, StoredFiles, TeamChanged,
 };
 use polylogue_team::Template;
 use serde::Deserialize as _;
@@ -137,16 +137,16 @@ async fn write(
     Ok(fork)
 }
 
-/// Why `team` cannot continue `events`: it must have their participants.
+/// Why `team` cannot continue `events`: it must have their participants, and those who have joined.
 pub(crate) fn check_participants(team: &Prepared, events: &[Arc<Event>]) -> Result<Option<ForkError>> {
-    let opening = events.iter().find_map(|event| match &event.body {
-        Body::Opened(opening) if event.at.is_root() => Some(opening),
-        _ => None,
-    });
     let chat = team.run().chat(&fresh_id())?;
     let has = |who: &&Name| chat.participants().iter().any(|agent| agent.name() == *who);
-    let participants = opening.map(|opening| opening.participants.as_slice()).unwrap_or_default();
-    let missing = participants.iter().find(|who| !has(who));
+    let mut of_chat = events.iter().filter(|event| event.at.is_root());
+    let missing = of_chat.find_map(|event| match &event.body {
+        Body::Opened(opening) => opening.participants.iter().find(|who| !has(who)),
+        Body::Joined { who, .. } => Some(who).filter(|who| !chat.has_agent(who)),
+        _ => None,
+    });
     Ok(missing.map(|who| ForkError::NoParticipant { who: who.clone(), team: team.team().name.clone() }))
 }
 
@@ -245,7 +245,9 @@ fn copied(
     if end > events.len() as u64 {
         return Err(fail(ForkError::NoEvent { events: events.len() as u64 }));
     }
-    if let Some(open) = open_call(events, end) {
+    // What a person has approved is for the original.
+    let given = || GivenApproval::of(events.iter().take_while(|event| event.seq < end)).into_iter().next();
+    if let Some(open) = open_call(events, end).or_else(|| given().map(ForkError::unused)) {
         return Err(fail(open));
     }
     let (before, after): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.seq < end);

@@ -15,7 +15,7 @@ impl Runtime {
     /// is parked stays so.
     ///
     /// # Errors
-    /// [`Error::BadMove`] when the team lacks a participant of the conversation, or an agent whose turn is open; when another process runs
+    /// [`Error::BadMove`] when the team lacks a participant of the conversation, an agent whose turn is open, or one of the same chat; when another process runs
     /// it, or the store cannot be written.
     pub async fn move_to(
         &self,
@@ -40,13 +40,14 @@ impl Runtime {
     /// # Errors
     /// When the log cannot be read.
     pub async fn may_have_lost_calls(&self, id: &LogId) -> Result<bool> {
-        Ok(Log::copy_of(self.store().read(id, 0).await?).may_have_lost_calls().await?)
+        let (meta, events) = (self.store().meta(id).await?, self.store().read(id, 0).await?);
+        Ok(Log::copy_of(events).forked_from(meta.parent.as_ref()).may_have_lost_calls().await?)
     }
 
     /// Checks that the conversation `id` can continue with `prepared`, another version of its team.
     ///
     /// # Errors
-    /// [`Error::BadMove`] when the team lacks a participant of the conversation, or an agent whose turn is open; when the store cannot be
+    /// [`Error::BadMove`] when the team lacks a participant of the conversation, an agent whose turn is open, or one of the same chat; when the store cannot be
     /// read.
     pub async fn check_version(&self, id: &LogId, prepared: &Prepared) -> Result<()> {
         let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
@@ -62,9 +63,10 @@ fn missing(prepared: &Prepared, events: &[Arc<Event>]) -> Result<Option<Name>> {
     if let Some(ForkError::NoParticipant { who, .. }) = check_participants(prepared, events)? {
         return Ok(Some(who));
     }
-    let mut names = BTreeSet::new();
+    // Selectors and authors of summaries are no agents of the file.
+    let mut names = BTreeSet::from_iter(prepared.team().answering_models());
     add_names(prepared.team(), &mut names);
-    Ok(open_turns(events)?.into_iter().find(|who| !names.contains(who)))
+    Ok(needed(events)?.into_iter().find(|who| !names.contains(who)))
 }
 
 /// The agents and chats of a team, and of those within it.
@@ -77,14 +79,21 @@ fn add_names(team: &Team, names: &mut BTreeSet<Name>) {
     }
 }
 
-/// Whose turns are open.
-fn open_turns(events: &[Arc<Event>]) -> Result<BTreeSet<Name>> {
-    let mut open = BTreeSet::new();
-    for chat in unfinished_chats(events) {
+/// Whose turns are open, and who takes part in the chats within the conversation that have open turns.
+fn needed(events: &[Arc<Event>]) -> Result<BTreeSet<Name>> {
+    // A limit of the run leaves turns open, which continue when the conversation does.
+    let is_end = |event: &Event| event.at.is_root() && matches!(event.body, Body::Closed { .. });
+    let without_end: Vec<Arc<Event>> = events.iter().filter(|event| !is_end(event)).cloned().collect();
+    let mut needed = BTreeSet::new();
+    for chat in unfinished_chats(&without_end) {
         let transcript = Transcript::of(chat, events).map_err(polylogue_core::Error::Bug)?;
-        open.extend(transcript.current_speakers().cloned());
+        let mut open = transcript.current_speakers().peekable();
+        if open.peek().is_some() && !chat.is_root() {
+            needed.extend(transcript.participants().iter().cloned());
+        }
+        needed.extend(open.cloned());
     }
-    Ok(open)
+    Ok(needed)
 }
 
 /// The chats with an event after which neither they nor a chat around them has ended.
@@ -106,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn open_turns_are_those_of_all_chats_that_have_not_ended() {
+    fn who_is_needed_takes_part_in_a_chat_with_an_open_turn_also_after_the_end_of_the_conversation() {
         let opened = |at: &str| json!({"at": at, "type": "opened", "participants": ["Ann", "Bob"], "task": "t", "messages": []});
         let turn = |at: &str, who: &str| json!({"at": at, "type": "turn_started", "turns": [{"who": who}]});
         let said =
@@ -123,6 +132,7 @@ mod tests {
             turn("", "Bob"),
             opened("/Bob.1"),
             turn("/Bob.1", "Cy"),
+            closed(""),
         ];
         let of = |count: usize| {
             let events = log.iter().take(count).enumerate().map(|(seq, event)| {
@@ -130,10 +140,11 @@ mod tests {
                 (event["seq"], event["time_ms"]) = (seq.into(), 0.into());
                 Arc::new(serde_json::from_value::<Event>(event).unwrap())
             });
-            let open = open_turns(&events.collect::<Vec<_>>()).unwrap();
-            open.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+            let needed = needed(&events.collect::<Vec<_>>()).unwrap();
+            needed.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         };
         let found: Vec<String> = (0..=log.len()).map(of).collect();
-        assert_eq!(found, ["", "", "Ann", "Ann", "Ann Bob", "Ann", "Ann", "", "Bob", "Bob", "Bob Cy"]);
+        let all = "Ann Bob Cy";
+        assert_eq!(found, ["", "", "Ann", "Ann", "Ann Bob", "Ann", "Ann", "", "Bob", "Bob", all, all]);
     }
 }

@@ -17,7 +17,6 @@ impl Prepared {
     /// Returns the features that a worker must have to run its conversations as this process would: `key:PROVIDER` for each
     /// provider whose key is used, `mcp:NAME` for each MCP server that the team does not declare itself, and `sandbox` if
     /// programs run in that of this system.
-    #[must_use]
     pub fn needs(&self) -> Features {
         let (team, env) = (self.team(), &self.access().env);
         let providers = team.models().into_iter().filter(|_| self.models.are_live());

@@ -36,7 +36,6 @@ fn by_grant<'w>(wants: impl IntoIterator<Item = &'w RequestedPermission>) -> BTr
 }
 
 /// Returns a line for each permission, and one below it for each thing.
-#[must_use]
 pub fn list<'w>(wants: impl IntoIterator<Item = &'w RequestedPermission>) -> String {
     let mut text = String::new();
     for (grant, what) in by_grant(wants) {
@@ -49,7 +48,6 @@ pub fn list<'w>(wants: impl IntoIterator<Item = &'w RequestedPermission>) -> Str
 }
 
 /// Returns the allowed permissions in one line.
-#[must_use]
 pub fn allowed(name: &str, wants: &[RequestedPermission]) -> String {
     let parts = by_grant(wants).into_iter().map(|(grant, what)| {
         let what = what.iter().map(|what| format!("`{}`", visible(what))).collect::<Vec<_>>().join(", ");
@@ -59,7 +57,6 @@ pub fn allowed(name: &str, wants: &[RequestedPermission]) -> String {
 }
 
 /// Returns the message that a team runs without `wants`.
-#[must_use]
 pub fn without(name: &str, wants: &[RequestedPermission]) -> String {
     let what: Vec<String> = wants.iter().map(|want| format!("`{}`", visible(&want.what))).collect();
     format!(
@@ -69,7 +66,6 @@ pub fn without(name: &str, wants: &[RequestedPermission]) -> String {
 }
 
 /// Returns the options that allow `wants`.
-#[must_use]
 pub fn flags<'w>(wants: impl IntoIterator<Item = &'w RequestedPermission>) -> String {
     let grants: BTreeSet<Grant> = wants.into_iter().filter_map(RequestedPermission::grant).collect();
     let grants: Vec<&str> = grants.into_iter().map(Grant::word).collect();

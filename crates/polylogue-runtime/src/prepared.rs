@@ -124,31 +124,26 @@ impl Prepared {
     }
 
     /// Returns the team, in which every agent has a model.
-    #[must_use]
     pub const fn team(&self) -> &Team {
         &self.team
     }
 
     /// Returns the digest of the content of its files; values of the caller's are not in it.
-    #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
     /// Returns the location of the store of its conversations.
-    #[must_use]
     pub const fn place(&self) -> &StoreLocation {
         &self.place
     }
 
     /// Returns what it may use.
-    #[must_use]
     pub const fn access(&self) -> &Access {
         &self.access
     }
 
     /// Returns the limits of a new conversation.
-    #[must_use]
     pub fn limits(&self) -> Limits {
         self.options.limits.over(self.limits_of(&self.team))
     }
@@ -160,45 +155,38 @@ impl Prepared {
     }
 
     /// Returns the limits that its team sets, without those of the caller.
-    #[must_use]
     pub fn team_limits(&self) -> Limits {
         self.limits_of(&self.team)
     }
 
     /// Returns whether the team's script speaks instead of models.
-    #[must_use]
     pub const fn is_scripted(&self) -> bool {
         self.models.is_scripted()
     }
 
     /// Returns why the team's script speaks, unless that was asked for.
-    #[must_use]
     pub fn why_scripted(&self) -> Option<&str> {
         self.models.why_scripted()
     }
 
     /// Returns the models with a price and no known limit on the length of a reply. Under a budget their calls are made one
     /// after the other, and the last one can exceed it.
-    #[must_use]
     pub fn unbounded_models(&self) -> Vec<String> {
         self.models.unbounded(&self.team)
     }
 
     /// Returns the models of the team in this process, and what they take of this machine: known before their weights are loaded.
-    #[must_use]
     pub fn local_models(&self) -> Vec<(String, LocalModelInfo)> {
         self.models.local_models()
     }
 
     /// Returns a model of the team that cannot read `media`, if there is one, as far as that is known.
-    #[must_use]
     pub fn unread_by(&self, media: &Media) -> Option<UnreadBy> {
         let mut names = self.team.models().into_iter().filter(|_| !self.is_scripted());
         names.find_map(|name| self.models.unread_by(name, media))
     }
 
     /// Returns the MCP servers, which all its conversations share.
-    #[must_use]
     pub const fn servers(&self) -> &TeamServers {
         &self.servers
     }
@@ -209,7 +197,6 @@ impl Prepared {
     }
 
     /// Returns the team as it was prepared, for one conversation.
-    #[must_use]
     pub fn run(&self) -> TeamRun<'_> {
         TeamRun {
             prepared: self,
@@ -293,13 +280,11 @@ pub struct TeamRun<'p> {
 
 impl TeamRun<'_> {
     /// Returns the team.
-    #[must_use]
     pub const fn team(&self) -> &Team {
         &self.team
     }
 
     /// Returns the task; empty if there is none.
-    #[must_use]
     pub fn task(&self) -> &str {
         self.team.task.as_deref().unwrap_or_default()
     }
@@ -356,7 +341,6 @@ impl TeamRun<'_> {
     }
 
     /// Returns the limits of its conversation.
-    #[must_use]
     pub fn limits(&self) -> Limits {
         self.limits.over(self.prepared.limits_of(&self.team))
     }

@@ -71,7 +71,6 @@ pub struct Presentation {
 
 impl Presentation {
     /// Creates a presentation without events.
-    #[must_use]
     pub fn new(detail: Detail) -> Self {
         Self {
             detail,
@@ -88,7 +87,6 @@ impl Presentation {
     }
 
     /// Returns all items of a conversation.
-    #[must_use]
     pub fn of(detail: Detail, events: &[Event]) -> Vec<Item> {
         let mut fold = Self::new(detail);
         let mut items: Vec<Item> = events.iter().flat_map(|event| fold.event(event)).collect();
@@ -97,7 +95,6 @@ impl Presentation {
     }
 
     /// Returns the audience of the open turn of `key`.
-    #[must_use]
     pub fn audience(&self, key: &TurnKey) -> Audience {
         self.turns.get(key).map(|turn| turn.audience.clone()).unwrap_or_default()
     }

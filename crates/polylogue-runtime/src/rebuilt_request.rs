@@ -74,7 +74,6 @@ impl RebuiltRequest {
     }
 
     /// Returns the request as JSON: model, system text, entries, tools, parameters and digest.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let ModelSettings { tools, params, .. } = &self.settings;
         json!({
@@ -86,7 +85,6 @@ impl RebuiltRequest {
 
 impl StoredTeam {
     /// Returns the error for an agent that has no model.
-    #[must_use]
     pub fn no_model_for(&self, agent: &str) -> Error {
         Error::NoModelFor { agent: agent.to_owned(), agents: self.team.answering_models() }
     }

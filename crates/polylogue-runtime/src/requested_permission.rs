@@ -19,25 +19,21 @@ impl RequestedPermission {
     }
 
     /// Returns the permission; `None` if this version does not know it.
-    #[must_use]
     pub fn grant(&self) -> Option<Grant> {
         Grant::of_word(&self.permission)
     }
 
     /// Returns whether the team runs without it when it is not allowed.
-    #[must_use]
     pub fn is_optional(&self) -> bool {
         self.grant().is_some_and(Grant::is_optional)
     }
 
     /// Returns what `team` asks for when it is used as `usage` says.
-    #[must_use]
     pub fn of_team(team: &Team, usage: &Usage) -> Vec<Self> {
         of_grants(team.wants_of(usage))
     }
 
     /// Returns what the endpoint that `team` calls `name` asks for.
-    #[must_use]
     pub fn of_endpoint(team: &Team, name: &str) -> Vec<Self> {
         of_grants(team.wants_of_endpoint(name))
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use polylogue_core::{
     Allowance, AnyQueue, AnyStore, Budget, Cancellation, Due, Features, LimitOverrides, ListQuery, Log,
-    LogId, Name, Page, Path, Queue as _, Responder, Store as _, StoreError, Subscription, Timer,
+    LogId, Name, Page, Path, Queue as _, Responder, StopReason, Store as _, StoreError, Subscription, Timer,
 };
 
 pub use self::opening::ClaimedConversation;
@@ -72,7 +72,6 @@ impl Runtime {
 
     /// Opens another store, as [`open_at`](Self::open_at): `place` is for work directories and memory. The caller renews the
     /// leases of claims.
-    #[must_use]
     pub fn with_store(place: StoreLocation, store: AnyStore) -> Self {
         Self(Arc::new(Inner {
             place,
@@ -99,6 +98,11 @@ impl Runtime {
         }))
     }
 
+    /// The limit that is reached of what all conversations share.
+    pub(crate) fn budget_reached(&self) -> Option<StopReason> {
+        self.0.budget.as_ref().and_then(Budget::reached)
+    }
+
     /// The same store, whose conversations are paid by budgets that they share with other processes, next to all others: for a runtime
     /// that has none open.
     #[must_use]
@@ -121,7 +125,6 @@ impl Runtime {
     }
 
     /// Returns whether workers continue what this process runs if it dies.
-    #[must_use]
     pub fn has_successors(&self) -> bool {
         self.0.has_successors
     }
@@ -145,16 +148,17 @@ impl Runtime {
         self.0.budget.iter().chain(own).cloned()
     }
 
-    /// Checks that the store can be used: a database is connected to on first use only.
+    /// Checks that the store can be used: a database is connected to on first use only. [Warnings](StoreLocation::warnings) are logged.
     ///
     /// # Errors
     /// When it cannot be used.
     pub async fn check(&self) -> Result<()> {
-        self.list(&ListQuery { limit: Some(1), ..ListQuery::default() }).await.map(drop)
+        self.list(&ListQuery { limit: Some(1), ..ListQuery::default() }).await?;
+        let _ = self.place().warnings().await;
+        Ok(())
     }
 
     /// Returns the store.
-    #[must_use]
     pub fn store(&self) -> &AnyStore {
         &self.0.store
     }
@@ -184,7 +188,6 @@ impl Runtime {
     }
 
     /// Returns the location of the store.
-    #[must_use]
     pub fn place(&self) -> &StoreLocation {
         &self.0.place
     }
@@ -250,7 +253,6 @@ impl Runtime {
     }
 
     /// Returns the conversation `id`, if this process has it open.
-    #[must_use]
     pub fn get(&self, id: &LogId) -> Option<Conversation> {
         let open = self.opened().get(id).and_then(Weak::upgrade).map(Conversation);
         open.filter(|conversation| !conversation.is_released())
@@ -341,7 +343,6 @@ impl Runtime {
     }
 
     /// Cancels the conversation `id` after its step, if this process has it open. Returns whether it has.
-    #[must_use]
     pub fn cancel(&self, id: &LogId) -> bool {
         let conversation = self.get(id);
         conversation.iter().for_each(|conversation| conversation.cancellation().after_step());

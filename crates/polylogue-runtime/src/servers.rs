@@ -57,7 +57,6 @@ impl TeamServers {
     }
 
     /// Returns the declarations of the servers, by name, as in `mcpServers`.
-    #[must_use]
     pub const fn declared(&self) -> &Map<String, Value> {
         &self.declared
     }
@@ -81,7 +80,6 @@ impl TeamServers {
     }
 
     /// Returns what models learn of their tools.
-    #[must_use]
     pub fn described(&self) -> Vec<ToolDescription> {
         self.catalog.as_ref().map(Catalog::described).unwrap_or_default()
     }

@@ -111,7 +111,6 @@ pub struct SharedPayers {
 impl Runtime {
     /// Returns the budgets that processes share, for a batch with the store of this runtime: those of the runtime, and those
     /// that have paid for a conversation before.
-    #[must_use]
     pub fn batch_payers(&self) -> Arc<SharedPayers> {
         Arc::new(SharedPayers { runtime: self.clone(), seen: Mutex::default() })
     }

@@ -74,7 +74,6 @@ impl FilesPolicy {
     /// }
     /// assert_eq!(FilesPolicy::parse("keep"), None);
     /// ```
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match (text, text.strip_prefix("volume:")) {
             ("kept", _) => Some(Self::Kept),
@@ -146,20 +145,17 @@ impl StoreLocation {
     }
 
     /// Follows conversations that other processes run; `None` where a store is of one machine.
-    #[must_use]
     pub fn watch(&self) -> Option<PostgresWatch> {
         let Database { address, tenant } = self.database.as_ref()?;
         Some(PostgresWatch::new(address.clone(), tenant))
     }
 
     /// Returns whether processes on other machines can have the same store.
-    #[must_use]
     pub const fn is_shared(&self) -> bool {
         self.database.is_some()
     }
 
     /// Returns the policy for the files of conversations.
-    #[must_use]
     pub const fn files(&self) -> &FilesPolicy {
         &self.files
     }
@@ -167,7 +163,6 @@ impl StoreLocation {
     /// Returns the feature that a worker with the same policy offers, and that such conversations need: `files-on-HOST` for
     /// local files, `files-in-PATH` for those in a volume, `files-kept`, or `files-none`. `None` where all workers are on one
     /// machine anyway.
-    #[must_use]
     pub fn files_feature(&self) -> Option<String> {
         self.database.as_ref()?;
         Some(match &self.files {
@@ -209,13 +204,11 @@ impl StoreLocation {
     }
 
     /// Returns the path next to which work directories are, and that of the store if it is in the file system.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the location for people, and for the option `--store`: a path, or an address without a password.
-    #[must_use]
     pub fn shown(&self) -> String {
         match &self.database {
             Some(database) => database.address.to_string(),
@@ -224,7 +217,6 @@ impl StoreLocation {
     }
 
     /// Returns whether conversations are kept as JSON lines.
-    #[must_use]
     pub fn is_folder(&self) -> bool {
         self.database.is_none()
             && (self.path.is_dir() || self.path.as_os_str().to_string_lossy().ends_with('/'))
@@ -340,7 +332,6 @@ impl StoreLocation {
 
     /// Returns whether `folder` is within a work directory of this store, or of any store: what is in it may have been written
     /// by code that models wrote.
-    #[must_use]
     pub fn is_in_work_dir(&self, folder: &Path) -> bool {
         let own = std::fs::canonicalize(self.work_root()).ok();
         let of_any = |folder: &Path| {

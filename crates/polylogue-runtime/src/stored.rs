@@ -124,7 +124,6 @@ impl StoredBound {
 
 /// Returns what the conversation with this `meta` was computed to take at most before it began; `None` where a script speaks,
 /// no model is called, or nothing was computed.
-#[must_use]
 pub fn bound_summary(meta: &Meta) -> Option<BoundSummary> {
     let is_scripted = meta.team.get("offline").and_then(Value::as_bool).unwrap_or_default();
     let digest = meta.team.get("digest").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -184,14 +183,12 @@ impl StoredDocument {
     }
 
     /// Returns the digest of what the preparation of the conversation depends on.
-    #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         // A value always serializes.
         blake3::hash(&serde_json::to_vec(&(&self.team, self.limits)).unwrap_or_default()).into()
     }
 
     /// Returns the same without its task, of a conversation that has begun: its log has it. `None` if a seal is of the task, too.
-    #[must_use]
     pub fn digest_for_any_task(&self) -> Option<[u8; 32]> {
         let is_sealed = self.team.get("seal").is_some_and(|seal| !seal.is_null());
         let mut team = self.team.as_object().filter(|_| self.has_begun && !is_sealed)?.clone();
@@ -258,13 +255,11 @@ impl StoredTeam {
     }
 
     /// Returns the content that the seal is of.
-    #[must_use]
     pub fn content(&self) -> Option<Vec<u8>> {
         serde_json::to_vec(&(&self.team, &self.digest, &self.allowed, &self.mcp, &self.dir)).ok()
     }
 
     /// Returns the digest of the stored team itself, for one without a valid seal.
-    #[must_use]
     pub fn own_digest(&self) -> String {
         let team = serde_json::to_vec(&self.team).unwrap_or_default();
         format!("kept-{}", blake3::hash(&team).to_hex())
@@ -281,19 +276,16 @@ impl StoredTeam {
 }
 
 /// Returns whether the conversation with this `meta` is a copy from elsewhere.
-#[must_use]
 pub fn is_imported(meta: &Meta) -> bool {
     meta.team.get("imported").is_some_and(|imported| *imported == true)
 }
 
 /// Returns the id under which a server served the team of the conversation with this `meta` when it began.
-#[must_use]
 pub fn served_as(meta: &Meta) -> Option<&str> {
     meta.team.get("served_as")?.as_str()
 }
 
 /// Returns the limits that the conversation with this `meta` began with, over those of its team.
-#[must_use]
 pub fn limits_of(meta: &Meta) -> LimitOverrides {
     let limits = meta.team.get("limits").cloned();
     limits.and_then(|limits| serde_json::from_value(limits).ok()).unwrap_or_default()
@@ -349,7 +341,6 @@ pub(crate) fn stored_limits(id: &LogId, meta: Meta, events: &[Arc<Event>]) -> Re
 
 /// Returns the bound of a conversation of a batch that an earlier run began: as it was computed then, with the prices of its
 /// new `start`.
-#[must_use]
 pub fn begun_bound(begun: &Meta, start: &BatchStart) -> RunBound {
     let bounds = StoredBound::of(begun).zip(StoredBound::of(&start.meta));
     bounds.map(|(begun, now)| begun.enforced(&now.prices)).unwrap_or_default()
@@ -362,7 +353,6 @@ pub(crate) fn now() -> Timestamp {
 }
 
 /// Creates an id that is short and easy to paste: six of Crockford's 32 digits, which leave out letters that look like others.
-#[must_use]
 pub fn fresh_id() -> LogId {
     use std::hash::{BuildHasher, Hasher, RandomState};
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";

@@ -208,7 +208,6 @@ fn copy_link(_: &Path, _: &Path) -> io::Result<()> {
 }
 
 /// Returns why programs of `team` would be refused on this machine, one text for each sandbox backend that it uses.
-#[must_use]
 pub fn refused_programs(team: &Team) -> Vec<String> {
     team.runs_programs_at().into_iter().filter_map(refusal).collect()
 }

@@ -123,7 +123,7 @@ impl Worker {
         Ok(Arc::new(Self { runtime, store, worker, teams, offers, keeps_files, meter, ended_by }))
     }
 
-    /// Runs what is due until `stop` resolves. Then it claims nothing more, lets steps end, for at most
+    /// Runs what is due until `stop` resolves; once the [budget of this process alone](Runtime::with_budget) is used, others run it. Then it claims nothing more, lets steps end, for at most
     /// [`PATIENCE`](WorkerLoop::PATIENCE), and releases all: other workers continue them at once.
     ///
     /// # Errors
@@ -131,10 +131,14 @@ impl Worker {
     /// there any more. No other error ends it.
     pub async fn run(self: &Arc<Self>, stop: impl Future<Output = ()>) -> Result<()> {
         let work = self.worker.run(|claimed| async {
-            match self.is_at_rest(&claimed.claim.id).await {
-                Ok(true) => Rest::Until(Due::Never),
-                Ok(false) => Arc::clone(self).run_as_task(claimed).await.1,
-                Err(error) => Rest::failed(&error.into()),
+            match (self.is_at_rest(&claimed.claim.id).await, self.runtime.budget_reached()) {
+                (Ok(true), _) => Rest::Until(Due::Never),
+                (Ok(false), None) => Arc::clone(self).run_as_task(claimed).await.1,
+                // It would end at once, though others may have a budget for it.
+                (Ok(false), Some(reason)) => {
+                    Rest::ForOthers { why: format!("a worker has used its own budget: {reason}") }
+                }
+                (Err(error), _) => Rest::failed(&error.into()),
             }
         });
         self.drained_by(stop, work).await;

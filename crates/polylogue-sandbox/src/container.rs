@@ -27,13 +27,16 @@ const ENGINE_FAILED: i32 = 125;
 const SAID: usize = 2000;
 
 impl Engine {
-    /// Arguments of the engine before the image and the program.
+    /// Arguments of the engine before the image and the program. The image comes from team files: it must not be one more of them.
     fn options(
         &self,
         sandbox: &Sandbox,
         container: &Container<'_>,
         largest_file: u64,
     ) -> Result<Options, Error> {
+        if !Self::is_image(&self.image) {
+            return Err(Error::Config(format!("`{}` is not the name of an image", self.image)));
+        }
         let limits = sandbox.limits();
         let mut options = Options::default();
         options.add("name", container.name);

@@ -47,7 +47,6 @@ fn probed() -> Result<(), String> {
 }
 
 /// Returns the protections on this machine, found by trying the sandbox; success is cached.
-#[must_use]
 #[cfg(target_os = "linux")]
 pub fn what_is_enforced() -> Vec<Measure> {
     let probe = probed();
@@ -102,7 +101,6 @@ fn memory() -> Measure {
 }
 
 /// Returns the protections on this machine: none.
-#[must_use]
 #[cfg(not(target_os = "linux"))]
 pub fn what_is_enforced() -> Vec<Measure> {
     vec![Measure { name: "namespaces", holds: false, required: true, detail: NOT_LINUX.into() }]

@@ -14,21 +14,33 @@ pub struct Engine {
 
 impl Engine {
     /// Creates an engine by its name (`docker`, `podman`) or path, with an image that is present: images are never pulled.
-    #[must_use]
     pub fn new(program: impl Into<PathBuf>, image: impl Into<String>) -> Self {
         Self { program: program.into(), image: image.into() }
     }
 
     /// Returns the engine Docker.
-    #[must_use]
     pub fn docker(image: impl Into<String>) -> Self {
         Self::new("docker", image)
     }
 
     /// Returns the engine Podman.
-    #[must_use]
     pub fn podman(image: impl Into<String>) -> Self {
         Self::new("podman", image)
+    }
+
+    /// Returns whether `text` can be the name of an image. What begins with `-` would be an option of the engine, by which a container
+    /// could see the whole machine, and `dir:/path` is the content of a folder.
+    ///
+    /// ```
+    /// use polylogue_sandbox::Engine;
+    /// assert!(Engine::is_image("registry.example:5000/tools/python:3.12-slim"));
+    /// assert!(!Engine::is_image("--volume=/:/host"));
+    /// ```
+    pub fn is_image(text: &str) -> bool {
+        let is_legal = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
+        text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text.chars().all(is_legal)
+            && !text.contains(":/")
     }
 
     /// Returns the path of its program.

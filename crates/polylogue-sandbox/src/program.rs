@@ -21,7 +21,6 @@ pub struct Program {
 impl Program {
     /// Creates the program `command`: an absolute path, or a name that is looked up in the `bin` of the sandbox's virtual
     /// environment, if it has one, then in `/usr/local/bin`, `/usr/bin` and `/bin`.
-    #[must_use]
     pub fn new(command: impl Into<OsString>) -> Self {
         Self { command: command.into(), args: Vec::new(), files: Vec::new() }
     }
@@ -63,7 +62,6 @@ pub struct Cancellation(Arc<AtomicBool>);
 
 impl Cancellation {
     /// Creates a cancellation that is not requested yet.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

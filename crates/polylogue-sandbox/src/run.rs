@@ -47,7 +47,6 @@ impl Sandbox {
     }
 
     /// Returns how many bytes can still be added to the work directory. Without a sandbox there is no limit.
-    #[must_use]
     pub fn free_bytes(&self) -> u64 {
         if self.is_enclosed() { self.limits().disk_bytes.saturating_sub(used(self.work())) } else { u64::MAX }
     }

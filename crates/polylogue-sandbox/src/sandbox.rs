@@ -113,14 +113,12 @@ impl Sandbox {
     /// Creates a native sandbox, with `work` as the work directory; it is created when the first program runs.
     ///
     /// Whether this machine supports it is only checked when a program runs.
-    #[must_use]
     pub fn enclosed(work: impl Into<PathBuf>) -> Self {
         Self::at(work.into(), Backend::Enclosed)
     }
 
     /// Uses no sandbox: runs programs in `work` with all rights of this process's user. Only the limits on time and output
     /// apply. Never use it as a default.
-    #[must_use]
     pub fn unsafe_host(work: impl Into<PathBuf>) -> Self {
         Self::at(work.into(), Backend::Host)
     }
@@ -128,7 +126,6 @@ impl Sandbox {
     /// Runs programs in containers of `engine`, with `work` as the work directory: without a network, read-only, without
     /// capabilities, within the limits. The engine enforces this.
     #[cfg(unix)]
-    #[must_use]
     pub fn container(work: impl Into<PathBuf>, engine: Engine) -> Self {
         Self::at(work.into(), Backend::Container(engine))
     }
@@ -159,7 +156,6 @@ impl Sandbox {
     }
 
     /// Returns a warning for the user, if there is one.
-    #[must_use]
     pub const fn warning(&self) -> Option<&'static str> {
         match (&self.place, &self.network) {
             (Backend::Host, _) => Some("code runs on this machine with all your rights: there is no sandbox"),
@@ -169,19 +165,16 @@ impl Sandbox {
     }
 
     /// Returns whether programs run in a sandbox: the native one, or a container.
-    #[must_use]
     pub const fn is_enclosed(&self) -> bool {
         !matches!(self.place, Backend::Host)
     }
 
     /// Returns the path of the work directory outside of the sandbox.
-    #[must_use]
     pub fn work(&self) -> &Path {
         &self.work
     }
 
     /// Returns the path of the work directory for programs.
-    #[must_use]
     pub fn work_inside(&self) -> &Path {
         if self.is_enclosed() { Path::new("/work") } else { &self.work }
     }
@@ -193,13 +186,11 @@ impl Sandbox {
     }
 
     /// Returns whether the work directory is a folder of the user's.
-    #[must_use]
     pub const fn is_project(&self) -> bool {
         self.is_project
     }
 
     /// Returns the limits.
-    #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -248,13 +239,11 @@ impl Sandbox {
     }
 
     /// Returns the virtual environment of Python that programs use, if one was given.
-    #[must_use]
     pub fn python(&self) -> Option<&Venv> {
         self.venv.as_deref()
     }
 
     /// Returns whether `path`, relative to the work directory, is a part of the virtual environment, which nothing may change.
-    #[must_use]
     pub fn is_protected(&self, path: &Path) -> bool {
         let work = self.work.canonicalize();
         let path = work.as_deref().unwrap_or(&self.work).join(path);

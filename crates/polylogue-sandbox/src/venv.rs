@@ -66,7 +66,6 @@ impl Venv {
     }
 
     /// Returns its canonical path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -83,7 +82,6 @@ impl Venv {
 
     /// Returns the paths that programs read of it outside of `folder` and of the system's directories: those that a user should
     /// be asked about when `folder` is what they trust.
-    #[must_use]
     pub fn outside(&self, folder: &Path) -> Vec<&Path> {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         self.paths().filter(|path| !path.starts_with(&folder) && !is_of_system(path)).collect()
@@ -91,13 +89,11 @@ impl Venv {
 
     /// Returns its packages, by name; at most 1,000. Packages whose name or version is not valid are left out, as are `pip`,
     /// which cannot install anything in a sandbox, and packages in editable mode, whose files are elsewhere.
-    #[must_use]
     pub fn packages(&self) -> &[Package] {
         &self.packages
     }
 
     /// Describes its version of Python and its packages for a model: a sentence of bounded length.
-    #[must_use]
     pub fn describe(&self) -> String {
         let python = self.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
         let mut list = String::new();

@@ -7,9 +7,10 @@ import htm from './vendor/htm-3.1.1.js';
 
 export { render, Fragment, Component, useEffect, useLayoutEffect, useRef, useState, signal, computed, effect, batch, useSignal };
 
-// Controls and characters that are invisible or reorder others. Line ends, tabs and the joiners of scripts and emoji stay.
+// Controls and characters that are invisible or reorder others, as on a terminal: also fillers and tags, in which a text can hide. Line ends, tabs and the joiners of
+// scripts and emoji stay.
 const HIDDEN =
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e00ff}]/gu;
 
 /**
  * Writes out characters that would hide or reorder others, as in `⟨U+202E⟩`.

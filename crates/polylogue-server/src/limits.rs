@@ -103,7 +103,6 @@ impl ServerLimits {
     const LARGEST: u64 = 1_000_000_000;
 
     /// Returns the names of all limits.
-    #[must_use]
     pub fn names() -> Vec<String> {
         Self::default().fields().into_iter().map(|(name, _)| name).collect()
     }

@@ -114,7 +114,6 @@ impl WorkerMetrics {
     }
 
     /// Returns the address that it listens on, with its real port.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }

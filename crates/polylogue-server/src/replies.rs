@@ -200,7 +200,6 @@ fn question_kind() -> Value {
 /// let schema = polylogue_server::asked_schema();
 /// assert_eq!(schema["properties"]["kind"]["enum"][0], "turn");
 /// ```
-#[must_use]
 pub fn asked_schema() -> Value {
     object(
         &[

@@ -74,7 +74,6 @@ pub struct ServerOptions {
 
 impl ServerOptions {
     /// Creates the options of a server at `listen` for the conversations at `place`, with all defaults.
-    #[must_use]
     pub fn new(listen: SocketAddr, place: StoreLocation) -> Self {
         let (public_url, origins, limits) = (None, Vec::new(), ServerLimits::default());
         Self {
@@ -142,7 +141,6 @@ pub enum ServerError {
 
 impl ServerError {
     /// Returns how to fix it.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoToken(_) => Some("make one with `polylogue token new`, or listen on `127.0.0.1`".into()),
@@ -164,20 +162,17 @@ impl ServerError {
 }
 
 /// Returns the description of all routes, OpenAPI 3.1, as servers have it at `/openapi.json`.
-#[must_use]
 pub fn openapi() -> serde_json::Value {
     document(&ROUTES)
 }
 
 /// Returns the file with the tokens of a server whose store is at `place`.
-#[must_use]
 pub fn tokens_at(place: &StoreLocation) -> PathBuf {
     server_folder(place).join("tokens.json")
 }
 
 /// Returns the URL of the page of the server at `url` that logs in with `link`. It is in the fragment, which browsers send to
 /// no server.
-#[must_use]
 pub fn login_url(url: &str, link: &TokenText) -> String {
     format!("{}/#login={}", url.trim_end_matches('/'), link.reveal())
 }
@@ -257,31 +252,26 @@ impl Server {
     }
 
     /// Returns the address that it listens on, with its real port.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Offers the conversations that this process runs to others that have the same store, if processes can share it.
-    #[must_use]
     pub const fn live(&self) -> Option<&LiveNode> {
         self.live.as_ref()
     }
 
     /// Returns the counts of its stores: `/metrics` also has what is counted of others by it.
-    #[must_use]
     pub fn store_metrics(&self) -> StoreMetrics {
         self.app.tenants.store_metrics.clone()
     }
 
     /// Returns the handle for workers in this process that run the conversations of its tenants.
-    #[must_use]
     pub fn tenants(&self) -> ServedTenants {
         ServedTenants::new(Arc::clone(&self.app))
     }
 
     /// Returns the URL under which clients reach it.
-    #[must_use]
     pub fn url(&self) -> String {
         self.public_url.clone().unwrap_or_else(|| format!("http://{}", self.address))
     }
@@ -301,7 +291,6 @@ impl Server {
 
     /// Returns the handle that has team files read again. Files that have changed are noticed without it; those that they
     /// include are not.
-    #[must_use]
     pub fn reload(&self) -> Reload {
         Reload(Arc::clone(&self.app))
     }

@@ -83,7 +83,6 @@ impl StoreMetrics {
     }
 
     /// Wraps `store`: its operations are timed and counted.
-    #[must_use]
     pub fn metered(&self, store: AnyStore) -> AnyStore {
         AnyStore::new(MeteredStore { inner: store, metrics: self.clone() })
     }

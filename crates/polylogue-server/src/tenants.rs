@@ -336,7 +336,6 @@ fn folders_in(folder: &Path) -> Vec<String> {
 
 /// The place of the conversations of a tenant of the servers that have the conversations at `place`: those of [`Token::LOCAL`] are there. The name must be
 /// [one of a tenant](Token::is_tenant).
-#[must_use]
 pub fn tenant_place(place: &StoreLocation, tenant: &str) -> StoreLocation {
     match tenant {
         Token::LOCAL => place.clone(),

@@ -31,7 +31,6 @@ impl TokenText {
     }
 
     /// Returns the text itself, to be shown once.
-    #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -126,7 +125,6 @@ impl Token {
     pub const LOCAL: &str = "local";
 
     /// Whether a tenant can have this name: up to 64 letters, digits, `-` and `_`.
-    #[must_use]
     pub fn is_tenant(name: &str) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain)
@@ -177,7 +175,6 @@ impl Token {
     }
 
     /// Returns the beginning of the day in UTC on which it was used last, in milliseconds since 1970. `None`: never.
-    #[must_use]
     pub fn last_used_ms(&self) -> Option<u64> {
         self.last_used_day.map(|day| day.saturating_mul(DAY_MS))
     }
@@ -200,7 +197,6 @@ impl Token {
     }
 
     /// Returns whether it has the scope `scope`.
-    #[must_use]
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope)
     }
@@ -218,7 +214,6 @@ impl Token {
     }
 
     /// Returns whether it may see and run the team.
-    #[must_use]
     pub fn sees(&self, team: &str) -> bool {
         self.teams.as_ref().is_none_or(|teams| teams.iter().any(|seen| seen == team))
     }
@@ -243,7 +238,6 @@ pub struct NewToken {
 
 impl NewToken {
     /// Creates a token of the tenant [`Token::LOCAL`] with all scopes.
-    #[must_use]
     pub fn local(name: &str) -> Self {
         let (name, tenant) = (name.to_owned(), Token::LOCAL.to_owned());
         let per_day = DailyBudget::default();
@@ -307,7 +301,6 @@ impl TokenError {
     /// use polylogue_server::TokenError;
     /// assert!(TokenError::NoScope.is_usage());
     /// ```
-    #[must_use]
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::BadTenant(_) | Self::BadName | Self::NoTeam | Self::NoScope)
     }

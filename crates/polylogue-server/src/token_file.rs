@@ -42,7 +42,6 @@ type Stamp = (Option<SystemTime>, u64, u64);
 
 impl TokenFile {
     /// Opens the tokens in the file at `path`, which need not exist.
-    #[must_use]
     pub fn at(path: PathBuf) -> Self {
         Self { path, read: Mutex::new(None), noted: Mutex::default() }
     }

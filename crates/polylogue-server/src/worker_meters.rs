@@ -48,7 +48,6 @@ impl Default for WorkerMeters {
 
 impl WorkerMeters {
     /// Returns the counts of its store.
-    #[must_use]
     pub fn store_metrics(&self) -> &StoreMetrics {
         &self.0.store_metrics
     }

@@ -23,7 +23,6 @@ pub(crate) fn next_fence() -> u64 {
 /// Returns this process as `process 4711 on atlas`.
 ///
 /// The machine is named because process numbers mean nothing across containers that share a folder.
-#[must_use]
 pub fn this_process() -> String {
     let machine = fs::read_to_string("/proc/sys/kernel/hostname")
         .or_else(|_| fs::read_to_string("/etc/hostname"))
@@ -36,7 +35,6 @@ pub fn this_process() -> String {
 }
 
 /// Returns the holder of a claim with the rest of its lease.
-#[must_use]
 pub fn with_lease(holder: &str, lease_s: Option<u64>) -> String {
     let holder = if holder.is_empty() { "another process" } else { holder };
     match lease_s {

@@ -54,7 +54,6 @@ impl fmt::Debug for Clock {
 
 /// Returns the time since this machine was started, with that in which it was suspended: leases end meanwhile, and
 /// `std::time::Instant` does not show that on Linux. It does not jump when the clock is set.
-#[must_use]
 pub fn uptime() -> Duration {
     #[cfg(target_os = "linux")]
     let clock = ClockId::Boottime;

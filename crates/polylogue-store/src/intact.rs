@@ -117,13 +117,11 @@ impl EventCollector {
     }
 
     /// Returns whether no damage was found so far.
-    #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.damage.is_none()
     }
 
     /// Returns the `seq` of the next event.
-    #[must_use]
     pub fn next_seq(&self) -> u64 {
         self.events.last().map_or(0, |event| event.seq.saturating_add(1))
     }

@@ -44,13 +44,11 @@ pub struct Memory {
 
 impl Memory {
     /// Creates an empty store.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Creates an empty store with a clock of its own, for leases and for what is due. For tests.
-    #[must_use]
     pub fn with_clock(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self { clock: Clock::new(clock), ..Self::default() }
     }

@@ -25,14 +25,12 @@ pub struct StoredRow {
 
 impl StoredRow {
     /// Returns the row as an event row, for checking it.
-    #[must_use]
     pub fn as_event_row(&self) -> EventRow<'_> {
         EventRow { seq: self.seq, json: self.json.as_bytes(), link: self.link }
     }
 }
 
 /// Packs the first events of a log in less space: deflated lines of a link (hexadecimal), a space, and the JSON of an event.
-#[must_use]
 pub fn packed(rows: &[StoredRow]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     for StoredRow { json, link, .. } in rows {
@@ -44,7 +42,6 @@ pub fn packed(rows: &[StoredRow]) -> Vec<u8> {
 }
 
 /// Unpacks the events of an archive, as far as it can be read: what is missing shows as the end of a log that is lost.
-#[must_use]
 pub fn unpacked(bytes: &[u8]) -> Vec<StoredRow> {
     let lines = BufReader::new(DeflateDecoder::new(bytes)).lines().map_while(Result::ok);
     let rows = (0..).zip(lines).map_while(|(seq, line)| {
@@ -61,7 +58,6 @@ fn link_of(hex: &str) -> Option<Link> {
 }
 
 /// Packs a blob in less space; `None` if it takes as much.
-#[must_use]
 pub fn packed_blob(bytes: &[u8]) -> Option<Vec<u8>> {
     if bytes.len() > MAX_BLOB_BYTES {
         return None;
@@ -72,7 +68,6 @@ pub fn packed_blob(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Unpacks a blob, as far as it can be read: its digest tells whether it is whole.
-#[must_use]
 pub fn unpacked_blob(packed: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     // What was read before an error stays.

@@ -11,7 +11,6 @@ use serde::de::DeserializeOwned;
 use crate::io_error::show;
 
 /// Seals `value`, an object, as JSON that belongs to the log that ends with `link`.
-#[must_use]
 pub fn sealed(value: &impl Serialize, link: Link) -> String {
     // Fails only for maps whose keys are no strings.
     let json = serde_json::to_string(value).unwrap_or_default();
@@ -19,14 +18,12 @@ pub fn sealed(value: &impl Serialize, link: Link) -> String {
 }
 
 /// Unseals a value, if it was sealed for the log that ends with `link`.
-#[must_use]
 pub fn unsealed<T: DeserializeOwned>(mut text: Vec<u8>, link: Link) -> Option<T> {
     let seal = unseal(&mut text)?;
     (link.next(&text) == seal).then(|| serde_json::from_slice(&text).ok())?
 }
 
 /// Returns the link of a log without events, from its metadata.
-#[must_use]
 pub fn first_link(id: &str, title: &str, created_ms: i64, team: &str, parent: Option<&str>) -> Link {
     let created = created_ms.to_le_bytes();
     let parts = [id.as_bytes(), title.as_bytes(), &created, team.as_bytes()];

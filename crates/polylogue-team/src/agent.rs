@@ -55,7 +55,7 @@ pub struct Agent {
     #[key(none = "none: a question waits without a limit")]
     pub default_answer: Option<At<DefaultAnswer>>,
     /// Maximum number of consecutive replies without human input.
-    #[key(none = "none", range = 0..=1_000_000)]
+    #[key(none = "100 with `human_input` or `terminate_on`, otherwise none", range = 0..=1_000_000)]
     pub max_auto_replies: Option<u32>,
     /// Received message that ends the chat, unless the agent's person continues it. A text alone must be the whole
     /// message.
@@ -111,7 +111,6 @@ pub enum NoModel {
 
 impl Agent {
     /// Returns the keys that only an agent with a model has.
-    #[must_use]
     pub const fn model(&self) -> Option<&ModelKeys> {
         match &self.kind {
             AgentKind::Model(keys) => Some(keys),
@@ -125,7 +124,6 @@ impl Agent {
     }
 
     /// Returns whether the agent is a person.
-    #[must_use]
     pub const fn is_human(&self) -> bool {
         matches!(self.kind, AgentKind::Human(_))
     }

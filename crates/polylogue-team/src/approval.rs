@@ -28,7 +28,7 @@ pub enum CodeApproval {
     Never,
     /// Every block.
     Always,
-    /// Blocks that meet a condition in CEL, with the variables `code`, `language` and `file`.
+    /// Blocks that meet a condition in CEL, with the variables `code`, `language`, `file` and `outside`.
     #[key(as = CodeConditionText, nonempty)]
     When(String),
     /// Blocks that match a regular expression.
@@ -64,7 +64,7 @@ pub enum ApprovalRule {
     /// Calls of these tools. `*` in a name matches any characters.
     #[key(nonempty, unique)]
     Tools(Vec<At<String>>),
-    /// Calls that meet a condition in CEL, with the variables `tool`, `args` and `who`.
+    /// Calls that meet a condition in CEL, with the variables `tool`, `args`, `who` and `outside`.
     #[key(as = CallConditionText, nonempty)]
     When(String),
     /// Calls whose arguments, as JSON, match a regular expression.

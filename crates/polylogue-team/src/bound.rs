@@ -377,14 +377,12 @@ impl Team {
 
 impl TeamBound {
     /// Returns whether there is a bound on tokens.
-    #[must_use]
     pub const fn is_finite(&self) -> bool {
         self.unbounded.is_empty()
     }
 
     /// Returns the bound of a run, with all retries, to be enforced by [`Log::bound`](polylogue::Log::bound). Tokens without a
     /// limit and models of unknown price have no bound.
-    #[must_use]
     pub fn to_enforce(&self) -> RunBound {
         let most = &self.with_retries;
         // Models that cost nothing have nothing to enforce, and what tools cost is in no call.

@@ -21,6 +21,7 @@ use crate::tooling::costing;
 ///
 /// Each conversation has one of its own, which is the same when the conversation is resumed.
 #[derive(Debug, Clone, Default)]
+#[must_use]
 pub struct BuildContext {
     dir: Option<PathBuf>,
     /// Whether the directory is the user's own project.
@@ -67,21 +68,18 @@ impl fmt::Debug for Wrapper {
 
 impl BuildContext {
     /// Uses the directory `dir`; it is made when the first program runs, or by [`Team::prepare`](crate::Team::prepare).
-    #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         Self { dir: Some(dir.into()), ..Self::default() }
     }
 
     /// Uses the user's own directory `dir`, which must exist. A person is asked before a program runs in it or a file in it is
     /// changed, unless a rule of the user allows that.
-    #[must_use]
     pub fn project(dir: impl Into<PathBuf>) -> Self {
         Self { dir: Some(dir.into()), is_project: true, ..Self::default() }
     }
 
     /// Stores the files of the directory with the conversation, after each call that may have changed them. Not those of a
     /// [project](Self::project).
-    #[must_use]
     pub fn keeping_files(self) -> Self {
         Self { keeps_files: !self.is_project, ..self }
     }
@@ -96,7 +94,6 @@ impl BuildContext {
     }
 
     /// Uses no directory: a team that runs programs cannot be built with it.
-    #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
@@ -113,7 +110,6 @@ impl BuildContext {
     }
 
     /// Sets the tools of the MCP servers that are [wanted](crate::Team::mcp_wanted).
-    #[must_use]
     pub fn with_tools(self, catalog: Catalog) -> Self {
         Self { catalog: Some(catalog), ..self }
     }
@@ -139,7 +135,6 @@ impl BuildContext {
 
     /// Wraps each tool of the team, such as to count its calls or to test what follows from a result: those that agents have or run for
     /// others, those of their memory, and programs in messages. Not agents as tools, handoffs and `read_result`.
-    #[must_use]
     pub fn wrapping_tools(self, wrap: impl Fn(AnyTool) -> AnyTool + Send + Sync + 'static) -> Self {
         Self { wrap: Some(Wrapper(Arc::new(wrap))), ..self }
     }
@@ -153,7 +148,6 @@ impl BuildContext {
     }
 
     /// Sets the memory of agents that remember beyond their conversation, of the team and of those within it.
-    #[must_use]
     pub fn with_memory(self, memory: AnyMemory) -> Self {
         Self { memory: Some(memory), ..self }
     }
@@ -168,7 +162,6 @@ impl BuildContext {
     }
 
     /// Sets the user's `rules`, which decide what is asked about, before what the team says; `content` identifies the team.
-    #[must_use]
     pub fn with_rules(self, rules: Rules, content: impl Into<String>) -> Self {
         Self { rules, content: Some(content.into()), ..self }
     }
@@ -182,7 +175,6 @@ impl BuildContext {
     }
 
     /// Sets the environment variables that hold keys and say which proxies there are; none without.
-    #[must_use]
     pub fn with_env(self, env: Env) -> Self {
         Self { env: Some(env), ..self }
     }
@@ -205,7 +197,6 @@ impl BuildContext {
     }
 
     /// Grants a permission that the team file requests.
-    #[must_use]
     pub fn grant(mut self, grants: impl IntoIterator<Item = Grant>) -> Self {
         self.granted.extend(grants);
         self

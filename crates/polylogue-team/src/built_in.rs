@@ -12,7 +12,6 @@ use polylogue_tools::{Calculator, Chess, HighLow};
 pub(crate) const FILES: &str = "files";
 
 /// Returns the tools that every team has and that need no work directory, by name.
-#[must_use]
 pub fn built_in_tools() -> Vec<AnyTool> {
     vec![
         AnyTool::new(GetHistory::default()),

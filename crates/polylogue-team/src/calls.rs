@@ -166,7 +166,6 @@ struct SecretHeader {
 
 impl ApiDocument {
     /// Returns which operations cannot be called, in one line; `None` if all can.
-    #[must_use]
     pub fn left_out_in_words(&self) -> Option<String> {
         const SHOWN: usize = 3;
         const WHY_CHARS: usize = 100;

@@ -38,7 +38,6 @@ impl fmt::Display for TeamChange {
 
 impl Team {
     /// Returns the file of the team, as its caller named it; empty if it is from none.
-    #[must_use]
     pub fn file(&self) -> &str {
         &self.sources.file
     }
@@ -76,7 +75,6 @@ impl Team {
     /// assert_eq!(changes[0].to_string(), "`chat.stop.max_turns`: 4 -> 6");
     /// # Ok::<(), polylogue_team::Diagnostics>(())
     /// ```
-    #[must_use]
     pub fn changes_to(&self, newer: &Self) -> Vec<TeamChange> {
         let mut changes = Vec::new();
         compare(self, newer, "", &mut changes);

@@ -93,6 +93,12 @@ impl Chat {
     }
 
     /// The media of its opening and its tasks.
+    pub(crate) fn media(&self) -> impl Iterator<Item = &At<Media>> {
+        let tasks = self.pattern.part().tasks().into_iter();
+        self.opening.0.iter().flat_map(|line| &line.media).chain(tasks.flat_map(|task| &task.media))
+    }
+
+    /// The same, to be changed.
     pub(crate) fn media_mut(&mut self) -> impl Iterator<Item = &mut At<Media>> {
         let opening = self.opening.value.0.iter_mut().flat_map(|line| &mut line.media);
         opening.chain(self.pattern.media_mut())

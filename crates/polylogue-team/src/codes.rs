@@ -44,7 +44,6 @@ pub struct FindingKind {
 }
 
 /// Returns all kinds of findings in team files: errors first, each group by code.
-#[must_use]
 pub const fn finding_kinds() -> &'static [FindingKind] {
     KINDS
 }

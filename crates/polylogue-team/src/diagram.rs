@@ -35,26 +35,22 @@ pub struct Diagram {
 
 impl Diagram {
     /// Writes a self-contained SVG document: no script, no font from elsewhere, in light or dark by the reader's preference.
-    #[must_use]
     pub fn to_svg(&self) -> String {
         svg::document(&self.outermost)
     }
 
     /// Returns the contents with their places, for programs that draw it themselves: `width` and `height`, and for each chat
     /// its `name`, `pattern`, `nodes`, `edges` and what `ends` it. Places are in pixels, within their chat.
-    #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         json::document(&self.outermost)
     }
 
     /// Writes a flowchart in the language of Mermaid.
-    #[must_use]
     pub fn to_mermaid(&self) -> String {
         mermaid::document(&self.outermost)
     }
 
     /// Writes a graph in the language of Graphviz.
-    #[must_use]
     pub fn to_dot(&self) -> String {
         dot::document(&self.outermost)
     }
@@ -63,7 +59,6 @@ impl Diagram {
 impl Team {
     /// Returns the team as a diagram: participants, who can speak after whom, nested chats, tools, people, and what ends each
     /// chat.
-    #[must_use]
     pub fn diagram(&self) -> Diagram {
         Diagram { outermost: of_team::outermost(self) }
     }

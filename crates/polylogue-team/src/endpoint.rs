@@ -220,6 +220,14 @@ const OTHER_WAY: &str =
     "leave out `api`, or give the endpoint its own name; `ollama-openai` is Ollama asked as OpenAI";
 
 impl Endpoint {
+    /// Whether what is known of the models of a provider may not hold of those here, and not only how they are asked: limits, keys and
+    /// timeouts change nothing of that.
+    pub(crate) fn is_other_server(&self) -> bool {
+        let Self { api, base_url, api_version, deployments, capabilities, .. } = self;
+        let says = api.is_some() || base_url.is_some() || api_version.is_some() || capabilities.is_some();
+        says || !deployments.is_empty()
+    }
+
     /// Returns the configuration of the endpoint under `name`, with keys and secret headers out of `env`.
     ///
     /// A key that is not set is not an error yet: it is one of the first call. The key of a provider that is known goes to

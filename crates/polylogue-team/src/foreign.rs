@@ -407,7 +407,6 @@ pub(crate) const FOREIGN: &[Foreign] = &[
 
 /// Lists the names of another system that errors answer with their equivalent, as a Markdown table: the name, the types of the
 /// reference in which people write it, the equivalent. `system` is such as `AutoGen`; empty for guesses of no system.
-#[must_use]
 pub fn names_of(system: &str) -> String {
     let mut table = String::from("| name | in | here |\n|---|---|---|\n");
     for row in FOREIGN.iter().filter(|row| row.system == system) {

@@ -18,7 +18,6 @@ pub struct FormattedFile {
 
 impl FormattedFile {
     /// Returns whether the file has this layout already.
-    #[must_use]
     pub fn is_formatted(&self) -> bool {
         self.before == self.after
     }

@@ -5,7 +5,7 @@
 pub enum Grant {
     /// Programs run on this machine with all rights of the user.
     UnsafeHost,
-    /// Programs and tools reach hosts of the network.
+    /// Programs and tools reach hosts of the network, or providers of models do because the team says so.
     Network,
     /// Programs read files of this machine.
     Readable,
@@ -68,7 +68,6 @@ impl Grant {
     }
 
     /// Returns the permission that `word` stands for.
-    #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|grant| grant.word() == word)
     }

@@ -22,7 +22,26 @@ const CONDITIONS: [&str; 2] = ["not", "if"];
 /// Reports types in the JSON Schema `schema` that there are not, keywords with values of the wrong form, and keywords that contradict each
 /// other: no answer could satisfy it.
 pub(crate) fn check_schema(schema: &Node, report: &mut Report<'_>) {
+    check_bare_properties(schema, report);
     check_within(schema, schema, true, report);
+}
+
+/// Reports properties where keywords belong, as in `{title: string}`: such a schema requires nothing, and providers refuse it.
+fn check_bare_properties(schema: &Node, report: &mut Report<'_>) {
+    let type_of = |entry: &Entry| entry.value.text().filter(|text| TYPES.contains(text)).map(str::to_owned);
+    let is_property = |entry: &Entry| {
+        let is_keyword = entry.key == "type" || VALUES.contains(&&*entry.key) || keywords::is_one(&entry.key);
+        let has_type = entry.value.entries().iter().any(|within| within.key == "type");
+        !is_keyword && (has_type || type_of(entry).is_some())
+    };
+    let entries = schema.entries();
+    let Some(first) = entries.first().filter(|_| entries.iter().all(is_property)) else { return };
+    let of = type_of(first).map_or_else(|| "...".to_owned(), |of| format!("{{type: {of}}}"));
+    report.error_with_hint(
+        &first.key_span,
+        format!("`{}` is not a keyword of JSON Schema", first.key),
+        format!("write `{{type: object, properties: {{{}: {of}}}}}`", first.key),
+    );
 }
 
 /// The same for `schema` within `root`, where it is to be satisfied or not.
@@ -55,7 +74,7 @@ fn check_type(node: &Node, report: &mut Report<'_>) {
     let hint = match node.text() {
         Some(text) => suggest::hint(text, TYPES),
         None if node.is_null() => "the type of nothing is `\"null\"`, in quotes".to_owned(),
-        None => format!("there is {}", suggest::listed(TYPES)),
+        None => suggest::there_are(TYPES),
     };
     report.error_with_hint(&node.span, "this is not a JSON Schema type", hint);
 }

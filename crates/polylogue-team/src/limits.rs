@@ -7,7 +7,7 @@ use polylogue_core::{Allowance, Money};
 
 use crate::duration::Time;
 
-/// Limits of a whole run. The run ends when the first one is reached.
+/// Limits of a whole run. The run ends when the first one is reached. Without `calls`, it ends after 1,000 model calls.
 #[derive(Debug, Clone, Default, PartialEq, Config)]
 pub struct Limits {
     /// What the run can use.

@@ -24,7 +24,7 @@ use crate::source::Source;
 use crate::sources::{Overrides, Sources};
 use crate::suggest;
 use crate::team::Team;
-use crate::text::ToolKind;
+use crate::tooling::ToolKind;
 use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
 use contents::Contents;

@@ -28,7 +28,6 @@ impl Default for McpServers {
 
 impl McpServers {
     /// Returns the servers by name.
-    #[must_use]
     pub fn servers(&self) -> &BTreeMap<String, At<McpServer>> {
         static NONE: BTreeMap<String, At<McpServer>> = BTreeMap::new();
         match self {
@@ -66,7 +65,6 @@ pub struct McpServer {
 
 impl McpServer {
     /// Describes the server in a line: its command, or its address.
-    #[must_use]
     pub fn in_words(&self) -> String {
         match (&self.command, &self.url) {
             (Some(command), _) => {
@@ -77,13 +75,11 @@ impl McpServer {
     }
 
     /// Returns the server as in `mcpServers` of the usual JSON document.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         self.write()
     }
 
     /// Returns the names of the environment variables that it receives.
-    #[must_use]
     pub fn variables(&self) -> BTreeSet<&str> {
         let alone = [&self.command, &self.cwd, &self.url];
         let texts = alone.into_iter().flatten().chain(&self.args).chain(self.env.values());

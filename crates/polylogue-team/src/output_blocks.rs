@@ -12,8 +12,7 @@ use polylogue_core::{AnyAgent, AnyTool, Line, StateScope};
 
 use crate::diagnostic::Report;
 use crate::set::Set as _;
-use crate::text::ToolRef;
-use crate::tooling::RunTool;
+use crate::tooling::{RunTool, ToolRef};
 
 /// A marked block in an agent's replies, which programs parse.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]

@@ -53,7 +53,8 @@ pub struct Parameters {
     /// Whether a parameter that the model is known not to accept is an error. Otherwise it is left out, and the log says so.
     #[key(default = false)]
     pub strict: bool,
-    /// Further fields of the request, which are passed to the provider unchanged.
+    /// Further fields of the request, which are passed to the provider unchanged. Addresses in them, and tools of the provider,
+    /// must also be allowed on the command line.
     pub extra: Map<String, Value>,
 }
 
@@ -122,7 +123,6 @@ enum ToolChoiceKey {
 
 impl Parameters {
     /// Returns whether everything is left to the provider.
-    #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }

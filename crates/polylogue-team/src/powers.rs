@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::built_in::built_in_tools;
 use crate::team::Team;
 
-/// Keys whose entries each are something that a team can use: programs, servers, addresses, keys of providers, prices.
-const ENTRIES: [&str; 7] = ["commands", "calls", "mcp", "endpoints", "openapi", "prices", "files"];
+/// Keys whose entries each are something that a team can use: programs, servers, addresses, keys of providers, prices, files.
+const ENTRIES: [&str; 8] = ["commands", "calls", "mcp", "endpoints", "openapi", "prices", "files", "media"];
 
 /// Keys that decide as a whole what a team can use, and where.
 const WHOLE: [&str; 4] = ["sandbox", "web", "memory", "cache"];
@@ -38,7 +38,6 @@ impl Team {
     /// assert_eq!(team("calculator")?.powers_beyond(&team("shell")?), ["agents.Ann.tools.shell"]);
     /// # Ok::<(), polylogue_team::Diagnostics>(())
     /// ```
-    #[must_use]
     pub fn powers_beyond(&self, newer: &Self) -> Vec<String> {
         let (old, new) = (powers(self), powers(newer));
         let places: BTreeSet<String> = new.difference(&old).map(|(place, _)| place.clone()).collect();
@@ -186,6 +185,16 @@ chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
             ("tools: [calculator]", "code_execution: true", "agents.Bob.code_execution"),
             ("task: x", "task: x\nsandbox: {backend: none}", "sandbox"),
             ("task: x", "task: x\ncache: replies.jsonl", "cache"),
+            (
+                "pattern: round_robin",
+                "pattern: round_robin, opening: {text: x, media: [{type: image/png, url: 'https://e.example/a'}]}",
+                "network: e.example (by the provider of the model)",
+            ),
+            (
+                "model: 'own:x'",
+                "model: 'own:x', parameters: {extra: {mcp_servers: [{url: 'https://e.example'}]}}",
+                "network: what `mcp_servers` of `extra` reaches (by the provider of own:x)",
+            ),
         ];
         for (from, to, place) in widening {
             assert!(more(from, to).iter().any(|more| more == place), "{from} -> {to}: {:?}", more(from, to));

@@ -75,7 +75,6 @@ impl Rows {
     }
 
     /// Returns the number of rows; at least one.
-    #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "there is at least one")]
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -85,7 +84,6 @@ impl Rows {
     }
 
     /// Returns the row at `index`, counted from 0.
-    #[must_use]
     pub fn get(&self, index: usize) -> Option<Row> {
         match &self.0 {
             Source::Lines(rows) => rows.get(index).cloned(),
@@ -94,7 +92,6 @@ impl Rows {
     }
 
     /// Returns one row of every set of keys that there is: what is wrong with the keys of any row is wrong with one of these.
-    #[must_use]
     pub fn samples(&self) -> Vec<Row> {
         let mut samples: BTreeMap<(bool, Vec<&str>), &Row> = BTreeMap::new();
         match &self.0 {

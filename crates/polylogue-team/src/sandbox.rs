@@ -168,6 +168,10 @@ impl SandboxSettings {
                 let hint = "add `backend: docker` or `backend: podman`, or leave it out";
                 report.error_with_hint(image.key(), "`image` applies only to containers", hint);
             }
+            Some(image) if image.ok && !is_image(image) => {
+                let message = format!("`{}` is not the name of an image", image.as_str());
+                report.error_with_hint(&image.span, message, "write it as `python:3.12-slim`");
+            }
             None if self.backend.is_container() => {
                 let hint = "add `image`, such as `image: python:3.12-slim`";
                 let message = format!("`backend: {}` needs an image", self.backend.word());
@@ -176,6 +180,17 @@ impl SandboxSettings {
             _ => {}
         }
     }
+}
+
+/// Whether `text` can be the name of an image, and not an option of the engine.
+#[cfg(unix)]
+fn is_image(text: &str) -> bool {
+    polylogue_sandbox::Engine::is_image(text)
+}
+
+#[cfg(not(unix))]
+const fn is_image(_: &str) -> bool {
+    true
 }
 
 /// Permissions.

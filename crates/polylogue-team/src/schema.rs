@@ -11,7 +11,6 @@ use crate::team::Team;
 ///
 /// It is made of the same types that read files, so a file that an editor accepts has no wrong keys and types. What a schema
 /// cannot express, such as that a participant exists, only [`load`](crate::load) checks.
-#[must_use]
 pub fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
     SCHEMA.get_or_init(|| polylogue_config::schema::schema(Team::ty()))
@@ -19,7 +18,6 @@ pub fn schema() -> &'static Value {
 
 /// Writes the reference of team files as Markdown, `docs/reference/team-file.md`: a section per type with a table of its keys
 /// (key, type, default, meaning), made of the types that read files.
-#[must_use]
 pub fn reference() -> String {
     INTRODUCTION.to_owned() + &polylogue_config::reference::reference(Team::ty())
 }

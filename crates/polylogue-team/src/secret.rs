@@ -34,7 +34,6 @@ const SHORTEST: usize = 8;
 const RANDOM: usize = 24;
 
 /// Returns whether `text` looks like an API key, or like an address that contains one.
-#[must_use]
 pub fn looks_like_key(text: &str) -> bool {
     let text = text.trim();
     let schemes = ["bearer ", "basic ", "token "];

@@ -96,7 +96,7 @@ pub struct Team {
     /// Sandbox for code and `commands`, with its limits.
     pub sandbox: SandboxSettings,
     /// Files that are copied into the work directory when a conversation begins. Paths are relative to the folder of
-    /// this file and must lie below it.
+    /// this file and must lie below it, and not be hidden as `.env` is.
     #[key(unique)]
     pub files: Vec<At<WorkFile>>,
     /// Commands that agents can call as tools. They run in the sandbox, without a shell.
@@ -194,13 +194,11 @@ impl Team {
     /// assert_eq!((chat.as_str(), words.as_str()), ("t", "Ann and Bob, in turn"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn chats_in_words(&self) -> Vec<(Name, String)> {
         self.all_chats().map(|(name, chat)| (name.clone(), chat.describe(name))).collect()
     }
 
     /// Returns the text of the outermost file that the team was read from.
-    #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.sources.files.get(std::path::Path::new(&self.sources.file)).map(String::as_str)
     }
@@ -220,7 +218,6 @@ impl Team {
     /// assert_eq!(team.opening_texts()[0].fill("count"), "Begin: count");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn opening_texts(&self) -> Vec<&Template> {
         let of_roles = match &self.chat.pattern {
             Pattern::RolePlay(roles) => roles.texts.as_ref().and_then(|texts| texts.opening.as_ref()),
@@ -230,7 +227,6 @@ impl Team {
     }
 
     /// Returns the examples that the model of the agent `name` reads before every conversation: what is asked, and what it says.
-    #[must_use]
     pub fn examples_of(&self, name: &Name) -> Option<&[Example]> {
         let own = self
             .agents

@@ -6,12 +6,13 @@ use polylogue_config::yaml::Node;
 use polylogue_config::{At, Config, Cx, Filled, Illegal, Leaf, NameKind, Names, Ref, TextKind, Verbatim};
 use polylogue_core::{ConfigError, Name};
 use polylogue_http::host_of;
-use polylogue_models::Endpoint;
+use polylogue_models::{Endpoint, known_provider};
 use serde_json::{Map, Value};
 
 use crate::condition::{CallCondition, CodeCondition, Condition, NoCondition};
 use crate::json_schema::check_schema;
 use crate::secret;
+use crate::suggest;
 use crate::vars::{self, Piece};
 
 /// A text that may quote the task of the chat in which it is used, as `{{task}}`.
@@ -32,7 +33,6 @@ pub struct Template {
 
 impl Template {
     /// Creates a template of `text`, in which `{{task}}` is the task and everything else is plain.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         let mut template = Self { pieces: vec![String::new()] };
         for piece in vars::pieces(text) {
@@ -45,19 +45,16 @@ impl Template {
     }
 
     /// Returns the text with every `{{task}}` replaced by `task`.
-    #[must_use]
     pub fn fill(&self, task: &str) -> String {
         self.pieces.join(task)
     }
 
     /// Returns whether it quotes the task.
-    #[must_use]
     pub fn quotes_task(&self) -> bool {
         self.pieces.len() > 1
     }
 
     /// Returns whether there is nothing in it.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.quotes_task() && self.pieces.iter().all(String::is_empty)
     }
@@ -155,8 +152,28 @@ macro_rules! name_kinds {
             fn unknown(name: &str) -> String {
                 format!("{}`{name}`{}", $before, $after)
             }
+
+            fn hint(name: &str, names: &[&str]) -> String {
+                advice(Self::KIND, name, names)
+            }
         }
     )*};
+}
+
+/// What to do about a name of this kind that is not defined, by those that are.
+fn advice(kind: &str, name: &str, names: &[&str]) -> String {
+    match kind {
+        PARTICIPANT if names.is_empty() => "define it in `agents`".to_owned(),
+        CHAT if names.is_empty() => "define it in `chats`".to_owned(),
+        // The two nodes that every graph of LangGraph has.
+        MEMBER if matches!(name, "END" | "__end__") && !names.contains(&END) => {
+            "leave it out: a graph ends where no edge leads on".to_owned()
+        }
+        MEMBER if matches!(name, "START" | "__start__") => {
+            "the key `start` names who speaks first".to_owned()
+        }
+        _ => suggest::hint(name, names.iter().copied()),
+    }
 }
 
 const PARTICIPANT: &str = "participant";
@@ -325,26 +342,6 @@ text_kinds! {
     ToolName: "tool name", "^[A-Za-z0-9_-]{1,64}$", [], None, |_| Ok(());
 }
 
-/// The name of a tool.
-pub(crate) struct ToolKind;
-/// The name of a tool that an agent is given.
-pub(crate) type ToolRef = At<Ref<ToolKind>>;
-
-impl NameKind for ToolKind {
-    type Name = String;
-    const KIND: &'static str = "tool";
-    const NOUN: &'static str = "a tool";
-    const TEXT: Text = Text { format: "tool", ..Text::PLAIN };
-
-    fn parse(text: &str) -> Result<String, Illegal> {
-        Ok(text.to_owned())
-    }
-
-    fn hole() -> String {
-        String::new()
-    }
-}
-
 /// What to do with a secret.
 pub(crate) const KEEP_SECRET: &str =
     "put it into an environment variable or into `.env`, and the variable's name here";
@@ -356,9 +353,12 @@ fn not_empty(text: &str) -> Result<(), Illegal> {
 fn model(text: &str) -> Result<(), Illegal> {
     let (provider, model) = text.split_once([':', '/']).unwrap_or((text, ""));
     if provider.is_empty() || model.is_empty() || text.contains(char::is_whitespace) || text.contains(',') {
-        let hint = match text.contains(',') {
-            true => "write several models as a list: `[openai:gpt-4o-mini, ollama:llama3.2]`",
-            false => "write `provider:model`, such as `openai:gpt-4o-mini`",
+        let hint = match known_provider(text) {
+            _ if text.contains(',') => {
+                "write several models as a list: `[openai:gpt-4o-mini, ollama:llama3.2]`".to_owned()
+            }
+            Some(provider) => format!("write `{provider}:{text}`"),
+            None => "write `provider:model`, such as `openai:gpt-4o-mini`".to_owned(),
         };
         return Err(Illegal::new(format!("`{text}` is not a model")).hint(hint));
     }

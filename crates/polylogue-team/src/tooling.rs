@@ -4,7 +4,8 @@ use indexmap::IndexMap;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::tools::results::LargeResults;
 use polylogue::tools::search::ToolSearch;
-use polylogue_config::{At, Config};
+use polylogue_config::types::Text;
+use polylogue_config::{At, Config, Illegal, NameKind, Ref};
 use polylogue_core::{AnyTool, Money, Outcome, StateScope, Tool as _};
 use polylogue_tools::LimitedTool;
 use serde_json::{Map, Value};
@@ -15,7 +16,34 @@ use crate::duration::Time;
 use crate::mcp::McpTools;
 use crate::set::Set as _;
 use crate::suggest;
-use crate::text::ToolRef;
+
+/// The name of a tool.
+pub(crate) struct ToolKind;
+/// The name of a tool that an agent is given.
+pub(crate) type ToolRef = At<Ref<ToolKind>>;
+
+impl NameKind for ToolKind {
+    type Name = String;
+    const KIND: &'static str = "tool";
+    const NOUN: &'static str = "a tool";
+    const TEXT: Text = Text { format: "tool", ..Text::PLAIN };
+
+    fn parse(text: &str) -> Result<String, Illegal> {
+        Ok(text.to_owned())
+    }
+
+    fn hole() -> String {
+        String::new()
+    }
+
+    fn hint(name: &str, names: &[&str]) -> String {
+        let known = suggest::hint(name, names.iter().copied());
+        match suggest::closest(name, names.iter().copied()) {
+            Some(_) => known,
+            None => format!("define a function of yours in `commands`, or a server in `mcp`; {known}"),
+        }
+    }
+}
 
 /// Way in which a model calls tools and satisfies an output schema.
 #[derive(Config)]

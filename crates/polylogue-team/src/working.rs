@@ -98,7 +98,6 @@ impl Config for WorkFile {
 
 impl WorkFile {
     /// Returns the name in the work directory.
-    #[must_use]
     pub fn name(&self) -> &str {
         base_name(&self.file)
     }

@@ -216,7 +216,6 @@ fn in_order(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
 /// renumbered.
 ///
 /// For tests that cut logs on their own.
-#[must_use]
 pub fn uncharged(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let is_charge = |event: &&Arc<Event>| matches!(event.body, Body::Charged(_));
     let charges: Vec<u64> = events.iter().filter(is_charge).map(|event| event.seq).collect();
@@ -269,13 +268,11 @@ pub struct Calls(Arc<AtomicU64>);
 
 impl Calls {
     /// Wraps a model, so that its calls are counted.
-    #[must_use]
     pub fn through(&self, model: impl Model) -> AnyModel {
         AnyModel::new(Counted { model: AnyModel::new(model), calls: self.clone() })
     }
 
     /// Returns the number of calls.
-    #[must_use]
     pub fn made(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -7,13 +7,11 @@ pub const THREE_PAGES: &[u8] = include_bytes!("../data/three-pages.pdf");
 pub const HUNDRED_PAGES: &[u8] = include_bytes!("../data/hundred-pages.pdf");
 
 /// Returns the beginning of [`HUNDRED_PAGES`], from which no reader can tell how many there are.
-#[must_use]
 pub fn damaged() -> &'static [u8] {
     HUNDRED_PAGES.get(..5_000).unwrap_or_default()
 }
 
 /// Returns a document with so many empty pages, in objects that are not packed.
-#[must_use]
 pub fn of_pages(pages: usize) -> Vec<u8> {
     let object = |number: usize, dict: &str| format!("{number} 0 obj\n<<{dict}>>\nendobj\n");
     let numbers = 3..pages + 3;

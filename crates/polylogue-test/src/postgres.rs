@@ -49,7 +49,6 @@ impl PostgresServer {
     ///
     /// # Panics
     /// When it does not start.
-    #[must_use]
     pub fn start() -> Option<Self> {
         Self::start_with(&[])
     }
@@ -58,7 +57,6 @@ impl PostgresServer {
     ///
     /// # Panics
     /// As [`start`](Self::start).
-    #[must_use]
     pub fn start_with(settings: &[&str]) -> Option<Self> {
         let programs = programs();
         if !has("Postgres", programs.is_some()) {
@@ -116,19 +114,16 @@ impl PostgresServer {
     }
 
     /// Returns the address of its database, over TCP.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://polylogue@127.0.0.1:{}/polylogue", self.port)
     }
 
     /// Returns the port it listens on.
-    #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
     /// Returns the folder of its data.
-    #[must_use]
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
@@ -137,7 +132,6 @@ impl PostgresServer {
     ///
     /// # Panics
     /// When it fails.
-    #[must_use]
     pub fn sql(&self, script: &str) -> String {
         let mut psql = Command::new(self.programs.join("psql"));
         psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", &self.url(), "-c", script]);

@@ -130,50 +130,42 @@ impl Server {
     }
 
     /// Returns the base URL for clients: `http://127.0.0.1:PORT/v1`.
-    #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
     /// Returns the base URL for clients of APIs whose paths do not begin with `/v1`: `http://127.0.0.1:PORT`.
-    #[must_use]
     pub fn root_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Returns the base URL for clients of Ollama's own API: `http://127.0.0.1:PORT`.
-    #[must_use]
     pub fn ollama_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Returns the address.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Returns all requests, in order of arrival, whatever their path.
-    #[must_use]
     pub fn requests(&self) -> Vec<Arc<Received>> {
         self.shared.record.requests()
     }
 
     /// Returns the number of requests for completions.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.shared.record.asked.load(Ordering::SeqCst)
     }
 
     /// Returns the rules that requests broke, as `request 3: messages[2] has an empty text`; empty if all were valid and the
     /// script had an answer for each.
-    #[must_use]
     pub fn violations(&self) -> Vec<String> {
         self.shared.record.violations()
     }
 
     /// Returns the number of complete replies: all bytes written, and the connection not reset by the client.
-    #[must_use]
     pub fn replies(&self) -> usize {
         self.shared.record.replies()
     }
@@ -183,25 +175,21 @@ impl Server {
     /// A reply counts when all its bytes were written and the client did not reset the connection, as the system
     /// does for a process that is killed with bytes unread. A client that is killed after it has read the reply, but
     /// before it has stored it, is the one case that counts although asking again is right.
-    #[must_use]
     pub fn duplicates(&self) -> Vec<Value> {
         self.shared.record.duplicates()
     }
 
     /// Returns the number of unused answers of a [`Playbook::list`].
-    #[must_use]
     pub fn unused(&self) -> usize {
         self.listed.saturating_sub(self.count())
     }
 
     /// Returns the number of open connections.
-    #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.record.connections.now()
     }
 
     /// Returns the maximum number of concurrent requests.
-    #[must_use]
     pub fn most_at_once(&self) -> usize {
         self.shared.record.in_flight.most()
     }

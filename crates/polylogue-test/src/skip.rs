@@ -28,7 +28,6 @@ pub fn skipped(why: &str) {
 ///
 /// # Panics
 /// When `CI` is set, where it must be installed.
-#[must_use]
 pub fn has(what: &str, is_there: bool) -> bool {
     if !is_there {
         assert!(!is_ci(), "{what} is not installed\nhint: `CI` is set, and `.ci/test` installs it");
@@ -38,14 +37,12 @@ pub fn has(what: &str, is_there: bool) -> bool {
 }
 
 /// Returns whether a test can run `python3`, from a directory that is visible in the sandbox. Otherwise as [`has`].
-#[must_use]
 pub fn has_python() -> bool {
     let mut dirs = ["/usr/local/bin", "/usr/bin", "/bin"].iter();
     has("`python3`", dirs.any(|dir| Path::new(dir).join("python3").exists()))
 }
 
 /// Returns whether a test can run `strace`. Otherwise as [`has`].
-#[must_use]
 pub fn has_strace() -> bool {
     let ran = std::process::Command::new("strace").arg("-V").output();
     has("`strace`", ran.is_ok_and(|ran| ran.status.success()))
@@ -53,7 +50,6 @@ pub fn has_strace() -> bool {
 
 /// Returns the folder with the reference servers and clients of MCP, below the target directory that `tmp`, a
 /// `CARGO_TARGET_TMPDIR`, is in. Otherwise as [`has`].
-#[must_use]
 pub fn mcp_servers(tmp: &str) -> Option<PathBuf> {
     let folder = Path::new(tmp).parent()?.join("mcp-servers");
     has("the reference software of MCP", folder.join("installed").exists()).then_some(folder)
@@ -67,7 +63,6 @@ fn is_ci() -> bool {
 ///
 /// # Panics
 /// When `CI` is set, where the sandbox must work, unless `POLYLOGUE_SANDBOX` is `none`.
-#[must_use]
 pub fn can_enclose(missing: Option<&str>) -> bool {
     let Some(missing) = missing else { return true };
     let is_excused = std::env::var_os(SANDBOX).is_some_and(|sandbox| sandbox == "none");

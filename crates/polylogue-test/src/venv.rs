@@ -13,7 +13,6 @@ use crate::skip::{has, has_python};
 ///
 /// # Panics
 /// When it cannot be written.
-#[must_use]
 pub fn make(path: &Path) -> bool {
     let pythons = ["/usr/local/bin/python3", "/usr/bin/python3", "/bin/python3"].into_iter();
     let Some(python) = pythons.into_iter().find(|python| Path::new(python).exists()).filter(|_| has_python())
@@ -40,7 +39,6 @@ pub fn make(path: &Path) -> bool {
 ///
 /// # Panics
 /// When there is none.
-#[must_use]
 pub fn site(path: &Path) -> PathBuf {
     let versions = fs::read_dir(path.join("lib")).expect("a folder `lib`").flatten();
     let mut sites = versions.map(|version| version.path().join("site-packages"));

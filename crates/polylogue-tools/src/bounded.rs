@@ -20,6 +20,7 @@ use tokio::time::timeout;
 /// assert_eq!(tool.spec().name, "calculator");
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct LimitedTool {
     tool: AnyTool,
     spec: ToolSpec,
@@ -29,26 +30,22 @@ pub struct LimitedTool {
 
 impl LimitedTool {
     /// Wraps `tool`, at first without bounds but those of every tool.
-    #[must_use]
     pub fn new(tool: impl Tool) -> Self {
         let spec = tool.spec().clone();
         Self { tool: AnyTool::new(tool), spec, time: None, bytes: Outcome::MAX_BYTES }
     }
 
     /// Sets the timeout of a call.
-    #[must_use]
     pub fn within(self, time: Duration) -> Self {
         Self { time: Some(time), ..self }
     }
 
     /// Sets the maximum cost of a call. It is reserved before the call; see [`ToolSpec::max_cost`].
-    #[must_use]
     pub fn costs_at_most(self, cost: Money) -> Self {
         Self { spec: self.spec.costs_at_most(cost), ..self }
     }
 
     /// Sets the maximum size of an outcome, in bytes of text and data.
-    #[must_use]
     pub fn at_most(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }

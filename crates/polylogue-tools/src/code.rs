@@ -55,7 +55,6 @@ enum Language {
 
 /// Creates the tool `python`: runs a program with `python3`. Its description names the packages of the sandbox's virtual
 /// environment, if it has [one](Sandbox::venv).
-#[must_use]
 pub fn python(sandbox: Sandbox) -> Code {
     let about = "Runs a Python program in a sandbox, and returns what it prints. Each run is its own process: keep in files \
         what a later one needs.";
@@ -63,21 +62,18 @@ pub fn python(sandbox: Sandbox) -> Code {
 }
 
 /// Creates the tool `shell`: runs a script with `bash`, or `sh` if there is none.
-#[must_use]
 pub fn shell(sandbox: Sandbox) -> Code {
     let about = "Runs a shell script in a sandbox, and returns what it prints.";
     Code::new("shell", about, Language::Shell, sandbox)
 }
 
 /// Creates the tool `javascript`: runs a program with `node`.
-#[must_use]
 pub fn javascript(sandbox: Sandbox) -> Code {
     let about = "Runs a JavaScript program by Node.js in a sandbox, and returns what it prints.";
     Code::new("javascript", about, Language::JavaScript, sandbox)
 }
 
 /// Creates the tool `save`: writes code of any language to a file in the work directory.
-#[must_use]
 pub fn save(sandbox: Sandbox) -> Code {
     Code::new("save", "Saves code to a file, without running it.", Language::Saved, sandbox)
 }
@@ -116,7 +112,6 @@ impl Code {
     }
 
     /// Returns the sandbox in which it runs.
-    #[must_use]
     pub const fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }

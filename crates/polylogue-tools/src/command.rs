@@ -72,7 +72,6 @@ impl Command {
     }
 
     /// Returns the sandbox in which it runs.
-    #[must_use]
     pub const fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }

@@ -64,7 +64,6 @@ impl Tool for FileTool {
 }
 
 /// Creates the tool `read_file`.
-#[must_use]
 pub fn read(folder: &Folder) -> AnyTool {
     let about = "Reads a text file of the work directory, whole or from a line on.";
     let parameters = json!({
@@ -76,7 +75,6 @@ pub fn read(folder: &Folder) -> AnyTool {
 }
 
 /// Creates the tool `list_files`.
-#[must_use]
 pub fn list(folder: &Folder) -> AnyTool {
     let about = "Lists files and directories of the work directory, with the size of each file in bytes.";
     let parameters = json!({
@@ -87,7 +85,6 @@ pub fn list(folder: &Folder) -> AnyTool {
 }
 
 /// Creates the tool `search_files`.
-#[must_use]
 pub fn search(folder: &Folder) -> AnyTool {
     let about = "Finds the lines of text files in the work directory that match a regular expression.";
     let parameters = json!({
@@ -98,7 +95,6 @@ pub fn search(folder: &Folder) -> AnyTool {
 }
 
 /// Creates the tool `write_file`. Its calls can be repeated.
-#[must_use]
 pub fn write(folder: &Folder) -> AnyTool {
     let about = "Writes a text file of the work directory. One that is there is replaced; directories are made as needed.";
     let parameters = json!({
@@ -109,7 +105,6 @@ pub fn write(folder: &Folder) -> AnyTool {
 }
 
 /// Creates the tool `edit_file`.
-#[must_use]
 pub fn edit(folder: &Folder) -> AnyTool {
     let about = "Replaces a text in a file of the work directory by another.";
     let parameters = json!({
@@ -122,13 +117,11 @@ pub fn edit(folder: &Folder) -> AnyTool {
 }
 
 /// Returns the tools that only read: read, list and search.
-#[must_use]
 pub fn reading(folder: &Folder) -> Vec<AnyTool> {
     vec![read(folder), list(folder), search(folder)]
 }
 
 /// Returns all tools.
-#[must_use]
 pub fn all(folder: &Folder) -> Vec<AnyTool> {
     let mut tools = reading(folder);
     tools.extend([write(folder), edit(folder)]);

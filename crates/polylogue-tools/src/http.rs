@@ -130,7 +130,6 @@ impl Declaration {
     }
 
     /// Returns the host that it reaches, with its port if given.
-    #[must_use]
     pub fn host(&self) -> Option<String> {
         Request::declared(self).ok().map(|request| request.host())
     }

@@ -25,7 +25,6 @@ pub struct Queue(Arc<Mutex<BTreeMap<String, Weak<Lock<()>>>>>);
 
 impl Queue {
     /// Wraps `tool`: its calls wait for those before them in this queue.
-    #[must_use]
     pub fn joined_by(&self, tool: impl Tool) -> AnyTool {
         AnyTool::new(InOrder { tool: AnyTool::new(tool), queue: self.clone() })
     }

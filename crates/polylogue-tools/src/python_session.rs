@@ -48,7 +48,6 @@ pub struct PythonSession {
 
 impl PythonSession {
     /// Creates a session in `sandbox`. Its limits on time and output apply to each call, the others to the whole session.
-    #[must_use]
     pub fn new(sandbox: Sandbox) -> Self {
         let about = "Runs Python in a session that keeps variables, imports and functions from call to call. Returns what is \
             printed, the value of the last expression, and what is plotted.";
@@ -72,7 +71,6 @@ impl PythonSession {
     }
 
     /// Returns the sandbox in which it runs.
-    #[must_use]
     pub const fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }

@@ -58,7 +58,6 @@ pub enum CallKind {
 }
 
 /// Returns the calls of a conversation, in the order of their events.
-#[must_use]
 pub fn call_rows(events: &[Event]) -> Vec<CallRow> {
     let mut timeline = Timeline::default();
     events.iter().for_each(|event| timeline.add(event));
@@ -95,7 +94,6 @@ impl CallStarts {
     }
 
     /// Returns when the call of `who` in the chat `at` began that has no reply yet.
-    #[must_use]
     pub fn of(&self, at: &Path, who: &Name) -> Option<Timestamp> {
         self.0.get(&(at.clone(), who.clone())).copied()
     }

@@ -41,7 +41,6 @@ pub struct Counts {
 
 impl Counts {
     /// Counts the conversations in each state.
-    #[must_use]
     pub const fn of(&self, state: QueueState) -> u64 {
         match state {
             QueueState::Lost => self.lost,
@@ -53,7 +52,6 @@ impl Counts {
     }
 
     /// Returns the sum of all.
-    #[must_use]
     pub fn all(&self) -> u64 {
         QueueState::ALL.into_iter().map(|state| self.of(state)).sum()
     }

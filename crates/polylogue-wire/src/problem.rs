@@ -44,13 +44,11 @@ pub struct FieldError {
 
 impl Problem {
     /// Returns the `type` of problems whose kind is `word`.
-    #[must_use]
     pub fn kind_of(word: &str) -> String {
         format!("{PREFIX}{word}")
     }
 
     /// Returns the kind in one word, such as `not-found`.
-    #[must_use]
     pub fn word(&self) -> &str {
         self.kind.strip_prefix(PREFIX).unwrap_or(&self.kind)
     }

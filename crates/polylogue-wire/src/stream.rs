@@ -129,7 +129,6 @@ pub struct FallbackDelta {
 
 impl ReplyDelta {
     /// Returns the piece `delta` of the reply of `who`; `None` for a kind that this version does not know.
-    #[must_use]
     pub fn of(at: &Path, who: &Name, delta: &Delta) -> Option<Self> {
         let content = match delta.clone() {
             Delta::Text(text) => Content::Text { text },

@@ -21,13 +21,11 @@ pub struct DailyBudget {
 
 impl DailyBudget {
     /// Returns whether it bounds nothing.
-    #[must_use]
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()
     }
 
     /// Returns whether it allows no more than `other`.
-    #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         fn is_within<T: PartialOrd>(own: Option<T>, other: Option<T>) -> bool {
             other.is_none_or(|other| own.is_some_and(|own| own <= other))
@@ -127,13 +125,11 @@ pub struct TokenText(String);
 
 impl TokenText {
     /// Creates a token with this text.
-    #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
     /// Returns the text itself, to be shown once or sent.
-    #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }

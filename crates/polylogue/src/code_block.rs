@@ -85,7 +85,6 @@ impl Block {
 ///
 /// assert_eq!((fence("ls"), fence("cat <<````")), ("```".to_owned(), "`````".to_owned()));
 /// ```
-#[must_use]
 pub fn fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(longest.max(2) + 1)
@@ -98,7 +97,6 @@ pub fn fence(text: &str) -> String {
 /// assert_eq!(blocks[0].language.as_deref(), Some("python"));
 /// assert_eq!(blocks[0].file.as_deref(), Some("hi.py"));
 /// ```
-#[must_use]
 pub fn blocks(text: &str) -> Vec<Block> {
     let mut found = Vec::new();
     collect(text, MAX_DEPTH, &mut found);

@@ -1,6 +1,7 @@
 //! What `cargo xtask tidy` checks, one check a file.
 
 mod conformance;
+mod glossary;
 mod idioms;
 mod layers;
 mod lengths;
@@ -43,6 +44,7 @@ pub(crate) fn tidy(repo: &Repo) -> Report {
         idioms::check,
         spelling::check,
         conformance::check,
+        glossary::check,
         wire::check,
     ] {
         findings.extend(check(repo));

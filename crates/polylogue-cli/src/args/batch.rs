@@ -35,7 +35,7 @@ pub(crate) struct Batch {
     #[command(flatten)]
     pub(crate) budgets: Budgets,
 
-    /// Keep results of another team, or of other rows, that are in the output file
+    /// Keep results of another team, and of rows that have changed since; these rows are not run again
     #[arg(long)]
     pub(crate) keep: bool,
 
@@ -66,9 +66,9 @@ pub(crate) fn explained(mut error: clap::Error) -> clap::Error {
 }
 
 const BATCH: &str =
-    "Each row is a separate conversation, and the `--max-` limits apply to each. The `--budget` limits are for all rows of all runs of this
-command together. Conversations are stored next to the output, in FILE.db, unless `--store` names another store. Run the command
-again to continue: finished rows are skipped, others continue where they stopped, and no finished model call is made again.
+    "Each row is a separate conversation, and the `--max-` limits apply to each. The `--budget` limits are for all rows of all runs of this \
+     command together. Conversations are stored next to the output, in FILE.db, unless `--store` names another store. Run the command \
+     again to continue: finished rows are skipped, others continue where they stopped, and no finished model call is made again.
 
 Exit codes, the first that applies:
   1     rows failed

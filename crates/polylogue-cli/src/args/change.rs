@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::shared::TeamOptions;
+use super::shared::{Allowed, Models, TeamOptions};
 use super::worker::OfTenant;
 use crate::shipped::team_file;
 
@@ -27,8 +27,8 @@ pub(crate) struct Fork {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The conversation keeps its log, and its agents continue with the other version of the team from here on. Nothing is run. A team \
-    without its participants, or without an agent whose turn is open, is refused."
+    after_help = "The conversation keeps its log and its limits, and its agents continue with the other version of the team from here on. Nothing is run. A \
+    team without its participants, or without an agent whose turn is open, is refused."
 )]
 pub(crate) struct Move {
     /// The conversation: its id, the beginning of its id, or `last`
@@ -39,8 +39,18 @@ pub(crate) struct Move {
     pub(crate) team: PathBuf,
 
     #[command(flatten)]
-    pub(crate) options: TeamOptions,
+    models: Models,
+
+    #[command(flatten)]
+    allowed: Allowed,
 
     #[command(flatten)]
     pub(crate) of: OfTenant,
+}
+
+impl Move {
+    /// The models and permissions of the other version.
+    pub(crate) fn options(&self) -> TeamOptions {
+        TeamOptions::without_limits(&self.models, &self.allowed)
+    }
 }

@@ -4,9 +4,9 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The first of these that has a setting is used: the option of a command, the team file, the environment variable, the
-configuration file. That file is `~/.config/polylogue/config.yaml`, or below `XDG_CONFIG_HOME`, unless `--config` names another.
-API keys are never in it: they are read from the environment or from `.env`."
+    after_help = "The first of these that has a setting is used: the option of a command, the team file, the environment variable, the \
+                  configuration file. That file is `~/.config/polylogue/config.yaml`, or below `XDG_CONFIG_HOME`, unless `--config` names another. \
+                  API keys are never in it: they are read from the environment or from `.env`."
 )]
 pub(crate) struct Config {
     #[command(subcommand)]

@@ -3,13 +3,21 @@
 use clap::error::{ContextKind, ContextValue};
 
 /// Commands that there are not, and what does the same. Some resemble a command that does something else: `list` is not `cluster`.
-const GUESSED: [(&[&str], &str); 7] = [
-    (&["list", "ls", "history"], "`polylogue runs` lists conversations"),
+const GUESSED: [(&[&str], &str); 12] = [
+    (&["list", "ls", "history", "ps", "status"], "`polylogue runs` lists conversations"),
     (&["continue"], "`polylogue resume ID` continues a conversation"),
     (&["export"], "`polylogue show ID --json` prints the events of a conversation, `--markdown` Markdown"),
     (&["delete", "remove"], "`polylogue rm ID` removes a conversation"),
     (&["log", "logs"], "`polylogue show ID` prints a conversation, `polylogue runs` lists them"),
     (&["init", "create"], "`polylogue new` writes a team file to begin with"),
+    (&["lint", "validate"], "`polylogue check TEAM` checks a team file"),
+    (&["graph", "draw"], "`polylogue check TEAM --graph` draws a team"),
+    (&["demo", "demos", "templates"], "`polylogue new --list` lists demos and templates"),
+    (
+        &["replay"],
+        "`polylogue run TEAM --replay FILE` replays a recording, `polylogue show ID` shows a conversation",
+    ),
+    (&["login", "setup", "keys"], "`polylogue doctor` shows which keys are set, and how to set them"),
     (&["stop", "kill"], "`polylogue cancel ID` stops a running conversation"),
 ];
 

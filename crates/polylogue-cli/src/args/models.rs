@@ -4,10 +4,10 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without a provider, the providers are listed. A provider's own list is requested if its server is local or
-its key is set. It is cached for a day in `~/.cache/polylogue/models`; that of a local server is not cached. Prices, limits
-and capabilities are from the table that ships with the program; prices in your own file replace those of the table. They
-are US dollars per million tokens."
+    after_help = "Without a provider, the providers are listed. A provider's own list is requested if its server is local or \
+                  its key is set. It is cached for a day in `~/.cache/polylogue/models`; that of a local server is not cached. Prices, limits \
+                  and capabilities are from the table that ships with the program; prices in your own file replace those of the table. They \
+                  are US dollars per million tokens."
 )]
 pub(crate) struct List {
     /// The provider, such as `openai`
@@ -32,9 +32,9 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The count is exact for models whose vocabulary ships with the program: those of OpenAI up to the gpt-5 family,
-and, with `local:PATH.gguf`, for the model in the file PATH if the program is built with models in the process. For
-others it is an upper bound. White space around the text is not counted. Nothing is sent anywhere."
+    after_help = "The count is exact for models whose vocabulary ships with the program: those of OpenAI up to the gpt-5 family, \
+                  and, with `local:PATH.gguf`, for the model in the file PATH if the program is built with models in the process. For \
+                  others it is an upper bound. White space around the text is not counted. Nothing is sent anywhere."
 )]
 pub(crate) struct Count {
     /// The text; `@FILE` reads it from a file, `-` from standard input, and `@@` begins a text with `@`

@@ -43,6 +43,13 @@ pub(crate) struct TeamOptions {
     pub(crate) limits: Limits,
 }
 
+impl TeamOptions {
+    /// Those of a command that sets no limits: each conversation has its own.
+    pub(crate) fn without_limits(models: &Models, allowed: &Allowed) -> Self {
+        Self { models: models.clone(), allowed: allowed.clone(), limits: Limits::default() }
+    }
+}
+
 /// Options of the commands that run one conversation for a person: those of its team, where agents work, who answers, and what is
 /// written.
 #[derive(Debug, Clone, Default, Args)]

@@ -24,7 +24,7 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "repair"])]
     pub(crate) recording: Option<PathBuf>,
 
-    /// Keep the intact beginning of a damaged conversation and move the rest to a file, so that it can be resumed
+    /// Keep the intact beginning of a damaged conversation and set the rest aside, so that it can be resumed
     #[arg(long, requires = "id")]
     pub(crate) repair: bool,
 

@@ -7,13 +7,15 @@ use polylogue_core::Features;
 use polylogue_runtime::WorkerOptions;
 use polylogue_server::Token;
 
-use super::shared::{Budgets, TeamOptions, budget_name, count};
+use super::shared::{Allowed, Budgets, Models, TeamOptions, budget_name, count};
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "A worker runs conversations that `run --detach` and `resume --detach` hand over, continues them when they get an answer or a \
     message, unless they are paused, and takes over those of workers that have died. Any number of workers can share a store. `SIGTERM`, `SIGHUP` and \
-    Ctrl-C let running steps end, for at most 25 seconds; other workers continue the conversations. With `--only`, exit codes are those of `run`."
+    Ctrl-C let running steps end, for at most 25 seconds; other workers continue the conversations. Limits such as `--max-cost` are those of each \
+    conversation: `run --detach` and `resume --detach` set them. With `--only`, exit codes are those of `run`, except that a worker that was stopped by \
+    a signal exits with 1: run again, it continues the conversation."
 )]
 pub(crate) struct Worker {
     #[command(flatten)]
@@ -37,7 +39,17 @@ pub(crate) struct Worker {
     pub(crate) budgets: Budgets,
 
     #[command(flatten)]
-    pub(crate) options: TeamOptions,
+    models: Models,
+
+    #[command(flatten)]
+    allowed: Allowed,
+}
+
+impl Worker {
+    /// The models and permissions of all its conversations.
+    pub(crate) fn options(&self) -> TeamOptions {
+        TeamOptions::without_limits(&self.models, &self.allowed)
+    }
 }
 
 /// Whose conversations of a store a command is about.
@@ -87,13 +99,13 @@ pub(crate) struct Internal {
     pub(crate) internal_listen: SocketAddr,
 
     /// The host and port by which those servers reach this process. Default: those of `--internal-listen`
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", requires = "internal_listen")]
     pub(crate) advertise: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Cluster {
-    /// Print one line of JSON for each worker, each shared budget and each conversation
+    /// Print one line of JSON for each worker, shared budget, limit of a model server, and conversation
     #[arg(long)]
     pub(crate) json: bool,
 

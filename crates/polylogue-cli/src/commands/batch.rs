@@ -43,8 +43,8 @@ pub(crate) const TICK: Duration = Duration::from_millis(200);
 pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Exit, CliError> {
     let rows = rows(args)?;
     let job = Job::prepare(cli, args, &rows).await?;
-    let records = Records::open(&args.output, &job.key, args.keep)?;
-    let over: HashSet<String> = records.settled().map(|entry| entry.id.clone()).collect();
+    let records = Records::open(&args.output, &job.key, &rows, args.keep)?;
+    let over = records.finished(&rows);
     let ids: HashSet<String> =
         (0..rows.len()).filter_map(|index| rows.get(index)).map(|row| row.id).collect();
     let is_row = |id: &str| ids.contains(id);
@@ -91,7 +91,7 @@ impl State {
         records.sort((0..rows.len()).filter_map(|index| rows.get(index)).map(|row| row.id))?;
         held?;
         broken.map_or(Ok(()), Err)?;
-        let tally = Tally::of(&records, rows.len(), paying);
+        let tally = Tally::of(&records, rows, paying);
         let unwritable = |error| CliError::failed(format!("the output cannot be written: {error}"));
         let text = match args.json {
             true => Sanitized::json(&tally.json(&args.output, place)).map_err(unwritable)?,

@@ -15,7 +15,7 @@ use self::keys::MissingKey;
 use super::{price, write, write_rows};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
-use crate::stderr::print_note;
+use crate::stderr::{print_error, print_warnings};
 use crate::user_config::{SettingValue, default_model};
 use crate::{args, trust::trust_file::TrustFile, user_prices};
 use crate::{place, trust};
@@ -63,7 +63,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
             Err(found) if args.json => {
                 line(&json!({"file": file.display().to_string(), "ok": false, "problems": found}))?;
             }
-            Err(found) => print_note(found.to_string().trim_end()),
+            Err(found) => print_error(&found.to_string().trim_end()),
         }
     }
     if args.sarif {
@@ -117,7 +117,7 @@ fn print_summary(
     wants: &PermissionSummary,
     default: Option<&SettingValue>,
 ) -> Result<(), CliError> {
-    warnings.iter().for_each(|warning| print_note(&warning.to_string()));
+    print_warnings(warnings);
     let row = |text: &str| write_rows(&Sanitized::row(text), false);
     let agents = count(team.agents.len(), "agent");
     let chats = count(team.chats.len() + 1, "chat");

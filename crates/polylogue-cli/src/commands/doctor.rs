@@ -18,7 +18,7 @@ use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::probe::ollama;
 use crate::screen::Sanitized;
-use crate::stderr::print_note;
+use crate::stderr::print_warnings;
 use crate::trust::{self, Request};
 use crate::user_config::{SettingValue, default_model};
 use crate::{args, place, user_prices};
@@ -58,7 +58,7 @@ fn team(file: &Path, args: &args::Doctor, default: Option<&SettingValue>) -> Res
         (args.vars.iter().cloned().collect(), default.map(|given| given.value.clone()));
     let overrides = Overrides { vars, default_model, ..Overrides::default() };
     let loaded = trust::load(file, &overrides, &args.permits)?;
-    loaded.warnings.iter().for_each(|warning| print_note(&warning.to_string()));
+    print_warnings(&loaded.warnings);
     Ok(loaded)
 }
 
@@ -224,7 +224,12 @@ async fn store(cli: &args::Cli) -> Result<String, (String, CliError)> {
         let (place, logs) = (runtime.place(), runtime.store().count().await?);
         let mut text = format!("{logs} in {} ({place})", place.shown());
         place.warnings().await?.iter().for_each(|warning| text.push_str(&format!("\n  warning: {warning}")));
-        Ok(text)
+        Ok((runtime, text))
     };
-    tried.await.map_err(|error: CliError| ("cannot be used".to_owned(), error))
+    let (runtime, text) = tried.await.map_err(|error: CliError| ("cannot be used".to_owned(), error))?;
+    // Tables of a later version can be read, and so can a disk that is full.
+    match runtime.store().check_writable().await {
+        Ok(()) => Ok(text),
+        Err(error) => Err((format!("{text}\n  cannot be written"), error.into())),
+    }
 }

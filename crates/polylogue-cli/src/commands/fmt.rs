@@ -9,7 +9,7 @@ use polylogue_team::FormattedFile;
 use super::{write_data, write_value};
 use crate::args;
 use crate::error::{CliError, Exit};
-use crate::stderr::print_note;
+use crate::stderr::print_error;
 
 /// The largest text that is read from standard input: as for team files.
 const LARGEST: u64 = 4 << 20;
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &args::fmt::Fmt) -> Result<Exit, CliError> {
         let formatted = match formatted {
             Ok(formatted) => formatted,
             Err(found) => {
-                print_note(found.to_string().trim_end());
+                print_error(&found.to_string().trim_end());
                 exit = Exit::Usage;
                 continue;
             }

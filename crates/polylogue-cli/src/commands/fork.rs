@@ -21,7 +21,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Fork) -> Result<Ex
     let Fork { id: fork, files } =
         runtime.fork(&id, &ForkPoint { event: args.at, text, ..ForkPoint::default() }).await?;
     write(&Sanitized::row(fork.as_str()))?;
-    print_note(&format!("`{fork}` is a fork of `{id}`: `{}` continues it", resume(cli, &fork)));
+    print_note_wrapped(&format!("`{fork}` is a fork of `{id}`: `{}` continues it", resume(cli, &fork)));
     note_on_files(&files, &id);
     Ok(Exit::Done)
 }

@@ -46,7 +46,7 @@ pub(super) fn check(
         detach,
         [
             ("`--timeout`", models.timeout.is_some(), OF_WORKER),
-            ("`--record`", models.record.is_some(), OF_WORKER),
+            ("`--record`", models.record.is_some(), OF_ONE),
             ("`--cache`", models.cache.is_some(), OF_WORKER),
             ("`--replay`", models.replay.is_some(), OF_WORKER),
             ("`--thoughts`", models.thoughts, OF_WORKER),
@@ -72,6 +72,8 @@ pub(super) fn check_resumed(args: &args::Resume) -> Result<(), CliError> {
 }
 
 const OF_MACHINE: &str = "run it here, without `--detach`: other machines do not have the folder";
+
+const OF_ONE: &str = "`polylogue worker --only ID --record FILE` records one conversation";
 
 const OF_WORKER: &str = "give it to `polylogue worker`, for all conversations that it runs";
 

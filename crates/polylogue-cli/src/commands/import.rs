@@ -15,9 +15,16 @@ use crate::{args, place};
 /// The largest definition that is read: as for team files.
 const LARGEST: u64 = 4 << 20;
 
+/// How a program becomes a definition.
+const PYTHON: &str = "of AgentChat, import what `print(team.dump_component().model_dump_json())` prints; of AutoGen 0.2, write its agents and chats as JSON: see docs/from-autogen.md";
+
 /// Writes the team file, and says what could not be converted and which keys are needed.
 pub(crate) fn run(args: &args::Import) -> Result<Exit, CliError> {
     let shown = args.definition.display().to_string();
+    if args.definition.extension().is_some_and(|ending| ending == "py") {
+        return Err(CliError::usage(format!("`{shown}` is a Python program, and nothing in it is executed"))
+            .hint(PYTHON));
+    }
     let text = read(&args.definition)?;
     let name =
         args.definition.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into());

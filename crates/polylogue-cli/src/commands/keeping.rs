@@ -34,7 +34,10 @@ pub(crate) async fn archive(cli: &args::Cli, args: &args::keeping::Archive) -> R
                 return Err(CliError::usage(what)
                     .hint("only folders of JSON lines cannot: `compress` or `tar` packs them"));
             }
-            Err(StoreError::Busy { id, holder }) if by_age => print_left_out(&id, &holder),
+            Err(StoreError::Busy { id, holder }) if by_age => {
+                print_left_out(&id, &format!("is in use by {holder}"));
+            }
+            Err(StoreError::Queued { id }) if by_age => print_left_out(&id, "waits for a worker"),
             Err(error) => return Err(error.into()),
         }
     }
@@ -48,7 +51,7 @@ pub(crate) async fn remove(cli: &args::Cli, args: &args::Rm) -> Result<Exit, Cli
         match remove_conversation(&runtime, &id).await {
             Ok(()) => write(&Sanitized::row(&format!("removed {id}")))?,
             Err(Error::Run(polylogue_core::Error::Store(StoreError::Busy { id, holder }))) if by_age => {
-                print_left_out(&id, &holder);
+                print_left_out(&id, &format!("is in use by {holder}"));
             }
             Err(error) => return Err(error.into()),
         }
@@ -56,8 +59,8 @@ pub(crate) async fn remove(cli: &args::Cli, args: &args::Rm) -> Result<Exit, Cli
     Ok(Exit::Done)
 }
 
-fn print_left_out(id: &LogId, holder: &str) {
-    print_note(&format!("`{id}` is left out: it is in use by {holder}"));
+fn print_left_out(id: &LogId, why: &str) {
+    print_note(&format!("`{id}` is left out: it {why}"));
 }
 
 /// The conversations that are meant, all of which exist. By their age, they are those that `is_meant`, also those that wait if `all` are meant.

@@ -16,7 +16,7 @@ pub(crate) async fn run(cli: &args::Cli) -> Result<Exit, CliError> {
         return Err(CliError::usage(what).hint("name the database: `--store postgres://USER@HOST/DATABASE`"));
     };
     let text = match from == to {
-        true => format!("the tables have format {to} already"),
+        true => format!("nothing is migrated: the tables have format {to}"),
         false => format!("the tables had format {from}, and have format {to} now"),
     };
     write(&Sanitized::row(&text))?;

@@ -13,9 +13,11 @@ use crate::place::{self, PlaceOption};
 use crate::stderr::print_note;
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::change::Move) -> Result<Exit, CliError> {
+    let team = args.options();
+    check(&team.models)?;
     let runtime = place::existing(&cli.named_store())?;
     let id = runtime.find(&args.id).await?;
-    let options = args::RunOptions { team: args.options.clone(), ..args::RunOptions::default() };
+    let options = args::RunOptions { team, ..args::RunOptions::default() };
     let version = TeamVersion::Of(&args.team);
     let stored = Stored {
         id: &id,
@@ -48,4 +50,22 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Move) -> Result<Ex
         print_note(&format!("it is parked: `{resume}` hands it over again"));
     }
     Ok(Exit::Done)
+}
+
+/// Refuses options of calls, which are stored with no conversation.
+fn check(models: &args::Models) -> Result<(), CliError> {
+    let options = [
+        ("--timeout", models.timeout.is_some()),
+        ("--record", models.record.is_some()),
+        ("--cache", models.cache.is_some()),
+        ("--replay", models.replay.is_some()),
+        ("--thoughts", models.thoughts),
+    ];
+    match options.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => {
+            let what = format!("`{option}` has no effect with `move`, which runs nothing");
+            Err(CliError::usage(what).hint("give it to the command that continues the conversation"))
+        }
+        None => Ok(()),
+    }
 }

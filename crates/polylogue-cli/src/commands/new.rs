@@ -1,15 +1,17 @@
 //! `polylogue new`: a team file to begin with.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
+
+use polylogue_config::suggest;
 
 use super::{write_data, write_rows};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::place::shell_word;
 use crate::screen::Sanitized;
-use crate::shipped::{self, Template};
+use crate::shipped::{self, DEMO, Template};
 use crate::stderr::print_note;
 
 pub(crate) fn run(args: &args::new::New) -> Result<Exit, CliError> {
@@ -18,29 +20,39 @@ pub(crate) fn run(args: &args::new::New) -> Result<Exit, CliError> {
         return list(&templates);
     }
     let wanted = args.template.as_deref().unwrap_or(Template::DEFAULT);
-    let Some(template) = templates.iter().find(|template| template.name == wanted) else {
-        if wanted.ends_with(".yaml") || wanted.ends_with(".yml") {
-            let hint = format!(
-                "the template comes before the file: `polylogue new {} {}`",
-                Template::DEFAULT,
-                shell_word(Path::new(wanted))
-            );
-            return Err(CliError::usage(format!("there is no template `{wanted}`")).hint(hint));
-        }
-        let names: Vec<_> = templates.iter().map(|template| format!("`{}`", template.name)).collect();
-        return Err(CliError::usage(format!("there is no template `{wanted}`"))
-            .hint(format!("there are {}; `polylogue new --list` explains them", names.join(", "))));
-    };
+    let demo = Template::of_demo(wanted);
+    let named = || templates.iter().find(|template| template.name == wanted);
+    let Some(template) = demo.as_ref().or_else(named) else { return Err(unknown(wanted, &templates)) };
     if args.file.as_os_str() == "-" {
         write_data(template.text)?;
         return Ok(Exit::Done);
     }
-    save(&args.file, args.force, &named(template, &args.file))?;
+    save(&args.file, args.force, &renamed(template, &args.file))?;
+    save_files(template, args.file.parent().unwrap_or(Path::new("")))?;
     let file = shell_word(&args.file);
-    print_note(&format!("wrote {file}: {}", template.about()));
+    match &demo {
+        Some(demo) => print_note(&format!("wrote {file}: the demo `{}`", demo.name)),
+        None => print_note(&format!("wrote {file}: {}", template.about())),
+    }
     print_note(&format!("try it without a model:  polylogue run {file} --offline"));
     print_note(&format!("run it with a model:     polylogue run {file} --model openai:gpt-4o-mini"));
     Ok(Exit::Done)
+}
+
+/// There is no template or demo `wanted`.
+fn unknown(wanted: &str, templates: &[Template]) -> CliError {
+    let names = templates.iter().map(|template| template.name);
+    let hint = if wanted.ends_with(".yaml") || wanted.ends_with(".yml") {
+        let file = shell_word(Path::new(wanted));
+        format!("the template comes before the file: `polylogue new {} {file}`", Template::DEFAULT)
+    } else if Template::of_demo(&format!("{DEMO}{wanted}")).is_some() {
+        format!(
+            "it is a demo: `polylogue new {DEMO}{wanted}` writes its file, `polylogue run {DEMO}{wanted}` runs it"
+        )
+    } else {
+        format!("{}; `polylogue new --list` lists templates and demos", suggest::hint(wanted, names))
+    };
+    CliError::usage(format!("there is no template `{wanted}`")).hint(hint)
 }
 
 fn list(templates: &[Template]) -> Result<Exit, CliError> {
@@ -49,7 +61,7 @@ fn list(templates: &[Template]) -> Result<Exit, CliError> {
     for template in templates {
         text += &format!("  {:width$}  {}\n", template.name, template.about());
     }
-    text += "\nDemos, which run without a model or a key, by `polylogue run demo:NAME`:\n";
+    text += "\nDemos, which run without a model or a key, by `polylogue run demo:NAME`; `polylogue new demo:NAME` writes the team file:\n";
     for names in shipped::teams().chunks(6) {
         text += &format!("  {}\n", names.join(", "));
     }
@@ -58,7 +70,7 @@ fn list(templates: &[Template]) -> Result<Exit, CliError> {
 }
 
 /// The text of the template with the name of the file as the name of the team, if it can be one.
-fn named(template: &Template, file: &Path) -> String {
+fn renamed(template: &Template, file: &Path) -> String {
     let name = file.file_stem().and_then(|stem| stem.to_str()).filter(|stem| *stem != "team");
     match name.filter(|name| polylogue::Name::new(name).is_ok()) {
         Some(name) => {
@@ -72,6 +84,19 @@ fn named(template: &Template, file: &Path) -> String {
         }
         None => template.text.to_owned(),
     }
+}
+
+/// Writes the files that a demo names to `folder`, below its own. Those that are there stay.
+fn save_files(template: &Template, folder: &Path) -> Result<(), CliError> {
+    for (path, content) in template.files() {
+        let path = folder.join(path);
+        let unwritten = |error| CliError::failed(format!("`{}` cannot be written: {error}", path.display()));
+        if !path.exists() {
+            path.parent().map_or(Ok(()), fs::create_dir_all).map_err(unwritten)?;
+            fs::write(&path, content).map_err(unwritten)?;
+        }
+    }
+    Ok(())
 }
 
 fn save(file: &Path, force: bool, text: &str) -> Result<(), CliError> {

@@ -93,9 +93,10 @@ pub(crate) fn line_of_run(name: &str, bound: &BoundSummary) -> String {
     format!("{name} takes {bound}. {PARTS}")
 }
 
-/// The same before the first message of a chat.
-pub(crate) fn line_of_message(name: &str, bound: &BoundSummary) -> String {
-    format!("Until your next message, {name} takes {bound}.")
+/// The same before the first message of a chat. `None` where only the calls have a bound: a chat with one model has no team file in which
+/// a limit on its replies could be set.
+pub(crate) fn line_of_message(name: &str, bound: &BoundSummary) -> Option<String> {
+    bound.tokens.map(|_| format!("Until your next message, {name} takes {bound}."))
 }
 
 /// The same before a batch of `rows`. `None` where the script speaks.

@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use polylogue::{Message, Name};
-use polylogue_core::{LogId, Part};
-use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime, StoredDocument};
-use polylogue_team::Loaded;
+use polylogue_config::suggest;
+use polylogue_core::{GivenApproval, LogId, Part, Store as _};
+use polylogue_runtime::{
+    Conversation, OpenOptions, Prepared, RequestedPermission, Resumed, Runtime, StoredDocument,
+};
+use polylogue_team::{Loaded, Usage};
 
 use super::hand_over::{check_resumed, hand_over, print_id};
 use super::steer;
@@ -109,6 +112,7 @@ async fn opened(
         shared_budget: args.budgets.limits_cost(),
     };
     let (prepared, changes) = stored.prepare(runtime).await?;
+    check_approvals(runtime, id, &prepared).await?;
     let mut before = None;
     if !changes.is_empty() {
         runtime.check_version(id, &prepared).await.map_err(unfit)?;
@@ -129,6 +133,22 @@ async fn opened(
         return Err(polylogue_runtime::Error::NoQuestion { id: id.clone() }.into());
     }
     Ok((prepared, conversation, attached))
+}
+
+/// Refuses to make a call that another user has approved, where the team can do more than its sandbox lets it: what a store from elsewhere
+/// says may have been approved by no person.
+async fn check_approvals(runtime: &Runtime, id: &LogId, prepared: &Prepared) -> Result<(), CliError> {
+    let is_harmless = RequestedPermission::of_team(prepared.team(), &Usage::default()).is_empty();
+    if is_harmless || trust::is_sealed(&runtime.stored_document(id).await?.team()?)? {
+        return Ok(());
+    }
+    let events = runtime.store().read(id, 0).await?;
+    let Some(GivenApproval { who, call, asked, .. }) = GivenApproval::of(&events).into_iter().next() else {
+        return Ok(());
+    };
+    let what =
+        format!("another user has approved the call `{}` of `{who}`, and it would be made now", call.tool);
+    Err(CliError::usage(what).hint(format!("`polylogue fork {id} --at {asked}` makes a fork that asks you")))
 }
 
 /// Why the conversation cannot continue with the team of the current file.
@@ -317,9 +337,10 @@ fn message(
     match conversation.authors().find(|name| name.as_str() == Name::composed(&speaker)) {
         Some(name) => Ok(Some(attachments::message(name, text, attached))),
         None => {
-            let names: Vec<String> = conversation.authors().map(|name| format!("`{name}`")).collect();
+            let names: Vec<Name> = conversation.authors().collect();
+            let names: Vec<&str> = names.iter().map(Name::as_str).collect();
             Err(CliError::usage(format!("there is no participant `{speaker}`"))
-                .hint(format!("there are {}", names.join(", "))))
+                .hint(suggest::hint(&speaker, names)))
         }
     }
 }

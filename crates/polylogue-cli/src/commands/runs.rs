@@ -18,7 +18,7 @@ use crate::limit::counted;
 use crate::place::{self, PlaceOption};
 use crate::screen::text::folded;
 use crate::screen::{RunEnd, RunState, Sanitized, most_cost};
-use crate::stderr::print_note;
+use crate::stderr::{print_note, print_note_wrapped};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit, CliError> {
     // A place without a store lists nothing, and no store is created.
@@ -57,7 +57,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     let text: Sanitized = rows.into_iter().collect();
     write_rows(&text, args.json)?;
     if let Some(next) = next {
-        print_note(&format!("there are more: `--after {}` continues the list", next.to_text()));
+        print_note_wrapped(&format!("there are more: `--after {}` continues the list", next.to_text()));
     }
     Ok(Exit::Done)
 }

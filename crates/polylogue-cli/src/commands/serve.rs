@@ -12,7 +12,7 @@ use polylogue_server::{ChatOptions, IssuerOptions, Reload, Server, ServerError, 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::worker::live_options;
+use super::worker::{check_models, live_options};
 use super::write;
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
@@ -27,6 +27,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Ex
     if let Some(option) = args.takes.given().or(tenant).filter(|_| !args.worker) {
         let what = format!("{option} is about the conversations of workers");
         return Err(CliError::usage(what).hint("`--worker` runs these, too"));
+    }
+    if args.worker {
+        check_models(&args.options.models, false)?;
     }
     let options = options(cli, args)?;
     let teams = usable_teams(cli, args, &options).await?;

@@ -6,7 +6,9 @@ pub(crate) mod side_by_side;
 
 use std::io;
 
-use polylogue_core::{AnyStore, Body, BoundSummary, Event, LogId, Part, RecoveredEvents, Store, StoreError};
+use polylogue_core::{
+    AnyStore, Body, BoundSummary, Event, LogId, Part, Progress, RecoveredEvents, Store, StoreError, Summary,
+};
 use polylogue_runtime::{AgentHistory, RebuiltRequest, StoredTeam, is_imported};
 
 use super::runs::origin;
@@ -16,8 +18,8 @@ use crate::launch::wish;
 use crate::place::{self, PlaceOption};
 use crate::screen::json::RunLine;
 use crate::screen::picture::Pictures;
-use crate::screen::{OutputStyle, Sanitized, Size, document};
-use crate::stderr::print_note;
+use crate::screen::{Format, OutputStyle, Sanitized, Size, document};
+use crate::stderr::{print_note, print_note_wrapped};
 use crate::{args, work_dir};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliError> {
@@ -69,7 +71,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&files))?;
     }
-    let Some(damage) = damage else { return Ok(Exit::Done) };
+    let Some(damage) = damage else {
+        if is_whole && !args.markdown {
+            print_open(&events, (&id, &place), runtime.is_claimed(&id).await?);
+        }
+        return Ok(Exit::Done);
+    };
     if !args.json {
         let verify = place.command(&format!("verify {id}"));
         write(&Sanitized::plain("\n"))?;
@@ -124,7 +131,27 @@ pub(crate) fn write_with_bound(
     }
     write(text)?;
     write(&Sanitized::plain("\n"))?;
-    write_rows(&Sanitized::row(&format!("before it began: {bound}")), false)
+    write_rows(&Sanitized::row(&format!("computed before the run: {bound}")), false)
+}
+
+/// Says how a conversation continues that has not ended.
+pub(crate) fn print_open(events: &[Event], (id, place): (&LogId, &PlaceOption), is_running: bool) {
+    let Summary { progress, questions, is_paused, .. } = Summary::of(events, true);
+    let asked = questions.iter().map(|(_, who)| who.as_str()).collect::<Vec<_>>().join(" and ");
+    let resume = place.command(&format!("resume {id}"));
+    print_note_wrapped(&match progress {
+        Progress::New | Progress::Closed(_) => return,
+        _ if is_running && !asked.is_empty() => {
+            format!("It waits for {asked}: `{}` answers.", place.command(&format!("answer {id} TEXT")))
+        }
+        _ if is_running => "It is running.".to_owned(),
+        Progress::Failed(_) => format!("It has failed: `{resume}` tries again."),
+        Progress::Open if !asked.is_empty() => {
+            format!("It waits for {asked}: `{resume} --answer TEXT` answers.")
+        }
+        Progress::Open if is_paused => format!("It is paused: `{resume}` continues it."),
+        Progress::Open => format!("It has not ended: `{resume}` continues it."),
+    });
 }
 
 /// Puts the large results that are stored with the conversation into its events.
@@ -156,7 +183,11 @@ pub(crate) fn whole(
         }
         args if args.markdown => document::markdown(title, events, pictures),
         args if args.style == args::Style::Autogen => document::autogen(title, events, looks.color),
-        _ => document::shown(events, looks.color.then(|| Size::of_terminal().text_columns()), pictures),
+        _ => {
+            let columns = Size::of_terminal().text_columns();
+            let (width, terminal) = (looks.color.then_some(columns), looks.terminal.then_some(columns));
+            document::shown(events, Format { width, terminal, ..Format::WHOLE }, pictures)
+        }
     })
 }
 

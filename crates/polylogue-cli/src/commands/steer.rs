@@ -1,6 +1,7 @@
 //! `polylogue send`, `cancel`, `pause`, `next`, `raise`: instructions to a conversation, whichever process runs it.
 
 use polylogue::Name;
+use polylogue_config::suggest;
 use polylogue_core::{Instruction, LogId, Progress, Store as _, Summary};
 use polylogue_runtime::{Runtime, Steered};
 
@@ -184,8 +185,7 @@ async fn participant(runtime: &Runtime, id: &LogId, text: &str) -> Result<Name, 
     let Some(opening) = opening else { return Err(runtime.not_begun(id).await?.into()) };
     let names = || opening.participants.iter().chain(&opening.late_joiners);
     names().find(|name| name.as_str() == Name::composed(text)).cloned().ok_or_else(|| {
-        let names: Vec<String> = names().map(|name| format!("`{name}`")).collect();
-        CliError::usage(format!("there is no participant `{text}`"))
-            .hint(format!("there are {}", names.join(", ")))
+        let names: Vec<&str> = names().map(Name::as_str).collect();
+        CliError::usage(format!("there is no participant `{text}`")).hint(suggest::hint(text, names))
     })
 }

@@ -14,25 +14,36 @@ use crate::args;
 use crate::error::{CliError, Exit};
 use crate::place::{self, PlaceOption};
 use crate::prompt::{question::meant, user_name};
-use crate::screen::Sanitized;
-use crate::stderr::print_note;
+use crate::screen::{Sanitized, asks};
+use crate::stderr::{print_note, print_note_wrapped};
 use crate::text_arg::text_of;
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::steer::Waiting) -> Result<Exit, CliError> {
     let runtime = place::existing(&cli.named_store())?;
-    print(&runtime.waiting().await?, args)
+    print(&runtime.waiting().await?, args, &PlaceOption::of_store(&cli.named_store()))
 }
 
 /// Prints the questions of these conversations.
-pub(crate) fn print(waiting: &[WaitingRun], args: &args::steer::Waiting) -> Result<Exit, CliError> {
-    if waiting.is_empty() && !args.json {
-        print_note("no question waits for an answer");
-    }
+pub(crate) fn print(
+    waiting: &[WaitingRun],
+    args: &args::steer::Waiting,
+    place: &PlaceOption,
+) -> Result<Exit, CliError> {
     for run in waiting {
         for open in &run.questions {
             let text = if args.json { as_json(run, open)? } else { shown(run, open) };
             write_rows(&text, args.json)?;
         }
+    }
+    let is_ambiguous = waiting.iter().any(|run| run.questions.len() > 1);
+    match waiting {
+        _ if args.json => {}
+        [] => print_note("no question waits for an answer"),
+        _ if is_ambiguous => print_note_wrapped(&format!(
+            "answer with `{}`; the number of the question can be left out if there is only one",
+            place.command("answer ID NUMBER TEXT")
+        )),
+        _ => print_note_wrapped(&format!("answer with `{}`", place.command("answer ID TEXT"))),
     }
     Ok(Exit::Done)
 }
@@ -94,10 +105,10 @@ fn now() -> Timestamp {
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// A question in two lines: where, who asks, since when, until when; and what.
+/// A question in two lines: where, who is asked, since when, until when; and what.
 fn shown(run: &WaitingRun, open: &OpenQuestion) -> Sanitized {
     let (now, id) = (now().0, &run.listing.id);
-    let asks = if open.question.is_approval() { "asks for approval" } else { "asks" };
+    let asks = asks(&open.question).trim_end_matches(':');
     let chat = if open.at.is_root() { String::new() } else { format!(" in `{}`", open.at) };
     let since = age(now.saturating_sub(open.asked.0) / 1000);
     let until = match (open.until(), &open.question.default) {
@@ -108,8 +119,11 @@ fn shown(run: &WaitingRun, open: &OpenQuestion) -> Sanitized {
         _ => String::new(),
     };
     let who = &open.question.who;
-    let head =
-        format!("{id} {}  {}: {who} {asks}{chat}, {since} ago{until}", open.seq, run.listing.shown_title());
+    let head = format!(
+        "{id}  question {}  {}: {who}{asks}{chat}, {since} ago{until}",
+        open.seq,
+        run.listing.shown_title()
+    );
     let text: Vec<String> = in_words(&open.question).lines().map(|line| format!("    {line}")).collect();
     Sanitized::plain(&format!("{head}\n{}\n", text.join("\n")))
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use polylogue_core::{Features, LogId, Store as _, StoreError};
+use polylogue_core::{Features, LogId, Status, Store as _, StoreError};
+use polylogue_models::{Provider, Recording, check_model_name, model_names};
 use polylogue_runtime::{
     Prepared, Runtime, StoreLocation, StoredTeams, Worker, WorkerMeter, WorkerOptions, offered,
 };
@@ -21,11 +22,13 @@ use crate::{args, place, trust};
 pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<Exit, CliError> {
     let location = place::of(&cli.named_store())?;
     location.check_volume()?;
+    let team_options = args.options();
+    check_models(&team_options.models, args.only.is_some())?;
     let meters = args.metrics.map(|_| WorkerMeters::default());
     let options = WorkerOptions {
         at_once: args.takes.at_once(),
         places: None,
-        offers: offers(&location, &args.takes.offers, &args.options)?,
+        offers: offers(&location, &args.takes.offers, &team_options)?,
         address: None,
         keeps_files: args.takes.keep_files,
         meter: meters.clone().map(|meters| Arc::new(meters) as Arc<dyn WorkerMeter>),
@@ -33,13 +36,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
     let live = internal_stream(&location, &args.internal).await?;
     let metrics = meters.as_ref().map(WorkerMeters::store_metrics);
     let runtime = args.budgets.pay_for(runtime_of(location, live.as_ref(), metrics).await?).await?;
-    let worker = worker(&runtime, &args.options, options.clone())?;
+    let worker = worker(&runtime, &team_options, options.clone())?;
     let mut signals = Signals::new()?.with_hangup()?;
     if let Some(text) = &args.only {
-        let id = runtime.find(text).await?;
-        let status = worker.run_only(&id, signals.next()).await?;
-        print_note(&format!("`{id}` {}", super::cluster::rest(&status)));
-        return Ok(Exit::from(&status));
+        return run_only(&worker, &runtime.find(text).await?, &mut signals).await;
     }
     let offers = Some(options.offers.to_string()).filter(|offers| !offers.is_empty());
     let offers = offers.map(|offers| format!(", offers {offers}")).unwrap_or_default();
@@ -53,7 +53,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
     match args.metrics.zip(meters) {
         None => worker.run(signals.next()).await?,
         Some((address, meters)) => {
-            let metrics = WorkerMetrics::bind(address, runtime.clone(), meters).await.map_err(with_hint)?;
+            let metrics = WorkerMetrics::bind(address, runtime.clone(), meters).await.map_err(|error| {
+                CliError::failed(error.to_string())
+                    .hint("choose another address with `--metrics`; port 0 takes a free one")
+            })?;
             print_note(&format!("metrics at http://{}/metrics", metrics.address()));
             // They are served until it has ended.
             tokio::select! {
@@ -63,6 +66,45 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
         }
     }
     Ok(Exit::Done)
+}
+
+/// Runs one conversation until it is at rest. If a signal stops the worker before, the exit code is that of a failure: it is worth running it again,
+/// unlike a conversation that a person has stopped.
+async fn run_only(worker: &Arc<Worker>, id: &LogId, signals: &mut Signals) -> Result<Exit, CliError> {
+    let mut is_stopped = false;
+    let stop = async {
+        signals.next().await;
+        is_stopped = true;
+    };
+    let status = worker.run_only(id, stop).await?;
+    if is_stopped && status == Status::Cancelled {
+        print_note(&format!("this worker was stopped: `{id}` continues when it is run again"));
+        return Ok(Exit::Failed);
+    }
+    print_note(&format!("`{id}` {}", super::cluster::rest(&status)));
+    Ok(Exit::from(&status))
+}
+
+/// Refuses options of models with which no conversation could run, before one is claimed: each would wait for another worker. The provider of
+/// a model may be an endpoint of a team, which is known later.
+pub(super) fn check_models(models: &args::Models, is_one: bool) -> Result<(), CliError> {
+    if models.record.is_some() && !is_one {
+        let what = "`--record` writes the calls of one conversation, and a worker runs many";
+        return Err(CliError::usage(what).hint("`polylogue worker --only ID --record FILE` records one"));
+    }
+    if let Some(file) = &models.replay {
+        Recording::open(file)?;
+    }
+    for name in models.model.iter().flat_map(|list| model_names(list)) {
+        check_model_name(name)?;
+        let provider = name.split([':', '/']).next().unwrap_or_default();
+        if Provider::find(provider).is_none() && provider != "local" {
+            print_note(&format!(
+                "warning: there is no provider `{provider}`: this worker runs only conversations whose team has an endpoint of this name"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What this process offers: what the command line says, where files are, and the keys, MCP servers and sandbox that it has.
@@ -126,16 +168,17 @@ pub(super) async fn runtime_of(
     Ok(runtime)
 }
 
-/// A worker with the models, permissions and secrets of this process.
+/// A worker with the models, permissions and secrets of this process. Its conversations keep their own limits.
 pub(super) fn worker(
     runtime: &Runtime,
     options: &args::TeamOptions,
     takes: WorkerOptions,
 ) -> Result<Arc<Worker>, CliError> {
-    Ok(Worker::new(runtime, Arc::new(OfCommandLine(options.clone())), takes)?)
+    let options = args::TeamOptions::without_limits(&options.models, &options.allowed);
+    Ok(Worker::new(runtime, Arc::new(OfCommandLine(options)), takes)?)
 }
 
-/// Teams with the options of the command line.
+/// Teams with the models and permissions of the command line.
 struct OfCommandLine(args::TeamOptions);
 
 impl StoredTeams for OfCommandLine {

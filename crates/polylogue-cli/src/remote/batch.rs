@@ -46,8 +46,8 @@ pub(super) async fn run(
         ));
     }
     let key = key(&team, args)?;
-    let records = Records::open(&args.output, &key, args.keep)?;
-    let over: HashSet<String> = records.settled().map(|entry| entry.id.clone()).collect();
+    let records = Records::open(&args.output, &key, &rows, args.keep)?;
+    let over = records.finished(&rows);
     let at_once = usize::from(args.at_once).max(1);
     introduce(&team, remote, (rows.len(), over.len(), at_once));
     let progress = Progress::new(rows.len(), over.len(), records.cost());

@@ -138,5 +138,5 @@ pub(super) async fn waiting(args: &args::steer::Waiting, remote: &Remote) -> Res
         listing: listing(&conversation),
         questions: conversation.asked.into_iter().map(Into::into).collect(),
     };
-    waiting::print(&page.conversations.into_iter().map(run).collect::<Vec<_>>(), args)
+    waiting::print(&page.conversations.into_iter().map(run).collect::<Vec<_>>(), args, &remote.place)
 }

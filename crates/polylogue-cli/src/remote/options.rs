@@ -42,6 +42,9 @@ pub(super) fn check(matches: &ArgMatches, is_named: bool) -> Result<bool, CliErr
 fn hint_of(command: &str, option: &str) -> &'static str {
     match command {
         _ if option == "tenant" => "the token says whose conversations these are",
+        _ if option == "detach" => {
+            "a server runs its conversations itself; to hand one of a store over to workers, leave out `--server`"
+        }
         "verify" => {
             "conversations are repaired where the store of the server is; a recording is a file of this machine: leave out `--server`"
         }
@@ -100,6 +103,7 @@ mod tests {
         for (words, wrong) in [
             (&["run", "pair", "--model", "openai:x"][..], "`--model`"),
             (&["run", "pair", "--allow", "network"], "`--allow`"),
+            (&["run", "pair", "--detach"], "a server runs its conversations itself"),
             (&["resume", "last", "Hi", "--as", "Ann"], "`--as`"),
             (&["verify", "last", "--repair"], "`--repair`"),
             (&["answer", "last", "yes", "--by", "Ann"], "`--by`"),

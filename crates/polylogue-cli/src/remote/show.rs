@@ -4,6 +4,7 @@ use std::io;
 
 use polylogue::tasks::History;
 use polylogue_client::wire::calls as wire;
+use polylogue_client::wire::conversation::{Conversation, ConversationState};
 use polylogue_core::{Body, Entry, Event, LogId};
 use polylogue_runtime::AgentHistory;
 use serde_json::Value;
@@ -12,7 +13,7 @@ use super::list;
 use super::named_server::Remote;
 use crate::args;
 use crate::commands::runs::origin;
-use crate::commands::show::{code, cost, side_by_side, whole, write_with_bound};
+use crate::commands::show::{code, cost, print_open, side_by_side, whole, write_with_bound};
 use crate::commands::{unwritable, write};
 use crate::error::{CliError, Exit};
 use crate::launch::wish;
@@ -49,7 +50,7 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Show, remote: &Remote) -> 
     let title = conversation.title.as_ref().map_or_else(|| name.clone(), |title| format!("{name} {title}"));
     let text = whole(&title, &events, args, looks, work_dir::pictures_of_server(looks))?;
     // What a list has of it leaves that out.
-    let bound = remote.client.conversation(&conversation.id).await?.bound;
+    let Conversation { bound, state, .. } = remote.client.conversation(&conversation.id).await?;
     write_with_bound(&text, &conversation.id, bound.as_ref(), args)?;
     if let Some(parent) = conversation.parent.filter(|_| !args.json) {
         write(&Sanitized::plain("\n"))?;
@@ -60,6 +61,9 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Show, remote: &Remote) -> 
     {
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&files))?;
+    }
+    if !args.json && !args.markdown {
+        print_open(&events, (&conversation.id, &remote.place), state != ConversationState::Halted);
     }
     Ok(Exit::Done)
 }

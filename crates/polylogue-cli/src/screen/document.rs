@@ -22,9 +22,9 @@ use polylogue_runtime::presentation::{
     value_text,
 };
 
-/// Everything that happened, for a terminal of `width` columns with colors, or as plain text.
-pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) -> Sanitized {
-    let mut renderer = Renderer::new(Format { width, terminal: None, whole: true, thoughts: true });
+/// Everything that happened, in this format.
+pub(crate) fn shown(events: &[Event], format: Format, pictures: Pictures) -> Sanitized {
+    let mut renderer = Renderer::new(format);
     renderer.pictures = pictures;
     let items = Presentation::of(Detail::Whole, events);
     let mut lines = Vec::new();
@@ -32,7 +32,7 @@ pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) 
         lines.extend(renderer.item(item));
         lines.extend(renderer.ended(item));
     }
-    Sanitized::lines(&lines, width.is_some())
+    Sanitized::lines(&lines, format.width.is_some())
 }
 
 /// What was said in the chat `title` and the chats within it, in the layout of AutoGen.
@@ -119,7 +119,7 @@ impl File {
             Kind::Message(said) if said.result_of.is_some() || said.is_shown() => {}
             Kind::Message(said) => self.message(at, said),
             Kind::InputRequired(question) => {
-                self.block(&format!("### {} asks", question.who));
+                self.block(&format!("### {}{}", question.who, notice::asks(question).trim_end_matches(':')));
                 self.body(&with_answers(question, ""));
             }
             Kind::InputProvided { is_repeated: true, .. } => {}

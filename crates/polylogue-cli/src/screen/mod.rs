@@ -48,6 +48,7 @@ pub(crate) use end::{
 pub(crate) use live::{Clock, Keys, SizeOf};
 pub(crate) use notice::asks;
 pub(crate) use region::Size;
+pub(crate) use renderer::Format;
 pub(crate) use sanitized::Sanitized;
 pub(crate) use style::{ColorChoice, OutputStyle, Style};
 
@@ -56,7 +57,6 @@ use json::RunLine;
 use live::Live;
 use picture::Pictures;
 use plain::Plain;
-use renderer::Format;
 use text::{Line, neutral};
 
 /// What is written of a run.

@@ -17,7 +17,7 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// With colors, Markdown is rendered for rows of `width` columns; without, it is written unchanged.
+    /// With colors, Markdown is rendered for rows of `width` columns; without, it is written unchanged, at a terminal in rows.
     pub(crate) fn new(format: Format) -> Self {
         let color = format.width.is_some();
         let detail = if format.whole { Detail::Whole } else { Detail::Brief };
@@ -53,7 +53,7 @@ impl Plain {
         if self.renderer.has_begun() {
             lines.push(Line::default());
         }
-        lines.extend(ending.lines(self.renderer.format.width));
+        lines.extend(ending.lines(self.renderer.format.columns()));
         written(&lines, self.color)
     }
 }

@@ -23,14 +23,24 @@ use polylogue_runtime::presentation::{Item, Kind, SummarySource, TurnKey};
 /// How much is shown, and for what output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Format {
-    /// Columns of a row, for rendered Markdown; `None` for plain text, which is never wrapped.
+    /// Columns of a row, for rendered Markdown; `None` for plain text.
     pub(crate) width: Option<usize>,
-    /// Columns of the terminal that plain text is for, which are needed where a person is asked.
+    /// Columns of the terminal that plain text is for, if it is for one: rows are broken between words, except in code.
     pub(crate) terminal: Option<usize>,
     /// Texts and results in full, as `show` and `--verbose` do; otherwise private ones and results are folded to a line.
     pub(crate) whole: bool,
     /// Thoughts too, dimmed.
     pub(crate) thoughts: bool,
+}
+
+impl Format {
+    /// Everything, as plain text that no terminal reads.
+    pub(crate) const WHOLE: Self = Self { width: None, terminal: None, whole: true, thoughts: true };
+
+    /// Columns of a row, where rows are broken.
+    pub(crate) fn columns(self) -> Option<usize> {
+        self.width.or(self.terminal)
+    }
 }
 
 /// What was printed last, which decides what separates it from the next item.
@@ -198,7 +208,7 @@ impl Renderer {
         if let Some(text) = notice::selection(request, self.format.whole).filter(|_| !is_announced) {
             self.interrupted();
             // A selector may reply with a page of JSON: those who follow a run get one line of it.
-            let most = if self.format.whole { usize::MAX } else { self.width(at).unwrap_or(PLAIN_WIDTH) };
+            let most = if self.format.whole { usize::MAX } else { self.row_width(at).unwrap_or(PLAIN_WIDTH) };
             self.note(at, &Line::new(&text, Style::DIM).fit(most).text(), Style::DIM);
         }
         if let Some(prompt) = request.prompt.as_ref().filter(|_| self.format.whole) {
@@ -299,11 +309,17 @@ impl Renderer {
         self.format.width.map(|width| width.saturating_sub(self.gutter(at).width()))
     }
 
+    /// Columns for our own lines in the chat `at`; `None` where no terminal breaks them.
+    pub(crate) fn row_width(&self, at: &Path) -> Option<usize> {
+        self.width(at).or(self.format.terminal)
+    }
+
     /// `text` as the chat's participants wrote it.
     fn prose(&self, at: &Path, text: &str, base: Style) -> Vec<Line> {
-        match self.width(at) {
-            Some(width) => Markdown::lines(text, width, base),
-            None => text.lines().map(|line| Line::new(line, base)).collect(),
+        match (self.width(at), self.format.terminal) {
+            (Some(width), _) => Markdown::lines(text, width, base),
+            (None, Some(columns)) => Markdown::source_rows(text, columns, base),
+            (None, None) => text.lines().map(|line| Line::new(line, base)).collect(),
         }
     }
 
@@ -314,7 +330,7 @@ impl Renderer {
 
     /// A line in rows that fit the chat `at`.
     fn put_wrapped(&mut self, at: &Path, line: Line) {
-        let rows = match self.width(at) {
+        let rows = match self.row_width(at) {
             Some(width) if line.width() > width => wrap(&line, width),
             _ => vec![line],
         };
@@ -356,7 +372,7 @@ impl Renderer {
         if self.format.whole {
             return self.text(at, label, text);
         }
-        let width = self.width(at).unwrap_or(PLAIN_WIDTH) * rows;
+        let width = self.row_width(at).unwrap_or(PLAIN_WIDTH) * rows;
         let room = width.saturating_sub(label.chars().count());
         let text = Line::new(&folded(text), Style::DIM).fit(room).text();
         self.note(at, &format!("{label}{text}"), Style::DIM);

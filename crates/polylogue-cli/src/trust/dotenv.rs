@@ -1,4 +1,4 @@
-//! The `.env` file of the current folder: it gives keys, and addresses and proxies only when the user trusts it.
+//! The `.env` file of the current folder: it gives keys, and addresses, proxies and files with commands only when the user trusts it.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub(crate) fn of_folder(place: &StoreLocation) -> Result<Env, CliError> {
 
 /// The addresses and proxies in the file, by name, that nothing was trusted with.
 pub(crate) fn addresses(env: &Env) -> Vec<String> {
-    let of_providers = Provider::all().iter().flat_map(Provider::address_variables).map(str::to_owned);
+    let of_providers = Provider::all().iter().flat_map(Provider::trusted_variables).map(str::to_owned);
     let mut names: Vec<String> = proxies().chain(of_providers).collect();
     names.sort();
     names.dedup();
@@ -43,6 +43,8 @@ fn proxies() -> impl Iterator<Item = String> {
 /// The addresses and proxies in the file that a run would use.
 pub(super) struct Addresses {
     pub(super) wants: Vec<RequestedPermission>,
+    /// The variables that they are in.
+    pub(super) names: Vec<String>,
     /// Identifies them, and the folder.
     pub(super) digest: String,
 }
@@ -59,7 +61,7 @@ impl Addresses {
         }
         for model in models {
             let provider = Provider::find(model.split([':', '/']).next().unwrap_or_default().trim());
-            names.extend(provider.into_iter().flat_map(Provider::address_variables).map(str::to_owned));
+            names.extend(provider.into_iter().flat_map(Provider::trusted_variables).map(str::to_owned));
         }
         names.sort();
         names.dedup();
@@ -79,6 +81,7 @@ impl Addresses {
         };
         Self {
             wants: found.iter().map(want).collect(),
+            names: found.iter().map(|(_, name)| name.clone()).collect(),
             digest: format!("dotenv-{}", all.finalize().to_hex()),
         }
     }

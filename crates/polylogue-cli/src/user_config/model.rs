@@ -2,7 +2,7 @@
 
 use polylogue_config::types::{Text, Variables};
 use polylogue_config::{Illegal, Leaf, TextKind, suggest};
-use polylogue_models::Provider;
+use polylogue_models::{Provider, known_provider};
 
 /// A model as `provider:model`, of a provider that every team knows.
 pub(super) type ModelText = Leaf<ModelName>;
@@ -22,7 +22,10 @@ impl TextKind for ModelName {
     fn parse(text: &str) -> Result<String, Illegal> {
         let (provider, model) = text.split_once([':', '/']).unwrap_or((text, ""));
         if provider.is_empty() || model.is_empty() || text.contains(char::is_whitespace) {
-            let hint = "write `provider:model`, such as `openai:gpt-4o-mini`";
+            let hint = match known_provider(text) {
+                Some(provider) => format!("write `{provider}:{text}`"),
+                None => "write `provider:model`, such as `openai:gpt-4o-mini`".to_owned(),
+            };
             return Err(Illegal::new(format!("`{text}` is not a model")).hint(hint));
         }
         if Provider::find(provider).is_none() {

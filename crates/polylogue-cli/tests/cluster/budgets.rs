@@ -167,6 +167,39 @@ fn the_budgets_of_a_server_pay_for_what_it_runs_as_a_worker() {
     assert_eq!((&found["used"]["calls"], &found["conversations"]), (&1.into(), &1.into()), "{found}");
 }
 
+/// Many processes share the connections that a server of Postgres has, of which each is a process of it.
+#[test]
+fn a_worker_with_limits_and_budgets_has_eight_connections_at_most() {
+    let Some(server) = PostgresServer::start() else { return };
+    let (model, _) = greedy();
+    let place = Place::new(&server.url()).with_model(&model);
+    place.file("team.yaml", TALK);
+    for _ in 0..20 {
+        place.detach(&["team.yaml", "--model", "openai:test", "--budget-tokens", "team=100000000"]);
+    }
+    let worker = place.worker(&[]);
+    until("all of them talk", || model.count() > 100);
+    let count = server.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'polylogue'");
+    assert!((4..=8).contains(&count.parse::<u32>().unwrap()), "{count}: {}", worker.log());
+}
+
+/// The budget of a process alone is no limit of conversations that other workers can run.
+#[test]
+fn a_worker_that_has_used_its_own_budget_leaves_conversations_to_others() {
+    let place = Place::new("runs.db");
+    place.file("team.yaml", SCRIPTED);
+    let ids = [place.detach(&["team.yaml"]), place.detach(&["team.yaml"])];
+    // As much as one of them takes.
+    let worker = place.worker(&["--budget-calls", "2", "--at-once", "1"]);
+    until("it has left one to others", || worker.log().contains("is left to other workers"));
+    let begun = ids.iter().filter(|id| !place.events(id).is_empty()).count();
+    assert_eq!(begun, 1, "{}", worker.log());
+    let shown = place.run(&["cluster"], 0).out;
+    assert!(shown.contains("a worker has used its own budget: "), "{shown}");
+    let _other = place.worker(&[]);
+    until("another one has run it", || place.all(2, |state| state.starts_with("done")));
+}
+
 /// One that a process has drawn from stays; the conversations of one that was removed continue without it.
 #[test]
 fn a_shared_budget_is_removed_unless_a_process_has_drawn_from_it() {

@@ -1,4 +1,4 @@
-//! W14, W20 and W21: workers while their database is killed, away, or full.
+//! W14, W20, W21 and W48: workers while their database is killed, away, or full, or might lose events.
 
 use std::time::Duration;
 
@@ -99,4 +99,20 @@ fn conversations_wait_for_room_on_the_disk_of_the_database() {
     let _ = server.sql("DROP TRIGGER refuse ON polylogue.events");
     until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
     until("it is idle", || place.cluster().1.is_empty());
+}
+
+/// W48: what `doctor` says of a database that can be used is in the logs of processes that use it for long.
+#[test]
+fn a_worker_and_a_server_warn_of_an_asynchronous_standby() {
+    const WARNING: &str = "follow asynchronously";
+    let Some(server) = PostgresServer::start() else { return };
+    let _standby = server.standby();
+    server.wait_for_standby(false);
+    let place = Place::new(&server.url());
+    place.file("team.yaml", TALK);
+    assert!(place.run(&["doctor"], 0).out.contains(WARNING));
+    let worker = place.worker(&[]);
+    until("the worker warns", || worker.log().contains(WARNING));
+    let served = place.begin(&["serve", "team.yaml", "--listen", "127.0.0.1:0"], "served");
+    until("the server warns", || served.log().contains(WARNING));
 }

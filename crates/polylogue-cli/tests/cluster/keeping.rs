@@ -25,7 +25,8 @@ fn an_archived_conversation_is_shown_verified_forked_continued_and_removed() {
     let archived: Vec<bool> = listed.iter().map(|row| row["archived"] == true).collect();
     assert_eq!(archived, [false, true], "{listed:?}");
     let refused = place.run(&["archive", &open], 1);
-    assert!(refused.err.contains("the queue of workers"), "{}", refused.err);
+    let (why, hint) = (format!("`{open}` waits for a worker"), format!("`polylogue cancel {open}`"));
+    assert!(refused.err.contains(&why) && refused.err.contains(&hint), "{}", refused.err);
     assert_eq!(place.events(id), before);
     place.run(&["verify", id], 0);
     let fork = place.run(&["fork", id], 0).out.trim().to_owned();
@@ -132,6 +133,9 @@ fn old_conversations_that_wait_are_kept_unless_all_are_meant() {
         let resting = sorted(&[&done, &failed, &cancelled]);
         assert_eq!(named(&["archive", "--older-than", "0s"], "archived"), resting, "{store}");
         assert_eq!(named(&["rm", "--older-than", "0s"], "removed"), resting, "{store}");
+        let noted = place.run(&["archive", "--older-than", "0s", "--all"], 0).err;
+        let left_out = format!("`{queued}` is left out: it waits for a worker");
+        assert!(noted.contains(&left_out), "{store}: {noted}");
         let all = sorted(&[&waiting, &paused, &queued]);
         assert_eq!(named(&["rm", "--older-than", "0s", "--all"], "removed"), all, "{store}");
         place.run(&["rm", &queued, "--all"], 2);

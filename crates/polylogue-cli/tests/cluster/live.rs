@@ -425,7 +425,8 @@ fn an_internal_stream_that_others_cannot_reach_is_refused() {
     let place = Place::new("postgres://polylogue@127.0.0.1:1/polylogue");
     for (args, hint) in [
         (&["worker", "--internal-listen", "0.0.0.0:0"][..], "--advertise HOST:PORT"),
-        (&["worker", "--advertise", "http://here/"], "10.0.0.7:9100"),
+        (&["worker", "--internal-listen", "127.0.0.1:0", "--advertise", "http://here/"], "10.0.0.7:9100"),
+        (&["worker", "--internal-listen", "127.0.0.1:0", "--advertise", "here:0"], "10.0.0.7:9100"),
     ] {
         let ran = place.run(args, 2);
         assert!(ran.err.contains(hint), "{}", ran.err);

@@ -34,6 +34,8 @@ mod notes;
 #[cfg(test)]
 mod one_file;
 #[cfg(test)]
+mod options;
+#[cfg(test)]
 mod place;
 #[cfg(test)]
 mod refused;

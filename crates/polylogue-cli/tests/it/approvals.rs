@@ -377,3 +377,17 @@ fn a_question_at_the_terminal_is_verbatim_whole_and_the_same_when_it_is_resumed(
         assert!(!out.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\u{7}']), "{out:?}");
     }
 }
+
+#[test]
+fn a_call_without_arguments_is_asked_about_without_a_block() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: t\ntask: Go\nagents: [{name: A, tools: [get_history], approval: always}]\n\
+         chat: {participants: [A], pattern: sequential}\nscript: [{A: {calls: [{tool: get_history}]}}, {A: Done.}]\n",
+    );
+    let ran = home.run(&["run", "team.yaml", "--offline"]).exits(5);
+    let asked = "\n`A` calls `get_history` without arguments. `yes` runs it; `no`, ";
+    assert!(ran.out.contains(asked), "{}", ran.out);
+    home.run(&["resume", "last", "--answer", "yes", "--offline"]).ok();
+}

@@ -240,7 +240,7 @@ fn media_at_an_address_that_an_api_does_not_fetch_is_an_error_before_any_call() 
     let chat = "pattern: sequential, opening: {text: '{{task}}', media: [{type: image/png, url: 'https://example.org/a.png'}]}";
     home.file("team.yaml", &TEAM.replace("pattern: sequential", chat));
     for model in ["bedrock:amazon.nova-pro-v1:0", "ollama:llava"] {
-        let ran = home.run(&["run", "team.yaml", "-m", model]).exits(2);
+        let ran = home.run(&["run", "team.yaml", "-m", model, "--allow", "network"]).exits(2);
         let why = format!(
             "`Ann` receives a picture from the team, and its model `{model}` cannot read it from an address\n"
         );

@@ -153,6 +153,27 @@ fn a_wrong_key() {
     .assert_eq(&ran.err);
 }
 
+/// Its participants reply without a model, so that they could speak before the summary fails.
+#[test]
+fn a_summary_without_a_model_and_one_of_an_unknown_kind() {
+    for (summary, said) in [
+        ("reflect", "no model is set for `pair_summary`"),
+        ("{reflect: {model: 'acme:x'}}", "there is no provider `acme`"),
+        ("{reflect: {by: Zoe}}", "there is no agent `Zoe`"),
+        ("reflection", "`summary` cannot be `reflection`"),
+        ("reflection_with_llm", "hint: AutoGen's `reflection_with_llm` is `{reflect: "),
+    ] {
+        let home = Home::new();
+        let team = format!(
+            "name: pair\ntask: Talk.\nagents: [{{name: Ann, model: none, default_reply: hi}}, {{name: Bob, model: none, default_reply: ho}}]\n\
+             chat: {{participants: [Ann, Bob], summary: {summary}, stop: {{max_turns: 2}}}}\n"
+        );
+        let ran = home.run(&["run", home.file("team.yaml", &team)]).exits(2);
+        assert!(ran.err.contains(said) && ran.out.is_empty(), "{summary}: {}{}", ran.out, ran.err);
+        assert!(home.listed().is_empty(), "{summary}: nothing was said");
+    }
+}
+
 #[test]
 fn a_dead_endpoint() {
     let gone = crate::home::UNREACHABLE;

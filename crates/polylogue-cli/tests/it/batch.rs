@@ -348,6 +348,31 @@ fn records_of_another_team_are_kept_only_if_that_is_wanted() {
     assert!(ids(&home).is_sorted());
 }
 
+/// Rows without an id are named by their lines, so an edited file has other rows with the ids of finished ones.
+#[test]
+fn the_record_of_a_row_that_has_changed_since_is_not_that_of_the_new_one() {
+    let home = home();
+    let batch = ["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl"];
+    home.file("rows.jsonl", "{\"task\": \"task 1\"}\n{\"task\": \"task 2\"}\n");
+    home.run(&batch).ok();
+    let before = read(&home, "out.jsonl");
+    home.file("rows.jsonl", "{\"task\": \"task 1\"}\n{\"task\": \"task 3\"}\n");
+    let refused = home.run(&batch).exits(2);
+    let what = "the record of `00002` in `out.jsonl` is of another task or other variables";
+    assert!(refused.err.contains(what), "{}", refused.err);
+    home.file("rows.jsonl", "{\"task\": \"task 1\", \"user\": \"King\"}\n{\"task\": \"task 2\"}\n");
+    assert!(home.run(&batch).exits(2).err.contains("the record of `00001`"));
+    assert_eq!(read(&home, "out.jsonl"), before);
+    home.run(&[&batch[..], &["--keep"]].concat()).ok();
+    assert_eq!(read(&home, "out.jsonl"), before);
+    // What was finished is of no row here, and no row is finished.
+    home.file("rows.jsonl", "{\"id\": \"a\", \"task\": \"task 1\"}\n");
+    let other = home.run(&batch).ok();
+    assert!(other.err.contains("society: 1 row, 8 at once\n"), "{}", other.err);
+    assert!(other.out.contains(&format!("{:<8}  {:>8}", "all", 1)), "{}", other.out);
+    assert_eq!(ids(&home), ["a", "00001", "00002"]);
+}
+
 #[test]
 fn the_end_has_the_share_of_prompt_caches_and_what_they_saved() {
     let reply = Answer::text("I see.").usage(1000, 100).usage_details(800, 0);

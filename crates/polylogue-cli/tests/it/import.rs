@@ -83,6 +83,13 @@ fn a_definition_that_cannot_be_imported_is_reported_and_no_file_is_written() {
           hint: it takes component JSON of AutoGen Studio or AgentChat, and agents and chats of AutoGen 0.2, which you write as JSON: see docs/from-autogen.md
     "#]]
     .assert_eq(&home.run(&["import", "bad.json", "-o", "team.yaml"]).exits(2).masked(&home));
+    home.file("script.py", "from autogen import AssistantAgent");
+    expect![[r#"
+        --- 2
+        error (config): `script.py` is a Python program, and nothing in it is executed
+          hint: of AgentChat, import what `print(team.dump_component().model_dump_json())` prints; of AutoGen 0.2, write its agents and chats as JSON: see docs/from-autogen.md
+    "#]]
+    .assert_eq(&home.run(&["import", "script.py", "-o", "team.yaml"]).exits(2).masked(&home));
     assert!(!home.path("team.yaml").exists());
     let missing = home.run(&["import", "missing.json"]).exits(2);
     assert!(missing.err.starts_with("error (config): `missing.json` cannot be read: "), "{}", missing.err);

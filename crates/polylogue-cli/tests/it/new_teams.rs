@@ -74,6 +74,25 @@ fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
 }
 
 #[test]
+fn a_demo_is_written_with_the_files_that_it_names() {
+    let home = Home::new();
+    let new = ["new", "demo:planner-functions", "mine.yaml"];
+    let wrote = home.run(&new).ok();
+    assert!(wrote.err.contains("wrote mine.yaml: the demo `planner-functions`\n"), "{}", wrote.err);
+    assert!(home.path("data/median.py").exists() && home.path("data/test_median.py").exists());
+    assert!(!home.path("data/prices.csv").exists(), "another demo names it");
+    assert!(fs::read_to_string(home.path("mine.yaml")).unwrap().contains("\nname: mine\n"));
+    home.run(&["check", "mine.yaml"]).ok();
+    home.file("data/median.py", "mine");
+    home.run(&[&new[..], &["--force"]].concat()).ok();
+    assert_eq!(fs::read_to_string(home.path("data/median.py")).unwrap(), "mine");
+    let template = home.run(&["new", "council"]).exits(2);
+    assert!(template.err.contains("`polylogue new demo:council` writes its file"), "{}", template.err);
+    let file = home.run(&["run", "council"]).exits(2);
+    assert!(file.err.contains("hint: `demo:council` is the demo of this name\n"), "{}", file.err);
+}
+
+#[test]
 fn a_demo_runs_anywhere() {
     let home = Home::new();
     let ran = home.run(&["run", "demo:writer-critic", "--quiet"]).ok();

@@ -107,11 +107,11 @@ fn the_bound_is_first_wherever_a_run_begins_and_is_shown_again() {
     let quiet = home.run(&["run", "team.yaml", "--quiet"]).ok();
     assert!(!quiet.err.contains("at most"), "{}", quiet.err);
     let shown = home.run(&["show", "last"]).ok().out;
-    assert!(shown.ends_with(&format!("\n\nbefore it began: {said}\n")), "{said}: {shown}");
+    assert!(shown.ends_with(&format!("\n\ncomputed before the run: {said}\n")), "{said}: {shown}");
     let lines = home.run(&["show", "last", "--json"]).ok().lines();
     assert_eq!((&lines[0]["type"], &lines[0]["bound"]), (&"bound".into(), &bound));
     assert_eq!(lines[1]["seq"], 0);
-    assert!(!home.run(&["show", "last", "--markdown"]).ok().out.contains("before it began"));
+    assert!(!home.run(&["show", "last", "--markdown"]).ok().out.contains("computed before the run"));
     let again = home.run(&["resume", "last", "More.", "--json"]).ok().lines();
     assert!(of_type(&again, "bound").is_empty(), "it does not apply any more: {again:?}");
 

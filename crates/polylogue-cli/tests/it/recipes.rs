@@ -8,7 +8,7 @@ use polylogue_test::skip::mcp_servers;
 
 use crate::home::Home;
 
-/// The `nth` program and the `nth` part of a team in the section.
+/// The `nth` program and the `nth` team in the section.
 fn recipe(nth: usize) -> (String, String) {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tools.md")).unwrap();
     let section = page.split("\n## ").find(|section| section.starts_with("Your own functions")).unwrap();
@@ -21,13 +21,14 @@ fn recipe(nth: usize) -> (String, String) {
 
 /// Runs the `nth` recipe, in which the model calls `tool` for 80 and 0.25, and then needs 100.
 fn run(home: &Home, nth: usize, tool: &str, options: &[&str]) {
-    let (program, part) = recipe(nth);
+    let (program, team) = recipe(nth);
     home.file("vat.py", &program);
     let script = format!(
         "script:\n  - Writer: {{calls: [{{tool: {tool}, args: {{net: 80, rate: 0.25}}}}]}}\n  - Writer: {{say: Done., expect: {{last: \"100.0\"}}}}\n"
     );
-    let chat = "chat: {participants: [Writer], pattern: sequential}\n";
-    home.file("team.yaml", &format!("name: prices\ntask: What is it?\n{part}{chat}{script}"));
+    home.file("team.yaml", &format!("{team}{script}"));
+    let checked = home.run(&["check", "team.yaml"]).ok();
+    assert!(!checked.err.contains("warning"), "{}", checked.err);
     let ran = home.run(&[&["run", "team.yaml"], options].concat()).ok();
     assert!(ran.out.contains("100.0"), "{}\n{}", ran.out, ran.err);
 }

@@ -47,6 +47,31 @@ fn conversations_are_listed_newest_first_and_found_by_the_beginning_of_their_id(
 }
 
 #[test]
+fn a_conversation_that_has_not_ended_is_shown_with_how_it_continues() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: t\ntask: Go\nagents: [{name: A}, {name: P, human: true}]\n\
+         chat: {participants: [A, P], stop: {max_turns: 4}}\nscript: [{A: Hello}]\n",
+    );
+    home.run(&["run", "team.yaml"]).exits(5);
+    let id = home.listed()[0]["id"].as_str().unwrap().to_owned();
+    let waits = format!("It waits for P: `polylogue resume {id} --answer TEXT` answers.\n");
+    let shown = home.run(&["show", "last"]).ok();
+    assert_eq!((shown.err.as_str(), shown.out.contains("resume")), (waits.as_str(), false));
+    assert_eq!(home.run(&["show", "last", "--json"]).ok().err, "");
+    assert!(home.run(&["show", "last", "--markdown"]).ok().out.contains("\n### P is asked\n"));
+    let waiting = home.run(&["waiting"]).ok();
+    assert!(waiting.out.starts_with(&format!("{id}  question 5  t: P is asked, ")), "{}", waiting.out);
+    assert_eq!(waiting.err, "answer with `polylogue answer ID TEXT`\n");
+    home.run(&["answer", "last", "exit"]).ok();
+    let open = format!("It has not ended: `polylogue resume {id}` continues it.\n");
+    assert_eq!(home.run(&["show", "last"]).ok().err, open);
+    home.run(&["resume", "last"]).exits(6);
+    assert_eq!(home.run(&["show", "last"]).ok().err, "");
+}
+
+#[test]
 fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
     let server = serve(talk());
     let home = Home::at(&server);
@@ -79,7 +104,7 @@ fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
 
         done: Bob said `GOODBYE`
 
-        before it began: at most 1000 model calls; no bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST)
+        computed before the run: at most 1000 model calls; no bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST)
     "#]]
     .assert_eq(&undated(&home.run(&["show", "last"]).ok().out));
     expect![[r#"
@@ -335,11 +360,15 @@ fn the_whole_of_the_help() {
           polylogue show last                   shows the last conversation again
 
         Exit codes:
-          0  done, also by `max_turns` in `stop`  5  waiting for a person
-          1  failed                               6  stopped by you, or a person has left
-          2  bad usage or team file               7  no output: no participant spoke
-          3  a limit on turns, calls or time      8  done, but the result is truncated
+          0  done, also by `max_turns` in `stop`
+          1  failed
+          2  bad usage or team file
+          3  a limit on turns, calls or time
           4  a limit on tokens or cost
+          5  waiting for a person
+          6  stopped by you, or a person has left
+          7  no output: no participant spoke
+          8  done, but the result is truncated
     "#]].assert_eq(&home.run(&["--help"]).ok().out);
     expect![[r#"
         Resume a conversation; with a message, also one that has ended
@@ -394,9 +423,7 @@ fn the_whole_of_the_help() {
           -v, --verbose...                   Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
           -h, --help                         Print help
 
-        Limits count from now on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended
-        the conversation; `--max-tokens` and `--max-cost` do the same for its `max_tokens` and `max_cost`. A limit that you do not
-        give stays unchanged. After a message, the limits of the team file count from 0 again.
+        Limits count from now on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended the conversation; `--max-tokens` and `--max-cost` do the same for its `max_tokens` and `max_cost`. A limit that you do not give stays unchanged. After a message, the limits of the team file count from 0 again.
     "#]].assert_eq(&home.run(&["resume", "--help"]).ok().out);
     for args in [
         &[][..],

@@ -410,8 +410,18 @@ fn shipped_teams_that_run_code_tell_each_result_once() {
 fn help_tables_and_errors_are_broken_between_words() {
     let home = Home::new();
     home.run(&["run", "demo:writer-critic", "--quiet"]).ok();
+    let team = |agent: &str| {
+        format!(
+            "name: t\nagents:\n  - {{name: Ann, {agent}}}\n  - {{name: Bob}}\nchat: {{participants: [Ann, Bob], stop: {{max_turns: 2}}}}\n"
+        )
+    };
+    home.file("wrong.yaml", &team("tools: [get_weather]"));
+    home.file("warned.yaml", &team("approval: always"));
     for args in [
         &["run", "--help"][..],
+        &["check", "wrong.yaml"],
+        &["check", "warned.yaml"],
+        &["check", "warned.yaml", "--graph=dot", "-o", "graph.dot"],
         &["--help"],
         &["config"],
         &["doctor"],

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::home::{Home, PROGRAM, wait};
+use crate::home::{Home, PROGRAM, events_of, until, wait};
 
 pub(crate) const TEAM: &str = "
 name: pair
@@ -66,6 +66,34 @@ impl Serving {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         line.trim().strip_suffix("kB").unwrap().trim().parse().unwrap()
+    }
+
+    /// Where its sockets take connections and datagrams, as the system lists them: addresses and ports in hexadecimal.
+    #[cfg(target_os = "linux")]
+    fn listens(&self) -> Vec<String> {
+        let process = format!("/proc/{}", self.child.id());
+        let files = std::fs::read_dir(format!("{process}/fd")).unwrap();
+        let links = files.filter_map(|file| std::fs::read_link(file.unwrap().path()).ok());
+        let own: Vec<String> = links.map(|link| link.display().to_string()).collect();
+        let mut found = Vec::new();
+        for (table, is_listening) in [("tcp", "0A"), ("tcp6", "0A"), ("udp", ""), ("udp6", "")] {
+            let rows = std::fs::read_to_string(format!("{process}/net/{table}")).unwrap();
+            for row in rows.lines().skip(1) {
+                let fields: Vec<&str> = row.split_whitespace().collect();
+                let is_own = own.contains(&format!("socket:[{}]", fields[9]));
+                if is_own && fields[3].contains(is_listening) {
+                    found.push(fields[1].to_owned());
+                }
+            }
+        }
+        found
+    }
+
+    /// The body of the response to `GET path`, with the first token.
+    fn document(&self, path: &str) -> Value {
+        let response = self.get(path, self.token());
+        let (_, body) = response.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {response}"))
     }
 
     /// Kills it at once.
@@ -142,6 +170,52 @@ fn s1_the_program_prints_its_url_and_a_first_token_and_ends_by_a_signal() {
     home.run(&["token", "revoke", id]).ok();
     assert!(second.get("/api/v1/teams", &token).starts_with("HTTP/1.1 401"), "a running server refuses it");
     assert_eq!(second.end().0, Some(0));
+}
+
+/// What it takes is of this machine alone, by the lists of the system.
+#[cfg(target_os = "linux")]
+#[test]
+fn s1_the_program_listens_on_loopback_only() {
+    let home = Home::new();
+    let serving = Serving::start(&home, true);
+    let begun = serving.post("/api/v1/conversations", serving.token(), r#"{"team": "pair"}"#);
+    assert!(begun.starts_with("HTTP/1.1 201"), "{begun}");
+    until("it has ended", || {
+        serving.document("/api/v1/conversations")["conversations"][0]["state"] == "closed"
+    });
+    let port: u16 = serving.address.strip_prefix("127.0.0.1:").unwrap().parse().unwrap();
+    assert_eq!(serving.listens(), [format!("0100007F:{port:04X}")]);
+    assert_eq!(serving.end().0, Some(0));
+}
+
+/// What the commands show of a conversation is what its server sends of it.
+#[test]
+fn s18_s31_the_commands_show_what_the_server_sends() {
+    const TALK: &str = "
+name: talk
+task: Count.
+agents: [{name: Ann, system: Count., tools: [get_history]}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
+script: [{Ann: {calls: [{tool: get_history}]}}, {Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
+";
+    let home = Home::new();
+    let serving = Serving::of(&home, home.file("talk.yaml", TALK), true);
+    serving.post("/api/v1/conversations", serving.token(), r#"{"team": "talk"}"#);
+    let listed = || serving.document("/api/v1/conversations")["conversations"][0].clone();
+    until("it has ended", || listed()["state"] == "closed");
+    let id = listed()["id"].as_str().unwrap().to_owned();
+    let path = format!("/api/v1/conversations/{id}");
+    let shown = events_of(home.run(&["show", &id, "--json"]).ok().lines());
+    assert_eq!(serving.document(&format!("{path}/events"))["events"], json!(shown));
+    for (agent, calls) in [("Ann", 3), ("Bob", 2)] {
+        for call in 1..=calls {
+            let view = serving.document(&format!("{path}/views/{agent}?call={call}"));
+            assert_eq!((&view["exact"], &view["calls"]), (&json!(true), &json!(calls)), "{view}");
+            let args = ["show", &id, "--as", agent, "--call", &call.to_string(), "--json"];
+            assert_eq!(view["request"], home.run(&args).ok().lines()[0], "call {call} of {agent}");
+        }
+    }
+    assert_eq!(serving.end().0, Some(0));
 }
 
 #[test]

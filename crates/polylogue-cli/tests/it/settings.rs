@@ -187,7 +187,8 @@ fn wrong_settings_are_refused_with_what_to_write_and_secrets_are_not_shown() {
     let mut home = Home::new();
     for (args, what, hint) in [
         (["modle", "openai:x"], "there is no setting `modle`", "did you mean `model`?"),
-        (["model", "gpt-4o"], "`gpt-4o` is not a model", "write `provider:model`"),
+        (["model", "gpt-4o"], "`gpt-4o` is not a model", "write `openai:gpt-4o`"),
+        (["model", "mine"], "`mine` is not a model", "write `provider:model`"),
         (["model", "opnai:gpt-4o"], "there is no provider `opnai`", "did you mean `openai`?"),
         (["model", KEY], "keys and other secrets are not kept", "`OPENAI_API_KEY`"),
         (["openai_api_key", "x"], "keys and other secrets are not kept", "`OPENAI_API_KEY`"),

@@ -223,14 +223,14 @@ fn a_solved_group_is_shown_side_by_side() {
         Guesser -> Keeper:
         1?
 
-        Guesser (private): the task is not complete: yes
+        Guesser (private): the task is not complete; the answer was: yes
 
         Keeper -> Guesser:
         You won!
 
         Keeper -> itself:
         Nothing is left.
-        (the task is complete: no)
+        (the task is complete; the answer was: no)
 
         Guesser -> Keeper:
         What a game!

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use polylogue_test::server::{Answer, Playbook, Server};
+use polylogue_test::server::{Answer, Playbook, Quirk, Server};
 use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use crate::home::{Home, Ran, Running, of_type, serve, timeless, until};
 use crate::models::{CALLS, SAID, TALK, said, talk};
@@ -140,7 +141,7 @@ fn only_one_process_runs_a_conversation_and_none_removes_it_meanwhile() {
             let ran = home.run(args).exits(1);
             let busy = format!("error (config): the conversation `{}` is being run by ", home.id());
             assert!(ran.err.contains(&busy), "{args:?}: {}", ran.err);
-            let hint = "\n  hint: wait until that process is done, or stop it; of one that hangs, \
+            let hint = "\n  hint: wait until that process is done, or stop it; of one that hangs or died, \
                         `polylogue resume --take-over` takes the conversation once its lease has run out\n";
             assert!(ran.err.ends_with(hint), "{}", ran.err);
         }
@@ -174,4 +175,66 @@ fn an_order_to_stop_while_a_failed_call_waits_to_be_tried_again_counts_at_once()
     running.signal(Signal::TERM);
     running.end().exits(6);
     resumes(&mut home, 0);
+}
+
+/// A model selects who speaks, and a participant calls a tool before it speaks.
+const TRIO: &str = "
+name: trio
+task: Talk.
+agents:
+  - {name: Ann, description: The first, tools: [get_history]}
+  - {name: Bob, description: The second}
+  - {name: Cid, description: The third}
+chat:
+  participants: [Ann, Bob, Cid]
+  pattern: {group: {select: {model: {system: Select.}}}}
+  introductions: true
+  loop_detection: off
+  stop: {max_turns: 6}
+";
+
+/// Speaks for all of them, as follows from the request. One of the replies takes a while.
+fn speaker(slow: Option<usize>) -> Playbook {
+    Playbook::new(move |received, number| {
+        let messages = received.body.get("messages").map(ToString::to_string).unwrap_or_default();
+        let (length, turns) = (messages.len(), messages.matches("I speak").count());
+        let has_looked = received.messages().last().is_some_and(|last| last["role"] == "tool");
+        let answer = if received.system().as_deref() == Some("Select.") {
+            Answer::text(["Ann", "Bob", "Cid"].into_iter().cycle().nth(turns).unwrap_or_default())
+        } else if received.tools().is_empty() || has_looked {
+            Answer::text(format!("I speak after {length} bytes."))
+        } else {
+            Answer::tool("get_history", json!({"limit": 2}))
+        };
+        if slow == Some(number) { answer.with(Quirk::PauseBeforeFirst(WHILE)) } else { answer }
+    })
+}
+
+/// The requests of a run that is stopped while it waits for one of the replies, and resumed by another process.
+fn requests(stopped_at: Option<usize>) -> Vec<Value> {
+    let server = serve(speaker(stopped_at));
+    let home = Home::at(&server);
+    home.file("team.yaml", TRIO);
+    let running = home.start(&RUN);
+    if let Some(number) = stopped_at {
+        asked(&server, number + 1);
+        running.signal(Signal::INT);
+        running.end().exits(6);
+        home.run(&["resume", "last"]).ok();
+    } else {
+        running.end().ok();
+    }
+    assert_eq!(server.violations(), [""; 0]);
+    server.requests().iter().map(|request| request.body.clone()).collect()
+}
+
+#[test]
+fn a_group_sends_the_same_when_it_is_stopped_and_resumed_by_another_process() {
+    let whole = requests(None);
+    let has = |role: &str| whole.iter().any(|request| request["messages"].to_string().contains(role));
+    assert!(has("\"role\":\"tool\"") && has("Select."), "{whole:#?}");
+    // The last turn ends the chat.
+    for number in (0..whole.len() - 2).step_by(3) {
+        assert_eq!(requests(Some(number)), whole, "stopped at request {number}");
+    }
 }

@@ -21,18 +21,18 @@ fn a_person_at_the_terminal_is_asked_once_and_again_when_the_file_changes() {
     let home = Home::new().var("HOUSE_KEY", KEY);
     house(&home, &server.base_url());
     let open = |more: &[&str]| Terminal::open(&home, (110, 60), &[&["run", "team.yaml"], more].concat());
-    for answer in ["no", ""] {
+    for answer in ["no", "n", "", "y"] {
         // Typed ahead is not an answer, and there is no default.
         let mut terminal = open(&["--quiet"]);
         terminal.wait_for_question("`no` refuses");
         let seen = terminal.sees();
         assert!(seen.contains(&server.base_url()) && seen.contains("HOUSE_KEY ->"), "{seen}");
-        if answer.is_empty() {
-            terminal.press("\r");
+        if !answer.starts_with('n') {
+            terminal.press(&format!("{answer}\r"));
             terminal.wait_for("Please write one of");
             terminal.wait_for_question("`no`.");
         }
-        terminal.press("no\r");
+        terminal.press(if answer == "n" { "n\r" } else { "no\r" });
         terminal.wait_for("is not trusted; nothing was run");
     }
     assert_eq!(server.count(), 0);

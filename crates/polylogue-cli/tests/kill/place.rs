@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use polylogue_test::server::{Behavior, Server};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -180,6 +181,11 @@ impl Process<'_> {
         let status = self.child.wait().unwrap();
         // It may have come to its end in the last moment.
         status.code().is_some().then_some(status)
+    }
+
+    /// Asks it to end, by `SIGTERM`.
+    pub(crate) fn terminate(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
     }
 
     /// Waits for its end.

@@ -1,4 +1,4 @@
-//! A server that is killed, at random moments under load and at given ones: S25, S39, S60 and S78. What it has acknowledged is kept and done, answers and messages
+//! A server that is killed, at random moments under load and at given ones, and one that is asked to end: S25, S38, S39, S60 and S78. What it has acknowledged is kept and done, answers and messages
 //! exactly once, what clients follow has no gap, and no finished model call is made again. `POLYLOGUE_KILLS` sets how often it is killed (default: 16); 200 take minutes, more than
 //! the tests of nextest may: `POLYLOGUE_KILLS=200 cargo test -p polylogue-cli --test kill s25 -- --nocapture`.
 
@@ -39,6 +39,68 @@ pub(crate) const PATH: &str = "/api/v1/conversations";
 fn s25_s39_a_server_that_is_killed_keeps_what_it_has_acknowledged() {
     let kills = std::env::var("POLYLOGUE_KILLS").map_or(16, |kills| kills.parse().unwrap());
     kill_under_load(kills);
+}
+
+/// No call is in flight when it ends, so that none is made again.
+#[test]
+fn s38_a_server_that_is_terminated_ends_its_steps_and_the_next_one_its_conversations() {
+    const COUNT: usize = 10;
+    // As many replies come at once as there are conversations, and the others later.
+    let later = Arc::new((Mutex::new(false), Condvar::new()));
+    let model = Playbook::new({
+        let later = Arc::clone(&later);
+        move |received, number| {
+            if number >= COUNT {
+                let comes = later.0.lock().unwrap();
+                drop(later.1.wait_timeout_while(comes, PATIENCE, |comes| !*comes).unwrap());
+            }
+            Answer::text(text_of(received))
+        }
+    });
+    let place = Place::of(Kind::Sqlite, TEAM, Behavior::from(model));
+    let client = Client::new(new_token(&place));
+    let mut process = serve(&place, &client);
+    let begin = |number: usize| {
+        let body = json!({"team": "team", "message": format!("Talk about the number {number}.")});
+        client.ask("POST", PATH, "", &body.to_string())["id"].as_str().unwrap().to_owned()
+    };
+    let ids: Vec<String> = (0..COUNT).map(begin).collect();
+    let mut tails: Vec<_> = ids.iter().map(|id| client.open_tail(id, None).unwrap()).collect();
+    for tail in &mut tails {
+        let mut head = String::new();
+        tail.read_line(&mut head).unwrap();
+        assert_eq!(status(&head), Some(200), "{head}");
+    }
+    until("each conversation waits for a reply", || place.server.count() == 2 * COUNT);
+    process.terminate();
+    until("it says that it ends", || client.status_of("/readyz") == Some(503));
+    *later.0.lock().unwrap() = true;
+    later.1.notify_all();
+    assert_eq!(process.end().code(), Some(0), "{}", process.errors());
+    assert_eq!(place.server.count(), 2 * COUNT, "it begins no further call");
+    let seen = tails.into_iter().map(|tail| {
+        let mut events = Vec::new();
+        assert!(!read_tail(tail, &mut events).unwrap(), "it ends without the end of its conversation");
+        events
+    });
+    let seen: Vec<Vec<Value>> = seen.collect();
+    client.forget_address();
+    let _process = serve(&place, &client);
+    client.until_all_closed();
+    for (id, mut seen) in ids.iter().zip(seen) {
+        assert!(client.follow_once(id, &mut seen).unwrap());
+        assert_eq!(seen, client.events(id), "the tail of `{id}` has a gap or a repetition");
+    }
+    check_conversations(&(0..).zip(ids.iter().cloned()).collect(), &client.conversations());
+    assert_eq!(place.server.count(), COUNT * TURNS, "each call was made once");
+    let undisturbed = begin(0);
+    client.until_all_closed();
+    let messages = |id: &str| {
+        let events = client.events(id).into_iter().filter(|event| event["type"] == "message");
+        events.map(|event| event["parts"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(messages(&ids[0]), messages(&undisturbed));
+    assert_eq!(place.server.violations(), [""; 0]);
 }
 
 #[test]
@@ -431,24 +493,49 @@ impl Client {
         events
     }
 
+    /// The status of the response to `GET path`.
+    fn status_of(&self, path: &str) -> Option<u16> {
+        let mut answer = String::new();
+        self.send("GET", path, "", "").and_then(|mut socket| socket.read_to_string(&mut answer)).ok()?;
+        status(&answer)
+    }
+
     /// Whether the stream came to the end of the conversation.
     fn follow_once(&self, id: &str, events: &mut Vec<Value>) -> io::Result<bool> {
-        let last = events.last().map(|last: &Value| format!("Last-Event-ID: {}\r\n", last["seq"]));
+        read_tail(self.open_tail(id, events.last())?, events)
+    }
+
+    /// The stream of a conversation, after its `last` event.
+    fn open_tail(&self, id: &str, last: Option<&Value>) -> io::Result<BufReader<TcpStream>> {
+        let last = last.map(|last| format!("Last-Event-ID: {}\r\n", last["seq"]));
         let head = format!("Accept: text/event-stream\r\n{}", last.unwrap_or_default());
-        let socket = self.send("GET", &format!("{PATH}/{id}/events"), &head, "")?;
-        let (mut is_event, mut event) = (false, None);
-        for line in socket.lines() {
-            let line = line?;
-            match line.split_once(": ") {
-                Some(("event", "end")) => return Ok(true),
-                Some(("event", kind)) => is_event = kind == "entry",
-                Some(("data", data)) if is_event => event = serde_json::from_str(data).ok(),
-                // A frame counts when it is whole.
-                _ if line.is_empty() => events.extend(event.take()),
-                _ => {}
-            }
+        self.send("GET", &format!("{PATH}/{id}/events"), &head, "")
+    }
+}
+
+/// Adds the events of a stream. Whether it came to the end of the conversation.
+fn read_tail(socket: BufReader<TcpStream>, events: &mut Vec<Value>) -> io::Result<bool> {
+    let (mut is_event, mut event) = (false, None);
+    for line in socket.lines() {
+        let line = line?;
+        match line.split_once(": ") {
+            Some(("event", "end")) => return Ok(true),
+            Some(("event", kind)) => is_event = kind == "entry",
+            Some(("data", data)) if is_event => event = serde_json::from_str(data).ok(),
+            // A frame counts when it is whole.
+            _ if line.is_empty() => events.extend(event.take()),
+            _ => {}
         }
-        Ok(false)
+    }
+    Ok(false)
+}
+
+/// Waits until `holds`.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "not yet: {what}");
+        sleep(Duration::from_millis(5));
     }
 }
 

@@ -45,19 +45,16 @@ impl Node {
     const NOTHING: Self = Self { span: 0..0, data: Data::Null };
 
     /// Returns the value of `key`; a null node if this is not a mapping with that key, so that look-ups can be chained.
-    #[must_use]
     pub fn get(&self, key: &str) -> &Self {
         self.entry(key).map_or(&Self::NOTHING, |entry| &entry.value)
     }
 
     /// Returns the entry of `key`, if this is a mapping that has it.
-    #[must_use]
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
     /// Returns the entries of a mapping; none when it is not a mapping.
-    #[must_use]
     pub fn entries(&self) -> &[Entry] {
         match &self.data {
             Data::Map(entries) => entries,
@@ -66,7 +63,6 @@ impl Node {
     }
 
     /// Returns the items of a list; none when it is not a list.
-    #[must_use]
     pub fn items(&self) -> &[Self] {
         match &self.data {
             Data::List(items) => items,
@@ -75,7 +71,6 @@ impl Node {
     }
 
     /// Returns the items of a list, or the one value that stands for a list of one.
-    #[must_use]
     pub fn one_or_many(&self) -> &[Self] {
         match &self.data {
             Data::List(items) => items,
@@ -85,7 +80,6 @@ impl Node {
     }
 
     /// Returns the text, if this is one.
-    #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.data {
             Data::Text(text) => Some(text),
@@ -94,7 +88,6 @@ impl Node {
     }
 
     /// Returns whether nothing is there.
-    #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self.data, Data::Null)
     }
@@ -106,7 +99,6 @@ impl Node {
     }
 
     /// Returns the value without positions.
-    #[must_use]
     pub fn to_value(&self) -> Value {
         match &self.data {
             Data::Null => Value::Null,

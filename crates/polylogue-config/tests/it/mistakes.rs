@@ -81,7 +81,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
         hint: put it in quotes: "1"
         error: unknown key `unknown`
          --> team.yaml:9:45
-        hint: there is `temperature`, `stop`
+        hint: there are `temperature`, `stop`
         error: `include` and `exclude` cannot both be given
           --> team.yaml:10:5
         hint: remove one of them
@@ -187,7 +187,7 @@ fn a_text_that_a_comma_ended_is_to_be_quoted() {
         hint: give it `true` or `false`, or remove it
         error: unknown key `odd`
          --> team.yaml:2:82
-        hint: there is `name`, `description`, `human`, `timeout`, `system`, `tools`, `reasoning`, `memory`, `parameters`, `include`, `exclude`, `output_schema`, `output_retries`
+        hint: there are `name`, `description`, `human`, `timeout`, `system`, `tools`, `reasoning`, `memory`, `parameters`, `include`, `exclude`, `output_schema`, `output_retries`
         error: unknown key `sytem`
          --> team.yaml:2:87
         hint: did you mean `system`?

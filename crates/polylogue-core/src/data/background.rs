@@ -111,7 +111,6 @@ impl BackgroundResult {
     /// assert_eq!(result.for_model(), [Part::text(text)]);
     /// # Ok::<(), polylogue_core::NameError>(())
     /// ```
-    #[must_use]
     pub fn for_model(&self) -> Vec<Part> {
         let head = match self.status {
             BackgroundStatus::Completed => {

@@ -23,21 +23,18 @@ pub struct BlobId(Arc<str>);
 
 impl BlobId {
     /// Returns the id of `bytes`.
-    #[must_use]
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
         let hex = blake3::hash(bytes.as_ref()).to_hex();
         Self(hex.get(..DIGITS).unwrap_or_default().into())
     }
 
     /// Parses `text` as an id; `None` if it has another form. Models write ids, so nothing else is accepted.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         (text.len() == DIGITS && text.bytes().all(is_digit)).then(|| Self(text.into()))
     }
 
     /// Returns the id as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -106,7 +106,6 @@ impl Capabilities {
     };
 
     /// Returns whether the model has the capability; `None` if unknown.
-    #[must_use]
     pub const fn has(&self, capability: Capability) -> Option<bool> {
         match capability {
             Capability::Tools => self.tools,

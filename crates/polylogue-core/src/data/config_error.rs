@@ -186,19 +186,16 @@ pub enum ConfigError {
 
 impl ConfigError {
     /// Creates [`Missing`](Self::Missing) without a hint: `of` has no `what`.
-    #[must_use]
     pub fn missing(of: impl Into<Arc<str>>, what: impl Into<Arc<str>>) -> Self {
         Self::Missing { of: of.into(), what: what.into(), hint: None }
     }
 
     /// Creates [`Invalid`](Self::Invalid) without a hint.
-    #[must_use]
     pub fn invalid(what: impl Into<Arc<str>>, why: impl Into<Arc<str>>) -> Self {
         Self::Invalid { what: what.into(), why: why.into(), hint: None }
     }
 
     /// Returns how to fix it, if that is known.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Pattern(flaw) => return flaw.hint(),

@@ -91,7 +91,6 @@ impl Error {
     }
 
     /// Returns who can fix the error.
-    #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
             Self::Config(_) | Self::Name(_) | Self::Agent(_) => Fault::Config,
@@ -105,7 +104,6 @@ impl Error {
 
     /// Whether running again fails in the same way until a person changes something: the team, the request, a key, the model. Errors of an
     /// agent of the caller's own are none, because nothing is known of them, and errors of the store are none of the run.
-    #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Config(_) | Self::Name(_) | Self::Bug(_) => true,
@@ -147,7 +145,6 @@ impl Error {
     }
 
     /// Returns how to fix it, if that is known.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Config(error) => error.hint(),
@@ -186,7 +183,6 @@ pub struct Failure {
 
 impl Failure {
     /// Describes what happened to an agent's turn, after its name: `failed (provider): status 429`, or `is put off: ...`.
-    #[must_use]
     pub fn in_words(&self) -> String {
         match self.postponed {
             true => format!("is put off: {}", self.message),

@@ -51,7 +51,6 @@ impl FileTree {
     pub const PIECE_BYTES: usize = 4 << 20;
 
     /// Returns the stored form.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         // A value of plain data has a JSON form.
         serde_json::to_vec(self).unwrap_or_default()
@@ -121,14 +120,12 @@ pub enum FilePath {
 
 impl FilePath {
     /// Creates the path that has these bytes.
-    #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         std::str::from_utf8(bytes)
             .map_or_else(|_| Self::Bytes(bytes.to_vec()), |text| Self::Text(text.to_owned()))
     }
 
     /// Returns the bytes of the path.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),

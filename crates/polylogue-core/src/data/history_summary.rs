@@ -78,7 +78,6 @@ pub struct HistorySummary {
 
 impl HistorySummary {
     /// Returns the summary as text, as the view of the agent has it.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text =
             String::from("The earlier part of this conversation was replaced by this summary of it.");

@@ -19,7 +19,6 @@ impl Media {
     /// assert_eq!(&*media.url, "data:application/pdf;base64,JVBERi0xLjc=");
     /// assert_eq!(media.bytes().unwrap(), b"%PDF-1.7");
     /// ```
-    #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let kind = Self::kind_of(bytes)?;
         Some(Self { kind: kind.into(), url: MediaUrl::of_bytes(kind, bytes) })
@@ -33,7 +32,6 @@ impl Media {
     /// assert_eq!(Media::kind_of(b"%PDF-1.7"), Some("application/pdf"));
     /// assert_eq!(Media::kind_of(b"hello"), None);
     /// ```
-    #[must_use]
     pub const fn kind_of(bytes: &[u8]) -> Option<&'static str> {
         match bytes {
             [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
@@ -48,26 +46,22 @@ impl Media {
     }
 
     /// Returns whether the media is a sound, by its type.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         self.kind.starts_with("audio/")
     }
 
     /// Returns whether the media is a document with pages, by its type: PDF and those of office programs, but no text.
-    #[must_use]
     pub fn is_document(&self) -> bool {
         self.kind.get(..12).is_some_and(|begin| begin.eq_ignore_ascii_case("application/"))
     }
 
     /// Returns the content, if it is in the URL (a `data:` URL in base 64).
-    #[must_use]
     pub fn bytes(&self) -> Option<Vec<u8>> {
         self.url.bytes()
     }
 
     /// Returns a file name made from the content, so that the same picture has the same name: `picture-` and 8 hex digits.
     /// `None` if the content is not in the URL, or it is not a picture of a common type.
-    #[must_use]
     pub fn file_name(&self) -> Option<String> {
         let ending = match &*self.kind {
             "image/png" => "png",
@@ -83,14 +77,12 @@ impl Media {
 
     /// Returns the width and height in pixels, if the content is in the URL and the header of its PNG, JPEG, GIF or WebP has
     /// them. They are found by the first call.
-    #[must_use]
     pub fn pixels(&self) -> Option<(u32, u32)> {
         self.url.pixels()
     }
 
     /// Returns the number of pages of a PDF, if the content is in the URL and all readers find as many: not for one with several versions,
     /// or whose pages are not those that it says it has. They are counted by the first call.
-    #[must_use]
     pub fn pages(&self) -> Option<u64> {
         self.url.pdf().filter(|pdf| pdf.is_exact).map(|pdf| pdf.pages)
     }
@@ -104,7 +96,6 @@ impl Media {
     /// assert!(!Media::is_damaged(b"GIF89a\x02\x00\x03\x00\x00\x00"));
     /// assert!(!Media::is_damaged(b"%PDF-1.7"));
     /// ```
-    #[must_use]
     pub fn is_damaged(bytes: &[u8]) -> bool {
         Self::kind_of(bytes).is_some_and(|kind| kind.starts_with("image/")) && pixels(bytes).is_none()
     }

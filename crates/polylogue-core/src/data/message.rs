@@ -29,7 +29,6 @@ pub struct Message {
 
 impl Message {
     /// Creates a message with a text to all participants.
-    #[must_use]
     pub fn text(from: Name, text: impl Into<Arc<str>>) -> Self {
         Self { from, to: Audience::All, parts: vec![Part::text(text)], outside: Vec::new() }
     }
@@ -41,13 +40,11 @@ impl Message {
     }
 
     /// Returns the finish reason, if the text is truncated.
-    #[must_use]
     pub fn cut(&self) -> Option<Finish> {
         cut(&self.parts)
     }
 
     /// Returns all text, parts joined by a blank line. Thoughts, media, data and notes are not text.
-    #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
         plain(&self.parts)
     }
@@ -56,7 +53,6 @@ impl Message {
 impl Message {
     /// Returns the message for places where only text can be shown: its text; without any, a value as JSON, and `[image/png]`
     /// or the like for a picture, sound or document. Blank if the message is empty.
-    #[must_use]
     pub fn as_text(&self) -> Cow<'_, str> {
         let text = self.plain();
         if !text.trim().is_empty() {
@@ -105,25 +101,21 @@ pub enum Audience {
 
 impl Audience {
     /// Creates an empty audience, for private turns: only the policy and the speaker see the message.
-    #[must_use]
     pub const fn private() -> Self {
         Self::Only(Vec::new())
     }
 
     /// Returns whether all participants see it.
-    #[must_use]
     pub const fn is_all(&self) -> bool {
         matches!(self, Self::All)
     }
 
     /// Returns whether only the author sees it.
-    #[must_use]
     pub fn is_private(&self) -> bool {
         matches!(self, Self::Only(names) if names.is_empty())
     }
 
     /// Returns whether `name` is in the audience.
-    #[must_use]
     pub fn includes(&self, name: &Name) -> bool {
         match self {
             Self::All => true,

@@ -71,7 +71,6 @@ pub enum ModelErrorKind {
 
 impl ModelError {
     /// Creates an error of `model` with a message only.
-    #[must_use]
     pub fn new(kind: ModelErrorKind, model: impl Into<String>, message: impl Into<String>) -> Self {
         let (model, message) = (model.into(), message.into());
         Self { kind, model, message, status: None, body: None, hint: None, wait_ms: None }
@@ -97,7 +96,6 @@ impl ModelError {
     }
 
     /// Returns how long to wait before the model is called again, if that is known.
-    #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         self.wait_ms.map(|wait| Duration::from_millis(wait.get().into()))
     }
@@ -112,7 +110,6 @@ impl ModelError {
     /// assert!(of(ModelErrorKind::Config).is_permanent());
     /// assert!(!of(ModelErrorKind::Connection).is_permanent());
     /// ```
-    #[must_use]
     pub const fn is_permanent(&self) -> bool {
         match self.kind {
             ModelErrorKind::Config
@@ -134,7 +131,6 @@ impl ModelError {
     }
 
     /// Returns who can fix the error.
-    #[must_use]
     pub const fn fault(&self) -> Fault {
         match self.kind {
             ModelErrorKind::Config

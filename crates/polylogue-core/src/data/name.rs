@@ -54,19 +54,16 @@ impl Name {
     }
 
     /// Returns the author of a task that no participant wrote: the person or program that started the run.
-    #[must_use]
     pub fn user() -> Self {
         Self("user".into())
     }
 
     /// Returns the author of a message from outside that neither the user nor a participant says.
-    #[must_use]
     pub fn system() -> Self {
         Self("system".into())
     }
 
     /// Returns the name as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -84,25 +81,21 @@ impl Name {
     /// assert!(spaced.starts_with("Ai_assistant_1-") && spaced.len() == 27);
     /// # Ok::<(), polylogue_core::NameError>(())
     /// ```
-    #[must_use]
     pub fn tool_name(&self, prefix: &str) -> String {
         Self::tool_called(&format!("{prefix}{self}"))
     }
 
     /// Returns the name of a tool for the participants in `text`, such as `transfer_to_` and a name.
-    #[must_use]
     pub fn tool_called(text: &str) -> String {
         tool_name::of(&characters::composed(text))
     }
 
     /// Converts `text` to NFC, the normal form of names, to search it for names.
-    #[must_use]
     pub fn composed(text: &str) -> Cow<'_, str> {
         characters::composed(text)
     }
 
     /// Returns whether `c` is part of a word: a letter, a digit, a mark on one of them, or `_`.
-    #[must_use]
     pub fn is_of_word(c: char) -> bool {
         characters::is_of_word(c)
     }
@@ -118,7 +111,6 @@ pub struct NameError {
 
 impl NameError {
     /// Returns a valid name close to the invalid one, if there is any.
-    #[must_use]
     pub fn suggestion(&self) -> Option<Name> {
         let words = self.name.split_whitespace().map(|word| {
             let pieces = word.split(|c| !characters::is_of_name(c));

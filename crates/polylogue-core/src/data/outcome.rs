@@ -10,7 +10,6 @@ use super::usage::{Money, ToolUsage};
 
 impl Outcome {
     /// Creates a result of a call.
-    #[must_use]
     pub const fn new(status: OutcomeStatus, parts: Vec<Part>) -> Self {
         Self { status, parts, outside: None, used: Vec::new(), stored: None, files: None }
     }
@@ -60,7 +59,6 @@ impl Outcome {
     }
 
     /// Returns the cost of the call itself, besides that of models; `None` if it does not say.
-    #[must_use]
     pub fn own_cost(&self) -> Option<Money> {
         let own = self.used.iter().filter(|used| used.is_of_tool());
         own.map(|used| used.cost).reduce(|one, other| Some(one? + other?)).flatten()
@@ -74,19 +72,16 @@ impl Outcome {
     }
 
     /// Creates a successful result with a text.
-    #[must_use]
     pub fn done(text: impl Into<Arc<str>>) -> Self {
         Self::new(OutcomeStatus::Done, vec![Part::text(text)])
     }
 
     /// Creates a failure, with a text that the model can act on.
-    #[must_use]
     pub fn failed(text: impl Into<Arc<str>>) -> Self {
         Self::new(OutcomeStatus::Failed, vec![Part::text(text)])
     }
 
     /// Creates the result of a call that was in flight when the process stopped and is not safe to repeat.
-    #[must_use]
     pub fn unknown() -> Self {
         let text = "The outcome of this call is unknown: the program stopped while it ran. \
                     Find out what happened before you call it again.";
@@ -122,7 +117,6 @@ impl Outcome {
     /// Marks around untrusted content make models follow instructions in it far less often (Hines et al. 2024,
     /// "Defending Against Indirect Prompt Injection Attacks With Spotlighting"). The marks contain a hash of the
     /// content, so that no page can write its own end mark.
-    #[must_use]
     pub fn for_model(&self) -> Vec<Part> {
         let mut parts = self.marked_parts();
         // Outside of the marks: a reference is written by the program.
@@ -140,7 +134,6 @@ impl Outcome {
     }
 
     /// Returns the text and data of the result, as a text.
-    #[must_use]
     pub fn whole_text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.to_string()),
@@ -161,7 +154,6 @@ impl Outcome {
     }
 
     /// Returns the text of the outcome.
-    #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
         plain(&self.parts)
     }

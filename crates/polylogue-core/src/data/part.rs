@@ -54,14 +54,12 @@ impl Part {
     /// assert_eq!(part.as_unparsed(), Some("<function=look>{\"at\":"));
     /// assert!(part.is_blank());
     /// ```
-    #[must_use]
     pub fn unparsed(text: &str) -> Self {
         let kept: String = text.chars().take(Self::MAX_UNPARSED).collect();
         Self::Note(json!({ UNPARSED: kept }))
     }
 
     /// Returns the text of a part that is [unparsed](Self::unparsed).
-    #[must_use]
     pub fn as_unparsed(&self) -> Option<&str> {
         match self {
             Self::Note(note) => note.get(UNPARSED)?.as_str(),
@@ -70,19 +68,16 @@ impl Part {
     }
 
     /// Creates a text part.
-    #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Self::Text(text.into())
     }
 
     /// Returns whether the part is reasoning.
-    #[must_use]
     pub const fn is_thought(&self) -> bool {
         matches!(self, Self::Thought(_))
     }
 
     /// Returns whether the part is empty: a text or a thought of white space only, a note, or a mark.
-    #[must_use]
     pub fn is_blank(&self) -> bool {
         match self {
             Self::Text(text) | Self::Thought(text) => text.chars().all(char::is_whitespace),
@@ -131,7 +126,6 @@ pub struct CallOutcome {
 /// A reply has several texts where the API of its model says that they are apart, as content blocks, or where a tool is called between
 /// them. There is no white space between such texts, so that without a blank line their sentences would run into one another. What an API
 /// has as one text is one part, whatever the model reasoned between its pieces.
-#[must_use]
 pub fn plain(parts: &[Part]) -> Cow<'_, str> {
     let mut texts = parts.iter().filter_map(|part| match part {
         // A provider's sealed place in the order of parts can be a text that says nothing.
@@ -153,7 +147,6 @@ pub fn plain(parts: &[Part]) -> Cow<'_, str> {
 }
 
 /// Returns the finish reason, if the text of `parts` is truncated.
-#[must_use]
 pub fn cut(parts: &[Part]) -> Option<Finish> {
     parts.iter().find_map(|part| match part {
         Part::Cut(finish) => Some(finish.clone()),
@@ -241,7 +234,6 @@ impl Finish {
     }
 
     /// Returns whether the reply is incomplete, or none at all.
-    #[must_use]
     pub const fn is_cut(&self) -> bool {
         match self {
             Self::Stop | Self::Calls | Self::Unknown => false,

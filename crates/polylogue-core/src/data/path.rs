@@ -17,7 +17,6 @@ pub struct Path(Arc<str>);
 
 impl Path {
     /// Returns the path of the outermost chat.
-    #[must_use]
     pub fn root() -> Self {
         Self("".into())
     }
@@ -47,7 +46,6 @@ impl Path {
     }
 
     /// Returns the agent and the number of the background task, started in the chat `outer`, that this path is that of or within.
-    #[must_use]
     pub fn as_background_of(&self, outer: &Self) -> Option<(&str, u64)> {
         background_segment(self.segment_below(outer)?)
     }
@@ -58,7 +56,6 @@ impl Path {
     }
 
     /// Returns whether the path is that of a background task.
-    #[must_use]
     pub fn is_background(&self) -> bool {
         self.0.rsplit('/').next().and_then(background_segment).is_some()
     }
@@ -117,19 +114,16 @@ impl Path {
     }
 
     /// Returns whether the path is that of the outermost chat.
-    #[must_use]
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns whether the path is below `outer`.
-    #[must_use]
     pub fn is_within(&self, outer: &Self) -> bool {
         self.0.strip_prefix(&*outer.0).is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// Returns the nesting depth: 0 for the outermost.
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.0.matches('/').count()
     }
@@ -144,7 +138,6 @@ impl Path {
     }
 
     /// Returns the path as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -79,7 +79,6 @@ pub enum PatternFlaw {
 
 impl PatternFlaw {
     /// Returns how to fix it, if that is known.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::EndlessLoop { .. } => "give an edge of it a condition or a bound",

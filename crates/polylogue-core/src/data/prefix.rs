@@ -49,7 +49,6 @@ pub struct PrefixChanges {
 
 impl PrefixChanges {
     /// Returns the cause if the prompt cache was not read for `reply`, the next one, though the request before had filled it.
-    #[must_use]
     pub fn cause(&self, at: &Path, reply: &ModelReply) -> Option<PrefixChange> {
         let prefix = reply.prefix.filter(|_| !reply.cached)?;
         let (model, before, had) = self.last.get(&(at.clone(), reply.who.clone()))?;

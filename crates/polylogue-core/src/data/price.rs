@@ -118,7 +118,6 @@ impl Price {
 
     /// Returns whether a price that this one names is lower than that of `other`, for some kind of token in requests of some
     /// length.
-    #[must_use]
     pub fn is_below(&self, other: &Self) -> bool {
         let Self { input, cached, write, write_long, output, .. } = *self;
         let base = PriceTier { over: 0, input: Some(input), cached, write, write_long, output: Some(output) };
@@ -140,7 +139,6 @@ impl Price {
     }
 
     /// Returns the cost of a call, or `None` if its tokens are unknown. A free model costs nothing, whatever its usage.
-    #[must_use]
     pub fn of(&self, usage: &Usage) -> Option<Money> {
         if *self == Self::FREE {
             return Some(Money::default());
@@ -171,7 +169,6 @@ impl Price {
     /// let price = |input| Price { input: 3.0, output: 15.0, tiers: vec![tier(input)], ..Price::FREE };
     /// assert_eq!((price(6.0).falls_over(), price(1.0).falls_over()), (None, Some(200_000)));
     /// ```
-    #[must_use]
     pub fn falls_over(&self) -> Option<u64> {
         let falls = |over: &u64| {
             let (below, above) = (self.rates(*over), self.rates(over.saturating_add(1)));

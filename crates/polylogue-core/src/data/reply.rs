@@ -56,7 +56,6 @@ impl std::fmt::Display for Reply {
 
 impl Reply {
     /// Creates a reply of one text.
-    #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         let (parts, finish) = (vec![Part::text(text)], Finish::Stop);
         Self { parts, finish, usage: Usage::default(), cached: false, verbatim: None, answered_by: None }
@@ -85,19 +84,16 @@ impl Reply {
     }
 
     /// Returns whether it has no tool call but one that its provider could not parse: it is asked for again.
-    #[must_use]
     pub fn is_unparsed(&self) -> bool {
         self.finish.is_unparsed(&self.parts)
     }
 
     /// Returns the text of the reply, without thoughts.
-    #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
         plain(&self.parts)
     }
 
     /// Returns the tool calls of the reply, in order.
-    #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         let call = |part: &Part| match part {
             Part::Call(call) => Some(call.clone()),
@@ -155,7 +151,6 @@ pub struct ModelReply {
 impl ModelReply {
     /// Returns whether it has no tool call but one that its provider could not parse. It is asked for again, and what it has of a text is
     /// not said, unless the last reply that is asked for is such a one, too.
-    #[must_use]
     pub fn is_unparsed(&self) -> bool {
         self.finish.is_unparsed(&self.parts)
     }

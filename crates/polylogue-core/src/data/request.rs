@@ -60,7 +60,6 @@ pub struct Params {
 
 impl Params {
     /// Limits the reply to at most `most` tokens; `None` if the request allows no more already.
-    #[must_use]
     pub fn with_reply_limit(&self, most: u64) -> Option<Self> {
         let most = u32::try_from(most).ok()?;
         let is_lower = self.max_tokens.is_none_or(|own| own > most);
@@ -176,7 +175,6 @@ impl Params {
     }
 
     /// Returns the names of the parameters that are set, of those that models may not accept.
-    #[must_use]
     pub fn set(&self) -> Vec<&'static str> {
         [
             ("temperature", self.temperature.is_some()),
@@ -226,7 +224,6 @@ impl ToolSpec {
     }
 
     /// Creates a tool that is not repeated if it was in flight at a crash.
-    #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
         let (name, description) = (name.into(), description.into());
         Self {

@@ -20,7 +20,6 @@ const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitio
 ///
 /// assert!(is_type(&json!("string")) && !is_type(&json!("file")) && !is_type(&json!(["string"])));
 /// ```
-#[must_use]
 pub fn is_type(kind: &Value) -> bool {
     kind.as_str().is_some_and(|kind| TYPES.contains(&kind))
 }
@@ -34,7 +33,6 @@ pub fn is_type(kind: &Value) -> bool {
 /// assert!(can_be("maxLength", &json!(8)) && !can_be("maxLength", &json!("8")));
 /// assert!(can_be("x-note", &json!("8")));
 /// ```
-#[must_use]
 pub fn can_be(keyword: &str, value: &Value) -> bool {
     match keyword {
         "type" => is_type(value) || is_list(value, is_type),
@@ -69,7 +67,6 @@ fn is_list(value: &Value, holds: impl Fn(&Value) -> bool) -> bool {
 /// let given = json!({"type": "object", "properties": {"page": {"type": "file", "title": "A page"}}, "required": "page"});
 /// assert_eq!(well_formed(&given), json!({"type": "object", "properties": {"page": {"title": "A page"}}}));
 /// ```
-#[must_use]
 pub fn well_formed(schema: &Value) -> Value {
     match schema {
         Value::Object(keywords) => {

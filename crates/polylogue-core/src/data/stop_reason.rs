@@ -181,7 +181,6 @@ pub struct OtherReason {
 
 impl OtherReason {
     /// Creates a reason without details.
-    #[must_use]
     pub fn new(code: impl Into<Arc<str>>, text: impl Into<Arc<str>>, outcome: RunOutcome) -> Self {
         Self { code: code.into(), text: text.into(), outcome, by_calls: false, details: Value::Null }
     }
@@ -226,7 +225,6 @@ impl StopReason {
     pub const CALLS: &str = "calls";
 
     /// Creates the stop reason for a loop of the same tool calls, with the `seq` of their events.
-    #[must_use]
     pub fn repeated_calls(evidence: Vec<u64>) -> Self {
         Self::LoopDetected {
             pattern: Self::CALLS.into(),
@@ -262,7 +260,6 @@ impl StopReason {
 
     /// Identifies the kind of reason, as in logs: `finished`, `turns`, `loop_detected`; of [`Other`](Self::Other) its
     /// own code.
-    #[must_use]
     pub fn code(&self) -> &str {
         match self {
             Self::Finished => "finished",
@@ -285,13 +282,11 @@ impl StopReason {
     }
 
     /// Returns whether the reason is the limit of a budget that the run shares with others: reopened under a larger one, it continues.
-    #[must_use]
     pub const fn is_shared(&self) -> bool {
         matches!(self, Self::Allowance { of: AllowanceOwner::Shared(_), .. })
     }
 
     /// Returns the category. Of several conditions at once, the worst counts.
-    #[must_use]
     pub fn outcome(&self) -> RunOutcome {
         match self {
             Self::Finished => RunOutcome::Done,
@@ -345,7 +340,8 @@ impl fmt::Display for StopReason {
                 f,
                 "the bound computed before the run is too low: {exceeded}. This is a defect of Polylogue: please report it with the team file"
             ),
-            Self::Depth { limit } => write!(f, "the limit of {limit} chats within chats"),
+            Self::Depth { limit: 1 } => f.write_str("the limit of 1 level of chats within chats"),
+            Self::Depth { limit } => write!(f, "the limit of {limit} levels of chats within chats"),
             Self::LoopDetected { text, .. } => write!(f, "loop detected: {text}"),
             Self::NoOutput { ended } => write!(f, "no participant said anything; {ended}"),
             Self::Left { who, why } => write!(f, "{who} left: {why}"),

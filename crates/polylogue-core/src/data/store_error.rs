@@ -27,7 +27,6 @@ impl LogId {
     }
 
     /// Returns the id as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -108,6 +107,12 @@ pub enum StoreError {
         id: LogId,
         /// The writer: process and machine.
         holder: String,
+    },
+    /// The log waits for a worker, which must look at it.
+    #[error("the conversation `{id}` waits for a worker")]
+    Queued {
+        /// The id.
+        id: LogId,
     },
     /// Another writer has claimed the log since.
     #[error("the conversation `{id}` was taken over by another process")]
@@ -239,7 +244,6 @@ pub enum StoreError {
 
 impl StoreError {
     /// Returns who can fix the error.
-    #[must_use]
     pub const fn fault(&self) -> Fault {
         match self {
             Self::Gap { .. } => Fault::Bug,
@@ -247,13 +251,13 @@ impl StoreError {
             | Self::NotFound { .. }
             | Self::Exists { .. }
             | Self::Busy { .. }
+            | Self::Queued { .. }
             | Self::Unsuitable { .. } => Fault::Config,
             _ => Fault::System,
         }
     }
 
     /// Returns how many events before the damage, or before an event of a later version, are intact; 0 for other errors.
-    #[must_use]
     pub const fn intact(&self) -> u64 {
         match self {
             Self::Damaged { intact, .. } => *intact,
@@ -263,14 +267,16 @@ impl StoreError {
     }
 
     /// Returns how to fix it.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::BadId { .. } => "ids have 1 to 64 letters, digits, `-` and `_`".into(),
             Self::NotFound { .. } => "`polylogue runs` lists what there is".into(),
-            Self::Busy { .. } => "wait until that process is done, or stop it; of one that hangs, \
+            Self::Busy { .. } => "wait until that process is done, or stop it; of one that hangs or died, \
                                  `polylogue resume --take-over` takes the conversation once its lease has run out"
                 .into(),
+            Self::Queued { id } => {
+                format!("let a worker run it first, or take it back with `polylogue cancel {id}`")
+            }
             Self::Fenced { .. } => "let the other process continue, or resume when it is done".into(),
             Self::Replaced { .. } => "restore or remove nothing while a conversation runs; `polylogue verify` shows what is \
                                      there now, and `polylogue resume` continues from that"

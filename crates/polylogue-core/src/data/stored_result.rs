@@ -29,13 +29,11 @@ impl StoredResult {
     pub const MAX_TOTAL_BYTES: u64 = 256 << 20;
 
     /// Creates the reference to this `text`.
-    #[must_use]
     pub fn of(text: &str) -> Self {
         Self { id: BlobId::of(text), bytes: text.len() as u64, lines: text.lines().count() as u64 }
     }
 
     /// Returns what the model reads after the beginning and the end.
-    #[must_use]
     pub fn note(&self) -> String {
         let Self { id, bytes, lines } = self;
         format!(

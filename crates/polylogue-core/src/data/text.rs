@@ -9,13 +9,11 @@
 //! ```
 
 /// Returns the words of `text` with one blank between them.
-#[must_use]
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the first `chars` characters of `text` in one line, and `…` if there are more. Control characters become blanks.
-#[must_use]
 pub fn excerpt(text: &str, chars: usize) -> String {
     let mut rest = text.trim().chars();
     let visible = |c: char| if c.is_control() { ' ' } else { c };
@@ -27,13 +25,11 @@ pub fn excerpt(text: &str, chars: usize) -> String {
 }
 
 /// Returns the beginning of `text`, at most `bytes` bytes of it.
-#[must_use]
 pub fn head(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }
 
 /// Returns `text` in at most `bytes` bytes, or in those of `…`: of a longer text the beginning, and `…`.
-#[must_use]
 pub fn shortened(text: &str, bytes: usize) -> String {
     match text.len() > bytes {
         true => format!("{}…", head(text, bytes.saturating_sub('…'.len_utf8()))),

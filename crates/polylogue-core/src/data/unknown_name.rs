@@ -24,7 +24,6 @@ pub struct UnknownName {
 
 impl UnknownName {
     /// Creates the error that no `kind` has this name.
-    #[must_use]
     pub fn new(kind: &'static str, name: impl fmt::Display) -> Self {
         Self { kind, name: name.to_string(), place: String::new(), known: Vec::new() }
     }

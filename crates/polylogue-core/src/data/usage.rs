@@ -38,7 +38,6 @@ pub struct Usage {
 
 impl Usage {
     /// Returns whether the provider reported nothing at all.
-    #[must_use]
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
@@ -69,13 +68,11 @@ impl Usage {
     }
 
     /// Returns whether a prompt cache was read or written.
-    #[must_use]
     pub fn used_prompt_cache(&self) -> bool {
         self.cached.unwrap_or(0) > 0 || self.written.unwrap_or(0) > 0
     }
 
     /// Returns the input and output tokens together, if both are known.
-    #[must_use]
     pub fn total(&self) -> Option<u64> {
         Some(self.input?.saturating_add(self.output?))
     }
@@ -93,7 +90,6 @@ impl Money {
     const PER_DOLLAR: f64 = 1e12;
 
     /// Creates an amount in dollars; negative numbers and NaN count as 0.
-    #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
     pub fn dollars(amount: f64) -> Self {
         Self { picodollars: (amount * Self::PER_DOLLAR).round() as u64 }
@@ -180,14 +176,12 @@ impl ToolUsage {
     const OWN: &str = "tool:";
 
     /// Creates the usage of a call of the tool `name`: its cost, besides that of models.
-    #[must_use]
     pub fn of_tool(name: &str, cost: Money) -> Self {
         let usage = Usage { input: Some(0), output: Some(0), ..Usage::default() };
         Self { model: format!("{}{name}", Self::OWN).into(), usage, cost: Some(cost) }
     }
 
     /// Returns whether it is what a tool itself cost.
-    #[must_use]
     pub fn is_of_tool(&self) -> bool {
         self.model.starts_with(Self::OWN)
     }
@@ -249,7 +243,6 @@ impl Charge {
     }
 
     /// Returns whether it counts against limits.
-    #[must_use]
     pub const fn counts(&self) -> bool {
         !matches!(self.why, ChargeReason::Repeated | ChargeReason::Reserved)
     }
@@ -301,7 +294,6 @@ pub struct UncertainUsage {
 
 impl UncertainUsage {
     /// Returns whether nothing was charged.
-    #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -361,13 +353,11 @@ const fn add(sum: &mut u64, more: u64) {
 
 impl PromptCache {
     /// Returns whether no cache was read or written.
-    #[must_use]
     pub const fn is_unused(&self) -> bool {
         self.read == 0 && self.written == 0
     }
 
     /// Returns the money saved, in 10⁻¹² dollars; negative if writing cost more than reading saved.
-    #[must_use]
     pub fn saved_picodollars(&self) -> i128 {
         i128::from(self.uncached.picodollars) - i128::from(self.cost.picodollars)
     }
@@ -395,7 +385,6 @@ pub struct CacheSavings {
 
 impl CacheSavings {
     /// Returns whether no call was saved.
-    #[must_use]
     pub const fn is_nothing(&self) -> bool {
         self.calls == 0
     }
@@ -468,25 +457,21 @@ impl TotalUsage {
     }
 
     /// Returns the cost that counts against limits: what is known, and the upper bounds of the rest.
-    #[must_use]
     pub fn counted_cost(&self) -> Money {
         self.cost + self.uncertain.cost
     }
 
     /// Returns the tokens that count against limits.
-    #[must_use]
     pub const fn counted_tokens(&self) -> u64 {
         self.tokens().saturating_add(self.uncertain.tokens)
     }
 
     /// Returns the model calls that count against limits, including those answered by a cache.
-    #[must_use]
     pub const fn counted_calls(&self) -> u64 {
         self.calls + self.saved.calls + self.uncertain.calls
     }
 
     /// Returns the input and output tokens together, where known.
-    #[must_use]
     pub const fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
     }

@@ -64,7 +64,6 @@ pub struct Seal {
 
 impl Seal {
     /// Creates the seal `data` on `content`, the part at `index`.
-    #[must_use]
     pub fn new(index: usize, content: &Part, data: Value) -> Self {
         Self { part: index, of: fingerprint(content), data }
     }
@@ -90,7 +89,6 @@ impl Verbatim {
     pub const MAX_SEALS: usize = 1 << 20;
 
     /// Returns the seal of `content`, the part at `index`, unless it is on another text.
-    #[must_use]
     pub fn seal(&self, index: usize, content: &Part) -> Option<&Value> {
         let seals = self.seals.as_ref()?.parts.iter();
         let mut fitting = seals.filter(|seal| seal.part == index && seal.of == fingerprint(content));
@@ -98,7 +96,6 @@ impl Verbatim {
     }
 
     /// Returns the arguments of `call`, the part at `index`, as the model wrote them; `None` if the call has others now.
-    #[must_use]
     pub fn arguments(&self, index: usize, call: &Call) -> Option<&str> {
         let raw = self.arguments.iter().find(|raw| raw.part == index)?;
         let is_same = serde_json::from_str::<Value>(&raw.text).is_ok_and(|value| value == call.args);
@@ -107,7 +104,6 @@ impl Verbatim {
 
     /// The bytes that later requests can have of it besides `parts`: the seals, and what the arguments of calls are
     /// longer than their values.
-    #[must_use]
     pub(crate) fn bytes_besides(&self, parts: &[Part]) -> u64 {
         let seals = self.seals.iter().flat_map(|seals| &seals.parts).map(|seal| written(&seal.data));
         let longer = self.arguments.iter().map(|raw| match parts.get(raw.part) {
@@ -118,7 +114,6 @@ impl Verbatim {
     }
 
     /// The same for the parts at the indices `kept`, in their order; `None` if nothing is left.
-    #[must_use]
     pub(crate) fn of_kept(&self, kept: &[usize]) -> Option<Self> {
         let place = |part: usize| kept.iter().position(|at| *at == part);
         let arguments = self.arguments.iter().filter_map(|raw| {

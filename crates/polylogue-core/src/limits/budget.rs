@@ -90,14 +90,12 @@ impl Balance {
 
 impl Budget {
     /// Creates a budget of the runs that are called `name` together, such as `batch`. Its time begins now.
-    #[must_use]
     pub fn new(name: impl Into<Arc<str>>, most: impl Into<Allowance>) -> Self {
         let since = Instant::now();
         Self::timed(name, most, move || since.elapsed())
     }
 
     /// Creates a budget like [`new`](Self::new), with another clock, which returns the time since its beginning. For tests.
-    #[must_use]
     pub fn timed(
         name: impl Into<Arc<str>>,
         most: impl Into<Allowance>,
@@ -125,13 +123,11 @@ impl Budget {
     }
 
     /// Returns the owner of the limits, as in [`StopReason::Allowance`].
-    #[must_use]
     pub fn owner(&self) -> &AllowanceOwner {
         &self.shared.owner
     }
 
     /// Returns the limits of the budget.
-    #[must_use]
     pub fn limits(&self) -> Allowance {
         self.allowance(&self.balance())
     }
@@ -141,7 +137,6 @@ impl Budget {
     }
 
     /// Returns the usage so far. Calls of unknown usage count with their reservation.
-    #[must_use]
     pub fn used(&self) -> CountedUsage {
         let balance = self.balance();
         balance.counted(&self.allowance(&balance))
@@ -149,7 +144,6 @@ impl Budget {
 
     /// Returns the time that counts, in milliseconds: since it was made, and that of earlier processes in which a run that is
     /// [counted](Self::count) was under way.
-    #[must_use]
     pub fn used_ms(&self) -> u64 {
         self.time_of(&self.balance())
     }
@@ -160,7 +154,6 @@ impl Budget {
     }
 
     /// Returns the money that is reserved for calls in flight.
-    #[must_use]
     pub fn reserved(&self) -> Money {
         self.balance().reserved.money()
     }
@@ -189,13 +182,11 @@ impl Budget {
     }
 
     /// Returns whether all of it is used, or it could not cover a call.
-    #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.reached().is_some()
     }
 
     /// Returns the limit that is reached: the one that refused a call, or one of which nothing is left.
-    #[must_use]
     pub fn reached(&self) -> Option<StopReason> {
         let balance = self.balance();
         balance.refused.clone().or_else(|| self.exhausted(&balance))
@@ -217,7 +208,6 @@ impl Budget {
 
     /// Returns whether it still refuses what was refused for `reason`: its limit is not higher, and no less of it is used. A
     /// budget that is renewed, such as each day, does not.
-    #[must_use]
     pub fn holds(&self, reason: &StopReason) -> bool {
         let StopReason::Allowance { of, limit } = reason else { return false };
         let used = self.used();

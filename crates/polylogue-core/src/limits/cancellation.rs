@@ -40,7 +40,6 @@ impl Cancellation {
     }
 
     /// Returns whether cancellation was requested.
-    #[must_use]
     pub fn is_requested(&self) -> bool {
         self.mode() > CancelMode::Run
     }

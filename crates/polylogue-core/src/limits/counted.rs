@@ -46,7 +46,6 @@ impl AddAssign for CountedUsage {
 
 impl TotalUsage {
     /// Returns the part of the usage that counts against limits.
-    #[must_use]
     pub fn counted(&self) -> CountedUsage {
         let (calls, tokens) = (self.counted_calls(), self.counted_tokens());
         CountedUsage { calls, tokens, cost: self.counted_cost() }

@@ -34,7 +34,6 @@ pub struct LimitOverrides {
 
 impl LimitOverrides {
     /// Returns whether no limit is overridden.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

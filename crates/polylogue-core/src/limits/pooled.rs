@@ -17,7 +17,6 @@ use crate::{Budget, LogId, StoreError};
 impl Budget {
     /// Creates a budget that many processes share, as its store has it. Its maker must [report](Self::demand) what this process
     /// needs and uses; until then no call is covered.
-    #[must_use]
     pub fn pooled(name: impl Into<Arc<str>>, standing: BudgetStanding) -> Self {
         let piece = Piece {
             standing: BudgetStanding { drawn: CountedUsage::default(), ..standing },
@@ -71,7 +70,6 @@ impl Budget {
     /// Returns what this process reports and wants now; `None` if that is nothing. With `renews`, also if it only has
     /// something. What it wanted is forgotten: a call that is not covered afterwards asks again. Until it is
     /// [settled](Self::settled), only what is reserved is drawn.
-    #[must_use]
     pub fn demand(&self, renews: bool) -> Option<BudgetDemand> {
         let mut balance = self.balance();
         let reserved = balance.reserved.counted();
@@ -109,7 +107,6 @@ impl Budget {
     }
 
     /// Returns whether it pays for a log of this process, or has drawn anything.
-    #[must_use]
     pub fn is_in_use(&self) -> bool {
         self.balance()
             .piece
@@ -124,7 +121,6 @@ impl Budget {
     }
 
     /// Changes when a call is not covered by what is drawn.
-    #[must_use]
     pub fn asked(&self) -> Option<watch::Receiver<()>> {
         self.balance().piece.as_ref().map(|piece| piece.asked.subscribe())
     }

@@ -17,7 +17,6 @@ pub struct LimitRaise {
 impl LimitRaise {
     /// Returns by how much `answer` raises the limit: `yes`, or an amount in the unit of the limit, such as `20`, `$0.50` or
     /// `5 min`. `None` if it is anything else.
-    #[must_use]
     pub fn allowed_by(&self, answer: &str) -> Option<LimitOverrides> {
         let answer = answer.trim().to_lowercase();
         if matches!(answer.as_str(), "y" | "yes") {
@@ -35,7 +34,6 @@ impl LimitRaise {
     }
 
     /// Returns an amount in the unit of the limit, as an example of an answer.
-    #[must_use]
     pub const fn example(&self) -> &'static str {
         match self.more {
             LimitOverrides { turns: Some(_), .. } | LimitOverrides { calls: Some(_), .. } => "5",
@@ -75,7 +73,6 @@ impl LimitRaise {
 
 impl StopReason {
     /// Returns as much as the limit that it names, or as the next step needs, if that is more. Empty if it names none.
-    #[must_use]
     pub fn as_limit(&self) -> LimitOverrides {
         match self {
             // As many as the next step needs do not grow with a limit that was tried.

@@ -29,7 +29,6 @@ pub struct Rate {
 
 impl Rate {
     /// Returns the number per second.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "no rate needs 52 bits")]
     pub fn per_second(&self) -> f64 {
         (self.count.max(1) as f64) / self.period.as_secs_f64().max(0.001)
@@ -91,7 +90,6 @@ pub struct RateTimes {
 
 impl RateTimes {
     /// Creates times, one after the other from `start` on, in seconds from now, which can be negative.
-    #[must_use]
     pub fn from(start: f64, interval: f64) -> Self {
         let duration = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
         Self {
@@ -109,7 +107,6 @@ impl RateTimes {
 
 impl RateGrant {
     /// Returns the wait of a call before which `requests` requests with `tokens` tokens were drawn.
-    #[must_use]
     pub fn wait(&self, requests: u32, tokens: u64) -> Duration {
         self.requests.after(requests.into()).max(self.tokens.after(tokens)).max(self.blocked)
     }

@@ -28,7 +28,6 @@ impl Timer {
     }
 
     /// Waits for `time`.
-    #[must_use]
     pub fn wait(&self, time: Duration) -> BoxFuture<'static, ()> {
         (self.0)(time)
     }

@@ -199,11 +199,11 @@ impl OwnedAccount {
 }
 
 impl Accounts {
-    /// Sets the limits of `owner`. Returns whether its account is new: then the usage so far must be added.
+    /// Sets the limits of `owner`. Returns whether its account is new, or has other limits than before: then the usage so far must be
+    /// counted, as calls in flight at a death count no more than is left of the limits.
     pub(crate) fn open(&mut self, owner: &AllowanceOwner, limits: Limits) -> bool {
         if let Some(known) = self.of.iter_mut().find(|account| account.owner == *owner) {
-            known.limits = limits;
-            return false;
+            return std::mem::replace(&mut known.limits, limits) != limits;
         }
         self.of.push(OwnedAccount::new(owner.clone(), limits));
         true
@@ -258,6 +258,7 @@ impl Accounts {
     fn raise(&mut self, event: &Event) {
         match &event.body {
             Body::Closed { reason, .. } if event.at.is_root() => {
+                self.agreed = None;
                 self.stopped = match reason {
                     StopReason::Allowance { of, .. } => Some(of.clone()),
                     _ => None,
@@ -276,7 +277,8 @@ impl Accounts {
             }
             Body::OwnLimitsRaised { of, more } => {
                 let agreed = self.agreed.take_if(|raise| raise.reached.owned().0 == Some(of));
-                self.allow(of, *more, agreed.as_ref());
+                // What is raised from outside is raised by that, whatever was answered before.
+                self.allow(of, *more, agreed.as_ref().filter(|_| event.inbox.is_none()));
             }
             Body::LimitsChanged { .. } => {
                 self.agreed.take_if(|raise| raise.reached.owned().0.is_none());
@@ -285,7 +287,7 @@ impl Accounts {
                 self.asked = Some((who.clone(), raise.clone()));
             }
             Body::InputProvided { to, text, .. } if event.at.is_root() => self.answered(to, text),
-            Body::RolledBack { .. } if event.at.is_root() => self.asked = None,
+            Body::RolledBack { .. } if event.at.is_root() => (self.asked, self.agreed) = (None, None),
             _ => {}
         }
     }
@@ -439,6 +441,42 @@ mod tests {
         }
         let owner = AllowanceOwner::Chat { name: desk, at: at.clone() };
         assert!(!is_active(owner, &[opened(&root), opened(&at), (at, closed())]));
+    }
+
+    #[test]
+    fn usage_is_counted_again_when_limits_are_others() {
+        let (mut accounts, owner) = (Accounts::default(), AllowanceOwner::Agent(name("Ann")));
+        let limits = |calls| Limits { calls: Some(calls), ..Limits::default() };
+        let counted = [1, 1, 2, 2].map(|calls| accounts.open(&owner, limits(calls)));
+        assert_eq!(counted, [true, false, true, false]);
+    }
+
+    #[test]
+    fn what_is_raised_from_outside_is_not_held_to_an_earlier_answer() {
+        let (at, owner) = (Path::root(), AllowanceOwner::Agent(name("Ann")));
+        let calls = |calls| LimitOverrides { calls: Some(calls), ..LimitOverrides::default() };
+        let limit = Box::new(StopReason::Calls { limit: 2 });
+        let raise =
+            LimitRaise { reached: StopReason::Allowance { of: owner.clone(), limit }, more: calls(2) };
+        let to = name("main");
+        let asked = Body::InputRequired(Question::about_limit(to.clone(), raise));
+        let yes = Body::InputProvided { to, text: "yes".into(), by: Default::default() };
+        let closed = Body::Closed { reason: StopReason::Finished, summary: Arc::from("") };
+        let undone = Body::RolledBack { since: 0 };
+        for (between, inbox, limit) in
+            [(None, None, 4), (None, Some(1), 20), (Some(closed), None, 20), (Some(undone), None, 20)]
+        {
+            let mut accounts = Accounts::default();
+            accounts.open(&owner, Limits { calls: Some(2), ..Limits::default() });
+            let raised = Body::OwnLimitsRaised { of: owner.clone(), more: calls(20) };
+            let bodies = [asked.clone(), yes.clone()].into_iter().chain(between.clone()).chain([raised]);
+            for (seq, body) in (0..).zip(bodies) {
+                let (at, time) = (at.clone(), Timestamp(0));
+                accounts.add(&Event { seq, at, time, ran_ms: 0, inbox, body }, None, 0);
+            }
+            let limits = accounts.of(&owner).map(OwnedAccount::limits);
+            assert_eq!(limits.and_then(|limits| limits.calls), Some(limit), "{between:?}, {inbox:?}");
+        }
     }
 
     #[test]

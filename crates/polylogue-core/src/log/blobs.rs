@@ -51,7 +51,6 @@ impl fmt::Debug for Blobs<'_> {
 
 impl StoredFiles {
     /// Returns the files after the last finished call in `events` that kept them.
-    #[must_use]
     pub fn last_of(events: &[Arc<Event>]) -> Option<Self> {
         events.iter().rev().find_map(|event| files_in(&event.body).cloned())
     }

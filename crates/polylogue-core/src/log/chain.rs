@@ -29,7 +29,6 @@ impl Link {
     pub const HEX: usize = 2 * BYTES;
 
     /// Creates the link of a log without events, from its metadata in `parts`.
-    #[must_use]
     pub fn first(parts: &[&[u8]]) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
@@ -55,19 +54,16 @@ impl Link {
     }
 
     /// Returns the bytes of the link.
-    #[must_use]
     pub const fn bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// Returns the link that has these bytes.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
     /// Parses a link in the form of its `Display`.
-    #[must_use]
     pub fn parse(hex: &[u8]) -> Option<Self> {
         // Only the exact spelling: other digits of the same value are a change, too.
         let digit = |byte: u8| match byte {
@@ -92,7 +88,6 @@ const BEGIN: &str = ",\"chain\":\"";
 const END: &str = "\"}";
 
 /// Adds its link to `json`, an object, as its last field.
-#[must_use]
 pub fn seal(json: &str, link: Link) -> String {
     format!("{}{BEGIN}{link}{END}", json.strip_suffix('}').unwrap_or(json))
 }
@@ -113,14 +108,12 @@ pub struct Chain(Option<Link>);
 
 impl Chain {
     /// Verifies after `link`; with `None` the next link is accepted.
-    #[must_use]
     pub const fn from(link: Option<Link>) -> Self {
         Self(link)
     }
 
     /// Returns whether `link` is that of `json` after the previous ones. After a break, the next link is accepted: the damage
     /// is known.
-    #[must_use]
     pub fn holds(&mut self, json: &[u8], link: Option<Link>) -> bool {
         let holds = link.is_some() && self.0.is_none_or(|before| Some(before.next(json)) == link);
         self.0 = link;
@@ -128,7 +121,6 @@ impl Chain {
     }
 
     /// Returns whether the previous link is known.
-    #[must_use]
     pub const fn is_known(&self) -> bool {
         self.0.is_some()
     }

@@ -44,7 +44,6 @@ pub struct FoundDue {
 
 impl Claim {
     /// Creates a claim of the log `id`, by its id.
-    #[must_use]
     pub const fn new(id: LogId, fence: u64) -> Self {
         Self { id, fence, found: None }
     }

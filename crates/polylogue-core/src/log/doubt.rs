@@ -1,7 +1,9 @@
 //! Calls that may have been in flight when an earlier process died: they are charged before anything is sent.
 
 use super::ReservationRequest;
-use crate::{Allowance, Body, Bound, Charge, ChargeReason, Log, Money, Name, Path, Result, TotalUsage};
+use crate::{
+    Allowance, Body, Bound, Charge, ChargeReason, Log, Money, Name, Parent, Path, Result, TotalUsage,
+};
 
 /// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are
 /// checked: otherwise a call could spend money that a lost call has already spent.
@@ -55,10 +57,24 @@ fn bound_of(charge: &Charge) -> Bound {
 }
 
 impl Log {
+    /// Sets where it was [forked](crate::Meta::parent), if it was: no call was in flight there. What the process of the other conversation lost
+    /// counts in that one.
+    #[must_use]
+    pub fn forked_from(mut self, parent: Option<&Parent>) -> Self {
+        self.copied = parent.map_or(0, Parent::copied);
+        self
+    }
+
+    /// Whether a call that follows the event `last` in its turn, or one in a chat within that turn, may have been in flight when an earlier
+    /// process died.
+    pub(crate) const fn may_be_lost(&self, last: u64) -> bool {
+        last < self.inherited && self.copied < self.inherited
+    }
+
     /// The turn in doubt, if it is: `last` is its last event, and `settled` whether that event proves that no call
     /// was in flight.
     pub(crate) fn in_doubt(&self, last: u64, settled: bool) -> Option<UncheckedTurn<'_>> {
-        let is_doubtful = last < self.inherited && !settled;
+        let is_doubtful = self.may_be_lost(last) && !settled;
         is_doubtful.then(|| UncheckedTurn::new(self))
     }
 
@@ -87,7 +103,8 @@ impl Log {
 
     /// Those of `reserved` that may have been in flight when an earlier process died.
     pub(crate) fn lost(&self, reserved: &[(u64, Charge)]) -> Vec<Charge> {
-        reserved.iter().filter(|(seq, _)| *seq < self.inherited).map(|(_, charge)| charge.clone()).collect()
+        let own = reserved.iter().filter(|(seq, _)| (self.copied..self.inherited).contains(seq));
+        own.map(|(_, charge)| charge.clone()).collect()
     }
 
     /// Charges a call that follows the event `last` of its turn and may have been in flight when an earlier process
@@ -162,7 +179,8 @@ impl Log {
     async fn doubt(&self, last: u64, settled: bool) -> Option<ChargeReason> {
         let closed = self.buffer.lock().await.totals.closed.is_some_and(|closed| closed > last);
         match last >= self.inherited {
-            _ if settled || closed => Some(ChargeReason::Repeated),
+            // One that another conversation made, in which it counts: before it is sent here, this is logged.
+            _ if settled || closed || last < self.copied => Some(ChargeReason::Repeated),
             true => None,
             false => Some(ChargeReason::Crashed),
         }

@@ -303,7 +303,6 @@ pub enum Body {
 
 impl Body {
     /// Returns whether this version knows events of this type, such as `message`.
-    #[must_use]
     pub fn has_type(name: &str) -> bool {
         // Of a known type, a field is missing or nothing; of another one, the type itself is wrong.
         let read = serde_json::from_value::<Self>(serde_json::json!({ "type": name }));
@@ -311,7 +310,6 @@ impl Body {
     }
 
     /// Returns whether it only says that a request is sent again in another form: agents need not do anything different.
-    #[must_use]
     pub const fn is_of_form(&self) -> bool {
         match self {
             Self::ReplyInterrupted { .. } => true,
@@ -322,7 +320,6 @@ impl Body {
     }
 
     /// Returns whether it belongs to a compaction of an agent's history, which precedes a model call.
-    #[must_use]
     pub const fn is_of_compaction(&self) -> bool {
         match self {
             Self::TooLong { .. } | Self::Compacted(_) => true,
@@ -332,7 +329,6 @@ impl Body {
     }
 
     /// Creates the event that a closed chat continues, with `message` if there is one, under its limits.
-    #[must_use]
     pub fn reopened(message: Option<Message>) -> Self {
         Self::Reopened { message, more: LimitOverrides::default(), sent: false }
     }

@@ -25,7 +25,6 @@ impl Features {
     pub const LONGEST: usize = 128;
 
     /// Returns no features.
-    #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
@@ -53,13 +52,11 @@ impl Features {
     }
 
     /// Returns whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns whether a worker that offers `offers` has all of them.
-    #[must_use]
     pub fn are_in(&self, offers: &Self) -> bool {
         self.0.is_subset(&offers.0)
     }

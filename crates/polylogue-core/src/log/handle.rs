@@ -27,7 +27,6 @@ pub struct LogHandle {
 
 impl LogHandle {
     /// Returns the id of the conversation.
-    #[must_use]
     pub const fn id(&self) -> &LogId {
         &self.id
     }
@@ -51,7 +50,6 @@ impl LogHandle {
     }
 
     /// Returns the bound of the run, the most that it takes, if that was computed before it began.
-    #[must_use]
     pub const fn bound(&self) -> Option<RunBound> {
         self.bound
     }
@@ -124,7 +122,6 @@ impl LogHandle {
     }
 
     /// Returns whether instructions wait that can be carried out when the run has ended.
-    #[must_use]
     pub fn has_unposted(&self) -> bool {
         self.inbox.has(&[Timing::Now, Timing::BetweenSteps, Timing::AtRest])
     }

@@ -105,7 +105,6 @@ impl Instruction {
 
     /// Returns whether it continues a conversation that no process runs: workers must look at it. Of the others, a process that
     /// runs it is notified, and they change nothing about when workers look at it.
-    #[must_use]
     pub const fn wakes(&self) -> bool {
         matches!(self, Self::Send(_) | Self::Answer { .. })
     }

@@ -47,7 +47,6 @@ pub enum LogState {
 
 impl Listing {
     /// Creates an entry of which only the id is known.
-    #[must_use]
     pub fn damaged(id: LogId) -> Self {
         let (title, created, summary) = (String::new(), Timestamp::default(), Summary::default());
         let (has_team, is_archived) = (false, false);
@@ -55,7 +54,6 @@ impl Listing {
     }
 
     /// Returns the title in lists: the name of the team, and the title that the conversation was given last.
-    #[must_use]
     pub fn shown_title(&self) -> String {
         match &self.summary.title {
             None => self.title.clone(),
@@ -67,7 +65,6 @@ impl Listing {
     }
 
     /// Returns the state of the conversation.
-    #[must_use]
     pub fn state(&self) -> LogState {
         if self.is_damaged { LogState::Damaged } else { self.summary.state() }
     }
@@ -75,7 +72,6 @@ impl Listing {
 
 impl Summary {
     /// Returns the state of a log that is not damaged.
-    #[must_use]
     pub fn state(&self) -> LogState {
         match &self.progress {
             Progress::Closed(reason) if reason.outcome() == RunOutcome::Done => LogState::Done,
@@ -120,13 +116,11 @@ pub struct Cursor {
 
 impl Cursor {
     /// Returns the cursor as text, for a command or a URL.
-    #[must_use]
     pub fn to_text(&self) -> String {
         format!("{}.{}", self.created.0, self.id)
     }
 
     /// Parses [`to_text`](Self::to_text); `None` if it is not a cursor.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (created, id) = text.split_once('.')?;
         Some(Self { created: Timestamp(created.parse().ok()?), id: LogId::new(id).ok()? })
@@ -135,19 +129,16 @@ impl Cursor {
 
 impl ListQuery {
     /// Conversations that are neither closed nor waiting for a person: those to resume after a restart.
-    #[must_use]
     pub fn unfinished() -> Self {
         Self { states: vec![LogState::Open, LogState::Failed], ..Self::default() }
     }
 
     /// Returns whether the query includes a log with this id, as far as the id decides.
-    #[must_use]
     pub fn matches_id(&self, id: &LogId) -> bool {
         self.id.as_ref().is_none_or(|beginning| id.as_str().starts_with(beginning.as_str()))
     }
 
     /// Returns whether the query lists `listing`.
-    #[must_use]
     pub fn matches(&self, listing: &Listing) -> bool {
         let is_team = |team: &String| {
             listing.title == *team || listing.title.split_once(' ').is_some_and(|(name, _)| name == team)

@@ -49,3 +49,10 @@ pub struct Parent {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
 }
+
+impl Parent {
+    /// How many events the fork began with, the one with another text included.
+    pub(crate) fn copied(&self) -> u64 {
+        self.event.saturating_add(self.edited.into())
+    }
+}

@@ -42,7 +42,6 @@ struct State {
 
 impl<'a> Meter<'a> {
     /// Creates a meter that counts nothing, for use outside of runs.
-    #[must_use]
     pub const fn unlimited() -> Self {
         Self { run: None, state: Mutex::new(State { is_used: false, settled: None }) }
     }

@@ -7,14 +7,12 @@ use crate::{Event, LogId, Result, StoreError};
 
 impl Log {
     /// Creates a conversation in memory only, gone when it is dropped.
-    #[must_use]
     pub fn in_memory() -> Self {
         let claim = InMemory::claim();
         Self::new(AnyStore::new(InMemory::default()), claim.id.clone(), claim, EventBuffer::default())
     }
 
     /// Creates a copy of a conversation in memory, as a process finds it that opens it: to be looked at, not to be continued.
-    #[must_use]
     pub fn copy_of(events: Vec<Event>) -> Self {
         let claim = InMemory::claim();
         let mut buffer = EventBuffer::default();
@@ -82,7 +80,6 @@ impl Log {
     }
 
     /// Returns how many events it had when it was opened.
-    #[must_use]
     pub const fn inherited_events(&self) -> u64 {
         self.inherited
     }

@@ -22,7 +22,6 @@ pub struct OpenQuestion {
 
 impl OpenQuestion {
     /// Returns the questions without an answer in the log `events`, oldest first.
-    #[must_use]
     pub fn of(events: &[Arc<Event>]) -> Vec<Self> {
         let mut open: Vec<(Path, (u64, Timestamp, Question))> = Vec::new();
         for event in events {
@@ -34,14 +33,12 @@ impl OpenQuestion {
     }
 
     /// Returns when its default answer counts; `None` if it waits without a limit.
-    #[must_use]
     pub fn until(&self) -> Option<Timestamp> {
         let default = self.question.default.as_ref()?;
         Some(Timestamp(self.asked.0.saturating_add(default.after_ms)))
     }
 
     /// Returns whether its time is up at `now`: its default answer counts, and no other one.
-    #[must_use]
     pub fn is_up(&self, now: Timestamp) -> bool {
         self.until().is_some_and(|until| until <= now)
     }
@@ -53,7 +50,6 @@ impl OpenQuestion {
     }
 
     /// Returns when the first of `questions` has its default answer; `None` if all of them wait without a limit.
-    #[must_use]
     pub fn first_default(questions: &[Self]) -> Option<Timestamp> {
         questions.iter().filter_map(Self::until).min()
     }
@@ -61,7 +57,6 @@ impl OpenQuestion {
 
 impl Question {
     /// Returns the questions without an answer in the log `events`, with the paths of their chats.
-    #[must_use]
     pub fn open_in(events: &[Arc<Event>]) -> Vec<(Path, Self)> {
         OpenQuestion::of(events).into_iter().map(|open| (open.at, open.question)).collect()
     }
@@ -78,6 +73,14 @@ impl Question {
         match &event.body {
             Body::InputRequired(question) => open.push((chat.clone(), new(question))),
             Body::InputProvided { to, .. } => open.retain(|(at, asked)| at != chat || asker(asked) != to),
+            _ => Self::settle(open, event, asker),
+        }
+    }
+
+    /// Removes what belongs to turns that are over with `event`.
+    pub(super) fn settle<T>(open: &mut Vec<(Path, T)>, event: &Event, asker: impl Fn(&T) -> &Name) {
+        let chat = &event.at;
+        match &event.body {
             Body::Message(Message { from: who, .. })
             | Body::Passed { who }
             | Body::Left { who, .. }

@@ -64,7 +64,6 @@ impl QueueState {
     }
 
     /// Returns the state that [`as_str`](Self::as_str) returns this word for.
-    #[must_use]
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
@@ -133,13 +132,11 @@ impl QueueFigures {
     }
 
     /// Returns how many logs are in this state.
-    #[must_use]
     pub fn count(&self, state: QueueState) -> u64 {
         self.logs.iter().filter(|(of, _)| *of == state).map(|(_, count)| *count).sum()
     }
 
     /// Returns how many logs are not idle.
-    #[must_use]
     pub fn all(&self) -> u64 {
         self.logs.iter().map(|(_, count)| *count).sum()
     }
@@ -159,7 +156,6 @@ pub struct QueueOverview {
 impl QueueOverview {
     /// Creates the overview of all logs that are not idle, in the order of their waits: the first `most` of them are listed,
     /// and all are counted.
-    #[must_use]
     pub fn of_logs(logs: impl IntoIterator<Item = QueuedLog>, most: usize) -> Self {
         let mut figures = QueueFigures::default();
         let mut of_states: [Vec<QueuedLog>; QueueState::ALL.len()] = Default::default();
@@ -179,13 +175,11 @@ impl QueueOverview {
 impl QueueOverview {
     /// Returns what `log` needs and no single worker offers: what the worker lacks that lacks least. `None` if one offers all
     /// of it.
-    #[must_use]
     pub fn missing(&self, log: &QueuedLog) -> Option<Features> {
         self.missing_of(&log.needs)
     }
 
     /// Returns the same as [`missing`](Self::missing) for a log that `needs` these features.
-    #[must_use]
     pub fn missing_of(&self, needs: &Features) -> Option<Features> {
         let lacking = self.workers.iter().map(|worker| needs.missing_in(&worker.info.offers));
         let least = lacking.min_by_key(|missing| missing.words().count()).unwrap_or_else(|| needs.clone());

@@ -56,7 +56,6 @@ pub enum QuestionKind {
 
 impl QuestionKind {
     /// Returns whether it asks for any text.
-    #[must_use]
     pub const fn is_text(&self) -> bool {
         matches!(self, Self::Text)
     }
@@ -102,7 +101,6 @@ pub enum AnswerEffect {
 
 impl AnswerChoice {
     /// Creates a choice without a label.
-    #[must_use]
     pub fn new(answer: impl Into<Arc<str>>, effect: AnswerEffect) -> Self {
         Self { answer: answer.into(), effect, label: None }
     }
@@ -139,13 +137,11 @@ pub enum Responder {
 
 impl Responder {
     /// Returns a responder that is a person, by name if it is known.
-    #[must_use]
     pub fn person(name: Option<Arc<str>>) -> Self {
         name.map_or(Self::Unnamed, Self::Person)
     }
 
     /// Returns whether it is a person whose name is not known.
-    #[must_use]
     pub const fn is_unnamed(&self) -> bool {
         matches!(self, Self::Unnamed)
     }
@@ -153,7 +149,6 @@ impl Responder {
 
 impl Question {
     /// Creates a question of `who` that asks for text, not for approval.
-    #[must_use]
     pub fn new(who: Name, text: impl Into<Arc<str>>) -> Self {
         let (kind, choices) = (QuestionKind::Text, Vec::new());
         Self { who, text: text.into(), kind, choices, call: None, default: None, limit: None }
@@ -168,13 +163,11 @@ impl Question {
     }
 
     /// Returns whether it asks for approval.
-    #[must_use]
     pub const fn is_approval(&self) -> bool {
         self.call.is_some()
     }
 
     /// Returns whether it asks to raise a limit.
-    #[must_use]
     pub const fn is_about_limit(&self) -> bool {
         self.limit.is_some()
     }

@@ -219,7 +219,6 @@ pub struct AnyQueue(AnyStore);
 
 impl AnyStore {
     /// Returns this store as a queue; `None` if it is none: workers cannot use it.
-    #[must_use]
     pub fn queue(&self) -> Option<AnyQueue> {
         Store::as_queue(self).map(|_| AnyQueue(self.clone()))
     }
@@ -232,13 +231,11 @@ impl AnyQueue {
     }
 
     /// Returns the queue as a store.
-    #[must_use]
     pub const fn store(&self) -> &AnyStore {
         &self.0
     }
 
     /// Returns the error for a store that is no queue.
-    #[must_use]
     pub fn none() -> StoreError {
         StoreError::Unsuitable {
             place: "the store".into(),

@@ -24,13 +24,11 @@ pub struct TurnRequest {
 
 impl TurnRequest {
     /// Creates a request for a turn of `who` whose message all participants see.
-    #[must_use]
     pub const fn to_all(who: Name) -> Self {
         Self { who, prompt: None, to: Audience::All, choice: None }
     }
 
     /// Creates a request for a private turn: `who` receives `prompt`, and only the policy sees the reply.
-    #[must_use]
     pub fn private(who: Name, prompt: impl Into<Arc<str>>) -> Self {
         Self { who, prompt: Some(prompt.into()), to: Audience::private(), choice: None }
     }

@@ -199,7 +199,6 @@ impl Log {
     }
 
     /// Returns the money that is reserved for calls in flight, in all accounts of this run together; 0 between calls.
-    #[must_use]
     pub fn reserved(&self) -> Money {
         self.account.state().total()
     }

@@ -28,7 +28,6 @@ pub struct ResourceKey(u64);
 
 impl ResourceKey {
     /// Creates a new, unique key.
-    #[must_use]
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))

@@ -34,7 +34,6 @@ pub struct StoredText {
 
 impl<'a> Results<'a> {
     /// Creates results outside of a conversation: none can be stored.
-    #[must_use]
     pub const fn none() -> Self {
         Self(None)
     }
@@ -44,7 +43,6 @@ impl<'a> Results<'a> {
     }
 
     /// Returns the blobs of the conversation.
-    #[must_use]
     pub const fn blobs(&self) -> Blobs<'a> {
         Blobs(self.0)
     }

@@ -112,7 +112,7 @@ pub trait Store: Send + Sync + 'static {
     /// does so. Default: it does not.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when a writer is alive, or a worker must look at it; [`StoreError::NotFound`].
+    /// [`StoreError::Busy`] when a writer is alive, [`StoreError::Queued`] when a worker must look at it; [`StoreError::NotFound`].
     fn archive(&self, id: &LogId) -> impl Future<Output = Result<bool, StoreError>> + Send {
         let _ = id;
         async { Ok(false) }

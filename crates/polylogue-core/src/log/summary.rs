@@ -66,7 +66,6 @@ impl Summary {
     pub const TASK_CHARS: usize = 500;
 
     /// Creates the summary of a log. `has_team` is whether its [`Meta`](super::Meta) has a team.
-    #[must_use]
     pub fn of<'e>(events: impl IntoIterator<Item = &'e Event>, has_team: bool) -> Self {
         let mut summary = Self::default();
         events.into_iter().for_each(|event| summary.add(event, has_team));
@@ -93,7 +92,10 @@ impl Summary {
     }
 
     fn advance(&mut self, event: &Event, has_team: bool) {
+        let is_closed = has_team && matches!(self.progress, Progress::Closed(_));
         self.progress = match &event.body {
+            // A turn that the end left open waits, or ends, in a chat that stays closed.
+            Body::InputProvided { .. } | Body::Message(_) | Body::Passed { .. } if is_closed => return,
             // What others do to a conversation changes nothing in it.
             Body::LimitsChanged { .. }
             | Body::OwnLimitsRaised { .. }

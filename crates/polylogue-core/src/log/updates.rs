@@ -44,7 +44,6 @@ pub struct Subscription {
 impl Subscription {
     /// Returns the number of the next event that it receives. Pieces that it receives before belong to that event or to a later
     /// one, so who has read that event from the store already has no use for them.
-    #[must_use]
     pub const fn next_seq(&self) -> u64 {
         self.next_seq
     }

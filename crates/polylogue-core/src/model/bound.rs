@@ -18,7 +18,6 @@ impl Bound {
 
     /// Returns the upper bound of `request` to `model`: a token has at least one byte, and the reply at most
     /// [`Model::max_output`] tokens.
-    #[must_use]
     pub fn of(model: &impl Model, request: &Request<'_>) -> Self {
         Self::of_input(model, request.params, InputTokens::of(request))
     }
@@ -28,7 +27,6 @@ impl Bound {
     /// The only place that says what a call takes at most: for its reservation, and for the bound of a team. A page of a document has
     /// [`Model::page_tokens`]. A model is billed for no more input than [`Model::max_input`]. A reply has at most [`Model::max_output`] tokens, or else no more than [`Model::max_input`]. Money is the highest price: a provider may write all of the request to its
     /// cache, which can cost more than to read it, or read all of it from there, where the user's price says that this costs more.
-    #[must_use]
     pub fn of_input(model: &impl Model, params: &Params, input: impl Into<InputTokens>) -> Self {
         let tokens: InputTokens = input.into();
         let all = if tokens.pages > 0 { tokens.with_pages(model.page_tokens()) } else { tokens.all };
@@ -55,7 +53,6 @@ impl Bound {
     }
 
     /// Returns the upper bound of embedding `texts` with a model whose price is `cost`.
-    #[must_use]
     pub fn of_texts(texts: &[String], cost: impl Fn(&Usage) -> Option<Money>) -> Self {
         let input =
             texts.iter().map(|text| Self::MESSAGE_TOKENS + text.len() as u64).fold(0, u64::saturating_add);

@@ -14,14 +14,12 @@ pub struct EarlierReplies<'a> {
 
 impl<'a> EarlierReplies<'a> {
     /// Reads the replies in the events of earlier `turns`, for a call at the time of day `now`.
-    #[must_use]
     pub const fn new(turns: &'a [Arc<Event>], now: Timestamp) -> Self {
         Self { turns, now }
     }
 
     /// Returns the model that replied last to `who` instead of the model `asked`, and how long ago the first of such replies
     /// was without one of `asked` since. `None` if `asked` replied last, or nothing did.
-    #[must_use]
     pub fn fallback(&self, who: &Name, asked: &str) -> Option<(&'a str, Duration)> {
         let mut found: Option<(&str, Timestamp)> = None;
         for event in self.turns.iter().rev() {

@@ -30,6 +30,9 @@ macro_rules! inner_model {
         fn ignored(&$self, params: &Params) -> Vec<&'static str> {
             $inner.ignored(params)
         }
+        fn ignored_by_each(&$self, params: &Params) -> Vec<(&str, Vec<&'static str>)> {
+            $inner.ignored_by_each(params)
+        }
         fn unavailable_for(&$self) -> Option<Duration> {
             $inner.unavailable_for()
         }

@@ -28,7 +28,6 @@ pub struct SealsSent {
 impl SealsSent {
     /// Creates the beginning of a request with this system message and these tools to the model whose seals are `by`
     /// `wire:model`.
-    #[must_use]
     pub fn new(by: impl Into<Arc<str>>, system: Option<&str>, tools: &[ToolSpec]) -> Self {
         let (start, chain) = (start(system, tools), Chain::default());
         Self { by: by.into(), start, chain, linked: 0, decided: 0, sent: Vec::new(), key: None }
@@ -64,19 +63,16 @@ impl SealsSent {
     }
 
     /// Returns whether this is the beginning of `other`, so that it can be [extended](Self::extend) instead.
-    #[must_use]
     pub fn begins_as(&self, other: &Self) -> bool {
         self.by == other.by && self.start == other.start
     }
 
     /// Returns whether the seals of the entry at `index` are sent.
-    #[must_use]
     pub fn contains(&self, index: usize) -> bool {
         self.sent.binary_search(&index).is_ok()
     }
 
     /// Identifies everything that is sent with these `entries`, for the seals of the reply.
-    #[must_use]
     pub fn before(&self, entries: &[Entry]) -> Digest {
         let mut all = self.clone();
         all.link(entries);
@@ -84,13 +80,11 @@ impl SealsSent {
     }
 
     /// Returns who wrote the seals that are sent: `wire:model`.
-    #[must_use]
     pub const fn by(&self) -> &Arc<str> {
         &self.by
     }
 
     /// Returns the index of the key with which the last of them was made.
-    #[must_use]
     pub const fn key(&self) -> Option<usize> {
         self.key
     }
@@ -98,7 +92,6 @@ impl SealsSent {
 
 impl Request<'_> {
     /// Returns which seals of this request are sent to the model whose seals are `by` `wire:model`. Reads all entries.
-    #[must_use]
     pub fn seals_sent(&self, by: impl Into<Arc<str>>) -> SealsSent {
         let mut sent = SealsSent::new(by, self.system, self.tools);
         sent.extend(self.entries);

@@ -25,8 +25,7 @@ impl RunningChat<'_> {
         match Box::pin(self.log.at_limit(&reason)).await {
             AtLimit::Ends => {
                 let ended = self.cancel_tasks().await?;
-                self.append(ended).await?;
-                self.close_at_limit(reason).await
+                self.close_after(ended, reason).await
             }
             AtLimit::Asks(_) | AtLimit::Raised => Err(Interrupt::Limit(reason).into()),
         }

@@ -22,13 +22,11 @@ pub struct AgentCall {
 
 impl AgentCall {
     /// Calls `agent` by its name.
-    #[must_use]
     pub fn of(agent: &(impl Agent + Clone), message: impl Into<Message>) -> Self {
         Self::labeled(agent.name().as_str(), agent, message)
     }
 
     /// Calls `agent` as `label`; see [`Turn::ask_as`].
-    #[must_use]
     pub fn labeled(
         label: impl Into<Arc<str>>,
         agent: &(impl Agent + Clone),

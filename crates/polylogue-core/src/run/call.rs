@@ -131,13 +131,16 @@ impl Invocation {
                     ..Opening::default()
                 };
                 let opened = (!transcript.is_open()).then_some(Body::Opened(open));
+                // No one waits for the reply of a turn that a limit of the agent left open.
+                let left_open = transcript.current_speakers().next();
+                let given_up = left_open.map(|who| Body::Passed { who: who.clone() });
                 // An agent that left is back when it is called.
                 let who = self.chat.name();
                 let back = transcript.left().iter().any(|(gone, _)| gone == who);
                 let back = back.then(|| Body::Joined { who: who.clone(), sees: JoinHistory::New });
+                let before = opened.into_iter().chain(given_up).chain(back);
                 let received_from = Body::reopened(Some(message.clone()));
-                let events =
-                    log.append(&self.at, opened.into_iter().chain(back).chain([received_from])).await?;
+                let events = log.append(&self.at, before.chain([received_from])).await?;
                 let mut transcript = transcript;
                 for event in events {
                     transcript.apply(event).map_err(|flaw| log.invalid(&flaw))?;

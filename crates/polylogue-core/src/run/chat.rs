@@ -23,13 +23,11 @@ impl Chat {
     }
 
     /// Runs the chat in memory as a stream of updates: events, and new text as it arrives.
-    #[must_use]
     pub fn stream(&self, task: &str) -> RunStream<'_> {
         self.stream_in(Log::in_memory(), task)
     }
 
     /// Streams a run like [`stream`](Self::stream), in an empty log.
-    #[must_use]
     pub fn stream_in(&self, log: Log, task: &str) -> RunStream<'_> {
         let (updates, task) = (log.subscribe_from_start(), task.to_owned());
         let run = async move {

@@ -28,7 +28,6 @@ pub struct RunResult {
 
 impl RunResult {
     /// Returns the result of the chat: its last message, or a summary. Empty for an unfinished chat.
-    #[must_use]
     pub fn text(&self) -> &str {
         match &self.status {
             Status::Closed { summary, .. } => summary,
@@ -37,7 +36,6 @@ impl RunResult {
     }
 
     /// Returns why the chat ended; `None` for an unfinished one.
-    #[must_use]
     pub const fn stop_reason(&self) -> Option<&StopReason> {
         match &self.status {
             Status::Closed { reason, .. } => Some(reason),
@@ -46,7 +44,6 @@ impl RunResult {
     }
 
     /// Returns the questions to people that the chat waits for, each with the path of its chat.
-    #[must_use]
     pub fn questions(&self) -> &[(Path, Question)] {
         match &self.status {
             Status::Waiting(questions) => questions,
@@ -66,7 +63,6 @@ impl RunResult {
     }
 
     /// Returns all events of the conversation.
-    #[must_use]
     pub fn events(&self) -> &[Arc<Event>] {
         &self.events
     }

@@ -8,7 +8,6 @@
 /// let error = polylogue_core::no_such_tool("serch", ["search", "fetch"]);
 /// assert_eq!(error, "There is no tool `serch`. Did you mean `search`? There is `search`, `fetch`.");
 /// ```
-#[must_use]
 pub fn no_such_tool<'a>(name: &str, there: impl IntoIterator<Item = &'a str>) -> String {
     let there: Vec<&str> = there.into_iter().collect();
     let names: Vec<String> = there.iter().map(|name| format!("`{name}`")).collect();

@@ -15,7 +15,6 @@ pub(crate) fn counts_at_end(body: &Body) -> bool {
 
 impl Transcript {
     /// Returns the background tasks that were started in this chat, in order.
-    #[must_use]
     pub fn background(&self) -> &[BackgroundEntry] {
         &self.background
     }
@@ -42,7 +41,6 @@ impl Transcript {
 
     /// Returns the result of a [turn](BackgroundTask::turn) of `who` that ended as a background task, if `who` has had no turn
     /// since: what it says in the turn that it has now.
-    #[must_use]
     pub fn result_of_turn(&self, who: &Name) -> Option<&BackgroundResult> {
         let is_own = |turn: &&EndedTurn| turn.who == *who && !turn.is_private;
         let since = self.ended.iter().rev().find(is_own).map_or(0, |turn| turn.seq);
@@ -89,6 +87,7 @@ impl Transcript {
             around,
             within: Vec::new(),
             undone: Vec::new(),
+            counted: seq,
         });
     }
 
@@ -103,16 +102,18 @@ impl Transcript {
         };
         entry.status = Some(result.status);
         entry.is_unseen = !result.awaited && result.status != BackgroundStatus::Cancelled;
-        let begun = entry.seq;
-        let (within, undone) = (std::mem::take(&mut entry.within), std::mem::take(&mut entry.undone));
+        let (begun, counted) = (entry.seq, entry.counted);
+        entry.counted = entry.known_until();
+        let used = entry.within.iter().chain(&entry.undone).filter(|event| event.seq > counted);
+        used.for_each(|event| self.usage.add_event(event));
+        let shared = in_order(&entry.within);
         if result.turn && result.status != BackgroundStatus::Cancelled {
             self.worked_since(begun, &result.who);
         }
-        within.iter().chain(&undone).for_each(|event| self.usage.add_event(event));
         let turn = self.open.iter_mut().find(|turn| result.awaited && turn.request.who == result.who);
         match turn {
-            Some(turn) => turn.within.extend(in_order(&within)),
-            None => self.shared.extend(in_order(&within)),
+            Some(turn) => turn.within.extend(shared),
+            None => self.share_all(shared),
         }
         Ok(())
     }
@@ -167,6 +168,7 @@ impl Transcript {
                 entry.around.clone_from(&known.around);
                 entry.within.clone_from(&known.within);
                 entry.undone.clone_from(&known.undone);
+                entry.counted = known.counted;
             }
         }
     }

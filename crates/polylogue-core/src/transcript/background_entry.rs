@@ -21,6 +21,8 @@ pub struct BackgroundEntry {
     pub(super) within: Vec<Arc<Event>>,
     /// Shared events within it that were rolled back: what they used counts all the same.
     pub(super) undone: Vec<Arc<Event>>,
+    /// The `seq` up to which what it used counts: its end may be rolled back, with the turn in which it was awaited.
+    pub(super) counted: u64,
 }
 
 impl BackgroundEntry {
@@ -31,6 +33,7 @@ impl BackgroundEntry {
 
     /// The `seq` up to which its events are known here.
     pub(crate) fn known_until(&self) -> u64 {
-        self.within.last().map_or(self.seq, |event| event.seq)
+        let last = [&self.within, &self.undone].map(|events| events.last().map_or(0, |event| event.seq));
+        last.into_iter().fold(self.seq, u64::max)
     }
 }

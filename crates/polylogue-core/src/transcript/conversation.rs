@@ -267,7 +267,7 @@ impl Log {
 
     /// The same of the chat with this transcript.
     pub(crate) fn may_have_lost_calls_in(&self, transcript: &Transcript) -> bool {
-        let is_lost = |turn: &OpenTurn| turn.asked.is_none() && !turn.settled && turn.last < self.inherited;
+        let is_lost = |turn: &OpenTurn| turn.asked.is_none() && !turn.settled && self.may_be_lost(turn.last);
         // At a limit, all calls are over before a person is asked.
         let asked = transcript.limit_question().map_or(0, |asked| asked.seq);
         let mut open = transcript.open_turns().iter().filter(|turn| turn.last > asked);
@@ -326,7 +326,6 @@ impl Log {
 
 impl Transcript {
     /// Returns the limits that a resumption or a person raised.
-    #[must_use]
     pub const fn raised(&self) -> &RaisedLimits {
         &self.raised.limits
     }
@@ -400,7 +399,6 @@ fn end_of_turn(turn: &OpenTurn) -> Body {
 
 impl LimitOverrides {
     /// Returns the overrides that were logged last in `events`. `None` if the limits were never changed.
-    #[must_use]
     pub fn last_of(events: &[Arc<Event>]) -> Option<Self> {
         events.iter().rev().find_map(|event| match &event.body {
             Body::LimitsChanged { limits, .. } => Some(*limits),
@@ -410,7 +408,6 @@ impl LimitOverrides {
 
     /// Returns how much more the overrides that were logged last in `events` allowed: than the limit about which a person was asked, else
     /// than what had been used until then, for which [`Log::limits_beyond`] was asked. Empty if the limits were never changed.
-    #[must_use]
     pub fn last_allowed(events: &[Arc<Event>]) -> Self {
         let changed = |event: &Arc<Event>| matches!(event.body, Body::LimitsChanged { .. });
         let before = events.get(..events.iter().rposition(changed).unwrap_or(0)).unwrap_or_default();

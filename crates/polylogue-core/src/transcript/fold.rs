@@ -71,12 +71,12 @@ impl Transcript {
             Body::TurnStarted { turns: requests } => self.begun_turns(requests, &event),
             Body::Posted(message) => self.posted(message, &event),
             Body::BackgroundEnded(result) if !result.awaited => self.background_ended(result).map(|()| {
-                self.arrived.push(Arc::clone(&event));
-                self.take_in_arrived();
+                let turn = self.open.iter_mut().find(|turn| turn.request.who == result.who);
+                turn.into_iter().for_each(|turn| turn.ends.push(Arc::clone(&event)));
+                self.arrives(&event);
             }),
             Body::Sent(_) => {
-                self.arrived.push(Arc::clone(&event));
-                self.take_in_arrived();
+                self.arrives(&event);
                 Ok(())
             }
             Body::Message(message) => {
@@ -204,15 +204,7 @@ impl Transcript {
             self.sees_results(request);
             self.turns.entry(request.who.clone()).or_default().begun += 1;
             self.steps += 1;
-            self.open.push(OpenTurn {
-                request: request.clone(),
-                events: Vec::new(),
-                within: Vec::new(),
-                asked: None,
-                last: event.seq,
-                settled: false,
-                reserved: Vec::new(),
-            });
+            self.open.push(OpenTurn::new(request.clone(), event.seq));
         }
         self.events.push(Arc::clone(event));
         Ok(())
@@ -226,6 +218,11 @@ impl Transcript {
         self.share(event);
         self.events.push(Arc::clone(event));
         Ok(())
+    }
+
+    fn arrives(&mut self, event: &Arc<Event>) {
+        self.arrived.push(Arc::clone(event));
+        self.take_in_arrived();
     }
 
     /// Messages from outside and results of background tasks, once no turn is open. They are no step: the messages of the last step stay the latest.
@@ -320,7 +317,11 @@ impl Transcript {
         before.inherited = std::mem::take(&mut self.inherited);
         before.known_until = self.known_until;
         before.arrived = std::mem::take(&mut self.arrived);
-        before.shared = self.shared.iter().filter(|event| event.seq < since).cloned().collect();
+        // Where the chat has ended with its tasks, neither has.
+        before.arrived.retain(|event| matches!(event.body, Body::Sent(_)));
+        let last = before.events.len();
+        let shared = self.shared.iter().filter(|(_, event)| event.seq < since);
+        before.shared = shared.map(|(at, event)| ((*at).min(last), Arc::clone(event))).collect();
         before.events.push(Arc::clone(event));
         *self = before;
         self.take_in_arrived();
@@ -367,9 +368,10 @@ impl Transcript {
         };
         self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_private, is_silent });
         turn.events.iter().for_each(|event| self.learn(event));
-        self.shared.append(&mut in_order(turn.events.iter().chain(&turn.within)));
-        self.share(event);
+        let shared = in_order(turn.events.iter().chain(&turn.within));
         self.events.extend(turn.events);
+        self.share_all(shared);
+        self.share(event);
         self.events.push(Arc::clone(event));
         self.turns.entry(who.clone()).or_default().finished += 1;
         if !is_private {

@@ -36,9 +36,8 @@ impl Transcript {
     /// chat, of chats within it, and of outer chats before this one began. Parallel events of other chats are not included yet.
     pub fn shared(&self) -> impl Iterator<Item = &Arc<Event>> {
         let known = self.known_until;
-        self.inherited
-            .iter()
-            .chain(self.shared.iter().filter(move |event| known.is_none_or(|seq| event.seq > seq)))
+        let own = self.shared.iter().map(|(_, event)| event);
+        self.inherited.iter().chain(own.filter(move |event| known.is_none_or(|seq| event.seq > seq)))
     }
 
     /// Adds the shared events of outer chats; of this chat itself, only those before `began`.
@@ -49,16 +48,23 @@ impl Transcript {
         self.inherited = events;
     }
 
-    /// Copies what another transcript of this chat inherited.
+    /// Copies what another transcript of this chat, which goes further, inherited, and its background tasks: turns know themselves what of
+    /// these is still to come.
     pub(crate) fn inherit_from(&mut self, other: &Self) {
         (self.inherited, self.known_until) = (other.inherited.clone(), other.known_until);
+        self.background.clone_from(&other.background);
+        self.background_begun.clone_from(&other.background_begun);
     }
 
     /// Records an event of this chat outside of turns.
     pub(super) fn share(&mut self, event: &Arc<Event>) {
-        if is_shared(&event.body) {
-            self.shared.push(Arc::clone(event));
-        }
+        self.share_all(is_shared(&event.body).then(|| Arc::clone(event)));
+    }
+
+    /// Records shared events, which become visible with the next event of this chat.
+    pub(super) fn share_all(&mut self, events: impl IntoIterator<Item = Arc<Event>>) {
+        let before = self.events.len();
+        self.shared.extend(events.into_iter().map(|event| (before, event)));
     }
 
     /// Records an event of a nested chat. It is added when the turn ends in which it happened.

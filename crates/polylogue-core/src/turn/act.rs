@@ -25,7 +25,6 @@ pub enum Act {
 
 impl Act {
     /// Says a text; a blank one is a pass.
-    #[must_use]
     pub fn say(text: impl Into<Arc<str>>) -> Self {
         let part = Part::text(text);
         if part.is_blank() { Self::Pass } else { Self::Say(vec![part]) }
@@ -58,7 +57,6 @@ pub struct InputRequest {
 
 impl InputRequest {
     /// Creates a request for no approval, which waits without a limit.
-    #[must_use]
     pub fn new(text: impl Into<Arc<str>>, kind: QuestionKind, choices: impl Into<Vec<AnswerChoice>>) -> Self {
         Self { text: text.into(), kind, choices: choices.into(), call: None, default: None }
     }

@@ -114,22 +114,24 @@ impl Turn<'_> {
     }
 
     /// Returns the background tasks that this agent started in this chat, in order.
-    #[must_use]
     pub fn background(&self) -> Vec<OwnTask> {
-        let known = self.transcript.background().iter().filter(|entry| entry.task.who == *self.me());
+        // What a resumed turn has not replayed yet has not happened.
+        let next = self.past.front().map_or(u64::MAX, |event| event.seq);
+        let ends_later = |id: &str| {
+            let mut later = self.past.iter().chain(self.ends.iter().filter(|end| end.seq > next));
+            later.any(|event| matches!(&event.body, Body::BackgroundEnded(end) if *end.id == *id))
+        };
         // Those of this turn are in the journal, also after a resumption.
-        let is_of_turn = |seq: u64| self.journal.iter().any(|event| event.seq == seq);
-        let known =
-            known.filter(|entry| !is_of_turn(entry.seq) && !self.is_past(|event| event.seq == entry.seq));
+        let is_of_turn = |seq: u64| self.journal.iter().chain(&self.past).any(|event| event.seq == seq);
+        let known = self.transcript.background().iter();
+        let known = known.filter(|entry| entry.task.who == *self.me() && !is_of_turn(entry.seq));
         let mut own: Vec<OwnTask> = known
-            .map(|entry| {
-                let ends_later = self.is_past(
-                    |event| matches!(&event.body, Body::BackgroundEnded(end) if end.id == entry.task.id),
-                );
-                OwnTask { task: entry.task.clone(), status: entry.status.filter(|_| !ends_later) }
+            .map(|entry| OwnTask {
+                task: entry.task.clone(),
+                status: entry.status.filter(|_| !ends_later(&entry.task.id)),
             })
             .collect();
-        for event in &self.journal {
+        for event in self.journal.iter().chain(self.ends.iter().filter(|end| end.seq < next)) {
             match &event.body {
                 Body::BackgroundStarted(task) => own.push(OwnTask { task: task.clone(), status: None }),
                 Body::BackgroundEnded(result) => {
@@ -140,11 +142,6 @@ impl Turn<'_> {
             }
         }
         own
-    }
-
-    /// Whether an event of this turn that is not replayed yet, and which the transcript of a resumed turn has, is such.
-    fn is_past(&self, is_it: impl Fn(&Event) -> bool) -> bool {
-        self.past.iter().any(|event| is_it(event))
     }
 
     async fn end_background(&mut self, id: &str, cancels: bool) -> Result<Option<BackgroundResult>> {

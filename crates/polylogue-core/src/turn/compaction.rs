@@ -32,7 +32,6 @@ impl Turn<'_> {
     }
 
     /// Returns whether the log has a compaction next, before a model call; `None` if the log does not say what is next.
-    #[must_use]
     pub fn compacts_next(&self) -> Option<bool> {
         let mut next = self.past.iter().map(|event| &event.body).skip_while(|body| is_of_summary(body));
         next.next().map(|body| body.is_of_compaction() && !matches!(body, Body::TooLong { .. }))
@@ -61,7 +60,7 @@ impl Turn<'_> {
             return None;
         };
         let limit = limit.map(u64::from);
-        self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
+        self.replay_if(|_| true);
         Some(limit)
     }
 
@@ -71,8 +70,10 @@ impl Turn<'_> {
     /// When the log cannot be written, and `error` itself, if it is another one.
     pub async fn record_too_long(&mut self, error: ModelError) -> Result<Option<u64>> {
         let ModelErrorKind::TooLong { tokens, limit } = error.kind else { return Err(error.into()) };
-        let (who, model, why) = (self.me().clone(), error.model.into(), error.message.into());
-        self.record([Body::TooLong { who, model, tokens, limit, why }]).await?;
+        if !self.replay_if(|body| matches!(body, Body::TooLong { .. })) {
+            let (who, model, why) = (self.me().clone(), error.model.into(), error.message.into());
+            self.record([Body::TooLong { who, model, tokens, limit, why }]).await?;
+        }
         Ok(limit.map(u64::from))
     }
 

@@ -16,19 +16,25 @@ impl Turn<'_> {
             return Ok(None);
         }
         self.prompt(CONTINUE_CUT_OFF).await?;
-        if let Some(Body::ContinuationFailed { .. }) = self.next_logged() {
-            self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
+        self.replay_forms();
+        if self.replay_failure() {
             return Ok(None);
         }
         match self.ask_model(ask).await {
             Ok(rest) => Ok(Some(rest)),
             Err(Error::Model(error)) => {
-                let (who, why) = (self.me().clone(), error.message.into());
-                self.record([Body::ContinuationFailed { who, why }]).await?;
+                if !self.replay_failure() {
+                    let (who, why) = (self.me().clone(), error.message.into());
+                    self.record([Body::ContinuationFailed { who, why }]).await?;
+                }
                 Ok(None)
             }
             Err(error) => Err(error),
         }
+    }
+
+    fn replay_failure(&mut self) -> bool {
+        self.replay_if(|body| matches!(body, Body::ContinuationFailed { .. }))
     }
 
     /// Whether a limit on replies ends it here. One that was, or was not, continued under another limit stays so.

@@ -56,7 +56,6 @@ impl Turn<'_> {
 
     /// Returns the next event of the turn in the run that it began in, apart from compactions of its history and other forms of
     /// requests, which precede model calls; `None` once it continues beyond that.
-    #[must_use]
     pub fn next_logged(&self) -> Option<&Body> {
         let mut bodies = self.past.iter().map(|event| &event.body);
         bodies
@@ -75,6 +74,12 @@ impl Turn<'_> {
             self.replay_event(event);
         }
         Some(text)
+    }
+
+    /// Replays the next event, if there is one and it `is_it`. Returns whether it did.
+    pub(super) fn replay_if(&mut self, is_it: impl Fn(&Body) -> bool) -> bool {
+        let event = self.past.pop_front_if(|event| is_it(&event.body));
+        event.map(|event| self.replay_event(event)).is_some()
     }
 
     pub(super) async fn record(&mut self, bodies: impl IntoIterator<Item = Body>) -> Result<()> {

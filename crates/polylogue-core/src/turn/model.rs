@@ -89,7 +89,7 @@ impl<'a> Turn<'a> {
     pub async fn ask_model(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
         let mut reply = self.ask_once(ask).await?;
         if reply.is_unparsed() {
-            reply = self.ask_once(ask).await?;
+            reply = self.ask_again(ask).await?;
         }
         // A compaction has entries of its own, which no prompt would be among.
         if reply.is_unparsed() && ask.compaction.is_none() {
@@ -102,7 +102,33 @@ impl<'a> Turn<'a> {
     /// Prompts the model for another reply than `reply`, which its provider could not parse. Whatever that one is, the agent handles it.
     async fn ask_corrected(&mut self, ask: ModelCall<'_>, reply: &Reply) -> Result<Reply> {
         self.prompt(write_again(&reply.parts)).await?;
-        self.ask_once(ask).await
+        self.ask_again(ask).await
+    }
+
+    /// Asks after a reply that the provider could not parse. Callers look for the events of failures that they handle before the first request;
+    /// that of a later one is found here, and is left to the caller.
+    async fn ask_again(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
+        match self.logged_failure() {
+            Some(error) => Err(error.into()),
+            None => self.ask_once(ask).await,
+        }
+    }
+
+    /// The failure of the next request, if its event is next.
+    fn logged_failure(&mut self) -> Option<ModelError> {
+        self.replay_forms();
+        let (kind, model, why) = match &self.past.front()?.body {
+            Body::TooLong { model, tokens, limit, why, .. } => {
+                (ModelErrorKind::TooLong { tokens: *tokens, limit: *limit }, &**model, why)
+            }
+            Body::CapabilityMissing { model, capability, why, .. } => {
+                (ModelErrorKind::Unsupported(*capability), &**model, why)
+            }
+            // The event does not say of what kind it was.
+            Body::ContinuationFailed { why, .. } => (ModelErrorKind::Refused, "", why),
+            _ => return None,
+        };
+        Some(ModelError::new(kind, model, &**why))
     }
 
     async fn ask_once(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
@@ -150,28 +176,48 @@ impl<'a> Turn<'a> {
 
     /// Replays the other forms in which the request was sent before the model replied.
     pub(super) fn replay_forms(&mut self) {
-        while self.past.front().is_some_and(|event| event.body.is_of_form()) {
-            self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
-        }
+        while self.replay_if(Body::is_of_form) {}
     }
 
-    /// The event for the parameters that the model is known not to accept, once for each agent and model.
+    /// The event for the parameters that the model is known not to accept, once for each agent and model. Of several models, those that
+    /// none accepts.
     fn ignored(&self, ask: ModelCall<'_>) -> Result<Option<Body>> {
         let parameters = ask.model.ignored(ask.params);
+        if !ask.params.strict {
+            return Ok(self.note_of_ignored(ask.model.name(), parameters));
+        }
+        // Of several models, one that does not accept all is not asked, unless none does.
+        let each = ask.model.ignored_by_each(ask.params);
+        let is_any_able = each.iter().any(|(_, parameters)| parameters.is_empty());
+        let parameters = match each.into_iter().next() {
+            Some((_, of_first)) if !is_any_able => of_first,
+            _ => parameters,
+        };
         if parameters.is_empty() {
             return Ok(None);
         }
-        if ask.params.strict {
-            let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
-            let message = format!("the model does not accept {}", names.join(", "));
-            let error = ModelError::new(ModelErrorKind::Config, ask.model.name(), message);
-            return Err(error.hint("leave them out, or set `strict: false` to have them left out").into());
+        let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
+        let message = format!("the model does not accept {}", names.join(", "));
+        let error = ModelError::new(ModelErrorKind::Config, ask.model.name(), message);
+        Err(error.hint("leave them out, or set `strict: false` to have them left out").into())
+    }
+
+    /// The event for the parameters that `model`, one of several that could be asked, left out of the request to which it replied.
+    fn left_out_by(&self, model: &str, ask: ModelCall<'_>) -> Option<Body> {
+        let each = ask.model.ignored_by_each(ask.params);
+        let (_, parameters) = each.into_iter().find(|(name, _)| *name == model)?;
+        self.note_of_ignored(model, parameters)
+    }
+
+    /// The event for `parameters` that `model` does not accept, unless there are none, or the log has it.
+    fn note_of_ignored(&self, model: &str, parameters: Vec<&'static str>) -> Option<Body> {
+        if parameters.is_empty() {
+            return None;
         }
         let parameters: Vec<Arc<str>> = parameters.into_iter().map(Arc::from).collect();
-        let body =
-            Body::ParametersIgnored { who: self.me().clone(), model: ask.model.name().into(), parameters };
+        let body = Body::ParametersIgnored { who: self.me().clone(), model: model.into(), parameters };
         let mut known = self.transcript.events().iter().chain(&self.journal);
-        Ok((!known.any(|event| event.body == body)).then_some(body))
+        (!known.any(|event| event.body == body)).then_some(body)
     }
 
     async fn record_stale(&mut self, error: ModelError) -> Result<()> {
@@ -180,6 +226,9 @@ impl<'a> Turn<'a> {
     }
 
     async fn record_missing(&mut self, error: ModelError, capability: Capability) -> Result<()> {
+        if self.replay_if(|body| matches!(body, Body::CapabilityMissing { .. })) {
+            return Ok(());
+        }
         let (who, model, why) = (self.me().clone(), error.model.into(), error.message.into());
         self.record([Body::CapabilityMissing { who, model, capability, why }]).await
     }
@@ -319,6 +368,9 @@ impl<'a> Turn<'a> {
         if let Some(change) = view.prefix_change(at, &sample) {
             warn!(who = %sample.who, model = %sample.model, "{change}");
         }
+        if let Some(note) = self.left_out_by(&sample.model, ask) {
+            Box::pin(self.record_with_next(note)).await?;
+        }
         self.record_with_next(Body::ModelReplied(sample)).await?;
         // The reply counts from here on: its reservation is released.
         drop(reservation);
@@ -343,7 +395,7 @@ impl<'a> Turn<'a> {
         self.replay_forms();
         if let Some(Body::CapabilityMissing { capability, .. }) = self.past.front().map(|event| &event.body) {
             let capability = *capability;
-            self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
+            self.replay_if(|_| true);
             return Ok(ModelAttempt::Unable(capability));
         }
         let error = match self.ask_model(ask).await {

@@ -45,32 +45,27 @@ impl KeptSize {
 impl View {
     /// Estimates the tokens of a request for this view: those reported for the last one and what followed it, or else all of it
     /// at four ASCII characters or one other character each, and `others` for the system message and the tools.
-    #[must_use]
     pub fn tokens(&self, others: u64) -> u64 {
         let (known, since) = self.measured.unwrap_or((others, 0));
         known.saturating_add(estimate(self.entries.get(since..).unwrap_or_default()))
     }
 
     /// Estimates the tokens of the entries from `index` on, in the same way.
-    #[must_use]
     pub fn tokens_from(&self, index: usize) -> u64 {
         estimate(self.entries.get(index..).unwrap_or_default())
     }
 
     /// Returns the summary that earlier entries were replaced by.
-    #[must_use]
     pub const fn summary(&self) -> Option<&HistorySummary> {
         self.summary.as_ref()
     }
 
     /// Returns the event that the entry at `index` is from, by `seq`.
-    #[must_use]
     pub fn origin(&self, index: usize) -> Option<u64> {
         self.origins.get(index).copied()
     }
 
     /// Returns the entry that the agent's turn works on: the last one of others or prompt that was there when the turn began.
-    #[must_use]
     pub fn turn_task(&self) -> Option<usize> {
         let before = self.entries.get(..self.begun?.entries)?;
         before.iter().rposition(|entry| matches!(entry, Entry::User { .. } | Entry::System { .. }))
@@ -78,7 +73,6 @@ impl View {
 
     /// Returns the part that a compaction can replace so that at most `keep` of the latest entries stays, but not fewer than
     /// `keep_messages`, a call and its results counted as one. Never the opening. `None` if nothing can be replaced.
-    #[must_use]
     pub fn compactable(&self, keep: KeptSize, keep_messages: usize) -> Option<Compactable> {
         let first = self.pinned + usize::from(self.summary.is_some());
         let starts: Vec<usize> = (first..self.entries.len()).filter(|&at| self.begins_exchange(at)).collect();

@@ -44,25 +44,21 @@ pub enum Entry {
 
 impl Entry {
     /// Creates the entry for a text of another participant.
-    #[must_use]
     pub fn user(text: impl Into<Arc<str>>) -> Self {
         Self::User { parts: vec![Part::text(text)] }
     }
 
     /// Creates the entry for a text of the agent itself.
-    #[must_use]
     pub fn assistant(text: impl Into<Arc<str>>) -> Self {
         Self::own(vec![Part::text(text)])
     }
 
     /// Creates the entry for a message of the agent itself.
-    #[must_use]
     pub const fn own(parts: Vec<Part>) -> Self {
         Self::Assistant { parts, verbatim: None }
     }
 
     /// Returns the parts.
-    #[must_use]
     pub fn parts(&self) -> &[Part] {
         match self {
             Self::System { parts } | Self::User { parts } | Self::Assistant { parts, .. } => parts,

@@ -30,7 +30,6 @@ impl Media {
     /// assert_eq!(Media::of_bytes(b"\xff\xd8\xff").unwrap().input_tokens().all, Bound::MEDIA_TOKENS);
     /// assert_eq!(Media::of_bytes(b"%PDF-1.7").unwrap().input_tokens().pages, Bound::MAX_PAGES);
     /// ```
-    #[must_use]
     pub fn input_tokens(&self) -> InputTokens {
         let bytes = self.url.len() as u64;
         if !self.is_document() {

@@ -8,12 +8,12 @@ use super::model_list::model;
 use crate::cursor::{At, Fields};
 use crate::draft::Draft;
 use crate::models::Model;
-use crate::report::{CODE, Result, SILENT};
+use crate::report::{CODE, FUNCTIONS, Result, SILENT};
 use crate::yaml::{Entries, Yaml};
 
 pub(super) fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -> Result<Member<'a>> {
     let mut outer = at.fields()?;
-    let kind = outer.first(&["class", "type", "agent_type"]).map(|at| at.text()).transpose()?;
+    let class = outer.first(&["class", "type", "agent_type"]);
     // An older format has everything but the class in `config`.
     let mut fields = match outer.take("config") {
         Some(config) => {
@@ -25,7 +25,7 @@ pub(super) fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -
     };
     let wanted = fields.need("name")?.text()?;
     let name = draft.name(wanted, &at.path);
-    let kind = Kind::of(kind.unwrap_or_default(), wanted);
+    let kind = kind(class.as_ref(), wanted, draft)?;
     let mut entries: Entries = vec![("name".into(), Yaml::text(&name))];
     let description = fields.text("description")?;
     let system = system(&mut fields)?;
@@ -45,7 +45,7 @@ pub(super) fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -
         entries.push(("default_reply".into(), Yaml::text("")));
     }
     for key in ["function_map", "functions", "tools"] {
-        fields.cannot(key, CODE, draft);
+        fields.cannot(key, FUNCTIONS, draft);
     }
     coding::runs(&mut fields, kind, &mut entries, draft)?;
     fields.cannot("chat_messages", "left out: a conversation begins with its task", draft);
@@ -56,6 +56,19 @@ pub(super) fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -
     fields.rest(draft);
     draft.agents.push(entries);
     Ok(Member { wanted, name, has_person, model, nested })
+}
+
+/// The kind of an agent, by its class or else by its name. What other classes do besides is not converted.
+fn kind(class: Option<&At<'_>>, name: &str, draft: &mut Draft) -> Result<Kind> {
+    let Some(at) = class else { return Ok(Kind::of("", name)) };
+    let class = at.text()?;
+    let kind = Kind::of(class, name);
+    if !class.is_empty() && !kind.is_all_of(class) {
+        let usual = kind.class();
+        draft
+            .note(&at.path, format!("`{class}` is converted as `{usual}`: what it does besides is left out"));
+    }
+    Ok(kind)
 }
 
 /// Adds the system message and the model of an agent. Returns the entries of the model, if it has one.

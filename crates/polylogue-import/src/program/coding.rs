@@ -8,7 +8,8 @@ use crate::draft::Draft;
 use crate::report::Result;
 use crate::yaml::{Entries, Yaml};
 
-const WORK_DIR: &str = "left out: every conversation has its own work directory";
+const WORK_DIR: &str =
+    "left out: every conversation has its own work directory; `run --dir FOLDER` sets another";
 
 /// A short version of AutoGen's default system message of assistants.
 const USUAL: &str =

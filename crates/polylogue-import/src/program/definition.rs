@@ -41,6 +41,11 @@ pub(super) struct Member<'a> {
     pub(super) nested: Vec<At<'a>>,
 }
 
+/// The name of a class, without its module and in one spelling.
+fn plain(class: &str) -> String {
+    class.rsplit('.').next().unwrap_or_default().to_ascii_lowercase().replace('_', "")
+}
+
 /// The class of an agent, which decides its defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -50,15 +55,28 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a class; without a class, of a name.
+    /// The kind of a class, also of one that is made of AutoGen's; without a class, of a name.
     pub(super) fn of(class: &str, name: &str) -> Self {
-        let class = class.rsplit('.').next().unwrap_or_default().to_ascii_lowercase().replace('_', "");
-        match class.as_str() {
-            "userproxyagent" | "userproxy" => Self::Proxy,
-            "conversableagent" | "conversable" => Self::Conversable,
+        match plain(class).as_str() {
             "" if name.to_ascii_lowercase().replace(['_', '-', ' '], "").contains("userproxy") => Self::Proxy,
+            class if class.contains("userproxy") => Self::Proxy,
+            class if class.contains("conversable") => Self::Conversable,
             _ => Self::Assistant,
         }
+    }
+
+    /// AutoGen's class of this kind.
+    pub(super) const fn class(self) -> &'static str {
+        match self {
+            Self::Assistant => "AssistantAgent",
+            Self::Proxy => "UserProxyAgent",
+            Self::Conversable => "ConversableAgent",
+        }
+    }
+
+    /// Whether `class` is that class, and not one that does more.
+    pub(super) fn is_all_of(self, class: &str) -> bool {
+        plain(class).trim_end_matches("agent") == plain(self.class()).trim_end_matches("agent")
     }
 
     /// The default of `human_input_mode`.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::cursor::At;
 use crate::draft::Draft;
 use crate::models::{Model, of_entry};
-use crate::report::{CODE, Result, UNCACHED};
+use crate::report::{FUNCTIONS, Result, UNCACHED};
 
 /// The model of an `llm_config` with its fallbacks: the entries of its list, or those that are `picked`.
 pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> Result<Model> {
@@ -16,7 +16,7 @@ pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> 
             let mut fields = at.fields()?;
             let list = fields.take("config_list");
             for key in ["functions", "tools"] {
-                fields.cannot(key, CODE, draft);
+                fields.cannot(key, FUNCTIONS, draft);
             }
             filter = fields.take("filter_dict");
             for key in ["cache_seed", "cache", "use_cache"] {

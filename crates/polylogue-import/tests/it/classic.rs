@@ -25,7 +25,7 @@ fn an_assistant_and_a_person() {
             # - $.llm_config.cache_seed: left out: replies are not cached; `--record` stores the replies of a run, and `--replay` repeats it
             # - $.agents[0]: AutoGen's default system message is replaced by a short one with instructions for code that another agent runs
             # - $.agents[1].is_termination_msg: Python code is not converted, and nothing in a definition is executed: give the text as `terminate_on`, if it is not `TERMINATE`
-            # - $.agents[1].code_execution_config.work_dir: left out: every conversation has its own work directory
+            # - $.agents[1].code_execution_config.work_dir: left out: every conversation has its own work directory; `run --dir FOLDER` sets another
 
             name: team
             task: "What is 2 + 2?"

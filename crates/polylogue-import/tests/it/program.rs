@@ -274,7 +274,7 @@ fn an_agent_that_runs_code_runs_it_in_the_sandbox() {
         &runs(json!({"last_n_messages": 3, "work_dir": "w", "use_docker": "python:3", "timeout": 60})),
         &[
             "code_execution: {last: 3, timeout: \"60 s\"}",
-            "- $.agents[1].code_execution_config.work_dir: left out: every conversation has its own work directory",
+            "- $.agents[1].code_execution_config.work_dir: left out: every conversation has its own work directory; `run --dir FOLDER` sets another",
             "- $.agents[1].code_execution_config.use_docker: left out: code runs in the sandbox of this machine",
         ],
     );
@@ -318,6 +318,24 @@ fn an_agent_that_runs_code_runs_it_in_the_sandbox() {
     let whole = json!({"code_execution_config": {"work_dir": "w"}, "coding": true, "agents": [quiet("a"), quiet("b")]});
     holds(&whole, &["- $.code_execution_config: left out: ", "- $.coding: left out: "]);
     lacks(&whole, &["code_execution: true\n"]);
+}
+
+#[test]
+fn a_class_that_does_more_than_those_that_are_converted_is_named() {
+    let agent = |class: &str| json!({"class": class, "name": "a", "system_message": "A"});
+    for (class, usual, human_input) in [
+        ("RetrieveUserProxyAgent", "UserProxyAgent", "always"),
+        ("autogen.agentchat.contrib.MultimodalConversableAgent", "ConversableAgent", "terminate"),
+        ("GPTAssistantAgent", "AssistantAgent", "never"),
+        ("AsistantAgent", "AssistantAgent", "never"),
+    ] {
+        let note = format!("# - $.agents[0].class: `{class}` is converted as `{usual}`: ");
+        let definition = json!({"agents": [agent(class), quiet("b")], "initiate_chat": chat("a", "b")});
+        holds(&definition, &[&note, &format!("human_input: {human_input}")]);
+    }
+    for class in ["AssistantAgent", "autogen.UserProxyAgent", "user_proxy", "conversable", ""] {
+        lacks(&json!({"agents": [agent(class), quiet("b")], "initiate_chat": chat("a", "b")}), &[".class"]);
+    }
 }
 
 #[test]
@@ -504,6 +522,25 @@ fn the_model_that_picks_reads_the_descriptions_of_autogen() {
         ],
     );
     lacks(&definition("round_robin"), &["description: You", "description: A "]);
+}
+
+#[test]
+fn functions_are_left_out_with_what_replaces_them() {
+    let functions =
+        json!([{"name": "sh", "description": "Runs a script.", "parameters": {"type": "object"}}]);
+    let team = json!({
+        "agents": [
+            {"name": "a", "class": "AssistantAgent", "llm_config": {"model": "m", "functions": functions}},
+            {"name": "b", "class": "UserProxyAgent", "human_input_mode": "NEVER", "function_map": {"sh": "exec_sh"}},
+        ],
+        "initiate_chat": {"sender": "b", "recipient": "a", "message": "Hi", "max_turns": 1},
+    });
+    for place in ["agents[0].llm_config.functions", "agents[1].function_map"] {
+        let note = format!(
+            "- $.{place}: Python code is not converted, and nothing in a definition is executed: make programs tools"
+        );
+        holds(&team, &[&note]);
+    }
 }
 
 #[test]

@@ -35,7 +35,6 @@ pub(super) fn result(answer: Answer) -> CallToolResult {
 const LONGEST: usize = 200;
 
 /// Returns the beginning of a message in a line, with its author; `None` for an event that is no message.
-#[must_use]
 pub fn progress_line(event: &Event) -> Option<String> {
     let Body::Message(message) = &event.body else { return None };
     let line = text::one_line(&message.plain());

@@ -54,21 +54,18 @@ impl Caller {
     }
 
     /// Returns what the server has put into the extensions of the HTTP request; `None` over pipes.
-    #[must_use]
     pub fn extension<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
         self.context.extensions.get::<http::request::Parts>()?.extensions.get::<T>().cloned()
     }
 
     /// Returns whether the caller uses the protocol without sessions, of 2026-07-28 and later: the end of its connection
     /// cancels the call, and it takes questions as results.
-    #[must_use]
     pub fn is_stateless(&self) -> bool {
         let version = self.context.protocol_version();
         version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
     }
 
     /// Returns whether the caller can show its user a form.
-    #[must_use]
     pub fn can_ask(&self) -> bool {
         let elicitation = self.context.client_capabilities().and_then(|all| all.elicitation);
         // One that names neither form nor URL means forms.
@@ -76,25 +73,21 @@ impl Caller {
     }
 
     /// Returns whether the caller takes questions to its user as the result of a call, and repeats the call with the answers.
-    #[must_use]
     pub fn takes_questions(&self) -> bool {
         self.is_stateless() && self.can_ask()
     }
 
     /// Returns whether the caller takes a task as the result of a call.
-    #[must_use]
     pub fn takes_tasks(&self) -> bool {
         self.is_stateless() && self.context.client_capabilities().is_some_and(|all| all.supports_tasks())
     }
 
     /// Returns the state of an earlier call that it repeats: from an untrusted party.
-    #[must_use]
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
     }
 
     /// Returns the answers with which it repeats a call.
-    #[must_use]
     pub fn answers(&self) -> &[FormAnswer] {
         &self.answers
     }

@@ -65,7 +65,7 @@ impl ReadReply for Messages {
             Some("message_start") => {
                 (reply.said, reply.needs_end) = (true, true);
                 if let Some(Begun::Message { usage: Some(usage) }) = event.message.as_deref() {
-                    self.meter(usage, reply);
+                    self.meter(&usage.at_start(), reply);
                 }
                 Ok(())
             }

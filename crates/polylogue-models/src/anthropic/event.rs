@@ -59,7 +59,7 @@ pub(crate) struct Delta<'a> {
     pub(super) stop_details: Option<Box<Value>>,
 }
 
-/// Token counts. Those of a stream are cumulative: later ones replace earlier ones, and what is missing stays.
+/// Token counts. Those of a stream are cumulative: later ones replace earlier ones, and what is missing, or 0, stays.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
 pub(crate) struct Tokens {
@@ -80,6 +80,13 @@ struct Lifetimes {
     ephemeral_1h_input_tokens: Count,
 }
 
+impl Lifetimes {
+    /// Whether it counts any token.
+    fn has_any(&self) -> bool {
+        [self.ephemeral_5m_input_tokens, self.ephemeral_1h_input_tokens].iter().any(|count| count.0 > Some(0))
+    }
+}
+
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
 struct Details {
@@ -87,9 +94,18 @@ struct Details {
 }
 
 impl Tokens {
-    /// These counts, with those of `later` where it has any.
+    /// The counts at the beginning of a message, which say nothing of its output: what they have of it is a placeholder.
+    pub(super) fn at_start(self) -> Self {
+        Self { output_tokens: Count(None), output_tokens_details: None, ..self }
+    }
+
+    /// These counts, with those of `later` where it has any: gateways end a stream with an input of 0, whose beginning had it.
     pub(super) fn then(self, later: &Self) -> Self {
-        let of = |later: Count, earlier: Count| Count(later.0.or(earlier.0));
+        let of = |later: Count, earlier: Count| match later {
+            Count(Some(1..)) => later,
+            _ => Count(earlier.0.or(later.0)),
+        };
+        let by_lifetime = later.cache_creation.filter(Lifetimes::has_any);
         Self {
             input_tokens: of(later.input_tokens, self.input_tokens),
             cache_creation_input_tokens: of(
@@ -97,7 +113,7 @@ impl Tokens {
                 self.cache_creation_input_tokens,
             ),
             cache_read_input_tokens: of(later.cache_read_input_tokens, self.cache_read_input_tokens),
-            cache_creation: later.cache_creation.or(self.cache_creation),
+            cache_creation: by_lifetime.or(self.cache_creation).or(later.cache_creation),
             output_tokens: of(later.output_tokens, self.output_tokens),
             output_tokens_details: later.output_tokens_details.or(self.output_tokens_details),
         }
@@ -161,5 +177,32 @@ mod tests {
             (split.usage().input, split.usage().written, split.usage().written_long),
             (Some(4), Some(3), None)
         );
+    }
+
+    /// Gateways count the input at the beginning of a stream or at its end, with 0 at the other place. The output of the beginning is none.
+    #[test]
+    fn a_count_of_zero_replaces_none_and_the_beginning_has_no_output() {
+        let start = tokens(
+            r#"{"input_tokens":10,"cache_read_input_tokens":100,"cache_creation_input_tokens":7,
+                "cache_creation":{"ephemeral_1h_input_tokens":7},"output_tokens":1}"#,
+        );
+        let zeros = r#""input_tokens":0,"cache_read_input_tokens":0,"cache_creation_input_tokens":0,
+                "cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0}"#;
+        let end = tokens(&format!(r#"{{{zeros},"output_tokens":500}}"#));
+        let expected = Usage {
+            input: Some(117),
+            output: Some(500),
+            cached: Some(100),
+            written: Some(7),
+            written_long: Some(7),
+            ..Usage::default()
+        };
+        assert_eq!(start.at_start().then(&end).usage(), expected);
+        let (start, end) = (tokens(&format!(r#"{{{zeros},"output_tokens":0}}"#)), start.then(&end));
+        assert_eq!(start.at_start().then(&end).usage(), expected);
+        assert_eq!(tokens(r#"{"input_tokens":5,"output_tokens":1}"#).at_start().usage().output, None);
+        let nothing_written = tokens(r#"{"output_tokens":0}"#);
+        let known = tokens(r#"{"input_tokens":5,"output_tokens":1}"#).at_start().then(&nothing_written);
+        assert_eq!((known.usage().input, known.usage().output), (Some(5), Some(0)));
     }
 }

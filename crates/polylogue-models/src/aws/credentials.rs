@@ -119,18 +119,22 @@ pub(crate) fn region(env: &Env) -> Result<Option<String>, CredentialsError> {
 
 type Values = BTreeMap<String, String>;
 
-/// The values of `profile` in both files; those of the credentials file count first.
+/// Variables with the paths of these files.
+pub(crate) const FILES: [&str; 2] = ["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"];
+
+/// The values of `profile` in both files; those of the credentials file count first. A profile can name a program that is run, so that a
+/// `.env` file names neither of them.
 fn values(env: &Env, profile: &str) -> Result<Values, CredentialsError> {
     let named = |variable: &str, name: &str| {
-        let file = env.get(variable).map(PathBuf::from);
-        file.or_else(|| Some(Path::new(&env.get("HOME")?).join(".aws").join(name)))
+        let file = env.address(variable).map(PathBuf::from);
+        file.or_else(|| Some(Path::new(&env.address("HOME")?).join(".aws").join(name)))
     };
     let mut values = Values::new();
     let config_section = if profile == "default" { profile.to_owned() } else { format!("profile {profile}") };
-    for (file, section) in [
-        (named("AWS_CONFIG_FILE", "config"), &*config_section),
-        (named("AWS_SHARED_CREDENTIALS_FILE", "credentials"), profile),
-    ] {
+    let [config, credentials] = FILES;
+    for (file, section) in
+        [(named(config, "config"), &*config_section), (named(credentials, "credentials"), profile)]
+    {
         let Some(file) = file else { continue };
         values.extend(section_of(&read(&file)?, section));
     }

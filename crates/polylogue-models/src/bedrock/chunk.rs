@@ -4,6 +4,7 @@
 use polylogue_core::Usage;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::wire::lenient::{Arguments, Count, Text};
 
@@ -26,7 +27,20 @@ pub(crate) struct Chunk<'a> {
     pub(super) usage: Option<Tokens>,
     /// An error.
     #[serde(rename = "__type")]
-    pub(super) kind: Option<IgnoredAny>,
+    kind: Option<IgnoredAny>,
+    /// Amazon where it refuses a key, and gateways, use these instead.
+    message: Option<IgnoredAny>,
+    #[serde(rename = "Message")]
+    title_message: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+}
+
+impl Chunk<'_> {
+    /// Whether it is an error, whatever the status is.
+    pub(super) fn is_error(&self) -> bool {
+        let says = self.message.is_some() || self.title_message.is_some() || self.error.is_some();
+        self.kind.is_some() || says && self.output.is_none()
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -125,32 +139,62 @@ pub(super) struct Tokens {
     output_tokens: Count,
     cache_read_input_tokens: Count,
     cache_write_input_tokens: Count,
-    /// What was written, by lifetime.
-    cache_details: Vec<CacheDetail>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct CacheDetail {
-    ttl: String,
-    input_tokens: Count,
+    /// What was written, by lifetime. Anything but a list counts as missing.
+    cache_details: Value,
 }
 
 impl Tokens {
+    /// The usage. A count of zero for a prompt is unknown, since a prompt is never empty.
     pub(super) fn usage(&self) -> Usage {
-        let Some(fresh) = self.input_tokens.0 else { return Usage::default() };
         let (cached, written) = (self.cache_read_input_tokens.0, self.cache_write_input_tokens.0);
         let sum = |more: Option<u64>, all: u64| all.saturating_add(more.unwrap_or(0));
-        let long = self.cache_details.iter().filter(|detail| detail.ttl == "1h");
-        let long = long.filter_map(|detail| detail.input_tokens.0).reduce(u64::saturating_add);
+        let input = self.input_tokens.0.map(|fresh| sum(cached, sum(written, fresh)));
+        let Some(input) = input.filter(|tokens| *tokens > 0) else { return Usage::default() };
         Usage {
-            input: Some(sum(cached, sum(written, fresh))),
+            input: Some(input),
             output: self.output_tokens.0,
             cached,
             written,
-            written_long: long,
+            written_long: self.written_long(),
             audio: None,
             reasoning: None,
+        }
+    }
+
+    fn written_long(&self) -> Option<u64> {
+        let details = self.cache_details.as_array()?.iter();
+        let long = details.filter(|detail| detail.get("ttl").is_some_and(|ttl| ttl == "1h"));
+        let counts = long.filter_map(|detail| Count::deserialize(detail.get("inputTokens")?).ok()?.0);
+        counts.reduce(u64::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_counts_are_unknown_and_cost_no_reply() {
+        let usage = |json: &str| serde_json::from_str::<Tokens>(json).unwrap().usage();
+        let known =
+            |written_long| Usage { input: Some(10), output: Some(5), written_long, ..Usage::default() };
+        for (json, expected) in [
+            (r#"{"inputTokens":10,"outputTokens":5}"#, known(None)),
+            (r#"{"inputTokens":10,"outputTokens":5,"cacheDetails":null}"#, known(None)),
+            (r#"{"inputTokens":10,"outputTokens":5,"cacheDetails":{"1h":3}}"#, known(None)),
+            (
+                r#"{"inputTokens":10,"outputTokens":5,"cacheDetails":[null,{"ttl":null,"inputTokens":3}]}"#,
+                known(None),
+            ),
+            (
+                r#"{"inputTokens":10,"outputTokens":5,"cacheDetails":[{"ttl":"1h","inputTokens":3},{"ttl":"1h","inputTokens":-1}]}"#,
+                known(Some(3)),
+            ),
+            (r#"{"inputTokens":0,"outputTokens":0,"totalTokens":0}"#, Usage::default()),
+            (r#"{"inputTokens":-1,"outputTokens":5}"#, Usage::default()),
+            ("{}", Usage::default()),
+        ] {
+            assert_eq!(usage(json), expected, "{json}");
         }
     }
 }

@@ -28,7 +28,7 @@ impl ReadReply for Converse {
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
     ) -> Result<(), DecodeError> {
-        if chunk.kind.is_some() {
+        if chunk.is_error() {
             return Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()));
         }
         reply.said |= chunk.message_start.is_some() || chunk.output.is_some();

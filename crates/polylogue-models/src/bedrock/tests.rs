@@ -154,6 +154,25 @@ fn an_exception_is_an_error_with_its_type() {
     }
 }
 
+/// P5: errors with a success status, as a body instead of frames.
+#[test]
+fn an_error_is_one_in_every_form_whatever_its_status_is() {
+    for (body, says) in [
+        (json!({"message": "The security token is expired"}), "The security token is expired"),
+        (json!({"Message": "Not allowed", "output": null}), "Not allowed"),
+        (json!({"error": {"message": "Try later", "code": 503}}), "Try later"),
+        (json!({"__type": "ThrottlingException", "message": "Slow down"}), "Slow down"),
+    ] {
+        let body = body.to_string();
+        for reply in [stream([body.as_bytes()]).0, read_whole::<Converse>("Jo", &[], body.as_bytes()).0] {
+            let Err(DecodeError::Error(json)) = reply else { panic!("{body}: {reply:?}") };
+            assert_eq!(crate::error_body::ErrorBody::of(&json).message.as_deref(), Some(says), "{body}");
+        }
+    }
+    let reply = json!({"output": {"message": {"content": [{"text": "x"}]}}, "stopReason": "end_turn", "message": "m"});
+    assert!(read_whole::<Converse>("Jo", &[], reply.to_string().as_bytes()).0.is_ok());
+}
+
 /// P87: bytes that are not frames.
 #[test]
 fn damaged_frames_and_pages_are_no_replies() {

@@ -10,6 +10,8 @@ use polylogue_core::{Digest, ModelError, ModelErrorKind, Reply};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
+use crate::private::private;
+
 /// The first line: the format and its version.
 const HEADER: &str = "{\"polylogue_cache\":1}\n";
 
@@ -40,8 +42,8 @@ impl CacheFile {
             let message = format!("the file `{shown}` cannot be used as a cache of replies: {error}");
             ModelError::new(ModelErrorKind::Config, "cache", message)
         };
-        let options = OpenOptions::new().read(true).append(true).create(true).open(place);
-        let this = Self { file: options.map_err(failed)?, place: shown.clone() };
+        let opened = private(OpenOptions::new().read(true).append(true).create(true)).open(place);
+        let this = Self { file: opened.map_err(failed)?, place: shown.clone() };
         let text = this.locked(|mut file| Self::content(&mut file)).map_err(failed)?;
         let Some(lines) = text.strip_prefix(HEADER) else {
             let message = format!("the file `{shown}` is not a cache of replies of this version");

@@ -61,7 +61,6 @@ pub enum CassetteError {
 
 impl CassetteError {
     /// Returns who can fix it.
-    #[must_use]
     pub const fn fault(&self) -> Fault {
         match self {
             Self::Exists { .. } | Self::NoCassette { .. } | Self::Busy { .. } => Fault::Config,
@@ -70,7 +69,6 @@ impl CassetteError {
     }
 
     /// Returns how to fix it.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Exists { .. } => "record to another file, or remove this one".into(),

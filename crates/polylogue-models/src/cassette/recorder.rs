@@ -17,6 +17,7 @@ use polylogue_core::{
 use super::error::CassetteError;
 use super::line::{Answer, Header, Line, RecordedDelta};
 use super::read::{Contents, read};
+use crate::private::private;
 
 /// A cassette that is being recorded. Cloning shares it; any number of models and conversations can record to it.
 #[derive(Clone)]
@@ -34,7 +35,7 @@ impl Cassette {
     /// [`CassetteError::Exists`] when the file exists, [`CassetteError::Io`].
     pub fn create(place: impl AsRef<FilePath>) -> Result<Self, CassetteError> {
         let place = place.as_ref();
-        let opened = OpenOptions::new().read(true).write(true).create_new(true).open(place);
+        let opened = private(OpenOptions::new().read(true).write(true).create_new(true)).open(place);
         let file = opened.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => CassetteError::Exists { place: place.display().to_string() },
             _ => CassetteError::io(place, "written", &error),
@@ -49,7 +50,8 @@ impl Cassette {
     /// [`CassetteError::Newer`], [`CassetteError::Damaged`], [`CassetteError::Io`].
     pub fn append(place: impl AsRef<FilePath>) -> Result<Self, CassetteError> {
         let place = place.as_ref();
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(place);
+        let opened =
+            private(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(place);
         Self::record_to(place, opened.map_err(|error| CassetteError::io(place, "written", &error))?)
     }
 
@@ -78,7 +80,6 @@ impl Cassette {
     }
 
     /// Returns the file of the cassette.
-    #[must_use]
     pub fn place(&self) -> &FilePath {
         &self.0.place
     }
@@ -200,7 +201,6 @@ pub struct Recorder<M = AnyModel> {
 
 impl<M: Model> Recorder<M> {
     /// Records the calls of `model` to `cassette`.
-    #[must_use]
     pub fn new(model: M, cassette: &Cassette) -> Self {
         Self { model, cassette: cassette.clone() }
     }

@@ -49,14 +49,12 @@ impl Recording {
     }
 
     /// Returns whether the last line was truncated, and ignored: the program that recorded it died while writing.
-    #[must_use]
     pub fn is_cut_off(&self) -> bool {
         self.0.is_cut_off
     }
 
     /// Returns a model that replays the recording of the model `name`, such as `openai:gpt-4o`. Calls of a model that was not
     /// recorded fail.
-    #[must_use]
     pub fn model(&self, name: &str) -> Replayer {
         let parts = name.split_once(':');
         let known = parts.and_then(|(provider, model)| KnownModel::find(provider, model));
@@ -66,19 +64,16 @@ impl Recording {
     }
 
     /// Returns the names of the recorded models.
-    #[must_use]
     pub fn models(&self) -> BTreeSet<&str> {
         self.0.lines.iter().map(|line| &*line.model).collect()
     }
 
     /// Returns the number of recorded calls.
-    #[must_use]
     pub fn calls(&self) -> usize {
         self.0.lines.len()
     }
 
     /// Descriptions of the calls that were not replayed so far, in the order of the recording.
-    #[must_use]
     pub fn unplayed(&self) -> Vec<String> {
         let played = self.0.played();
         let lines = self.0.lines.iter().enumerate().filter(|(index, _)| !played.contains(index));

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Number;
 
 use crate::wire::draft::DecodeError;
+use crate::wire::lenient::Count;
 
 /// A reply of any API.
 #[derive(Deserialize)]
@@ -29,10 +30,10 @@ struct Answer {
     counted: Option<Counted>,
     /// Ollama's.
     #[serde(default)]
-    prompt_eval_count: Option<u64>,
+    prompt_eval_count: Count,
     /// Titan's.
     #[serde(default, rename = "inputTextTokenCount")]
-    input_text_token_count: Option<u64>,
+    input_text_token_count: Count,
     /// Cohere's.
     #[serde(default)]
     meta: Option<Meta>,
@@ -51,9 +52,9 @@ struct Row {
 #[derive(Deserialize)]
 struct Tokens {
     #[serde(default)]
-    prompt_tokens: Option<u64>,
+    prompt_tokens: Count,
     #[serde(default)]
-    total_tokens: Option<u64>,
+    total_tokens: Count,
 }
 
 /// Vectors, as a list or in Cohere's object.
@@ -110,7 +111,8 @@ struct Statistics {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Counted {
-    prompt_token_count: Option<u64>,
+    #[serde(default)]
+    prompt_token_count: Count,
 }
 
 #[derive(Deserialize)]
@@ -130,11 +132,11 @@ impl Answer {
     fn input(&self) -> Option<u64> {
         let usage = self.usage.as_ref();
         let billed = || self.meta.as_ref()?.billed_units.as_ref()?.input_tokens.as_ref();
-        let of_openai = usage.and_then(|usage| usage.prompt_tokens.or(usage.total_tokens));
+        let of_openai = usage.and_then(|usage| usage.prompt_tokens.0.or(usage.total_tokens.0));
         of_openai
-            .or(self.prompt_eval_count)
-            .or(self.input_text_token_count)
-            .or_else(|| self.counted.as_ref()?.prompt_token_count)
+            .or(self.prompt_eval_count.0)
+            .or(self.input_text_token_count.0)
+            .or_else(|| self.counted.as_ref()?.prompt_token_count.0)
             .or_else(|| whole(billed()?))
             .or_else(|| self.predictions.as_deref()?.iter().map(Prediction::tokens).sum())
     }
@@ -210,6 +212,21 @@ fn normalized(mut vector: Vec<f32>) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a text cost is then unknown.
+    #[test]
+    fn an_odd_count_costs_no_vector() {
+        let input = |count: &str| {
+            let body = format!(r#"{{"data":[{{"embedding":[1.0]}}],"usage":{{"prompt_tokens":{count}}}}}"#);
+            let embedded = decode(body.as_bytes(), 1).unwrap();
+            (embedded.vectors.len(), embedded.usage.input)
+        };
+        for (count, expected) in
+            [("3", Some(3)), ("3.0", Some(3)), ("-1", None), ("null", None), ("[]", None)]
+        {
+            assert_eq!(input(count), (1, expected), "{count}");
+        }
+    }
 
     #[test]
     fn vectors_have_length_one_and_their_direction() {

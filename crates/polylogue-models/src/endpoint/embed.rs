@@ -142,7 +142,6 @@ impl Embedder {
     }
 
     /// Returns the price, if it is known. Default: the list price.
-    #[must_use]
     pub fn price(&self) -> Option<Price> {
         self.price.clone()
     }

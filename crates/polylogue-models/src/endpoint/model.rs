@@ -80,7 +80,6 @@ fn malformed(wrote: &str) -> Answer {
 
 impl Endpoint {
     /// Returns the model `name` of the endpoint, at its list price if that is known.
-    #[must_use]
     pub fn model(&self, name: &str) -> EndpointModel {
         EndpointModel::new(self.clone(), name)
     }
@@ -117,13 +116,11 @@ impl EndpointModel {
     }
 
     /// Returns the API that it is called by.
-    #[must_use]
     pub fn api(&self) -> Api {
         self.api
     }
 
     /// Returns the most tools that a request can have; `None` if that is not documented.
-    #[must_use]
     pub fn max_tools(&self) -> Option<usize> {
         let of_api = with_protocol!(self.api, P => P::MAX_TOOLS);
         // What is documented of a provider is of these APIs, and not of others that it has.
@@ -141,7 +138,6 @@ impl EndpointModel {
     /// assert_eq!(highest("ollama:llama3.2")?, None);
     /// # Ok::<(), polylogue_core::ModelError>(())
     /// ```
-    #[must_use]
     pub fn max_temperature(&self) -> Option<u32> {
         let of_api = with_protocol!(self.api, P => P::MAX_TEMPERATURE);
         let is_chat = self.api == Api::ChatCompletions;
@@ -157,13 +153,11 @@ impl EndpointModel {
     /// assert_eq!((takes("openai:gpt-4o")?, takes("openai:o3")?), (true, false));
     /// # Ok::<(), polylogue_core::ModelError>(())
     /// ```
-    #[must_use]
     pub fn takes_stop(&self) -> bool {
         with_protocol!(self.api, P => P::sends_stop(&self.accepts, &self.endpoint.0.config.deviations))
     }
 
     /// Returns the endpoint.
-    #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }

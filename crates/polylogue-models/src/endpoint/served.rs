@@ -130,7 +130,8 @@ fn has_embed(name: Option<&Value>) -> bool {
 impl ServedModel {
     /// The model of a list, whose name is the value of `id`. `None` if it is for neither replies nor vectors.
     fn read(model: &Value, id: &str) -> Option<Self> {
-        let name = model.get(id).and_then(Value::as_str)?;
+        // Cohere has another field than the API that its models are called by.
+        let name = [id, "name"].iter().find_map(|field| model.get(field)?.as_str())?;
         let first = |places: &[&str]| {
             let mut told = places.iter().filter_map(|place| model.pointer(place)?.as_u64());
             told.find(|tokens| *tokens > 0)
@@ -288,6 +289,11 @@ mod tests {
             assert_eq!((read.max_input, read.max_output), limits, "{model}");
         }
         assert_eq!(ServedModel::read(&json!({"name": "models/g"}), "name").unwrap().name, "g");
+        let cohere = json!({"name": "command-a", "endpoints": ["chat"], "context_length": 288_000});
+        let cohere = ServedModel::read(&cohere, "id").unwrap();
+        assert_eq!((&*cohere.name, cohere.max_input), ("command-a", Some(288_000)));
+        let both = json!({"id": "m-1", "name": "The first one"});
+        assert_eq!(ServedModel::read(&both, "id").unwrap().name, "m-1");
         assert_eq!(ServedModel::read(&json!({"max_model_len": 8}), "id"), None);
     }
 

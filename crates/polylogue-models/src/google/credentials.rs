@@ -140,7 +140,6 @@ impl GoogleCredentials {
     }
 
     /// Returns the project that they belong to, or that is billed, if they name one.
-    #[must_use]
     pub fn project(&self) -> Option<&str> {
         match &self.0.kind {
             Kind::ServiceAccount(account) => account.project.as_deref(),

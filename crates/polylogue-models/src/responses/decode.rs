@@ -35,8 +35,8 @@ pub(super) const EVENTS: &[&str] = &[
 /// reasoning of earlier replies.
 #[derive(Debug, Default)]
 pub(crate) struct Responses {
-    /// The item that was begun last.
-    open: Option<Item>,
+    /// The items that were begun and are not complete: usually one, but pieces of several can alternate.
+    open: Vec<Item>,
     /// How many items are complete.
     done: u64,
     /// Whether the model refused to reply.
@@ -48,11 +48,16 @@ pub(crate) struct Responses {
     is_unsealed: bool,
 }
 
+/// The most items that are incomplete at a time.
+const MAX_OPEN: usize = 1_024;
+
 /// An item that is incomplete.
 #[derive(Debug)]
 struct Item {
     index: u64,
     of: Of,
+    /// The index of its part of the reply.
+    part: usize,
     /// How many bytes of its text or arguments came.
     written: usize,
 }
@@ -167,23 +172,31 @@ impl Responses {
         deltas: &mut dyn DeltaSink,
     ) -> Result<(), DecodeError> {
         let Some(of) = kind_of(item) else { return Ok(()) };
-        self.open = Some(Item { index, of, written: 0 });
-        match of {
+        let part = match of {
             Of::Reasoning(_) => reply.open(Kind::Thought),
             Of::Message => reply.open(Kind::Text),
-            Of::Call => reply.call(&call(index, item, ""), deltas)?,
-            Of::Wrapper => {}
+            Of::Call => reply.call_part(&call(index, item, ""), deltas)?,
+            Of::Wrapper => 0,
+        };
+        self.open.retain(|open| open.index != index);
+        if self.open.len() >= MAX_OPEN {
+            return Err(DecodeError::TooLong("the reply begins too many items"));
         }
+        self.open.push(Item { index, of, part, written: 0 });
         Ok(())
     }
 
-    /// Whether nothing of the item `index` came yet, which was begun last.
-    fn is_unwritten(&self, index: u64) -> bool {
-        self.open.as_ref().is_some_and(|open| open.index == index && open.written == 0)
+    /// The item `index`, if it was begun and is not complete.
+    fn item(&mut self, index: u64) -> Option<&mut Item> {
+        self.open.iter_mut().find(|open| open.index == index)
     }
 
-    /// Writes a piece of the text of the item `index`. Pieces of another item than the one that was begun last are not shown:
-    /// they are in the whole item.
+    /// Whether nothing of the item `index` came yet, which was begun.
+    fn is_unwritten(&self, index: u64) -> bool {
+        self.open.iter().any(|open| open.index == index && open.written == 0)
+    }
+
+    /// Writes a piece of the text of the item `index`. Pieces of an item that was not begun are not shown: they are in the whole item.
     fn write(
         &mut self,
         index: u64,
@@ -191,10 +204,10 @@ impl Responses {
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
     ) -> Result<(), DecodeError> {
-        match &mut self.open {
-            Some(item) if item.index == index && matches!(item.of, Of::Reasoning(_) | Of::Message) => {
-                item.written += piece.len();
-                reply.write(piece, deltas)
+        match self.item(index) {
+            Some(Item { of: Of::Reasoning(_) | Of::Message, part, written, .. }) => {
+                *written += piece.len();
+                reply.write_to(*part, piece, deltas)
             }
             _ => Ok(()),
         }
@@ -209,7 +222,7 @@ impl Responses {
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
     ) -> Result<(), DecodeError> {
-        if let Some(Item { of: Of::Reasoning(last), written, .. }) = &mut self.open
+        if let Some(Item { of: Of::Reasoning(last), written, .. }) = self.item(index)
             && std::mem::replace(last, nth) != nth
             && *written > 0
         {
@@ -226,8 +239,8 @@ impl Responses {
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
     ) -> Result<(), DecodeError> {
-        match &mut self.open {
-            Some(Item { index: open, of: Of::Call, written }) if *open == index => {
+        match self.item(index) {
+            Some(Item { of: Of::Call, written, .. }) => {
                 *written += piece.len();
                 reply.call(&Piece { index: Some(index), args: piece, ..Piece::default() }, deltas)
             }
@@ -244,31 +257,30 @@ impl Responses {
         deltas: &mut dyn DeltaSink,
     ) -> Result<(), DecodeError> {
         reply.said = true;
-        self.done = index.saturating_add(1);
-        if self.open.as_ref().is_none_or(|open| open.index != index) {
+        self.done = self.done.saturating_add(1);
+        if self.item(index).is_none() {
             self.begin(index, item, reply, deltas)?;
         }
-        let Some(Item { of, written, .. }) = self.open.take().filter(|open| open.index == index) else {
-            return Ok(());
-        };
+        let at = self.open.iter().position(|open| open.index == index);
+        let Some(Item { of, part, written, .. }) = at.map(|at| self.open.remove(at)) else { return Ok(()) };
         match of {
             Of::Reasoning(_) => {
-                reply.write(rest(&thought(item), written), deltas)?;
-                self.seal_reasoning(item, reply);
+                reply.write_to(part, rest(&thought(item), written), deltas)?;
+                self.seal_reasoning(item, part, reply);
             }
             Of::Message => {
                 let (text, is_refusal) = words(item);
-                reply.write(rest(&text, written), deltas)?;
+                reply.write_to(part, rest(&text, written), deltas)?;
                 self.is_refused |= is_refusal;
                 if !text.trim().is_empty() {
-                    self.seal(item, &["id", "phase"], reply);
+                    self.seal(item, &["id", "phase"], part, reply);
                 }
             }
             Of::Call => {
                 let args = arguments(item);
                 reply.call(&call(index, item, rest(&args, written)), deltas)?;
                 self.has_calls = true;
-                self.seal(item, &["id"], reply);
+                self.seal(item, &["id"], part, reply);
             }
             Of::Wrapper => {
                 self.has_calls = true;
@@ -278,26 +290,26 @@ impl Responses {
         Ok(())
     }
 
-    fn seal_reasoning(&mut self, item: &Value, reply: &mut Draft) {
+    fn seal_reasoning(&mut self, item: &Value, part: usize, reply: &mut Draft) {
         let is_encrypted =
             item.get("encrypted_content").and_then(Value::as_str).is_some_and(|e| !e.is_empty());
         if is_encrypted && !self.is_unsealed {
-            reply.seal(pick(item, &["type", "id", "summary", "content", "encrypted_content"]));
+            reply.seal_part(part, pick(item, &["type", "id", "summary", "content", "encrypted_content"]));
             self.is_sealed = true;
         }
         self.is_unsealed |= !is_encrypted;
     }
 
-    /// Seals an item with those of its fields that have to come back with it: a phase always, an id only after reasoning.
+    /// Seals the part of an item with those of its fields that have to come back with it: a phase always, an id only after reasoning.
     /// An id alone would cost space in the log and time in each later request, and the API does not ask for it.
-    fn seal(&self, item: &Value, names: &[&str], reply: &mut Draft) {
+    fn seal(&self, item: &Value, names: &[&str], part: usize, reply: &mut Draft) {
         let is_needed = self.is_sealed || item.get("phase").is_some_and(|phase| !phase.is_null());
         if self.is_unsealed || !is_needed {
             return;
         }
         let seal = pick(item, names);
         if seal.get("id").is_some() {
-            reply.seal(seal);
+            reply.seal_part(part, seal);
         }
     }
 

@@ -174,6 +174,48 @@ fn every_way_to_send_the_items_gives_the_same_reply() {
     }
 }
 
+/// P2, P75: pieces of several items that alternate go to their own items, and what was shown in the end is the reply.
+#[test]
+fn items_whose_pieces_alternate_are_as_if_they_came_in_order() {
+    let usual = usual_events();
+    // All items begin; then come their pieces, and then the whole items, of which the last two change places.
+    let order = [0, 1, 6, 11, 7, 2, 12, 3, 8, 13, 4, 9, 14, 5, 15, 10, 16];
+    let mixed: Vec<Value> = order.into_iter().map(|at: usize| usual[at].clone()).collect();
+    assert_eq!(mixed.len(), usual.len());
+    let (decoded, deltas) = stream([events(&mixed).as_bytes()]);
+    assert_usual(&decoded.unwrap(), "alternating");
+    let shown = format!("Restart(Where?\n\nIn Oslo.)[I look. ☀]<0 look {ARGS}>");
+    assert!(deltas.ends_with(&shown), "{deltas}");
+}
+
+/// P75.
+#[test]
+fn calls_whose_arguments_alternate_keep_their_own() {
+    let call = |nth: usize, args: &str| {
+        let mut call = function_call(args);
+        (call["id"], call["call_id"]) = (json!(format!("fc_{nth}")), json!(format!("call_1234567{nth}")));
+        call
+    };
+    let item = |kind: &str, nth: usize, args: &str| json!({"type": format!("response.output_item.{kind}"), "output_index": nth, "item": call(nth, args)});
+    let piece = |nth: usize, delta: &str| json!({"type": "response.function_call_arguments.delta", "output_index": nth, "delta": delta});
+    let all = [
+        item("added", 0, ""),
+        piece(0, r#"{"at":"#),
+        item("added", 1, ""),
+        piece(1, r#"{"at":"#),
+        piece(0, "0}"),
+        piece(1, "1}"),
+        item("done", 1, r#"{"at":1}"#),
+        item("done", 0, r#"{"at":0}"#),
+        json!({"type": "response.completed", "response": response("completed", &[])}),
+    ];
+    let (decoded, _) = stream([events(&all).as_bytes()]);
+    let calls = decoded.unwrap().reply.calls();
+    let found: Vec<(&str, &Value)> = calls.iter().map(|call| (&*call.id, &call.args)).collect();
+    let (first, second) = (json!({"at": 0}), json!({"at": 1}));
+    assert_eq!(found, [("call_12345670", &first), ("call_12345671", &second)]);
+}
+
 /// P76: why a response is incomplete.
 #[test]
 fn an_incomplete_response_tells_why() {
@@ -269,4 +311,12 @@ fn reasoning_without_a_summary_keeps_its_place() {
     let decoded = whole(&response("completed", &[hidden.clone(), message("Yes.")])).unwrap();
     assert_eq!(decoded.reply.parts, [Part::Thought("".into()), Part::text("Yes.")]);
     assert_eq!(decoded.seals[0].data, hidden);
+}
+
+#[test]
+fn no_more_of_the_input_is_from_a_cache_than_there_is() {
+    let mut body = response("completed", &[message("Yes.")]);
+    body["usage"]["input_tokens_details"] = json!({"cached_tokens": 500, "cache_write_tokens": 20});
+    let usage = whole(&body).unwrap().reply.usage;
+    assert_eq!((usage.input, usage.cached, usage.written), (Some(90), Some(90), Some(0)));
 }

@@ -50,7 +50,6 @@ pub fn scripted(json: &str) -> serde_json::Result<AnyModel> {
 
 impl Script {
     /// Creates a model named `script:NAME` that replies by this script.
-    #[must_use]
     pub fn model(&self, name: &str) -> Scripted {
         Scripted::new(self, name)
     }
@@ -97,7 +96,9 @@ impl Scripted {
         if let Some(Err(flaw)) = step.expect.as_ref().map(|expect| expect.check(request)) {
             let message =
                 format!("call {} of `{}` is not as the script expects: {flaw}", origin.nth + 1, origin.who);
-            return Err(self.error(ModelErrorKind::Script, message));
+            let hint =
+                "change `expect` of the step, or use a model: a script knows only its own conversation";
+            return Err(self.error(ModelErrorKind::Script, message).hint(hint));
         }
         Ok(step)
     }

@@ -30,19 +30,16 @@ pub struct Script {
 
 impl Script {
     /// Creates a script of `steps`.
-    #[must_use]
     pub fn new(steps: impl IntoIterator<Item = ScriptStep>) -> Self {
         steps.into_iter().collect()
     }
 
     /// Returns the steps of all agents, in the order in which they were written.
-    #[must_use]
     pub fn steps(&self) -> &[ScriptStep] {
         &self.steps
     }
 
     /// Returns whether there are no steps.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
@@ -58,7 +55,6 @@ impl Script {
 
     /// Returns the steps that remain when each agent has finished as many model calls as `finished` says; default: 0. A call
     /// that fails is not finished, so a last step that fails remains.
-    #[must_use]
     pub fn unconsumed(&self, finished: &BTreeMap<Name, u64>) -> Vec<&ScriptStep> {
         let mut seen: BTreeMap<&Name, u64> = BTreeMap::new();
         let left_over = self.steps.iter().filter(|step| {
@@ -124,20 +120,17 @@ impl ScriptStep {
     }
 
     /// Creates a step in which `who` says `text`.
-    #[must_use]
     pub fn say(who: Name, text: impl Into<Arc<str>>) -> Self {
         Self { say: Some(text.into()), ..Self::silent(who) }
     }
 
     /// Creates a step in which `who` calls `tool` with `args`, a JSON object.
-    #[must_use]
     pub fn call(who: Name, tool: impl Into<String>, args: Value) -> Self {
         let call = ScriptCall { tool: tool.into(), args, id: None };
         Self { calls: vec![call], ..Self::silent(who) }
     }
 
     /// Creates a step in which the model call of `who` fails with `message`, as if the connection had broken.
-    #[must_use]
     pub fn fail(who: Name, message: impl Into<String>) -> Self {
         let error = ScriptError { status: None, message: message.into() };
         Self { error: Some(error), ..Self::silent(who) }

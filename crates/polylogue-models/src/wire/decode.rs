@@ -4,8 +4,9 @@ use polylogue_core::{DeltaSink, Request};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::draft::{DecodeError, Decoded, Draft};
+use super::draft::{DecodeError, Decoded, Draft, EXCERPT};
 use super::frames::{Frame, FrameError, Frames};
+use super::halves::without_halves;
 use super::lenient::Text;
 use super::protocol::Protocol;
 use super::sse::{Line, Splitter};
@@ -85,18 +86,9 @@ impl<P: Protocol> Decoder<P> {
                 self.reading.take(&chunk, body, deltas)?;
                 self.reading.reply.ended |= !self.reading.reply.is_unfinished;
             }
-            Read::Begun | Read::Other => match listed(body) {
-                Some(chunks) => self.take_list(&chunks, deltas)?,
-                None => self.feed(body, deltas)?,
-            },
+            Read::Begun | Read::Other => self.feed(body, deltas)?,
         }
         self.finish(request, deltas)
-    }
-
-    /// Decodes the list that Gemini sends instead of events if they are not asked for, or a gateway removes the question.
-    fn take_list(&mut self, chunks: &[&str], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
-        let reading = &mut self.reading;
-        chunks.iter().try_for_each(|chunk| reading.take_all(chunk.as_bytes(), deltas))
     }
 
     /// Ends the stream and returns the reply.
@@ -126,7 +118,8 @@ impl<P: Protocol> Decoder<P> {
     }
 }
 
-/// The objects of a body that is a list of them.
+/// The objects of a body that is a list of them: Gemini sends one instead of events if these are not asked for, or a gateway removes the
+/// question.
 fn listed(body: &[u8]) -> Option<Vec<&str>> {
     let mut rest = std::str::from_utf8(body).ok()?.trim().strip_prefix('[')?;
     let mut objects = Vec::new();
@@ -181,6 +174,11 @@ impl Pending {
                 self.bare = bare;
                 self.append(line)
             }
+            // A list is complete at the end of the body.
+            Read::Other if bare && line.starts_with(b"[") => {
+                self.bare = true;
+                self.append(line)
+            }
             Read::Other => reading.take_all(line, deltas).map_err(|error| cut_if(error, line)),
         }
     }
@@ -220,13 +218,17 @@ enum Read<C> {
     Chunk(C),
     /// Incomplete.
     Begun,
-    /// Several objects in a row, invalid UTF-8, or not JSON.
+    /// A list, several objects in a row, invalid UTF-8 or UTF-16, or not JSON.
     Other,
 }
 
-/// Decodes a single object. UTF-8 is checked once for all bytes, which is faster than for each text.
+/// Decodes a single object, and not the list of its fields, which serde takes for one. UTF-8 is checked once for all bytes, which is
+/// faster than for each text.
 fn read<P: Protocol>(bytes: &[u8]) -> Read<P::Chunk<'_>> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Read::Other };
+    if !text.trim_start().starts_with('{') {
+        return Read::Other;
+    }
     match serde_json::from_str(text) {
         Ok(chunk) => Read::Chunk(chunk),
         Err(error) if error.is_eof() => Read::Begun,
@@ -275,9 +277,13 @@ impl<P: Protocol> PartialReply<P> {
         Err(self.reply.ended_by(DecodeError::Error(json)))
     }
 
-    /// Decodes several objects in a row, or invalid UTF-8.
+    /// Decodes a list of objects, several in a row, invalid UTF-8, or halves of characters.
     fn take_all(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+        if let Some(objects) = listed(bytes) {
+            return objects.iter().try_for_each(|object| self.take_all(object.as_bytes(), deltas));
+        }
         let text = String::from_utf8_lossy(bytes);
+        let text = without_halves(&text);
         for chunk in serde_json::Deserializer::from_str(&text).into_iter::<P::Chunk<'_>>() {
             match chunk {
                 Ok(chunk) => self.take(&chunk, bytes, deltas)?,
@@ -302,8 +308,10 @@ fn is_unknown(text: &str, known: &[&str]) -> bool {
 }
 
 fn unreadable(error: &serde_json::Error, reply: &str, text: &str) -> DecodeError {
-    let excerpt = text.chars().take(200).collect();
-    DecodeError::Unreadable { why: format!("it is not valid JSON for {reply} ({error})"), excerpt }
+    let (error, excerpt) = (error.to_string(), text.chars().take(EXCERPT).collect());
+    // What would be valid has the name of a type of this program.
+    let flaw = error.split_once(", expected").map_or(error.as_str(), |(flaw, _)| flaw);
+    DecodeError::Unreadable { why: format!("it is not valid JSON for {reply} ({flaw})"), excerpt }
 }
 
 impl From<FrameError> for DecodeError {

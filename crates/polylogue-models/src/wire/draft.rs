@@ -13,6 +13,9 @@ use super::think::{self, Kind};
 /// Maximum size of a reply, in bytes of reasoning, text and arguments: ten times the longest replies of models.
 const MAX_REPLY: usize = 16 << 20;
 
+/// How many characters are kept of what cannot be read.
+pub(crate) const EXCERPT: usize = 500;
+
 /// Why a response cannot be decoded as a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DecodeError {
@@ -20,7 +23,7 @@ pub(crate) enum DecodeError {
     Error(String),
     /// An error after the first piece of a reply: its JSON.
     BrokenOff(String),
-    /// Invalid data: the reason, and an excerpt.
+    /// Invalid data: the reason, and its [beginning](EXCERPT).
     Unreadable { why: String, excerpt: String },
     /// It ended before the reply was finished.
     Cut,
@@ -86,6 +89,8 @@ pub(crate) struct Draft {
     pub(crate) model: Option<Box<str>>,
     /// What the provider could not parse of the reply.
     pub(crate) unparsed: Option<String>,
+    /// Whether it did not stream in the order of its parts.
+    is_out_of_order: bool,
     size: usize,
 }
 
@@ -106,15 +111,16 @@ impl Draft {
     /// When there is too much of it.
     pub(crate) fn think(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         self.grow(piece)?;
+        self.think.pass_thought();
         self.parts.push(Kind::Thought, piece);
         deltas.push(DeltaRef::Thought(piece));
         Ok(())
     }
 
-    /// Begins a part that the server keeps apart from the others. It is taken as it comes, in this order.
-    pub(crate) fn open(&mut self, kind: Kind) {
+    /// Begins a part that the server keeps apart from the others. It is taken as it comes, in this order. Returns its index.
+    pub(crate) fn open(&mut self, kind: Kind) -> usize {
         self.began = true;
-        self.parts.open(kind);
+        self.parts.open(kind)
     }
 
     /// Takes a piece of the part that was begun last.
@@ -122,11 +128,27 @@ impl Draft {
     /// # Errors
     /// When there is too much of it.
     pub(crate) fn write(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+        self.write_to(self.parts.last(), piece, deltas)
+    }
+
+    /// Takes a piece of the part at `index`.
+    ///
+    /// # Errors
+    /// When there is too much of it.
+    pub(crate) fn write_to(
+        &mut self,
+        index: usize,
+        piece: &str,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
         self.grow(piece)?;
-        match self.parts.write(piece) {
-            Some(Kind::Thought) if !piece.is_empty() => deltas.push(DeltaRef::Thought(piece)),
-            Some(Kind::Text) if !piece.is_empty() => deltas.push(DeltaRef::Text(piece)),
-            _ => {}
+        let is_last = index == self.parts.last();
+        match self.parts.write(index, piece) {
+            _ if piece.is_empty() => {}
+            Some(kind) if is_last => deltas.push(delta(kind, piece)),
+            // What streamed last is of another part.
+            Some(_) => self.is_out_of_order = true,
+            None => {}
         }
         Ok(())
     }
@@ -138,8 +160,13 @@ impl Draft {
 
     /// Seals the part that was begun last.
     pub(crate) fn seal(&mut self, data: Value) {
+        self.seal_part(self.parts.last(), data);
+    }
+
+    /// Seals the part at `index`.
+    pub(crate) fn seal_part(&mut self, index: usize, data: Value) {
         self.size = self.size.saturating_add(data.as_str().map_or(0, str::len));
-        self.parts.seal(data);
+        self.parts.seal(index, data);
     }
 
     /// Seals the last thought of a server that does not seal each of them, unless it is sealed.
@@ -198,7 +225,7 @@ impl Draft {
     /// Sets the usage; the last known one counts.
     pub(crate) fn meter(&mut self, usage: Usage) {
         if !usage.is_unknown() {
-            self.usage = usage;
+            self.usage = within_input(usage);
         }
     }
 
@@ -207,14 +234,26 @@ impl Draft {
     /// # Errors
     /// When there are too many, or they are too long.
     pub(crate) fn call(&mut self, piece: &Piece<'_>, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+        self.call_part(piece, deltas)?;
+        Ok(())
+    }
+
+    /// The same; returns the index of the part with the call.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub(crate) fn call_part(
+        &mut self,
+        piece: &Piece<'_>,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<usize, DecodeError> {
         self.grow(piece.args)?;
         let added = self.calls.add(piece).ok_or(DecodeError::TooLong("the reply has too many tool calls"))?;
-        self.parts.call(added.index);
         if added.named || !piece.args.is_empty() {
             let tool = added.named.then(|| self.calls.tool(added.index));
             deltas.push(DeltaRef::Call { index: added.index, tool, args: piece.args });
         }
-        Ok(())
+        Ok(self.parts.call(added.index))
     }
 
     /// Counts a piece toward the maximum size of a reply.
@@ -253,22 +292,27 @@ impl Draft {
         }
         let Self { think, parts, .. } = &mut self;
         think.finish(&mut |kind, piece| sort(kind, piece, parts, deltas));
-        self.find_thought(deltas);
+        self.find_thought();
+        self.reorder(deltas);
         Ok(self.reply(request))
     }
 
-    /// Separates a thought without a start mark from the text. It was streamed as text, so the deltas restart.
-    fn find_thought(&mut self, deltas: &mut dyn DeltaSink) {
+    /// Separates a thought without a start mark from the text. It was streamed as text.
+    fn find_thought(&mut self) {
         let Some((thought, answer)) = self.parts.unmarked().and_then(think::unopened) else { return };
-        deltas.push(DeltaRef::Restart);
         let (thought, answer) = (thought.to_owned(), answer.to_owned());
-        for (piece, delta) in [(&thought, DeltaRef::Thought(&thought)), (&answer, DeltaRef::Text(&answer))] {
-            if !piece.is_empty() {
-                deltas.push(delta);
-            }
-        }
-        self.calls.deltas().for_each(|call| deltas.push(call));
         self.parts.separate(thought, answer);
+        self.is_out_of_order = true;
+    }
+
+    /// Streams the reply again if it did not stream in the order of its parts.
+    fn reorder(&self, deltas: &mut dyn DeltaSink) {
+        if !self.is_out_of_order {
+            return;
+        }
+        deltas.push(DeltaRef::Restart);
+        self.parts.words().for_each(|(kind, text)| deltas.push(delta(kind, text)));
+        self.calls.deltas().for_each(|call| deltas.push(call));
     }
 
     fn reply(self, request: &Request<'_>) -> Decoded {
@@ -288,10 +332,24 @@ impl Draft {
 
 fn sort(kind: Kind, piece: &str, parts: &mut Parts, deltas: &mut dyn DeltaSink) {
     parts.push(kind, piece);
-    deltas.push(match kind {
+    deltas.push(delta(kind, piece));
+}
+
+const fn delta(kind: Kind, piece: &str) -> DeltaRef<'_> {
+    match kind {
         Kind::Thought => DeltaRef::Thought(piece),
         Kind::Text => DeltaRef::Text(piece),
-    });
+    }
+}
+
+/// `usage` without parts of the input that are larger than all of it, by which a cache would save more than the prompt costs.
+fn within_input(usage: Usage) -> Usage {
+    let Some(input) = usage.input else { return usage };
+    let cached = usage.cached.map(|tokens| tokens.min(input));
+    let written = usage.written.map(|tokens| tokens.min(input - cached.unwrap_or(0)));
+    let written_long = usage.written_long.map(|tokens| tokens.min(written.unwrap_or(tokens)));
+    let audio = usage.audio.map(|tokens| tokens.min(input));
+    Usage { cached, written, written_long, audio, ..usage }
 }
 
 fn finish(reason: &str) -> Finish {

@@ -23,7 +23,7 @@ impl Text<'_> {
 }
 
 /// Arguments of a call: a text, or the object itself from servers that do not write it as text. An empty list counts as missing, because
-/// servers in PHP write one for an empty object.
+/// servers in PHP write one for an empty object. Anything else is its JSON, which the model is then prompted to correct.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Arguments<'a>(pub(crate) Text<'a>);
 
@@ -139,6 +139,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
             fn visit_unit<E>(self) -> Result<Self::Value, E> {
                 Ok(Arguments(Text(None)))
             }
+            fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+                Ok(Arguments(Text(Some(Cow::Owned(value.to_string())))))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+                Ok(Arguments(Text(Some(Cow::Owned(value.to_string())))))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+                Ok(Arguments(Text(Some(Cow::Owned(value.to_string())))))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+                Ok(Arguments(Text(Some(Cow::Owned(value.to_string())))))
+            }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 let object = Value::deserialize(de::value::MapAccessDeserializer::new(map))?;
                 Ok(Arguments(Text(Some(Cow::Owned(object.to_string())))))
@@ -158,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_a_text_or_an_object_and_an_empty_list_is_none() {
+    fn arguments_are_a_text_or_json_and_an_empty_list_is_none() {
         let read = |json: &str| {
             let Arguments(text) = serde_json::from_str(json).unwrap();
             text.0.map(Cow::into_owned)
@@ -170,6 +182,10 @@ mod tests {
             ("null", None),
             ("[]", None),
             ("[1]", Some("[1]")),
+            ("5", Some("5")),
+            ("-5", Some("-5")),
+            ("0.5", Some("0.5")),
+            ("true", Some("true")),
         ] {
             assert_eq!(read(json).as_deref(), expected, "{json}");
         }

@@ -102,13 +102,20 @@ impl Parts {
         drop(self.0.splice(at..=at, separated));
     }
 
-    pub(super) fn open(&mut self, kind: Kind) {
+    /// Begins a part; returns its index.
+    pub(super) fn open(&mut self, kind: Kind) -> usize {
         self.0.push(Draft { content: Content::Words(kind, String::new()), exact: true, seal: None });
+        self.last()
     }
 
-    /// Adds to the last part, if it is of words; returns its kind.
-    pub(super) fn write(&mut self, piece: &str) -> Option<Kind> {
-        match &mut self.0.last_mut()?.content {
+    /// The index of the last part.
+    pub(super) fn last(&self) -> usize {
+        self.0.len().saturating_sub(1)
+    }
+
+    /// Adds to the part at `index`, if it is of words; returns its kind.
+    pub(super) fn write(&mut self, index: usize, piece: &str) -> Option<Kind> {
+        match &mut self.0.get_mut(index)?.content {
             Content::Words(kind, text) => {
                 text.push_str(piece);
                 Some(*kind)
@@ -117,18 +124,31 @@ impl Parts {
         }
     }
 
-    /// Adds the call `index`, unless it is there.
-    pub(super) fn call(&mut self, index: usize) {
+    /// Adds the call `index`, unless it is there; returns the index of its part.
+    pub(super) fn call(&mut self, index: usize) -> usize {
         let is_there = |part: &Draft| matches!(part.content, Content::Call(at) if at == index);
-        if !self.0.iter().rev().any(is_there) {
-            self.0.push(Draft { content: Content::Call(index), exact: true, seal: None });
+        match self.0.iter().rposition(is_there) {
+            Some(at) => at,
+            None => {
+                self.0.push(Draft { content: Content::Call(index), exact: true, seal: None });
+                self.last()
+            }
         }
     }
 
-    pub(super) fn seal(&mut self, data: Value) {
-        if let Some(last) = self.0.last_mut() {
-            last.seal = Some(data);
+    /// Seals the part at `index`.
+    pub(super) fn seal(&mut self, index: usize, data: Value) {
+        if let Some(part) = self.0.get_mut(index) {
+            part.seal = Some(data);
         }
+    }
+
+    /// What it says, in order.
+    pub(super) fn words(&self) -> impl Iterator<Item = (Kind, &str)> {
+        self.0.iter().filter_map(|part| match &part.content {
+            Content::Words(kind, text) if !text.trim().is_empty() => Some((*kind, text.as_str())),
+            _ => None,
+        })
     }
 
     /// Whether the last part is one of `kind` that was [begun](Self::open).

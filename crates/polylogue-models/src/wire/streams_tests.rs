@@ -381,26 +381,65 @@ fn an_unknown_stop_reason_is_unknown() {
     }
 }
 
-/// P68: a list of the objects of a stream, as Gemini sends it without `alt=sse`.
+/// Gateways in JavaScript may cut a character in two; what is not cut stays.
+#[test]
+fn half_a_character_costs_no_reply() {
+    let chunk = |text: &str| {
+        format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+    };
+    let bytes = [&*chunk(r"a\ud83d"), &*chunk(r"\ude00b \ud83d\ude00"), "data: [DONE]\n\n"].concat();
+    let (read, shown) = read(Api::ChatCompletions, &[bytes.as_bytes()]);
+    let expected = "a\u{fffd}\u{fffd}b \u{1f600}";
+    assert_eq!((read.unwrap().reply.parts, &*shown.0), (vec![Part::text(expected)], expected));
+}
+
+/// The error names what is wrong, and no type of this program.
+#[test]
+fn what_cannot_be_read_is_quoted_in_words_of_json() {
+    for api in APIS {
+        for (body, flaw) in
+            [("hello", "(expected value at line 1 column 1)"), ("7", "(invalid type: integer `7`)")]
+        {
+            // Frames of Bedrock begin with their length.
+            let (read, _) = read(api, &[body.as_bytes()]);
+            let Err(DecodeError::Unreadable { why, excerpt }) = read else { panic!("{api:?}: {read:?}") };
+            assert!(why.ends_with(flaw) && excerpt == body, "{api:?}: {why}: {excerpt}");
+        }
+    }
+}
+
+/// P68: a list of the objects of a stream, as Gemini sends it without `alt=sse`, to a request for a stream and to one for a whole reply.
 #[test]
 fn a_list_of_chunks_is_the_same_reply() {
     let events: Vec<Value> = usual(Api::Gemini).into_iter().map(|(_, event)| event).collect();
-    let list = serde_json::to_string_pretty(&events).unwrap();
-    let decoded = |body: &str| {
+    let whole = |body: &str| {
         with_request(|request| {
             Decoder::<crate::gemini::Gemini>::default().whole(body.as_bytes(), request, &mut ())
         })
     };
-    let expected = reply(Api::Gemini, &usual(Api::Gemini));
-    let read = decoded(&list).unwrap().reply;
-    assert_eq!((read.parts, read.finish, read.usage), (expected.parts, expected.finish, expected.usage));
-    for at in 1..list.len() - 1 {
-        let Some(cut) = list.get(..at) else { continue };
-        assert!(decoded(cut).is_err(), "cut at {at}");
+    let in_halves = |body: &str| {
+        let (first, second) = body.as_bytes().split_at(body.len() / 2);
+        read(Api::Gemini, &[first, second]).0
+    };
+    for is_stream in [false, true] {
+        let decoded = |body: &str| if is_stream { in_halves(body) } else { whole(body) };
+        for list in [serde_json::to_string_pretty(&events).unwrap(), serde_json::to_string(&events).unwrap()]
+        {
+            let expected = reply(Api::Gemini, &usual(Api::Gemini));
+            let read = decoded(&list).unwrap().reply;
+            assert_eq!(
+                (read.parts, read.finish, read.usage),
+                (expected.parts, expected.finish, expected.usage)
+            );
+            for at in 1..list.len() - 1 {
+                let Some(cut) = list.get(..at) else { continue };
+                assert!(decoded(cut).is_err(), "cut at {at}");
+            }
+        }
+        let begun = serde_json::to_string(&events[..events.len() - 1]).unwrap();
+        assert!(matches!(decoded(&begun), Err(DecodeError::Cut)), "without a finish reason");
+        assert!(decoded("[]").is_err() && decoded("[1]").is_err());
+        let error = json!([{"error": {"code": 503, "message": "No.", "status": "UNAVAILABLE"}}]).to_string();
+        assert!(matches!(decoded(&error), Err(DecodeError::Error(_))));
     }
-    let begun = serde_json::to_string(&events[..events.len() - 1]).unwrap();
-    assert!(matches!(decoded(&begun), Err(DecodeError::Cut)), "without a finish reason");
-    assert!(decoded("[]").is_err() && decoded("[1]").is_err());
-    let error = json!([{"error": {"code": 503, "message": "No.", "status": "UNAVAILABLE"}}]).to_string();
-    assert!(matches!(decoded(&error), Err(DecodeError::Error(_))));
 }

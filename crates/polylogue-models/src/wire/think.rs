@@ -81,6 +81,13 @@ impl Splitter {
         (if may_begin && rest.len() < MAX_HELD { State::Start } else { State::Text }, rest)
     }
 
+    /// Reasoning came apart from the content: white space before it is no text.
+    pub(super) fn pass_thought(&mut self) {
+        if self.state == State::Start && self.held.trim().is_empty() {
+            self.held.clear();
+        }
+    }
+
     /// Ends the content: text that was held back is not a tag.
     pub fn finish(&mut self, emit: &mut impl FnMut(Kind, &str)) {
         let kind = match self.state {

@@ -7,7 +7,7 @@ use polylogue_core::{
     Call, Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Finish, Model, ModelError, ModelErrorKind, Money,
     Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
 };
-use polylogue_models::{Cache, Cached};
+use polylogue_models::{Cache, Cached, Cassette};
 use serde_json::json;
 
 /// Counts its calls, and fails when it is asked to.
@@ -215,4 +215,19 @@ async fn a_truncated_line_loses_its_reply_only_and_a_file_of_another_kind_is_ref
     assert!(error.message.contains("is not a cache of replies") && error.hint.is_some(), "{error}");
     assert_eq!(std::fs::read(&place).unwrap(), b"# notes");
     assert!(Cache::open(folder.path().join("no/such/folder")).is_err());
+}
+
+#[cfg(unix)]
+#[test]
+fn files_of_replies_are_readable_by_their_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let [cache, created, appended] = ["cache", "created", "appended"].map(|name| dir.path().join(name));
+    Cache::open(&cache).unwrap();
+    Cassette::create(&created).unwrap();
+    Cassette::append(&appended).unwrap();
+    for file in [cache, created, appended] {
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
 }

@@ -13,8 +13,14 @@ const APIS: [(Api, &str); 3] =
 #[tokio::test]
 async fn all_pages_of_a_list_are_read() {
     let names: Vec<String> = (0..45).map(|nth| format!("model-{nth:02}")).collect();
-    for (api, provider) in APIS {
+    let apis = APIS.map(|(api, provider)| (api, provider, None));
+    let cohere = (Api::ChatCompletions, "cohere", Some(Vendor::Cohere));
+    for (api, provider, vendor) in apis.into_iter().chain([cohere]) {
         let behavior = Behavior::from("x").models(names.clone()).models_per_page(20);
+        let behavior = match vendor {
+            Some(vendor) => behavior.vendor(vendor),
+            None => behavior,
+        };
         let server = Server::start(behavior).await;
         let models = Endpoint::new(config_of(api, provider, &server)).unwrap().models().await.unwrap();
         let listed: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
@@ -44,6 +50,7 @@ async fn models_for_vectors_are_marked_and_those_for_pictures_left_out() {
         (Api::ChatCompletions, "mistral", Some(Vendor::Mistral)),
         (Api::ChatCompletions, "openrouter", Some(Vendor::OpenRouter)),
         (Api::ChatCompletions, "together", Some(Vendor::Together)),
+        (Api::ChatCompletions, "cohere", Some(Vendor::Cohere)),
     ] {
         let behavior = Behavior::from("x").models(["chat-1", "an-embed-2", "an-image-3"]);
         let behavior = match vendor {

@@ -239,6 +239,8 @@ async fn a_request_that_is_not_as_expected_is_refused() {
     let message =
         "script:s: call 1 of `A` is not as the script expects: the tools should be `a`, `b`, but are `a`";
     assert_eq!((error.kind, &*error.to_string()), (ModelErrorKind::Script, message));
+    let hint = "change `expect` of the step, or use a model: a script knows only its own conversation";
+    assert_eq!(error.hint.as_deref(), Some(hint));
 
     asked.system = None;
     let error = asked.of(&model).await.unwrap_err();

@@ -19,7 +19,7 @@ pub(super) struct Inner {
 
 impl Inner {
     pub(super) fn new(address: Address, tenant: &str) -> Self {
-        let (database, node) = (Database::new(address.clone()), fresh_node());
+        let (database, node) = (Database::new(address.clone()).with_connections(2), fresh_node());
         Self { database, address, tenant: tenant.to_owned(), node }
     }
 

@@ -7,13 +7,11 @@ const RESERVED: char = '@';
 const OWNER: &str = "token";
 
 /// Returns the name of the budget of a server's token for a day, in days since 1970.
-#[must_use]
 pub fn token_budget(token: &str, day: u64) -> String {
     format!("{RESERVED}token:{token}:{day}")
 }
 
 /// Returns whether a budget pays for a log only until another one of its kind does.
-#[must_use]
 pub fn is_daily(name: &str) -> bool {
     name.starts_with(RESERVED)
 }

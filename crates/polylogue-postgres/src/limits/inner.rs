@@ -47,7 +47,8 @@ impl HeldSlots {
 
 impl Inner {
     pub(super) fn new(address: Address) -> Self {
-        let database = Database::new(address);
+        // Its statements wait for no disk.
+        let database = Database::new(address).with_connections(1);
         Self { database, node: fresh_node(), salt: OnceCell::new(), slots: HeldSlots::default() }
     }
 

@@ -1,5 +1,7 @@
 //! W48 and parts of W20 and W21: databases that cannot be used, and how that is said.
 
+use std::sync::Arc;
+
 use polylogue_core::{ListQuery, Meta, Store, StoreError};
 use polylogue_postgres::{Address, Postgres};
 use polylogue_test::postgres::PostgresServer;
@@ -160,15 +162,32 @@ async fn a_primary_that_is_read_only_is_refused_also_by_who_is_connected() {
 
 #[tokio::test]
 async fn many_stores_make_the_tables_at_once() {
+    const STORES: usize = 8;
     let Some(server) = PostgresServer::start() else { return };
-    let stores: Vec<Postgres> = (0..8).map(|_| open(&server)).collect();
-    let ids: Vec<_> = (0..8).map(|nth| id(&nth.to_string())).collect();
+    let server = Arc::new(server);
+    // Holds the lock of those that make tables until all stores wait for it: each has seen that there are none.
+    let wait = format!(
+        "SET statement_timeout = '60s'; DO $$ BEGIN PERFORM pg_advisory_xact_lock(5787213827046133840);
+            WHILE (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted) < {STORES} LOOP
+                PERFORM pg_sleep(0.01);
+            END LOOP;
+        END $$"
+    );
+    let lock_server = Arc::clone(&server);
+    let lock = tokio::task::spawn_blocking(move || lock_server.sql(&wait));
+    while server.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0" {
+        assert!(!lock.is_finished(), "it holds the lock");
+    }
+    let stores: Vec<Postgres> = (0..STORES).map(|_| open(&server)).collect();
+    let ids: Vec<_> = (0..STORES).map(|nth| id(&nth.to_string())).collect();
     let meta = Meta::default();
     let created = stores.iter().zip(&ids).map(|(store, id)| store.create(id, &meta));
     for created in futures_util::future::join_all(created).await {
         created.unwrap();
     }
+    let _ = lock.await.unwrap();
     assert_eq!(server.sql("SELECT count(*) FROM polylogue.format"), "1");
+    assert_eq!(server.sql("SELECT count(*) FROM polylogue.logs"), STORES.to_string());
 }
 
 /// W44: the process that makes the tables dies at any of their statements. The next one finds nothing, and makes all of them.

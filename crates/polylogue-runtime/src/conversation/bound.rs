@@ -6,7 +6,6 @@ use super::Conversation;
 
 impl Conversation {
     /// Returns the bound of the conversation, what it takes at most, if that was computed before it began.
-    #[must_use]
     pub fn bound(&self) -> Option<RunBound> {
         self.0.handle.bound()
     }

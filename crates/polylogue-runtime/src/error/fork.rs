@@ -1,6 +1,6 @@
 //! Why a conversation cannot be forked.
 
-use polylogue_core::{Name, Path};
+use polylogue_core::{GivenApproval, Name, Path};
 
 /// The reason why a conversation cannot be forked at an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +25,20 @@ pub enum ForkError {
         before: u64,
         /// The first event after which no call is open any more, if there is one.
         after: Option<u64>,
+    },
+    /// A person approved a call before the event, and it was made after it: the fork would make the call without a question.
+    #[error(
+        "the call `{tool}` of `{who}` was approved at event {answered}, and was not made before that event"
+    )]
+    UnusedApproval {
+        /// The agent that calls.
+        who: Name,
+        /// The tool.
+        tool: String,
+        /// The event with the question.
+        asked: u64,
+        /// The event with the answer.
+        answered: u64,
     },
     /// The text of a message is to be replaced, and the event is not a message.
     #[error(
@@ -53,12 +67,20 @@ fn of_chat(at: &Path) -> String {
 }
 
 impl ForkError {
+    /// The error for an approval that was not used before the event.
+    pub(crate) fn unused(GivenApproval { who, call, asked, answered, .. }: GivenApproval) -> Self {
+        Self::UnusedApproval { who, tool: call.tool, asked, answered }
+    }
+
     pub(super) fn hint(&self) -> Option<String> {
         match self {
             Self::OpenCall { before, after: Some(after), .. } => {
                 Some(format!("fork before event {before}, or after event {after}"))
             }
             Self::OpenCall { before, .. } => Some(format!("fork before event {before}")),
+            Self::UnusedApproval { asked, .. } => {
+                Some(format!("fork before event {asked}, and the question is asked again"))
+            }
             Self::NoMessage { .. } => {
                 Some("`polylogue show ID --json` shows the events with their numbers".into())
             }

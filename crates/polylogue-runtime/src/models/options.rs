@@ -42,7 +42,6 @@ pub struct ModelOptions {
 
 impl ModelOptions {
     /// Returns whether no model is called.
-    #[must_use]
     pub const fn is_offline(&self) -> bool {
         self.offline || self.replay.is_some()
     }

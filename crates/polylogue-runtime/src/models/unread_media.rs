@@ -25,7 +25,6 @@ impl UnreadBy {
     }
 
     /// Returns `cannot read it`, with the limit of the provider that is the reason, if one is.
-    #[must_use]
     pub fn why(&self) -> String {
         match &self.excess {
             Some(Excess { why, .. }) => format!("cannot read it: {why}"),
@@ -34,7 +33,6 @@ impl UnreadBy {
     }
 
     /// Returns what can be done about `media` that it cannot read.
-    #[must_use]
     pub fn hint(&self, media: &Media) -> &'static str {
         self.excess.as_ref().map_or_else(|| media_in_words(&media.kind).1, |excess| excess.hint)
     }
@@ -43,7 +41,6 @@ impl UnreadBy {
 /// Returns the media of `team` that an agent receives whose model is known not to read it, each as an error at its place.
 /// Nothing is sent, and no file of a model is opened. Endpoints of the team that were not allowed, and models that nothing is
 /// known of, are left out.
-#[must_use]
 pub(crate) fn unread_media(team: &Team, access: &Access, options: &ModelOptions) -> Diagnostics {
     if team.received_media().is_empty() {
         return Diagnostics::default();

@@ -262,19 +262,16 @@ pub struct ShownMessage {
 
 impl ShownMessage {
     /// Returns whether a part of the message was shown before, such as results of calls.
-    #[must_use]
     pub fn is_partly_shown(&self) -> bool {
         self.parts.len() < self.message.parts.len()
     }
 
     /// Returns whether all of it was shown before.
-    #[must_use]
     pub fn is_shown(&self) -> bool {
         self.is_partly_shown() && self.parts.is_empty()
     }
 
     /// Returns the call that `result` is the result of.
-    #[must_use]
     pub fn call_of(&self, result: &CallOutcome) -> Call {
         let call = self.answered.iter().find(|call| call.id == result.id).cloned();
         call.unwrap_or_else(|| Call { id: result.id.clone(), tool: result.tool.clone(), args: ().into() })

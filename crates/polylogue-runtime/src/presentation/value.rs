@@ -15,7 +15,6 @@ pub enum ValueText {
 }
 
 /// Returns the result of a tool as text. Text from outside is marked, the same way as for models.
-#[must_use]
 pub fn result_text(outcome: &Outcome) -> String {
     let parts = outcome.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
@@ -35,7 +34,6 @@ fn stored_text(stored: &StoredResult) -> String {
 }
 
 /// Returns the text that is shown of `value`, one of `parts`.
-#[must_use]
 pub fn value_text(value: &Value, parts: &[Part]) -> ValueText {
     let json = value.to_string();
     if parts.iter().any(|part| matches!(part, Part::Text(text) if **text == *json)) {
@@ -56,8 +54,8 @@ fn verdict(value: &Value) -> Option<String> {
     let Verdict { complete, reply, unclear } = serde_json::from_value(value.get("verdict")?.clone()).ok()?;
     let reply = if reply.trim().is_empty() { "nothing" } else { reply.trim() };
     Some(match (complete, unclear) {
-        (true, _) => format!("the task is complete: {reply}"),
-        (false, false) => format!("the task is not complete: {reply}"),
+        (true, _) => format!("the task is complete; the answer was: {reply}"),
+        (false, false) => format!("the task is not complete; the answer was: {reply}"),
         (false, true) => format!("the task counts as not complete, as the answer says neither: {reply}"),
     })
 }

@@ -124,6 +124,7 @@ impl Runtime {
     ) -> Result<Conversation> {
         let (run, id) = (prepared.run(), &log.id().clone());
         let of_team = prepared.limits_of(run.team());
+        let log = log.forked_from(meta.parent.as_ref());
         let messages = self.untaken(&log).await?;
         // What the inbox raises, it raises from the limits that the conversation has.
         let events = log.events().await;

@@ -9,5 +9,7 @@
 
 mod conversations;
 mod dialects;
+mod forks;
+mod moves;
 mod questions;
 mod unanswered;

@@ -100,6 +100,20 @@ fn an_engine_receives_every_option_of_the_sandbox() {
 }
 
 #[test]
+fn no_name_of_an_image_is_an_option_of_its_engine() {
+    let dir = Dir::new();
+    for image in ["--volume=/:/host", "-v/:/host", "--privileged", "", "a b", "dir:/etc", "python\n:3"] {
+        let sandbox = Sandbox::container(dir.0.join("work"), engine(&dir.0, "docker", image));
+        let error = sandbox.run(&sh("true"), &Cancellation::new()).unwrap_err();
+        assert!(
+            matches!(&error, Error::Config(why) if why.ends_with("is not the name of an image")),
+            "{image}: {error}"
+        );
+    }
+    assert!(!dir.0.join("args").exists(), "the engine was called");
+}
+
+#[test]
 fn podman_receives_its_own_options() {
     let dir = Dir::new();
     let sandbox = fake(&dir, "podman").network(Network::Host);

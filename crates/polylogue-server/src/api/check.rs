@@ -1,14 +1,19 @@
 //! `/api/v1/teams/check` and `/api/v1/schema`: what an editor of team files needs. Nothing that a text says is executed.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
 use axum::http::StatusCode;
 use polylogue_team::{Diagnostics, Team};
 use polylogue_wire::Scope;
 use polylogue_wire::team::{Check, Checked, InputName, Outline};
 use serde_json::{Value, json};
 
+use crate::app::App;
 use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
 use crate::route::Route;
+use crate::token::Token;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
@@ -41,6 +46,7 @@ async fn check(call: Call) -> Reply {
     if let Some(id) = team.as_deref().filter(|id| !token.sees(id) || !is_served(&call, id)) {
         return Err(Problem::unknown_team(id).at("/team", "unknown team"));
     }
+    let shown = |problems: &Diagnostics| shown(&call.app, (token, team.as_deref()), problems);
     let body = match call.app.source.check(team.as_deref(), &text, &call.app.hidden_files(token)) {
         Ok(loaded) => {
             Checked { ok: true, problems: shown(&loaded.warnings), team: Some(outline(&loaded.team)) }
@@ -54,17 +60,29 @@ fn is_served(call: &Call, id: &str) -> bool {
     call.app.source.ids().iter().any(|served| served == id)
 }
 
-/// The findings. Of a file, its name is shown, not where it is on this machine.
-pub(crate) fn shown(problems: &Diagnostics) -> Value {
-    let mut problems = json!(problems);
-    for problem in problems.as_array_mut().into_iter().flatten() {
-        if let Some(file) = problem.get_mut("file") {
-            let path = file.as_str().unwrap_or_default();
-            let name = std::path::Path::new(path).file_name().and_then(|name| name.to_str());
-            *file = json!(name);
+/// The findings in a text of `team`, which can name any file next to it as that of a team. Of a file, its name is shown, not where it is on
+/// this machine; and of one that is of no team that the token sees, no more than that it has errors: its findings would quote it.
+pub(crate) fn shown(app: &App, (token, team): (&Token, Option<&str>), problems: &Diagnostics) -> Value {
+    let ids = app.source.ids();
+    let seen = ids.iter().filter(|id| token.sees(id)).filter_map(|id| app.source.file(id));
+    let seen: Vec<PathBuf> = seen.collect();
+    let mut others = BTreeSet::new();
+    let mut shown = Vec::new();
+    for problem in problems.iter() {
+        let path = Path::new(&problem.file);
+        let mut problem = problem.clone();
+        problem.file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        if team.is_some() && seen.iter().all(|own| own != path) {
+            if !others.insert(path) {
+                continue;
+            }
+            problem.message = "the file has errors".to_owned();
+            (problem.place, problem.hint) =
+                (None, Some("`polylogue check` shows them on its machine".into()));
         }
+        shown.push(problem);
     }
-    problems
+    json!(shown)
 }
 
 /// What a preview of the team shows.

@@ -120,7 +120,8 @@ async fn put(call: Call) -> Reply {
 fn check_rights(call: &Call, prepared: &Prepared, (now, text): (&str, &str)) -> Result<(), Problem> {
     let (app, id, token) = (&call.app, call.param("team"), call.token()?);
     let new = app.source.check(Some(id), text, &app.hidden_files(token)).map_err(|problems| {
-        Problem::bad_team("the text has errors, and the file was not changed").with_problems(shown(&problems))
+        let problems = shown(app, (token, Some(id)), &problems);
+        Problem::bad_team("the text has errors, and the file was not changed").with_problems(problems)
     })?;
     // Conversations of the command line are known by the names of their teams.
     if token.teams.is_some() && new.team.name.as_str() != prepared.team().name.as_str() {

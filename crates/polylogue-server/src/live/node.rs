@@ -68,7 +68,6 @@ pub enum LiveError {
 
 impl LiveError {
     /// Returns how to fix it.
-    #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::Listen { .. } => "choose another address with `--internal-listen`; port 0 takes a free one",
@@ -119,10 +118,10 @@ impl LiveNode {
     /// [`LiveError`].
     pub async fn bind(options: &LiveOptions) -> Result<Self, LiveError> {
         let LiveOptions { listen, advertise } = options;
+        let is_host = |host: &str| !host.is_empty() && !host.contains('/');
+        let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
         let named = |text: &String| match text.rsplit_once(':') {
-            Some((host, port)) if !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok() => {
-                Ok(text.clone())
-            }
+            Some((host, port)) if is_host(host) && is_port(port) => Ok(text.clone()),
             _ => Err(LiveError::Advertised(text.clone())),
         };
         let advertised = advertise.as_ref().map(named).transpose()?;

@@ -64,7 +64,7 @@ impl Request {
 
     /// Sends it and reads the whole response.
     pub(crate) async fn send(&self, address: SocketAddr) -> Response {
-        self.open(address).await.rest().await
+        Response { path: self.path.clone(), ..self.open(address).await.rest().await }
     }
 }
 
@@ -118,7 +118,7 @@ impl Stream {
             self.socket.read_to_end(&mut body).await.unwrap();
         }
         let body = String::from_utf8(body).unwrap();
-        Response { status: self.status, headers: self.headers, body }
+        Response { path: String::new(), status: self.status, headers: self.headers, body }
     }
 
     /// The next frame of an event stream; `None` at its end.
@@ -162,6 +162,8 @@ impl Stream {
 /// A whole response.
 #[derive(Debug, Clone)]
 pub(crate) struct Response {
+    /// Of its request.
+    path: String,
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
     pub(crate) body: String,
@@ -176,9 +178,17 @@ impl Response {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 
-    /// The body of an error, whose form is checked.
+    /// The body of an error. Its form must be that of the protocol that is served at the path.
     pub(crate) fn problem(&self) -> Value {
         let problem = self.json();
+        let forms = (problem["jsonrpc"] == "2.0", problem["error"].is_object());
+        let expected = match self.path.as_str() {
+            // Clients of any protocol look for what is known by these paths.
+            path if path.contains("/.well-known/") => (false, false),
+            path if path == "/mcp" || path.starts_with("/mcp/") => (true, true),
+            path => (false, path.starts_with("/v1/")),
+        };
+        assert_eq!(forms, expected, "{}: {problem}", self.path);
         if problem["jsonrpc"] == "2.0" {
             // The form of MCP.
             let error = &problem["error"];

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
 use crate::isolation::token_of;
+use crate::mcp_client::call;
+use crate::openai::{COMPLETIONS, assistant, complete, content, conversation, user};
 use crate::world::{Gate, World, generous};
 
 pub(crate) const PATH: &str = "/api/v1/conversations";
@@ -144,6 +146,59 @@ async fn s8_another_tenant_sees_what_there_is_not() {
     let listed = Request::new("GET", PATH).token(&other).send(world.address).await.json();
     assert_eq!(listed["conversations"], json!([]));
     assert_eq!(events(&world, &id).await.len(), until(&world, &id, "closed").await["seq"]);
+}
+
+/// The requests that name a conversation elsewhere than in their path.
+fn naming(world: &World, id: &str) -> [Request; 5] {
+    let chat = |metadata: Value| {
+        let body = json!({"model": "talk", "messages": [user("More.")], "metadata": metadata});
+        Request::new("POST", COMPLETIONS).json(&body)
+    };
+    [
+        Request::new("GET", &format!("/api/v1/compare?a={id}&b={id}")),
+        Request::new("GET", &format!("/api/v1/feed?follow={id}")),
+        chat(json!({})).header("X-Polylogue-Conversation", id),
+        chat(json!({"conversation": id})),
+        call(world, "talk", json!({"conversation": id, "message": "More."}), &json!({})),
+    ]
+}
+
+#[tokio::test]
+async fn s8_another_tenant_neither_finds_nor_continues_a_conversation() {
+    let world = World::new().await;
+    let first = complete(&world, "talk", json!([user("Count.")])).await;
+    let id = conversation(&first);
+    assert_eq!(world.post(&format!("{PATH}/{id}/fork"), &json!({"seq": 2})).await.status, 201);
+    let renamed = world.request("PATCH", &format!("{PATH}/{id}")).json(&json!({"title": "Counting"}));
+    assert_eq!(world.send(renamed).await.status, 200);
+    let (key, _) = world.new_token("local", &[Scope::Read]);
+    let (_, other) = world.new_token("other", &Scope::ALL);
+    let foreign = async |request: Request| {
+        request.token(&other).header("x-request-id", "same").send(world.address).await
+    };
+    for (named, unknown) in naming(&world, id).into_iter().zip(naming(&world, "zzzzzz")) {
+        let path = named.path.clone();
+        let (named, unknown) = (foreign(named).await, foreign(unknown).await);
+        assert_eq!((named.status, &named.body), (unknown.status, &unknown.body), "{path}");
+        assert!(named.body.contains("there is no such conversation"), "{path}: {}", named.body);
+    }
+    for query in ["q=counting", &format!("id={id}"), &format!("parent={id}")] {
+        let found = |response: Response| response.json()["conversations"].as_array().unwrap().len();
+        let path = format!("{PATH}?{query}");
+        let (own, others) = (world.get(&path).await, foreign(Request::new("GET", &path)).await);
+        assert_eq!((found(own), found(others)), (1, 0), "{query}");
+    }
+    let revoke = |key: &str| Request::new("DELETE", &format!("/api/v1/tokens/{key}"));
+    let (revoked, unknown) = (foreign(revoke(&key.id)).await, foreign(revoke("tok-00000000")).await);
+    assert_eq!((revoked.status, &revoked.body), (404, &unknown.body));
+    // The same history begins a conversation there, and continues the first one here.
+    let history = json!([user("Count."), assistant(content(&first)), user("More.")]);
+    let body = json!({"model": "talk", "messages": history});
+    let begun = foreign(Request::new("POST", COMPLETIONS).json(&body)).await.json();
+    let about = foreign(Request::new("GET", &format!("{PATH}/{}", conversation(&begun)))).await.json();
+    assert_eq!(about.get("parent"), None, "{about}");
+    assert!(about["task"].as_str().unwrap().ends_with("More."), "{about}");
+    assert_eq!(conversation(&complete(&world, "talk", history).await), id);
 }
 
 #[tokio::test]

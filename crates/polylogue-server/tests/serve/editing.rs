@@ -20,6 +20,29 @@ async fn check(world: &World, body: Value) -> Value {
 }
 
 #[tokio::test]
+async fn a_check_quotes_no_files_but_those_of_teams() {
+    let world = World::new().await;
+    let secret = "a-secret-word";
+    let settings = format!("password: {secret}\nname: [{secret}]\nmodel: {secret}\n");
+    std::fs::write(world.dir.path().join("settings.yaml"), settings).unwrap();
+    let text = "name: a\nteams: [{name: Sub, file: settings.yaml}]\nchat: {participants: [Sub], pattern: sequential}\n";
+    let checked = check(&world, json!({"text": text, "team": "talk"})).await;
+    let problem = json!({
+        "severity": "error",
+        "code": checked["problems"][0]["code"],
+        "message": "the file has errors",
+        "file": "settings.yaml",
+        "hint": "`polylogue check` shows them on its machine",
+    });
+    assert_eq!((&checked["ok"], &checked["problems"]), (&json!(false), &json!([problem])));
+    // Those of the text itself, and of a team, are shown.
+    std::fs::write(world.dir.path().join("short.yaml"), "name: [broken]\n").unwrap();
+    let text = text.replace("settings.yaml", "short.yaml").replace("pattern:", "patern:");
+    let checked = check(&world, json!({"text": text, "team": "talk"})).await.to_string();
+    assert!(checked.contains("name: [broken]") && checked.contains("patern: sequential"), "{checked}");
+}
+
+#[tokio::test]
 async fn s14_checking_starts_no_process_opens_no_socket_and_reads_nothing_outside() {
     let world = World::new().await;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

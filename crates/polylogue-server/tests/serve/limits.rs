@@ -39,12 +39,14 @@ async fn s12_slow_heads_and_bodies_end_while_others_are_served() {
 
 #[tokio::test]
 async fn s13_a_large_body_is_refused_before_it_is_read() {
-    let world = World::with(ServerLimits { body_bytes: 1000, ..generous() }).await;
+    let world = World::with(ServerLimits { body_bytes: 1000, file_bytes: 1000, ..generous() }).await;
     // Only its length is sent.
-    let head = world.request("POST", "/api/v1/tokens").header("Content-Type", "application/json");
-    let announced = head.header("Content-Length", "1073741824");
-    let response = announced.send(world.address).await;
-    assert_eq!((response.status, &response.problem()["type"]), (413, &json!("/problems/too-large")));
+    for path in ["/api/v1/tokens", "/v1/chat/completions", "/mcp"] {
+        let head = world.request("POST", path).header("Content-Type", "application/json");
+        let announced = head.header("Content-Length", "1073741824");
+        let response = announced.send(world.address).await;
+        assert_eq!((response.status, &response.problem()["type"]), (413, &json!("/problems/too-large")));
+    }
     // Without a length, it is read up to the limit.
     let chunked = format!(
         "POST /api/v1/tokens HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
@@ -110,13 +112,15 @@ async fn too_many_requests_and_wrong_tokens_are_refused_for_a_time() {
     };
     let world = World::with(slow).await;
     let (_, other) = world.new_token("local", &[Scope::Read]);
-    let mut last = world.get("/api/v1/teams").await;
-    // More of them than a second has.
-    while last.status == 200 {
-        last = world.get("/api/v1/teams").await;
+    for path in ["/api/v1/teams", "/v1/models"] {
+        let mut last = world.get(path).await;
+        // More of them than a second has.
+        while last.status == 200 {
+            last = world.get(path).await;
+        }
+        assert_eq!((last.status, last.header("retry-after")), (429, Some("1")), "{path}");
+        last.problem();
     }
-    assert_eq!(last.status, 429);
-    assert_eq!(last.header("retry-after"), Some("1"));
     let get = |token: &str| Request::new("GET", "/api/v1/teams").token(token);
     assert_eq!(get(&other).send(world.address).await.status, 200, "each token has its own rate");
     for _ in 0..2 {

@@ -220,15 +220,11 @@ async fn s53_a_named_conversation_continues_whatever_the_history_says() {
         world.request("POST", COMPLETIONS).json(&of_other).header("X-Polylogue-Conversation", "none");
     let (by_other, unknown) = (world.send(by_other).await, world.send(unknown).await);
     assert_eq!((by_other.status, &by_other.body), (404, &unknown.body));
-    // Another tenant gets what an unknown id gets, and its equal history begins a conversation of its own.
+    // Another tenant gets what an unknown id gets.
     let (_, foreign) = world.new_token("other", &Scope::ALL);
     let refused = world.send(by_header.token(&foreign)).await;
     assert_eq!(refused.status, 404, "{}", refused.body);
     refused.problem();
-    let history = json!({"model": "long", "messages": [user("Talk."), assistant("more"), user("Again.")]});
-    let own =
-        Request::new("POST", COMPLETIONS).token(&foreign).json(&history).send(world.address).await.json();
-    assert_ne!(conversation(&own), id);
 }
 
 #[tokio::test]
@@ -257,7 +253,7 @@ script: [{Ann: 'What is wrong?'}, {Ann: 'I see.'}]
     let result = called(&world, "turns", json!({}), &json!({})).await;
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with(&format!("Pat is asked: {}\n(", after("What is wrong?"))), "{text}");
-    assert_eq!(result["structuredContent"]["asked"][0]["text"], own);
+    assert_eq!(result["structuredContent"]["asked"][0]["text"], "Pat, it is your turn.");
     let form = called(&world, "turns", json!({}), &elicitation()).await;
     let (_, form) = form["inputRequests"].as_object().unwrap().iter().next().unwrap();
     assert_eq!(form["params"]["message"], format!("Pat is asked: {}", after("What is wrong?")));

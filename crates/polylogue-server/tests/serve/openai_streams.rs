@@ -190,6 +190,39 @@ async fn pieces_are_streamed_and_a_broken_reply_is_marked() {
     assert_eq!(conversation(&again), live.last().unwrap()["polylogue"]["conversation"]);
 }
 
+/// Before the first message and after it, in a stream and without one. The first conversation and the third have a reply.
+#[tokio::test]
+async fn s54_a_model_that_fails_is_an_error_frame_without_an_end_or_a_status() {
+    let world = World::with_answers(|number| match number {
+        0 | 3 => Answer::text("more"),
+        _ => Answer::status(400),
+    })
+    .await;
+    for shown in [Some("**Ann:** more\n\n"), None, None, Some("")] {
+        let body = json!({"model": "long", "messages": [user("Talk.")], "stream": shown.is_some()});
+        let request = world.request("POST", COMPLETIONS).json(&body);
+        let failure = if let Some(shown) = shown {
+            let (mut live, is_done) = chunks(open(&world, request).await).await;
+            assert!(!is_done, "{live:?}");
+            let failure = live.pop().unwrap();
+            assert_eq!(joined(&live, "reasoning_content"), shown);
+            assert!(live.iter().all(|chunk| chunk["choices"][0]["finish_reason"].is_null()), "{live:?}");
+            failure
+        } else {
+            let response = world.send(request).await;
+            assert_eq!(response.status, 500, "{}", response.body);
+            response.problem();
+            response.json()
+        };
+        let error = failure["error"].as_object().unwrap();
+        let keys: BTreeSet<&str> = error.keys().map(String::as_str).collect();
+        assert_eq!(keys, BTreeSet::from(["code", "message", "param", "type"]));
+        assert_eq!(error["type"], "server_error");
+        assert!(error["message"].as_str().unwrap().contains("status 400"), "{failure}");
+    }
+    assert_eq!(world.model_requests().len(), 6, "each failed once");
+}
+
 #[tokio::test]
 async fn s50_a_limit_of_the_request_is_one_on_each_reply_until_the_next_request() {
     // Replies that resemble one another would be a loop.
@@ -291,7 +324,7 @@ async fn a_stream_that_is_refused_begins_nothing() {
     let body = json!({"model": "talk", "messages": [user("Count.")], "stream": true});
     let refused = world.post(COMPLETIONS, &body).await;
     assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")), "{}", refused.body);
-    assert_eq!(refused.json()["error"]["code"], "too_many_requests");
+    assert_eq!(refused.problem()["error"]["code"], "too_many_requests");
     let listed = world.get(PATH).await.json();
     let ids: Vec<&Value> = listed["conversations"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, [&json!(waiting)], "no conversation was begun");

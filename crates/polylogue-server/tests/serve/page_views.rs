@@ -90,7 +90,7 @@ async fn s93_the_graph_lights_the_speaker_and_counts_and_the_timeline_has_each_c
     until(&world, &id, "closed").await;
     browser.press("Timeline").await;
     browser.until("document.querySelectorAll('.calls tbody tr').length === 8").await;
-    assert_eq!(browser.eval("document.querySelectorAll('.lane').length").await, 2);
+    assert_eq!(browser.eval("document.querySelectorAll('.lane:not(.scale)').length").await, 2);
     assert_eq!(browser.eval("document.querySelectorAll('.bar.model').length").await, 8);
     browser.press("Time").await;
     browser.until("document.querySelector('th[aria-sort=descending]')?.innerText.startsWith('Time')").await;
@@ -398,7 +398,7 @@ script:
   - Ann: '<script>window.hit=4</script><img src=x onerror="window.hit=5"> [a](javascript:window.hit=6)'
   - Bob: '[b](data:text/html,<script>window.hit=7</script>) ![c](https://evil.test/c.png) <a href="javascript:window.hit=8">d</a>'
   - Ann: "```html\n<iframe srcdoc='<script>parent.hit=9</script>'></iframe>\n```\n| <b onmouseover=window.hit=10>x</b> | y |\n|---|---|\n| [e](JaVaScRiPt:window.hit=11) | [f](vbscript:x) |"
-  - Bob: "</pre></p><style>*{display:none}</style>\u202Efdp.exe [g](https://good.test)"
+  - Bob: "</pre></p><style>*{display:none}</style>\u202Efdp.exe\u3164\u206A\u2028 [g](https://good.test)"
 "##;
 
 #[tokio::test]
@@ -431,6 +431,7 @@ async fn s98_no_text_becomes_markup_in_any_view() {
     }
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until_text("⟨U+202E⟩").await;
+    browser.until_text("⟨U+3164⟩⟨U+206A⟩⟨U+2028⟩").await;
     assert_eq!(browser.eval("window.hit ?? null").await, Value::Null);
     check_clean(&browser, &world);
 }

@@ -545,11 +545,17 @@ async fn s27_a_message_is_said_into_a_running_chat_and_reopens_a_closed_one() {
     let (sent, ()) = tokio::join!(sent, lifted);
     assert_eq!(sent.status, 202, "{}", sent.body);
     until(&world, &id, "closed").await;
-    assert!(
-        world.model_requests().iter().any(|text| text.contains("Louder, please.")),
-        "a model has received it"
-    );
     let before = events(&world, &id).await;
+    let place = before.iter().position(|event| event["type"] == "sent").unwrap();
+    let replies = before[..place].iter().filter(|event| event["type"] == "model_replied").count();
+    let knows: Vec<bool> =
+        world.model_requests().iter().map(|text| text.contains("Louder, please.")).collect();
+    // The turns before it in the log do not know it, and all after it do.
+    assert!(knows.len() > replies, "{replies} of {knows:?}");
+    assert!(
+        knows.iter().enumerate().all(|(turn, knows)| *knows == (turn >= replies)),
+        "{replies} of {knows:?}"
+    );
     assert_eq!(said(&before).iter().filter(|text| *text == "Louder, please.").count(), 1);
     let again = post(&world, &id, "messages", json!({"text": "Once more."})).await;
     assert_eq!(again.json()["seq"], before.len());
@@ -816,6 +822,38 @@ async fn s29_s30_a_fork_has_the_same_beginning_and_leaves_its_source() {
     assert_eq!(forks["conversations"].as_array().unwrap().len(), source.len() + 1);
 }
 
+/// With a tool.
+const LOOKS: &str = "
+name: looks
+task: Look.
+agents: [{name: Ann, tools: [get_history]}, {name: Bob}]
+chat: {participants: [Bob, Ann], pattern: round_robin, stop: {max_turns: 3}}
+script: [{Bob: hi}, {Ann: {calls: [{tool: get_history}]}}, {Ann: I have looked.}, {Bob: bye}]
+";
+
+/// S29: of all places, only that between a call and its result is refused.
+#[tokio::test]
+async fn s29_a_fork_within_a_call_is_refused() {
+    let world = World::with_team("looks", LOOKS).await;
+    let id = begin(&world, &json!({"team": "looks"})).await;
+    until(&world, &id, "closed").await;
+    let source = events(&world, &id).await;
+    let called = source.iter().position(|event| event["type"] == "tool_called").unwrap();
+    for seq in 1..=source.len() {
+        let fork = post(&world, &id, "fork", json!({"seq": seq})).await;
+        if seq != called + 1 {
+            assert_eq!(fork.status, 201, "{seq}: {}", fork.body);
+            continue;
+        }
+        let problem = fork.problem();
+        assert_eq!((fork.status, &problem["type"]), (409, &json!("/problems/refused")), "{problem}");
+        assert_eq!(problem["hint"], format!("fork before event {called}, or after event {seq}"));
+    }
+    let forks = world.get(&format!("{PATH}?parent={id}")).await.json();
+    assert_eq!(forks["conversations"].as_array().unwrap().len(), source.len() - 1, "it made none");
+    assert_eq!(events(&world, &id).await, source, "the source is unchanged");
+}
+
 /// Its task is in the system message and in the first message, next to other words.
 const QUOTING: &str = "
 name: quoting
@@ -892,6 +930,44 @@ async fn a_token_without_the_scope_changes_no_answer_by_a_fork() {
     assert!(refused.problem()["detail"].as_str().unwrap().contains("`answer`"));
     let (forked, _) = fork(json!({"seq": 0, "text": "Another task."})).await;
     assert_eq!(forked.status, 201, "{}", forked.body);
+}
+
+/// A call that a person must approve.
+const PAYS: &str = r#"
+name: pays
+task: Pay.
+agents: [{name: Ops, tools: [calculator], approval: always}]
+chat: {participants: [Ops], pattern: sequential}
+script: [{Ops: {calls: [{tool: calculator, args: {expression: "1+1"}}]}}, {Ops: Paid.}]
+"#;
+
+#[tokio::test]
+async fn a_fork_makes_no_call_that_a_person_has_approved_in_its_source() {
+    let world = World::with_team("pays", PAYS).await;
+    let id = begin(&world, &json!({"team": "pays"})).await;
+    let question = asked(&world, &id).await.as_u64().unwrap();
+    let answer = json!({"question": question, "text": "yes"});
+    assert_eq!(post(&world, &id, "answers", answer).await.status, 202);
+    until(&world, &id, "closed").await;
+    let source = events(&world, &id).await;
+    let answered = source.iter().position(|event| event["type"] == "input_provided").unwrap() as u64;
+    let (_, text) = world.new_token("local", &[Scope::Read, Scope::Run]);
+    let fork = async |seq: u64| {
+        let body = json!({"seq": seq, "run": true});
+        world.send(world.request("POST", &format!("{PATH}/{id}/fork")).json(&body).token(&text)).await
+    };
+    let refused = fork(answered + 1).await;
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    let problem = refused.problem();
+    assert!(problem["detail"].as_str().unwrap().contains("was approved at event"), "{problem}");
+    assert_eq!(
+        problem["hint"],
+        format!("fork before event {question}, and the question is asked again").as_str()
+    );
+    let made = fork(question).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let again = asked(&world, made.json()["id"].as_str().unwrap()).await;
+    assert_eq!(again, question, "it is asked again");
 }
 
 #[tokio::test]

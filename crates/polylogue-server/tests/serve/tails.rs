@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use polylogue_core::LogId;
 use polylogue_server::{Scope, ServerLimits};
-use polylogue_test::server::{Answer, PieceGate, Playbook};
+use polylogue_test::server::{Answer, PieceGate, Playbook, Quirk};
 use serde_json::{Value, json};
 
 use crate::client::{Frame, Request, Stream};
@@ -154,6 +154,43 @@ async fn s21_pieces_joined_are_the_message() {
         }
     }
     assert!(compared >= 1);
+}
+
+/// A person is asked before a model is, so that a tail is there before the first piece.
+const ASKS: &str = "
+name: asks
+task: Help.
+agents: [{name: Ann, model: 'openai:gpt-4o-mini'}, {name: Pat, human: true}]
+chat: {participants: [Pat, Ann], pattern: sequential}
+";
+
+#[tokio::test]
+async fn s21_pieces_of_a_reply_that_breaks_off_do_not_count() {
+    let playbook = Playbook::new(|_, number| match number {
+        0 => Answer::text("A reply that breaks off.").pieces(6).with(Quirk::Truncated),
+        _ => Answer::text("And a whole one.").pieces(6),
+    });
+    let world = World::with_playbook("asks", ASKS, playbook).await;
+    let id = begin(&world, &json!({"team": "asks"})).await;
+    let question = asked(&world, &id).await;
+    let mut tail = world.tail(&id, 0).await;
+    while tail.frame().await.unwrap().event != "state" {}
+    let answer = json!({"question": question, "text": "I am stuck."});
+    let answered = world.post(&format!("{PATH}/{id}/answers"), &answer).await;
+    assert_eq!(answered.status, 202, "{}", answered.body);
+    let (mut pieces, mut taken_back) = (String::new(), Vec::new());
+    while let Some(frame) = tail.frame().await {
+        let data = frame.json();
+        match data["type"].as_str() {
+            Some("text") => pieces += data["text"].as_str().unwrap(),
+            Some("restart") => taken_back.push(std::mem::take(&mut pieces)),
+            _ => {}
+        }
+    }
+    let [broken] = &taken_back[..] else { panic!("{taken_back:?}") };
+    assert!(!broken.is_empty() && "A reply that breaks off.".starts_with(broken), "{broken}");
+    assert_eq!(pieces, "And a whole one.");
+    assert_eq!(said(&events(&world, &id).await), ["I am stuck.", "And a whole one."]);
 }
 
 #[tokio::test]

@@ -7,6 +7,8 @@ use polylogue_server::{DailyBudget, NewToken, Scope, Server, ServerError, Server
 use serde_json::{Value, json};
 
 use crate::client::Request;
+use crate::conversations::{PATH, begin};
+use crate::openai::{COMPLETIONS, complete, user};
 use crate::world::{World, files, generous, loopback, place};
 
 #[tokio::test]
@@ -84,6 +86,12 @@ async fn s4_a_body_that_is_not_called_json_changes_nothing() {
         if !takes_body {
             continue;
         }
+        // Bodies that would have an effect.
+        let body = match path.as_str() {
+            PATH => json!({"team": "talk"}),
+            COMPLETIONS => json!({"model": "talk", "messages": [user("Count.")]}),
+            _ => body.clone(),
+        };
         let request = world.request(&method, &path).json(&body);
         for media in ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data", ""] {
             let response = world.send(request.clone().header("Content-Type", media)).await;
@@ -95,8 +103,12 @@ async fn s4_a_body_that_is_not_called_json_changes_nothing() {
         assert_eq!(world.send(without).await.status, 415, "{method} {path}");
     }
     assert_eq!(world.tokens().all().unwrap().len(), 1);
+    assert_eq!(world.get(PATH).await.json()["conversations"], json!([]));
     assert_eq!(world.post("/api/v1/tokens", &body).await.status, 201);
     assert_eq!(world.tokens().all().unwrap().len(), 2);
+    complete(&world, "talk", json!([user("Count.")])).await;
+    begin(&world, &json!({"team": "talk"})).await;
+    assert_eq!(world.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test]

@@ -70,13 +70,13 @@ impl WriteTransaction<'_> {
     pub(super) fn archive(&self, id: &LogId, archive: &Archive) -> Result<(), WriteError> {
         let log = self.log(id)?;
         self.writer_of(id, log)?;
-        let busy = |holder: &str| StoreError::Busy { id: id.clone(), holder: holder.into() };
         if self.get::<i64>("SELECT 1 FROM queue WHERE log = ?1 AND due_ms IS NOT NULL", [log])?.is_some() {
-            return Err(busy("the queue of workers").into());
+            return Err(StoreError::Queued { id: id.clone() }.into());
         }
         let head = head_of(self.connection(), log)?;
         if head.is_none_or(|head| (head.events, head.link) != (archive.events, archive.link)) {
-            return Err(busy("a process that was faster").into());
+            let holder = "a process that was faster".into();
+            return Err(StoreError::Busy { id: id.clone(), holder }.into());
         }
         self.state.ends().forget(id);
         let sql = "INSERT INTO archives(log, bytes) VALUES(?1, ?2) ON CONFLICT DO UPDATE SET bytes = excluded.bytes";

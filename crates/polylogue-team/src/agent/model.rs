@@ -13,8 +13,8 @@ use crate::model_list::ModelList;
 use crate::output_blocks::OutputBlock;
 use crate::parameters::Parameters;
 use crate::reasoning::{Example, Reasoning};
-use crate::text::{ParticipantOrUser, ParticipantRef, Schema, Template, ToolRef};
-use crate::tooling::{ToolCallingKey, ToolEntry, ToolHistoryKey, ToolSearchKeys};
+use crate::text::{ParticipantOrUser, ParticipantRef, Schema, Template};
+use crate::tooling::{ToolCallingKey, ToolEntry, ToolHistoryKey, ToolRef, ToolSearchKeys};
 use crate::working::AgentTool;
 
 /// What only an agent with a model has.
@@ -48,7 +48,7 @@ pub struct ModelKeys {
     /// JSON Schema that each reply must satisfy. It is enforced even if the model does not support schemas.
     #[key(none = "free text", nonempty)]
     pub output_schema: Option<At<Schema>>,
-    /// Maximum number of retries after a reply that does not satisfy `output_schema`. Then the turn fails.
+    /// Maximum number of retries after a reply that does not satisfy `output_schema`. Then the chat ends.
     #[key(none = "3", range = 0..=100, requires = "output_schema")]
     pub output_retries: Option<At<u32>>,
     /// Reasoning strategy that the agent follows before it replies.

@@ -23,31 +23,26 @@ pub struct Amount {
 
 impl Amount {
     /// Returns the number of model calls; `None` without a limit.
-    #[must_use]
     pub fn calls(&self) -> Option<u64> {
         limited(self.calls)
     }
 
     /// Returns the input tokens; `None` without a limit.
-    #[must_use]
     pub fn input(&self) -> Option<u64> {
         limited(self.input)
     }
 
     /// Returns the output tokens; `None` without a limit.
-    #[must_use]
     pub fn output(&self) -> Option<u64> {
         limited(self.output)
     }
 
     /// Returns the input and output tokens; `None` without a limit.
-    #[must_use]
     pub fn tokens(&self) -> Option<u64> {
         limited(self.tokens)
     }
 
     /// Returns the money in picodollars (10⁻¹² US dollars), for models and what tools declare; `None` without a limit.
-    #[must_use]
     pub fn picodollars(&self) -> Option<u128> {
         (self.money() != NO_LIMIT).then_some(self.money())
     }
@@ -134,7 +129,6 @@ impl Amount {
     }
 
     /// Returns the amount as JSON: `null` for what has no limit.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         json!({
             "calls": self.calls(),

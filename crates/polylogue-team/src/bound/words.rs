@@ -10,13 +10,11 @@ const NO_BOUND: &str = "no bound";
 
 impl Amount {
     /// Returns the model calls in words, such as `1,234`.
-    #[must_use]
     pub fn calls_in_words(&self) -> String {
         self.calls().map_or_else(|| NO_BOUND.to_owned(), grouped)
     }
 
     /// Returns the input and output tokens in words, such as `20,375,288`.
-    #[must_use]
     pub fn tokens_in_words(&self) -> String {
         self.tokens().map_or_else(|| NO_BOUND.to_owned(), grouped)
     }
@@ -40,7 +38,6 @@ impl TeamBound {
     /// assert!(said.starts_with("at most $") && said.contains(" in 3 model calls, "), "{said}");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn in_words(&self, on_limit: OnLimit) -> Option<String> {
         let calls = match self.at_most.calls().unwrap_or(u64::MAX) {
             0 => return None,
@@ -86,7 +83,6 @@ impl TeamBound {
     }
 
     /// Returns the money of `amount`, one of its own, as far as prices are known.
-    #[must_use]
     pub fn money(&self, amount: &Amount) -> String {
         let known = match amount.picodollars().map(u64::try_from) {
             None => return NO_BOUND.to_owned(),

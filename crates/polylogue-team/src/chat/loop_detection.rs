@@ -24,16 +24,16 @@ pub(super) enum Off {
 #[derive(Config)]
 #[config(name = "LoopDetection", for = LoopDetector)]
 pub(super) struct LoopLimits {
-    /// Number of nearly equal messages of one speaker.
+    /// Number of times in a row that every speaker nearly repeats its previous message.
     #[key(default = LoopDetector::default().repetition, range = 2..)]
     repetition: usize,
-    /// Similarity at which two messages count as nearly equal, from 0.1 to 1. `1` means equal.
+    /// Share of common word triples at which two messages count as nearly equal, from 0.1 to 1. `1` means equal.
     #[key(default = LoopDetector::default().similarity, range = 0.1..=1.0)]
     similarity: f64,
-    /// Number of consecutive farewells.
+    /// Number of consecutive messages that are little else than farewells or thanks.
     #[key(default = LoopDetector::default().farewells, range = 2..)]
     farewells: usize,
-    /// Number of consecutive empty messages.
+    /// Number of consecutive silent turns.
     #[key(default = LoopDetector::default().silence, range = 1..)]
     silence: usize,
     /// Number of consecutive equal tool calls with equal results, within one turn or across turns.

@@ -44,6 +44,12 @@ pub(super) struct Tools {
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
     for agent in outline.agents() {
         let Some(approval) = &agent.approval else { continue };
+        if approval.ok && approval.value == ApprovalRule::Always && runs_code_unasked(team, agent) {
+            let message = format!("this approval is not for the code that `{}` runs", agent.name);
+            let hint = "write `code_execution: {approval: always}`; `{approval: never}` there runs it without a question";
+            report.error_with_hint(approval.key(), message, hint);
+            continue;
+        }
         let tools = Tools::of(team, agent);
         if tools.open || report.full() {
             continue;
@@ -67,6 +73,12 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
             }
         }
     }
+}
+
+/// Whether `agent` runs code in messages, and the file does not say whether a person is asked about it.
+fn runs_code_unasked(team: &Team, agent: &Agent) -> bool {
+    let is_unsaid = agent.code_execution.on().is_some_and(|code| code.approval.is_none());
+    is_unsaid && team.sandbox.backend != SandboxBackend::None
 }
 
 impl Tools {

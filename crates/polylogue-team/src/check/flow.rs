@@ -177,7 +177,13 @@ impl<'c> CheckedChat<'c> {
             report.warning(codes::NO_EXIT, step.and_then(|step| step.at).unwrap_or(at), message, hint);
         } else if self.flow.end.is_none() && !self.can_end(&reached) {
             let message = format!("nothing ends the chat `{name}` before its 100th turn");
-            report.warning(codes::NO_STOP, at, message, "give it a `stop`, such as `stop: {max_turns: 20}`");
+            let hint = match self.chat.everyone().count() {
+                1 => {
+                    "give it `pattern: sequential`, for one turn, or a `stop`, such as `stop: {max_turns: 20}`"
+                }
+                _ => "give it a `stop`, such as `stop: {max_turns: 20}`",
+            };
+            report.warning(codes::NO_STOP, at, message, hint);
         }
     }
 

@@ -62,7 +62,7 @@ fn warn_of_missing(
                     continue;
                 }
                 let names = outline.participants().iter().map(|other| other.name().as_str());
-                format!("no participant is called `{word}`: there is {}", suggest::listed(names))
+                format!("no participant is called `{word}`: {}", suggest::there_are(names))
             }
         };
         let message = format!("`{}` is prompted to call `{tool}`, which it does not have", agent.name);

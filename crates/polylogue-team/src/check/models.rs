@@ -65,10 +65,11 @@ impl Team {
     }
 }
 
-/// The provider and the name of a model, unless the team defines the endpoint.
+/// The provider and the name of a model, unless the team says that another server has it.
 pub(super) fn at_provider<'m>(team: &Team, model: &'m str) -> Option<(&'static Provider, &'m str)> {
     let (provider, name) = model.split_once([':', '/'])?;
-    (!team.endpoints.contains_key(provider)).then(|| Provider::find(provider))?.map(|found| (found, name))
+    let is_other = team.endpoints.get(provider).is_some_and(|own| own.is_other_server());
+    (!is_other).then(|| Provider::find(provider))?.map(|found| (found, name))
 }
 
 /// Warns of a name that the table does not have, if one of its names differs by a slip of the pen. Other unknown names may be

@@ -131,7 +131,12 @@ impl<'t> Walk<'_, 't> {
     }
 
     fn meet(&mut self, who: &'t At<Name>, report: &mut Report<'_>) {
-        if let Some(first) = self.around.iter().position(|outer| who == *outer) {
+        let is_agent = self.outline.participant(who).and_then(Participant::agent).is_some();
+        if is_agent && self.around.contains(&&who.value) {
+            let message = format!("the agent `{who}` cannot take part in the chat `{who}`");
+            let hint = "give them different names; the outermost chat has that of the team";
+            report.error_with_hint(&who.span, message, hint);
+        } else if let Some(first) = self.around.iter().position(|outer| who == *outer) {
             let cycle = self.around.iter().skip(first).copied().chain([&who.value]).map(Name::as_str);
             let cycle = cycle.collect::<Vec<_>>().join(" > ");
             report.error(&who.span, format!("the chat `{who}` takes part in itself: {cycle}"));

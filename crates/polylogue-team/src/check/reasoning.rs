@@ -49,7 +49,7 @@ fn check_reasoning(
         ("handoffs", keys.handoffs.given()),
         ("output_blocks", keys.output_blocks.given()),
     ];
-    without(&need_others, "an agent that `reasoning` has no", "leave it out, or `reasoning`", report);
+    without(&need_others, "an agent with `reasoning` has no", "leave it out, or `reasoning`", report);
     if let Some(strategy) = reasoning.calls_tools() {
         check_tools(keys, reasoning, strategy, report);
     }

@@ -19,14 +19,12 @@ const ERROR: Kind = (Severity::Error, codes::INVALID);
 
 impl Team {
     /// Creates an error about `received`, with its place in the text that the team was read from.
-    #[must_use]
     pub fn error_at(&self, received: &ReceivedMedia<'_>, message: &str, hint: &str) -> Diagnostics {
         let (file, span) = &received.place;
         self.finding_in(ERROR, (file.as_path(), Some(span)), message, hint)
     }
 
     /// Creates an error about the model called `model`, at the first place of the outermost file that names it.
-    #[must_use]
     pub fn error_of_model(&self, model: &str, message: &str, hint: &str) -> Diagnostics {
         self.finding_of_model(ERROR, model, message, hint)
     }

@@ -38,7 +38,6 @@ impl Diagram {
 
     /// Returns how the next speaker of the outermost chat is selected, if every participant can follow every other one. Then there are no
     /// [`edges`](Self::edges).
-    #[must_use]
     pub fn selected_by(&self) -> Option<&str> {
         let selector = self.outermost.nodes.iter().find(|node| node.kind == NodeKind::Selector);
         selector.map(|node| node.name.as_str())
@@ -53,7 +52,6 @@ impl Diagram {
     /// assert!(diagram.edges().contains(&DiagramEdge { from: Some("Ann"), to: Some("Bob"), when: None }));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn edges(&self) -> Vec<DiagramEdge<'_>> {
         let mut edges = Vec::new();
         for edge in self.outermost.edges.iter().filter(|edge| edge.kind != EdgeKind::Uses) {

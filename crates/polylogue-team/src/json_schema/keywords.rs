@@ -44,6 +44,11 @@ impl Form {
     }
 }
 
+/// Whether `keyword` is one whose value has a form.
+pub(super) fn is_one(keyword: &str) -> bool {
+    Form::of(keyword).is_some()
+}
+
 /// Reports keywords of `schema`, which is `root` or within it, whose values have the wrong form. Schemas within it are not looked at.
 pub(super) fn check(schema: &Node, root: &Node, report: &mut Report<'_>) {
     for Entry { key, value, .. } in schema.entries() {

@@ -4,6 +4,7 @@ use polylogue_config::At;
 use polylogue_core::Media as Content;
 
 use super::file::Unreadable;
+use super::work::HIDDEN;
 use super::{Loader, MediaLeft};
 use crate::diagnostic::Report;
 use crate::pattern::Media;
@@ -41,6 +42,9 @@ impl Loader<'_> {
         self.media_left.files =
             files.ok_or_else(|| plain(format!("a team attaches at most {} files", MediaLeft::MOST_FILES)))?;
         let (folder, path) = self.below(named).map_err(plain)?;
+        if self.is_hidden(&folder, &path) {
+            return Err(plain(HIDDEN.into()));
+        }
         let bytes = self.files.read_media(&path, self.media_left.bytes)?;
         // A link may lead elsewhere.
         if !self.files.identity(&path).starts_with(self.files.identity(&folder)) {

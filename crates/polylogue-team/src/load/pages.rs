@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::Loader;
 use super::file::Unreadable;
+use super::work::HIDDEN;
 use crate::diagnostic::Report;
 use crate::team::Team;
 use crate::working::WorkFile;
@@ -36,6 +37,9 @@ impl Loader<'_> {
 
     fn pages_of(&self, named: &str) -> Result<Vec<WorkFile>, String> {
         let (around, folder) = self.below(named)?;
+        if self.is_hidden(&around, &folder) {
+            return Err(HIDDEN.into());
+        }
         let mut found = Vec::new();
         self.gather(&folder, "", DEEPEST, &mut found)?;
         found.sort();
@@ -46,6 +50,9 @@ impl Loader<'_> {
             // A link may lead elsewhere.
             if !self.files.identity(&path).starts_with(self.files.identity(&around)) {
                 return Err(format!("`{file}` is not below the folder of the team file"));
+            }
+            if self.is_hidden(&around, &path) {
+                return Err(format!("`{file}`: {HIDDEN}"));
             }
             bytes_left = bytes_left
                 .checked_sub(bytes.len())

@@ -13,6 +13,9 @@ use crate::team::Team;
 /// How many files a team may bring along.
 const MOST: usize = 64;
 
+/// Why a hidden file is refused.
+pub(super) const HIDDEN: &str = "it is hidden, and hidden files, such as `.env`, belong to no team";
+
 impl Loader<'_> {
     /// Reads the operations of the services of `team`.
     pub(super) fn read_documents(&self, team: &mut Team, report: &mut Report<'_>) {
@@ -35,8 +38,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Reads the files that `team` brings along. They are texts below the folder of the team file, so that a team from
-    /// elsewhere cannot read other files of the user.
+    /// Reads the files that `team` brings along. They are texts below the folder of the team file, and not hidden there, so that a team
+    /// from elsewhere cannot read other files of the user.
     pub(super) fn read_work_files(&self, team: &mut Team, report: &mut Report<'_>) {
         let mut names = HashSet::new();
         for (count, file) in team.files.iter_mut().enumerate().filter(|(_, file)| file.ok) {
@@ -47,7 +50,7 @@ impl Loader<'_> {
                 report.error(&file.span, format!("a team includes at most {MOST} files"));
                 break;
             }
-            match self.work_file(&file.file) {
+            match self.own_file(&file.file) {
                 Ok(content) => file.value.content = content,
                 Err(why) => {
                     report.error(&file.span, format!("the file `{}` cannot be included: {why}", file.file));
@@ -120,6 +123,24 @@ impl Loader<'_> {
         Ok((folder, path))
     }
 
+    /// Whether what is at `path` is hidden below `folder`, by its name or where links lead: `.env`, `.ssh` and the like are there for the user's
+    /// programs, and the author of a team from elsewhere knows where they are.
+    pub(super) fn is_hidden(&self, folder: &Path, path: &Path) -> bool {
+        let hides = |path: &Path, folder: &Path| {
+            path.strip_prefix(folder).is_ok_and(|below| below.components().any(has_dot))
+        };
+        hides(path, folder) || hides(&self.files.identity(path), &self.files.identity(folder))
+    }
+
+    /// A file that is part of the team, and not one of the user's own.
+    fn own_file(&self, named: &str) -> Result<String, String> {
+        let (folder, path) = self.below(named)?;
+        if self.is_hidden(&folder, &path) {
+            return Err(HIDDEN.into());
+        }
+        self.work_file(named)
+    }
+
     pub(super) fn work_file(&self, named: &str) -> Result<String, String> {
         if named.ends_with(['/', '\\']) {
             return Err("it is not below the folder of the team file".into());
@@ -132,4 +153,9 @@ impl Loader<'_> {
         }
         String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into())
     }
+}
+
+/// Whether a part of a path is a name that begins with a dot.
+fn has_dot(part: Component<'_>) -> bool {
+    matches!(part, Component::Normal(name) if name.as_encoded_bytes().starts_with(b"."))
 }

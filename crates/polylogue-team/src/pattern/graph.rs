@@ -26,7 +26,8 @@ pub struct Graph {
     /// that are taken speak concurrently.
     #[key(as = ByName<Member, OneOrMany<Same<Edge>>>, required, nonempty)]
     pub edges: BTreeMap<At<Name>, Vec<Edge>>,
-    /// For participants with several incoming edges: `all` (default) waits for all of them, `any` speaks after each.
+    /// Participants with several incoming edges: when each of them speaks. Default: when at least one of its edges was
+    /// taken, and none of the others can still be taken.
     #[key(as = ByName<Member, JoinKey>)]
     pub join: BTreeMap<At<Name>, Join>,
 }
@@ -35,7 +36,7 @@ pub struct Graph {
 #[derive(Config)]
 #[config(name = "GraphJoin", for = Join)]
 enum JoinKey {
-    /// After all incoming edges were taken.
+    /// After all incoming edges were taken. If one of them never is, the chat ends.
     All,
     /// Each time an incoming edge is taken.
     Any,

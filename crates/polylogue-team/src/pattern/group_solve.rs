@@ -280,7 +280,6 @@ impl DecisionWords {
 
 impl Completion {
     /// Builds the library's type.
-    #[must_use]
     pub fn build(&self) -> Check {
         let mut check = Check::default().temperature(self.temperature);
         check = check.set(self.reflection.as_deref(), Check::reflection);

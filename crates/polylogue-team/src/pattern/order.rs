@@ -17,9 +17,10 @@ pub(super) enum Order {
 }
 
 impl Part for Order {
-    fn describe(&self, _: &ChatFrame<'_>) -> String {
+    fn describe(&self, frame: &ChatFrame<'_>) -> String {
         match self {
             Self::RoundRobin => "in turn",
+            Self::Sequential | Self::Parallel if frame.everyone().nth(1).is_none() => "once",
             Self::Sequential => "each once, in their order",
             Self::Parallel => "each once, at the same time",
         }

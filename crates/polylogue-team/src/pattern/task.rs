@@ -43,7 +43,8 @@ pub struct Media {
     /// Media type, such as `image/png`. With `url`, it must be given.
     #[key(name = "type", none = "the type of `file`, by its first bytes", nonempty)]
     pub kind: Option<At<String>>,
-    /// Address, beginning with `https:` or `data:`.
+    /// Address, beginning with `https:` or `data:`. The provider of the model loads it: its host must also be allowed on the command
+    /// line.
     #[key(as = Option<At<MediaText>>, none = "`file` is attached", nonempty, requires = "type", excludes = "file")]
     pub url: Option<At<String>>,
     /// Path of a file: PNG, JPEG, GIF, WebP, PDF, WAV or MP3. It is relative to the folder of the team file and must lie below it.
@@ -57,7 +58,6 @@ pub struct Media {
 
 impl Media {
     /// Returns the part of a message. `None` if its file was not read.
-    #[must_use]
     pub fn part(&self) -> Option<polylogue_core::Media> {
         let at_address = || {
             let (kind, url) = (self.kind.as_ref()?, self.url.as_ref()?);

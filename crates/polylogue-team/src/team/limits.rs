@@ -10,7 +10,6 @@ use crate::limits::{Limits, OnLimit, UsageLimits, milliseconds};
 
 impl Team {
     /// Returns the limits of the whole run: those the team sets, over the defaults.
-    #[must_use]
     pub fn limits(&self) -> RunLimits {
         let (Limits { usage, depth, .. }, default) = (&self.limits, RunLimits::default());
         let on_limit = match self.limits.on_limit {
@@ -47,7 +46,6 @@ impl Team {
     /// assert_eq!((limits[0].0.as_str(), limits[0].1.calls, limits.len()), ("Ann", Some(3), 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn agent_limits(&self) -> Vec<(Name, Allowance)> {
         let mut all: Vec<(Name, UsageLimits)> = Vec::new();
         self.collect_agent_limits(&mut all);
@@ -70,7 +68,6 @@ impl Team {
     /// assert_eq!((limits.len(), limits[0].1.calls), (1, Some(3)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn chat_limits<'e>(
         &self,
         opened: impl IntoIterator<Item = (&'e Path, &'e Opening)>,
@@ -90,7 +87,6 @@ impl Team {
     }
 
     /// Returns whether the run, an agent, a chat or a team within it has a limit on cost.
-    #[must_use]
     pub fn limits_cost(&self) -> bool {
         self.limits.usage.cost.is_some()
             || self.agents.iter().any(|agent| agent.limits.cost.is_some())

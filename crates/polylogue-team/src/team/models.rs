@@ -38,7 +38,6 @@ impl Team {
 
     /// Returns the file of the model `name`, if it is computed in this process: `local:` and a path, which is relative to the
     /// folder of the outermost team file.
-    #[must_use]
     pub fn model_file(&self, name: &str) -> Option<PathBuf> {
         let path = local_path(name)?;
         let file = self.sources.folder.join(&self.sources.file);
@@ -46,14 +45,12 @@ impl Team {
     }
 
     /// Returns the file in which replies of models are kept, if the team names one.
-    #[must_use]
     pub fn cache_file(&self) -> Option<PathBuf> {
         let file = self.sources.folder.join(&self.sources.file);
         Some(file.parent().unwrap_or(Path::new("")).join(self.cache.as_deref()?))
     }
 
     /// Returns the model files that the team names outside of its folder, and the caller does not.
-    #[must_use]
     pub fn outside_model_files(&self) -> Vec<String> {
         let Overrides { model, default_model, .. } = &self.sources.overrides;
         let is_callers = |name: &str| {
@@ -76,14 +73,12 @@ impl Team {
     }
 
     /// Returns the [default model](crate::Overrides::default_model) of the caller, if something uses it.
-    #[must_use]
     pub fn default_model(&self) -> Option<&str> {
         let overrides = &self.sources.overrides;
         overrides.default_model.as_deref().filter(|_| overrides.model.is_none())
     }
 
     /// Returns the models that are called, by name, each once, those of lists included.
-    #[must_use]
     pub fn models(&self) -> BTreeSet<&str> {
         let users = self.model_users(&self.name, None).into_iter();
         let users = users.filter_map(|user| user.models);
@@ -100,7 +95,6 @@ impl Team {
 
     /// Returns the names of all that call a model in this team and the teams within it, in the order of the file: agents with a
     /// model, speaker selectors, and the authors of reflected summaries.
-    #[must_use]
     pub fn answering_models(&self) -> Vec<Name> {
         self.answering_models_as(&self.name)
     }
@@ -111,7 +105,6 @@ impl Team {
     }
 
     /// Lists those of the [answering_models](Self::answering_models) for which the files name no model.
-    #[must_use]
     pub fn answering_without_model(&self) -> Vec<Name> {
         let users = self.model_users(&self.name, None).into_iter();
         users.filter(|user| user.models.is_none()).map(|user| user.name).collect()
@@ -134,7 +127,6 @@ impl Team {
 
     /// Returns the models that are called, here and in the teams within it, each with the extra fields that an agent calls it
     /// with, if any.
-    #[must_use]
     pub fn extra_fields(&self) -> Vec<(&str, &Map<String, Value>)> {
         let users = self.model_users(&self.name, None).into_iter();
         let fields = users.flat_map(|ModelUser { models, parameters, .. }| {
@@ -145,7 +137,6 @@ impl Team {
 
     /// Returns the endpoints of the team and of the teams within it, by name. Where several say something of one, the outer
     /// team's word counts.
-    #[must_use]
     pub fn all_endpoints(&self) -> BTreeMap<&str, &Endpoint> {
         let mut all: BTreeMap<&str, &Endpoint> = BTreeMap::new();
         for sub in &self.teams {
@@ -158,7 +149,6 @@ impl Team {
     }
 
     /// Returns the team's definition of the endpoint of `model`, a name such as `house:model-id`; `None` when it says nothing.
-    #[must_use]
     pub fn endpoint_of(&self, model: &str) -> Option<(&str, &Endpoint)> {
         let name = canonical(model.split([':', '/']).next().unwrap_or_default().trim());
         self.all_endpoints().into_iter().find(|(other, _)| *other == name)

@@ -24,20 +24,22 @@ pub struct Usage {
 type RequestedPermissions = BTreeMap<Grant, Vec<String>>;
 
 impl Team {
-    /// Lists the permissions that the team and those within it need, and for what: programs, hosts, paths, MCP servers,
-    /// addresses of models, environment variables. [Memory](Self::memory_scopes) is apart: only its user knows who wrote it.
-    #[must_use]
+    /// Lists the permissions that the team and those within it need, and for what: programs, hosts, also those that providers of
+    /// models reach for it, paths, MCP servers, addresses of models, environment variables. [Memory](Self::memory_scopes) is apart: only its user knows who wrote it.
     pub fn wants(&self) -> BTreeMap<Grant, Vec<String>> {
         self.wants_of(&Usage::default())
     }
 
     /// Lists the permissions of a team that is run in the way `usage` says.
-    #[must_use]
     pub fn wants_of(&self, usage: &Usage) -> BTreeMap<Grant, Vec<String>> {
         let mut all = self.wants_of_tools();
         self.add_servers(usage, &mut all);
         if !usage.offline {
             self.add_endpoints(&mut all);
+            let reached = self.reached_by_providers();
+            if !reached.is_empty() {
+                all.entry(Grant::Network).or_default().extend(reached);
+            }
             let files = self.outside_model_files();
             if !files.is_empty() {
                 all.entry(Grant::Readable).or_default().extend(files);
@@ -55,7 +57,6 @@ impl Team {
     }
 
     /// Lists the permissions that the endpoint `name` of the team needs when its models are called.
-    #[must_use]
     pub fn wants_of_endpoint(&self, name: &str) -> BTreeMap<Grant, Vec<String>> {
         let mut all = RequestedPermissions::new();
         let Some(endpoint) = self.all_endpoints().remove(name) else { return all };

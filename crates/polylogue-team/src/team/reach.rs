@@ -1,15 +1,54 @@
-//! Hosts that the tools of a team reach, and environment variables that they send.
+//! Hosts that the tools of a team, and the providers of its models, reach for it, and environment variables that they send.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue_http::host_of;
 use polylogue_tools::http::Header;
 use polylogue_tools::openapi::Operation;
+use serde_json::Value;
 
 use super::Team;
 use crate::web::{FETCH, SEARCH, SearchEngine};
 
+/// Extra fields of requests that let a provider use its own tools, or connect to servers.
+const TOOLS_OF_PROVIDERS: [&str; 11] = [
+    "connectors",
+    "enable_search",
+    "mcp_servers",
+    "plugins",
+    "search",
+    "search_parameters",
+    "search_settings",
+    "toolConfig",
+    "tools",
+    "web_search",
+    "web_search_options",
+];
+
 impl Team {
+    /// What the providers of its models reach because the team says so, for display: the hosts of what it attaches by address and of
+    /// addresses in extra fields, and what tools of the provider reach.
+    pub(crate) fn reached_by_providers(&self) -> Vec<String> {
+        let attached = self.media_addresses().into_iter().map(shown_host);
+        let mut reached: Vec<String> =
+            attached.map(|host| format!("{host} (by the provider of the model)")).collect();
+        for (model, extra) in self.extra_fields() {
+            let mut what: Vec<String> = extra.values().flat_map(hosts_in).collect();
+            let tools = extra.keys().filter(|key| TOOLS_OF_PROVIDERS.contains(&key.as_str()));
+            what.extend(tools.map(|key| format!("what `{key}` of `extra` reaches")));
+            reached.extend(what.into_iter().map(|what| format!("{what} (by the provider of {model})")));
+        }
+        reached
+    }
+
+    /// The addresses of what is attached, here and in the teams within it, without those that have the content.
+    fn media_addresses(&self) -> Vec<&str> {
+        let media = self.chats_as(&self.name).flat_map(|(_, chat)| chat.media());
+        let own = media.filter_map(|media| media.url.as_ref()).map(|url| url.as_str());
+        let within = self.teams.iter().flat_map(|sub| sub.team.media_addresses());
+        own.filter(|url| !url.starts_with("data:")).chain(within).collect()
+    }
+
     /// Hosts that the web tools reach, for display.
     pub(crate) fn reached_by_web(&self) -> Vec<String> {
         let mut reached = Vec::new();
@@ -94,6 +133,16 @@ impl Team {
             }
         }
         all.into_iter().collect()
+    }
+}
+
+/// The hosts of the texts in `value` that are addresses.
+fn hosts_in(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => host_of(text).into_iter().collect(),
+        Value::Array(items) => items.iter().flat_map(hosts_in).collect(),
+        Value::Object(fields) => fields.values().flat_map(hosts_in).collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -24,7 +24,6 @@ pub struct ReceivedMedia<'t> {
 
 impl ReceivedMedia<'_> {
     /// Returns the team file and the offset in it: the same for all agents that receive it.
-    #[must_use]
     pub fn place(&self) -> (&Path, usize) {
         (&self.place.0, self.place.1.start)
     }
@@ -33,7 +32,6 @@ impl ReceivedMedia<'_> {
 impl Team {
     /// Returns the media of openings and tasks of the team and the teams within it, once for each agent that receives it and
     /// whose model the files name.
-    #[must_use]
     pub fn received_media(&self) -> Vec<ReceivedMedia<'_>> {
         self.received_media_within(None, Path::new(&self.sources.file))
     }

@@ -22,7 +22,6 @@ use crate::working::Language;
 impl Team {
     /// Returns whether the result of a run is the only message of its only participant, and that the only text that its model
     /// writes: no tools, no schema, one turn.
-    #[must_use]
     pub fn has_single_reply(&self) -> bool {
         let [agent] = self.agents.as_slice() else { return false };
         let [who] = self.chat.participants.as_slice() else { return false };
@@ -44,7 +43,6 @@ impl Team {
 
     /// Returns the schema that the result of a run has: that of the agent who speaks last, or of all who can. `None` if the
     /// last message can be of another form, or is not the result.
-    #[must_use]
     pub fn result_schema(&self) -> Option<&Map<String, Value>> {
         let speakers = self.chat.participants.as_slice();
         let last = match self.chat.pattern {
@@ -79,13 +77,11 @@ impl Team {
     }
 
     /// Returns whether the team may run programs, or work with files: then it is built with a [`BuildContext`](crate::BuildContext).
-    #[must_use]
     pub fn needs_workplace(&self) -> bool {
         self.works() || self.teams.iter().any(|sub| sub.team.needs_workplace())
     }
 
     /// Returns where programs of the team, and of those within it, run; empty when none do.
-    #[must_use]
     pub fn runs_programs_at(&self) -> BTreeSet<SandboxBackend> {
         let runs =
             self.runs_code() || self.tool_names().any(|tool| runs_programs(tool) || self.is_command(tool));
@@ -94,7 +90,6 @@ impl Team {
     }
 
     /// Returns whether calls of the tool `name` may change the work directory, in the team or one within it.
-    #[must_use]
     pub fn may_change_files(&self, name: &str) -> bool {
         may_change_files(name)
             || self.is_command(name)
@@ -144,14 +139,12 @@ impl Team {
 
     /// Returns whether an agent of the team or of a team within it has long-term memory. Then the team must be built with a
     /// [memory](crate::BuildContext::with_memory).
-    #[must_use]
     pub fn needs_memory(&self) -> bool {
         self.agents.iter().any(|agent| agent.memory().is_some())
             || self.teams.iter().any(|sub| sub.team.needs_memory())
     }
 
     /// Returns the memory that agents of the team and of those within it share or have to themselves.
-    #[must_use]
     pub fn memory_scopes(&self) -> BTreeSet<Scope> {
         let agents = self.agents.iter().filter_map(|agent| Some((&agent.name, agent.memory()?)));
         let own = agents.filter_map(|(name, memory)| self.memory.scope_of(&self.name, name, memory).ok());
@@ -159,14 +152,12 @@ impl Team {
     }
 
     /// Returns the names of the MCP servers whose tools agents of this team and of the teams within it use.
-    #[must_use]
     pub fn mcp_wanted(&self) -> BTreeSet<&str> {
         let own = self.given_tools().filter_map(ToolEntry::mcp).map(|tools| tools.mcp.as_str());
         own.chain(self.teams.iter().flat_map(|sub| sub.team.mcp_wanted())).collect()
     }
 
     /// Returns the MCP servers that this team and those within it declare, by name.
-    #[must_use]
     pub fn mcp_declared(&self) -> BTreeMap<&str, &McpServer> {
         let mut all: BTreeMap<_, _> = self.teams.iter().flat_map(|sub| sub.team.mcp_declared()).collect();
         all.extend(self.mcp.servers().iter().map(|(name, server)| (name.as_str(), &server.value)));
@@ -174,7 +165,6 @@ impl Team {
     }
 
     /// Returns the MCP servers as the usual JSON document, `mcpServers`.
-    #[must_use]
     pub fn mcp_document(&self) -> Value {
         let declared =
             self.mcp_declared().into_iter().map(|(name, server)| (name.to_owned(), server.write()));
@@ -183,7 +173,6 @@ impl Team {
 
     /// Returns the services of this team and of those within it whose documents have operations that cannot be called, by name.
     /// A service of a team within this one follows the name of that participant, as in `helper/pets`.
-    #[must_use]
     pub fn incomplete_services(&self) -> Vec<(String, &ApiDocument)> {
         let own = self.openapi.iter().filter(|(_, document)| !document.left_out.is_empty());
         let own = own.map(|(name, document)| (name.clone(), &document.value));

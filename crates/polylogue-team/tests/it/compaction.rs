@@ -150,7 +150,7 @@ compaction: {by: Zoe, at: 0.5}
               |
             9 | compaction: {by: Zoe, at: 0.5}
               |                  ^^^
-            hint: there is `A`, `B`, `C`, `D`
+            hint: there are `A`, `B`, `C`, `D`
 
             error: `at` must be a mapping, not a number
              --> t.yaml:9:27

@@ -372,7 +372,7 @@ fn mistakes_in_all_files_are_found_at_once() {
               |
             4 | chat: {participants: [E], stop: {max_turns: 1}, summary: {reflect: {model: openai:d}}}
               |                       ^
-            hint: there is nothing
+            hint: define it in `agents`
 
             error: the team file `gone.yaml` cannot be read: the file does not exist
              --> outer.yaml:7:28

@@ -61,6 +61,12 @@ fn what_cannot_be_attached_is_reported_at_its_line() {
     #[cfg(unix)]
     std::os::unix::fs::symlink("../secret.png", folder.join("link.png")).unwrap();
     fs::write(folder.join("half.png"), &PNG[..20]).unwrap();
+    fs::create_dir(folder.join(".private")).unwrap();
+    for file in [".own.png", ".private/own.png"] {
+        fs::write(folder.join(file), PNG).unwrap();
+    }
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(".private/own.png", folder.join("own.png")).unwrap();
     let large = fs::File::create(folder.join("large.png")).unwrap();
     large.set_len(Media::MAX_BYTES + 1).unwrap();
     let below = "it is not below the folder of the team file";
@@ -71,6 +77,10 @@ fn what_cannot_be_attached_is_reported_at_its_line() {
         ("{file: /etc/hostname}", below),
         #[cfg(unix)]
         ("{file: link.png}", below),
+        ("{file: .own.png}", "it is hidden"),
+        ("{file: ./.private/own.png}", "it is hidden"),
+        #[cfg(unix)]
+        ("{file: own.png}", "it is hidden"),
         ("{file: pictures}", "it is not a file"),
         ("{file: large.png}", "all that a team attaches has 20 MiB at most"),
         ("{file: notes.txt}", "its type is not supported"),

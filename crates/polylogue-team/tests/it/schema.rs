@@ -88,6 +88,23 @@ fn no_two_types_share_a_definition_of_the_schema() {
     assert!(polylogue_config::schema::clashes(polylogue_team::Team::ty()).is_empty());
 }
 
+#[test]
+fn the_default_of_a_key_is_within_its_range() {
+    let mut all = Vec::new();
+    places(schema(), "", &mut all);
+    let mut checked = 0;
+    for at in all {
+        let key = schema().pointer(&at).unwrap();
+        let number = |name: &str| key.get(name).and_then(Value::as_f64);
+        let Some(default) = number("default") else { continue };
+        let (least, most) = (number("minimum"), number("maximum"));
+        let is_within = least.is_none_or(|least| least <= default) && most.is_none_or(|most| default <= most);
+        assert!(is_within, "{at}: {default} is not in {least:?} to {most:?}");
+        checked += usize::from(least.is_some() && most.is_some());
+    }
+    assert!(checked > 20, "{checked} defaults with a range");
+}
+
 /// The same with keys in order, whatever order the maps of this build keep.
 fn sorted(value: &Value) -> Value {
     match value {
@@ -168,7 +185,15 @@ fn examples_of_the_documentation_that_look_whole_have_a_name() {
 #[test]
 fn the_pages_for_users_of_other_systems_show_a_program_next_to_a_team_file() {
     let examples = documented();
-    for page in ["from-autogen.md", "from-yacana.md", "from-lagent.md", "from-lazyllm.md"] {
+    let pages = [
+        "from-autogen.md",
+        "from-crewai.md",
+        "from-langgraph.md",
+        "from-yacana.md",
+        "from-lagent.md",
+        "from-lazyllm.md",
+    ];
+    for page in pages {
         let text = fs::read_to_string(repository().join("docs").join(page)).unwrap();
         let (_, table) = text.split_once("<table><tr><th>").unwrap_or_else(|| panic!("no table in {page}"));
         let (table, _) = table.split_once("</table>").unwrap();

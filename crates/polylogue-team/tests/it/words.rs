@@ -13,6 +13,16 @@ fn words(pattern: &str) -> String {
 }
 
 #[test]
+fn a_single_participant_has_no_order() {
+    for pattern in ["sequential", "parallel"] {
+        let text =
+            format!("name: t\nagents: [{{name: A}}]\nchat: {{participants: [A], pattern: {pattern}}}\n");
+        let team = parse(&text, "t.yaml", &Overrides::default()).unwrap().team;
+        assert_eq!(team.chats_in_words()[0].1, "A, once");
+    }
+}
+
+#[test]
 fn every_pattern_is_said_in_words() {
     let tasks = "{who: A, prompt: a, self_terminating: true}, {who: B, prompt: b}, {who: C, prompt: c}";
     let talk = |end: &str| format!("{{group_solve: {{tasks: [{tasks}], end: {end}}}}}");

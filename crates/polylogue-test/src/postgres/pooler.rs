@@ -27,7 +27,6 @@ impl Pooler {
     ///
     /// # Panics
     /// When it does not start.
-    #[must_use]
     pub fn start(server: &PostgresServer, sessions: u16) -> Option<Self> {
         if !has("PgBouncer", Path::new(PROGRAM).exists()) {
             return None;
@@ -41,7 +40,6 @@ impl Pooler {
     }
 
     /// Returns the address of the server's database through the pooler.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://polylogue@127.0.0.1:{}/polylogue", self.port)
     }

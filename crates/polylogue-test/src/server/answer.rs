@@ -20,6 +20,7 @@ use super::{PieceGate, Quirk};
 /// # let _ = (plain, tool, busy, torn);
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
+#[must_use]
 pub struct Answer {
     /// What it reasons and says before its last reasoning and text.
     pub(super) earlier: Vec<(String, String)>,
@@ -59,33 +60,28 @@ pub(super) struct Refusal {
 
 impl Answer {
     /// Creates a reply of one text.
-    #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
     /// Creates a reply without text that calls one tool; [`call`](Self::call) adds more.
-    #[must_use]
     pub fn tool(tool: impl Into<String>, args: Value) -> Self {
         Self::default().call(tool, args)
     }
 
     /// Creates an error status with the body that OpenAI sends with it.
-    #[must_use]
     pub fn status(status: u16) -> Self {
         let refusal = Refusal { status, ..Refusal::default() };
         Self { refusal: Some(refusal), ..Self::default() }
     }
 
     /// Creates an error status with an OpenAI error body that says `message`.
-    #[must_use]
     pub fn error(status: u16, message: impl Into<String>) -> Self {
         let refusal = Refusal { status, message: Some(message.into()), ..Refusal::default() };
         Self { refusal: Some(refusal), ..Self::default() }
     }
 
     /// Sets the code of this error.
-    #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         if let Some(refusal) = &mut self.refusal {
             refusal.code = Some(code.into());
@@ -94,7 +90,6 @@ impl Answer {
     }
 
     /// Creates a 400 because the server cannot parse the tool call in what the model `wrote`, as Groq does.
-    #[must_use]
     pub fn unparsed(wrote: impl Into<String>) -> Self {
         let message =
             "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.";
@@ -106,27 +101,23 @@ impl Answer {
     }
 
     /// Creates a 429 because the account has no money left: waiting does not help.
-    #[must_use]
     pub fn quota() -> Self {
         let message = "You exceeded your current quota, please check your plan and billing details.";
         Self::error(429, message).code("insufficient_quota")
     }
 
     /// Creates a 400 to a request that should not have come; it is listed in [`Server::violations`](super::Server::violations).
-    #[must_use]
     pub fn unexpected(what: impl Into<String>) -> Self {
         let what = what.into();
         Self { violation: Some(what.clone()), ..Self::error(400, what) }
     }
 
     /// Begins the reply with this reasoning.
-    #[must_use]
     pub fn think(self, thought: impl Into<String>) -> Self {
         Self { thought: thought.into(), ..self }
     }
 
     /// Puts before the reply this reasoning and this text. By chat completions alone.
-    #[must_use]
     pub fn after(mut self, thought: impl Into<String>, text: impl Into<String>) -> Self {
         self.earlier.push((thought.into(), text.into()));
         self
@@ -134,25 +125,21 @@ impl Answer {
 
     /// Adds a tool call. The call's id is made from the request, so that the same request gets the same id and no other request
     /// does.
-    #[must_use]
     pub fn call(self, tool: impl Into<String>, args: Value) -> Self {
         self.push(None, tool.into(), args.to_string())
     }
 
     /// Adds several tool calls at once.
-    #[must_use]
     pub fn calls<T: Into<String>>(self, calls: impl IntoIterator<Item = (T, Value)>) -> Self {
         calls.into_iter().fold(self, |answer, (tool, args)| answer.call(tool, args))
     }
 
     /// Adds a tool call under an id of the caller's choice.
-    #[must_use]
     pub fn call_as(self, id: impl Into<String>, tool: impl Into<String>, args: Value) -> Self {
         self.push(Some(id.into()), tool.into(), args.to_string())
     }
 
     /// Adds a tool call with arguments that need not be JSON.
-    #[must_use]
     pub fn call_raw(self, tool: impl Into<String>, args: impl Into<String>) -> Self {
         self.push(None, tool.into(), args.into())
     }
@@ -164,7 +151,6 @@ impl Answer {
 
     /// Sets the tokens read and written. Default: the server counts a token for every four bytes of the request's and of the
     /// reply's text.
-    #[must_use]
     pub fn usage(mut self, input: u64, output: u64) -> Self {
         let usage = self.usage.get_or_insert_default();
         (usage.input, usage.output) = (Some(input), Some(output));
@@ -172,7 +158,6 @@ impl Answer {
     }
 
     /// Sets the details of usage: of the tokens read, those from the prompt cache; of those written, those of reasoning.
-    #[must_use]
     pub fn usage_details(mut self, cached: u64, reasoning: u64) -> Self {
         let usage = self.usage.get_or_insert_default();
         (usage.cached, usage.reasoning) = (Some(cached), Some(reasoning));
@@ -180,40 +165,34 @@ impl Answer {
     }
 
     /// Sets the finish reason, instead of `stop` or `tool_calls`.
-    #[must_use]
     pub fn finish(self, reason: impl Into<String>) -> Self {
         Self { finish: Some(reason.into()), ..self }
     }
 
     /// Streams the text in `pieces` pieces of nearly equal length, or one a character when it has fewer characters.
     /// Left out, the text is streamed word by word.
-    #[must_use]
     pub fn pieces(self, pieces: usize) -> Self {
         Self { pieces: Some(pieces.max(1)), ..self }
     }
 
     /// Streams each chunk when the gate lets it through.
-    #[must_use]
     pub fn gated(self, gate: &PieceGate) -> Self {
         Self { gate: Some(gate.clone()), ..self }
     }
 
     /// Adds a header.
-    #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
     /// Adds `Retry-After` in seconds.
-    #[must_use]
     pub fn retry_after_secs(self, secs: u64) -> Self {
         self.header("retry-after", secs.to_string())
     }
 
     /// Adds `Retry-After` as a date, `delay` after the `Date` of the answer, however late it is sent. Both dates
     /// have whole seconds.
-    #[must_use]
     pub fn retry_after_date(self, delay: Duration) -> Self {
         let now = SystemTime::now();
         let date = |at| httpdate::fmt_http_date(at);
@@ -221,7 +200,6 @@ impl Answer {
     }
 
     /// Adds a deviation. Several can be combined.
-    #[must_use]
     pub fn with(mut self, quirk: Quirk) -> Self {
         self.quirks.push(quirk);
         self

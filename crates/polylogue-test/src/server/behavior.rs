@@ -17,6 +17,7 @@ use super::{Answer, Dialect, History, Playbook, Quirk, Received, Vendor, bedrock
 /// # let _ = (slow, old);
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Behavior {
     pub(super) play: Play,
     pub(super) latency: Duration,
@@ -50,7 +51,6 @@ impl Behavior {
     /// Sends `response_bytes`, a whole HTTP response with a `Content-Length` or chunks, to every request, and looks
     /// at nothing of the request but where it ends. Nothing is recorded but the count: the cheapest server there can
     /// be, for benchmarks. [`rendered`] makes the bytes of an answer.
-    #[must_use]
     pub fn raw(response_bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(Play::Raw(response_bytes.into()))
     }
@@ -78,97 +78,82 @@ impl Behavior {
     }
 
     /// Sets the time between the last byte of a request and the first of its response.
-    #[must_use]
     pub fn latency(self, latency: Duration) -> Self {
         Self { latency, ..self }
     }
 
     /// Sets what the lists of models have; any model is answered all the same. One with `embed` in its name makes vectors, one with
     /// `image` pictures, where a list tells that.
-    #[must_use]
     pub fn models<M: Into<String>>(self, models: impl IntoIterator<Item = M>) -> Self {
         Self { models: models.into_iter().map(Into::into).collect(), ..self }
     }
 
     /// Lists at most so many models a page, in the way of each API that has pages.
-    #[must_use]
     pub fn models_per_page(self, most: usize) -> Self {
         Self { models_per_page: Some(most), ..self }
     }
 
     /// Says after each page of a list of models that there is another one, which is always the first.
-    #[must_use]
     pub fn endless_models(self) -> Self {
         Self { endless_models: true, ..self }
     }
 
     /// Sets the context window, in tokens, that `/v1/models` tells of each model, as vLLM does.
-    #[must_use]
     pub fn window(self, tokens: u64) -> Self {
         Self { window: Some(tokens), ..self }
     }
 
     /// Sets how strictly requests are judged. Default: [`History::Strict`].
-    #[must_use]
     pub fn history(self, history: History) -> Self {
         Self { history, ..self }
     }
 
     /// Refuses what `vendor` refuses of chat completions, and replies in its form.
-    #[must_use]
     pub fn vendor(mut self, vendor: Vendor) -> Self {
         self.quirks.extend(vendor.quirks().iter().cloned());
         Self { vendor: Some(vendor), ..self }
     }
 
     /// Refuses `tools` and `response_format` with 400, as small servers do; of Ollama's own API, `tools`. That is not a violation: a client may try.
-    #[must_use]
     pub fn text_only(self) -> Self {
         Self { text_only: true, ..self }
     }
 
     /// Refuses a system role and `null` as a content, with 400 and in the words of the chat template of Gemma and its like. That
     /// is not a violation: a client may try.
-    #[must_use]
     pub fn plain_template(self) -> Self {
         Self { plain_template: true, ..self }
     }
 
     /// Refuses a user message right after the result of a tool, with 400 and in the words of Mistral. That is not a violation: a
     /// client may try.
-    #[must_use]
     pub fn no_user_after_tool(self) -> Self {
         Self { no_user_after_tool: true, ..self }
     }
 
     /// Refuses this field of a request, such as `seed`, with 400 and in the words of OpenAI, if its value is not `null`. That is not a
     /// violation: a client may try.
-    #[must_use]
     pub fn no_parameter(mut self, field: impl Into<String>) -> Self {
         self.no_parameters.push(field.into());
         self
     }
 
     /// Answers 401 to requests without this key.
-    #[must_use]
     pub fn key(self, key: impl Into<String>) -> Self {
         Self { key: Some(key.into()), ..self }
     }
 
     /// Answers 403 to requests that are not signed with this secret, as Amazon does (Signature Version 4).
-    #[must_use]
     pub fn signed_with(self, secret: impl Into<String>) -> Self {
         Self { secret: Some(secret.into()), ..self }
     }
 
     /// Sets by how many seconds the server's clock is ahead of that of this machine. Signatures are checked by it.
-    #[must_use]
     pub fn seconds_ahead(self, seconds: i64) -> Self {
         Self { seconds_ahead: seconds, ..self }
     }
 
     /// Adds a deviation to every answer.
-    #[must_use]
     pub fn with(mut self, quirk: Quirk) -> Self {
         self.quirks.push(quirk);
         self
@@ -176,7 +161,6 @@ impl Behavior {
 
     /// Keeps no requests: [`Server::requests`](super::Server::requests) stays empty. For long runs, whose requests
     /// together would take too much memory.
-    #[must_use]
     pub fn forgetful(self) -> Self {
         Self { records: false, ..self }
     }
@@ -265,7 +249,6 @@ impl<P: Into<Playbook>> From<P> for Behavior {
 /// let cheap = Behavior::raw(rendered(&reply, "gpt-4o", true));
 /// # let _ = cheap;
 /// ```
-#[must_use]
 pub fn rendered(answer: &Answer, model: &str, streamed: bool) -> Vec<u8> {
     let body = serde_json::json!({
         "model": model, "stream": streamed, "stream_options": {"include_usage": true}

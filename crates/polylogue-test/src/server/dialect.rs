@@ -31,7 +31,6 @@ pub(super) enum Framing {
 
 impl Dialect {
     /// Returns the API of a request with this path, if it asks for a reply.
-    #[must_use]
     pub fn of(path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or_default();
         // Azure has the same APIs below another path.

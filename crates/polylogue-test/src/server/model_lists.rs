@@ -93,6 +93,9 @@ fn does<T>(name: &str, replies: T, vectors: T, pictures: T) -> T {
 }
 
 fn openai(behavior: &Behavior, query: &Query<'_>) -> Checked<Value> {
+    if behavior.vendor == Some(Vendor::Cohere) {
+        return cohere(behavior, query);
+    }
     only(query, if behavior.models_per_page.is_some() { &["after", "limit"] } else { &[] })?;
     let size = size(behavior, query, "limit", 1_000)?;
     let (page, next) = page(behavior, after(behavior, value(query, "after"))?, size);
@@ -103,6 +106,20 @@ fn openai(behavior: &Behavior, query: &Query<'_>) -> Checked<Value> {
     let list = json!({"object": "list", "data": data});
     match next {
         Some(_) => Ok(with(list, "has_more", json!(true))),
+        None => Ok(list),
+    }
+}
+
+/// Cohere's list has its own form, also by its compatibility API.
+fn cohere(behavior: &Behavior, query: &Query<'_>) -> Checked<Value> {
+    only(query, &["page_size", "page_token", "endpoint", "default_only"])?;
+    let size = size(behavior, query, "page_size", 20)?;
+    let from = value(query, "page_token").map_or(Some(0), |token| token.parse().ok());
+    let (page, next) = page(behavior, from.ok_or("invalid page token")?, size);
+    let model = |name: &String| json!({"name": name, "endpoints": [does(name, "chat", "embed", "transcriptions")], "context_length": 128_000});
+    let list = json!({"models": page.iter().map(model).collect::<Vec<_>>()});
+    match next {
+        Some(next) => Ok(with(list, "next_page_token", json!(next.to_string()))),
         None => Ok(list),
     }
 }

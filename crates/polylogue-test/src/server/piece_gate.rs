@@ -20,7 +20,6 @@ pub struct PieceGate(Arc<watch::Sender<usize>>);
 
 impl PieceGate {
     /// Creates a gate that lets nothing through.
-    #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(0)))
     }

@@ -61,7 +61,6 @@ impl Playbook {
     }
 
     /// Repeats the text of the last message in every reply.
-    #[must_use]
     pub fn echo() -> Self {
         Self::new(|received, _| Answer::text(received.last_text()))
     }

@@ -43,20 +43,17 @@ impl Received {
     }
 
     /// Returns the value of the first header of this name, in whatever case.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
     /// Returns the API that is asked.
-    #[must_use]
     pub fn dialect(&self) -> Option<Dialect> {
         Dialect::of(&self.path)
     }
 
     /// Returns the messages, in the form of the API; none when the body has no such list.
-    #[must_use]
     pub fn messages(&self) -> &[Value] {
         let name = match self.dialect() {
             Some(Dialect::GenerateContent) => "contents",
@@ -67,7 +64,6 @@ impl Received {
     }
 
     /// Returns the system text.
-    #[must_use]
     pub fn system(&self) -> Option<Cow<'_, str>> {
         let apart = match self.dialect() {
             Some(Dialect::Messages | Dialect::Converse) => self.field("system"),
@@ -83,7 +79,6 @@ impl Received {
     }
 
     /// Returns the text of the last message; empty when there is none.
-    #[must_use]
     pub fn last_text(&self) -> Cow<'_, str> {
         self.messages().last().map_or(Cow::Borrowed(""), text)
     }
@@ -93,7 +88,6 @@ impl Received {
     ///
     /// An answer chosen by this number is the same for the same request, whenever and in whatever process it is
     /// asked again.
-    #[must_use]
     pub fn turn(&self) -> usize {
         let is_own = |message: &Value| match message.get("type").and_then(Value::as_str) {
             Some("reasoning" | "function_call") => true,
@@ -110,7 +104,6 @@ impl Received {
     }
 
     /// Returns the names of the tools that the model may call, in the order of the request.
-    #[must_use]
     pub fn tools(&self) -> Vec<&str> {
         let tools = all(self.field("tools")).iter();
         match self.dialect() {
@@ -129,7 +122,6 @@ impl Received {
 
     /// Returns whether a streamed reply is asked for. Ollama streams by default; Google and Amazon have paths of their own for
     /// it.
-    #[must_use]
     pub fn streams(&self) -> bool {
         let path = self.path.split('?').next().unwrap_or_default();
         match self.dialect() {
@@ -143,13 +135,11 @@ impl Received {
     }
 
     /// Returns whether it is a request in Ollama's own form.
-    #[must_use]
     pub fn is_ollama(&self) -> bool {
         self.dialect() == Some(Dialect::Ollama)
     }
 
     /// Returns the model that is asked for; empty when none is named.
-    #[must_use]
     pub fn model(&self) -> &str {
         let named = self.field("model").and_then(Value::as_str);
         let of_path = |begin: &str, end: char| {

@@ -92,7 +92,6 @@ pub enum Kind {
 
 impl Declaration {
     /// Returns the program and its words as they are declared, arguments by their names in braces.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let words = self.command.iter().flat_map(|words| match words {
             Words::One(word) => std::slice::from_ref(word),
@@ -135,7 +134,6 @@ pub(crate) fn check_named(name: &str, arguments: &Arguments) -> Result<(), Strin
 
 impl Argument {
     /// Creates a required argument.
-    #[must_use]
     pub fn new(kind: Kind, description: impl Into<String>) -> Self {
         Self {
             kind,

@@ -54,21 +54,18 @@ const NEW: OFlags =
 
 impl Folder {
     /// Creates a handle of the directory at `dir`.
-    #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         let dir = dir.into();
         Self(Arc::new(Inner { alias: dir.clone(), dir, sandbox: None, changing: Mutex::new(()) }))
     }
 
     /// Returns the work directory of `sandbox`, with the path for its programs.
-    #[must_use]
     pub fn of(sandbox: &Sandbox) -> Self {
         let (dir, alias) = (sandbox.work().to_owned(), sandbox.work_inside().to_owned());
         Self(Arc::new(Inner { dir, alias, sandbox: Some(sandbox.clone()), changing: Mutex::new(()) }))
     }
 
     /// Returns the path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.dir
     }
@@ -80,7 +77,6 @@ impl Folder {
 
     /// Returns where `path` leads in the folder: names with `/` between them, or `.` for the folder itself. `None` if it leads
     /// elsewhere.
-    #[must_use]
     pub fn resolve(&self, path: &str) -> Option<String> {
         let names = self.names(path).ok()?;
         Some(if names.is_empty() { ".".to_owned() } else { names.join("/") })

@@ -67,13 +67,11 @@ struct State {
 
 impl KeptFiles {
     /// Keeps the files of the directory `dir`.
-    #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         Self(Arc::new(Inner { dir: dir.into(), state: Mutex::default() }))
     }
 
     /// Wraps `tool`: the files are kept after each of its calls.
-    #[must_use]
     pub fn around(&self, tool: impl Tool) -> AnyTool {
         AnyTool::new(Keeping { tool: AnyTool::new(tool), files: self.clone() })
     }

@@ -176,7 +176,6 @@ impl Operation {
     }
 
     /// Returns the host that it reaches, with its port.
-    #[must_use]
     pub fn host(&self) -> Option<String> {
         self.request().ok().map(|request| request.host())
     }

@@ -27,6 +27,7 @@ const REMEMBERED: Duration = Duration::from_secs(3600);
 /// It requests only what its [`NetworkAccess`] allows, at every step; follows at most five redirects; requests `robots.txt` first, once an
 /// hour, and obeys it.
 #[derive(Debug)]
+#[must_use]
 pub struct Fetcher {
     client: Client,
     time: Duration,
@@ -58,51 +59,43 @@ pub struct Fetched {
 
 impl Fetcher {
     /// Creates a fetcher for the addresses that `reach` allows. Default limits: 30 s and 4 MiB for a page.
-    #[must_use]
     pub fn new(reach: NetworkAccess) -> Self {
         Self::by(Client::new(reach))
     }
 
     /// Creates a fetcher that sends its requests with `client`.
-    #[must_use]
     pub fn by(client: Client) -> Self {
         let (time, bytes, robots) = (Duration::from_secs(30), 4 << 20, true);
         Self { client, time, bytes, robots, redirects: None, known: Mutex::default() }
     }
 
     /// Sets the proxies.
-    #[must_use]
     pub fn proxies(self, proxies: Proxies) -> Self {
         Self { client: self.client.proxies(proxies), ..self }
     }
 
     /// Sets the timeout of a page, including redirects and `robots.txt`.
-    #[must_use]
     pub fn time(self, time: Duration) -> Self {
         Self { time, ..self }
     }
 
     /// Sets how much of a page is read, in decompressed bytes. Longer pages are cut.
-    #[must_use]
     pub fn bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }
 
     /// Ignores `robots.txt`. The user must be permitted to do that.
-    #[must_use]
     pub fn ignoring_robots(self) -> Self {
         Self { robots: false, ..self }
     }
 
     /// Follows a redirect from one host to another only if `follows` is true of the two, each with its port. Instead of a page
     /// to which none is followed, its address is returned. Default: all are followed.
-    #[must_use]
     pub fn redirects(self, follows: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
         Self { redirects: Some(RedirectRule(Box::new(follows))), ..self }
     }
 
     /// Returns the allowed addresses.
-    #[must_use]
     pub const fn reach(&self) -> &NetworkAccess {
         self.client.reach()
     }

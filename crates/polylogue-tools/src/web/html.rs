@@ -37,7 +37,6 @@ pub struct Page {
 /// assert_eq!(page.text, "Bees **dance**, see [how](https://example.org/bees/dance).");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use]
 pub fn read_html(html: &str, address: &Url) -> Page {
     let tree = Tree::of(html);
     let base = base(&tree, address);

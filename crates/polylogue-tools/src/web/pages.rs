@@ -44,32 +44,27 @@ impl Pages {
     }
 
     /// Returns the number of pages.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.pages.len()
     }
 
     /// Returns whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
 
     /// Returns whether `address` is that of a local page.
-    #[must_use]
     pub fn is_address(address: &str) -> bool {
         address.trim().to_ascii_lowercase().starts_with("page:")
     }
 
     /// Returns the page at `address`, with or without `page:/` before its path.
-    #[must_use]
     pub fn page(&self, address: &str) -> Option<&Page> {
         let wanted = self::address(address.trim())?;
         self.pages.iter().find(|(url, _)| *url == wanted).map(|(_, page)| page)
     }
 
     /// Returns the best `limit` pages for `query`, the best first.
-    #[must_use]
     pub fn find(&self, query: &str, limit: usize) -> Vec<Hit> {
         let wanted: Vec<String> = words(query).collect();
         let best = self.index.best(&wanted, limit).into_iter();

@@ -20,7 +20,6 @@ const SHOWN: usize = 24_000;
 /// Creates the tool `web_search`, which finds pages.
 ///
 /// Results are marked as untrusted text.
-#[must_use]
 pub fn web_search(search: AnySearch) -> AnyTool {
     let parameters = json!({
         "type": "object", "additionalProperties": false, "required": ["query"],
@@ -37,7 +36,6 @@ pub fn web_search(search: AnySearch) -> AnyTool {
 /// Creates the tool `web_fetch`, which reads a page, from `pages` if it is one of them, else with `fetcher`.
 ///
 /// Results are marked as untrusted text.
-#[must_use]
 pub fn web_fetch(fetcher: Option<Arc<Fetcher>>, pages: Option<Arc<Pages>>) -> AnyTool {
     let parameters = json!({
         "type": "object", "additionalProperties": false, "required": ["url"],

@@ -32,6 +32,7 @@ use crate::tools::search::{self, ToolSearch};
 /// # }
 /// ```
 #[derive(Clone, derive_more::Debug)]
+#[must_use]
 pub struct Assistant {
     pub(super) name: Name,
     pub(super) description: String,
@@ -116,38 +117,32 @@ impl Assistant {
     }
 
     /// Sets the system message.
-    #[must_use]
     pub fn system(self, text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         Self { system: Some(Arc::new(move |_| Arc::clone(&text))), ..self }
     }
 
     /// Sets a system message made from the task of the agent's chat. Must be deterministic.
-    #[must_use]
     pub fn system_from(self, text: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         Self { system: Some(Arc::new(move |task| text(task).into())), ..self }
     }
 
     /// Sets the description of the agent, which speaker selection reads.
-    #[must_use]
     pub fn description(self, text: impl Into<String>) -> Self {
         Self { description: text.into(), ..self }
     }
 
     /// Adds a tool that the model may call. Replaces a tool of the same name.
-    #[must_use]
     pub fn tool(self, tool: impl Tool) -> Self {
         self.prompted_tool(PromptedTool::new(tool))
     }
 
     /// Adds several tools, such as those of a [toolkit](macro@crate::toolkit).
-    #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = AnyTool>) -> Self {
         tools.into_iter().fold(self, Self::tool)
     }
 
     /// Adds a tool with prompting options: required or not, examples, error limits. Replaces a tool of the same name.
-    #[must_use]
     pub fn prompted_tool(self, prompted: PromptedTool) -> Self {
         let mut other = self.without_tool(prompted.name());
         other.prompted.push(prompted);
@@ -156,7 +151,6 @@ impl Assistant {
 
     /// Offers an agent or a chat to the model as a tool, run within this agent's turn. Replaces a tool of the same
     /// name.
-    #[must_use]
     pub fn agent_tool(self, agent_tool: AgentTool) -> Self {
         let needs_tasks = agent_tool.is_background() && self.task_specs.is_empty();
         let mut other = self.tool(agent_tool.tool());
@@ -176,7 +170,6 @@ impl Assistant {
 
     /// Sets how many [background tasks](crate::tools::background) of this agent can be open in a chat. A further one is refused.
     /// Default: [`DEFAULT_MAX_BACKGROUND`](crate::tools::background::DEFAULT_MAX_BACKGROUND).
-    #[must_use]
     pub fn max_background(self, tasks: usize) -> Self {
         Self { max_background: tasks, ..self }
     }
@@ -189,19 +182,16 @@ impl Assistant {
     /// Sets which calls of the agent's own tools need approval by a person, [agent tools](Self::agent_tool) included.
     /// Default: none. The person can approve, reject or edit the call; the model receives the decision and the turn
     /// continues. Calls of [suggested tools](Self::suggest_tool) are approved by the participant that runs them.
-    #[must_use]
     pub fn approval(self, approval: Approval<ApprovalRequest>) -> Self {
         Self { approval, ..self }
     }
 
     /// Sets how the model calls tools and writes structured output. Default: the best way that it supports.
-    #[must_use]
     pub fn tool_calling(self, tools_by: ToolCalling) -> Self {
         Self { tools_by, ..self }
     }
 
     /// Sets what the agent's history keeps of a turn with prompted tool calls.
-    #[must_use]
     pub fn tool_history(self, trace: ToolHistory) -> Self {
         Self { trace, ..self }
     }
@@ -212,7 +202,6 @@ impl Assistant {
     /// `format`.
     ///
     /// ([`Params::schema`] is passed to the provider unchanged, and the reply is not checked.)
-    #[must_use]
     pub fn output_schema(self, schema: Value) -> Self {
         Self { answers: Some(Arc::new(schema)), ..self }
     }
@@ -220,7 +209,6 @@ impl Assistant {
     /// Sets how often a reply that violates the schema is repaired: the model is asked in a private turn, with the
     /// schema, the reply and its errors. After the last repair the chat ends with
     /// [`Reason::Errors`](crate::stop::Reason::Errors).
-    #[must_use]
     pub fn output_retries(self, repairs: u32) -> Self {
         Self { repairs, ..self }
     }
@@ -229,7 +217,6 @@ impl Assistant {
     /// [`Executor`](crate::layers::executor::Executor). A call of it ends the turn and is part of the message; the agent's own
     /// tools called in the same reply run before. Replaces a tool of the same name. Not offered in private turns, where
     /// no other participant could run it.
-    #[must_use]
     pub fn suggest_tool(self, spec: ToolSpec) -> Self {
         let mut other = self.without_tool(&spec.name);
         other.advertised.push(spec);
@@ -238,13 +225,11 @@ impl Assistant {
 
     /// Sets when the model [searches](crate::tools::search) the agent's own tools instead of receiving the definitions
     /// of all. Default: if there are more than [`DEFAULT_ABOVE`](ToolSearch::DEFAULT_ABOVE).
-    #[must_use]
     pub fn tool_search(self, search: ToolSearch) -> Self {
         Self { tool_search: Some(search), ..self }.with_specs()
     }
 
     /// Sends the model the definitions of all tools, however many there are.
-    #[must_use]
     pub fn without_tool_search(self) -> Self {
         Self { tool_search: None, ..self }.with_specs()
     }
@@ -310,33 +295,28 @@ impl Assistant {
     }
 
     /// Sets sampling parameters, such as the temperature.
-    #[must_use]
     pub fn params(self, params: Params) -> Self {
         Self { params, ..self }
     }
 
     /// Sets how the agent sees the chat.
-    #[must_use]
     pub fn view(self, view: ViewOptions) -> Self {
         Self { view, ..self }
     }
 
     /// Sets the limit on rounds of tool calls per turn, at least 1. After the last round the model is prompted to
     /// answer; further calls are refused, and the text of that reply is the message.
-    #[must_use]
     pub fn max_tool_rounds(self, rounds: u32) -> Self {
         Self { max_rounds: rounds.max(1), ..self }
     }
 
     /// Sets when and how the agent's history is [compacted](crate::agents::compaction). Default: at 80 % of the context
     /// window, if that is known and the [window](ViewOptions::window) of the view is not set.
-    #[must_use]
     pub fn compaction(self, compaction: Compaction) -> Self {
         Self { compaction: Some(compaction), ..self }
     }
 
     /// Disables compaction of the agent's history: a request that exceeds the context window ends the chat.
-    #[must_use]
     pub fn without_compaction(self) -> Self {
         Self { compaction: None, ..self }
     }
@@ -352,7 +332,6 @@ impl Assistant {
     /// [`Params::max_tokens`] is set, since the caller chose that limit. Structured output is not continued. A text
     /// that is still truncated, or was filtered by the provider, is marked with
     /// [`Part::Cut`](polylogue_core::Part::Cut).
-    #[must_use]
     pub fn max_continuations(self, times: u32) -> Self {
         Self { max_continuations: Some(times), ..self }
     }
@@ -365,20 +344,17 @@ impl Assistant {
     }
 
     /// Returns the system message in a chat with this `task`.
-    #[must_use]
     pub fn system_for(&self, task: &str) -> Option<Arc<str>> {
         self.system.as_ref().map(|text| text(task))
     }
 
     /// Returns the view options: how the agent sees the chat.
-    #[must_use]
     pub const fn view_options(&self) -> &ViewOptions {
         &self.view
     }
 
     /// Returns the specs of the tools that the model receives: all, or those of a [search](crate::tools::search) and those that
     /// are always offered.
-    #[must_use]
     pub fn specs(&self) -> &[ToolSpec] {
         &self.specs
     }
@@ -392,7 +368,6 @@ impl Assistant {
     }
 
     /// Returns the sampling parameters of the model.
-    #[must_use]
     pub const fn model_params(&self) -> &Params {
         &self.params
     }
@@ -416,7 +391,6 @@ impl Assistant {
 impl Compaction {
     /// Sets the agent that summarizes: its model and parameters, with its system message before the instructions for the
     /// summary. Its tools are not used.
-    #[must_use]
     pub fn by_agent(self, agent: &Assistant) -> Self {
         let Assistant { model, params, system, .. } = agent;
         self.by_author(Author { model: model.clone(), params: params.clone(), system: system.clone() })

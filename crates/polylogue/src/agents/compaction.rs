@@ -35,6 +35,7 @@ use super::SystemFn;
 
 /// When and how an agent replaces the older part of its history by a summary.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Compaction {
     limit: CompactionLimit,
     target: f64,
@@ -88,13 +89,11 @@ impl Compaction {
     pub const MAX_PER_CALL: u64 = 2;
 
     /// Returns the maximum number of calls of the summarizing model in a turn with this many model calls.
-    #[must_use]
     pub const fn max_calls(model_calls: u64) -> u64 {
         model_calls.saturating_mul(Self::MAX_PER_CALL * Self::MAX_CALLS)
     }
 
     /// Compacts the history at `limit`.
-    #[must_use]
     pub const fn at(limit: CompactionLimit) -> Self {
         let (target, keep_messages) = (Self::DEFAULT_TARGET, Self::DEFAULT_KEEP_MESSAGES);
         Self { limit, target, keep_messages, pins: Vec::new(), by: None, prompt: None }
@@ -102,26 +101,22 @@ impl Compaction {
 
     /// Sets the share of the limit that is left after a compaction, of its tokens or messages, 0 to 1. A lower one makes compactions rarer, so that
     /// the provider's prompt cache is read more often.
-    #[must_use]
     pub fn down_to(self, target: f64) -> Self {
         Self { target: target.clamp(0.0, 1.0), ..self }
     }
 
     /// Sets how many of the latest messages always stay, at least 1. A call and its results count as one.
-    #[must_use]
     pub fn keep_messages(self, count: usize) -> Self {
         Self { keep_messages: count.max(1), ..self }
     }
 
     /// Keeps messages that contain `text` word for word, whatever their age. Calls and results of tools are not kept.
-    #[must_use]
     pub fn pin(mut self, text: impl Into<Arc<str>>) -> Self {
         self.pins.push(text.into());
         self
     }
 
     /// Sets the model that summarizes. Default: the agent's own, with the agent's parameters.
-    #[must_use]
     pub fn by(self, model: impl Into<AnyModel>) -> Self {
         self.by_author(Author { model: model.into(), params: Params::default(), system: None })
     }
@@ -131,7 +126,6 @@ impl Compaction {
     }
 
     /// Adds instructions for the summary, such as what matters in this conversation.
-    #[must_use]
     pub fn instructions(self, text: impl Into<Arc<str>>) -> Self {
         Self { prompt: Some(text.into()), ..self }
     }

@@ -39,6 +39,7 @@ pub enum ToolHistory {
 
 /// A tool with prompting options for models that call tools by text.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct PromptedTool {
     tool: AnyTool,
     pub(super) must: bool,
@@ -52,7 +53,6 @@ impl PromptedTool {
     pub const DEFAULT_MAX_ERRORS: u32 = 5;
 
     /// Creates an optional tool with the default options.
-    #[must_use]
     pub fn new(tool: impl Tool) -> Self {
         Self::of(AnyTool::new(tool))
     }
@@ -63,14 +63,12 @@ impl PromptedTool {
     }
 
     /// Makes the tool mandatory: it must be called in every turn that is not private.
-    #[must_use]
     pub fn mandatory(self) -> Self {
         Self { must: true, ..self }
     }
 
     /// Adds an example: a request and the arguments for it. Models that call tools by text read it before they write
     /// their own arguments; it never stays in a history.
-    #[must_use]
     pub fn example(mut self, request: impl Into<String>, args: Value) -> Self {
         self.examples.push((request.into(), args));
         self
@@ -78,20 +76,17 @@ impl PromptedTool {
 
     /// Sets how often in a row, in one call, the tool can fail or its arguments be invalid JSON. One error more ends
     /// the chat with [`Reason::Errors`](crate::stop::Reason::Errors). Applies to tools called by text.
-    #[must_use]
     pub fn max_errors(self, errors: u32) -> Self {
         Self { max_errors: errors, ..self }
     }
 
     /// Sets how often in a row, in one call, the arguments can violate the tool's schema. As
     /// [`max_errors`](Self::max_errors), and counted separately.
-    #[must_use]
     pub fn max_call_errors(self, errors: u32) -> Self {
         Self { max_call_errors: errors, ..self }
     }
 
     /// Returns the tool.
-    #[must_use]
     pub const fn tool(&self) -> &AnyTool {
         &self.tool
     }

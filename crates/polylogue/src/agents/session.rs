@@ -78,7 +78,6 @@ pub struct Session {
 
 impl Session {
     /// Creates a session in memory only, gone when it is dropped.
-    #[must_use]
     pub fn in_memory() -> Self {
         Self::of(Log::in_memory())
     }
@@ -106,13 +105,11 @@ impl Session {
     }
 
     /// Creates a session on a log: a new one, or one that was a session before.
-    #[must_use]
     pub const fn of(log: Log) -> Self {
         Self { log }
     }
 
     /// Returns the log, to subscribe, to cancel, and to read the usage.
-    #[must_use]
     pub const fn log(&self) -> &Log {
         &self.log
     }

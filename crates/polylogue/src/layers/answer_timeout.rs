@@ -30,7 +30,6 @@ pub struct AnswerTimeout {
 
 impl AnswerTimeout {
     /// Wraps `agent`: its questions are answered by `answer` after `limit`.
-    #[must_use]
     pub fn new(agent: impl Agent, limit: Duration, answer: impl Into<Arc<str>>) -> Self {
         let after_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
         Self { agent: AnyAgent::new(agent), default: DefaultAnswer { after_ms, text: answer.into() } }

@@ -30,7 +30,6 @@ pub struct BackgroundTurns {
 
 impl BackgroundTurns {
     /// Wraps `agent`, so that its turns are background tasks.
-    #[must_use]
     pub fn new(agent: impl Agent) -> Self {
         Self { agent: AnyAgent::new(agent) }
     }

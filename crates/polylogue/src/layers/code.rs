@@ -61,6 +61,7 @@ pub const CALL_ID: &str = "code-";
 ///
 /// Passes on when there is nothing to run, and in private turns.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Coder {
     tools: Vec<AnyTool>,
     /// Which tool runs which language: the tag in lower case, and the name of the tool.
@@ -77,14 +78,12 @@ impl Default for Coder {
 
 impl Coder {
     /// Creates a coder without languages and without approval.
-    #[must_use]
     pub const fn new() -> Self {
         Self { tools: Vec::new(), tags: Vec::new(), window: None, approval: Approval::never() }
     }
 
     /// Adds a tool that runs a language: one named `python`, `shell` or `javascript` runs all the usual tags of its
     /// language, any other the tag of its own name.
-    #[must_use]
     pub fn tool(self, tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
         let name = tool.spec().name.clone();
@@ -99,7 +98,6 @@ impl Coder {
 
     /// Adds a tool that runs blocks with one of `tags`, case-insensitive. It gets the code in `code`, and `filename`
     /// and `language` if its schema has these parameters. The last tool added for a tag runs it.
-    #[must_use]
     pub fn runs(mut self, tags: &[&str], tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
         let name = tool.spec().name.clone();
@@ -114,13 +112,11 @@ impl Coder {
 
     /// Searches the last `messages` of the chat that the agent sees for code, whichever agent spoke since; 0 searches none. The
     /// agent's own messages never run. Default: the messages since the agent's last turn.
-    #[must_use]
     pub fn last(self, messages: usize) -> Self {
         Self { window: Some(messages), ..self }
     }
 
     /// Sets which blocks need approval by a person. Default: none.
-    #[must_use]
     pub fn approval(self, approval: Approval<Block>) -> Self {
         Self { approval, ..self }
     }

@@ -40,6 +40,7 @@ use crate::tools::runner::{Finished, Runner};
 /// calls. In a chat of two it also answers calls of unknown tools, since no other participant can. Passes on when there
 /// is no call.
 #[derive(Debug, Clone, Default)]
+#[must_use]
 pub struct Executor {
     tools: Vec<AnyTool>,
     answers_all: bool,
@@ -48,13 +49,11 @@ pub struct Executor {
 
 impl Executor {
     /// Creates an executor without tools.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds a tool. Replaces a tool of the same name.
-    #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
         self.tools.retain(|other| other.spec().name != tool.spec().name);
@@ -63,14 +62,12 @@ impl Executor {
     }
 
     /// Makes it answer calls of unknown tools in larger chats, too, with an error that names its tools.
-    #[must_use]
     pub fn answers_all(self) -> Self {
         Self { answers_all: true, ..self }
     }
 
     /// Sets which calls need approval by a person. Default: none. The person can approve, reject or edit the call; the
     /// caller receives the decision.
-    #[must_use]
     pub fn approval(self, approval: Approval<ApprovalRequest>) -> Self {
         Self { approval, ..self }
     }

@@ -53,6 +53,7 @@ use crate::stop::{Says, says};
 
 /// Human input: the layer `human_input`. See the [module](self).
 #[derive(Clone, derive_more::Debug)]
+#[must_use]
 pub struct HumanInput {
     mode: Mode,
     limit: u64,
@@ -86,19 +87,16 @@ impl HumanInput {
     pub const DEFAULT_MAX_AUTO_REPLIES: u64 = 100;
 
     /// Asks the person in every turn.
-    #[must_use]
     pub fn always() -> Self {
         Self::new(Mode::Always)
     }
 
     /// Asks the person at termination, and at the limit on automatic replies.
-    #[must_use]
     pub fn terminate() -> Self {
         Self::new(Mode::Terminate)
     }
 
     /// Never asks: the chat ends at the limit on automatic replies, and after a terminating message.
-    #[must_use]
     pub fn never() -> Self {
         Self::new(Mode::Never)
     }
@@ -115,21 +113,18 @@ impl HumanInput {
 
     /// Sets the limit on automatic replies in a row. With 0 there are none: after an empty answer the agent is silent.
     /// A text of the person, and reopening the chat, reset the count.
-    #[must_use]
     pub fn max_auto_replies(self, limit: u64) -> Self {
         Self { limit, ..self }
     }
 
     /// Sets the text by which a message terminates the chat. Default: a message that is only `TERMINATE`, except for
     /// white space. Messages before the first turn never terminate it.
-    #[must_use]
     pub fn terminate_on(self, says: Says) -> Self {
         Self { ends: Arc::new(move |line| says.of(line)), ..self }
     }
 
     /// Sets the condition by which a message terminates the chat: a pure function, and its name in
     /// [`Reason::Condition`].
-    #[must_use]
     pub fn terminate_when(self, name: &str, holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
         let name = name.to_owned();
         let ends = move |line: &Line| {
@@ -141,7 +136,6 @@ impl HumanInput {
     /// Enables the command `clear history`, in any case, optionally followed by the name of a participant, a number, or
     /// both: all messages but that many are then hidden from all participants, or from that one. The command is not
     /// part of the reply; when nothing else is left, the person is asked again.
-    #[must_use]
     pub fn clear_command(self) -> Self {
         Self { clears: true, ..self }
     }

@@ -39,6 +39,7 @@ use crate::stop::Reason;
 /// # }
 /// ```
 #[derive(derive_more::Debug)]
+#[must_use]
 pub struct Nested {
     chat: Chat,
     message: OuterContext,
@@ -134,25 +135,21 @@ fn closed(status: Status) -> Result<Option<(StopReason, Arc<str>)>> {
 
 impl Nested {
     /// Replies with the summary of `chat`, which starts with the last message that the agent sees.
-    #[must_use]
     pub fn new(chat: Chat) -> Self {
         Self { chat, message: OuterContext::Last, carry: None, reply: None }
     }
 
     /// Sets what the inner chat starts with: its task.
-    #[must_use]
     pub fn message(self, message: OuterContext) -> Self {
         Self { message, ..self }
     }
 
     /// Sets what else is carried into the inner chat, below the line `Context:`.
-    #[must_use]
     pub fn carries(self, carry: OuterContext) -> Self {
         Self { carry: Some(carry), ..self }
     }
 
     /// Sets a function that makes the reply from the stop reason and the summary. `None` passes on to the next layer.
-    #[must_use]
     pub fn replies(self, reply: impl Fn(&StopReason, &str) -> Option<Act> + Send + Sync + 'static) -> Self {
         Self { reply: Some(Box::new(reply)), ..self }
     }

@@ -78,7 +78,6 @@ pub struct Parsed {
 
 impl Parsed {
     /// Wraps `agent` with a parser for its messages.
-    #[must_use]
     pub fn new(agent: Assistant, parser: impl Parser) -> Self {
         let parser: Arc<dyn Parser> = Arc::new(parser);
         let (renders, instructs, before) = (Arc::clone(&parser), Arc::clone(&parser), agent.clone());
@@ -104,7 +103,6 @@ impl Parsed {
     }
 
     /// Returns the assistant by which its model is called, with the format in its system message. For inspection.
-    #[must_use]
     pub const fn assistant(&self) -> &Assistant {
         &self.agent
     }
@@ -117,7 +115,6 @@ impl Parsed {
 }
 
 /// Returns the last value in `message`: of a parser, or of an [output schema](Assistant::output_schema).
-#[must_use]
 pub fn value(message: &Message) -> Option<&Value> {
     message.parts.iter().rev().find_map(|part| match part {
         Part::Note(value) | Part::Data(value) => Some(value),

@@ -42,6 +42,7 @@ use crate::policies::dag::Dag;
 /// First its own context, then the summaries of the finished chats, in the order in which they finished, since the
 /// outer chat was last opened. A chat without a summary is omitted.
 #[derive(Clone, derive_more::Debug)]
+#[must_use]
 pub struct Carryover {
     #[debug(skip)]
     message: First,
@@ -65,25 +66,21 @@ type MessageFn = dyn Fn(&Transcript, &Name) -> String + Send + Sync;
 
 impl Carryover {
     /// Starts with `text`.
-    #[must_use]
     pub fn message(text: impl Into<Arc<str>>) -> Self {
         Self::parts(vec![Part::text(text)])
     }
 
     /// Starts with a message of several parts, such as a text and a picture. Carried results come before them.
-    #[must_use]
     pub fn parts(parts: Vec<Part>) -> Self {
         Self::first(First::Parts(parts))
     }
 
     /// Starts with the task of the outer chat.
-    #[must_use]
     pub fn task() -> Self {
         Self::first(First::Task)
     }
 
     /// Starts with the last message that the chat, as a participant, sees. It is not carried over a second time.
-    #[must_use]
     pub fn last() -> Self {
         Self::first(First::Last)
     }
@@ -100,45 +97,38 @@ impl Carryover {
 
     /// Sets the sender of the first message. If it is a participant, the next one after it speaks first. Default:
     /// `user`.
-    #[must_use]
     pub fn said_by(self, author: Name) -> Self {
         Self { author, ..self }
     }
 
     /// Adds a text to carry over, before the results of other chats.
-    #[must_use]
     pub fn context(mut self, note: impl Into<Arc<str>>) -> Self {
         self.own.push(note.into());
         self
     }
 
     /// Omits the results of these chats.
-    #[must_use]
     pub fn exclude(mut self, chats: impl IntoIterator<Item = Name>) -> Self {
         self.but.extend(chats);
         self
     }
 
     /// Carries over only the results of these chats.
-    #[must_use]
     pub fn include(self, chats: impl IntoIterator<Item = Name>) -> Self {
         Self { only: Some(chats.into_iter().collect()), ..self }
     }
 
     /// Carries over only the results of the chat's dependencies.
-    #[must_use]
     pub fn dependencies_of(self, dag: &Dag) -> Self {
         Self { along: Some(dag.clone()), ..self }
     }
 
     /// Makes `chat` start with this, as a participant of a sequence.
-    #[must_use]
     pub fn begin(&self, chat: ChatBuilder) -> ChatBuilder {
         chat.task_from(self.task_from()).opening_from(self.opening())
     }
 
     /// Makes the task of a chat from the outer chat, for [`ChatBuilder::task_from`].
-    #[must_use]
     pub fn task_from(&self) -> TaskFrom {
         let carry = self.clone();
         TaskFrom::custom(move |around, me| carry.text(around, me))
@@ -171,7 +161,6 @@ impl Carryover {
 
     /// Returns the first message as text, for the participant `me` of the outer chat. Carried results are below the message, a
     /// line each, after the line `Context:`.
-    #[must_use]
     pub fn text(&self, around: &Transcript, me: &Name) -> String {
         let message = self.without_context(around, me);
         match self.message {
@@ -200,7 +189,6 @@ impl Carryover {
     }
 
     /// Returns the results carried over to the participant `me` of the outer chat, in order.
-    #[must_use]
     pub fn items(&self, around: &Transcript, me: &Name) -> Vec<String> {
         let said =
             matches!(self.message, First::Last).then(|| last(around, me).map(|line| line.seq)).flatten();
@@ -266,7 +254,6 @@ pub struct WithCarryover {
 
 impl WithCarryover {
     /// Wraps `chat`: it starts with `carryover`, and is skipped when that is blank.
-    #[must_use]
     pub const fn new(chat: Chat, carry: Carryover) -> Self {
         Self { chat, carry }
     }

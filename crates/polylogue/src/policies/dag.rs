@@ -70,7 +70,6 @@ impl Dag {
     }
 
     /// Returns the dependencies of `chat`.
-    #[must_use]
     pub fn of(&self, chat: &Name) -> Vec<Name> {
         self.0.sources(chat)
     }

@@ -48,6 +48,7 @@ pub enum Tie {
 /// The summary of the chat is the winning option, verbatim. When nothing is decided, the stop reason is
 /// [`Reason::Undecided`], and the summary lists the votes; without any vote, also each participant's last argument.
 #[derive(Clone, derive_more::Debug)]
+#[must_use]
 pub struct Debate {
     options: Vec<String>,
     rounds: u32,
@@ -78,7 +79,6 @@ impl VoteResult {
     }
 
     /// Returns the options with the most votes; all when there are no votes.
-    #[must_use]
     pub fn first(&self) -> Vec<usize> {
         let most = self.counts.iter().max().copied().unwrap_or_default();
         (0..).zip(&self.counts).filter(|(_, count)| **count == most).map(|(option, _)| option).collect()
@@ -119,44 +119,37 @@ impl Debate {
     }
 
     /// Sets the number of rounds of arguments; with 0 there is only a vote.
-    #[must_use]
     pub fn rounds(self, rounds: u32) -> Self {
         Self { rounds, ..self }
     }
 
     /// Makes participants argue one after the other, so that each sees the arguments before.
-    #[must_use]
     pub fn one_by_one(self) -> Self {
         Self { in_turn: true, ..self }
     }
 
     /// Sets who argues. Default: all participants.
-    #[must_use]
     pub fn debaters(self, names: impl IntoIterator<Item = Name>) -> Self {
         Self { debaters: names.into_iter().collect(), ..self }
     }
 
     /// Sets who votes: participants, or a jury of private agents. Default: all participants.
-    #[must_use]
     pub fn voters(self, names: impl IntoIterator<Item = Name>) -> Self {
         Self { voters: names.into_iter().collect(), ..self }
     }
 
     /// Sets the tie-breaking rule.
-    #[must_use]
     pub fn tie(self, tie: Tie) -> Self {
         Self { tie, ..self }
     }
 
     /// Sets the question to voters, made from the options. The answer must be an option, its number from 1, or a text
     /// that mentions only one of them.
-    #[must_use]
     pub fn ask(self, text: impl Fn(&[String]) -> String + Send + Sync + 'static) -> Self {
         Self { ask: Arc::new(text), ..self }
     }
 
     /// Returns the finished votes of `chat`, in order: several after ties.
-    #[must_use]
     pub fn tallies(&self, chat: &Transcript) -> Vec<VoteResult> {
         let mut tallies = Vec::new();
         self.stage(chat, &mut tallies);

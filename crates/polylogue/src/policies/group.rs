@@ -94,6 +94,7 @@ use crate::policies::order::without_participants;
 ///
 /// A group never ends by itself; add a termination condition with [`until`](crate::policies::until).
 #[derive(derive_more::Debug)]
+#[must_use]
 pub struct Group {
     #[debug(skip)]
     picker: Selection,
@@ -118,21 +119,18 @@ impl From<Method> for Selected {
 
 impl Group {
     /// Selects participants in order, repeatedly.
-    #[must_use]
     pub fn round_robin() -> Self {
         Self::of(Selection::Method(Method::RoundRobin))
     }
 
     /// Selects at random. The same seed gives the same selection at the same point of the same chat; the default seed
     /// is the time of the chat's first event. Selections are logged either way.
-    #[must_use]
     pub fn random(seed: Option<u64>) -> Self {
         Self::of(Selection::Method(Method::Random(seed)))
     }
 
     /// Asks `selector` in a private turn: a [`Selector`], a [`HumanSelector`] or a custom agent. It need not be added to
     /// the chat.
-    #[must_use]
     pub fn select_by(selector: impl Agent) -> Self {
         let group = Self::selected_by(selector.name().clone());
         Self { selector: Some(AnyAgent::new(selector)), ..group }
@@ -140,7 +138,6 @@ impl Group {
 
     /// Selects speakers like [`select_by`](Self::select_by), by the name of a participant, or of an agent that was added to the chat with
     /// [`private_agent`](polylogue_core::ChatBuilder::private_agent).
-    #[must_use]
     pub fn selected_by(selector: Name) -> Self {
         Self::of(Selection::Method(Method::Agent(selector)))
     }
@@ -148,7 +145,6 @@ impl Group {
     /// Selects by a custom rule: a pure function of the transcript and the candidates.
     ///
     /// Naming a participant who is not a candidate is a bug of the rule, and ends the run with an error.
-    #[must_use]
     pub fn by(rule: impl Fn(&Transcript, &[Name]) -> Selected + Send + Sync + 'static) -> Self {
         Self::of(Selection::Rule(Box::new(rule)))
     }
@@ -158,13 +154,11 @@ impl Group {
     }
 
     /// Sets who may speak after whom, including repeats: a rule of repeats cannot be set besides.
-    #[must_use]
     pub fn transitions(self, transitions: Transitions) -> Self {
         Self { transitions: Some(transitions), ..self }
     }
 
     /// Sets who may speak twice in a row.
-    #[must_use]
     pub fn repeat(self, repeat: Repeat) -> Self {
         Self { repeat: Some(repeat), ..self }
     }
@@ -184,7 +178,6 @@ impl Group {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn runs(mut self, owner: &Name, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.owners.add(owner, tools);
         self

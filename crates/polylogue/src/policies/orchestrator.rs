@@ -41,6 +41,7 @@ pub use self::words::OrchestratorPrompts;
 /// The planner is a private agent ([`ChatBuilder::private_agent`](polylogue_core::ChatBuilder::private_agent)), or a
 /// participant that is never selected to do the work.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Orchestrator {
     planner: Name,
     progress_agent: Name,
@@ -83,47 +84,40 @@ impl Orchestrator {
     }
 
     /// Adds the description of `agent` to the planner's prompts.
-    #[must_use]
     pub fn participant(mut self, agent: &impl Agent) -> Self {
         self.known.push((agent.name().clone(), agent.description().to_owned()));
         self
     }
 
     /// Sets another participant to fill in the ledger.
-    #[must_use]
     pub fn progress_agent(self, progress_agent: Name) -> Self {
         Self { progress_agent, ..self }
     }
 
     /// Sets the prompts.
-    #[must_use]
     pub fn prompts(self, words: OrchestratorPrompts) -> Self {
         Self { words, ..self }
     }
 
     /// Sets the limit on turns of all participants together. The chat's own limit on turns, if lower, ends it without a
     /// final answer.
-    #[must_use]
     pub fn max_turns(self, turns: u64) -> Self {
         Self { max_turns: turns, ..self }
     }
 
     /// Sets the number of turns without progress, at least 1, after which the plan is made again. A turn with progress
     /// cancels out one without.
-    #[must_use]
     pub fn max_stalls(self, stalls: u64) -> Self {
         Self { max_stalls: stalls.max(1), ..self }
     }
 
     /// Sets the limit on plans, including the first, at least 1.
-    #[must_use]
     pub fn max_plans(self, plans: u64) -> Self {
         Self { max_plans: plans.max(1), ..self }
     }
 
     /// Sets how often a ledger that cannot be parsed is requested again. After that, it counts as a turn without
     /// progress.
-    #[must_use]
     pub fn max_retries(self, retries: u32) -> Self {
         Self { max_retries: retries, ..self }
     }

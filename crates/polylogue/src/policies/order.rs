@@ -183,7 +183,6 @@ pub fn summed_up(
 
 /// Returns the text of the last message of a turn since the chat was last opened; empty if there is none. For [`summed_up`], to
 /// exclude the opening messages.
-#[must_use]
 pub fn last_said(chat: &Transcript) -> String {
     chat.summary().to_string()
 }

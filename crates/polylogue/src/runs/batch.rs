@@ -50,6 +50,7 @@ use polylogue_core::{
 
 /// Runs many conversations. See the [module](self).
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Batch {
     store: AnyStore,
     at_once: NonZero<usize>,
@@ -113,7 +114,6 @@ impl Batch {
     pub const AT_ONCE: usize = 8;
 
     /// Creates a batch with logs in `store`.
-    #[must_use]
     pub fn new(store: AnyStore) -> Self {
         let at_once = NonZero::new(Self::AT_ONCE).unwrap_or(NonZero::<usize>::MIN);
         Self {
@@ -133,25 +133,21 @@ impl Batch {
     }
 
     /// Sets the concurrency; 0 means 1. Results do not depend on it.
-    #[must_use]
     pub fn concurrency(self, conversations: usize) -> Self {
         Self { at_once: NonZero::new(conversations).unwrap_or(NonZero::<usize>::MIN), ..self }
     }
 
     /// Sets the limits of each conversation.
-    #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
     /// Sets limits of agents in each conversation, as [`Log::agent_limits`].
-    #[must_use]
     pub fn agent_limits(self, limits: impl IntoIterator<Item = (Name, Allowance)>) -> Self {
         Self { agent_limits: limits.into_iter().collect(), ..self }
     }
 
     /// Sets the timer of limits on running time in each conversation, as [`Log::timer`].
-    #[must_use]
     pub fn timer(self, timer: Timer) -> Self {
         Self { timer: Some(timer), ..self }
     }
@@ -159,27 +155,23 @@ impl Batch {
     /// Sets overrides of [`limits`](Self::limits) for each unfinished conversation. They are logged: a later run
     /// without overrides continues with them. `began_with` returns the overrides that a conversation started with, from
     /// [`BatchStart::meta`].
-    #[must_use]
     pub fn overrides(self, overrides: LimitOverrides, began_with: fn(&Meta) -> LimitOverrides) -> Self {
         Self { overrides, began_with, ..self }
     }
 
     /// Sets what a conversation takes at most that an earlier run began: by its metadata, and its start in this run. Default: the
     /// [bound](BatchStart::bound) of its start.
-    #[must_use]
     pub fn begun_bounds(self, begun_bound: fn(&Meta, &BatchStart) -> RunBound) -> Self {
         Self { begun_bound, ..self }
     }
 
     /// Charges all model calls to `budget`. A conversation whose next call it cannot cover ends, and no others begin. Those
     /// that it ended continue when the batch runs again with a larger budget.
-    #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
         Self { budget: Some(budget), ..self }
     }
 
     /// Lets other budgets pay for all model calls, too. Those of earlier runs are theirs to count.
-    #[must_use]
     pub fn payers(self, payers: Arc<dyn Payers>) -> Self {
         Self { payers: Some(payers), ..self }
     }

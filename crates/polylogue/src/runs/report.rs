@@ -85,7 +85,6 @@ pub struct Failed {
 
 impl Report {
     /// Returns the report of the last run: after a reopening, from there on. `events` are those of a log, in order.
-    #[must_use]
     pub fn of(events: &[Arc<Event>]) -> Self {
         let (earlier, run) = last_run(events);
         let mut reader = Reader::new(Path::root());
@@ -96,14 +95,12 @@ impl Report {
     }
 
     /// Returns the report of all runs of a conversation together.
-    #[must_use]
     pub fn of_all(events: &[Arc<Event>]) -> Self {
         Self::read(Path::root(), events)
     }
 
     /// Returns the reports of the nested chats in the last run of the outermost chat, in the order in which they started: the
     /// result of each chat of a sequence.
-    #[must_use]
     pub fn chats(events: &[Arc<Event>]) -> Vec<Self> {
         let (_, run) = last_run(events);
         let opened = |event: &&Arc<Event>| {
@@ -125,7 +122,6 @@ impl Report {
     /// report.usage_of(|row| row.who == *critic)
     /// # }
     /// ```
-    #[must_use]
     pub fn usage_of(&self, is: impl Fn(&Row) -> bool) -> TotalUsage {
         ledger::total(self.rows.iter().filter(|row| is(row)))
     }

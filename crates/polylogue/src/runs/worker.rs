@@ -87,6 +87,7 @@ use self::unsuited::Unsuited;
 
 /// Runs the conversations of a queue. See the [module](self).
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Worker {
     store: WorkerStore,
     offers: Features,
@@ -142,7 +143,6 @@ pub struct Claimed {
 
 impl Claimed {
     /// Returns whether the worker is drained: a run that it stops continues on another worker.
-    #[must_use]
     pub fn is_draining(&self) -> bool {
         self.drain.is_requested()
     }
@@ -177,7 +177,6 @@ impl Worker {
     const GRACE: Duration = Duration::from_secs(5);
 
     /// Creates a worker that offers nothing, with the defaults.
-    #[must_use]
     pub fn new(store: WorkerStore) -> Self {
         Self {
             store,
@@ -195,57 +194,48 @@ impl Worker {
     }
 
     /// Sets what the worker offers: it claims conversations that need nothing else. Default: nothing.
-    #[must_use]
     pub fn offers(self, offers: Features) -> Self {
         Self { offers, ..self }
     }
 
     /// Sets the number of conversations that the worker runs at once. Default: [`AT_ONCE`](Self::AT_ONCE).
-    #[must_use]
     pub fn at_once(self, at_once: usize) -> Self {
         Self { at_once, ..self }
     }
 
     /// Sets the places that the worker shares with others of its process: it claims a conversation only when one is free. Default: it shares none, and runs
     /// [`at_once`](Self::at_once) conversations.
-    #[must_use]
     pub fn places(self, places: Places) -> Self {
         Self { places: Some(places), ..self }
     }
 
     /// Sets the address at which others reach the process over HTTP, as [`overview`](polylogue_core::Queue::overview) shows it.
     /// Default: nowhere.
-    #[must_use]
     pub fn address(self, address: Option<String>) -> Self {
         Self { address, ..self }
     }
 
     /// Sets how often the worker asks for conversations that are due.
-    #[must_use]
     pub fn pace(self, pace: Pace) -> Self {
         Self { pace, ..self }
     }
 
     /// Sets the time for which a drained worker lets turns end. Default: [`PATIENCE`](Self::PATIENCE).
-    #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
     /// Sets a callback for the events of the worker.
-    #[must_use]
     pub fn observe(self, observe: impl Fn(&WorkerEvent) + Send + Sync + 'static) -> Self {
         Self { observe: Observe(Arc::new(observe)), ..self }
     }
 
     /// Returns the handle that drains the worker: it claims nothing more, lets turns end, and releases everything for others.
-    #[must_use]
     pub fn drain(&self) -> Drain {
         self.drain.clone()
     }
 
     /// Returns the number of conversations that are running now.
-    #[must_use]
     pub fn running(&self) -> usize {
         self.stops().len()
     }

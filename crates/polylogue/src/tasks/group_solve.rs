@@ -64,6 +64,7 @@ pub use crate::termination::verdict::Verdict;
 
 /// Agents that solve their tasks by talking, with solo tasks before and after.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct GroupSolve {
     before: Vec<Task>,
     group: Option<Group>,
@@ -87,7 +88,6 @@ impl GroupSolve {
     pub const DEFAULT_MAX_ITERATIONS: u64 = 5;
 
     /// Creates a group of two or more agents that talk about their tasks, in this order, and stop as `mode` says.
-    #[must_use]
     pub fn of(tasks: impl IntoIterator<Item = Task>, mode: EndMode) -> Self {
         let group = Group {
             tasks: tasks.into_iter().collect(),
@@ -103,21 +103,18 @@ impl GroupSolve {
 
     /// Creates a group solve of tasks that agents solve alone, one after the other, without talking;
     /// [`tasks`](crate::tasks::tasks) makes a chat of them directly.
-    #[must_use]
     pub fn alone(tasks: impl IntoIterator<Item = Task>) -> Self {
         Self { before: tasks.into_iter().collect(), group: None, after: Vec::new() }
     }
 
     /// Adds a solo task before the talk, such as one that makes up a secret. Its prompt and answer are in the history
     /// of its agent only.
-    #[must_use]
     pub fn before(mut self, task: Task) -> Self {
         self.before.push(task);
         self
     }
 
     /// Adds a solo task after the talk, such as one that asks for the result.
-    #[must_use]
     pub fn after(mut self, task: Task) -> Self {
         self.after.push(task);
         self
@@ -125,14 +122,12 @@ impl GroupSolve {
 
     /// Sets the limit on iterations, at least 1. In an iteration every agent speaks once; the answers to the tasks are
     /// not counted.
-    #[must_use]
     pub fn max_iterations(self, limit: u64) -> Self {
         self.change(|group| Group { max_iterations: limit, ..group })
     }
 
     /// Sets which of two agents gets the first message of the talk, and so speaks first in every iteration. Default:
     /// the second.
-    #[must_use]
     pub fn shift_owner(self, who: impl Into<String>) -> Self {
         self.change(|group| Group { owner: Some(who.into()), ..group })
     }
@@ -140,19 +135,16 @@ impl GroupSolve {
     /// Sets the first message of the talk. Default: the other agent's answer to its task; with
     /// [reconciled](Self::reconcile) first messages the second agent's answer, which both know by then: set the message
     /// to avoid the repetition.
-    #[must_use]
     pub fn shift_content(self, text: impl Into<Arc<str>>) -> Self {
         self.change(|group| Group { content: Some(text.into()), ..group })
     }
 
     /// Lets each of two agents know the other's task and answer, as if they were its own.
-    #[must_use]
     pub fn reconcile(self) -> Self {
         self.change(|group| Group { reconciles: true, ..group })
     }
 
     /// Sets how agents are asked whether their task is complete.
-    #[must_use]
     pub fn check(self, check: Check) -> Self {
         self.change(|group| Group { check, ..group })
     }

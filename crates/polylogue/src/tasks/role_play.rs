@@ -69,6 +69,7 @@ use crate::termination::loop_detector::LoopDetector;
 
 /// Two roles that work on a task by talking; see the [module](self).
 #[derive(Clone, derive_more::Debug)]
+#[must_use]
 pub struct RolePlay {
     cast: Participants,
     #[debug(skip)]
@@ -95,7 +96,6 @@ impl RolePlay {
     ///
     /// They keep their tools, parameters and view options. Their own system messages come after the rules of their
     /// roles, and are made from the specified task. Their roles are their names, with a space for every `_`.
-    #[must_use]
     pub fn new(assistant: Assistant, user: Assistant) -> Self {
         let rules = Rules {
             rounds: Self::DEFAULT_MAX_ROUNDS,
@@ -111,7 +111,6 @@ impl RolePlay {
 
     /// Sets the names of the roles in the system messages: `C++ developer` is not a valid agent name, but can be a
     /// role.
-    #[must_use]
     pub fn roles(mut self, assistant: impl Into<Arc<str>>, user: impl Into<Arc<str>>) -> Self {
         self.cast.roles = [assistant.into(), user.into()];
         self
@@ -119,28 +118,24 @@ impl RolePlay {
 
     /// Makes `specifier` turn the idea into a definite task, before all else. The idea stays the task of the chat. A
     /// blank reply is requested once more.
-    #[must_use]
     pub fn specify(mut self, specifier: Assistant) -> Self {
         self.cast.specifier = Some(specifier);
         self
     }
 
     /// Sets the word limit in the prompt of the specifier. Longer texts are not truncated.
-    #[must_use]
     pub const fn word_limit(mut self, words: u32) -> Self {
         self.cast.word_limit = words;
         self
     }
 
     /// Makes `planner` divide the specified task. Its plan comes after the task in both system messages.
-    #[must_use]
     pub fn plan(mut self, planner: Assistant) -> Self {
         self.cast.planner = Some(planner);
         self
     }
 
     /// Makes a critic choose among several proposals, for each message of both roles.
-    #[must_use]
     pub fn critic(mut self, critic: Critic) -> Self {
         self.cast.critic = Some(critic);
         self
@@ -148,7 +143,6 @@ impl RolePlay {
 
     /// Sets the language of all participants, such as `French`: adds a sentence to the system messages, the opening,
     /// and the prompts of specifier, planner and critic. The last call counts.
-    #[must_use]
     pub fn language(mut self, language: impl Into<Arc<str>>) -> Self {
         self.cast.language = Some(language.into());
         self
@@ -156,7 +150,6 @@ impl RolePlay {
 
     /// Sets the opening message to the user role, instead of the default. Must be deterministic. The task in it is the
     /// idea.
-    #[must_use]
     pub fn opening(mut self, text: impl Fn(&RoleValues<'_>) -> String + Send + Sync + 'static) -> Self {
         self.cast.texts.opening = Some(Arc::new(text));
         self
@@ -164,7 +157,6 @@ impl RolePlay {
 
     /// Sets the prompt of the specifier, instead of the default; the word limit is not added to it. Must be
     /// deterministic.
-    #[must_use]
     pub fn specifier_prompt(
         mut self,
         text: impl Fn(&RoleValues<'_>) -> String + Send + Sync + 'static,
@@ -174,7 +166,6 @@ impl RolePlay {
     }
 
     /// Sets the prompt of the planner, instead of the default. Must be deterministic.
-    #[must_use]
     pub fn planner_prompt(
         mut self,
         text: impl Fn(&RoleValues<'_>) -> String + Send + Sync + 'static,
@@ -184,14 +175,12 @@ impl RolePlay {
     }
 
     /// Sets the rules of the critic, instead of the default. Must be deterministic.
-    #[must_use]
     pub fn critic_rules(mut self, text: impl Fn(&RoleValues<'_>) -> String + Send + Sync + 'static) -> Self {
         self.cast.texts.critic = Some(Arc::new(text));
         self
     }
 
     /// Sets the marker of the user role for a finished task. Case and surrounding marks and punctuation are ignored.
-    #[must_use]
     pub fn done(mut self, marker: impl Into<Arc<str>>) -> Self {
         self.cast.done = marker.into();
         self
@@ -199,28 +188,24 @@ impl RolePlay {
 
     /// Ends the chat also when the marker is anywhere in a message of the user role, and not only when it is the whole
     /// message. Reasoning never ends it.
-    #[must_use]
     pub const fn lenient(mut self) -> Self {
         self.is_lenient = true;
         self
     }
 
     /// Sets the limit on rounds, each of an instruction and a solution.
-    #[must_use]
     pub const fn max_rounds(mut self, rounds: u64) -> Self {
         self.rules.rounds = rounds;
         self
     }
 
     /// Sets the limit on messages of both roles, without the opening and blank replies.
-    #[must_use]
     pub const fn max_messages(mut self, messages: u64) -> Self {
         self.rules.messages = Some(messages);
         self
     }
 
     /// Sets after how many messages of the user role in a row without `Instruction:` the chat ends; 0 for never.
-    #[must_use]
     pub const fn uninstructed(mut self, messages: usize) -> Self {
         self.rules.uninstructed = messages;
         self
@@ -228,7 +213,6 @@ impl RolePlay {
 
     /// Sets after how many messages of the assistant role in a row with a line that starts with `Instruction:` the chat
     /// ends; 0 for never. Default: 1.
-    #[must_use]
     pub const fn flips(mut self, messages: usize) -> Self {
         self.rules.flips = messages;
         self
@@ -236,14 +220,12 @@ impl RolePlay {
 
     /// Sets the loop detector. Its `silence` is ignored: a blank reply is requested once more, and a second one ends
     /// the chat.
-    #[must_use]
     pub const fn loop_detector(mut self, detector: LoopDetector) -> Self {
         self.rules.loop_detector = LoopDetector { silence: 0, ..detector };
         self
     }
 
     /// Ends the chat also when `stop` holds. Can be called several times; any condition ends the chat.
-    #[must_use]
     pub fn until(mut self, stop: impl Into<Stop>) -> Self {
         let stop = stop.into();
         self.rules.until = Some(match self.rules.until.take() {
@@ -254,7 +236,6 @@ impl RolePlay {
     }
 
     /// Sets the rules of the assistant role, instead of the default. Must be deterministic.
-    #[must_use]
     pub fn assistant_rules(
         mut self,
         rules: impl Fn(&RoleValues<'_>) -> String + Send + Sync + 'static,
@@ -265,7 +246,6 @@ impl RolePlay {
     }
 
     /// Sets the rules of the user role, instead of the default. Must be deterministic.
-    #[must_use]
     pub fn user_rules(mut self, rules: impl Fn(&RoleValues<'_>) -> String + Send + Sync + 'static) -> Self {
         let rules: PromptFn = Arc::new(rules);
         self.cast.prompts[1] = rules;
@@ -273,7 +253,6 @@ impl RolePlay {
     }
 
     /// Sets no default temperatures, for models that do not accept any.
-    #[must_use]
     pub const fn own_temperatures(mut self) -> Self {
         self.sets_temperatures = false;
         self
@@ -324,14 +303,12 @@ impl RolePlay {
 
     /// Returns the assistants with the system messages and parameters that they have in `chat`, as their models receive them.
     /// For inspection.
-    #[must_use]
     pub fn assistants_in(&self, chat: &Transcript) -> Vec<Assistant> {
         let role_play = if self.sets_temperatures { self.clone().with_temperature() } else { self.clone() };
         role_play.cast.prompted(chat)
     }
 
     /// Returns the texts that the role-play adds to the requests of its agents where their task is `task`, such as to compute how long these can be.
-    #[must_use]
     pub fn added_texts(&self, task: &str) -> AddedTexts {
         self.cast.added(task)
     }

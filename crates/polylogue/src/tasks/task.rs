@@ -40,6 +40,7 @@ use crate::agents::tooling::{AssistantTurn, PromptedTool};
 ///
 /// A task is configuration: the same value can be solved in any number of conversations.
 #[derive(Clone, derive_more::Debug)]
+#[must_use]
 pub struct Task {
     worker: Worker,
     #[debug(skip)]
@@ -67,7 +68,6 @@ impl Task {
     /// Creates the task `prompt` for an agent with a model.
     ///
     /// Tasks whose agents have the same name belong to the same agent: each can have other settings.
-    #[must_use]
     pub fn new(agent: Assistant, prompt: impl Into<Arc<str>>) -> Self {
         // Checks of completion are private turns, and must leave no trace in what the agent reads.
         let options = ViewOptions { forget_private_turns: true, ..agent.view_options().clone() };
@@ -76,7 +76,6 @@ impl Task {
 
     /// Creates the task `prompt` for any other agent: a person, a function, a stack of layers, or a chat. It can talk about its
     /// task, but cannot be asked whether it is complete.
-    #[must_use]
     pub fn by(agent: impl Agent, prompt: impl Into<Arc<str>>) -> Self {
         Self::of(Worker::Other(AnyAgent::new(agent)), prompt.into())
     }
@@ -95,31 +94,26 @@ impl Task {
     }
 
     /// Sets a prompt made from the task of the chat. Must be deterministic.
-    #[must_use]
     pub fn prompt_from(self, prompt: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         Self { prompt: Arc::new(move |about| prompt(about).into()), has_prompt: true, ..self }
     }
 
     /// Adds a tool for turns about this task.
-    #[must_use]
     pub fn tool(self, tool: impl Tool) -> Self {
         self.model("has a tool", |agent| agent.tool(tool))
     }
 
     /// Adds a tool with prompting options for turns about this task: see [`Assistant::prompted_tool`].
-    #[must_use]
     pub fn prompted_tool(self, prompted: PromptedTool) -> Self {
         self.model("has a tool", |agent| agent.prompted_tool(prompted))
     }
 
     /// Sets the output schema of the agent for this task: see [`Assistant::output_schema`].
-    #[must_use]
     pub fn output_schema(self, schema: Value) -> Self {
         self.model("has a schema", |agent| agent.output_schema(schema))
     }
 
     /// Adds a picture, sound or document to the prompt. It is sent once, with the prompt.
-    #[must_use]
     pub fn media(mut self, media: Media) -> Self {
         self.media.push(media);
         self
@@ -127,20 +121,17 @@ impl Task {
 
     /// Lets the agent judge when its task is complete: in a group that ends by that, it is asked after each of its
     /// turns.
-    #[must_use]
     pub fn self_terminating(self) -> Self {
         let flaw = self.flaw.or(self.assistant().is_none().then_some("stops by itself"));
         Self { self_terminating: true, flaw, ..self }
     }
 
     /// Keeps the answers about what is left to do in the agent's own history.
-    #[must_use]
     pub fn keeps_reflections(self) -> Self {
         Self { keeps_reflections: true, ..self }
     }
 
     /// Keeps neither prompt nor answer in the agent's history. For solo tasks.
-    #[must_use]
     pub fn forget(self) -> Self {
         let flaw = self.flaw.or(self.assistant().is_none().then_some("forgets"));
         Self { forgets: true, flaw, ..self }
@@ -154,7 +145,6 @@ impl Task {
     }
 
     /// Returns the agent's name.
-    #[must_use]
     pub fn who(&self) -> &Name {
         match &self.worker {
             Worker::Model(agent) => agent.name(),

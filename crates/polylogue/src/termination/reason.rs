@@ -171,7 +171,6 @@ pub enum Reason {
 
 impl Reason {
     /// Returns the reason that is in `reason`; `None` if that is one of the kernel or of a custom policy or condition.
-    #[must_use]
     pub fn of(reason: &StopReason) -> Option<Self> {
         let StopReason::Other(other) = reason else { return None };
         let code = other.code.to_string();

@@ -101,7 +101,6 @@ fn count(condition: impl Fn(&Transcript) -> Option<StopReason> + Send + Sync + '
 /// Ends the chat after `limit` turns, an expected end: [`Reason::CountReached`]. Private turns do not count. It is checked
 /// between steps: turns that run in parallel all end first. For a safety limit see
 /// [`ChatBuilder::max_turns`](polylogue_core::ChatBuilder::max_turns).
-#[must_use]
 pub fn max_turns(limit: u64) -> Stop {
     count(move |t| {
         let count = limit.max(t.raised().turns);
@@ -110,7 +109,6 @@ pub fn max_turns(limit: u64) -> Stop {
 }
 
 /// Ends the chat after `limit` messages, including the opening, an expected end: [`Reason::CountReached`].
-#[must_use]
 pub fn max_messages(limit: u64) -> Stop {
     count(move |t| {
         let count = limit.max(t.raised().messages);
@@ -121,7 +119,6 @@ pub fn max_messages(limit: u64) -> Stop {
 
 /// Ends the chat after `limit` input and output tokens since it was opened last, including nested chats. Calls with unknown
 /// tokens do not count.
-#[must_use]
 pub fn max_tokens(limit: u64) -> Stop {
     count(move |t| {
         let (used, limit) = (t.tokens(), limit.max(t.raised().tokens));
@@ -131,7 +128,6 @@ pub fn max_tokens(limit: u64) -> Stop {
 
 /// Ends the chat after costs of `limit` since it was opened last, including tools and nested chats. Calls with unknown cost do
 /// not count; [`Limits::cost`](polylogue_core::Limits), the limit of a whole run, refuses them.
-#[must_use]
 pub fn max_cost(limit: Money) -> Stop {
     count(move |t| {
         let (spent, limit) = (t.cost(), limit.max(t.raised().cost));
@@ -140,7 +136,6 @@ pub fn max_cost(limit: Money) -> Stop {
 }
 
 /// Ends the chat after `limit_ms` milliseconds by the times of events, not counting time spent waiting for people.
-#[must_use]
 pub fn max_time_ms(limit_ms: u64) -> Stop {
     count(move |t| (t.elapsed_ms() >= limit_ms).then(|| StopReason::from(Reason::Time { limit_ms })))
 }
@@ -152,7 +147,6 @@ pub fn when(name: &str, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'sta
 }
 
 /// Ends the chat when a message contains `text`. The task and reasoning do not count.
-#[must_use]
 pub fn says(text: &str) -> Says {
     Says { text: text.into(), whole: false, by: Vec::new() }
 }

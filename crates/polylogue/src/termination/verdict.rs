@@ -25,7 +25,6 @@ impl Verdict {
     }
 
     /// Returns the verdict in `message`, if there is one.
-    #[must_use]
     pub fn of(message: &Message) -> Option<Self> {
         message.parts.iter().find_map(|part| match part {
             Part::Data(value) => serde_json::from_value(value.get("verdict")?.clone()).ok(),

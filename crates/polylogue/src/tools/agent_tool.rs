@@ -39,6 +39,7 @@ use crate::tools::known::known;
 
 /// An agent or a chat as a tool. See the [module](self).
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct AgentTool {
     target: Target,
     name: Name,
@@ -58,14 +59,12 @@ impl AgentTool {
     pub const DEFAULT_AT_MOST: u32 = 8;
 
     /// Makes `chat` a tool with its name and description.
-    #[must_use]
     pub fn chat(chat: Chat) -> Self {
         let (name, description) = (Agent::name(&chat).clone(), Agent::description(&chat).to_owned());
         Self::new(Target::Chat(Arc::new(chat)), name, &description)
     }
 
     /// Makes `agent` a tool with its name and description.
-    #[must_use]
     pub fn agent(agent: impl Agent) -> Self {
         let agent = AnyAgent::new(agent);
         let (name, description) = (agent.name().clone(), agent.description().to_owned());
@@ -88,7 +87,6 @@ impl AgentTool {
 
     /// Sets the name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`. Default: that of the agent or chat, in
     /// [the characters that providers accept](Name::tool_name).
-    #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.spec.name = name.into();
         self
@@ -96,7 +94,6 @@ impl AgentTool {
 
     /// Sets the description for the model: what the agent does, and when to call it. The name of the agent or chat is
     /// added where the tool name differs.
-    #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         let (name, description) = (&self.name, description.into());
         self.spec.description = match name.tool_name("") == name.as_str() {
@@ -107,14 +104,12 @@ impl AgentTool {
     }
 
     /// Sets the limit on calls per turn; further calls fail.
-    #[must_use]
     pub fn max_calls(self, times: u32) -> Self {
         Self { at_most: times, ..self }
     }
 
     /// Runs each call as a [background task](crate::tools::background): it returns at once, and its result is posted when it is there.
     /// An agent then begins each task without memory of earlier calls.
-    #[must_use]
     pub fn background(self) -> Self {
         Self { background: true, ..self }
     }

@@ -57,7 +57,6 @@ pub(crate) use self::verdict::{Verdict, asked, rejected, request};
 /// assert!(is_code("text", &"one\ntwo".into()));
 /// assert!(!is_code("text", &"one".into()));
 /// ```
-#[must_use]
 pub fn is_code(name: &str, value: &Value) -> bool {
     value.as_str().is_some_and(|text| name == "code" || text.trim().contains('\n'))
 }
@@ -72,7 +71,6 @@ pub fn is_code(name: &str, value: &Value) -> bool {
 /// assert!(is_refusal("no, not at night") && is_refusal("exit"));
 /// assert!(!is_refusal("yes") && !is_refusal("Go ahead.") && !is_refusal("{\"force\": true}"));
 /// ```
-#[must_use]
 pub fn is_refusal(answer: &str) -> bool {
     matches!(verdict::read(answer, &Name::user()), Some(Ok(Verdict::Rejected(_)) | Err(_)))
 }
@@ -113,26 +111,22 @@ pub struct ApprovalRequest {
 
 impl<T> Approval<T> {
     /// Requires no approval.
-    #[must_use]
     pub const fn never() -> Self {
         Self(None)
     }
 
     /// Requires approval for everything.
-    #[must_use]
     pub fn always() -> Self {
         Self::when(|_| true)
     }
 
     /// Requires approval when `rule`, a pure function, is true.
-    #[must_use]
     pub fn when(rule: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
         Self::by(move |what| if rule(what) { Decision::Ask } else { Decision::Run })
     }
 
     /// Lets `rule` decide what runs, what needs approval, and what is refused. A logged question stays a question, whatever the
     /// rule decides when the run is resumed.
-    #[must_use]
     pub fn by(rule: impl Fn(&T) -> Decision + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(rule)))
     }
@@ -203,7 +197,6 @@ pub(crate) fn was_asked(turn: &Turn<'_>, question: impl Fn() -> InputRequest) ->
 
 impl Approval<ApprovalRequest> {
     /// Requires approval for calls of tools with these names, in which `*` matches any characters, or none.
-    #[must_use]
     pub fn of_tools<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         Self::when(move |wanted| names.iter().any(|name| is_like_tool(name, &wanted.call.tool)))
@@ -211,7 +204,6 @@ impl Approval<ApprovalRequest> {
 }
 
 /// Returns whether `name` matches `pattern`, in which `*` matches any characters, or none.
-#[must_use]
 pub fn is_like(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(head) else { return false };
@@ -228,7 +220,6 @@ pub fn is_like(pattern: &str, name: &str) -> bool {
 
 /// Returns whether the tool name `tool` matches `pattern`, as [`is_like`]; for a tool that is named after a participant,
 /// `pattern` can have the participant's own name, as in `transfer_to_Ai assistant 1`.
-#[must_use]
 pub fn is_like_tool(pattern: &str, tool: &str) -> bool {
     is_like(pattern, tool) || Name::tool_called(pattern) == tool
 }

@@ -63,7 +63,6 @@ impl LargeResults {
     }
 
     /// Returns `tools`, whose large results are stored, and `read_result`. If one of them has that name, `tools` unchanged.
-    #[must_use]
     pub fn tools(&self, tools: impl IntoIterator<Item = AnyTool>) -> Vec<AnyTool> {
         let tools: Vec<AnyTool> = tools.into_iter().collect();
         let has_name = |tool: &AnyTool| tool.spec().name == StoredResult::READER;
@@ -75,13 +74,11 @@ impl LargeResults {
     }
 
     /// Wraps `tool`: its large results are stored. Its agent needs the [reader](Self::reader), too.
-    #[must_use]
     pub fn around(&self, tool: AnyTool) -> AnyTool {
         AnyTool::new(StoringTool { tool, limits: self.clone() })
     }
 
     /// Returns the tool `read_result`, which returns as much at once as such a result has.
-    #[must_use]
     pub fn reader(&self) -> ReadResult {
         ReadResult::default().at_most(self.shown())
     }

@@ -212,7 +212,10 @@ fn wrong_arguments(spec: &ToolSpec, flaw: &str) -> String {
 }
 
 fn question(ApprovalRequest { who, call, .. }: &ApprovalRequest) -> InputRequest {
-    let lead = format!("`{who}` calls `{}` with", visible(&call.tool));
+    let calls = format!("`{who}` calls `{}`", visible(&call.tool));
+    if call.args.as_object().is_some_and(serde_json::Map::is_empty) {
+        return request(format!("{calls} without arguments."), QuestionKind::Approval, call.clone());
+    }
     let (rest, code) = with_code_apart(&call.args);
     let mut blocks: Vec<(String, String)> = code;
     if let Some(rest) = rest {
@@ -221,7 +224,7 @@ fn question(ApprovalRequest { who, call, .. }: &ApprovalRequest) -> InputRequest
         let args = if brief.chars().count() <= SHORT { brief } else { format!("{rest:#}") };
         blocks.insert(0, (String::new(), args));
     }
-    request(asked(&lead, &blocks), QuestionKind::Approval, call.clone())
+    request(asked(&format!("{calls} with"), &blocks), QuestionKind::Approval, call.clone())
 }
 
 /// The arguments without those that are [code](is_code) or another text that JSON would escape, and these, each with its name.

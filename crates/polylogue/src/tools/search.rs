@@ -114,7 +114,6 @@ pub(crate) fn tools<'t>(
 /// assert!(longest_result(&[tool(1_000)]) > 5_000);
 /// assert_eq!(longest_result(&[tool(1_000_000)]), Outcome::MAX_BYTES);
 /// ```
-#[must_use]
 pub fn longest_result<'t>(tools: impl IntoIterator<Item = &'t ToolSpec>) -> usize {
     let mut sizes: Vec<usize> = tools.into_iter().map(|tool| definition(tool).len() + 1).collect();
     sizes.sort_unstable_by(|one, other| other.cmp(one));

@@ -48,7 +48,6 @@ pub const MAX_VALUE_BYTES: usize = Outcome::MAX_BYTES / 4;
 pub const MAX_KEYS: usize = 256;
 
 /// Returns the state that the chat sees, as of its last finished turn: that of the team, and its own.
-#[must_use]
 pub fn of(chat: &Transcript) -> Map<String, Value> {
     let mut state = Map::new();
     chat.shared().for_each(|event| apply(event, chat.at(), &mut state));
@@ -56,7 +55,6 @@ pub fn of(chat: &Transcript) -> Map<String, Value> {
 }
 
 /// Returns the value of `key`, as of the last finished turn.
-#[must_use]
 pub fn get(chat: &Transcript, key: &str) -> Option<Value> {
     of(chat).swap_remove(key)
 }
@@ -72,7 +70,6 @@ pub fn is(
 }
 
 /// Ends the chat when `key` has this value.
-#[must_use]
 pub fn reaches(key: &str, value: impl Into<Value>) -> Stop {
     let value = value.into();
     when(&format!("{key} is {value}"), is(key, value))
@@ -85,7 +82,6 @@ pub fn given<K: Into<String>, V: Into<Value>>(values: impl IntoIterator<Item = (
 }
 
 /// Returns the part of a message, or of a tool's outcome, that sets `values`.
-#[must_use]
 pub fn sets(values: Map<String, Value>) -> Part {
     Part::Data(json!({ STATE: values }))
 }
@@ -157,7 +153,6 @@ impl Default for SetState {
 
 impl SetState {
     /// Creates a tool that sets any key.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -243,7 +238,6 @@ impl Default for GetState {
 
 impl GetState {
     /// Creates the tool.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

@@ -10,8 +10,8 @@ use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{Act, AnyModel, Assistant, Chat, Function, Log, Session, Status, parallel, sequential};
 use polylogue_core::{
     Agent, Allowance, AnyAgent, AnyTool, Body, Budget, Call, ChatBuilder, DeltaSink, Event, Instruction,
-    Limits, Model, ModelCall, ModelError, ModelWrapper, Money, Name, OpenBackground, Params, Reply, Request,
-    Turn, Usage,
+    Limits, LogId, Model, ModelCall, ModelError, ModelWrapper, Money, Name, OpenBackground, Params, Parent,
+    Reply, Request, Turn, Usage,
 };
 
 use crate::common::{log, log_of, name, script};
@@ -120,6 +120,26 @@ async fn they_count_once_when_their_turns_are_given_up_wherever_the_process_dies
             assert!(counted == calls || cut < whole.len(), "chat {nth}: {counted}");
         }
         assert_eq!(model.calls(), sent, "chat {nth}: nothing is sent");
+    }
+}
+
+#[tokio::test]
+async fn they_count_in_the_conversation_that_made_them_and_in_no_fork_of_it() {
+    let model = Hanging::default();
+    let parent = Parent { id: LogId::new("original").unwrap(), event: 0, edited: false };
+    for (nth, (chat, calls)) in chats(&model).into_iter().enumerate() {
+        let mut original = log().await;
+        dies(&model, calls, chat.run_in(&mut original, "go")).await;
+        let events = original.events().await;
+        let parent = Parent { event: events.len() as u64, ..parent.clone() };
+        let mut fork = log_of(&events).await.forked_from(Some(&parent));
+        assert!(!fork.may_have_lost_calls().await.unwrap(), "chat {nth}");
+        dies(&model, calls, chat.resume(&mut fork)).await;
+        assert_eq!(lost(&fork).await.0, 0, "chat {nth}");
+        // Those of its own process count.
+        let mut fork = log_of(&fork.events().await).await.forked_from(Some(&parent));
+        chat.charge_lost_calls(&mut fork).await.unwrap();
+        assert_eq!(lost(&fork).await, (calls, cents(20 * calls)), "chat {nth}");
     }
 }
 

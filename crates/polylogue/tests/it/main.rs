@@ -38,6 +38,7 @@ mod parallel_questions;
 mod partial;
 mod raised;
 mod raised_by_answers;
+mod reopened;
 mod role_play;
 mod rounds;
 mod run;

@@ -10,8 +10,8 @@ use polylogue::stop::{Reason, max_turns};
 use polylogue::tools::GetHistory;
 use polylogue::{AnyModel, Assistant, Chat, Status, round_robin};
 use polylogue_core::{
-    AnyStore, DeltaRef, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind, Params, Part,
-    Reply, Request, RunOutcome, StopReason,
+    AnyStore, Capability, DeltaRef, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind,
+    Params, Part, Reply, Request, RunOutcome, StopReason,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
@@ -248,6 +248,67 @@ async fn the_rest_of_a_truncated_reply_is_asked_for_again_in_place() {
         let last = texts(asked.last().unwrap());
         assert_eq!(last, ["Tell me of the sea", "The sea is gray.", "Continue."], "{count}");
     }
+}
+
+/// A model that gives the nth of these replies to the nth call of the conversation, in whichever process.
+struct Listed(Vec<Result<Reply, ModelError>>);
+
+impl Model for Listed {
+    fn name(&self) -> &str {
+        "test:listed"
+    }
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        self.0[usize::try_from(request.origin.nth).unwrap()].clone()
+    }
+}
+
+/// What Ann, who has a tool, says in two turns, wherever the log is cut.
+async fn said_by_listed(replies: &[Result<Reply, ModelError>]) -> Vec<String> {
+    let cut = Cut {
+        task: "Tell me of the sea",
+        chat: &|calls| {
+            let ann = Assistant::new("Ann", calls.through(Listed(replies.to_vec()))).unwrap();
+            let policy = until(max_turns(2), round_robin());
+            let chat = Chat::named("group").participant(ann.tool(GetHistory::default()));
+            chat.policy(policy).build().unwrap()
+        },
+        store: &|| AnyStore::new(Memory::default()),
+        answer: &|_, _, _| unreachable!("no one is asked"),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{replies:?}: {flaw}"));
+    Report::of(&events).messages.iter().map(|message| message.plain().into_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_request_that_fails_after_a_call_that_cannot_be_parsed_fails_again_when_the_turn_is_resumed() {
+    let error = |kind| Err(ModelError::new(kind, "test:listed", "no"));
+    let refused = ModelErrorKind::Refused;
+    let too_long = ModelErrorKind::TooLong { tokens: None, limit: Some(100) };
+    for count in 1..=2 {
+        let broken = vec![malformed("I look."); count];
+        let after = |before: &[Result<Reply, ModelError>], later: &[Result<Reply, ModelError>]| {
+            [before, broken.as_slice(), later].concat()
+        };
+        let said = said_by_listed(&after(&[part("It is")], &[error(refused), whole("Well.")])).await;
+        assert_eq!(said, ["Tell me of the sea", "It is", "Well."], "{count}: the rest of a reply");
+        // Without function calls, it replies in JSON.
+        let lacks = error(ModelErrorKind::Unsupported(Capability::Tools));
+        let (gray, well) = (whole(r#"{"say": "It is gray."}"#), whole(r#"{"say": "Well."}"#));
+        let said = said_by_listed(&after(&[], &[lacks, gray, well])).await;
+        assert_eq!(said, ["Tell me of the sea", "It is gray.", "Well."], "{count}: a capability");
+        // Without compaction, the chat ends.
+        let said = said_by_listed(&after(&[whole("It is gray.")], &[error(too_long)])).await;
+        assert_eq!(said, ["Tell me of the sea", "It is gray."], "{count}: the context");
+    }
+}
+
+#[tokio::test]
+async fn a_continuation_that_fails_in_another_form_fails_again_when_the_turn_is_resumed() {
+    let error = |kind| Err(ModelError::new(kind, "test:listed", "no"));
+    let form = error(ModelErrorKind::Unsupported(Capability::NullContent));
+    let replies = [part("It is"), form, error(ModelErrorKind::Refused), whole("Well.")];
+    let said = said_by_listed(&replies).await;
+    assert_eq!(said, ["Tell me of the sea", "It is", "Well."]);
 }
 
 #[tokio::test]

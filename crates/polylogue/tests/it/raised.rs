@@ -259,7 +259,7 @@ async fn the_limits_of_a_chat_are_raised_while_it_is_open_and_the_log_can_be_cut
     for chat in ["desk", "/desk.1"] {
         let given = || Some(raise_chat(chat, calls(9)));
         let (log, reason) = edited(log_of(&[]).await, given()).await;
-        assert!(log.turns().await == 8 && !is_of_chat(&reason), "{reason}");
+        assert!(log.turns().await == 7 && !is_of_chat(&reason), "{reason}");
         let whole = log.events().await;
         let raised = |event: &Arc<Event>| matches!(event.body, Body::OwnLimitsRaised { .. });
         let at = whole.iter().position(raised).unwrap();
@@ -286,7 +286,7 @@ async fn the_limits_of_a_chat_are_raised_before_it_continues_in_another_process_
         log.post_inbox().await.unwrap();
         assert_eq!(raised.confirmed().await.is_ok(), is_known);
         let (log, reason) = edited(log, None).await;
-        assert_eq!((log.turns().await, is_of_chat(&reason)), if is_known { (8, false) } else { (5, true) });
+        assert_eq!((log.turns().await, is_of_chat(&reason)), if is_known { (7, false) } else { (4, true) });
     }
 }
 

@@ -376,3 +376,56 @@ async fn a_parameter_that_is_left_out_is_noted_once_or_an_error() {
     let (_, made, result) = asked(0, Params { strict: true, ..params }).await;
     assert_eq!((made, result.unwrap_err().to_string().contains("does not accept `top_k`")), (0, true));
 }
+
+/// One of several models.
+#[derive(Clone)]
+struct Listed {
+    name: &'static str,
+    /// The parameter that it does not accept.
+    refuses: &'static str,
+    is_down: bool,
+}
+
+impl Model for Listed {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let down = || ModelError::new(ModelErrorKind::Connection, self.name, "it is down");
+        if self.is_down { Err(down()) } else { Ok(Reply::text("word")) }
+    }
+
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        params.set().into_iter().filter(|name| *name == self.refuses).collect()
+    }
+}
+
+/// What the log says of parameters that two models left out, the first of which may be down.
+async fn left_out(is_down: bool, refuses: [&'static str; 2], strict: bool) -> Result<Vec<String>, String> {
+    let first = Listed { name: "test:first", refuses: refuses[0], is_down };
+    let second = Listed { name: "test:second", refuses: refuses[1], is_down: false };
+    let model = Fallback::new([first, second].map(polylogue::AnyModel::new));
+    let params = Params { seed: Some(7), top_k: Some(3), strict, ..Params::default() };
+    let mut log = log().await;
+    chat_with(model, &params).run_in(&mut log, "Talk.").await.map_err(|error| error.to_string())?;
+    let note = |body: &Body| match body {
+        Body::ParametersIgnored { who, model, parameters } => {
+            Some(format!("{who}, {model}: {}", parameters.join(", ")))
+        }
+        _ => None,
+    };
+    Ok(log.events().await.iter().filter_map(|event| note(&event.body)).collect())
+}
+
+#[tokio::test]
+async fn of_several_models_the_log_has_what_the_one_that_replied_left_out() {
+    let of_both = |note: &str| Ok::<_, String>(["Ann", "Bob"].map(|who| format!("{who}, {note}")).to_vec());
+    assert_eq!(left_out(true, ["seed", "top_k"], false).await, of_both("test:second: top_k"));
+    assert_eq!(left_out(false, ["seed", "top_k"], false).await, of_both("test:first: seed"));
+    assert_eq!(left_out(true, ["seed", ""], false).await, Ok(vec![]));
+    // The one that does not accept all is not asked.
+    assert_eq!(left_out(false, ["seed", ""], true).await, Ok(vec![]));
+    let error = left_out(false, ["seed", "top_k"], true).await.unwrap_err();
+    assert!(error.contains("does not accept `seed`"), "{error}");
+}

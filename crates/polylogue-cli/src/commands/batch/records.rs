@@ -4,12 +4,14 @@
 //! however many conversations were held at the same time. A line that was cut off is taken away: its conversation is over and
 //! in the store, and gives the line again.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use polylogue_core::{CountedUsage, Money, PromptCache};
+use polylogue_team::{Row, Rows};
 use serde::Deserialize;
 
 use super::record::{CacheRecord, Record};
@@ -35,6 +37,8 @@ pub(crate) struct Entry {
     pub(crate) input: Option<u64>,
     pub(crate) cost: Option<f64>,
     pub(crate) prompt_cache: PromptCache,
+    /// Tells its task and variables from others.
+    content: u64,
     at: u64,
     len: u64,
 }
@@ -45,12 +49,19 @@ impl Entry {
         let (tokens, cost) = (self.tokens.unwrap_or_default(), self.cost.unwrap_or_default());
         CountedUsage { calls: self.calls, tokens, cost: Money::dollars(cost) }
     }
+
+    /// Whether it is of `row`, and not of another one with the same id.
+    fn is_of(&self, row: &Row) -> bool {
+        self.content == content(row.task.as_deref(), &row.vars)
+    }
 }
 
 /// What is read again of a line.
 #[derive(Deserialize)]
 struct Line {
     id: String,
+    task: Option<String>,
+    vars: BTreeMap<String, String>,
     state: RunState,
     reason: String,
     calls: u64,
@@ -62,8 +73,9 @@ struct Line {
 }
 
 impl Records {
-    /// Opens or makes the file at `path`. Records of a team other than `key` are refused, unless they are to be kept.
-    pub(crate) fn open(path: &Path, key: &str, keep: bool) -> Result<Self, CliError> {
+    /// Opens or makes the file at `path`. Records of a team other than `key`, and of rows that have changed since, are refused,
+    /// unless they are to be kept.
+    pub(crate) fn open(path: &Path, key: &str, rows: &Rows, keep: bool) -> Result<Self, CliError> {
         let no_file = |metadata: std::fs::Metadata| !metadata.is_file();
         if path == Path::new("-") || std::fs::metadata(path).is_ok_and(no_file) {
             // They are read, put in order and gone on with.
@@ -79,7 +91,27 @@ impl Records {
         })?;
         let mut records = Self { path: path.to_owned(), file, end: 0, lines: HashMap::new() };
         records.read(key, keep)?;
+        if !keep {
+            records.admit_rows(rows)?;
+        }
         Ok(records)
+    }
+
+    /// Ids are often numbers of lines: in a file that was edited, another row can have the id of a finished one, and would count
+    /// as finished with its result. A row that failed can be changed: it is run again.
+    fn admit_rows(&self, rows: &Rows) -> Result<(), CliError> {
+        let is_other = |entry: &Entry, row: &Row| entry.state.is_settled() && !entry.is_of(row);
+        let mut all = (0..rows.len()).filter_map(|index| rows.get(index));
+        match all.find(|row| self.of(&row.id).is_some_and(|entry| is_other(entry, row))) {
+            None => Ok(()),
+            Some(row) => {
+                let (id, path) = (row.id, self.path.display());
+                let what = format!("the record of `{id}` in `{path}` is of another task or other variables");
+                let todo =
+                    "choose another file with `--output`, or `--keep` it: the row then counts as finished";
+                Err(CliError::usage(what).hint(todo))
+            }
+        }
     }
 
     fn read(&mut self, key: &str, keep: bool) -> Result<(), CliError> {
@@ -135,6 +167,12 @@ impl Records {
     /// The rows that are not run again.
     pub(crate) fn settled(&self) -> impl Iterator<Item = &Entry> {
         self.all().filter(|entry| entry.state.is_settled())
+    }
+
+    /// The ids of those of `rows` that are not run again.
+    pub(crate) fn finished(&self, rows: &Rows) -> HashSet<String> {
+        let ids = (0..rows.len()).filter_map(|index| rows.get(index)).map(|row| row.id);
+        ids.filter(|id| self.of(id).is_some_and(|entry| entry.state.is_settled())).collect()
     }
 
     /// The last line of the row `id`.
@@ -203,10 +241,18 @@ impl Records {
 
 impl Line {
     fn entry(self, at: u64, len: u64) -> Entry {
-        let Self { id, state, reason, calls, tokens, input, cost, prompt_cache, team: _ } = self;
+        let Self { id, task, vars, state, reason, calls, tokens, input, cost, prompt_cache, team: _ } = self;
         let prompt_cache = prompt_cache.map(PromptCache::from).unwrap_or_default();
-        Entry { id, state, reason, calls, tokens, input, cost, prompt_cache, at, len }
+        let content = content(task.as_deref(), &vars);
+        Entry { id, state, reason, calls, tokens, input, cost, prompt_cache, content, at, len }
     }
+}
+
+/// Equal for equal tasks and variables, within this process.
+fn content(task: Option<&str>, vars: &BTreeMap<String, String>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (task, vars).hash(&mut hasher);
+    hasher.finish()
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> CliError {

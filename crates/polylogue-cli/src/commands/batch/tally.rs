@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use polylogue_core::{Allowance, Budget, Money, RunOutcome, StopReason, TotalUsage};
+use polylogue_team::Rows;
 use serde_json::{Map, Value, json};
 
 use super::record::CacheRecord;
@@ -44,11 +45,14 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn of(records: &Records, total: usize, paying: Vec<Budget>) -> Self {
+    /// Records of other rows that are kept count only toward the budget.
+    pub(crate) fn of(records: &Records, rows: &Rows, paying: Vec<Budget>) -> Self {
+        let total = rows.len();
         let mut states: BTreeMap<RunState, (usize, TotalUsage)> = BTreeMap::new();
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         let mut open = Vec::new();
-        for entry in records.all() {
+        let all = (0..total).filter_map(|index| rows.get(index));
+        for entry in all.filter_map(|row| records.of(&row.id)) {
             let (count, usage) = states.entry(entry.state).or_default();
             *count += 1;
             add(usage, entry);

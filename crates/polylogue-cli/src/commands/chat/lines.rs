@@ -16,7 +16,7 @@ use crate::prompt::{self, Messages, Typed};
 use crate::screen::picture::Pictures;
 use crate::screen::{Output, RunEnd, cost, document, tokens, uncertain};
 use crate::signals::Signals;
-use crate::stderr::{print_error, print_note, print_note_wrapped};
+use crate::stderr::{print_error, print_note, print_note_wrapped, print_table};
 
 /// What a person sees where a message can be typed.
 const PROMPT: &str = "> ";
@@ -123,7 +123,7 @@ async fn obey(chat: &mut impl Chat, line: &str, exit: &mut Exit) -> Result<Next,
     match input {
         None => {}
         Some(Input::Exit) => return Ok(Next::Leave(Ok(Exit::Done))),
-        Some(Input::Help) => HELP.lines().for_each(print_note_wrapped),
+        Some(Input::Help) => print_table(HELP),
         Some(Input::Unknown(why)) => print_note_wrapped(&why),
         Some(Input::Save(file)) => chat.save(&file).await.unwrap_or_else(|error| print_error(&error)),
         Some(Input::Attach(file)) => chat.attach(&file).unwrap_or_else(|error| print_error(&error)),
@@ -132,7 +132,9 @@ async fn obey(chat: &mut impl Chat, line: &str, exit: &mut Exit) -> Result<Next,
             let reply = chat.reply_again().await?;
             return show(chat, reply, exit);
         }
-        Some(Input::Retry) => print_note("There is nothing to try again: the last message has its reply."),
+        Some(Input::Retry) => {
+            print_note_wrapped("There is nothing to try again: the last message has its reply.");
+        }
         Some(Input::Message(text)) => {
             chat.history().push(text.clone());
             chat.say(text).await?;

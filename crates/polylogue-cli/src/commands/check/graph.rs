@@ -7,7 +7,7 @@ use polylogue_team::Overrides;
 use crate::args::{self, GraphFormat};
 use crate::commands::write_data;
 use crate::error::{CliError, Exit};
-use crate::stderr::print_note;
+use crate::stderr::{print_error, print_warnings};
 use crate::trust;
 
 /// Draws the team, if its file has no error.
@@ -18,12 +18,12 @@ pub(super) fn run(args: &args::Check, format: GraphFormat, overrides: &Overrides
     let loaded = match trust::read(file, overrides) {
         Ok(loaded) => loaded,
         Err(found) => {
-            print_note(found.to_string().trim_end());
+            print_error(&found.to_string().trim_end());
             return Ok(Exit::Usage);
         }
     };
     let warnings = &loaded.warnings;
-    warnings.iter().for_each(|warning| print_note(&warning.to_string()));
+    print_warnings(warnings);
     let diagram = loaded.team.diagram();
     let text = match format {
         GraphFormat::Svg => diagram.to_svg(),

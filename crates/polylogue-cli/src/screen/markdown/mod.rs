@@ -13,7 +13,7 @@ mod split;
 mod table;
 
 use self::render::{Frame, code_begin, code_line, render};
-use self::split::{Piece, Splitter};
+use self::split::{Fence, Piece, Splitter};
 use super::style::Style;
 use super::text::{Line, visible, wrap};
 
@@ -75,6 +75,23 @@ impl Markdown {
         markdown.push(text);
         markdown.finish();
         markdown.settled
+    }
+
+    /// All of `text` as it was written, broken between words into rows of `width` columns; lines of code are not broken.
+    pub(crate) fn source_rows(text: &str, width: usize, base: Style) -> Vec<Line> {
+        let (mut rows, mut open) = (Vec::new(), None::<Fence>);
+        for line in text.lines() {
+            let (row, begun) = (Line::new(line, base), line.trim_start());
+            let opened = if open.is_none() { Fence::open(begun) } else { None };
+            if open.is_some() || opened.is_some() {
+                rows.push(row);
+            } else {
+                rows.extend(wrap(&row, width));
+            }
+            open.take_if(|fence| fence.closed_by(begun));
+            open = open.or(opened.map(|(fence, _)| fence));
+        }
+        rows
     }
 
     /// Adds a piece.

@@ -267,7 +267,7 @@ impl Default for Marker {
 
 /// The fence around a block of code.
 #[derive(Debug, Clone, Copy)]
-struct Fence {
+pub(super) struct Fence {
     mark: char,
     length: usize,
     indent: usize,
@@ -275,7 +275,7 @@ struct Fence {
 
 impl Fence {
     /// The fence that `line` opens, with the language it names.
-    fn open(line: &str) -> Option<(Self, &str)> {
+    pub(super) fn open(line: &str) -> Option<(Self, &str)> {
         let indent = indent(line);
         let text = line.trim_start();
         let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -286,7 +286,8 @@ impl Fence {
         legal.then_some((Self { mark, length, indent }, language))
     }
 
-    fn closed_by(&self, line: &str) -> bool {
+    /// Whether `line` ends the block.
+    pub(super) fn closed_by(&self, line: &str) -> bool {
         let text = line.trim();
         let marks = text.trim_start_matches(self.mark);
         indent(line) <= 3 && marks.is_empty() && text.len() >= self.length

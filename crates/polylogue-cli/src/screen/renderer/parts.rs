@@ -41,7 +41,7 @@ impl Renderer {
         const COLUMNS: usize = 40;
         let (first, more) = first_line(text);
         let above = format!(" ({}as above)", more.map(|more| more + ", ").unwrap_or_default());
-        let room = self.width(at).unwrap_or(PLAIN_WIDTH / 2).saturating_sub(above.len()).min(COLUMNS);
+        let room = self.row_width(at).unwrap_or(PLAIN_WIDTH / 2).saturating_sub(above.len()).min(COLUMNS);
         Line::new(&first, Style::DIM).fit(room).with(&above, Style::DIM)
     }
 
@@ -60,7 +60,7 @@ impl Renderer {
                 },
                 Part::Call(wanted) => self.suggested(at, wanted),
                 Part::Outcome(came) => {
-                    let (call, width) = (said.call_of(came), self.width(at));
+                    let (call, width) = (said.call_of(came), self.row_width(at));
                     let above = call::made(&call, &came.outcome, Duration::ZERO, width);
                     let folded = call::finished(&call, &came.outcome, Duration::ZERO, width);
                     self.result(at, &came.outcome, above, folded);
@@ -91,7 +91,7 @@ impl Renderer {
     pub(super) fn returned(&mut self, at: &Path, returned: &ToolResult) {
         let ToolResult { who, to, call, outcome, took, is_code, note, .. } = returned;
         self.begin(&(at.clone(), who.clone()), to);
-        let width = self.width(at);
+        let width = self.row_width(at);
         match (returned.shown, note) {
             // Code of a message is in the message, and perhaps its output, too.
             (ResultShown::InMessage, _) => {
@@ -113,7 +113,7 @@ impl Renderer {
     /// A handoff with a note, which is an argument, its result and a message: all of it is shown here.
     fn handed_over(&mut self, at: &Path, returned: &ToolResult, note: &str) {
         let ToolResult { call, outcome, took, .. } = returned;
-        let line = call::made(call, outcome, *took, self.width(at));
+        let line = call::made(call, outcome, *took, self.row_width(at));
         if line.text().contains(note.trim()) {
             self.put(at, &[line]);
         } else {
@@ -128,7 +128,7 @@ impl Renderer {
     fn called(&mut self, at: &Path, returned: &ToolResult) {
         let ToolResult { call, outcome, took, .. } = returned;
         let has_code = !returned.is_approved && self.code_of(at, call, Some(outcome));
-        let width = self.width(at);
+        let width = self.row_width(at);
         let (above, folded) = match has_code {
             true => (call::above_result(*took), call::result_of(outcome, *took, width)),
             false => (call::made(call, outcome, *took, width), call::finished(call, outcome, *took, width)),
@@ -168,7 +168,7 @@ impl Renderer {
     /// A call with its code below, if that takes several lines or would be cut off on the line of the call. Returns whether it does.
     fn code_of(&mut self, at: &Path, call: &Call, outcome: Option<&Outcome>) -> bool {
         let (rest, code) = call::with_code_apart(call);
-        let most = self.width(at).unwrap_or(PLAIN_WIDTH) / 2;
+        let most = self.row_width(at).unwrap_or(PLAIN_WIDTH) / 2;
         let has_code = code.iter().any(|(_, text)| text.trim().contains('\n') || text.chars().count() > most);
         if has_code {
             self.put_wrapped(at, call::above_code(&rest, outcome));

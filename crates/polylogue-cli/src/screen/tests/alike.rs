@@ -158,7 +158,7 @@ proptest! {
         prop_assert_eq!(words(&played(PLAIN, &script, rows, &some)), &script.words[..], "read again, plain");
         // On a screen that nothing has left permanently, replies that were torn are erased and shown when they are whole.
         prop_assert_eq!(words(&played(LIVE, &script, 200, &some)), &script.words[..], "read again, live");
-        let whole = shown(&script.events(), None, Pictures::default());
+        let whole = shown(&script.events(), Format::WHOLE, Pictures::default());
         prop_assert_eq!(words(&whole), &script.words[..], "show");
         let verbose = played(Settings { verbose: true, thoughts: true, ..PLAIN }, &script, rows, &all);
         prop_assert_eq!(verbose.split("\n\ndone: ").next(), whole.split("\ndone: ").next().map(str::trim_end), "verbose, but for why it ended");

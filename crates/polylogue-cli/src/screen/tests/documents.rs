@@ -80,12 +80,12 @@ fn the_whole_conversation_as_plain_text() {
         done: Coder said `TERMINATE`
         A: mail() has no result yet
     "#]]
-    .assert_eq(&document::shown(&events(), None, Pictures::default()));
+    .assert_eq(&document::shown(&events(), Format::WHOLE, Pictures::default()));
 }
 
 #[test]
 fn the_whole_conversation_on_a_terminal() {
-    let shown = document::shown(&events(), Some(50), Pictures::default());
+    let shown = document::shown(&events(), Format { width: Some(50), ..Format::WHOLE }, Pictures::default());
     let mut terminal = vt100::Parser::new(80, 50, 0);
     terminal.process(shown.replace('\n', "\r\n").as_bytes());
     expect![[r#"

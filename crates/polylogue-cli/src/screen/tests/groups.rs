@@ -134,7 +134,7 @@ fn verbose_output_has_introductions_and_prompts() {
 
         done: Coder said `TERMINATE`
     "#]]
-    .assert_eq(&document::shown(&events(), None, Pictures::default()));
+    .assert_eq(&document::shown(&events(), Format::WHOLE, Pictures::default()));
 }
 
 #[test]

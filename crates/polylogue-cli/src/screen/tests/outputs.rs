@@ -44,6 +44,28 @@ fn quiet_writes_the_result_alone() {
     assert_eq!(stage.written.pieces(), 0);
 }
 
+/// The terminal would break them anywhere.
+#[test]
+fn rows_of_plain_text_at_a_terminal_end_between_words_and_code_is_not_broken() {
+    let code = "print('a line of code that is longer than one row')";
+    let text = format!(
+        "Words that are more than one row of this terminal has room for.\n\n````python\n{code}\n```\n````\nAnd words after the code that are too many for one row."
+    );
+    let written = |looks| {
+        let mut stage = Stage::new(Settings { looks, ..PLAIN }, 40, 24);
+        stage.root(opened(&["A", "B"], "A", "Go"));
+        stage.root(said("A", &text));
+        stage.screen.end(&ending()).unwrap();
+        stage.written.text()
+    };
+    let at_terminal = written(OutputStyle { terminal: true, ..OutputStyle::PLAIN });
+    let long: Vec<&str> = at_terminal.lines().filter(|line| line.chars().count() > 39).collect();
+    assert_eq!(long, [code], "{at_terminal}");
+    assert!(at_terminal.contains("\nWords that are more than one row of\nthis terminal"), "{at_terminal}");
+    assert!(at_terminal.contains("\n```\n````\nAnd words after"), "{at_terminal}");
+    assert!(written(OutputStyle::PLAIN).contains(&text), "a file gets it unchanged");
+}
+
 #[test]
 fn without_streaming_messages_come_whole_but_waiting_is_visible() {
     let mut stage = Stage::new(Settings { stream: false, ..LIVE }, 60, 20);
@@ -148,7 +170,7 @@ fn a_handoff_and_its_note_are_printed_once() {
         let events: Vec<Event> =
             handoff(note).into_iter().map(|body| stage.event_at(&Path::root(), body)).collect();
         let mut printed = vec![
-            document::shown(&events, None, Pictures::default()).to_string(),
+            document::shown(&events, Format::WHOLE, Pictures::default()).to_string(),
             document::markdown("t", &events, Pictures::default()).to_string(),
             document::autogen("t", &events, false).to_string(),
         ];
@@ -254,7 +276,10 @@ fn verbose_cuts_nothing_and_shows_what_show_does() {
         assert!(written.contains(&format!("{label}{long}")), "{label}: {written}");
     }
     assert!(written.contains(&format!("  first\n  {long}\n  last\n")), "{written}");
-    assert!(written.contains(&format!("(the task is not complete: yes\n{long})\n")), "{written}");
+    assert!(
+        written.contains(&format!("(the task is not complete; the answer was: yes\n{long})\n")),
+        "{written}"
+    );
     assert!(!written.contains('…') && !written.contains(" lines)"), "{written}");
 
     let mut brief = Stage::new(PLAIN, 80, 24);

@@ -50,7 +50,7 @@ fn check(shown: &Sanitized, expected: &Expect) {
 #[test]
 fn show_prints_a_line_for_each_steering_event() {
     check(
-        &document::shown(&events(), None, Pictures::default()),
+        &document::shown(&events(), Format::WHOLE, Pictures::default()),
         &expect![[r#"
         participants: A, B
 

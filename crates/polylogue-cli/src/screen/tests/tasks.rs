@@ -5,8 +5,8 @@ use polylogue_core::{Audience, Body, Message, Part, TurnRequest};
 use serde_json::{Value, json};
 
 use super::{PLAIN, Stage, name, opened, sampled};
-use crate::screen::document;
 use crate::screen::picture::Pictures;
+use crate::screen::{Format, document};
 
 fn begins(stage: &mut Stage, who: &str, to: &[&str]) {
     let to = Audience::Only(to.iter().map(|who| name(who)).collect());
@@ -58,13 +58,13 @@ fn a_decision_about_a_task_is_shown_in_a_few_words() {
         user → all
         hi
 
-        A (private): the task is not complete: yes
+        A (private): the task is not complete; the answer was: yes
         A (private): the task counts as not complete, as the answer says
         neither: hard (+1 line)
 
         A → itself
         There is more.
-        (the task is complete: No.)
+        (the task is complete; the answer was: No.)
 
         B → itself
         {"n":1}
@@ -78,12 +78,12 @@ fn a_decision_about_a_task_is_shown_in_a_few_words() {
         user -> all:
         hi
 
-        A (private): the task is not complete: yes
+        A (private): the task is not complete; the answer was: yes
         A (private): the task counts as not complete, as the answer says neither: hard (+1 line)
 
         A -> itself:
         There is more.
-        (the task is complete: No.)
+        (the task is complete; the answer was: No.)
 
         B -> itself:
         {"n":1}
@@ -163,7 +163,7 @@ fn agents_that_learn_of_their_task_are_shown_in_whole_output_and_speakers_are_no
         A is prompted in private: P
         A remembers to have said: I am A.
     "#]]
-    .assert_eq(&document::shown(&events, None, Pictures::default()));
+    .assert_eq(&document::shown(&events, Format::WHOLE, Pictures::default()));
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn decisions_are_words_in_documents_too() {
 
         Nothing.
 
-        *the task is complete: no*
+        *the task is complete; the answer was: no*
 
         ### A → itself
 
@@ -212,7 +212,7 @@ fn decisions_are_words_in_documents_too() {
         A (to A):
 
         Nothing.
-        (the task is complete: no)
+        (the task is complete; the answer was: no)
 
         --------------------------------------------------------------------------------
         A (to A):

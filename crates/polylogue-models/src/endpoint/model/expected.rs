@@ -37,7 +37,6 @@ impl EndpointModel {
     }
 
     /// Returns the effort that is sent for that of `params`: the nearest one that the model has.
-    #[must_use]
     pub fn effort_sent(&self, params: &Params) -> Option<Effort> {
         self.accepts.effort(params)
     }
@@ -54,7 +53,6 @@ impl EndpointModel {
     /// assert_eq!(model.least_to_reason(&low(2_048)), None);
     /// # Ok::<(), polylogue_core::ModelError>(())
     /// ```
-    #[must_use]
     pub fn least_to_reason(&self, params: &Params) -> Option<u64> {
         with_protocol!(self.api, P => P::least_to_reason(params, &self.accepts))
     }

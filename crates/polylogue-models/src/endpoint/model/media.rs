@@ -13,7 +13,6 @@ use crate::wire::protocol::{Protocol, Style};
 impl EndpointModel {
     /// Returns whether the model reads `media`: its API has a form for it, the model is known to read it, and its provider is not known to
     /// take less. `None` if that is unknown.
-    #[must_use]
     pub fn reads(&self, media: &Media) -> Option<bool> {
         match self.exceeds(media) {
             Some(_) => Some(false),
@@ -23,7 +22,6 @@ impl EndpointModel {
 
     /// Returns how `media` is more than the provider takes, by its published limits. `None` if it is not, or if the model reads nothing
     /// of that kind.
-    #[must_use]
     pub fn exceeds(&self, media: &Media) -> Option<Excess> {
         self.media_limits.excess(media).filter(|_| self.reads_such(media) != Some(false))
     }

@@ -51,7 +51,6 @@ impl EndpointModel {
     }
 
     /// Returns the price, if it is known. Default: the list price.
-    #[must_use]
     pub fn price(&self) -> Option<Price> {
         self.price.clone()
     }

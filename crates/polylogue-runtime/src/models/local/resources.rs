@@ -41,7 +41,6 @@ pub(super) type Opened = (AnyModel, LocalModelInfo);
 
 impl LocalModelInfo {
     /// Returns the most memory that it takes, in MiB.
-    #[must_use]
     pub const fn memory(&self) -> u64 {
         self.weights.saturating_add(self.conversation.saturating_mul(self.conversations))
     }

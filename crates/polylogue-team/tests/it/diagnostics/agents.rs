@@ -176,7 +176,7 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
               |
             3 |   - {name: A, human_input: sometimes, max_auto_replies: -1, terminate_on: ''}
               |                            ^^^^^^^^^
-            hint: there is `always`, `terminate`, `never`
+            hint: there are `always`, `terminate`, `never`
 
             error: `max_auto_replies` must be at least 0
              --> t.yaml:3:57
@@ -195,7 +195,7 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
               |
             4 |   - {name: B, terminate_on: {says: {text: x, by: Q}}, clear_command: true}
               |                                                  ^
-            hint: there is `A`, `B`, `user`
+            hint: there are `A`, `B`, `user`
 
             error: no person is asked for `B`
              --> t.yaml:4:55
@@ -257,7 +257,7 @@ chats: [{name: inner, pattern: sequential, participants: [B]}]
               |
             2 | t: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
               |                                  ^
-            hint: there is `A`, `B`, `inner`, `user`
+            hint: there are `A`, `B`, `inner`, `user`
 
             error: `(` is not a valid regular expression: unclosed group
              --> t.yaml:2:84
@@ -357,7 +357,7 @@ chats:
               |
             7 |   - {name: three, carryover: some, continues: two, pattern: sequential, participants: [A]}
               |                              ^^^^
-            hint: there is `all`, `none`
+            hint: there are `all`, `none`
 
             error: `two` takes part in no chat together with `three`
              --> t.yaml:7:47

@@ -105,7 +105,7 @@ endpoints:
                |
             13 |     timeouts: {connect: 10, first_token: ten s, idle: 0 s, totel: 1 min}
                |                         ^^
-            hint: write a text such as `500 ms`
+            hint: add the unit, such as `10 s`
 
             error: `ten s` is not a time
               --> t.yaml:13:42
@@ -239,7 +239,7 @@ endpoints:
                |
             10 |     api_key: *****************
                |     ^^^^^^^
-            hint: there is `api`, `base_url`, `api_version`, `deployments`, `key`, `headers`, `in_flight`, `per_minute`, `timeouts`, `retries`, `max_wait`, `merge`, `prompt_cache`, `capabilities`, `send_reasoning`, `drop_parameters`
+            hint: there are `api`, `base_url`, `api_version`, `deployments`, `key`, `headers`, `in_flight`, `per_minute`, `timeouts`, `retries`, `max_wait`, `merge`, `prompt_cache`, `capabilities`, `send_reasoning`, `drop_parameters`
 
             error: this is not the name of an environment variable
               --> t.yaml:12:18

@@ -176,7 +176,7 @@ fn words_that_people_guess_are_answered() {
             "temperature: 0}\ntemperature: {x: 0",
             "`temperature` is `parameters: {temperature: ...}` of an agent here",
         ),
-        ("begin: A", "there is `"),
+        ("begin: A", "there are `"),
         ("stop: {text: DONE}", "it belongs in `says`"),
         ("pattern: swarm", "AutoGen's `swarm` is `handoffs: {then: ...}` here"),
         ("pattern: {group: {select: auto}}", "AutoGen's `auto` is `model` here"),
@@ -189,11 +189,45 @@ fn words_that_people_guess_are_answered() {
 }
 
 #[test]
+fn values_that_people_guess_are_answered() {
+    let graph = |edges: &str| format!("max_turns: 2, pattern: {{graph: {{edges: {edges}}}}}");
+    for (agent, chat, expected) in [
+        (
+            "tools: [get_weather]",
+            "max_turns: 2".to_owned(),
+            "define a function of yours in `commands`, or a server in `mcp`; there are `get_history`, ",
+        ),
+        ("model: gpt-4o", "max_turns: 2".to_owned(), "write `openai:gpt-4o`\n"),
+        (
+            "output_schema: {answer: string}",
+            "max_turns: 2".to_owned(),
+            "write `{type: object, properties: {answer: {type: string}}}`\n",
+        ),
+        (
+            "output_schema: {answer: {type: integer}, why: string}",
+            "max_turns: 2".to_owned(),
+            "write `{type: object, properties: {answer: ...}}`\n",
+        ),
+        ("system: x", "stop: {max_time: 60}".to_owned(), "add the unit, such as `60 s`\n"),
+        ("system: x", graph("[A, B]"), "write a mapping with names as keys: `{NAME: ...}`\n"),
+        ("system: x", graph("{A: [B, END]}"), "leave it out: a graph ends where no edge leads on\n"),
+        ("system: x", graph("{START: A, A: B}"), "the key `start` names who speaks first\n"),
+        ("system: x", "pattern: {handoffs: {then: END}}".to_owned(), "did you mean `end`?\n"),
+    ] {
+        let text = format!(
+            "name: t\nagents:\n  - {{name: A, {agent}}}\n  - {{name: B}}\nchat: {{participants: [A, B], {chat}}}\n"
+        );
+        let found = parse(&text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
+        assert!(found.contains(&format!("hint: {expected}")), "{found}");
+    }
+}
+
+#[test]
 fn names_that_only_resemble_others_are_not_answered_with_these() {
     for (entry, expected) in [
         ("silent: true", "AutoGen's `silent` is the option -q of the command line here"),
-        ("entity: x", "there is `pattern`, "),
-        ("steps: []", "there is `pattern`, "),
+        ("entity: x", "there are `pattern`, "),
+        ("steps: []", "there are `pattern`, "),
         ("maxround: 3", "AutoGen's `max_round` is `max_turns` here"),
         ("member: A", "`members` is `participants` here"),
     ] {
@@ -203,7 +237,7 @@ fn names_that_only_resemble_others_are_not_answered_with_these() {
     for (entry, expected) in [
         ("hooks: []", "Lagent's `hooks` is a layer of the library, which team files do not have, here"),
         ("context: x", "CrewAI's `context` is `carryover` of a chat in `chats` here"),
-        ("rolls: x", "there is `name`, "),
+        ("rolls: x", "there are `name`, "),
         ("gaol: x", "CrewAI's `goal` is a part of `system` here"),
     ] {
         let found = hint(entry, "max_turns: 2", "", key(entry));

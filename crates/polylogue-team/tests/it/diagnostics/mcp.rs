@@ -91,7 +91,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |
             5 |     tools: [{mcp: clock, onyl: [a]}, {mcp: clock, include: []}]
               |                          ^^^^
-            hint: there is `mcp`, `include`, `exclude`, `max_cost`
+            hint: there are `mcp`, `include`, `exclude`, `max_cost`
 
             error: `include` is empty
              --> t.yaml:5:60

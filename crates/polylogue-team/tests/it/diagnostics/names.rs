@@ -66,11 +66,27 @@ chats:
             6 |   - {name: A, participants: [A], stop: {max_turns: 1}}
               |            ^
 
-            error: the chat `A` takes part in itself: A > A
+            error: the agent `A` cannot take part in the chat `A`
              --> t.yaml:6:30
               |
             6 |   - {name: A, participants: [A], stop: {max_turns: 1}}
               |                              ^
+            hint: give them different names; the outermost chat has that of the team
+        "#]],
+    );
+}
+
+#[test]
+fn an_agent_has_another_name_than_its_team() {
+    check(
+        "name: bot\nagents: [{name: bot}]\nchat: {participants: [bot], pattern: sequential}\n",
+        &expect![[r#"
+            error: the agent `bot` cannot take part in the chat `bot`
+             --> t.yaml:3:23
+              |
+            3 | chat: {participants: [bot], pattern: sequential}
+              |                       ^^^
+            hint: give them different names; the outermost chat has that of the team
         "#]],
     );
 }
@@ -128,14 +144,14 @@ chat:
               |
             6 |   opening: [{from: An, to: [Bob, Cyd], text: hi}, '{{task}}', {from: user, to: user, text: '{{task}}
               |                                  ^^^
-            hint: there is `Ann`, `Bob`
+            hint: there are `Ann`, `Bob`
 
             error: `user` does not take part in this chat
              --> t.yaml:6:80
               |
             6 | i}, '{{task}}', {from: user, to: user, text: '{{task}} {{name}}'}]
               |                                  ^^^^
-            hint: there is `Ann`, `Bob`
+            hint: there are `Ann`, `Bob`
 
             error: unknown variable `name`
              --> t.yaml:6:102
@@ -149,7 +165,7 @@ chat:
               |
             7 | op: {all: [{says: {text: x, by: [Cyd, user]}}, {any: [{matches: {pattern: '[', by: Bobby}}]}, {}]}
               |                                  ^^^
-            hint: there is `Ann`, `Bob`, `user`
+            hint: there are `Ann`, `Bob`, `user`
 
             error: `[` is not a valid regular expression: unclosed character class
              --> t.yaml:7:79
@@ -169,7 +185,7 @@ chat:
               |
             7 | s: {pattern: '[', by: Bobby}}]}, {}]}
               |                                  ^^
-            hint: there is `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time`, `all`, `any`
+            hint: there are `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time`, `all`, `any`
         "#]],
     );
 }
@@ -261,7 +277,7 @@ script:
                |
             12 |   - A: {}
                |        ^^
-            hint: there is `say`, `think`, `calls`, `delay_ms`, `pace`, `expect`, `usage`, `error`, `finish`
+            hint: there are `say`, `think`, `calls`, `delay_ms`, `pace`, `expect`, `usage`, `error`, `finish`
 
             error: an item of `script` takes one key only, and `B` is another
               --> t.yaml:14:5
@@ -327,7 +343,7 @@ chats: [{name: lonely, participants: [Idle], stop: {max_turns: 1}}]
               |
             5 | chat: {participants: [A]}
               |        ^^^^^^^^^^^^
-            hint: give it a `stop`, such as `stop: {max_turns: 20}`
+            hint: give it `pattern: sequential`, for one turn, or a `stop`, such as `stop: {max_turns: 20}`
 
             warning[unreachable]: the chat `lonely` takes part in nothing
              --> t.yaml:6:16
@@ -374,7 +390,7 @@ chats:
               |
             3 | chat: {participants: [A, x, y], stop: {max_turns: 2}, summary: {reflect: {by: Q, model: 'a:b'}}}
               |                                                                               ^
-            hint: there is `A`, `Zoe`, `x`, `y`
+            hint: there are `A`, `Zoe`, `x`, `y`
 
             error: `Q` uses its own `model`
              --> t.yaml:3:82

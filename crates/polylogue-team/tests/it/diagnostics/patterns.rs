@@ -28,7 +28,7 @@ fn a_group_speaks_of_its_members_only() {
               |
             6 |  {transitions: {allowed: {A: [B, C, B], D: []}}, allow_repeat_speaker: [E], select: {human: F}}}
               |                                  ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
 
             warning[no-effect]: `B` is listed twice
              --> t.yaml:6:55
@@ -42,7 +42,7 @@ fn a_group_speaks_of_its_members_only() {
               |
             6 | itions: {allowed: {A: [B, C, B], D: []}}, allow_repeat_speaker: [E], select: {human: F}}}
               |                                  ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
 
             error: `transitions` already define who can speak twice in a row
              --> t.yaml:6:68
@@ -56,14 +56,14 @@ fn a_group_speaks_of_its_members_only() {
               |
             6 |  D: []}}, allow_repeat_speaker: [E], select: {human: F}}}
               |                                  ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
 
             error: there is no agent, chat or team `F`
              --> t.yaml:6:111
               |
             6 | at_speaker: [E], select: {human: F}}}
               |                                  ^
-            hint: there is `A`, `B`, `Zoe`, `inner`
+            hint: there are `A`, `B`, `Zoe`, `inner`
         "#]],
     );
 }
@@ -100,7 +100,7 @@ fn a_human_selector_is_a_person_and_no_participant() {
               |
             6 |   pattern: {group: {select: person}}
               |                             ^^^^^^
-            hint: there is `round_robin`, `random`, `model`, `human`
+            hint: there are `round_robin`, `random`, `model`, `human`
         "#]],
     );
     check_pattern(
@@ -128,9 +128,36 @@ fn a_human_selector_is_a_person_and_no_participant() {
               |
             6 |   pattern: {group: {select: {model: {attempts: 0, role: assistant}}}}
               |                                                         ^^^^^^^^^
-            hint: there is `system`, `user`
+            hint: there are `system`, `user`
         "#]],
     );
+}
+
+#[test]
+fn transitions_are_allowed_or_disallowed_and_lead_to_names() {
+    check_pattern(
+        "{group: {transitions: {A: [B]}}}",
+        &expect![[r#"
+            error: unknown key `A`
+             --> t.yaml:6:35
+              |
+            6 |   pattern: {group: {transitions: {A: [B]}}}
+              |                                   ^
+            hint: there are `allowed`, `disallowed`
+        "#]],
+    );
+    check_pattern(
+        "{group: {transitions: {allowed: {A: {B: 1}, B: [A]}}}}",
+        &expect![[r#"
+            error: `A` must be a text, not a mapping
+             --> t.yaml:6:48
+              |
+            6 |   pattern: {group: {transitions: {allowed: {A: {B: 1}, B: [A]}}}}
+              |                                                ^^^^^^
+        "#]],
+    );
+    // One name needs no list.
+    check_pattern("{group: {transitions: {allowed: {A: B, B: A}}}}", &expect![""]);
 }
 
 #[test]
@@ -171,7 +198,7 @@ fn states_lead_to_members_or_to_the_end() {
               |
             6 | pattern: {state_machine: {start: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: sto
               |                                  ^^^
-            hint: there is `A`, `B`, `end`
+            hint: there are `A`, `B`, `end`
 
             warning[never-holds]: this transition is unreachable
              --> t.yaml:6:64
@@ -185,14 +212,14 @@ fn states_lead_to_members_or_to_the_end() {
               |
             6 | en: 'turns > 3', then: end}], B: stop, C: A}}}
               |                                  ^^^^
-            hint: there is `A`, `B`, `end`
+            hint: there are `A`, `B`, `end`
 
             error: `C` does not take part in this chat
              --> t.yaml:6:106
               |
             6 | urns > 3', then: end}], B: stop, C: A}}}
               |                                  ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
         "#]],
     );
 }
@@ -301,7 +328,7 @@ chat:
               |
             6 |     when: "turns > 3 &&
               |           ^^^^^^^^^^^^^
-            hint: there is `contains`, `startsWith`, `endsWith`, `matches`, `size`, `int`, `double`, `string`, `has`
+            hint: there are `contains`, `startsWith`, `endsWith`, `matches`, `size`, `int`, `double`, `string`, `has`
 
             error: this is not a condition: unexpected ')'
               --> t.yaml:10:11
@@ -328,7 +355,7 @@ fn a_participant_cannot_follow_itself() {
               |
             6 |   pattern: {dag: {A: [B], B: [A, C]}}
               |                                  ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
         "#]],
     );
     check_pattern(
@@ -376,14 +403,14 @@ fn handoffs_need_an_agent_with_handoffs() {
               |
             6 |   pattern: {handoffs: {start: C, then: absent}}
               |                               ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
 
             error: `absent` does not take part in this chat
              --> t.yaml:6:40
               |
             6 |   pattern: {handoffs: {start: C, then: absent}}
               |                                        ^^^^^^
-            hint: there is `A`, `B`, `stay`, `end`
+            hint: there are `A`, `B`, `stay`, `end`
         "#]],
     );
     check_pattern(
@@ -417,7 +444,7 @@ fn handoffs_need_an_agent_with_handoffs() {
               |
             2 | agents: [{name: A, handoffs: [A, C]}, {name: B}]
               |                                  ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
         "#]],
     );
     check(
@@ -449,14 +476,14 @@ fn a_vote_has_options_and_voters() {
           |
         6 |   pattern: {debate: {options: [x, X], voters: [Q], tie: {chair: Z}}}
           |                                                ^
-        hint: there is `A`, `B`, `Zoe`, `inner`
+        hint: there are `A`, `B`, `Zoe`, `inner`
 
         error: there is no agent, chat or team `Z`
          --> t.yaml:6:65
           |
         6 |   pattern: {debate: {options: [x, X], voters: [Q], tie: {chair: Z}}}
           |                                                                 ^
-        hint: there is `A`, `B`, `Zoe`, `inner`
+        hint: there are `A`, `B`, `Zoe`, `inner`
     "#]],
     );
     check_pattern(
@@ -494,7 +521,7 @@ fn a_planner_takes_no_other_part() {
               |
             6 |   pattern: {orchestrator: {planner: A, progress_agent: P, max_stalls: 0}}
               |                                                        ^
-            hint: there is `A`, `B`, `Zoe`, `inner`
+            hint: there are `A`, `B`, `Zoe`, `inner`
 
             error: `max_stalls` must be at least 1
              --> t.yaml:6:71
@@ -515,28 +542,28 @@ fn a_graph_has_a_beginning_and_an_end_and_no_loop_without_one() {
               |
             6 |   pattern: {graph: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
               |                            ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
 
             error: `D` does not take part in this chat
              --> t.yaml:6:51
               |
             6 |   pattern: {graph: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
               |                                                   ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
 
             error: `E` does not take part in this chat
              --> t.yaml:6:56
               |
             6 |   pattern: {graph: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
               |                                                        ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
 
             error: `F` does not take part in this chat
              --> t.yaml:6:70
               |
             6 |   pattern: {graph: {start: C, edges: {A: [B, {to: D}], E: A}, join: {F: any}}}
               |                                                                      ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
         "#]],
     );
     check_pattern(
@@ -593,21 +620,21 @@ chat:
               |
             5 | {who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, wh
               |                                  ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
 
             error: `D` does not take part in this chat
              --> t.yaml:5:81
               |
             5 | o: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^
-            hint: there is `A`, `C`, `B`, `user`
+            hint: there are `A`, `C`, `B`, `user`
 
             error: `when` is empty
              --> t.yaml:5:102
               |
             5 | ext: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^^
-            hint: there is `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time`, `all`, `any`
+            hint: there are `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time`, `all`, `any`
 
             error: a participant `B` is already defined in line 5
              --> t.yaml:5:113
@@ -620,14 +647,14 @@ chat:
               |
             5 | ho: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^^^
-            hint: there is `last`, `turns`, `messages`, `task`, `state`, `speaker`, `participants`
+            hint: there are `last`, `turns`, `messages`, `task`, `state`, `speaker`, `participants`
 
             error: `history` cannot be `some`
              --> t.yaml:5:136
               |
             5 | }}, {who: B, when: 'x', history: some}]
               |                                  ^^^^
-            hint: there is `all`, `new`
+            hint: there are `all`, `new`
         "#]],
     );
 }

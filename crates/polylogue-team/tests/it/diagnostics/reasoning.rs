@@ -43,7 +43,7 @@ fn named_agents_are_others_with_a_model() {
               |
             3 |   - {name: A, reasoning: {best: {critic: C}}}
               |                                          ^
-            hint: there is `A`, `B`, `L`
+            hint: there are `A`, `B`, `L`
         "#]],
     );
     check_agent(
@@ -96,7 +96,7 @@ fn what_a_way_to_reason_has_no_use_for_is_refused() {
               |               ^^^^^
             hint: give it to the `solver`
 
-            error: an agent that `reasoning` has no `suggests_tools`
+            error: an agent with `reasoning` has no `suggests_tools`
              --> t.yaml:3:36
               |
             3 | - {name: A, tools: [calculator], suggests_tools: [chess], reasoning: {plan_and_solve: {planner: B, s

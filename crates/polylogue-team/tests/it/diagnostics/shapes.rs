@@ -103,7 +103,7 @@ chats:
                |
             14 |   pattern: in_trun
                |            ^^^^^^^
-            hint: there is `round_robin`, `sequential`, `parallel`, `group`, `state_machine`, `dag`, `handoffs`, `debate`, `orchestrator`, `graph`, `role_play`, `group_solve`, `tasks`
+            hint: there are `round_robin`, `sequential`, `parallel`, `group`, `state_machine`, `dag`, `handoffs`, `debate`, `orchestrator`, `graph`, `role_play`, `group_solve`, `tasks`
 
             error: there is no agent, chat or team `Tradr`
               --> t.yaml:15:18
@@ -207,6 +207,7 @@ limits:
               |
             6 | vars: [a]
               |       ^^^
+            hint: write a mapping with names as keys: `{NAME: ...}`
 
             error: `agents` must be a list, not a mapping
              --> t.yaml:7:9
@@ -474,7 +475,7 @@ chat: {participants: [A, B], stop: {max_turns: 1}}
               |
             4 | w: {window: {message: 3}, names: sometimes}}, {name: B, view: {window: {messages: 0, tokens: 5}}}]
               |                                  ^^^^^^^^^
-            hint: there is `auto`, `always`, `never`
+            hint: there are `auto`, `always`, `never`
 
             error: `messages` must be at least 1
              --> t.yaml:4:105

@@ -99,7 +99,7 @@ fn roles_need_distinct_suitable_agents() {
               |
             5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Absent}}}
               |                                                                                          ^^^^^^
-            hint: there is `A`, `B`, `C`, `Zoe`, `L`
+            hint: there are `A`, `B`, `C`, `Zoe`, `L`
         "#]],
     );
     check_society(

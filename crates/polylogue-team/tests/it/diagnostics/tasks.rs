@@ -44,7 +44,7 @@ fn every_agent_in_the_discussion_has_one_task() {
               |
             3 | sks: [{who: A, prompt: a}, {who: C, prompt: c}]}}}
               |                                  ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
         "#]],
     );
     check_pattern(
@@ -113,7 +113,7 @@ fn tasks_before_and_after_have_an_agent() {
               |
             3 | o: C, prompt: x}], after: [{who: D, prompt: x}]}}}
               |                                  ^
-            hint: there is `A`, `B`, `C`, `Zoe`, `P`, `L`
+            hint: there are `A`, `B`, `C`, `Zoe`, `P`, `L`
         "#]],
     );
 }
@@ -155,7 +155,7 @@ fn a_task_alone_is_not_asked_about() {
               |
             3 |  keeps_reflections: true}, {who: Q, prompt: q}]}}
               |                                  ^
-            hint: there is `A`, `B`, `C`, `Zoe`, `P`, `L`
+            hint: there are `A`, `B`, `C`, `Zoe`, `P`, `L`
         "#]],
     );
     check_pattern(
@@ -280,7 +280,7 @@ fn the_first_message_is_of_a_talk_of_two() {
               |
             3 | who: B, prompt: b}], shift: {to: C, says: ''}}}}
               |                                  ^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
 
             error: `says` is empty
              --> t.yaml:3:126
@@ -484,14 +484,14 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
               |
             3 | ts_tools: [chess], tool_calling: magic, tool_history: all}
               |                                  ^^^^^
-            hint: there is `auto`, `native`, `schema`, `json`, `text`
+            hint: there are `auto`, `native`, `schema`, `json`, `text`
 
             error: `tool_history` cannot be `all`
              --> t.yaml:3:137
               |
             3 | ol_calling: magic, tool_history: all}
               |                                  ^^^
-            hint: there is `answer`, `full`
+            hint: there are `answer`, `full`
 
             error: an item of `examples` needs the key `args`
              --> t.yaml:4:52
@@ -592,7 +592,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |
             5 |   third: {base_url: 'http://127.0.0.1/v1', capabilities: {}}
               |                                                          ^^
-            hint: there is `tools`, `schema`, `json`, `vision`, `system_role`, `null_content`, `user_after_tool`
+            hint: there are `tools`, `schema`, `json`, `vision`, `system_role`, `null_content`, `user_after_tool`
         "#]],
     );
 }
@@ -655,7 +655,7 @@ chat:
                |
             14 | b, output_schema: {items: {type: text}}, tools: [{tool: chess, examples: [{user: e4, args: {moves: e
                |                                  ^^^^
-            hint: there is `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`
+            hint: there are `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`
 
             error: `chess` takes no `moves`
               --> t.yaml:14:118

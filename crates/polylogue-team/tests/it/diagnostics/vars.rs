@@ -29,7 +29,7 @@ chat: {participants: ["{{a}}"], stop: {says: "{{task}}", max_turns: 1}}
               |
             4 | description: "{{a}} \u0041{{zz}}"
               |                           ^^^^^^
-            hint: there is `2c`, `a`, `b`, `task`, `unused`
+            hint: there are `2c`, `a`, `b`, `task`, `unused`
 
             error: no variable can be called `task`
              --> t.yaml:5:20

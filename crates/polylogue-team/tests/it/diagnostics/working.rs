@@ -27,7 +27,7 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
               |
             5 |     agent_tools: [A, Bob, {who: B, tool: chess}, {who: B, max_calls: 0}, {whom: B}]
               |                      ^^^
-            hint: there is `A`, `B`
+            hint: there are `A`, `B`
 
             error: `A` already has a tool `chess`
              --> t.yaml:5:42
@@ -82,7 +82,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
               |
             3 |   - {name: A, code_execution: {languages: [], approval: sometimes}}
               |                                                         ^^^^^^^^^
-            hint: there is `never`, `always`, `when`, `matches`
+            hint: there are `never`, `always`, `when`, `matches`
 
             error: an item of `languages` cannot be `pyhton`
              --> t.yaml:4:52
@@ -103,7 +103,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
               |
             4 | n: 'codes.size() > 3'}, timeout: 10, last: 0}}
               |                                  ^^
-            hint: write a text such as `500 ms`
+            hint: add the unit, such as `10 s`
 
             error: `last` must be at least 1
              --> t.yaml:4:118
@@ -189,6 +189,49 @@ chat: {participants: [A, B, C, D, E, F], stop: {max_turns: 2}}
     );
 }
 
+/// Users who write this expect to see code before it runs.
+#[test]
+fn approval_of_calls_is_not_taken_for_approval_of_code() {
+    check(
+        "name: t
+agents:
+  - {name: A, approval: always, code_execution: true}
+  - {name: B, tools: [chess], approval: always, code_execution: {languages: [python]}}
+  - {name: C, tools: [chess], approval: always, code_execution: {approval: never}}
+  - {name: D, tools: [chess], approval: {tools: [chess]}, code_execution: true}
+chat: {participants: [A, B, C, D], stop: {max_turns: 4}}
+",
+        &expect![[r#"
+            error: this approval is not for the code that `A` runs
+             --> t.yaml:3:15
+              |
+            3 |   - {name: A, approval: always, code_execution: true}
+              |               ^^^^^^^^
+            hint: write `code_execution: {approval: always}`; `{approval: never}` there runs it without a question
+
+            error: this approval is not for the code that `B` runs
+             --> t.yaml:4:31
+              |
+            4 |   - {name: B, tools: [chess], approval: always, code_execution: {languages: [python]}}
+              |                               ^^^^^^^^
+            hint: write `code_execution: {approval: always}`; `{approval: never}` there runs it without a question
+        "#]],
+    );
+}
+
+/// Without a sandbox, code is asked about by default.
+#[test]
+fn without_a_sandbox_approval_of_calls_is_no_mistake_next_to_code() {
+    check(
+        "name: t
+sandbox: {backend: none}
+agents: [{name: A, tools: [chess], approval: always, code_execution: true}, {name: B}]
+chat: {participants: [A, B], stop: {max_turns: 4}}
+",
+        &expect![""],
+    );
+}
+
 #[test]
 fn a_sandbox_fits_together() {
     check(
@@ -245,7 +288,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |
             3 | sandbox: {backend: unsafe_host, image: python}
               |                    ^^^^^^^^^^^
-            hint: there is `native`, `docker`, `podman`, `none`
+            hint: there are `native`, `docker`, `podman`, `none`
 
             error: `image` applies only to containers
              --> t.yaml:3:33
@@ -253,6 +296,21 @@ chat: {participants: [A], stop: {max_turns: 2}}
             3 | sandbox: {backend: unsafe_host, image: python}
               |                                 ^^^^^
             hint: add `backend: docker` or `backend: podman`, or leave it out
+        "#]],
+    );
+    check(
+        "name: t
+agents: [{name: A, tools: [python]}]
+sandbox: {backend: docker, image: '--volume=/:/host'}
+chat: {participants: [A], stop: {max_turns: 2}}
+",
+        &expect![[r#"
+            error: `--volume=/:/host` is not the name of an image
+             --> t.yaml:3:35
+              |
+            3 | sandbox: {backend: docker, image: '--volume=/:/host'}
+              |                                   ^^^^^^^^^^^^^^^^^^
+            hint: write it as `python:3.12-slim`
         "#]],
     );
 }
@@ -430,7 +488,7 @@ fn tool_limits_are_within_bounds_and_need_tools() {
               |
             3 |   - {name: A, tools: [chess], tool_limits: {timeout: 20, max_output_bytes: 99, size: 4}}
               |                                                      ^^
-            hint: write a text such as `500 ms`
+            hint: add the unit, such as `20 s`
 
             error: `max_output_bytes` must be at least 100
              --> t.yaml:3:76
@@ -443,7 +501,7 @@ fn tool_limits_are_within_bounds_and_need_tools() {
               |
             3 |   - {name: A, tools: [chess], tool_limits: {timeout: 20, max_output_bytes: 99, size: 4}}
               |                                                                                ^^^^
-            hint: there is `timeout`, `max_output_bytes`, `large_results`
+            hint: there are `timeout`, `max_output_bytes`, `large_results`
         "#]],
     );
     check(
@@ -465,7 +523,7 @@ fn tool_limits_are_within_bounds_and_need_tools() {
               |
             3 |   - {name: A, tools: [chess], tool_limits: {}}
               |                                            ^^
-            hint: there is `timeout`, `max_output_bytes`, `large_results`
+            hint: there are `timeout`, `max_output_bytes`, `large_results`
         "#]],
     );
     let none = with("{timeout: 20 s}").replace("tools: [chess], ", "");

@@ -61,6 +61,17 @@ fn yaml_that_is_broken() {
         "#]],
     );
     check(
+        "agents:\n  - name: A\n   system: You are A.\n",
+        &expect![[r#"
+            error: this is not valid YAML: while parsing a block collection, did not find expected '-' indicator
+             --> t.yaml:3:4
+              |
+            3 |    system: You are A.
+              |    ^
+            hint: check that the keys of one item begin in the same column, and the items of one list, too
+        "#]],
+    );
+    check(
         "a: 1\n---\nb: 2\n",
         &expect![[r#"
         error: a second document starts here; only one is allowed
@@ -155,7 +166,7 @@ fn yaml_that_means_something_else_than_it_seems_to() {
               |
             4 | ? [a, b]
               |   ^^^^^^
-            hint: there is `name`, `description`, `task`, `model`, `fallback`, `fallback_return`, `compaction`, `cache`, `vars`, `endpoints`, `prices`, `agents`, `chat`, `chats`, `teams`, `sandbox`, `files`, `commands`, `mcp`, `calls` and 6 more
+            hint: there are `name`, `description`, `task`, `model`, `fallback`, `fallback_return`, `compaction`, `cache`, `vars`, `endpoints`, `prices`, `agents`, `chat`, `chats`, `teams`, `sandbox`, `files`, `commands`, `mcp`, `calls` and 6 more
         "#]],
     );
 }

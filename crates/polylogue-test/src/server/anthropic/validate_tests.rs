@@ -100,7 +100,7 @@ fn every_rule_of_the_api_refuses_its_violation() {
         .unwrap()
         .extend(marked.as_array().unwrap().iter().cloned());
     assert_eq!(check(&crowded, NEW), Ok(()), "four marks");
-    crowded["tools"][0]["cache_control"] = mark;
+    crowded["tools"][0]["cache_control"] = json!({"type": "ephemeral", "ttl": "1h"});
     assert!(check(&crowded, NEW).unwrap_err().contains("more than 4 cache points"));
 }
 

@@ -65,7 +65,6 @@ impl Best {
 
     /// Creates an agent that replies with the best of `options` replies of `proposer`, at least 1; with one, the critic is not
     /// asked.
-    #[must_use]
     pub fn of(options: usize, proposer: impl Agent, critic: impl Agent) -> Self {
         let (proposer, critic) = (AnyAgent::new(proposer), AnyAgent::new(critic));
         Self {

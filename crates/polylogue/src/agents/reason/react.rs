@@ -22,6 +22,7 @@ use crate::tools::runner::Finished;
 /// [`Reason::Rounds`], or, with [`summarize`](Self::summarize), calls the model once more without tools. The outcome of
 /// a tool that [ends the turn](ToolSpec::ends_turn) is the message.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct React {
     agent: Assistant,
     rounds: u32,
@@ -37,32 +38,27 @@ impl React {
     pub const DEFAULT_ROUNDS: u32 = 5;
 
     /// Runs `agent` in rounds.
-    #[must_use]
     pub const fn new(agent: Assistant) -> Self {
         Self { agent, rounds: Self::DEFAULT_ROUNDS, summarize: false, in_text: false }
     }
 
     /// Sets the limit on rounds of tool calls per turn; the model is called once more than that. 0 is allowed.
-    #[must_use]
     pub fn rounds(self, rounds: u32) -> Self {
         Self { rounds, ..self }
     }
 
     /// Calls the model once more after the last round, without tools, for an answer.
-    #[must_use]
     pub fn summarize(self) -> Self {
         Self { summarize: true, ..self }
     }
 
     /// Makes the model write `Action:` and `Action Input:`, and sends it `Observation:`, instead of native function
     /// calls. The format and the tools are described at the end of the system message.
-    #[must_use]
     pub fn in_text(self) -> Self {
         Self { in_text: true, ..self }
     }
 
     /// Returns the assistants by which its model is called: with tools, in text, and without tools. For inspection.
-    #[must_use]
     pub fn assistants(&self) -> [Assistant; 3] {
         let textual = self.clone();
         let params = self.way("", true).params;

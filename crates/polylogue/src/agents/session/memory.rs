@@ -7,7 +7,6 @@ use polylogue_core::{
 
 /// Returns what `who` remembers of `chat`, in order: messages of others that it saw, its prompts, its own messages, and its
 /// tool calls with their outcomes. Replayed in the same order, they make the same view.
-#[must_use]
 pub fn remembered(chat: &Transcript, who: &Name) -> Vec<Message> {
     let mut memory = Memory {
         who,

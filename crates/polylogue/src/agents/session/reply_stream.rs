@@ -66,7 +66,6 @@ pub enum Stage {
 
 impl ReplyStream {
     /// Streams the updates of a subscription.
-    #[must_use]
     pub const fn of(watch: Subscription) -> Self {
         Self { watch, texts: BTreeMap::new() }
     }

@@ -34,7 +34,6 @@ impl State {
     }
 
     /// Returns the messages under `key`.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&[Message]> {
         self.0.iter().find(|(other, _)| other == key).map(|(_, messages)| &**messages)
     }

@@ -20,7 +20,6 @@ pub struct ModelSettings {
 impl Assistant {
     /// Returns all kinds of requests that the agent makes: the usual one first, then those of prompted tools and structured
     /// output. The [digest](polylogue_core::View::digest) of a request identifies its kind.
-    #[must_use]
     pub fn asks(&self) -> Vec<ModelSettings> {
         let own = self.specs.get(..self.offered_own).unwrap_or_default();
         let mut all =

@@ -56,7 +56,6 @@ impl Results {
 }
 
 /// Returns the reply for the `outcomes` of one message: a message with exactly these parts is such a reply.
-#[must_use]
 pub fn reply_of(outcomes: &[Outcome]) -> Vec<Part> {
     let mut results = Results::default();
     outcomes.iter().for_each(|outcome| results.add(outcome.clone()));

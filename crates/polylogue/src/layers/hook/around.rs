@@ -44,7 +44,6 @@ pub struct Handle(u64);
 
 impl Around {
     /// Wraps `agent`, without hooks.
-    #[must_use]
     pub fn new(agent: impl Agent) -> Self {
         Self { agent: AnyAgent::new(agent), before: Vec::new(), after: Vec::new(), next: 0 }
     }

@@ -56,6 +56,7 @@ use crate::tools::runner::{Finished, Runner};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Actions {
     name: Name,
     kit: ToolTable,
@@ -82,27 +83,23 @@ impl Actions {
     }
 
     /// Adds a tool. Replaces a tool of the same name.
-    #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.kit.add(AnyTool::new(tool));
         self
     }
 
     /// Adds tools that are called as `name.tool`; one named `run` also as `name`.
-    #[must_use]
     pub fn toolkit(mut self, name: &str, tools: impl IntoIterator<Item = AnyTool>) -> Self {
         tools.into_iter().for_each(|tool| self.kit.add_of(name, tool));
         self
     }
 
     /// Adds a tool that gets the text of blocks of this kind, as its argument `code`.
-    #[must_use]
     pub fn runs(self, kind: &str, tool: impl Tool) -> Self {
         self.runs_as(kind, "code", tool)
     }
 
     /// Adds a tool like [`runs`](Self::runs), with another argument.
-    #[must_use]
     pub fn runs_as(mut self, kind: &str, argument: &str, tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
         self.kinds.retain(|other| other.kind != kind);
@@ -113,13 +110,11 @@ impl Actions {
 
     /// Sets which calls need approval by a person. Default: none. The rule sees the tool's name as in the log:
     /// `Shop_price` for a tool of a toolkit.
-    #[must_use]
     pub fn approval(self, approval: Approval<ApprovalRequest>) -> Self {
         Self { approval, ..self }
     }
 
     /// Lists the tools as a JSON list of names, descriptions and parameters, for the system message of the caller.
-    #[must_use]
     pub fn instructions(&self) -> String {
         let tool = |(name, tool): (&str, &AnyTool)| {
             let spec = tool.spec();

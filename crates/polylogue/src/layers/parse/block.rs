@@ -27,7 +27,6 @@ pub struct Block {
 
 impl Block {
     /// Returns the value in `message`; `None` if no block parser made one.
-    #[must_use]
     pub fn of(message: &Message) -> Option<Self> {
         serde_json::from_value(value(message)?.clone()).ok()
     }
@@ -38,7 +37,6 @@ impl Block {
     }
 
     /// Returns the kind of tool, if the text has a call, valid or not.
-    #[must_use]
     pub fn calls(message: &Message) -> Option<String> {
         Self::of(message)?.tool_type
     }
@@ -46,6 +44,7 @@ impl Block {
 
 /// Parses the first block between two markers. The end marker can be missing, as with a stop word.
 #[derive(Clone, derive_more::Debug)]
+#[must_use]
 pub struct ToolBlock {
     kind: String,
     template: String,
@@ -60,32 +59,27 @@ type Validate = dyn Fn(&str) -> Result<Value, String> + Send + Sync;
 
 impl ToolBlock {
     /// Blocks for a kind of tool, between `<tool>` and `</tool>`.
-    #[must_use]
     pub fn new(kind: impl Into<String>) -> Self {
         let (begin, end) = ("<tool>\n".into(), "</tool>\n".into());
         Self { kind: kind.into(), template: String::new(), begin, end, validate: None, restores: false }
     }
 
     /// Sets the markers.
-    #[must_use]
     pub fn between(self, begin: impl Into<String>, end: impl Into<String>) -> Self {
         Self { begin: begin.into(), end: end.into(), ..self }
     }
 
     /// Sets the format instructions.
-    #[must_use]
     pub fn instructions(self, template: impl Into<String>) -> Self {
         Self { template: template.into(), ..self }
     }
 
     /// Sets a function that converts or refuses the content of a block. Must be deterministic.
-    #[must_use]
     pub fn validate(self, validate: impl Fn(&str) -> Result<Value, String> + Send + Sync + 'static) -> Self {
         Self { validate: Some(Arc::new(validate)), ..self }
     }
 
     /// Accepts only blocks with a JSON object.
-    #[must_use]
     pub fn json(self) -> Self {
         self.validate(|text| match serde_json::from_str(text.trim()) {
             Ok(value @ Value::Object(_)) => Ok(value),
@@ -96,7 +90,6 @@ impl ToolBlock {
 
     /// Sends the model its earlier blocks with both markers, and without the text after them; refused blocks are
     /// omitted.
-    #[must_use]
     pub fn restore(self) -> Self {
         Self { restores: true, ..self }
     }
@@ -153,7 +146,6 @@ pub struct Mixed {
 
 impl Mixed {
     /// Blocks of these kinds.
-    #[must_use]
     pub fn of(blocks: impl IntoIterator<Item = ToolBlock>) -> Self {
         Self { template: String::new(), blocks: blocks.into_iter().collect() }
     }

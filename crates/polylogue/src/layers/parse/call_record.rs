@@ -40,7 +40,6 @@ pub enum RunState {
 
 impl CallRecord {
     /// Returns the result of the call that `message` answers; `None` if it answers none.
-    #[must_use]
     pub fn of(message: &Message) -> Option<Self> {
         message.parts.iter().rev().find_map(|part| match part {
             Part::Note(value) => serde_json::from_value(value.clone()).ok(),
@@ -49,7 +48,6 @@ impl CallRecord {
     }
 
     /// Returns whether the tool succeeded.
-    #[must_use]
     pub const fn is_done(&self) -> bool {
         matches!(self.state, RunState::Done | RunState::Finished)
     }

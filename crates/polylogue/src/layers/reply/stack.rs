@@ -18,6 +18,7 @@ use super::{ErasedReply, Reply};
 /// Its layers act in its name: an [`Assistant`](crate::Assistant) sees the chat as the stack does, and its messages are
 /// the stack's. As a layer of another stack it passes on when it has no reply.
 #[derive(Clone)]
+#[must_use]
 pub struct Stack {
     name: Name,
     description: String,
@@ -36,19 +37,16 @@ impl Stack {
     }
 
     /// Appends a layer.
-    #[must_use]
     pub fn then(self, layer: impl Reply) -> Self {
         self.at(usize::MAX, layer)
     }
 
     /// Prepends a layer.
-    #[must_use]
     pub fn first(self, layer: impl Reply) -> Self {
         self.at(0, layer)
     }
 
     /// Inserts a layer at `index`, or appends it if there are fewer layers.
-    #[must_use]
     pub fn at(mut self, index: usize, layer: impl Reply) -> Self {
         self.layers.insert(index.min(self.layers.len()), Arc::new(layer));
         self
@@ -68,14 +66,12 @@ impl Stack {
     }
 
     /// Sets the description of the agent, which speaker selection reads.
-    #[must_use]
     pub fn description(self, text: impl Into<String>) -> Self {
         Self { description: text.into(), ..self }
     }
 
     /// Sets the default reply, for turns in which no layer replies. A blank text is a silent turn, and the chat
     /// continues, as with the default reply of AutoGen.
-    #[must_use]
     pub fn otherwise(self, text: impl Into<Arc<str>>) -> Self {
         Self { otherwise: Some(text.into()), ..self }
     }

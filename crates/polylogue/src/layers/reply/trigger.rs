@@ -71,51 +71,43 @@ impl Trigger {
     }
 
     /// Holds once there is a message.
-    #[must_use]
     pub fn anyone() -> Self {
         Self::on(|turn| turn.last_message().is_some())
     }
 
     /// Holds as long as there is no message of others: the agent begins the chat. In AutoGen, the trigger `None`.
-    #[must_use]
     pub fn no_message() -> Self {
         Self::on(|turn| turn.last_message().is_none())
     }
 
     /// Holds when the last message is from `name`.
-    #[must_use]
     pub fn from(name: Name) -> Self {
         Self::received(move |line| line.message.from == name)
     }
 
     /// Holds when the last message is from one of `names`.
-    #[must_use]
     pub fn among(names: impl IntoIterator<Item = Name>) -> Self {
         let names: Vec<Name> = names.into_iter().collect();
         Self::received(move |line| names.contains(&line.message.from))
     }
 
     /// Holds when the pure function `holds` is true of the last message.
-    #[must_use]
     pub fn received(holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
         Self::on(move |turn| turn.last_message().is_some_and(&holds))
     }
 
     /// Holds when the last message is of this kind.
-    #[must_use]
     pub fn kind(kind: Kind) -> Self {
         Self::on(move |turn| turn.last_message().is_some_and(|line| is(kind, line, turn.transcript())))
     }
 
     /// Holds when one of `triggers` holds.
-    #[must_use]
     pub fn any(triggers: impl IntoIterator<Item = Self>) -> Self {
         let triggers: Vec<Self> = triggers.into_iter().collect();
         Self::on(move |turn| triggers.iter().any(|trigger| trigger.holds(turn)))
     }
 
     /// Returns whether the trigger holds.
-    #[must_use]
     pub fn holds(&self, turn: &Turn<'_>) -> bool {
         (self.0)(turn)
     }

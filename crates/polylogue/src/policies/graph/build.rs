@@ -7,6 +7,7 @@ use super::edge::{Edge, EdgeCondition, Link};
 
 /// A graph under construction; see the [module](super).
 #[derive(Debug, Clone, Default)]
+#[must_use]
 pub struct Graph {
     nodes: Vec<String>,
     starts: Vec<String>,
@@ -16,27 +17,23 @@ pub struct Graph {
 
 impl Graph {
     /// Creates a graph of these participants. Nodes that are ready together run in this order.
-    #[must_use]
     pub fn of<N: Into<String>>(nodes: impl IntoIterator<Item = N>) -> Self {
         Self { nodes: nodes.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
     /// Adds an edge: a pair of names, or an [`Edge`] with a condition.
-    #[must_use]
     pub fn edge(mut self, edge: impl Into<Edge>) -> Self {
         self.edges.push(edge.into());
         self
     }
 
     /// Adds a start node. Default: the nodes without incoming edges.
-    #[must_use]
     pub fn starts_with(mut self, node: impl Into<String>) -> Self {
         self.starts.push(node.into());
         self
     }
 
     /// Sets when `node` runs if it has several incoming edges.
-    #[must_use]
     pub fn join(mut self, node: impl Into<String>, join: Join) -> Self {
         self.joins.push((node.into(), join));
         self

@@ -50,7 +50,6 @@ impl CheckedGraph {
     }
 
     /// Returns the nodes, in order: the participants that the chat needs.
-    #[must_use]
     pub fn nodes(&self) -> &[Name] {
         &self.nodes
     }

@@ -6,6 +6,7 @@ use polylogue_core::Transcript;
 
 /// An edge of a [graph](super) from one participant to another, unconditional or with a condition.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Edge {
     pub(super) from: String,
     pub(super) to: String,
@@ -33,33 +34,28 @@ impl<F: Into<String>, T: Into<String>> From<(F, T)> for Edge {
 
 impl Edge {
     /// Fires only when the message of the turn before contains `text`, case-insensitive.
-    #[must_use]
     pub fn says(self, text: &str) -> Self {
         let text = text.to_lowercase();
         self.when(move |said| said.to_lowercase().contains(&text))
     }
 
     /// Fires only when `holds` is true of the message of the turn before; of an empty text after a silent turn.
-    #[must_use]
     pub fn when(self, holds: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         Self { when: EdgeCondition::Said(Arc::new(holds)), ..self }
     }
 
     /// Fires only when `holds`, a pure function, is true of the transcript after the turn before: for instance
     /// [`state::is`](crate::tools::state::is). It does not see the usage of nested chats.
-    #[must_use]
     pub fn given(self, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Self {
         Self { when: EdgeCondition::Given(Arc::new(holds)), ..self }
     }
 
     /// Fires only when no other edge of the same node does.
-    #[must_use]
     pub fn otherwise(self) -> Self {
         Self { when: EdgeCondition::Otherwise, ..self }
     }
 
     /// Fires at most so many times, whatever its condition.
-    #[must_use]
     pub fn at_most(self, times: u64) -> Self {
         Self { at_most: Some(times), ..self }
     }

@@ -1,6 +1,8 @@
 //! Replays a log along a graph.
 
-use polylogue_core::{Choice, Chooser, Name, Policy, Step, StopReason, Transcript, TurnRequest};
+use polylogue_core::{
+    Choice, Chooser, EarlierTranscript, Name, Policy, Step, StopReason, Transcript, TurnRequest,
+};
 
 use super::checked::{AfterLeaving, CheckedGraph, Join};
 use super::edge::{EdgeCondition, Link};
@@ -97,10 +99,8 @@ impl ReadyNode {
 /// The position of a run in its graph.
 struct Position<'g> {
     graph: &'g CheckedGraph,
-    chat: &'g Transcript,
-    /// The transcript at this point, and its number of events.
-    past: Transcript,
-    seen: usize,
+    /// The chat at this point, where conditions read it.
+    past: EarlierTranscript<'g>,
     /// For each edge, how often it fired, and whether its target has not run since.
     fired: Vec<(u64, bool)>,
     /// The node at which the run got stuck.
@@ -109,26 +109,17 @@ struct Position<'g> {
 
 impl<'g> Position<'g> {
     fn new(graph: &'g CheckedGraph, chat: &'g Transcript) -> Self {
-        let past = Transcript::new(chat.at().clone());
-        Self { graph, chat, past, seen: 0, fired: vec![(0, false); graph.links.len()], stuck: None }
-    }
-
-    /// Applies the chat's events up to and including the one at `end`.
-    fn catch_up(&mut self, end: usize) {
-        for event in self.chat.events().get(self.seen..=end).unwrap_or_default() {
-            // Events that one transcript accepted are valid for another.
-            let _ = self.past.apply(event.clone());
-        }
-        self.seen = self.seen.max(end + 1);
+        let past = EarlierTranscript::of(chat);
+        Self { graph, past, fired: vec![(0, false); graph.links.len()], stuck: None }
     }
 
     /// `node` had its turn, which ended with the event at `end`: its edges fire.
     fn leave(&mut self, node: usize, said: &str, end: usize) {
         let graph = self.graph;
         if graph.from(node).any(|(_, link)| matches!(link.when, EdgeCondition::Given(_))) {
-            self.catch_up(end);
+            self.past.advance(end);
         }
-        let past = &self.past;
+        let past = self.past.transcript();
         let mut open = self.open(node, |when| match when {
             EdgeCondition::Always => true,
             EdgeCondition::Said(holds) => holds(said),

@@ -59,7 +59,6 @@ impl Candidates {
 /// # Ok(())
 /// # }
 /// ```
-#[must_use]
 pub fn introduce(participants: &[AnyAgent]) -> String {
     let lines: Vec<String> =
         participants.iter().map(|agent| role(agent.name().as_str(), agent.description())).collect();

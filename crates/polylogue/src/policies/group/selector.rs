@@ -26,6 +26,7 @@ use crate::agents::tooling::ModelSettings;
 /// In the prompts `{roles}` stands for names and descriptions of the candidates, one per line, and `{agentlist}` for
 /// their names. Other braces are plain text.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Selector {
     name: Name,
     model: AnyModel,
@@ -72,76 +73,64 @@ impl Selector {
     }
 
     /// Sets the system message.
-    #[must_use]
     pub fn system(self, text: impl Into<Arc<str>>) -> Self {
         Self { system: text.into(), ..self }
     }
 
     /// Sets the prompt after the conversation; empty for none.
-    #[must_use]
     pub fn prompt(self, text: impl Into<Arc<str>>) -> Self {
         Self { prompt: text.into(), ..self }
     }
 
     /// Sets the correction after a reply with several names.
-    #[must_use]
     pub fn when_several(self, text: impl Into<Arc<str>>) -> Self {
         Self { several: text.into(), ..self }
     }
 
     /// Sets the correction after a reply without a valid name.
-    #[must_use]
     pub fn when_none(self, text: impl Into<Arc<str>>) -> Self {
         Self { none: text.into(), ..self }
     }
 
     /// Sets the limit on replies per selection, at least 1.
-    #[must_use]
     pub fn attempts(self, attempts: u32) -> Self {
         Self { attempts: attempts.max(1), ..self }
     }
 
     /// Requests the name as JSON with a schema, for models that support it: needs fewer corrections. Other replies are
     /// still searched for a name.
-    #[must_use]
     pub fn constrained(self, constrained: bool) -> Self {
         Self { constrained, ..self }
     }
 
     /// Sets the role of the prompt and the corrections. Every model accepts the default, `User`.
-    #[must_use]
     pub fn role(mut self, role: PromptRole) -> Self {
         self.view.prompt_role = role;
         self
     }
 
     /// Sets how much of the conversation it sees.
-    #[must_use]
     pub fn window(mut self, window: Window) -> Self {
         self.view.window = window;
         self
     }
 
     /// Sets sampling parameters, such as the temperature.
-    #[must_use]
     pub fn params(self, params: Params) -> Self {
         Self { params, ..self }
     }
 
     /// Returns the view options: how the selector sees the chat.
-    #[must_use]
     pub const fn sees(&self) -> &ViewOptions {
         &self.view
     }
 
     /// Returns the system message for a selection among these names with their descriptions.
-    #[must_use]
     pub fn system_for(&self, candidates: &[(&Name, &str)]) -> String {
         Candidates::of(candidates).fill(&self.system)
     }
 
     /// Returns the sampling parameters for a selection among `names`.
-    #[must_use]
     pub fn sampling_for(&self, names: &[Name]) -> Params {
         let schema = self.constrained.then(|| {
             json!({
@@ -155,7 +144,6 @@ impl Selector {
     }
 
     /// Returns the request for a selection among `names`, without the conversation and the system message.
-    #[must_use]
     pub fn asks_for(&self, names: &[Name]) -> ModelSettings {
         ModelSettings { tools: Vec::new(), params: self.sampling_for(names), view: self.view.clone() }
     }

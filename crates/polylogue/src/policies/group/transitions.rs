@@ -32,19 +32,16 @@ enum Kind {
 
 impl Transitions {
     /// Allows only these transitions. After a speaker with an empty list, or without a list, the chat ends.
-    #[must_use]
     pub fn allowed(after: impl IntoIterator<Item = (Name, Vec<Name>)>) -> Self {
         Self { kind: Kind::Allowed, after: merged(after) }
     }
 
     /// Allows all transitions but these, repeats included.
-    #[must_use]
     pub fn disallowed(after: impl IntoIterator<Item = (Name, Vec<Name>)>) -> Self {
         Self { kind: Kind::Disallowed, after: merged(after) }
     }
 
     /// Returns whether `next` may speak after `last`.
-    #[must_use]
     pub fn allow(&self, last: &Name, next: &Name) -> bool {
         let is_listed = self.after.get(last).is_some_and(|names| names.contains(next));
         is_listed == (self.kind == Kind::Allowed)

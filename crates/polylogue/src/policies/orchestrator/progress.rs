@@ -32,7 +32,6 @@ const MAX_BEGINNINGS: usize = 16;
 
 impl Progress {
     /// Returns the JSON Schema of a ledger of `team`: every key is an object with `reason` and `answer`.
-    #[must_use]
     pub fn schema(team: &[Name]) -> Value {
         let names: Vec<&str> = team.iter().map(Name::as_str).collect();
         let answer = |answer: &Value| {

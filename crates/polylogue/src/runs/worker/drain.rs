@@ -21,7 +21,6 @@ impl Drain {
     }
 
     /// Returns whether draining was requested.
-    #[must_use]
     pub fn is_requested(&self) -> bool {
         *self.0.borrow()
     }

@@ -23,13 +23,11 @@ impl Default for Pace {
 
 impl Pace {
     /// Creates the default pace, with pauses that differ from those of processes with other numbers.
-    #[must_use]
     pub fn of_process(number: u32) -> Self {
         Self { random: u64::from(number) * 2 + 1, ..Self::default() }
     }
 
     /// Creates a pace with pauses from `shortest` to `longest`. `seed` makes those of one worker differ from those of others.
-    #[must_use]
     pub fn new(shortest: Duration, longest: Duration, seed: u64) -> Self {
         let random = seed.wrapping_mul(2).wrapping_add(1);
         Self { shortest, longest, now: shortest, is_more: true, random }

@@ -15,7 +15,6 @@ pub(super) type Taken = Option<OwnedSemaphorePermit>;
 
 impl Places {
     /// Creates `count` places.
-    #[must_use]
     pub fn new(count: usize) -> Self {
         Self(Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS))))
     }

@@ -39,7 +39,6 @@ pub const PERMANENT_TRIES: usize = 3;
 pub const BACKOFF: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(10));
 
 /// Returns the pause after `failures` failures in a row, which doubles each time.
-#[must_use]
 pub fn backoff(failures: usize) -> Duration {
     let doublings = u32::try_from(failures.saturating_sub(1)).unwrap_or(u32::MAX);
     let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
@@ -49,7 +48,6 @@ pub fn backoff(failures: usize) -> Duration {
 impl Rest {
     /// Decides before a run of the log that has `events`: it rests until an inbox message comes if a person has [paused or
     /// cancelled](is_stopped) it, because a run would continue it. `None` if it is to be run.
-    #[must_use]
     pub fn before(events: &[Arc<Event>]) -> Option<Self> {
         is_stopped(events).then_some(Self::Until(Due::Never))
     }
@@ -61,7 +59,6 @@ impl Rest {
     /// stopped is due at once, as is one that a person has continued before it had stopped. One whose model is not to be called for a while, because of a rate limit, is due after that. One that
     /// fails in the [same way each time](Error::is_permanent) is left to other workers, and parked after [`PERMANENT_TRIES`]. After
     /// another failed turn it is due after a pause that grows with the failures since the last reply of a model.
-    #[must_use]
     pub fn after(status: &Result<Status>, events: &[Arc<Event>], earlier: usize, is_draining: bool) -> Self {
         match status {
             Ok(Status::Closed { .. }) => Self::Until(Due::Never),
@@ -100,7 +97,6 @@ impl Rest {
 
     /// Decides by the events of a conversation that another process has run until when workers leave it alone; `None` if they
     /// continue it.
-    #[must_use]
     pub fn of_log(events: &[Arc<Event>]) -> Option<Due> {
         // An answer that no run has taken up since.
         let mut last = events.iter().rev().map(|event| &event.body);
@@ -117,7 +113,6 @@ impl Rest {
     }
 
     /// Decides for a conversation that could not be opened, or failed without an event that says so.
-    #[must_use]
     pub fn failed(error: &Error) -> Self {
         Self::failed_after(error, 1)
     }
@@ -154,7 +149,6 @@ fn wait_of(error: &Error) -> Option<Duration> {
 /// Returns whether a person has paused or cancelled a conversation, and nothing has continued it since: workers leave it alone
 /// until it is resumed. One that was cancelled is also continued by a message or an answer; those to a paused one are stored
 /// until it is resumed.
-#[must_use]
 pub fn is_stopped(events: &[Arc<Event>]) -> bool {
     let last = wishes(events).find_map(|event| match event.body {
         Body::TurnStarted { .. } | Body::Reopened { .. } => Some(Wish::Continue),
@@ -207,7 +201,6 @@ fn with_hint(error: &Error) -> String {
 }
 
 /// Whether the last run of a conversation, or the last ones, failed in a way that is the same each time until a person changes something.
-#[must_use]
 pub fn is_refused(events: &[Arc<Event>]) -> bool {
     refusals(events) > 0
 }

@@ -101,7 +101,6 @@ impl LostSignal {
 
 impl WorkerStore {
     /// Wraps `queue`.
-    #[must_use]
     pub fn new(queue: AnyQueue, time: WorkerTime) -> Self {
         Self::observed(queue, time, ObserveSlack(Arc::new(|_, _| {})))
     }
@@ -125,13 +124,11 @@ impl WorkerStore {
     }
 
     /// Returns the store in which conversations are opened.
-    #[must_use]
     pub fn store(&self) -> AnyStore {
         AnyStore::new(self.clone())
     }
 
     /// Returns the claims that are held.
-    #[must_use]
     pub fn claims(&self) -> Vec<Claim> {
         self.held().values().filter(|held| !*held.lost.borrow()).map(|held| held.claim.clone()).collect()
     }

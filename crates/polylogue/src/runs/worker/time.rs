@@ -22,13 +22,11 @@ impl WorkerTime {
     }
 
     /// Returns the time since that moment.
-    #[must_use]
     pub fn now(&self) -> Duration {
         (self.now)()
     }
 
     /// Waits for `time`.
-    #[must_use]
     pub fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
         self.timer.wait(time)
     }

@@ -16,6 +16,7 @@ use crate::agents::tooling::ModelSettings;
 /// [set](Self::decision), and in one word otherwise. An unclear answer is requested once more; if it is still unclear,
 /// the task is not complete.
 #[derive(Debug, Clone, PartialEq)]
+#[must_use]
 pub struct Check {
     reflection: Arc<str>,
     decision: Option<Arc<str>>,
@@ -48,44 +49,37 @@ impl Check {
     pub const TEMPERATURE: f64 = 0.3;
 
     /// Sets the first question: what is left to do. The answer is free text.
-    #[must_use]
     pub fn reflection(self, question: impl Into<Arc<str>>) -> Self {
         Self { reflection: question.into(), ..self }
     }
 
     /// Sets the second question: whether anything is left to do.
-    #[must_use]
     pub fn decision(self, question: impl Into<Arc<str>>) -> Self {
         Self { decision: Some(question.into()), ..self }
     }
 
     /// Sets the question after an unclear answer.
-    #[must_use]
     pub fn again(self, question: impl Into<Arc<str>>) -> Self {
         Self { again: Some(question.into()), ..self }
     }
 
     /// Sets the words of the decision: `open` if something is left to do, `complete` if nothing is. Case-insensitive.
-    #[must_use]
     pub fn words(self, open: impl Into<String>, complete: impl Into<String>) -> Self {
         Self { open: open.into(), complete: complete.into(), ..self }
     }
 
     /// Sets the temperature of the decision; `None` for that of the agent, for models that accept no other.
-    #[must_use]
     pub fn temperature(self, temperature: Option<f64>) -> Self {
         Self { temperature, ..self }
     }
 
     /// Requests the decision as a JSON boolean from every model, in the best way that it supports, as with
     /// [`Assistant::output_schema`]. A model that returns no JSON is asked for a word.
-    #[must_use]
     pub fn structured(self) -> Self {
         Self { as_json: Some(true), ..self }
     }
 
     /// Requests the decision in one word from every model.
-    #[must_use]
     pub fn in_a_word(self) -> Self {
         Self { as_json: Some(false), ..self }
     }
@@ -110,7 +104,6 @@ impl Check {
     }
 
     /// Returns the kinds of requests to `agent`: see [`Assistant::asks`].
-    #[must_use]
     pub fn asks(&self, agent: &Assistant) -> Vec<ModelSettings> {
         let agent = agent.clone().without_tools();
         let deciders =

@@ -27,13 +27,11 @@ pub struct History {
 
 impl History {
     /// Returns the history of `who` at the end of `chat`, with the view of a [`Task`](crate::tasks::Task).
-    #[must_use]
     pub fn of(chat: &Transcript, who: &Name) -> Self {
         Self::through(chat, who, ViewOptions { forget_private_turns: true, ..ViewOptions::default() })
     }
 
     /// Returns the history with other view options.
-    #[must_use]
     pub fn through(chat: &Transcript, who: &Name, options: ViewOptions) -> Self {
         let received = received_last(chat, who, &options);
         let mut entries = View::of(chat, who, options).entries().to_vec();

@@ -51,7 +51,6 @@ pub struct Checked {
 
 impl GroupSolveResult {
     /// Returns the result so far; since the chat was last opened, if it was reopened.
-    #[must_use]
     pub fn of(chat: &Transcript) -> Self {
         let mut solved = Self::default();
         let (mut spoken, mut iteration_of) = (0_u64, 0);
@@ -88,7 +87,6 @@ impl GroupSolveResult {
     }
 
     /// Returns whether the task of `who` is complete.
-    #[must_use]
     pub fn is_complete(&self, who: &Name) -> bool {
         self.complete.iter().any(|done| done.who == *who)
     }

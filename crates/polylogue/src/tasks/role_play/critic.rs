@@ -16,6 +16,7 @@ use crate::agents::reason::{Best, ChoiceTexts};
 /// first option wins. Blank proposals are dropped; with one proposal left the critic is not asked. Each role has its
 /// own critic, which remembers its choices for that role.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Critic {
     who: Who,
     options: usize,
@@ -44,7 +45,6 @@ impl Critic {
 
     /// Creates a critic model that chooses among `options` proposals, at least 1. Its own system message comes after the rules
     /// of a critic.
-    #[must_use]
     pub fn new(agent: Assistant, options: usize) -> Self {
         Self::of(Who::Model(Box::new(agent)), options)
     }
@@ -52,7 +52,6 @@ impl Critic {
     /// Makes a critic of a person, who chooses among `options` proposals, at least 1, for each message: a
     /// [`Human`](crate::Human), or one with a default answer ([`AnswerTimeout`](crate::layers::AnswerTimeout)). The run waits
     /// for every choice.
-    #[must_use]
     pub fn person(person: impl Agent, options: usize) -> Self {
         Self::of(Who::Person(AnyAgent::new(person)), options)
     }
@@ -69,34 +68,29 @@ impl Critic {
     }
 
     /// Sets the criteria of a critic model.
-    #[must_use]
     pub fn criteria(self, criteria: impl Into<Arc<str>>) -> Self {
         Self { criteria: criteria.into(), ..self }
     }
 
     /// Sets how often an answer without a choice is requested again.
-    #[must_use]
     pub fn retries(self, retries: u32) -> Self {
         Self { retries, ..self }
     }
 
     /// Sets the prompt that shows the proposals, as [`ChoiceTexts::prompt`]. The default prompt names the language of
     /// the [`RolePlay`](super::RolePlay), this one does not.
-    #[must_use]
     pub fn prompt(mut self, text: impl Into<Arc<str>>) -> Self {
         self.texts.prompt = Some(text.into());
         self
     }
 
     /// Sets the line before each proposal, as [`ChoiceTexts::option`].
-    #[must_use]
     pub fn option_line(mut self, text: impl Into<Arc<str>>) -> Self {
         self.texts.option = Some(text.into());
         self
     }
 
     /// Sets the prompt after an answer without a choice, as [`ChoiceTexts::retry_prompt`].
-    #[must_use]
     pub fn retry_prompt(mut self, text: impl Into<Arc<str>>) -> Self {
         self.texts.retry_prompt = Some(text.into());
         self

@@ -23,7 +23,6 @@ const TAB: &str = "→   ";
 ///
 /// assert_eq!(exact("rm -rf \u{200b}build\nls"), "```\nrm -rf ⟨U+200B⟩build\nls\n```");
 /// ```
-#[must_use]
 pub fn exact(text: &str) -> String {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let mut lines: Vec<Cow<'_, str>> = Vec::new();
@@ -57,7 +56,6 @@ fn gap(lines: &mut Vec<Cow<'_, str>>, blank: usize) {
 ///
 /// assert_eq!(visible("a\u{1b}[2Jb\u{202e}c"), "a⟨U+001B⟩[2Jb⟨U+202E⟩c");
 /// ```
-#[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains("  ") && text.chars().all(shows) {
         return Cow::Borrowed(text);

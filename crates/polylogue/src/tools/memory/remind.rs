@@ -31,7 +31,6 @@ pub struct Reminded<A> {
 
 impl LongTerm {
     /// Wraps `agent`: it is prompted before each turn with at most `facts` facts that match the last message.
-    #[must_use]
     pub fn reminds<A: Agent>(&self, agent: A, facts: usize) -> Reminded<A> {
         Reminded::new(agent, self.clone(), facts)
     }

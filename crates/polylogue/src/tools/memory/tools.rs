@@ -19,13 +19,11 @@ impl LongTerm {
     pub const DEFAULT_FACTS: usize = 5;
 
     /// Creates a memory of the facts of `scope` in `memory`.
-    #[must_use]
     pub const fn new(memory: AnyMemory, scope: Scope) -> Self {
         Self { memory, scope }
     }
 
     /// Returns the scope of the facts.
-    #[must_use]
     pub const fn scope(&self) -> &Scope {
         &self.scope
     }
@@ -34,7 +32,6 @@ impl LongTerm {
 impl LongTerm {
     /// Returns the tools `remember`, `recall` and `forget`. All are repeatable: remembering or forgetting twice has no further
     /// effect. Calls in one message run in parallel; `Queue` of `polylogue-tools` runs them one after the other.
-    #[must_use]
     pub fn tools(&self) -> Vec<AnyTool> {
         vec![AnyTool::new(Remember::of(self)), AnyTool::new(Recall::of(self)), AnyTool::new(Forget::of(self))]
     }

@@ -19,7 +19,6 @@ impl Default for Finish {
 
 impl Finish {
     /// Creates the tool with another name.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         let response = json!({"type": "string", "description": "The final answer"});
         let parameters = json!({

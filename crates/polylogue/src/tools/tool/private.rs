@@ -9,7 +9,6 @@ pub use serde_json::Value;
 pub use {schemars, serde};
 
 /// Returns the schema of `A` without keywords that models do not need. Arguments are an object, whatever `A` is.
-#[must_use]
 pub fn schema<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

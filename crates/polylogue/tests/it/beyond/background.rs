@@ -1,14 +1,20 @@
 //! Background tasks: agents and chats that work next to the conversation.
 
+use std::sync::Arc;
+
 use polylogue::tools::agent_tool::AgentTool;
-use polylogue::{Act, Assistant, Chat, Function, Human, round_robin, sequential};
+use polylogue::tools::state::{self, SetState};
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Human, round_robin, sequential};
 use polylogue_core::{
-    Allowance, AllowanceOwner, AnyStore, Budget, Error, Limits, Log, LogId, OpenBackground, StopReason,
+    Allowance, AllowanceOwner, AnyStore, Body, Budget, Error, Event, LimitOverrides, Limits, Log, LogId,
+    OpenBackground, StopReason,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
+use polylogue_test::cut::uncharged;
 
-use crate::beyond::stage::{Cast, events_with, log, name, play, print};
+use crate::beyond::stage::{Cast, events_with, log, name, play, played_from, print};
+use crate::common::log_of;
 
 /// Eve, who looks things up.
 fn research(cast: &Cast<'_>) -> AgentTool {
@@ -308,6 +314,84 @@ async fn tasks_end_with_their_chat() {
         );
         assert!(!text.contains("completed"), "{text}");
     }
+}
+
+/// The chat ends at its limit in the middle of Ann's turn, and cancels her task. The turn continues when the chat is reopened: nothing is
+/// left to wait for.
+#[tokio::test]
+async fn a_turn_that_continues_in_a_reopened_chat_does_not_wait_for_a_cancelled_task() {
+    let script = r#"[
+        {"Ann": {"calls": [{"tool": "boss", "args": {"task": "May I?"}, "id": "c1"}]}},
+        {"Ann": {"calls": [{"tool": "wait_for_task", "args": {"task": "boss-1"}, "id": "c2"}]}},
+        {"Ann": {"calls": [{"tool": "list_tasks", "args": {}, "id": "c3"}]}},
+        {"Ann": {"calls": [{"tool": "boss", "args": {"task": "And now?"}, "id": "c4"}]}},
+        {"Ann": {"calls": [{"tool": "cancel_task", "args": {"task": "boss-2"}, "id": "c5"}]}},
+        {"Ann": "I do not ask."}]"#;
+    let chat = |cast: &Cast<'_>| {
+        let ann = cast.assistant("Ann").agent_tool(boss()).max_background(1);
+        let calls = Allowance { calls: Some(1), ..Allowance::default() };
+        Chat::named("main").participant(ann).limits(calls).policy(sequential()).build().unwrap()
+    };
+    let mut log = log_of(&played_from(&[], script, chat).await).await;
+    log.reopen_for(LimitOverrides { calls: Some(8), ..LimitOverrides::default() }).await.unwrap();
+    let reopened = log.events().await;
+    // The events of the tasks come between these as they happen.
+    let of_ann = |events: &[Arc<Event>]| {
+        let mut events = uncharged(events);
+        events.retain(|event| event.at.is_root());
+        print(&events)
+    };
+    let whole = played_from(&reopened, script, chat).await;
+    let text = of_ann(&whole);
+    has(
+        &text,
+        &[
+            "Ann gets #c1: Background task `boss-1` has started.",
+            "boss-1 of Ann cancelled, posted",
+            "closed (the chat `main` has reached the limit of 1 model call)",
+            "Ann gets #c2 failed: no background task `boss-1` is running; running: none",
+            "Ann gets #c3: - boss-1: cancelled. Task: May I?",
+            "Ann gets #c4: Background task `boss-2` has started.",
+            "Ann gets #c5: Background task `boss-2` was cancelled",
+            "Ann says: I do not ask.",
+        ],
+    );
+    for cut in reopened.len()..whole.len() {
+        let again = played_from(&whole[..cut], script, chat).await;
+        assert_eq!(of_ann(&again), text, "cut before event {cut}");
+    }
+}
+
+/// Ann's model fails after she awaited a task that set a value, and her turn is given up: the task is open again, with all that it did.
+#[tokio::test]
+async fn a_task_that_a_given_up_turn_awaited_keeps_what_it_did() {
+    let script: Script = serde_json::from_str(
+        r#"[{"Ann": {"calls": [{"tool": "desk", "args": {"task": "Decide."}, "id": "c1"}]}}, {"Ann": "They decide."},
+            {"Eve": {"calls": [{"tool": "set_state", "args": {"key": "color", "value": "blue"}}]}}, {"Eve": "Blue?"},
+            {"Ann": {"calls": [{"tool": "wait_for_task", "args": {}, "id": "c2"}]}}, {"Ann": {"error": {"message": "down"}}},
+            {"Ann": {"calls": [{"tool": "list_tasks", "args": {}, "id": "c3"}]}}, {"Ann": "It is decided."}]"#,
+    )
+    .unwrap();
+    let assistant = |who: &str| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
+    let desk = Chat::named("desk").participant(assistant("Eve").tool(SetState::new()));
+    let desk = desk.participant(Human::new("Boss").unwrap()).policy(sequential()).build().unwrap();
+    let ann = assistant("Ann").agent_tool(AgentTool::chat(desk).description("Decides.").background());
+    let chat = Chat::named("main").participant(ann).policy(round_robin()).max_turns(2).build().unwrap();
+    let mut log = log().await;
+    let waiting = chat.run_in(&mut log, "task").await.unwrap();
+    let [(at, question)] = waiting.questions() else { panic!("{:?}", waiting.questions()) };
+    log.answer(at, &question.who, "Yes.").await.unwrap();
+    chat.resume(&mut log).await.unwrap_err();
+    let awaited = |events: &[Arc<Event>]| print(events).contains("desk-1 of Ann completed, awaited");
+    assert!(awaited(&log.events().await), "{}", print(&log.events().await));
+    chat.end_open_turns(&mut log).await.unwrap();
+
+    let mut log = log_of(&log.events().await).await;
+    chat.resume(&mut log).await.unwrap();
+    let (events, transcript) = (log.events().await, log.transcript().await.unwrap());
+    assert_eq!(state::get(&transcript, "color"), Some("blue".into()));
+    let replies = events.iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count();
+    assert_eq!(transcript.usage().calls, replies as u64, "{}", print(&events));
 }
 
 #[tokio::test]

@@ -2,8 +2,9 @@
 
 use polylogue::policies::graph::{Edge, Graph, Join};
 use polylogue::tools::state::{self, SetState};
-use polylogue::{Act, Chat, Function, Message, Name, Status};
+use polylogue::{Act, Chat, Function, Message, Name, Status, sequential};
 use polylogue_core::StopReason;
+use serde_json::{Value, json};
 
 use crate::beyond::stage::{Cast, events_with, fails, log, play, print};
 
@@ -180,6 +181,36 @@ async fn conditions_read_the_state_as_it_was_then() {
     })
     .await;
     assert_eq!(order(&said), "Writer Critic Writer Critic Printer");
+}
+
+#[tokio::test]
+async fn conditions_read_what_chats_within_and_around_had_set_by_then() {
+    let set = |who: &str, key: &str, value: Value| json!({who: {"calls": [{"tool": "set_state", "args": {"key": key, "value": value}}]}});
+    let script = json!([
+        set("Boss", "strict", json!(true)), {"Boss": "Be strict."},
+        set("Eve", "good", json!(false)), {"Eve": "no"}, set("Eve", "good", json!(true)), {"Eve": "yes"}
+    ]);
+    // Boss sets a value before the graph begins, and Eve in a chat within it, which is one of its nodes.
+    let graph = Graph::of(["Writer", "Critic", "Printer", "Other"])
+        .starts_with("Writer")
+        .edge(Edge::from(("Writer", "Critic")).given(state::is("strict", true)))
+        .edge(Edge::from(("Writer", "Other")).otherwise())
+        .edge(Edge::from(("Critic", "Printer")).given(state::is("good", true)))
+        .edge(Edge::from(("Critic", "Writer")).otherwise())
+        .build()
+        .unwrap();
+    let said = play(&script.to_string(), |cast| {
+        let say = |who: &'static str| Function::new(who, move |_| Ok(Act::say(who))).unwrap();
+        let setting = |who: &str| cast.assistant(who).tool(SetState::new());
+        let critic = Chat::named("Critic").participant(setting("Eve")).policy(sequential()).build().unwrap();
+        let group = Chat::named("group").participant(say("Writer")).participant(critic);
+        let group = group.participant(say("Printer")).participant(say("Other")).policy(graph.clone());
+        let office = Chat::named("office").participant(setting("Boss")).participant(group.build().unwrap());
+        office.policy(sequential()).build().unwrap()
+    })
+    .await;
+    let of_group: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("/group.1 ")).collect();
+    assert_eq!(order(&of_group.join("\n")), "Writer Critic Writer Critic Printer");
 }
 
 #[tokio::test]

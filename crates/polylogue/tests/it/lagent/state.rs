@@ -216,7 +216,7 @@ async fn asked_in(processes: bool) -> Vec<Vec<Asked>> {
 
 /// L17: a run continues from the log alone.
 #[tokio::test]
-async fn a_new_process_continues_like_the_original() {
+async fn a_session_continues_from_its_file_like_the_original() {
     let entries = |asked: Vec<Vec<Asked>>| -> Vec<_> {
         asked.into_iter().flatten().map(|asked| (asked.who, asked.system, asked.entries)).collect()
     };

@@ -20,7 +20,7 @@ const LINES: [&str; 3] = [
 /// What the person says to a question.
 fn answer(question: &str) -> &'static str {
     match question {
-        text if text.starts_with("That was none") => {
+        text if text.starts_with("The answer was unclear.") => {
             "```sh
 echo 2 >> effects
 ```"

@@ -6,7 +6,7 @@ use polylogue::policies::group::introduce;
 use polylogue::policies::{Selector, joining, until};
 use polylogue::stop::Reason;
 use polylogue::stop::{max_messages, max_turns, says};
-use polylogue::{Error, Group, Human, Log, Message, Status, round_robin, sequential};
+use polylogue::{Error, Group, Human, Log, Message, Status, round_robin};
 use polylogue_core::{AnyStore, JoinHistory, LogId, Media, Part, StopReason, TaskFrom};
 use polylogue_store::Memory;
 
@@ -159,7 +159,7 @@ async fn a_group_in_a_group_contributes_its_summary_and_the_outer_continues() {
         .participant(speaker("Dan"))
         .participant(inner)
         .participant(speaker("Eve"))
-        .policy(sequential());
+        .policy(until(max_turns(3), Group::round_robin()));
     let (_, events) = run(&outer.build().unwrap(), "hi").await;
     let transcript = folded(&events);
     let said: Vec<_> = transcript.messages().map(|line| line.message.plain().into_owned()).collect();
@@ -176,10 +176,11 @@ async fn pictures_survive() {
         .participant(ann)
         .participant(Assistant::new("Bob", spy.model()).unwrap())
         .participant(Assistant::new("Cid", spy.model()).unwrap())
-        .policy(sequential())
+        .policy(until(max_turns(3), Group::round_robin()))
         .build()
         .unwrap();
     run(&chat, "hi").await;
+    assert_eq!(spy.asked().len(), 2);
     for asked in spy.asked() {
         assert!(asked.entries.iter().any(|entry| entry.parts().contains(&picture())), "{asked:?}");
     }
@@ -187,7 +188,7 @@ async fn pictures_survive() {
 
 // Item 95, trap T25: the next request is that of an uninterrupted run, with tools and late joiners.
 #[tokio::test]
-async fn a_group_continues_in_another_process() {
+async fn a_group_continues_from_its_log() {
     const SCRIPT: &str = r#"[{"Ann": {"calls": [{"tool": "get_history", "args": {"limit": 1}}]}}, {"Ann": "a1"}, {"Bob": "b1"},
         {"Cid": "c1"}, {"Ann": "a2"}, {"Bob": "b2"}, {"sel": "Ann"}, {"sel": "Bob"}, {"sel": "Cid"}, {"sel": "Ann"}, {"sel": "Bob"}]"#;
     let build = |spy: &Spy, turns| {

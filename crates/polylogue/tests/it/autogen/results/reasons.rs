@@ -127,7 +127,7 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
         ),
         (solo(say("x"), round_robin()), Limits { turns: Some(3), ..none }, "the limit of 3 turns"),
         (solo(say("x"), round_robin()), none, "the limit of 100 turns"),
-        (nested, Limits { depth: 1, ..none }, "the limit of 1 chats within chats"),
+        (nested, Limits { depth: 1, ..none }, "the limit of 1 level of chats within chats"),
         (solo(leaves(), round_robin()), none, "no participant is left; Ann left last: I am tired"),
         (group, none, "no participant may speak after Bob"),
         (solo(layered, round_robin()), none, "Ann's limit of 1 reply without human input"),

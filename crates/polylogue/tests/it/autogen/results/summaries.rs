@@ -72,8 +72,7 @@ async fn a_reflection_is_one_call_more_with_the_history_and_the_prompt_last() {
 }
 
 #[test]
-fn a_reflection_by_an_unknown_agent_is_refused_before_the_first_message() {
-    // item 44: without a model there is no agent that could be asked, and an unknown method does not compile
+fn the_author_of_a_reflection_is_no_participant() {
     let bob = || Function::new("Bob", |_| Ok(Act::Pass)).unwrap();
     let twice =
         reflecting(Chat::named("solo").participant(bob()), bob(), SUMMARY_PROMPT, round_robin()).build();

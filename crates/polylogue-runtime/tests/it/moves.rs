@@ -1,0 +1,46 @@
+//! Which versions of its team a conversation can continue with.
+
+use polylogue_runtime::Error;
+
+use crate::conversations::world;
+
+/// The conversation of `before`, run to its end or to its first failure, and the name of who is missing in `after`.
+async fn missing_in(before: &str, after: &str) -> Option<String> {
+    let (before, after) = (world(before).await, world(after).await);
+    let conversation = before.runtime.begin(&before.team.run()).await.unwrap();
+    // Some of them fail.
+    drop(conversation.run().await);
+    match before.runtime.check_version(conversation.id(), &after.team).await {
+        Ok(()) => None,
+        Err(Error::BadMove { who, .. }) => Some(who.to_string()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn team(chat: &str, script: &str) -> String {
+    format!(
+        "name: talk\ntask: Count.\nagents: [{{name: Ann}}, {{name: Bob}}, {{name: Law}}]\nchat: {{{chat}}}\nscript: [{script}]\n"
+    )
+}
+
+#[tokio::test]
+async fn the_selector_of_a_group_may_have_an_open_turn() {
+    let group = "participants: [Ann, Bob], pattern: {group: {select: model}}, stop: {max_turns: 2}";
+    let fails = team(group, "{talk_selector: {error: {status: 401, message: No.}}}");
+    let works = team(group, "{talk_selector: Ann}, {Ann: one}, {talk_selector: Bob}, {Bob: two}");
+    assert_eq!(missing_in(&fails, &works).await, None);
+    let other = team("participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 2}", "{Ann: one}");
+    assert_eq!(missing_in(&fails, &other).await.as_deref(), Some("talk_selector"));
+}
+
+#[tokio::test]
+async fn who_has_joined_is_needed() {
+    let chat = "participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}";
+    let late = format!("{chat}, late_joiners: [{{who: Law, when: {{says: legal}}}}]");
+    for (said, missing) in [("legal", Some("Law")), ("fine", None)] {
+        let script = format!("{{Ann: {said}}}, {{Bob: one}}, {{Law: two}}, {{Ann: three}}, {{Bob: four}}");
+        let before = team(&late, &script);
+        assert_eq!(missing_in(&before, &team(chat, &script)).await.as_deref(), missing, "{said}");
+        assert_eq!(missing_in(&before, &before).await, None, "{said}");
+    }
+}
