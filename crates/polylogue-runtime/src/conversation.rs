@@ -57,6 +57,8 @@ pub(crate) struct Opened {
     pub(crate) more: LimitOverrides,
     /// How many events it had.
     pub(crate) events: u64,
+    /// Whether workers continue it if this process dies.
+    pub(crate) is_continued: bool,
 }
 
 /// Whether a resumed conversation continues.

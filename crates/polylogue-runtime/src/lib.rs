@@ -91,10 +91,10 @@ pub use polylogue_tools::files::{NewFolder, RestoreError};
 pub use prepared::{Prepared, RunOptions, TeamRun};
 pub use rebuilt_request::RebuiltRequest;
 pub use requested_permission::RequestedPermission;
-pub use runtime::{OpenOptions, Runtime};
+pub use runtime::{ClaimedConversation, OpenOptions, Runtime};
 pub use servers::{TeamServers, server_names};
 pub use shared_budgets::SharedPayers;
-pub use steering::{Steered, WaitingRun};
+pub use steering::{PostedInstruction, Steered, WaitingRun};
 pub use store_location::{FilesPolicy, StoreLocation};
 pub use stored::{
     Sealer, StoredBound, StoredDocument, StoredTeam, begun_bound, bound_summary, fresh_id, is_imported,

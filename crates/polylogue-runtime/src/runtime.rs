@@ -1,23 +1,22 @@
 //! The conversations of a store: beginning, finding, opening and changing them.
 
+mod opening;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use polylogue_core::{
-    Allowance, AnyQueue, AnyStore, Budget, Cancellation, Chat, Claim, Due, Features, LimitOverrides,
-    ListQuery, Log, LogId, Name, Page, Path, Queue as _, Responder, StopReason, Store as _, StoreError,
-    Subscription, Timer,
+    Allowance, AnyQueue, AnyStore, Budget, Cancellation, Due, Features, LimitOverrides, ListQuery, Log,
+    LogId, Name, Page, Path, Queue as _, Responder, StopReason, Store as _, StoreError, Subscription, Timer,
 };
 
+pub use self::opening::ClaimedConversation;
 use crate::budgets::SharedBudgets;
 use crate::conversation::{Conversation, Opened, Shared};
 use crate::fork::NewFork;
-use crate::inbox::take_in;
-use crate::stored::{StoredLimits, overrides_of};
 use crate::{
-    Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredBound, StoredDocument, StoredTeam,
-    TeamRun, fresh_id,
+    Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredDocument, StoredTeam, TeamRun, fresh_id,
 };
 
 /// The conversations of one store, and those of them that this process has open.
@@ -60,10 +59,6 @@ pub struct OpenOptions {
     /// The handle that cancels its runs. Default: a handle of its own.
     pub stop: Option<Cancellation>,
 }
-
-/// How long a process that was just killed may hold a conversation: until a program that it was about to start has
-/// closed what it inherited.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Runtime {
     /// Opens the store at `place`, and creates it if it does not exist.
@@ -247,126 +242,14 @@ impl Runtime {
             None => log,
         };
         run.make_work_dir(log.id())?;
-        if self.has_successors() {
+        let is_continued = self.has_successors();
+        if is_continued {
             log.continue_if_lost().await?;
         }
         self.note_needs(log.id(), run.prepared).await?;
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
-        let opened = Opened { task, limits, changed: None, more, events: 0 };
+        let opened = Opened { task, limits, changed: None, more, events: 0, is_continued };
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
-    }
-
-    /// Opens the stored conversation `id`, of which `prepared` is the team. One that this process has open is returned
-    /// again, with the agents that it has.
-    ///
-    /// # Errors
-    /// [`StoreError::Busy`] when another process runs it, or when it is damaged; [`Error::Imported`].
-    pub async fn open(&self, id: &LogId, prepared: &Prepared, options: OpenOptions) -> Result<Conversation> {
-        self.open_version(id, (prepared, None), options).await
-    }
-
-    /// As [`open`](Self::open), with another version of its team than `before`, the one with which it continued last: calls that
-    /// [may have been in flight](Self::may_have_lost_calls) when its process died are charged as `before` makes them, since another version can
-    /// make others.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub async fn open_version(
-        &self,
-        id: &LogId,
-        (prepared, before): (&Prepared, Option<&Prepared>),
-        options: OpenOptions,
-    ) -> Result<Conversation> {
-        if let Some(conversation) = self.get(id) {
-            return Ok(conversation);
-        }
-        self.check_own(id).await?;
-        let chat = Self::chat_of(id, prepared)?;
-        let log = self.claim(id, options.take_over).await?;
-        self.opened_log(chat, log, (prepared, before), options).await
-    }
-
-    /// Opens as [`open`](Self::open) a conversation, for a conversation that a worker has claimed.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub async fn open_claimed(
-        &self,
-        claim: &Claim,
-        prepared: &Prepared,
-        options: OpenOptions,
-    ) -> Result<Conversation> {
-        self.check_own(&claim.id).await?;
-        let chat = Self::chat_of(&claim.id, prepared)?;
-        let log = Log::open_claimed(self.store().clone(), claim.clone()).await?;
-        self.opened_log(chat, log, (prepared, None), options).await
-    }
-
-    fn chat_of(id: &LogId, prepared: &Prepared) -> Result<Chat> {
-        let run = prepared.run();
-        run.make_work_dir(id)?;
-        run.chat(id)
-    }
-
-    async fn opened_log(
-        &self,
-        chat: Chat,
-        log: Log,
-        (prepared, earlier): (&Prepared, Option<&Prepared>),
-        options: OpenOptions,
-    ) -> Result<Conversation> {
-        let (run, id) = (prepared.run(), &log.id().clone());
-        let (meta, of_team) = (self.store().meta(id).await?, prepared.limits_of(run.team()));
-        let log = log.forked_from(meta.parent.as_ref());
-        let messages = self.untaken(&log).await?;
-        // What the inbox raises, it raises from the limits that the conversation has.
-        let events = log.events().await;
-        let before = overrides_of(&meta, &events);
-        let mut log = StoredLimits::of(before.over(of_team), run.team(), &events).set(log);
-        if take_in(&mut log, messages).await? && self.store().queue().is_some() {
-            // It is due as if what came under this claim had come before it.
-            log.continue_if_lost().await?;
-        }
-        let events = log.events().await;
-        run.restore_work_dir(id, self.store(), &events).await?;
-        let before = overrides_of(&meta, &events);
-        // That of another version of the team says nothing.
-        let is_same = meta.team.get("digest").and_then(|of| of.as_str()) == Some(prepared.digest());
-        let bound = StoredBound::of(&meta).filter(|_| is_same);
-        let most = bound.map(|bound| bound.with_prices(&run.prices())).unwrap_or_default();
-        let overrides = log.limits_beyond(options.more).await.or(before);
-        let limits = overrides.over(of_team);
-        [Some(prepared), earlier].into_iter().flatten().for_each(|team| team.models().learn(&events));
-        let earlier = earlier.map(|earlier| Self::chat_of(id, earlier)).transpose()?;
-        let changed = Some(overrides).filter(|now| *now != before);
-        let (task, events) = (run.task().to_owned(), log.inherited_events());
-        let opened = Opened { task, limits, changed, more: options.more, events };
-        let log = timed(log.limits(limits).bound(most), self.budgets(&options.budgets));
-        let paying = self.0.shared.paying(self.place(), Some(log.id()), options.daily.as_deref()).await?;
-        let mut log = match paying {
-            Some(paying) => paying.open(log, earlier.as_ref().unwrap_or(&chat)).await?,
-            None => log,
-        };
-        if let Some(earlier) = &earlier {
-            Box::pin(earlier.charge_lost_calls(&mut log)).await?;
-        }
-        let log = options.stop.into_iter().fold(log, Log::cancelled_by);
-        Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
-    }
-
-    async fn claim(&self, id: &LogId, take_over: bool) -> Result<Log> {
-        if take_over {
-            return Ok(Log::take_over(self.store().clone(), id.clone()).await?);
-        }
-        let begun = Instant::now();
-        loop {
-            match Log::open(self.store().clone(), id.clone()).await {
-                Err(polylogue_core::Error::Store(StoreError::Busy { .. })) if begun.elapsed() < PATIENCE => {
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-                log => return Ok(log?),
-            }
-        }
     }
 
     /// Returns the conversation `id`, if this process has it open.

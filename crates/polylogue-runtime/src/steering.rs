@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use polylogue::runs::worker::is_stopped;
 use polylogue_core::{
     Body, Due, Event, InboxMessage, Instruction, ListQuery, Listing, Log, LogId, LogState, Message,
-    OpenQuestion, Opening, Path, Queue as _, Store as _, StoreError, Timestamp, Transcript,
+    OpenQuestion, Opening, Path, Progress, Queue as _, Store as _, StoreError, Timestamp, Transcript,
 };
 
 use crate::inbox::take_in;
 use crate::moving::unfinished_chats;
 use crate::stored::stored_limits;
-use crate::{Error, Result, Runtime, fresh_id};
+use crate::{Conversation, Error, Result, Runtime, fresh_id};
 
 /// The result of an instruction to a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,25 @@ pub enum Steered {
     Refused(Arc<str>),
     /// It was stored. The process that runs the conversation takes it, or the next one that does.
     Posted,
+}
+
+impl Steered {
+    /// What the event says that carries an instruction out, or refuses it.
+    fn by(event: &Event) -> Self {
+        match &event.body {
+            Body::Refused { why, .. } => Self::Refused(Arc::clone(why)),
+            _ => Self::Done { seq: event.seq },
+        }
+    }
+}
+
+/// An instruction that is stored in the inbox of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PostedInstruction {
+    /// Its number there.
+    number: u64,
+    /// How many events the conversation had before.
+    after: u64,
 }
 
 /// The questions of one conversation that wait for people.
@@ -45,6 +64,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How many events are read at once to find an opening.
 const FIRST_EVENTS: u64 = 16;
+
+/// How many of the last events are read at first to find open questions.
+const LAST_EVENTS: u64 = 64;
 
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -83,18 +105,46 @@ impl Runtime {
     /// # Errors
     /// As [`steer`](Self::steer).
     pub async fn steer_once(&self, id: &LogId, instruction: Instruction, key: &str) -> Result<Steered> {
+        let about = self.listing(id).await?;
+        let posted = self.post_once(&about, instruction, key).await?;
+        self.carry_out(id, posted).await
+    }
+
+    /// Stores `instruction` in the inbox of the conversation of `about`, its entry in a list of this moment, as the first part of
+    /// [`steer_once`](Self::steer_once). [`carry_out`](Self::carry_out) is the second, or opening the conversation, which takes in what is in its inbox:
+    /// [`Conversation::outcome_of`].
+    ///
+    /// # Errors
+    /// As [`steer`](Self::steer).
+    pub async fn post_once(
+        &self,
+        about: &Listing,
+        instruction: Instruction,
+        key: &str,
+    ) -> Result<PostedInstruction> {
+        let Listing { id, summary, .. } = about;
         // A title is no part of what was said.
         if !matches!(instruction, Instruction::ChangeTitle { .. }) {
             self.check_own(id).await?;
         }
-        if self.opening(id).await?.is_none() {
+        // What a team has said begins with its opening.
+        let has_begun = about.has_team && !about.is_damaged && summary.progress != Progress::New;
+        if !has_begun && self.opening(id).await?.is_none() {
             return Err(self.not_begun(id).await?);
         }
         let message = InboxMessage { key: key.into(), posted: now(), instruction };
-        let mut read = self.length(id).await?;
         let number = self.store().post(id, &message).await?;
+        Ok(PostedInstruction { number, after: summary.events })
+    }
+
+    /// Carries out what was [posted](Self::post_once) to the conversation `id`, as [`steer`](Self::steer) does.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn carry_out(&self, id: &LogId, posted: PostedInstruction) -> Result<Steered> {
+        let PostedInstruction { number, after: mut read } = posted;
         let begun = std::time::Instant::now();
-        // What the log has so far tells only of one that was given before: it is looked at if nothing else tells.
+        // What the log had before tells only of one that was given before: it is looked at if nothing else tells.
         let mut is_looked_up = false;
         loop {
             if let Some(steered) = self.carried_out(id, number, &mut read).await? {
@@ -135,18 +185,17 @@ impl Runtime {
     async fn carried_out(&self, id: &LogId, number: u64, read: &mut u64) -> Result<Option<Steered>> {
         let events = self.store().read(id, *read).await?;
         *read = events.last().map_or(*read, |event| event.seq.saturating_add(1));
-        let event: Option<&Event> = events.iter().rev().find(|event| event.inbox == Some(number));
-        Ok(event.map(|event| match &event.body {
-            Body::Refused { why, .. } => Steered::Refused(Arc::clone(why)),
-            _ => Steered::Done { seq: event.seq },
-        }))
+        Ok(events.iter().rev().find(|event| event.inbox == Some(number)).map(Steered::by))
     }
 
-    /// How many events the conversation `id` has.
-    async fn length(&self, id: &LogId) -> Result<u64> {
+    /// Returns the entry of the conversation `id` in the list.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or when the store cannot be read.
+    pub async fn listing(&self, id: &LogId) -> Result<Listing> {
         let query = ListQuery { id: Some(id.to_string()), ..ListQuery::default() };
         let listing = self.list(&query).await?.logs.into_iter().find(|listing| listing.id == *id);
-        Ok(listing.map_or(0, |listing| listing.summary.events))
+        Ok(listing.ok_or_else(|| StoreError::NotFound { id: id.clone() })?)
     }
 
     /// Returns whether a process has the conversation open.
@@ -270,7 +319,7 @@ impl Runtime {
         let listings = self.list(&ListQuery { states, ..ListQuery::default() }).await?.logs;
         let mut waiting = Vec::new();
         for listing in listings.into_iter().filter(|listing| !listing.summary.questions.is_empty()) {
-            let mut questions = self.open_questions(&listing.id).await?;
+            let mut questions = self.open_questions_of(&listing).await?;
             if questions.iter().any(|open| open.is_up(now())) && self.answer_expired(&listing.id).await? {
                 questions = self.open_questions(&listing.id).await?;
             }
@@ -284,10 +333,33 @@ impl Runtime {
     /// Returns the questions of the conversation `id` that wait for people, oldest first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When there is no such conversation, or the store cannot be read.
     pub async fn open_questions(&self, id: &LogId) -> Result<Vec<OpenQuestion>> {
-        let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
-        Ok(OpenQuestion::of(&events))
+        self.open_questions_of(&self.listing(id).await?).await
+    }
+
+    /// Returns the questions that waited for people when `about` was the entry of their conversation in the list, oldest first. Reads no more of
+    /// the log, from its end, than has them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn open_questions_of(&self, about: &Listing) -> Result<Vec<OpenQuestion>> {
+        let Listing { id, summary, .. } = about;
+        if summary.questions.is_empty() && !about.is_damaged {
+            return Ok(Vec::new());
+        }
+        let mut length = LAST_EVENTS;
+        loop {
+            let from = summary.events.saturating_sub(length);
+            let events = self.store().read_range(id, from..summary.events).await?;
+            let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
+            // What settles a question comes after it.
+            let open = OpenQuestion::of(&events);
+            if from == 0 || open.len() >= summary.questions.len() {
+                return Ok(open);
+            }
+            length = length.saturating_mul(4);
+        }
     }
 
     /// Returns the question of the conversation `id` whose event has the number `seq`, if it waits for a person.
@@ -337,5 +409,14 @@ impl Runtime {
         log.answer_expired().await?;
         log.release().await?;
         Ok(true)
+    }
+}
+
+impl Conversation {
+    /// Returns what became of an instruction that was [posted](Runtime::post_once) to the conversation before it was opened.
+    pub async fn outcome_of(&self, posted: PostedInstruction) -> Steered {
+        let events = self.events().await;
+        let event = events.iter().rev().find(|event| event.inbox == Some(posted.number));
+        event.map_or(Steered::Posted, |event| Steered::by(event))
     }
 }

@@ -153,14 +153,18 @@ impl StoredDocument {
     /// When there is no such conversation, or its own program began it.
     pub async fn of(store: &AnyStore, id: &LogId) -> Result<Self> {
         let meta = store.meta(id).await?;
-        if meta.team.is_null() {
-            return Err(Error::NoTeam { id: id.clone() });
-        }
+        check_team(id, &meta)?;
         // Events from the first damaged one on say nothing about the team.
         let RecoveredEvents { mut events, damage } = store.read_intact(id).await?;
         let intact = damage.as_ref().map(|damage| usize::try_from(damage.intact()).unwrap_or(usize::MAX));
         events.truncate(intact.unwrap_or(usize::MAX));
         Ok(Self { damage, ..Self::in_log(id, meta, &events) })
+    }
+
+    /// The same of the conversation `id` with this `meta` and these `events`, which were read already.
+    pub(crate) fn of_events(id: &LogId, meta: Meta, events: &[Arc<Event>]) -> Result<Self> {
+        check_team(id, &meta)?;
+        Ok(Self::in_log(id, meta, events.iter().map(|event| &**event)))
     }
 
     /// That of the conversation `id` with this `meta` and these events.
@@ -213,6 +217,14 @@ impl StoredDocument {
     pub fn team(&self) -> Result<StoredTeam> {
         StoredTeam::deserialize(&self.team)
             .map_err(|error| Error::BadTeam { id: self.id.clone(), why: error.to_string() })
+    }
+}
+
+/// Refuses a conversation that its own program began.
+fn check_team(id: &LogId, meta: &Meta) -> Result<()> {
+    match meta.team.is_null() {
+        true => Err(Error::NoTeam { id: id.clone() }),
+        false => Ok(()),
     }
 }
 

@@ -103,9 +103,15 @@ impl Runtime {
 
     /// Refuses what was imported.
     pub(crate) async fn check_own(&self, id: &LogId) -> Result<()> {
-        match is_imported(&self.store().meta(id).await?) {
+        self.own_meta(id).await.map(drop)
+    }
+
+    /// The metadata of a conversation that was not imported.
+    pub(crate) async fn own_meta(&self, id: &LogId) -> Result<Meta> {
+        let meta = self.store().meta(id).await?;
+        match is_imported(&meta) {
             true => Err(Error::Imported { id: id.clone() }),
-            false => Ok(()),
+            false => Ok(meta),
         }
     }
 }

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{LimitOverrides, Limits, Listing, LogId, Part};
-use polylogue_runtime::{Conversation, Prepared, TeamRun, fresh_id};
+use polylogue_core::{LimitOverrides, Limits, Listing, LogId, Part, StoreError};
+use polylogue_runtime::{Conversation, Error, Prepared, TeamRun, fresh_id};
 use polylogue_wire::conversation::NewConversation;
+use tracing::warn;
 
 use crate::app::App;
 use crate::conversation::listing;
 use crate::idempotency::Key;
+use crate::opened::Opened;
 use crate::problem::Problem;
-use crate::runs::{Opened, promise, run, run_stored, take_back};
+use crate::runs::{is_held, promise, run, run_stored, take_back};
 use crate::spending::Payer;
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -26,10 +28,24 @@ pub(crate) async fn made_before(
     let Some(key) = key else { return Ok(None) };
     let made = key.made(tenant).await?;
     let has_run = |listing: &&Listing| listing.summary.events > 1 || tenant.runs.is_running(&listing.id);
-    if let Some(listing) = made.as_ref().filter(|listing| !has_run(listing)) {
+    if let Some(listing) = made.as_ref().filter(|listing| !has_run(listing))
+        && !is_held(tenant, &listing.id).await
+    {
         run_stored(app, tenant, &listing.id, app.wait(token));
     }
     Ok(made)
+}
+
+/// Whether there is a conversation with the id already: an earlier one by chance, or one that another process has made for the same key.
+pub(crate) const fn is_taken(error: &Error) -> bool {
+    matches!(error, Error::Run(polylogue_core::Error::Store(StoreError::Exists { .. })))
+}
+
+/// Takes back what was promised for a conversation that was not made, because there [is](is_taken) one with its id: that of another process stays.
+pub(crate) fn withdraw(app: &App, tenant: &Tenant, id: &LogId) {
+    if let Err(error) = app.promised.withdraw(&tenant.name, id) {
+        warn!(conversation = %id, %error, "a restart may look at a conversation of another process");
+    }
 }
 
 /// Makes a conversation, begins it, and takes the right to run it: what is sent to it from now on comes after its opening, however long it
@@ -39,7 +55,7 @@ pub(crate) async fn make(
     run: TeamRun<'_>,
     (id, title): (&LogId, Option<&str>),
     (payer, attached): (&Payer, Vec<Part>),
-) -> Result<Conversation, Problem> {
+) -> Result<Conversation, Error> {
     let run = run.with_budgets(payer.budgets()).with_daily(payer.daily());
     // Both before it is made: a process that is killed in between leaves none that never runs, and no message runs it besides.
     promise(app, tenant, id, payer);
@@ -48,33 +64,46 @@ pub(crate) async fn make(
         let conversation = tenant.runtime.begin_as(&run, id.clone(), title).await?;
         conversation.attach(attached);
         conversation.begin().await?;
-        Ok::<_, polylogue_runtime::Error>(conversation)
+        Ok::<_, Error>(conversation)
     };
     let made = making.await;
-    if made.is_err() && is_new {
-        take_back(app, tenant, id);
+    if let (Err(error), true) = (&made, is_new) {
+        match is_taken(error) {
+            true => withdraw(app, tenant, id),
+            false => take_back(app, tenant, id),
+        }
         while tenant.runs.leave(id) {}
     }
-    Ok(made?)
+    made
 }
 
-/// Begins a conversation and runs it.
+/// Begins a conversation and runs it. Returns also whether another process has made it meanwhile, for a request with the same key.
 pub(crate) async fn begin(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     token: &Token,
     (prepared, wanted): (Arc<Prepared>, &NewConversation),
     key: Option<&Key>,
-) -> Result<Listing, Problem> {
-    let run_of_team = prepare_run(&prepared, wanted).await?;
+) -> Result<(Listing, bool), Problem> {
+    let mut run_of_team = prepare_run(&prepared, wanted).await?;
     let slot = app.join(token).await?;
-    let id = key.map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     let title = wanted.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
-    let new = (&id, title);
-    let conversation = make((app, tenant), run_of_team, new, (&slot.payer, Vec::new())).await?;
-    let opened = Opened { conversation, prepared };
-    run(app, tenant, &id, slot, Some(opened));
-    listing(tenant, &id).await
+    loop {
+        let id = key.map_or_else(|| Ok(fresh_id()), Key::log_id)?;
+        let new = (&id, title);
+        match make((app, tenant), run_of_team, new, (&slot.payer, Vec::new())).await {
+            Ok(conversation) => {
+                let opened = Opened { conversation, prepared };
+                run(app, tenant, &id, slot, Some(opened));
+                return Ok((listing(tenant, &id).await?, false));
+            }
+            Err(error) if is_taken(&error) => match key {
+                Some(key) => return Ok((key.made(tenant).await?.ok_or(error)?, true)),
+                None => run_of_team = prepare_run(&prepared, wanted).await?,
+            },
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// The team with what the caller gave.

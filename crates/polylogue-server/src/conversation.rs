@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{ListQuery, Listing, LogId, LogState, Progress, StopReason, StoreError};
+use polylogue_core::{Listing, LogId, LogState, Progress, StopReason, StoreError};
 use polylogue_runtime::{Error, Prepared};
 use polylogue_wire::conversation::{Asked, Conversation, ConversationState, Ended, Ending, Parent};
 use polylogue_wire::stream::Status;
@@ -40,9 +40,7 @@ pub(crate) async fn is_seen(tenant: &Tenant, token: &Token, listing: &Listing) -
 
 /// The entry of the conversation in the list.
 pub(crate) async fn listing(tenant: &Tenant, id: &LogId) -> Result<Listing, Problem> {
-    let query = ListQuery { id: Some(id.to_string()), ..ListQuery::default() };
-    let found = tenant.runtime.list(&query).await?.logs;
-    found.into_iter().find(|listing| listing.id == *id).ok_or_else(Problem::unknown_conversation)
+    Ok(tenant.runtime.listing(id).await?)
 }
 
 /// A conversation and its present state.
@@ -94,7 +92,7 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
         let in_progress = state == ConversationState::Halted && rests_here(tenant, listing);
         return Ok(Status { state, ended, asked: Vec::new(), in_progress });
     }
-    match tenant.runtime.open_questions(&listing.id).await {
+    match tenant.runtime.open_questions_of(listing).await {
         Ok(open) => {
             let runs_here = tenant.runs.is_running(&listing.id);
             let in_progress = runs_here && tenant.runtime.has_parallel_turns(&listing.id).await?;

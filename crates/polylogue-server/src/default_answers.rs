@@ -27,7 +27,7 @@ pub(crate) async fn first_default(tenant: &Tenant, id: &LogId) -> Result<Option<
     if listing.state() != LogState::Waiting || listing.summary.is_paused {
         return Ok(None);
     }
-    Ok(OpenQuestion::first_default(&tenant.runtime.open_questions(id).await?))
+    Ok(OpenQuestion::first_default(&tenant.runtime.open_questions_of(&listing).await?))
 }
 
 /// Waits until a conversation continues with a default answer, and returns who pays for that. `None` if something else happens to it before:

@@ -16,6 +16,7 @@ mod speech;
 mod voice;
 #[cfg(test)]
 mod voice_tests;
+mod whole;
 
 use std::sync::LazyLock;
 

@@ -78,6 +78,11 @@ pub(crate) trait Projection: Send + 'static {
         None
     }
 
+    /// Whether something is still expected that decides how the stream ends, though the conversation does not run. It is asked again soon.
+    fn expects_more(&mut self) -> bool {
+        false
+    }
+
     /// Whether what follows is not for this stream: it ends with what [`rest`](Self::rest) says, whether the conversation runs or not.
     fn is_over(&self) -> bool {
         false

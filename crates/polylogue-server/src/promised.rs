@@ -86,6 +86,11 @@ impl Promised {
         Ok(())
     }
 
+    /// Takes back a note of this process. Those of others stay.
+    pub(crate) fn withdraw(&self, tenant: &str, id: &LogId) -> io::Result<()> {
+        absent_is_fine(fs::remove_file(self.own_folder()?.join(tenant).join(id.as_str())))
+    }
+
     /// Takes over what processes have noted that are dead.
     pub(crate) fn adopt(&self) -> io::Result<Adopted> {
         let own = self.own_folder()?;
@@ -204,6 +209,21 @@ mod tests {
 
     fn adopted(promised: &Promised) -> Vec<(String, LogId)> {
         promised.adopt().unwrap().conversations
+    }
+
+    #[test]
+    fn a_process_withdraws_its_own_note_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let [first, second] = [(); 2].map(|()| Promised::at(dir.path().join("running")));
+        for process in [&first, &second] {
+            process.note("local", &id("a"), &payer("tok-1")).unwrap();
+        }
+        second.withdraw("local", &id("a")).unwrap();
+        second.withdraw("local", &id("b")).unwrap();
+        assert_eq!(
+            (first.payer("local", &id("a")), second.payer("local", &id("a"))),
+            (Some(payer("tok-1")), None)
+        );
     }
 
     #[test]

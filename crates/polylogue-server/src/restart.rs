@@ -14,6 +14,7 @@ use crate::problem::Problem;
 use crate::runs::{continue_in_time, is_held, resume, resume_when_free, take_back};
 use crate::spending::Payer;
 use crate::tenants::Tenant;
+use crate::waiting::stop_left;
 
 /// What was promised to run, the oldest first, so that none is left behind by later ones at every restart; and its entry in the list. All
 /// are read before the first one runs.
@@ -60,10 +61,10 @@ async fn adopted(app: &App) -> Vec<(String, LogId)> {
 }
 
 /// Whether a conversation that was promised was running when its process ended. One that waits for people is promised no longer when no turn
-/// is in progress any more, unless a default answer continues it.
+/// is in progress any more, unless a default answer continues it, and one that has failed until it is continued.
 fn was_running(found: &Listing, default: &Result<Option<Timestamp>, Problem>) -> bool {
     match found.state() {
-        LogState::Open => true,
+        LogState::Open | LogState::Failed => true,
         LogState::Waiting => matches!(default, Ok(None)) && !found.summary.is_paused,
         _ => false,
     }
@@ -97,7 +98,11 @@ pub(crate) async fn resume_all(app: &Arc<App>) {
         }
     }
     for (tenant, id, payer) in resume_free(app, open).await {
-        tokio::spawn(resume_when_free(Arc::clone(app), tenant, id, payer));
+        let app = Arc::clone(app);
+        tokio::spawn(async move {
+            resume_when_free(Arc::clone(&app), Arc::clone(&tenant), id.clone(), payer).await;
+            stop_left(app, tenant, id).await;
+        });
     }
 }
 
@@ -108,9 +113,11 @@ async fn resume_free(app: &Arc<App>, mut open: Vec<Promised>) -> Vec<Promised> {
     for look in 1..=LOOKS {
         let mut held = Vec::new();
         for (tenant, id, payer) in open {
-            match is_held(&tenant, &id).await {
-                true => held.push((tenant, id, payer)),
-                false => resume(app, &tenant, &id, payer),
+            if is_held(&tenant, &id).await {
+                held.push((tenant, id, payer));
+            } else {
+                resume(app, &tenant, &id, payer);
+                tokio::spawn(stop_left(Arc::clone(app), tenant, id));
             }
         }
         open = held;

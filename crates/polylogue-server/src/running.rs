@@ -89,11 +89,21 @@ impl Runs {
                 entry.halt.take_if(|halt| *halt == Instruction::Pause);
                 false
             }
-            None => {
-                let generation = self.next_generation();
-                running.insert(id.clone(), Entry { generation, ..Entry::default() }).is_none()
-            }
+            None => self.insert(&mut running, id),
         }
+    }
+
+    /// Takes the right to run it, unless it runs already.
+    pub(crate) fn enter_new(&self, id: &LogId) -> bool {
+        let mut running = self.running();
+        let is_free = !running.contains_key(id);
+        is_free && self.insert(&mut running, id)
+    }
+
+    /// Adds one that does not run.
+    fn insert(&self, running: &mut HashMap<LogId, Entry>, id: &LogId) -> bool {
+        let generation = self.next_generation();
+        running.insert(id.clone(), Entry { generation, ..Entry::default() }).is_none()
     }
 
     fn next_generation(&self) -> u64 {

@@ -8,7 +8,7 @@ use polylogue_core::{
     Due, Instruction, InstructionError, LimitOverrides, LogId, LogState, OpenQuestion, Status, StoreError,
     Subscription,
 };
-use polylogue_runtime::{Conversation, OpenOptions, Prepared};
+use polylogue_runtime::Conversation;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
@@ -17,41 +17,10 @@ use crate::app::App;
 use crate::conversation::listing;
 use crate::default_answers::time_is_up;
 use crate::meter;
-use crate::problem::Problem;
+use crate::opened::{Opened, close, open};
 use crate::slots::{Running, Slot};
-use crate::source::SourceError;
 use crate::spending::{PaidRun, Payer};
-use crate::stored_teams::Digests;
 use crate::tenants::Tenant;
-
-/// A conversation that is open, with the team that it needs while it runs.
-pub(crate) struct Opened {
-    pub(crate) conversation: Conversation,
-    pub(crate) prepared: Arc<Prepared>,
-}
-
-/// Opens a stored conversation, which may use `more` than it has used so far.
-pub(crate) async fn open(
-    app: &App,
-    tenant: &Tenant,
-    id: &LogId,
-    more: LimitOverrides,
-    payer: &Payer,
-) -> Result<Opened, Problem> {
-    let document = tenant.runtime.stored_document(id).await?;
-    let preparing = app.source.prepare_stored(&tenant.runtime, id, &document);
-    let preparing = async {
-        let prepared = preparing.await?;
-        let is_for_any = app.source.is_for_any_task(&prepared);
-        Ok::<_, SourceError>((prepared, is_for_any))
-    };
-    let digests = Digests { whole: document.digest(), for_any_task: document.digest_for_any_task() };
-    let prepared = tenant.stored_teams.get(digests, preparing).await?;
-    let options =
-        OpenOptions { more, budgets: payer.budgets(), daily: Some(payer.daily()), ..OpenOptions::default() };
-    let conversation = tenant.runtime.open(id, &prepared, options).await?;
-    Ok(Opened { conversation, prepared })
-}
 
 /// What is special about a run.
 #[derive(Default)]
@@ -69,7 +38,7 @@ pub(crate) fn run_stored(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, slot:
     }
 }
 
-/// The same, once as `stretch` says. Returns whether it does not run already.
+/// The same, once as `stretch` says. Returns whether it does not run already. If the server is stopping, the next process runs it.
 pub(crate) fn run_stretch(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
@@ -77,7 +46,7 @@ pub(crate) fn run_stretch(
     slot: Slot,
     stretch: Stretch,
 ) -> bool {
-    let runs = !app.is_stopping() && tenant.runs.enter(id);
+    let runs = tenant.runs.enter(id);
     if runs {
         begin(app, tenant, id, slot, (None, stretch));
     }
@@ -179,22 +148,13 @@ impl Task {
             }
             let (again, halt) = self.tenant.runs.leave_with_halt(&self.id);
             if !again {
-                self.stop_at_rest(halt).await;
+                stop_at_rest(&self.app, &self.tenant, &self.id, halt).await;
                 if ended == Ended::Asking {
                     continue_in_time(&self.app, &self.tenant, &self.id);
                 }
                 return;
             }
             self.note();
-        }
-    }
-
-    /// Carries out a cancellation that came after the run had ended, and before it was left.
-    async fn stop_at_rest(&self, halt: Option<Instruction>) {
-        let Some(halt @ Instruction::Cancel { .. }) = halt else { return };
-        self.clear();
-        if let Err(error) = self.tenant.runtime.steer(&self.id, halt).await {
-            warn!(conversation = %self.id, %error, "a conversation that has come to rest cannot be cancelled");
         }
     }
 
@@ -349,6 +309,15 @@ impl Task {
     }
 }
 
+/// Carries out a cancellation that came for a conversation before the right to run it was given up, and that no run has taken.
+pub(crate) async fn stop_at_rest(app: &App, tenant: &Tenant, id: &LogId, halt: Option<Instruction>) {
+    let Some(halt @ Instruction::Cancel { .. }) = halt else { return };
+    take_back(app, tenant, id);
+    if let Err(error) = tenant.runtime.steer(id, halt).await {
+        warn!(conversation = %id, %error, "a conversation that has come to rest cannot be cancelled");
+    }
+}
+
 /// Whether a run has ended because of an instruction that only a later version knows.
 const fn is_of_later_version(status: &polylogue_runtime::Result<Status>) -> bool {
     use polylogue_core::Error;
@@ -409,15 +378,6 @@ pub(crate) fn take_back(app: &App, tenant: &Tenant, id: &LogId) {
     }
 }
 
-/// Closes a conversation here, so that others can open it. Workers continue it at `due`, unless it is at rest.
-pub(crate) async fn close(Opened { conversation, prepared }: Opened, due: Due) {
-    if let Err(error) = conversation.release_until(due).await {
-        warn!(conversation = %conversation.id(), %error, "a conversation cannot be released");
-    }
-    drop(conversation);
-    drop(prepared);
-}
-
 /// Continues it, however many others wait until they may run.
 pub(crate) fn resume(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, payer: Payer) {
     info!(conversation = %id, "a conversation is continued");
@@ -458,7 +418,7 @@ pub(crate) async fn resume_when_free(app: Arc<App>, tenant: Arc<Tenant>, id: Log
         match listing(&tenant, &id).await {
             // One that waits for people may have other turns to continue.
             Ok(listing)
-                if matches!(listing.state(), LogState::Open | LogState::Waiting)
+                if matches!(listing.state(), LogState::Open | LogState::Failed | LogState::Waiting)
                     && !listing.summary.is_paused => {}
             Err(problem) if !problem.is_not_found() => continue,
             // It is at rest, or was removed.

@@ -30,6 +30,13 @@ pub(crate) struct Slot {
     pub(crate) running: Running,
 }
 
+impl Slot {
+    /// Whether it may run now.
+    pub(crate) const fn is_taken(&self) -> bool {
+        self.running.taken.is_some()
+    }
+}
+
 /// The right of one conversation to run, taken or left for a while. Dropping it lets the next one run.
 pub(crate) struct Running {
     /// Of its token.

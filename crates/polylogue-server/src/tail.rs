@@ -285,7 +285,9 @@ impl<P: Projection> Tail<P> {
         }
         let is_open = self.live.is_some() || self.follow.begins.is_some();
         let is_at_rest = !is_open && state.get("state").is_some_and(|state| state != "running");
-        if let Some(frames) = is_at_rest.then(|| self.projection.rest(state)).flatten() {
+        if is_at_rest && self.projection.expects_more() {
+            self.state_at.get_or_insert_with(|| Instant::now() + POLL);
+        } else if let Some(frames) = is_at_rest.then(|| self.projection.rest(state)).flatten() {
             self.ready.extend(frames.iter().map(|frame| frame.text()));
             self.step = Step::End;
         }

@@ -9,7 +9,9 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
-use polylogue_core::{Instruction, Listing, LogId, LogState};
+use polylogue_core::{
+    Body as EventBody, Event, Instruction, Listing, LogId, LogState, Store as _, StoreError,
+};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
 
@@ -98,16 +100,76 @@ impl Drop for Waiting {
         if let Some(note) = note {
             runtime.spawn(note.write(Arc::clone(&tenant)));
         }
-        if generation.is_some() {
-            runtime.spawn(async move {
-                sleep(app.limits.abandoned_time).await;
-                let is_abandoned = !app.attendance.waiting().contains_key(&id);
-                if is_abandoned && tenant.runs.generation(&id) == generation {
-                    stop(&tenant, &id, false).await;
-                }
-            });
+        if let Some(generation) = generation {
+            runtime.spawn(async move { stop_abandoned(&app, &tenant, &id, generation).await });
         }
     }
+}
+
+/// Stops the run of this generation, whose client is gone, after a time: unless another client waits then, or someone has continued or
+/// steered the conversation, also at another process.
+async fn stop_abandoned(app: &App, tenant: &Tenant, id: &LogId, generation: u64) {
+    // What cannot be read now is not stopped.
+    let Ok(posted) = posted_after(tenant, id, 0).await else { return };
+    let last = posted.last().map_or(0, |(number, _)| *number);
+    sleep(app.limits.abandoned_time).await;
+    let steers = |instruction: &Instruction| {
+        !matches!(instruction, Instruction::ClientDisconnected { .. } | Instruction::ChangeTitle { .. })
+    };
+    let is_steered = posted_after(tenant, id, last)
+        .await
+        .map_or(true, |posted| posted.iter().any(|(_, instruction)| steers(instruction)));
+    if !is_steered && is_still(app, tenant, id, generation) {
+        stop(tenant, id, false).await;
+    }
+}
+
+/// Stops a run that a restart has continued, after the same time, if the log says that its client had left.
+pub(crate) async fn stop_left(app: Arc<App>, tenant: Arc<Tenant>, id: LogId) {
+    let Some(generation) = tenant.runs.generation(&id) else { return };
+    sleep(app.limits.abandoned_time).await;
+    if !is_still(&app, &tenant, &id, generation) || !tenant.runs.is_adopted(&id) {
+        return;
+    }
+    if tenant.runtime.store().read(&id, 0).await.is_ok_and(|events| has_left(&events)) {
+        stop(&tenant, &id, false).await;
+    }
+}
+
+/// Whether it is the run of this generation that runs, and no client waits for it.
+fn is_still(app: &App, tenant: &Tenant, id: &LogId, generation: u64) -> bool {
+    tenant.runs.generation(id) == Some(generation) && !app.attendance.waiting().contains_key(id)
+}
+
+/// What was posted to the inbox of a conversation after the message `number`.
+async fn posted_after(
+    tenant: &Tenant,
+    id: &LogId,
+    number: u64,
+) -> Result<Vec<(u64, Instruction)>, StoreError> {
+    let posted = tenant.runtime.store().inbox(id, number).await?;
+    Ok(posted.into_iter().map(|(number, message)| (number, message.instruction)).collect())
+}
+
+/// Whether the client that received the last response disconnected before its end, and no one else has continued or steered the conversation
+/// since.
+pub(crate) fn has_left(events: &[Event]) -> bool {
+    let decides = |event: &Event| match &event.body {
+        EventBody::ClientDisconnected { .. } => Some(true),
+        // Of chats within turns, these are the team's own.
+        EventBody::Opened(_) | EventBody::Reopened { .. } => event.at.is_root().then_some(false),
+        EventBody::Sent(_)
+        | EventBody::InputProvided { .. }
+        | EventBody::NextSpeaker { .. }
+        | EventBody::LimitsChanged { .. }
+        | EventBody::OwnLimitsRaised { .. }
+        | EventBody::TeamChanged(_)
+        | EventBody::Paused
+        | EventBody::Resumed
+        | EventBody::Cancelled { .. } => Some(false),
+        _ => None,
+    };
+    events.iter().rev().find_map(decides).unwrap_or_default()
 }
 
 /// A note for the log that a client has disconnected. What is sent to the conversation waits until it is [written](noted): it comes after it.

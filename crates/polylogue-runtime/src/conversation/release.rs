@@ -31,11 +31,14 @@ impl Conversation {
         Ok(self.0.chat.close(log, by).await?)
     }
 
-    /// Lets workers continue the conversation if this process dies while it runs it.
+    /// Lets workers continue the conversation if this process dies while it runs it. Writes nothing if they do so already.
     ///
     /// # Errors
     /// When the store cannot be written, or is no queue.
     pub async fn continue_if_lost(&self) -> Result<()> {
+        if self.0.opened.is_continued {
+            return Ok(());
+        }
         let log = self.0.log.lock().await;
         Ok(log.as_ref().ok_or_else(|| self.gone())?.continue_if_lost().await?)
     }

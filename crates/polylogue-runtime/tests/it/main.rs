@@ -11,4 +11,5 @@ mod conversations;
 mod dialects;
 mod forks;
 mod moves;
+mod questions;
 mod unanswered;

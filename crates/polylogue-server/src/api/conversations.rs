@@ -96,8 +96,8 @@ async fn create(call: Call) -> Reply {
         return Err(Problem::stopping());
     }
     let prepared = served_team(&call, &tenant, &wanted.team).await?;
-    let listing = begin(app, &tenant, token, (prepared, &wanted), key.as_ref()).await?;
-    created(&tenant, &listing.id, false).await
+    let (listing, is_replayed) = begin(app, &tenant, token, (prepared, &wanted), key.as_ref()).await?;
+    created(&tenant, &listing.id, is_replayed).await
 }
 
 /// The answer to a request that has made a conversation, or that repeats one: what `GET` returns now.

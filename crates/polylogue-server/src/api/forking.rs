@@ -1,18 +1,21 @@
 //! Forks of conversations.
 
 use polylogue_core::{Body, Instruction, Listing, LogId, Store as _};
-use polylogue_runtime::{ForkPoint, fresh_id};
+use polylogue_runtime::{ForkPoint, Prepared, fresh_id};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Fork;
 use serde_json::{Value, json};
 
 use super::conversations::created;
+use crate::app::App;
+use crate::beginning::{is_taken, withdraw};
 use crate::call::{Call, Reply};
 use crate::conversation::{find, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::Route;
 use crate::runs::{promise, run_stored, take_back};
+use crate::spending::Payer;
 use crate::tenants::Tenant;
 use crate::token::Token;
 
@@ -54,29 +57,57 @@ async fn fork(call: Call) -> Reply {
         check_text(token, text, is_answer(&tenant, &id, seq).await?)?;
     }
     let slot = if run { Some(app.join(token).await?) } else { None };
-    let new = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
     let team = match &team {
         Some(team) => Some(served_team(&call, &tenant, team).await?),
         None => None,
     };
     let point = ForkPoint { event: seq, text, ..ForkPoint::default() };
-    if let Some(slot) = &slot {
-        // Before it is made: a process that is killed in between leaves none that never runs.
-        promise(app, &tenant, &new, &slot.payer);
+    let payer = slot.as_ref().map(|slot| &slot.payer);
+    let (fork, is_replayed) =
+        make((app, &tenant), (&id, &point), team.as_deref(), (key.as_ref(), payer)).await?;
+    if is_replayed {
+        return created(&tenant, &fork, true).await;
     }
-    let made = tenant.runtime.fork_as(&id, &point, new.clone(), team.as_deref()).await;
-    if made.is_err() && slot.is_some() {
-        take_back(app, &tenant, &new);
-    }
-    let fork = made?;
     if let Some(slot) = slot {
-        if listing(&tenant, &fork.id).await?.summary.is_paused {
+        if listing(&tenant, &fork).await?.summary.is_paused {
             // The pause was copied.
-            tenant.runtime.steer(&fork.id, Instruction::Resume).await?;
+            tenant.runtime.steer(&fork, Instruction::Resume).await?;
         }
-        run_stored(app, &tenant, &fork.id, slot);
+        run_stored(app, &tenant, &fork, slot);
     }
-    created(&tenant, &fork.id, false).await
+    created(&tenant, &fork, false).await
+}
+
+/// Makes the fork, which is to run if someone pays for it. Returns its id, and whether another process has made it meanwhile, for a request with
+/// the same key.
+async fn make(
+    (app, tenant): (&App, &Tenant),
+    (id, point): (&LogId, &ForkPoint),
+    team: Option<&Prepared>,
+    (key, payer): (Option<&Key>, Option<&Payer>),
+) -> Result<(LogId, bool), Problem> {
+    loop {
+        let new = key.map_or_else(|| Ok(fresh_id()), Key::log_id)?;
+        if let Some(payer) = payer {
+            // Before it is made: a process that is killed in between leaves none that never runs.
+            promise(app, tenant, &new, payer);
+        }
+        let error = match tenant.runtime.fork_as(id, point, new.clone(), team).await {
+            Ok(fork) => return Ok((fork.id, false)),
+            Err(error) => error,
+        };
+        let exists = is_taken(&error);
+        match exists {
+            _ if payer.is_none() => {}
+            true => withdraw(app, tenant, &new),
+            false => take_back(app, tenant, &new),
+        }
+        match key {
+            Some(_) if exists => return Ok((new, true)),
+            None if exists => {}
+            _ => return Err(error.into()),
+        }
+    }
 }
 
 /// Whether a token may fork with this text. Only an answer can be empty.

@@ -1,7 +1,7 @@
 //! Raising limits of a conversation, whether it runs or not.
 
 use axum::http::StatusCode;
-use polylogue_core::{Instruction, Listing, Name};
+use polylogue_core::{Instruction, Name};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Raise;
 use serde_json::{Value, json};
@@ -41,7 +41,8 @@ fn raise_schema() -> Value {
 async fn raise(call: Call) -> Reply {
     let (token, Raise { limits: more, agent, chat }) = (call.token()?, call.json()?);
     let tenant = call.app.tenant(token)?;
-    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
+    let about = find(&tenant, token, call.param("id")).await?;
+    let id = &about.id;
     if more.is_empty() {
         return Err(Problem::bad_request("there is no limit to raise").at("/limits", "empty"));
     }
@@ -57,12 +58,12 @@ async fn raise(call: Call) -> Reply {
             return Err(Problem::bad_request(why).at("/chat", "not next to `agent`"));
         }
     };
-    let open = tenant.runtime.open_questions(&id).await?;
+    let open = tenant.runtime.open_questions_of(&about).await?;
     if !open.iter().any(|open| open.question.is_about_limit()) {
-        return note(&call, &tenant, &id, instruction).await;
+        return note(&call, &tenant, id, instruction).await;
     }
     let key = Key::of(&call, &format!("{id}/{}", call.path)).await?;
-    let (_, was_posted) = instruct(&call.app, &tenant, (token, &id), instruction, key.as_ref()).await?;
-    let document = describe(&tenant, &listing(&tenant, &id).await?).await?;
+    let (_, was_posted) = instruct(&call.app, &tenant, (token, &about), instruction, key.as_ref()).await?;
+    let document = describe(&tenant, &listing(&tenant, id).await?).await?;
     Ok(replayed(json_reply(StatusCode::ACCEPTED, &document)?, was_posted))
 }

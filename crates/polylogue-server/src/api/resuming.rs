@@ -13,16 +13,18 @@ use polylogue_wire::conversation::{Continuation, Resume};
 use serde_json::{Value, json};
 
 use super::conversations::{limits_schema, replayed};
-use super::steering::{described, other_node};
+use super::steering::described;
 use crate::app::App;
 use crate::attendance::{Begun, Earlier};
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, find, listing};
 use crate::idempotency::{Key, mismatch};
+use crate::opened::{Opened, open};
 use crate::problem::Problem;
 use crate::route::Route;
-use crate::runs::{Opened, is_left, open, run, run_stored};
+use crate::runs::{is_left, run, run_stored};
 use crate::spending::Payer;
+use crate::steered::other_node;
 use crate::tenants::Tenant;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -80,7 +82,13 @@ async fn resume(call: Call) -> Reply {
     let resumed = async {
         let opened = open(app, &tenant, &id, limits, &slot.payer).await?;
         match opened.conversation.resume(None).await? {
-            Resumed::Continues => Ok(opened),
+            Resumed::Continues => {
+                if opened.conversation.is_paused().await {
+                    // Before it waits until it may run: a restart leaves what is paused alone.
+                    opened.conversation.log_resumption().await?;
+                }
+                Ok(opened)
+            }
             Resumed::Done(reason) => {
                 Err(Problem::over(format!("it is over: {reason}")).hint("a message continues it"))
             }

@@ -21,7 +21,8 @@ use crate::default_answers::is_up;
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::Route;
-use crate::runs::{self, run_stored};
+use crate::runs::{self, Stretch};
+use crate::steered::{self, other_node};
 use crate::tenants::Tenant;
 use crate::token::Token;
 use crate::waiting::noted;
@@ -94,20 +95,20 @@ async fn send(call: Call) -> Reply {
         return Err(Problem::bad_request("the message is empty").at("/text", "empty"));
     }
     let tenant = call.app.tenant(token)?;
-    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
-    let key = Key::of(&call, id.as_str()).await?;
-    let author = author(&tenant, token, &id, from.as_deref()).await?;
+    let about = find(&tenant, token, call.param("id")).await?;
+    let key = Key::of(&call, about.id.as_str()).await?;
+    let author = author(&tenant, token, &about.id, from.as_deref()).await?;
     let message = Instruction::Send(Message::text(author, text));
-    steer(&call, &tenant, &id, message, key).await
+    steer(&call, &tenant, &about, message, key).await
 }
 
 async fn provide_answer(call: Call) -> Reply {
     let (token, Answer { question, text }) = (call.token()?, call.json()?);
     let tenant = call.app.tenant(token)?;
-    let Listing { id, .. } = find(&tenant, token, call.param("id")).await?;
-    let key = Key::of(&call, id.as_str()).await?;
+    let about = find(&tenant, token, call.param("id")).await?;
+    let key = Key::of(&call, about.id.as_str()).await?;
     let by = Some(token.name.as_str().into());
-    steer(&call, &tenant, &id, Instruction::Answer { question, text: text.into(), by }, key).await
+    steer(&call, &tenant, &about, Instruction::Answer { question, text: text.into(), by }, key).await
 }
 
 /// Refuses an answer to what is not asked, or was answered, by a person or by default.
@@ -140,64 +141,57 @@ fn answered(question: u64) -> Problem {
 async fn steer(
     call: &Call,
     tenant: &Arc<Tenant>,
-    id: &LogId,
+    about: &Listing,
     instruction: Instruction,
     key: Option<Key>,
 ) -> Reply {
     let (seq, was_posted) =
-        instruct(&call.app, tenant, (call.token()?, id), instruction, key.as_ref()).await?;
-    let node = other_node(tenant, id).await?;
+        instruct(&call.app, tenant, (call.token()?, about), instruction, key.as_ref()).await?;
+    let node = other_node(tenant, &about.id).await?;
     let response = json_reply(StatusCode::ACCEPTED, &Accepted { seq, node })?;
     Ok(replayed(response, was_posted))
 }
 
-/// The same. Returns the number of the event that carries it out, and whether an earlier request with the key has given it.
+/// The same for the conversation of `about`. Returns the number of the event that carries it out, and whether an earlier request with the
+/// key has given it.
 pub(crate) async fn instruct(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
-    (token, id): (&Token, &LogId),
+    (token, about): (&Token, &Listing),
     instruction: Instruction,
     key: Option<&Key>,
 ) -> Result<(Option<u64>, bool), Problem> {
+    let id = &about.id;
     let was_posted = match key {
         Some(key) => key.was_posted(tenant, id).await?,
         None => false,
     };
-    if !was_posted && let Instruction::Answer { question, .. } = &instruction {
-        check_open(tenant, id, *question).await?;
+    let question = match instruction {
+        Instruction::Answer { question, .. } => Some(question),
+        _ => None,
+    };
+    if let Some(question) = question.filter(|_| !was_posted) {
+        check_open(tenant, id, question).await?;
     }
-    let was_elsewhere = other_node(tenant, id).await?.is_some();
+    let is_elsewhere = other_node(tenant, id).await?.is_some();
     noted(app, Some(id)).await;
+    let is_running = is_elsewhere || tenant.runs.is_running(id);
+    if app.is_stopping() && !is_running {
+        return Err(Problem::stopping());
+    }
     // What runs already needs no further place.
-    let slot = match was_posted || was_elsewhere || tenant.runs.is_running(id) {
+    let slot = match was_posted || is_running {
         true => app.wait(token),
         false => app.join(token).await?,
     };
     let inbox_key = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
-    let steered = tenant.runtime.steer_once(id, instruction.clone(), &inbox_key).await?;
-    let seq = match (steered, instruction) {
-        (Steered::Done { seq }, _) => Some(seq),
+    let given = (instruction, inbox_key.as_str());
+    match steered::steer(app, tenant, (about, is_elsewhere), given, (slot, Stretch::default())).await? {
+        Steered::Done { seq } => Ok((Some(seq), was_posted)),
         // It waits for the end of a step.
-        (Steered::Posted, _) => None,
-        (Steered::Refused(_), Instruction::Answer { question, .. }) => return Err(answered(question)),
-        (Steered::Refused(why), _) => return Err(Problem::refused(why.to_string())),
-    };
-    // What does not run may have it in its log already.
-    tenant.runs.note_change(id);
-    let is_elsewhere = was_elsewhere && other_node(tenant, id).await?.is_some();
-    // What a person has paused does not continue by that.
-    if !is_elsewhere && !listing(tenant, id).await?.summary.is_paused {
-        run_stored(app, tenant, id, slot);
+        Steered::Posted => Ok((None, was_posted)),
+        Steered::Refused(why) => Err(question.map_or_else(|| Problem::refused(why.to_string()), answered)),
     }
-    Ok((seq, was_posted))
-}
-
-/// The process that has a conversation open, and carries out what is in its inbox; `None` if it is this one, or none.
-pub(super) async fn other_node(tenant: &Tenant, id: &LogId) -> Result<Option<String>, Problem> {
-    if tenant.runs.is_running(id) || tenant.runtime.get(id).is_some() {
-        return Ok(None);
-    }
-    Ok(tenant.runtime.node_of(id).await?)
 }
 
 /// A conversation after an instruction, with the process that carries it out if that is another one.

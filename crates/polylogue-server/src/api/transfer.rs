@@ -6,14 +6,14 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::Response;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use polylogue_core::Listing;
+use polylogue_core::{Listing, LogId};
 use polylogue_runtime::{Prepared, fresh_id};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Import;
 use serde_json::{Value, json};
 
 use super::conversations::created;
-
+use crate::beginning::is_taken;
 use crate::call::{Call, Reply};
 use crate::conversation::{find, served_team};
 use crate::idempotency::Key;
@@ -70,26 +70,46 @@ async fn import(call: Call) -> Reply {
         // The process was killed before its events were stored.
         tenant.remove(&listing.id).await?;
     }
-    let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
-    match team {
-        Some(team) => {
-            let team = served_team(&call, &tenant, &team).await?;
-            tenant.runtime.import(log.as_bytes(), &id, Some(&team)).await?;
+    loop {
+        let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
+        if store(&call, &tenant, (&id, &log), team.as_deref()).await? {
+            tenant.runs.note_change(&id);
+            return created(&tenant, &id, false).await;
         }
-        None => match named_team(&call, &tenant, &log).await {
-            Some(team) if tenant.runtime.import(log.as_bytes(), &id, Some(&team)).await.is_ok() => {}
-            // A token that sees some teams sees no conversation of none.
-            _ if token.teams.is_some() => {
-                return Err(Problem::bad_request(
-                    "the token sees only some teams, and none of them is that of the file",
-                )
-                .at("/team", "required for this token"));
-            }
-            _ => tenant.runtime.import(log.as_bytes(), &id, None).await?,
-        },
+        if key.is_some() {
+            // Another process has made it for the same key.
+            return created(&tenant, &id, true).await;
+        }
     }
-    tenant.runs.note_change(&id);
-    created(&tenant, &id, false).await
+}
+
+/// Stores the conversation in `log` under an id, unless there is one with that id already. Returns whether it has stored it.
+async fn store(
+    call: &Call,
+    tenant: &Tenant,
+    (id, log): (&LogId, &str),
+    team: Option<&str>,
+) -> Result<bool, Problem> {
+    let import = async |team: Option<&Prepared>| match tenant.runtime.import(log.as_bytes(), id, team).await {
+        Ok(()) => Ok(true),
+        Err(error) if is_taken(&error) => Ok(false),
+        Err(error) => Err(Problem::from(error)),
+    };
+    if let Some(team) = team {
+        let team = served_team(call, tenant, team).await?;
+        return import(Some(&team)).await;
+    }
+    if let Some(team) = named_team(call, tenant, log).await
+        && let Ok(is_stored) = import(Some(&team)).await
+    {
+        return Ok(is_stored);
+    }
+    // A token that sees some teams sees no conversation of none.
+    if call.token()?.teams.is_some() {
+        let why = "the token sees only some teams, and none of them is that of the file";
+        return Err(Problem::bad_request(why).at("/team", "required for this token"));
+    }
+    import(None).await
 }
 
 /// The served team whose name the title of a log begins with.

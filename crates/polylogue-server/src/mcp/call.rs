@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use polylogue_core::{Instruction, LogId, Message, Name};
+use polylogue_core::{Instruction, LogId, Message, Name, OpenQuestion};
 use polylogue_mcp::serve::{Answer, Caller, Reply, UserAnswer};
 use polylogue_runtime::Prepared;
 use polylogue_wire::conversation::NewConversation;
@@ -127,7 +127,7 @@ async fn start(call: CallContext, arguments: Arguments) -> Result<CallState, Pro
     }
     let Arguments { message, inputs, .. } = arguments;
     let wanted = NewConversation { team: call.tool.clone(), message, inputs, ..NewConversation::default() };
-    let begun = begin(app, tenant, token, (Arc::clone(&call.team), &wanted), key.as_ref()).await?;
+    let (begun, _) = begin(app, tenant, token, (Arc::clone(&call.team), &wanted), key.as_ref()).await?;
     Ok(new(begun.id))
 }
 
@@ -143,20 +143,24 @@ async fn say(
     if tenant.team_of(&found).await.is_none_or(|(team, _)| team != call.tool) {
         return Err(Problem::unknown_conversation());
     }
-    let text = message.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
+    let questions = tenant.runtime.open_questions_of(&found).await?;
+    let open = questions.iter().find(|open| !is_up(open));
+    // Such as one that passes in a turn.
+    let is_choice = |open: &OpenQuestion| open.question.choices.iter().any(|choice| choice.answer.is_empty());
+    let takes_empty = open.is_some_and(is_choice);
+    let text = message.filter(|text| takes_empty || !text.trim().is_empty()).ok_or_else(|| {
         Problem::bad_request("`message` is required with `conversation`")
             .hint("say what follows, or the answer")
     })?;
     if found.summary.is_paused {
         return Err(Problem::paused(&found.id));
     }
-    let questions = tenant.runtime.open_questions(&found.id).await?;
-    let instruction = match questions.iter().find(|open| !is_up(open)) {
+    let instruction = match open {
         Some(_) if !call.visitor.answers() => return Err(Problem::may_not_answer()),
         Some(open) => answer_to(&call.visitor, open.seq, text),
         None => Instruction::Send(Message::text(Name::user(), text)),
     };
-    let (seq, was_posted) = instruct(app, tenant, (token, &found.id), instruction, key).await?;
+    let (seq, was_posted) = instruct(app, tenant, (token, &found), instruction, key).await?;
     let from = seq.filter(|_| was_posted).unwrap_or(found.summary.events);
     Ok(CallState { conversation: found.id, from, shown: from })
 }

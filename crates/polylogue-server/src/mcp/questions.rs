@@ -9,6 +9,7 @@ use polylogue_wire::conversation::Asked;
 
 use super::visitor::Visitor;
 use crate::api::steering::instruct;
+use crate::conversation::listing;
 use crate::problem::Problem;
 use crate::tenants::Tenant;
 
@@ -52,7 +53,8 @@ pub(super) async fn answer(
     let instruction = answer_to(visitor, question, text);
     // Not given up half-way when the client goes away.
     let answering = tokio::spawn(async move {
-        match instruct(&app, &tenant, (&token, &id), instruction, None).await {
+        let about = listing(&tenant, &id).await?;
+        match instruct(&app, &tenant, (&token, &about), instruction, None).await {
             Err(problem) if problem.is_answered() => Ok(()),
             answered => answered.map(drop),
         }

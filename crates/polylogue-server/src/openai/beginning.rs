@@ -16,14 +16,16 @@ use super::dialogue::{Continuation, task};
 use super::history;
 use super::request::{ChatRequest, NamedChat};
 use crate::attendance::{Begun, Earlier, LEAVES, POLL};
-use crate::beginning::make;
+use crate::beginning::{is_taken, make};
 use crate::call::Call;
 use crate::conversation::{find, listing, served_team};
 use crate::default_answers::is_up;
 use crate::idempotency::{Key, mismatch};
+use crate::opened::{Opened, close, open};
 use crate::problem::Problem;
 use crate::request::RequestDigest;
-use crate::runs::{self, Opened, Stretch, close, is_held, is_left, run_stored, run_stretch, stop};
+use crate::runs::{self, Stretch, is_held, is_left, run_stored, stop};
+use crate::steered::{other_node, steer};
 use crate::tenants::Tenant;
 use crate::token::Token;
 use crate::waiting::{Client, Waiting, is_cut_off, noted};
@@ -123,7 +125,7 @@ impl Request {
                 events.iter().rev().skip(1).any(|event| event.inbox == Some(*number))
             }
         };
-        if !has_run && !tenant.runs.is_running(&begun.id) {
+        if !has_run && !tenant.runs.is_running(&begun.id) && !is_held(tenant, &begun.id).await {
             self.run_again(begun).await?;
         }
         Ok(true)
@@ -143,7 +145,7 @@ impl Request {
             return Ok(());
         }
         let opening = async {
-            let opened = runs::open(app, tenant, id, LimitOverrides::default(), &slot.payer).await?;
+            let opened = open(app, tenant, id, LimitOverrides::default(), &slot.payer).await?;
             opened.conversation.attach(pictures);
             opened.conversation.begin().await?;
             Ok(opened)
@@ -166,9 +168,7 @@ impl Request {
         if let Some(key) = key
             && let Some(made) = key.made(tenant).await?
         {
-            let begun = Begun { id: made.id, from: 0, message: None };
-            self.continues(&begun).await?;
-            return Ok(self.started((begun, None), true, Arc::default()));
+            return self.join_made(made.id, true).await;
         }
         if app.is_stopping() {
             return Err(Problem::stopping());
@@ -187,6 +187,13 @@ impl Request {
         }
     }
 
+    /// Joins the conversation that an earlier request has made.
+    async fn join_made(&self, id: LogId, is_replayed: bool) -> Result<Started, Problem> {
+        let begun = Begun { id, from: 0, message: None };
+        self.continues(&begun).await?;
+        Ok(self.started((begun, None), is_replayed, Arc::default()))
+    }
+
     /// Continues the conversation that the history belongs to, or begins one. What continues it where it ends does so one after the other: for
     /// the next request, that is an earlier point.
     async fn continue_history(&self, digest: &RequestDigest, key: Option<&Key>) -> Result<Started, Problem> {
@@ -195,7 +202,14 @@ impl Request {
         loop {
             match history::find(&call.app, tenant, name.clone(), chat).await? {
                 None => {
-                    return self.begin_new(key.map_or_else(|| Ok(fresh_id()), Key::log_id)?, digest).await;
+                    let id = key.map_or_else(|| Ok(fresh_id()), Key::log_id)?;
+                    match self.begin_new(&id, digest).await? {
+                        Some(started) => return Ok(started),
+                        // Another process has made it meanwhile, for a request with the same key.
+                        None if key.is_some() => return self.join_made(id, true).await,
+                        // There is one with this id by chance.
+                        None => {}
+                    }
                 }
                 Some(Continuation::Tip { id }) => {
                     let _only = self.enter_end_of(&id).await;
@@ -257,7 +271,7 @@ impl Request {
         }
         let slot = app.wait(token);
         let ending = async {
-            let opened = runs::open(app, tenant, id, LimitOverrides::default(), &slot.payer).await?;
+            let opened = open(app, tenant, id, LimitOverrides::default(), &slot.payer).await?;
             let ended = opened.conversation.give_up(Name::user().as_str()).await;
             close(opened, Due::Never).await;
             Ok::<_, Problem>(ended?)
@@ -290,12 +304,14 @@ impl Request {
         // Two first messages of a chat are one conversation.
         let _only = call.app.in_flight.enter(id.as_str()).await;
         match find(tenant, token, id.as_str()).await {
-            Err(problem) if problem.is_not_found() => self.begin_new(id, digest).await,
+            Err(problem) if problem.is_not_found() => match self.begin_new(&id, digest).await? {
+                Some(started) => Ok(started),
+                // Another process has begun it meanwhile, with another message.
+                None => self.say_to_named(&id, digest, key).await,
+            },
+            // The process was killed before it ran. It was the same message: its client waited for an answer.
             Ok(listing) if listing.summary.events == 0 && !tenant.runs.is_running(&id) => {
-                // The process was killed before it ran. It was the same message: its client waited for an answer.
-                let begun = Begun { id, from: 0, message: None };
-                self.continues(&begun).await?;
-                Ok(self.started((begun, None), false, Arc::default()))
+                self.join_made(id, false).await
             }
             found => self.say_to_named(&found?.id, digest, key).await,
         }
@@ -319,7 +335,8 @@ impl Request {
         self.say(id, digest, key).await
     }
 
-    async fn begin_new(&self, id: LogId, digest: &RequestDigest) -> Result<Started, Problem> {
+    /// Begins the conversation `id`. `None` if there is one with this id already.
+    async fn begin_new(&self, id: &LogId, digest: &RequestDigest) -> Result<Option<Started>, Problem> {
         let Self { call, token, tenant, chat } = self;
         let prepared = served_team(call, tenant, &chat.model).await?;
         prepared.reread_memory().await?;
@@ -329,12 +346,18 @@ impl Request {
         let begun = Begun { id: id.clone(), from: 0, message: None };
         let clients = call.app.attendance.note(digest, &begun);
         let paid = (&slot.payer, chat.all_pictures());
-        let conversation = make((&call.app, tenant), of_team, (&id, None), paid).await?;
+        let conversation = match make((&call.app, tenant), of_team, (id, None), paid).await {
+            Err(error) if is_taken(&error) => {
+                call.app.attendance.forget(&begun);
+                return Ok(None);
+            }
+            made => made?,
+        };
         let opened = Opened { conversation, prepared };
         let (follower, begins) = oneshot::channel();
         let stretch = Stretch { follower: Some(follower), reply_tokens: None };
-        runs::begin(&call.app, tenant, &id, slot, (Some(opened), stretch));
-        Ok(self.started((begun, Some(begins)), false, clients))
+        runs::begin(&call.app, tenant, id, slot, (Some(opened), stretch));
+        Ok(Some(self.started((begun, Some(begins)), false, clients)))
     }
 
     /// Says the user's message in a conversation: as the answer to its oldest question, if it waits for one.
@@ -352,27 +375,25 @@ impl Request {
             return Err(Problem::busy(format!("`{id}` is running: a limit is for what has not begun"))
                 .hint("wait until it has ended, or leave `max_tokens` out"));
         }
-        let summary = listing(tenant, id).await?.summary;
-        if summary.is_paused {
+        let about = listing(tenant, id).await?;
+        if about.summary.is_paused {
             return Err(Problem::paused(id));
         }
-        let from = summary.events;
-        let instruction = self.instruction(id).await?;
+        let from = about.summary.events;
+        let instruction = self.instruction(&about).await?;
+        let is_elsewhere = other_node(tenant, id).await?.is_some();
         let slot = call.app.join(token).await?;
         let message = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
         let begun = Begun { id: id.clone(), from, message: Some(message.clone()) };
         let clients = call.app.attendance.note(digest, &begun);
-        if let Steered::Refused(why) = tenant.runtime.steer_once(id, instruction, &message).await? {
-            call.app.attendance.forget(&begun);
-            return Err(Problem::refused(why.to_string()));
-        }
         let (follower, begins) = oneshot::channel();
         // One of an earlier request does not count for this one.
         let reply_tokens = Some(chat.max_tokens.unwrap_or(Conversation::ANY_REPLY_LENGTH));
         let stretch = Stretch { follower: Some(follower), reply_tokens };
-        // What a person has paused since does not continue by that.
-        if !listing(tenant, id).await?.summary.is_paused {
-            run_stretch(&call.app, tenant, id, slot, stretch);
+        let (of, given) = ((&about, is_elsewhere), (instruction, message.as_str()));
+        if let Steered::Refused(why) = steer(&call.app, tenant, of, given, (slot, stretch)).await? {
+            call.app.attendance.forget(&begun);
+            return Err(Problem::refused(why.to_string()));
         }
         Ok(self.started((begun, Some(begins)), false, clients))
     }
@@ -382,15 +403,15 @@ impl Request {
         let state = listing(&self.tenant, id).await?.state();
         Ok(match state {
             LogState::Done | LogState::Ended | LogState::Waiting => is_left(&self.tenant, id).await,
-            _ => !self.tenant.runs.is_running(id),
+            _ => !self.tenant.runs.is_running(id) && !is_held(&self.tenant, id).await,
         })
     }
 
     /// What the user's message is to the conversation.
-    async fn instruction(&self, id: &LogId) -> Result<Instruction, Problem> {
+    async fn instruction(&self, about: &Listing) -> Result<Instruction, Problem> {
         let Self { token, tenant, chat, .. } = self;
         let (text, has_pictures) = (chat.last(), !chat.last_pictures().is_empty());
-        match tenant.runtime.open_questions(id).await?.iter().find(|open| !is_up(open)) {
+        match tenant.runtime.open_questions_of(about).await?.iter().find(|open| !is_up(open)) {
             // A question can be whether a call is allowed.
             Some(_) if !token.has(Scope::Answer) => Err(Problem::may_not_answer()),
             Some(_) if has_pictures => {

@@ -123,6 +123,10 @@ impl Projection for Chunks {
         self.outcome.is_over()
     }
 
+    fn expects_more(&mut self) -> bool {
+        self.outcome.is_awaited()
+    }
+
     fn rest(&mut self, state: &Value) -> Option<Vec<Frame>> {
         let own = self.outcome.state();
         let state = own.as_ref().unwrap_or(state);

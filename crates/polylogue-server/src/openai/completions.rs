@@ -1,5 +1,6 @@
 //! `POST /v1/chat/completions`: from a request to a run, and from its events to the response.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -18,11 +19,11 @@ use super::document::{Head, now};
 use super::outcome::{Finish, Outcome};
 use super::pictures;
 use super::request::ChatRequest;
-use super::voice::{Voice, content_of};
+use super::voice::Voice;
+use super::whole::{End, Whole};
 use crate::api::conversations::replayed;
 use crate::attendance::Begun;
 use crate::call::{Call, Reply, json_reply};
-use crate::chat_options::ChatShow;
 use crate::conversation::{served_team, state_of};
 use crate::problem::Problem;
 use crate::tail::{Follow, event_stream, texts};
@@ -95,7 +96,10 @@ pub(super) async fn complete(call: Call) -> Reply {
             };
             stream(&call, (token, tenant), chunks, (begun, begins), (waiting, permit))
         }
-        None => whole(&call, &tenant, (head, request.show), (&begun, outcome), waiting).await,
+        None => {
+            let response = Whole::new(head, request.show, outcome);
+            whole(&call, (token, tenant), response, (begun, begins), waiting).await
+        }
     };
     let response = replayed(response?.map(|body| client.receives(body)), is_replayed);
     Ok(named(response, &request))
@@ -128,50 +132,43 @@ fn stream(
     event_stream(texts, permit)
 }
 
+/// The response as a whole, which follows the conversation in whatever process that runs.
 async fn whole(
     call: &Call,
-    tenant: &Tenant,
-    (head, show): (Head, ChatShow),
-    (begun, begins): (&Begun, Outcome),
+    (token, tenant): (Arc<Token>, Arc<Tenant>),
+    response: Whole,
+    (begun, begins): (Begun, Option<oneshot::Receiver<Subscription>>),
     mut waiting: Waiting,
 ) -> Reply {
-    let (mut changes, mut stopping) = (tenant.runs.changes_of(&begun.id), call.app.stopping.subscribe());
-    let (outcome, events) = loop {
-        let is_running = tenant.runs.is_running(&begun.id);
-        let mut outcome = begins.clone();
-        let events = tenant.runtime.store().read(&begun.id, begun.from).await?;
-        events.iter().for_each(|event| outcome.add(event));
-        if !is_running || outcome.is_over() {
-            break (outcome, events);
-        }
-        tokio::select! {
-            () = changes.changed() => {}
-            _ = stopping.wait_for(|stopping| *stopping) => return Err(Problem::stopping()),
+    let Begun { id, from, .. } = begun;
+    let (app, of) = (Arc::clone(&call.app), Arc::clone(&tenant));
+    let follow = Follow { app, tenant: of, token, id: id.clone(), from, ends: false, begins };
+    let mut texts = pin!(texts(follow, response));
+    let end = loop {
+        match texts.next().await {
+            Some(text) => {
+                if let Some(end) = End::of(&text) {
+                    break end;
+                }
+            }
+            None => {
+                // It was removed, or the token was revoked.
+                state_of(&tenant, &id).await?;
+                return Err(Problem::unauthorized("the token was revoked"));
+            }
         }
     };
-    waiting.end();
-    let mut finish = outcome.finish().map_err(Problem::internal)?;
-    let own = events.get(outcome.range()).unwrap_or_default();
-    finish.content = content_of(show, own, &finish.content);
-    let state = match outcome.state() {
-        Some(state) => state,
-        None => state_of(tenant, &begun.id).await?,
-    };
-    let extension = outcome.extension(&head.conversation, &state);
-    json_reply(StatusCode::OK, &completion(&head, &finish, outcome.usage(), Some(extension)))
-}
-
-fn completion(head: &Head, finish: &Finish, usage: Option<Value>, extension: Option<Value>) -> Value {
-    let mut document = head.document("chat.completion");
-    if let Some(fields) = document.as_object_mut() {
-        let message = json!({"role": "assistant", "content": finish.content, "refusal": null});
-        let choice =
-            json!({"index": 0, "message": message, "finish_reason": finish.reason, "logprobs": null});
-        fields.insert("choices".into(), json!([choice]));
-        fields.extend(usage.map(|usage| ("usage".to_owned(), usage)));
-        fields.extend(extension.map(|extension| ("polylogue".to_owned(), extension)));
+    match end {
+        End::Document(document) => {
+            waiting.end();
+            json_reply(StatusCode::OK, &document)
+        }
+        End::Failed(why) => {
+            waiting.end();
+            Err(Problem::internal(why))
+        }
+        End::Interrupted => Err(Problem::stopping()),
     }
-    document
 }
 
 /// The answer to a request of a user interface.
@@ -185,7 +182,7 @@ fn answered(call: &Call, request: &ChatRequest, Chore { kind, answer: content }:
     let finish = Finish { reason: "stop", content };
     let extension = json!({"chore": kind});
     if !request.streams {
-        return json_reply(StatusCode::OK, &completion(&head, &finish, None, Some(extension)));
+        return json_reply(StatusCode::OK, &head.completion(&finish, None, extension));
     }
     let delta = |delta: Value, reason: Option<&str>| {
         let mut chunk = head.document("chat.completion.chunk");

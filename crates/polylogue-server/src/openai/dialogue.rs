@@ -8,6 +8,7 @@ use super::request::{ChatMessage, Role, of_assistant};
 use super::voice::content_of;
 use crate::chat_options::ChatShow;
 use crate::stretch::content;
+use crate::waiting::has_left;
 
 /// What a history is to a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,27 +90,6 @@ fn said_last(events: &[Event]) -> Option<String> {
         Body::ReplyInterrupted { text, .. } => Some(text.trim().to_owned()),
         _ => None,
     })
-}
-
-/// Whether the client that received the last response disconnected before its end, and no one else has continued or steered the conversation
-/// since.
-pub(super) fn has_left(events: &[Event]) -> bool {
-    let decides = |event: &Event| match &event.body {
-        Body::ClientDisconnected { .. } => Some(true),
-        // Of chats within turns, these are the team's own.
-        Body::Opened(_) | Body::Reopened { .. } => event.at.is_root().then_some(false),
-        Body::Sent(_)
-        | Body::InputProvided { .. }
-        | Body::NextSpeaker { .. }
-        | Body::LimitsChanged { .. }
-        | Body::OwnLimitsRaised { .. }
-        | Body::TeamChanged(_)
-        | Body::Paused
-        | Body::Resumed
-        | Body::Cancelled { .. } => Some(false),
-        _ => None,
-    };
-    events.iter().rev().find_map(decides).unwrap_or_default()
 }
 
 /// How many events there are until a person says something.

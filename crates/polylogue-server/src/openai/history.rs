@@ -9,7 +9,7 @@ use polylogue_core::{
 use polylogue_runtime::is_imported;
 use tokio::time::{Instant, sleep};
 
-use super::dialogue::{self, Continuation, Dialogue, task, users};
+use super::dialogue::{Continuation, Dialogue, task, users};
 use super::line::Draft;
 use super::request::{ChatRequest, Role};
 use crate::app::App;
@@ -17,7 +17,7 @@ use crate::attendance::LEAVES;
 use crate::problem::Problem;
 use crate::runs::is_held;
 use crate::tenants::Tenant;
-use crate::waiting::is_cut_off;
+use crate::waiting::{self, is_cut_off};
 
 /// How many of the newest conversations of a team are looked at.
 const NEWEST: usize = 200;
@@ -124,9 +124,9 @@ pub(super) async fn is_tip(tenant: &Tenant, id: &LogId, request: &ChatRequest) -
     Ok(dialogue.matched(&request.messages).is_some_and(|matched| dialogue.ends_with(matched)))
 }
 
-/// Whether the client that received the last response of a conversation [has left](dialogue::has_left).
+/// Whether the client that received the last response of a conversation [has left](waiting::has_left).
 pub(super) async fn has_left(tenant: &Tenant, id: &LogId) -> Result<bool, Problem> {
-    Ok(dialogue::has_left(&events_so_far(tenant, id).await?))
+    Ok(waiting::has_left(&events_so_far(tenant, id).await?))
 }
 
 /// The events of a conversation. What has arrived of replies that are being written is there as if these were cut off now, and so is the note on

@@ -1,6 +1,5 @@
 //! How a run ended, in the words of chat completions.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use polylogue_core::{Body, Event, OpenQuestion, StopReason, Summary};
@@ -16,15 +15,16 @@ use crate::stretch::{Stretch, content, is_limit_of_run};
 pub(super) struct Outcome {
     turn: Turn,
     stretch: Stretch,
-    /// How many events there were.
-    length: usize,
-    /// How many of them came before what the request has sent: they belong to an earlier response.
-    ahead: usize,
     /// Whether no public turn has begun since its message: a chat that closes before continues for it.
     is_unheard: bool,
     /// Questions and answers.
     asked: Vec<Arc<Event>>,
+    /// How often it was [looked again](Self::is_awaited).
+    looks: usize,
 }
+
+/// How often it is looked again whether what a request has sent is carried out.
+const LOOKS: usize = 8;
 
 /// Where the turn of a request is: from what it has sent until the conversation is closed, or continues because of something else.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -65,10 +65,6 @@ impl Outcome {
         if self.turn == Turn::Over {
             return;
         }
-        self.length += 1;
-        if self.is_ahead() {
-            self.ahead = self.length;
-        }
         if event.at.is_root() && begins_public_turn(&event.body) {
             self.is_unheard = false;
         }
@@ -91,14 +87,19 @@ impl Outcome {
         matches!(self.turn, Turn::Ahead(Some(_)))
     }
 
+    /// Whether it is looked again, though the conversation does not run: what the request has sent is not carried out yet, and the process that
+    /// had it open may be just about to.
+    pub(super) const fn is_awaited(&mut self) -> bool {
+        let is_awaited = self.is_ahead() && self.looks < LOOKS;
+        if is_awaited {
+            self.looks += 1;
+        }
+        is_awaited
+    }
+
     /// Whether something has come after the turn.
     pub(super) fn is_over(&self) -> bool {
         self.turn == Turn::Over
-    }
-
-    /// Which of the events belong to the turn: from what the request has sent until its end.
-    pub(super) const fn range(&self) -> Range<usize> {
-        self.ahead..self.length
     }
 
     /// The state of the conversation at the end of the turn, if something has come after it.
@@ -214,7 +215,7 @@ mod tests {
                 outcome.add(&Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox, body });
             }
             let (content, turns) = (outcome.finish().unwrap().content, outcome.stretch.summary.turns);
-            (content, turns, outcome.range(), outcome.is_over())
+            (content, turns, outcome.is_over())
         };
         let own = [(Some(7), sent()), (None, closed("one")), (None, again())];
         let before = [(None, turn()), (None, said("one"))];
@@ -223,8 +224,27 @@ mod tests {
         // Then it continues for a message that the turn has not heard.
         let other = [(Some(8), sent()), (None, closed("two")), (None, again())];
         let followed: Vec<_> = all[..7].iter().cloned().chain(other).collect();
-        assert_eq!(of(followed), ("two".into(), 1, 2..9, true));
-        assert_eq!(of(all), ("two".into(), 1, 2..8, false));
+        assert_eq!(of(followed), ("two".into(), 1, true));
+        assert_eq!(of(all), ("two".into(), 1, false));
+    }
+
+    #[test]
+    fn s53_what_was_sent_is_awaited_for_a_while_after_an_earlier_end() {
+        let event = |inbox| Event {
+            seq: 0,
+            at: Path::root(),
+            time: Timestamp(0),
+            ran_ms: 0,
+            inbox,
+            body: Body::Sent(Message::text(Name::user(), "More.")),
+        };
+        let mut outcome = Outcome::of_message(Some(7));
+        outcome.add(&event(Some(6)));
+        assert!((0..LOOKS).all(|_| outcome.is_awaited()) && !outcome.is_awaited());
+        let mut outcome = Outcome::of_message(Some(7));
+        assert!(outcome.is_awaited());
+        outcome.add(&event(Some(7)));
+        assert!(!outcome.is_awaited() && !Outcome::default().is_awaited());
     }
 
     #[test]

@@ -256,6 +256,24 @@ async fn s77_without_elicitation_a_question_waits_for_a_later_call() {
 }
 
 #[tokio::test]
+async fn s77_a_later_call_gives_an_empty_answer_where_that_is_a_choice() {
+    let world = World::new().await;
+    let waiting = called(&world, "ask", json!({}), &json!({})).await;
+    let value = &waiting["structuredContent"];
+    assert_eq!(value["asked"][0]["choices"][0], json!({"answer": "", "effect": "pass"}), "{value}");
+    let arguments = json!({"conversation": value["conversation"], "message": ""});
+    let done = called(&world, "ask", arguments.clone(), &json!({})).await;
+    assert_eq!(
+        (&done["structuredContent"]["state"], &done["content"][0]["text"]),
+        (&json!("done"), &json!("Thanks."))
+    );
+    // A message is never empty.
+    let refused = called(&world, "ask", arguments, &json!({})).await;
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("`message` is required"), "{refused}");
+}
+
+#[tokio::test]
 async fn s79_what_does_not_fit_has_its_code() {
     let world = World::new().await;
     let list = || request(&world, "tools/list", json!({}), &json!({}));

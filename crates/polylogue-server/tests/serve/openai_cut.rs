@@ -110,6 +110,27 @@ async fn s53_a_response_that_was_cut_off_is_ended_by_the_next_message_to_its_con
     }
 }
 
+/// What `server` replies to a message into the run `id` of `holder`, the reply of which is then written to its end.
+async fn replied((server, holder): (&World, &World), id: &str, gate: &PieceGate, streams: bool) -> String {
+    let reply = async {
+        let request = into(server, id, "Shorter.", streams);
+        if !streams {
+            return content(&server.send(request).await.json()).to_owned();
+        }
+        let (all, is_done) = chunks(request.open(server.address).await).await;
+        assert!(is_done, "{all:?}");
+        all.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect::<String>()
+    };
+    let (store, log) = (holder.store().await, LogId::new(id).unwrap());
+    let lifted = async {
+        while store.inbox(&log, 0).await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        gate.lift();
+    };
+    tokio::join!(reply, lifted).0
+}
+
 #[tokio::test]
 async fn s53_a_message_that_comes_while_the_last_turn_of_others_is_written_has_the_reply_to_it() {
     for streams in [false, true] {
@@ -117,31 +138,39 @@ async fn s53_a_message_that_comes_while_the_last_turn_of_others_is_written_has_t
         gate.open_until(2);
         let world = tale(&gate).await;
         let id = running(&world).await;
-        let reply = async {
-            let request = into(&world, &id, "Shorter.", streams);
-            if !streams {
-                return content(&world.send(request).await.json()).to_owned();
-            }
-            let (all, is_done) = chunks(request.open(world.address).await).await;
-            assert!(is_done, "{all:?}");
-            all.iter()
-                .filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str())
-                .collect::<String>()
-        };
-        let (store, log) = (world.store().await, LogId::new(&id).unwrap());
-        let lifted = async {
-            while store.inbox(&log, 0).await.unwrap().is_empty() {
-                tokio::task::yield_now().await;
-            }
-            gate.lift();
-        };
-        let (reply, ()) = tokio::join!(reply, lifted);
-        assert_eq!(reply, "reply 1", "streams: {streams}");
+        assert_eq!(replied((&world, &world), &id, &gate, streams).await, "reply 1", "streams: {streams}");
         assert_eq!(said(&events(&world, &id).await), ["Once upon a time", "Shorter.", "reply 1"]);
         let history = [user("Tell."), assistant("Once upon a time"), user("Shorter."), assistant("reply 1")];
         let history: Vec<Value> = history.into_iter().chain([user("And then?")]).collect();
         assert_eq!(conversation(&complete(&world, "tale", json!(history)).await), id);
     }
+}
+
+#[tokio::test]
+async fn s53_a_message_into_a_run_of_another_server_has_the_reply_to_it() {
+    for streams in [false, true] {
+        let gate = PieceGate::new();
+        let (first, second) = two_servers(&gate).await;
+        let id = running(&first).await;
+        assert_eq!(replied((&second, &first), &id, &gate, streams).await, "reply 1", "streams: {streams}");
+        assert_eq!(said(&events(&first, &id).await), ["Once upon a time", "Shorter.", "reply 1"]);
+        assert_eq!(second.model_requests().len(), 0, "the other one runs it");
+    }
+}
+
+#[tokio::test]
+async fn s53_a_limit_is_refused_while_another_server_runs_the_conversation() {
+    let gate = PieceGate::new();
+    let (first, second) = two_servers(&gate).await;
+    let id = running(&first).await;
+    let body = json!({"model": "tale", "messages": [user("Shorter.")], "max_tokens": 5});
+    let request = second.request("POST", COMPLETIONS).json(&body).header("X-Polylogue-Conversation", &id);
+    let refused = second.send(request).await;
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    assert!(refused.body.contains("a limit is for what has not begun"), "{}", refused.body);
+    gate.lift();
+    until(&first, &id, "closed").await;
+    assert_eq!(said(&events(&first, &id).await), ["Once upon a time"]);
 }
 
 #[tokio::test]
@@ -333,6 +362,29 @@ async fn s52_a_response_that_was_cut_off_before_a_restart_is_continued_after_it(
 }
 
 #[tokio::test]
+async fn s57_a_run_whose_client_has_left_is_stopped_in_time_also_after_a_restart() {
+    let gates = [PieceGate::new(), PieceGate::new()];
+    gates[0].open_until(2);
+    let limits = ServerLimits {
+        stop_time: Duration::from_millis(1),
+        abandoned_time: Duration::from_millis(1_500),
+        ..generous()
+    };
+    let talk = TALE.replace("sequential}", "round_robin, stop: {max_turns: 4}}");
+    let play = told_twice([&gates[0], &gates[1]]);
+    let world = World::with_playbook_and("tale", &talk, play, limits).await;
+    let body = json!({"model": "tale", "messages": [user("Tell.")], "stream": true});
+    let (stream, id, _) = begun(&world, &body, "transcript", "content").await;
+    drop(stream);
+    disconnected(&world, &id).await;
+    let world = world.restart().await;
+    asked_again(&world).await;
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    gates[1].lift();
+    assert_eq!(until(&world, &id, "halted").await["turns"], 1);
+}
+
+#[tokio::test]
 async fn s52_a_response_that_a_server_breaks_off_when_it_stops_is_continued_after_its_restart() {
     let gates = [PieceGate::new(), PieceGate::new()];
     gates[0].open_until(2);
@@ -350,8 +402,8 @@ async fn s52_a_response_that_a_server_breaks_off_when_it_stops_is_continued_afte
     gates.iter().for_each(PieceGate::lift);
 }
 
-/// Two servers with a store that processes share, of which the model of the first writes a reply, and a stream of that.
-async fn told_at_another_server(gate: &PieceGate) -> (World, World, (Stream, String, String)) {
+/// Two servers with a store that processes share. The first reply of the model of the first one comes as far as the gate lets it through.
+async fn two_servers(gate: &PieceGate) -> (World, World) {
     let dir = tempfile::tempdir().unwrap();
     // A folder of JSON lines: locks of SQLite are those of a process, and both servers are in one here.
     std::fs::create_dir_all(place(dir.path()).path()).unwrap();
@@ -359,6 +411,12 @@ async fn told_at_another_server(gate: &PieceGate) -> (World, World, (Stream, Str
     let first = World::with_playbook_in(dir, ("tale", TALE), told(0, gate), generous()).await;
     let other = Playbook::new(|_, number| Answer::text(format!("other {number}")));
     let second = first.twin(other).await;
+    (first, second)
+}
+
+/// The same, and a stream of the first one.
+async fn told_at_another_server(gate: &PieceGate) -> (World, World, (Stream, String, String)) {
+    let (first, second) = two_servers(gate).await;
     let body = json!({"model": "tale", "messages": [user("Tell.")], "stream": true});
     let begun = begun(&first, &body, "result", "content").await;
     (first, second, begun)

@@ -15,7 +15,7 @@ use crate::openai::{
     COMPLETIONS, assistant, chunks, complete, content, conversation, stopped_before_its_last_turn, user,
 };
 use crate::openai_content::{LOOK, PIXEL, with_picture};
-use crate::world::{Gate, World, change_store, generous};
+use crate::world::{Gate, World, change_store, generous, place};
 
 fn keyed(world: &World, model: &str, history: &[Value], key: &str, streams: bool) -> Request {
     let body = json!({"model": model, "messages": history, "stream": streams,
@@ -136,6 +136,24 @@ async fn s24_a_repeated_chat_completion_leaves_a_later_turn_alone() {
 }
 
 #[tokio::test]
+async fn s24_one_key_makes_one_chat_completion_at_two_servers() {
+    let dir = tempfile::tempdir().unwrap();
+    // A folder of JSON lines: locks of SQLite are those of a process, and both servers are in one here.
+    fs::create_dir_all(place(dir.path()).path()).unwrap();
+    let first = World::with_gate_in(dir, "more", generous(), Arc::new(Gate::open())).await;
+    let second = first.second_server("more", Arc::new(Gate::open())).await;
+    for nth in 0..4 {
+        let ask = async |world: &World| {
+            answer(world, &keyed(world, "long", &[user("Talk.")], &format!("key {nth}"), false), false).await
+        };
+        let (one, other) = tokio::join!(ask(&first), ask(&second));
+        assert_eq!(one, other);
+        assert_eq!((content(&one), &one["polylogue"]["state"]), ("more", &json!("closed")));
+    }
+    assert_eq!(first.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 4);
+}
+
+#[tokio::test]
 async fn two_messages_that_continue_one_history_at_once_are_in_two_conversations() {
     let world = World::with_answers(|number| Answer::text(format!("reply {number}"))).await;
     let first = complete(&world, "long", json!([user("Hi.")])).await;
@@ -166,6 +184,17 @@ async fn lost(world: &World, request: Request) -> String {
 fn streamed(world: &World, text: &str) -> Request {
     let body = json!({"model": "long", "messages": [user(text)], "stream": true});
     world.request("POST", COMPLETIONS).json(&body)
+}
+
+/// The conversation once it does not run.
+async fn at_rest(world: &World, id: &str) -> Value {
+    loop {
+        let about = world.get(&format!("{PATH}/{id}")).await.json();
+        if about["state"] != "running" {
+            return about;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 async fn until_asked(world: &World, calls: usize) {
@@ -214,12 +243,27 @@ async fn s57_a_run_that_a_person_has_resumed_is_not_stopped_for_an_earlier_clien
     assert_eq!(post("resume", json!({})).await, 202);
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     gate.lift();
-    let rest = loop {
-        let about = world.get(&format!("{PATH}/{id}")).await.json();
-        if about["state"] != "running" {
-            break about;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    };
+    let rest = at_rest(&world, &id).await;
     assert_eq!(rest["state"], "closed", "{rest}");
+}
+
+#[tokio::test]
+async fn s57_a_run_that_another_process_has_steered_is_not_stopped_for_an_earlier_client() {
+    let dir = tempfile::tempdir().unwrap();
+    // A folder of JSON lines: locks of SQLite are those of a process, and both servers are in one here.
+    fs::create_dir_all(place(dir.path()).path()).unwrap();
+    let gate = Arc::new(Gate::until(1));
+    let first = World::with_gate_in(dir, "more", abandoned_after(1_500), Arc::clone(&gate)).await;
+    let second = first.second_server("more", Arc::new(Gate::open())).await;
+    let id = lost(&first, streamed(&first, "Talk.")).await;
+    until_asked(&first, 2).await;
+    while events(&first, &id).await.iter().all(|event| event["type"] != "client_disconnected") {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let (path, body) = (format!("{PATH}/{id}/messages"), json!({"text": "Go on."}));
+    let (sent, ()) =
+        tokio::join!(second.post(&path, &body), tokio::time::sleep(Duration::from_millis(2_500)));
+    assert_eq!(sent.status, 202, "{}", sent.body);
+    gate.lift();
+    assert_eq!(at_rest(&first, &id).await["state"], "closed");
 }

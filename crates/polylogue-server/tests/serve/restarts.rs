@@ -260,6 +260,28 @@ async fn s38_of_two_servers_with_one_store_each_continues_what_a_dead_one_ran() 
 }
 
 #[tokio::test]
+async fn s24_one_key_makes_one_conversation_at_two_servers_and_the_one_that_has_made_it_continues_it() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(place(dir.path()).path()).unwrap();
+    let first = World::with_gate_in(dir, "more", generous(), Arc::new(Gate::until(0))).await;
+    let second = first.second_server("more", Arc::new(Gate::until(0))).await;
+    for nth in 0..8 {
+        let key = format!("key {nth}");
+        let make = async |world: &World| {
+            let request = world.request("POST", PATH).json(&json!({"team": "long"}));
+            world.send(request.header("Idempotency-Key", &key)).await
+        };
+        let (one, other) = tokio::join!(make(&first), make(&second));
+        assert_eq!([one.status, other.status], [201, 201], "{} {}", one.body, other.body);
+        let id = one.json()["id"].as_str().unwrap().to_owned();
+        assert_eq!(other.json()["id"], id.as_str());
+        let is_replayed = [&one, &other].map(|made| made.header("idempotent-replayed").is_some());
+        assert_ne!(is_replayed[0], is_replayed[1], "one has made it");
+        assert_eq!(noted_by(&first, &id).len(), 1, "a restart continues it");
+    }
+}
+
+#[tokio::test]
 async fn s38_a_server_that_stops_says_so_until_its_conversations_are_at_rest() {
     let gate = Arc::new(Gate::until(0));
     let mut world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
@@ -283,6 +305,42 @@ async fn s38_a_server_that_stops_says_so_until_its_conversations_are_at_rest() {
 }
 
 #[tokio::test]
+async fn s38_a_server_that_stops_takes_no_answer_and_no_message_with_which_nothing_would_continue() {
+    let gate = Arc::new(Gate::until(0));
+    let mut world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let (waiting, ended) =
+        (begin(&world, &json!({"team": "ask"})).await, begin(&world, &json!({"team": "talk"})).await);
+    let question = asked(&world, &waiting).await;
+    until(&world, &ended, "closed").await;
+    begin(&world, &json!({"team": "long"})).await;
+    while world.model_requests().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    world.begin_stop();
+    // A step is under way.
+    while world.get("/readyz").await.status != 503 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let sent = [
+        (format!("{PATH}/{waiting}/answers"), json!({"question": question, "text": "Hm."})),
+        (format!("{PATH}/{ended}/messages"), json!({"text": "And now?"})),
+    ];
+    let before = (events(&world, &waiting).await, events(&world, &ended).await);
+    for (path, body) in &sent {
+        let refused = world.post(path, body).await;
+        assert_eq!((refused.status, refused.header("retry-after")), (503, Some("2")), "{}", refused.body);
+        refused.problem();
+    }
+    assert_eq!((events(&world, &waiting).await, events(&world, &ended).await), before);
+    gate.lift();
+    let world = world.restart().await;
+    for ((path, body), id) in sent.iter().zip([&waiting, &ended]) {
+        assert_eq!(world.post(path, body).await.status, 202);
+        until(&world, id, "closed").await;
+    }
+}
+
+#[tokio::test]
 async fn s38_a_picture_of_a_conversation_that_waits_to_run_survives_a_restart() {
     const DOT: &str = "data:image/gif;base64,R0lGODlhAgADAAAA";
     let limits = ServerLimits { running_per_token: 1, stop_time: Duration::from_millis(1), ..generous() };
@@ -300,6 +358,43 @@ async fn s38_a_picture_of_a_conversation_that_waits_to_run_survives_a_restart() 
     until(&world, id, "closed").await;
     assert_eq!(events(&world, id).await[0], before[0]);
     assert!(world.model_requests().iter().any(|request| request.contains(DOT)), "the model has received it");
+}
+
+/// Its first call fails.
+const FAILS: &str = "
+name: fails
+task: Help.
+agents: [{name: Ann}]
+chat: {participants: [Ann], pattern: sequential}
+script: [{Ann: {error: {status: 400, message: No.}}}, {Ann: Now.}]
+";
+
+#[tokio::test]
+async fn s38_what_was_resumed_and_waits_to_run_continues_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("fails.yaml"), FAILS).unwrap();
+    let limits = ServerLimits { running_per_token: 1, stop_time: Duration::from_millis(1), ..generous() };
+    let world = World::with_gate_in(dir, "more", limits, Arc::new(Gate::until(0))).await;
+    let failed = begin(&world, &json!({"team": "fails"})).await;
+    until(&world, &failed, "halted").await;
+    let ended = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &ended, "closed").await;
+    let post =
+        async |id: &str, what: &str, body: Value| world.post(&format!("{PATH}/{id}/{what}"), &body).await;
+    let paused = post(&ended, "fork", json!({"seq": 3})).await.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(post(&paused, "pause", json!({})).await.status, 202);
+    // It has the only place.
+    begin(&world, &json!({"team": "long"})).await;
+    for id in [&failed, &paused] {
+        let resumed = post(id, "resume", json!({})).await;
+        assert_eq!((resumed.status, &resumed.json()["state"]), (202, &json!("running")), "{}", resumed.body);
+    }
+    let world = world.restart().await;
+    for id in [&failed, &paused] {
+        assert_ne!(world.get(&format!("{PATH}/{id}")).await.json()["state"], "halted", "{id}");
+        until(&world, id, "closed").await;
+    }
+    assert_eq!(said(&events(&world, &failed).await), ["Now."]);
 }
 
 #[tokio::test]

@@ -45,6 +45,38 @@ async fn s26_the_first_answer_counts() {
     assert_eq!(provided["seq"], first.json()["seq"]);
 }
 
+/// How often the store has done this since the server started.
+async fn operations(world: &World, name: &str) -> u64 {
+    let text = world.get("/metrics").await.body;
+    let sample = format!("polylogue_store_seconds_count{{op=\"{name}\"}} ");
+    text.lines().find_map(|line| line.strip_prefix(&sample)).map_or(0, |count| count.parse().unwrap())
+}
+
+/// Waits until no process has the conversation open.
+async fn left(world: &World, id: &str) {
+    while world.get(&format!("{PATH}/{id}")).await.json()["node"].is_string() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_and_a_message_open_their_conversation_once() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let question = asked(&world, &id).await;
+    for (what, body) in
+        [("answers", json!({"question": question, "text": "Hm."})), ("messages", json!({"text": "And now?"}))]
+    {
+        left(&world, &id).await;
+        let before = operations(&world, "claim").await;
+        let seq = events(&world, &id).await.len();
+        let sent = post(&world, &id, what, body).await;
+        assert_eq!((sent.status, &sent.json()["seq"]), (202, &json!(seq)), "{}", sent.body);
+        until(&world, &id, if what == "answers" { "closed" } else { "waiting" }).await;
+        assert_eq!(operations(&world, "claim").await, before + 1, "{what}");
+    }
+}
+
 /// Kim is asked, and Bot speaks at the same time.
 const BOARD: &str = "
 name: board

@@ -1,0 +1,179 @@
+//! Opening stored conversations.
+
+use std::time::{Duration, Instant};
+
+use polylogue_core::{Chat, Claim, Log, LogId, Meta, StoreError};
+
+use super::{OpenOptions, Runtime, timed};
+use crate::conversation::{Conversation, Opened};
+use crate::inbox::take_in;
+use crate::stored::{StoredLimits, overrides_of};
+use crate::{Prepared, Result, StoredBound, StoredDocument};
+
+/// How long a process that was just killed may hold a conversation: until a program that it was about to start has
+/// closed what it inherited.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A stored conversation that this process has claimed, and whose team is not prepared yet. Dropping it releases the claim.
+pub struct ClaimedConversation {
+    log: Log,
+    meta: Meta,
+}
+
+impl ClaimedConversation {
+    /// Returns the document that is stored with the conversation for its next run: of the team with which it continued last.
+    ///
+    /// # Errors
+    /// [`Error::NoTeam`](crate::Error::NoTeam) when its own program began it.
+    pub async fn document(&self) -> Result<StoredDocument> {
+        StoredDocument::of_events(self.log.id(), self.meta.clone(), &self.log.events().await)
+    }
+
+    /// Releases the claim: when workers look at the conversation stays unchanged.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn release(self) -> Result<()> {
+        Ok(self.log.release().await?)
+    }
+}
+
+impl Runtime {
+    /// Opens the stored conversation `id`, of which `prepared` is the team. One that this process has open is returned
+    /// again, with the agents that it has.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when another process runs it, or when it is damaged; [`Error::Imported`](crate::Error::Imported).
+    pub async fn open(&self, id: &LogId, prepared: &Prepared, options: OpenOptions) -> Result<Conversation> {
+        self.open_version(id, (prepared, None), options).await
+    }
+
+    /// As [`open`](Self::open), with another version of its team than `before`, the one with which it continued last: calls that
+    /// [may have been in flight](Self::may_have_lost_calls) when its process died are charged as `before` makes them, since another version can
+    /// make others.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn open_version(
+        &self,
+        id: &LogId,
+        (prepared, before): (&Prepared, Option<&Prepared>),
+        options: OpenOptions,
+    ) -> Result<Conversation> {
+        if let Some(conversation) = self.get(id) {
+            return Ok(conversation);
+        }
+        let meta = self.own_meta(id).await?;
+        let chat = Self::chat_of(id, prepared)?;
+        let log = self.claim(id, options.take_over).await?;
+        self.opened_log(chat, ClaimedConversation { log, meta }, (prepared, before), options).await
+    }
+
+    /// Claims the stored conversation `id` before its team is prepared, which its [document](ClaimedConversation::document) names: its log
+    /// is read once. [`open_prepared`](Self::open_prepared) opens it.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when this or another process has it open, or when it is damaged; [`Error::Imported`](crate::Error::Imported).
+    pub async fn claim_unprepared(&self, id: &LogId) -> Result<ClaimedConversation> {
+        let meta = self.own_meta(id).await?;
+        Ok(ClaimedConversation { log: self.claim(id, false).await?, meta })
+    }
+
+    /// Opens a conversation that was [claimed](Self::claim_unprepared), as [`open`](Self::open).
+    ///
+    /// # Errors
+    /// As [`open`](Self::open). Its claim is released.
+    pub async fn open_prepared(
+        &self,
+        claimed: ClaimedConversation,
+        prepared: &Prepared,
+        options: OpenOptions,
+    ) -> Result<Conversation> {
+        let chat = Self::chat_of(claimed.log.id(), prepared)?;
+        self.opened_log(chat, claimed, (prepared, None), options).await
+    }
+
+    /// Opens as [`open`](Self::open) a conversation, for a conversation that a worker has claimed.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn open_claimed(
+        &self,
+        claim: &Claim,
+        prepared: &Prepared,
+        options: OpenOptions,
+    ) -> Result<Conversation> {
+        let meta = self.own_meta(&claim.id).await?;
+        let chat = Self::chat_of(&claim.id, prepared)?;
+        let log = Log::open_claimed(self.store().clone(), claim.clone()).await?;
+        self.opened_log(chat, ClaimedConversation { log, meta }, (prepared, None), options).await
+    }
+
+    fn chat_of(id: &LogId, prepared: &Prepared) -> Result<Chat> {
+        let run = prepared.run();
+        run.make_work_dir(id)?;
+        run.chat(id)
+    }
+
+    async fn opened_log(
+        &self,
+        chat: Chat,
+        ClaimedConversation { log, meta }: ClaimedConversation,
+        (prepared, earlier): (&Prepared, Option<&Prepared>),
+        options: OpenOptions,
+    ) -> Result<Conversation> {
+        let (run, id) = (prepared.run(), &log.id().clone());
+        let of_team = prepared.limits_of(run.team());
+        let log = log.forked_from(meta.parent.as_ref());
+        let messages = self.untaken(&log).await?;
+        // What the inbox raises, it raises from the limits that the conversation has.
+        let events = log.events().await;
+        let before = overrides_of(&meta, &events);
+        let mut log = StoredLimits::of(before.over(of_team), run.team(), &events).set(log);
+        let is_continued = take_in(&mut log, messages).await? && self.store().queue().is_some();
+        if is_continued {
+            // It is due as if what came under this claim had come before it.
+            log.continue_if_lost().await?;
+        }
+        let events = log.events().await;
+        run.restore_work_dir(id, self.store(), &events).await?;
+        let before = overrides_of(&meta, &events);
+        // That of another version of the team says nothing.
+        let is_same = meta.team.get("digest").and_then(|of| of.as_str()) == Some(prepared.digest());
+        let bound = StoredBound::of(&meta).filter(|_| is_same);
+        let most = bound.map(|bound| bound.with_prices(&run.prices())).unwrap_or_default();
+        let overrides = log.limits_beyond(options.more).await.or(before);
+        let limits = overrides.over(of_team);
+        [Some(prepared), earlier].into_iter().flatten().for_each(|team| team.models().learn(&events));
+        let earlier = earlier.map(|earlier| Self::chat_of(id, earlier)).transpose()?;
+        let changed = Some(overrides).filter(|now| *now != before);
+        let (task, events) = (run.task().to_owned(), log.inherited_events());
+        let opened = Opened { task, limits, changed, more: options.more, events, is_continued };
+        let log = timed(log.limits(limits).bound(most), self.budgets(&options.budgets));
+        let paying = self.0.shared.paying(self.place(), Some(log.id()), options.daily.as_deref()).await?;
+        let mut log = match paying {
+            Some(paying) => paying.open(log, earlier.as_ref().unwrap_or(&chat)).await?,
+            None => log,
+        };
+        if let Some(earlier) = &earlier {
+            Box::pin(earlier.charge_lost_calls(&mut log)).await?;
+        }
+        let log = options.stop.into_iter().fold(log, Log::cancelled_by);
+        Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
+    }
+
+    pub(super) async fn claim(&self, id: &LogId, take_over: bool) -> Result<Log> {
+        if take_over {
+            return Ok(Log::take_over(self.store().clone(), id.clone()).await?);
+        }
+        let begun = Instant::now();
+        loop {
+            match Log::open(self.store().clone(), id.clone()).await {
+                Err(polylogue_core::Error::Store(StoreError::Busy { .. })) if begun.elapsed() < PATIENCE => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                log => return Ok(log?),
+            }
+        }
+    }
+}
