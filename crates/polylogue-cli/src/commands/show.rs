@@ -73,7 +73,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     }
     let Some(damage) = damage else {
         if is_whole && !args.markdown {
-            print_open(&events, (&id, &place), runtime.is_claimed(&id).await?);
+            // Where nothing can be written, no process runs it.
+            let is_running = runtime.is_claimed(&id).await.unwrap_or(false);
+            print_open(&events, (&id, &place), is_running);
         }
         return Ok(Exit::Done);
     };

@@ -13,7 +13,7 @@ use std::{io, sync::Arc};
 
 use polylogue_core::{Body, ListQuery, LogId, Part, Store as _};
 use polylogue_runtime::StoreLocation;
-use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received};
+use polylogue_test::server::{Answer, Behavior, PieceGate, Playbook, Quirk, Received};
 use serde_json::{Value, json};
 
 use crate::desk::{DESK, Told, check_stored};
@@ -46,15 +46,12 @@ fn s25_s39_a_server_that_is_killed_keeps_what_it_has_acknowledged() {
 fn s38_a_server_that_is_terminated_ends_its_steps_and_the_next_one_its_conversations() {
     const COUNT: usize = 10;
     // As many replies come at once as there are conversations, and the others later.
-    let later = Arc::new((Mutex::new(false), Condvar::new()));
+    let later = PieceGate::new();
     let model = Playbook::new({
-        let later = Arc::clone(&later);
+        let later = later.clone();
         move |received, number| {
-            if number >= COUNT {
-                let comes = later.0.lock().unwrap();
-                drop(later.1.wait_timeout_while(comes, PATIENCE, |comes| !*comes).unwrap());
-            }
-            Answer::text(text_of(received))
+            let answer = Answer::text(text_of(received));
+            if number < COUNT { answer } else { answer.gated(&later) }
         }
     });
     let place = Place::of(Kind::Sqlite, TEAM, Behavior::from(model));
@@ -74,8 +71,7 @@ fn s38_a_server_that_is_terminated_ends_its_steps_and_the_next_one_its_conversat
     until("each conversation waits for a reply", || place.server.count() == 2 * COUNT);
     process.terminate();
     until("it says that it ends", || client.status_of("/readyz") == Some(503));
-    *later.0.lock().unwrap() = true;
-    later.1.notify_all();
+    later.lift();
     assert_eq!(process.end().code(), Some(0), "{}", process.errors());
     assert_eq!(place.server.count(), 2 * COUNT, "it begins no further call");
     let seen = tails.into_iter().map(|tail| {

@@ -8,9 +8,12 @@ use crate::world::World;
 const PATH: &str = "/api/v1/conversations";
 
 /// The texts of a list, in its order.
-fn texts(list: &Value, text: impl Fn(&Value) -> &Value) -> String {
-    let all = list.as_array().unwrap().iter().map(|one| text(one).as_str().unwrap());
-    all.collect::<Vec<_>>().join("\n\n")
+fn texts(list: &Value, text: impl Fn(&Value) -> String) -> String {
+    list.as_array().unwrap().iter().map(text).collect::<Vec<_>>().join("\n\n")
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -37,11 +40,13 @@ async fn s31_the_view_of_each_call_is_what_was_sent_by_its_digest() {
             let view = world.get(&format!("{PATH}/{id}/views/{who}?call={}", row["call"])).await.json();
             assert_eq!(view["exact"], true, "{view:#}");
             assert_eq!((&view["request"]["digest"], &view["seq"]), (&reply["request"], &reply["seq"]));
-            let shown = texts(&view["request"]["entries"], |entry| &entry["parts"][0]["text"]);
+            let shown = texts(&view["request"]["entries"], |entry| {
+                texts(&entry["parts"], |part| text(&part["text"]))
+            });
             assert!(shown.starts_with("Count on."), "{view:#}");
             if let Some(sent) = sent.get(nth) {
                 let sent: Value = serde_json::from_str(sent).unwrap();
-                assert_eq!(texts(&sent["messages"], |message| &message["content"]), shown);
+                assert_eq!(texts(&sent["messages"], |message| text(&message["content"])), shown);
             }
         }
         let last = world.get(&format!("{PATH}/{id}/views/Bob")).await.json();

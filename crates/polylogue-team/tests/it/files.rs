@@ -149,7 +149,12 @@ fn check_servers(team: &Team, ann: &Agent, bob: &Agent) {
 
 #[test]
 fn every_key_of_the_format_arrives() {
-    let team = right(include_str!("full.yaml"));
+    let loaded = parse(include_str!("full.yaml"), "t.yaml", &Overrides::default());
+    let Loaded { team, warnings, .. } = loaded.unwrap_or_else(|errors| panic!("{errors}"));
+    // No model takes all parameters.
+    let warnings = warnings.to_string();
+    let is_expected = warnings.contains("the model of `Ann`, does not take `top_k` and `prompt_cache`");
+    assert!(is_expected && warnings.matches("warning[").count() == 1, "{warnings}");
     assert_eq!(team.task.as_deref(), Some("A short task with {braces} and {{\"json\": 1}}"));
     let [ann, bob, me, cy, dee, ..] = &team.agents[..] else { panic!() };
     let keys = model(ann);
