@@ -44,7 +44,7 @@ fn s25_s39_a_server_that_is_killed_keeps_what_it_has_acknowledged() {
 /// No call is in flight when it ends, so that none is made again.
 #[test]
 fn s38_a_server_that_is_terminated_ends_its_steps_and_the_next_one_its_conversations() {
-    const COUNT: usize = 10;
+    const COUNT: usize = 4;
     // As many replies come at once as there are conversations, and the others later.
     let later = PieceGate::new();
     let model = Playbook::new({
