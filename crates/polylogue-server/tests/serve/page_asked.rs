@@ -178,7 +178,8 @@ async fn a_message_into_a_running_chat_is_shown_until_it_is_said_and_in_the_head
     browser.fill("#say", "Be brief.").await;
     browser.press("Send").await;
     browser.until("document.querySelector('.pending')?.textContent.includes('Be brief.')").await;
-    gate.open_until(2);
+    // It is shown when it is sent: the server may have it after Bob's turn only, and then it is said after that of Ann.
+    gate.open_until(3);
     let said = "[...document.querySelectorAll('.turn')].some((it) => it.innerText.includes('Be brief.'))";
     browser.until(&format!("{said} && !document.querySelector('.pending')")).await;
     let why =
