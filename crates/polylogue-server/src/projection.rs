@@ -58,20 +58,28 @@ pub(crate) trait Projection: Send + 'static {
     /// A stored event.
     fn entry(&mut self, event: &Event) -> Vec<Frame>;
 
-    /// A piece of a reply that is not stored yet.
-    fn delta(&mut self, at: &Path, who: &Name, delta: &Delta) -> Vec<Frame>;
+    /// A piece of a reply that is not stored yet. Default: it is not shown.
+    fn delta(&mut self, _at: &Path, _who: &Name, _delta: &Delta) -> Vec<Frame> {
+        Vec::new()
+    }
 
     /// Pieces were left out, because the client was slow. Stored events follow from `seq` on.
-    fn missed(&mut self, seq: u64) -> Vec<Frame>;
+    fn missed(&mut self, _seq: u64) -> Vec<Frame> {
+        Vec::new()
+    }
 
     /// Pieces of the reply that is being written were not received: of the turn `of`, or of all open ones. Their events follow.
     fn torn(&mut self, _of: Option<(&Path, &Name)>) {}
 
     /// The state has changed.
-    fn state(&mut self, state: &Value) -> Vec<Frame>;
+    fn state(&mut self, _state: &Value) -> Vec<Frame> {
+        Vec::new()
+    }
 
     /// The conversation has ended, and with it the stream.
-    fn end(&mut self, state: &Value) -> Vec<Frame>;
+    fn end(&mut self, _state: &Value) -> Vec<Frame> {
+        Vec::new()
+    }
 
     /// The conversation does not run: it is closed, waits, or was stopped. `None` if the stream does not end with that.
     fn rest(&mut self, _state: &Value) -> Option<Vec<Frame>> {

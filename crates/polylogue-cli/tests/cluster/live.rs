@@ -31,6 +31,13 @@ chat: {{participants: [Ann, Bob], stop: {{max_turns: {TURNS}}}, loop_detection: 
     )
 }
 
+/// A machine with the database, the model and a team.
+fn machine(database: &PostgresServer, model: &Server, team: &str) -> Place {
+    let place = Place::new(&database.url()).with_model(model);
+    place.file("team.yaml", team);
+    place
+}
+
 /// Each turn has a text of its own, which comes in pieces.
 fn model() -> Server {
     let book = Playbook::new(|received, _| {
@@ -221,11 +228,7 @@ fn a_client_follows_a_worker_over_a_drain_and_a_kill() {
 fn a_worker_continues_what_a_server_began() {
     let Some(database) = PostgresServer::start() else { return };
     let model = model();
-    let machine = || {
-        let place = Place::new(&database.url()).with_model(&model);
-        place.file("team.yaml", &talk());
-        place
-    };
+    let machine = || machine(&database, &model, &talk());
     let other = machine();
     let (_second, follower) = Client::of_server(&other, &[]);
     let worker = other.worker(&[]);
@@ -315,11 +318,7 @@ fn a_worker_of_a_tenant_continues_what_a_server_began_for_it_and_no_other_does()
 fn a_server_that_is_a_worker_continues_the_conversations_of_its_tenants() {
     let Some(database) = PostgresServer::start() else { return };
     let model = model();
-    let machine = || {
-        let place = Place::new(&database.url()).with_model(&model);
-        place.file("team.yaml", &talk().replace("24", "8"));
-        place
-    };
+    let machine = || machine(&database, &model, &talk().replace("24", "8"));
     let (place, elsewhere) = (machine(), machine());
     let of_acme = ["--tenant", "acme", "--scope", "read,run,metrics"];
     let (server, client) = Client::of_server(&place, &of_acme);
@@ -353,12 +352,7 @@ fn a_server_that_is_a_worker_continues_the_conversations_of_its_tenants() {
 fn a_server_that_is_a_worker_continues_those_of_tenants_that_it_finds_in_the_store() {
     let Some(database) = PostgresServer::start() else { return };
     let model = model();
-    let machine = || {
-        let place = Place::new(&database.url()).with_model(&model);
-        place.file("team.yaml", &talk().replace("24", "8"));
-        place
-    };
-    const SERVE: [&str; 6] = ["serve", "team.yaml", "--model", "openai:test", "--listen", "127.0.0.1:0"];
+    let machine = || machine(&database, &model, &talk().replace("24", "8"));
     let place = machine();
     let token = place.run(&["token", "new", "client", "--tenant", "acme"], 0).out.trim().to_owned();
     let server = place.begin(&SERVE, "served");

@@ -1,6 +1,6 @@
 //! What a call of MCP reports: a projection of the log.
 
-use polylogue_core::{Body, Delta, Event, Name, Path};
+use polylogue_core::{Body, Event};
 use polylogue_mcp::serve::progress_line;
 use serde_json::{Value, json};
 
@@ -61,6 +61,7 @@ pub(super) fn document(result: &CallResult) -> Value {
     json!({"state": result.state, "text": result.text, "value": result.value, "is_error": result.is_error})
 }
 
+// Progress is by messages: pieces of parallel replies would mix.
 impl Projection for Frames {
     fn opening(&mut self) -> String {
         String::new()
@@ -71,23 +72,6 @@ impl Projection for Frames {
         let is_for_some = matches!(&event.body, Body::Message(message) if !message.to.is_all());
         let line = progress_line(event).filter(|_| event.seq >= self.shown && !is_for_some);
         line.map(|line| Step::Progress(line).frame()).into_iter().collect()
-    }
-
-    fn delta(&mut self, _: &Path, _: &Name, _: &Delta) -> Vec<Frame> {
-        // Progress is by messages: pieces of parallel replies would mix.
-        Vec::new()
-    }
-
-    fn missed(&mut self, _: u64) -> Vec<Frame> {
-        Vec::new()
-    }
-
-    fn state(&mut self, _: &Value) -> Vec<Frame> {
-        Vec::new()
-    }
-
-    fn end(&mut self, _: &Value) -> Vec<Frame> {
-        Vec::new()
     }
 
     fn rest(&mut self, state: &Value) -> Option<Vec<Frame>> {
@@ -102,7 +86,7 @@ impl Projection for Frames {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{Message, StopReason, Timestamp};
+    use polylogue_core::{Message, Name, Path, StopReason, Timestamp};
 
     use super::*;
 

@@ -111,14 +111,6 @@ impl Projection for Chunks {
         self.voice.tear(of);
     }
 
-    fn state(&mut self, _: &Value) -> Vec<Frame> {
-        Vec::new()
-    }
-
-    fn end(&mut self, _: &Value) -> Vec<Frame> {
-        Vec::new()
-    }
-
     fn is_over(&self) -> bool {
         self.outcome.is_over()
     }

@@ -1,6 +1,6 @@
 //! A chat completion that is sent as a whole: a projection of the log with one frame, at its end.
 
-use polylogue_core::{Delta, Event, Name, Path};
+use polylogue_core::Event;
 use serde_json::{Value, json};
 
 use super::document::Head;
@@ -71,22 +71,6 @@ impl Projection for Whole {
         Vec::new()
     }
 
-    fn delta(&mut self, _: &Path, _: &Name, _: &Delta) -> Vec<Frame> {
-        Vec::new()
-    }
-
-    fn missed(&mut self, _: u64) -> Vec<Frame> {
-        Vec::new()
-    }
-
-    fn state(&mut self, _: &Value) -> Vec<Frame> {
-        Vec::new()
-    }
-
-    fn end(&mut self, _: &Value) -> Vec<Frame> {
-        Vec::new()
-    }
-
     fn is_over(&self) -> bool {
         self.outcome.is_over()
     }
@@ -115,7 +99,7 @@ impl Projection for Whole {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{Body, Message, StopReason, Timestamp};
+    use polylogue_core::{Body, Message, Name, Path, StopReason, Timestamp};
 
     use super::*;
 

@@ -110,6 +110,13 @@ async fn s53_a_response_that_was_cut_off_is_ended_by_the_next_message_to_its_con
     }
 }
 
+/// The text that comes in `stream` until the mark of its end.
+async fn rest_of(stream: Stream) -> String {
+    let (chunks, is_done) = chunks(stream).await;
+    assert!(is_done, "{chunks:?}");
+    chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect()
+}
+
 /// What `server` replies to a message into the run `id` of `holder`, the reply of which is then written to its end.
 async fn replied((server, holder): (&World, &World), id: &str, gate: &PieceGate, streams: bool) -> String {
     let reply = async {
@@ -117,9 +124,7 @@ async fn replied((server, holder): (&World, &World), id: &str, gate: &PieceGate,
         if !streams {
             return content(&server.send(request).await.json()).to_owned();
         }
-        let (all, is_done) = chunks(request.open(server.address).await).await;
-        assert!(is_done, "{all:?}");
-        all.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect::<String>()
+        rest_of(request.open(server.address).await).await
     };
     let (store, log) = (holder.store().await, LogId::new(id).unwrap());
     let lifted = async {
@@ -184,10 +189,7 @@ async fn s52_a_response_that_another_client_receives_was_not_cut_off() {
     let other = complete(&world, "tale", history).await;
     assert_ne!(conversation(&other), id);
     gate.lift();
-    let (rest, is_done) = chunks(stream).await;
-    let rest: String =
-        rest.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect();
-    assert!(is_done && seen + &rest == "Once upon a time");
+    assert_eq!(seen + &rest_of(stream).await, "Once upon a time");
 }
 
 #[tokio::test]
@@ -447,10 +449,7 @@ async fn s52_a_response_that_a_client_of_another_server_receives_was_not_cut_off
     let history = json!([user("Tell."), assistant(&seen), user("Shorter.")]);
     assert_ne!(conversation(&complete(&second, "tale", history).await), id);
     gate.lift();
-    let (rest, is_done) = chunks(stream).await;
-    let rest: String =
-        rest.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect();
-    assert!(is_done && seen + &rest == "Once upon a time");
+    assert_eq!(seen + &rest_of(stream).await, "Once upon a time");
 }
 
 #[tokio::test]
