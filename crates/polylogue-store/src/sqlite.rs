@@ -2,6 +2,7 @@
 
 mod archive;
 mod blobs;
+mod checkpoints;
 mod connect;
 mod create;
 mod due;

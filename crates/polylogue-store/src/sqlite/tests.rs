@@ -108,3 +108,34 @@ async fn a_claim_is_void_when_its_process_lock_is_gone() {
     second.append(&taken, &[said(0, 1)]).await.unwrap();
     assert_eq!(first.append(&claim, &[said(1, 1)]).await, fenced);
 }
+
+/// The pages of the database file, without those that are only in the write-ahead log.
+fn copied_pages(store: &Sqlite) -> u64 {
+    std::fs::metadata(&*store.place).unwrap().len() / 4096
+}
+
+#[tokio::test]
+async fn what_was_committed_is_copied_from_the_journal_while_nobody_waits() {
+    let (_dir, store) = store();
+    let claim = begin(&store, "a").await;
+    let before = copied_pages(&store);
+    // More than are due, and far from so many that writing waits.
+    store.append(&claim, &[said(0, 6 << 20)]).await.unwrap();
+    while copied_pages(&store) < before + 1_500 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn the_journal_stays_bounded_when_commits_come_faster_than_its_thread() {
+    let (dir, store) = store();
+    let claim = begin(&store, "a").await;
+    let late = 64 << 20;
+    for seq in 0..20 {
+        store.append(&claim, &[said(seq, 8 << 20)]).await.unwrap();
+    }
+    let journal = connect::journal_bytes(&store.place);
+    assert!(journal < 2 * late, "{journal} bytes");
+    drop(store);
+    assert!(!dir.path().join("chats.db-wal").exists(), "the last connection removes it");
+}

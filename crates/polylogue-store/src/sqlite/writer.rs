@@ -7,6 +7,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, WeakUnboundedSender};
 use tokio::sync::oneshot;
 
+use super::checkpoints::Checkpoints;
 use super::process_lock::Place;
 use super::transaction::WriteTransaction;
 use super::write_error::{WriteError, store_error};
@@ -31,11 +32,13 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread, which writes to the database at `place` through `connection`.
-    pub(super) fn start(connection: Connection, place: Place, clock: Clock) -> Result<Self, StoreError> {
+    pub(super) fn start(mut connection: Connection, place: Place, clock: Clock) -> Result<Self, StoreError> {
         let (queue, tasks) = mpsc::unbounded_channel();
+        let checkpoints = Checkpoints::replace_automatic(&mut connection, place.clone())
+            .map_err(|error| store_error(&place, &error))?;
         let thread = Builder::new()
             .name("polylogue-writer".into())
-            .spawn(move || work(connection, WriterState::new(place, clock), tasks))
+            .spawn(move || work(connection, WriterState::new(place, clock), checkpoints, tasks))
             .map_err(|error| gone(&error.to_string()))?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
@@ -124,7 +127,12 @@ impl<T: Send, W: Fn(&WriteTransaction<'_>) -> Result<T, WriteError> + Send> Task
     }
 }
 
-fn work(mut connection: Connection, state: WriterState, mut tasks: UnboundedReceiver<Box<dyn Task>>) {
+fn work(
+    mut connection: Connection,
+    state: WriterState,
+    mut checkpoints: Checkpoints,
+    mut tasks: UnboundedReceiver<Box<dyn Task>>,
+) {
     while let Some(first) = tasks.blocking_recv() {
         let mut group = vec![first];
         while group.len() < SHARED
@@ -133,8 +141,10 @@ fn work(mut connection: Connection, state: WriterState, mut tasks: UnboundedRece
             group.push(task);
         }
         commit(&mut connection, &state, group);
+        checkpoints.committed(&connection);
     }
     state.close(&connection);
+    drop(checkpoints);
     // Before the lock goes with the state: closing may write.
     drop(connection);
 }
