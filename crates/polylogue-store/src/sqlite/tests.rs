@@ -115,7 +115,7 @@ fn copied_pages(store: &Sqlite) -> u64 {
 }
 
 #[tokio::test]
-async fn what_was_committed_is_copied_from_the_journal_while_nobody_waits() {
+async fn what_was_committed_is_copied_from_the_journal_while_no_append_waits() {
     let (_dir, store) = store();
     let claim = begin(&store, "a").await;
     let before = copied_pages(&store);
