@@ -2,7 +2,7 @@
 //! agent value serves them all.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::agent::Layer;
+use polylogue::kernel::agent::SubAgent;
 use polylogue::kernel::log::AnyStore;
 use polylogue::kernel::view::ViewOptions;
 use polylogue::stores::Memory;
@@ -22,8 +22,8 @@ impl Agent for Blogger {
         &self.name
     }
 
-    fn layers(&self) -> Vec<Layer> {
-        vec![Layer::of(&self.writer), Layer::of(&self.critic)]
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        vec![SubAgent::of(&self.writer), SubAgent::of(&self.critic)]
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {

@@ -2,7 +2,7 @@
 //! without a chat.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::agent::Layer;
+use polylogue::kernel::agent::SubAgent;
 use polylogue::kernel::data::Params;
 use polylogue::layers::executor::Declared;
 use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
@@ -22,8 +22,8 @@ impl Agent for Coder {
         &self.name
     }
 
-    fn layers(&self) -> Vec<Layer> {
-        vec![Layer::labeled("agent", &self.agent)]
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        vec![SubAgent::labeled("agent", &self.agent)]
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {

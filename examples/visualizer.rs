@@ -3,7 +3,7 @@
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::agents::session::State;
-use polylogue::kernel::agent::Layer;
+use polylogue::kernel::agent::SubAgent;
 use polylogue::kernel::data::Params;
 use polylogue::kernel::tool::AnyTool;
 use polylogue::layers::executor::Declared;
@@ -37,8 +37,8 @@ impl Agent for Visualizer {
         &self.name
     }
 
-    fn layers(&self) -> Vec<Layer> {
-        vec![Layer::of(&self.researcher), Layer::of(&self.charter)]
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        vec![SubAgent::of(&self.researcher), SubAgent::of(&self.charter)]
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {

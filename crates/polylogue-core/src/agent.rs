@@ -24,16 +24,16 @@ pub trait Agent: Send + Sync + 'static {
         ""
     }
 
-    /// Returns the agents that it [calls](Turn::ask) in its turns, in order. Used to read or reset what they remember. Default:
-    /// none.
-    fn layers(&self) -> Vec<Layer> {
+    /// Returns the agents that it [calls](Turn::ask) in its turns, in order. Sessions read, load and reset their memory by this
+    /// list. Default: none.
+    fn sub_agents(&self) -> Vec<SubAgent> {
         Vec::new()
     }
 
-    /// Returns the agent that works in a background task which this agent [starts](Turn::start_background) as `target`. It is asked again when
-    /// a run is resumed, so it must not depend on the conversation. Agents around another one, whose turns it takes, pass this on.
-    /// Default: nothing.
-    fn background(&self, target: &str) -> Option<AnyAgent> {
+    /// Returns the agent that runs the background tasks that this agent [starts](Turn::start_background) under the name `target`.
+    /// Called again when a run is resumed, so the result must not depend on the conversation. A wrapper of another agent must
+    /// forward this method to it. Default: `None`, so that such tasks are refused.
+    fn background_agent(&self, target: &str) -> Option<AnyAgent> {
         let _ = target;
         None
     }
@@ -47,22 +47,22 @@ pub trait Agent: Send + Sync + 'static {
         Self: Sized;
 }
 
-/// An agent that another agent calls, and its label.
+/// An agent that another agent calls in its turns, and its label there.
 #[derive(Debug, Clone)]
-pub struct Layer {
-    /// The label: its name, or the one it is [called with](Turn::ask_as).
+pub struct SubAgent {
+    /// The label: the agent's name, or the one that [`Turn::ask_as`] calls it with.
     pub label: Arc<str>,
     /// The agent.
     pub agent: AnyAgent,
 }
 
-impl Layer {
-    /// Creates the layer of an agent that is called by its name.
+impl SubAgent {
+    /// Creates the sub-agent `agent`, which is called by its name.
     pub fn of(agent: &(impl Agent + Clone)) -> Self {
         Self { label: agent.name().as_str().into(), agent: AnyAgent::new(agent.clone()) }
     }
 
-    /// Creates the layer of an agent that is called as `label`.
+    /// Creates the sub-agent `agent`, which is called as `label`.
     pub fn labeled(label: impl Into<Arc<str>>, agent: &(impl Agent + Clone)) -> Self {
         Self { label: label.into(), ..Self::of(agent) }
     }
@@ -97,11 +97,11 @@ impl Agent for AnyAgent {
     fn description(&self) -> &str {
         self.0.description()
     }
-    fn layers(&self) -> Vec<Layer> {
-        self.0.layers()
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        self.0.sub_agents()
     }
-    fn background(&self, target: &str) -> Option<AnyAgent> {
-        self.0.background(target)
+    fn background_agent(&self, target: &str) -> Option<AnyAgent> {
+        self.0.background_agent(target)
     }
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         self.0.boxed(turn).await

@@ -284,7 +284,7 @@ impl ChatInfo for Chat {
     }
 
     fn has_background(&self, who: &Name, target: &str) -> bool {
-        self.agent(who).is_some_and(|agent| agent.background(target).is_some())
+        self.agent(who).is_some_and(|agent| agent.background_agent(target).is_some())
     }
 
     fn max_background(&self) -> usize {

@@ -56,7 +56,7 @@ pub mod transcript;
 pub mod turn;
 pub mod view;
 
-pub use agent::{Agent, AnyAgent, Layer};
+pub use agent::{Agent, AnyAgent, SubAgent};
 pub use chat::{Chat, ChatBuilder, OpenBackground, Start, Status, TaskFrom};
 pub use data::schema;
 pub use data::text;

@@ -93,9 +93,9 @@
 //! | to cancel | [`Log::cancellation`] |
 //! | to implement a model, a tool, a store or a policy | [`kernel`], layer by layer |
 
-/// In an implementation of [`Agent`](polylogue_core::Agent) around another one: these methods are those of the agent in the field.
-macro_rules! as_inner {
-    ($agent:ident: $($method:ident),+) => { $(as_inner!(@$method $agent);)+ };
+/// In an implementation of [`Agent`](polylogue_core::Agent) for a wrapper: forwards these methods to the agent in the field.
+macro_rules! forward_agent {
+    ($agent:ident: $($method:ident),+) => { $(forward_agent!(@$method $agent);)+ };
     (@name $agent:ident) => {
         fn name(&self) -> &polylogue_core::Name {
             polylogue_core::Agent::name(&self.$agent)
@@ -106,14 +106,14 @@ macro_rules! as_inner {
             polylogue_core::Agent::description(&self.$agent)
         }
     };
-    (@layers $agent:ident) => {
-        fn layers(&self) -> Vec<polylogue_core::Layer> {
-            polylogue_core::Agent::layers(&self.$agent)
+    (@sub_agents $agent:ident) => {
+        fn sub_agents(&self) -> Vec<polylogue_core::SubAgent> {
+            polylogue_core::Agent::sub_agents(&self.$agent)
         }
     };
-    (@background $agent:ident) => {
-        fn background(&self, target: &str) -> Option<polylogue_core::AnyAgent> {
-            polylogue_core::Agent::background(&self.$agent, target)
+    (@background_agent $agent:ident) => {
+        fn background_agent(&self, target: &str) -> Option<polylogue_core::AnyAgent> {
+            polylogue_core::Agent::background_agent(&self.$agent, target)
         }
     };
 }

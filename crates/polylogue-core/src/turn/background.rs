@@ -26,7 +26,7 @@ pub struct OwnTask {
 }
 
 impl Turn<'_> {
-    /// Starts a background task: [`Agent::background`](crate::Agent::background) of this agent returns what works under the name
+    /// Starts a background task: [`Agent::background_agent`](crate::Agent::background_agent) of this agent returns what works under the name
     /// `target`, which receives `task`. The turn continues at once. The result is posted in this chat when it is there, unless this
     /// agent [waits](Self::wait_for_background) for it.
     ///
@@ -45,7 +45,7 @@ impl Turn<'_> {
         self.begin_background(target, task.into(), max, false).await
     }
 
-    /// Moves the work of this turn to a background task: [`Agent::background`](crate::Agent::background) of this agent returns
+    /// Moves the work of this turn to a background task: [`Agent::background_agent`](crate::Agent::background_agent) of this agent returns
     /// what works under the agent's own name, which receives `task`. The turn then ends without a message. When the result is
     /// there, the chat gives this agent a turn for it between two steps, in which it says the
     /// [result](crate::Transcript::result_of_turn).

@@ -4,7 +4,7 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, AnyAgent, Layer, Name, NameError, Result, Turn};
+use polylogue_core::{Act, Agent, AnyAgent, Name, NameError, Result, SubAgent, Turn};
 
 /// An agent that is a function of its turn.
 ///
@@ -53,7 +53,7 @@ use polylogue_core::{Act, Agent, AnyAgent, Layer, Name, NameError, Result, Turn}
 pub struct Function {
     name: Name,
     #[debug(skip)]
-    layers: Vec<Layer>,
+    sub_agents: Vec<SubAgent>,
     #[debug(skip)]
     act: Arc<ActFn>,
 }
@@ -85,8 +85,8 @@ impl Function {
         agents: impl IntoIterator<Item = AnyAgent>,
         act: impl for<'a> Fn(&'a mut Turn<'_>) -> ActFuture<'a> + Send + Sync + 'static,
     ) -> Result<Self, NameError> {
-        let layers = agents.into_iter().map(|agent| Layer::of(&agent)).collect();
-        Ok(Self { name: Name::new(name)?, layers, act: Arc::new(act) })
+        let sub_agents = agents.into_iter().map(|agent| SubAgent::of(&agent)).collect();
+        Ok(Self { name: Name::new(name)?, sub_agents, act: Arc::new(act) })
     }
 }
 
@@ -95,8 +95,8 @@ impl Agent for Function {
         &self.name
     }
 
-    fn layers(&self) -> Vec<Layer> {
-        self.layers.clone()
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        self.sub_agents.clone()
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {

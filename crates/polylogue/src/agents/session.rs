@@ -28,7 +28,7 @@
 //! interrupted run continues at the same step: requests and replies are in the log, so `act` runs again and gets the
 //! same replies.
 //! ```
-//! use polylogue::kernel::agent::Layer;
+//! use polylogue::kernel::agent::SubAgent;
 //! use polylogue::{Act, Agent, Assistant, Name, Result, Turn};
 //!
 //! #[derive(Clone)]
@@ -38,8 +38,8 @@
 //!     fn name(&self) -> &Name {
 //!         &self.name
 //!     }
-//!     fn layers(&self) -> Vec<Layer> {
-//!         vec![Layer::of(&self.writer), Layer::of(&self.critic)]
+//!     fn sub_agents(&self) -> Vec<SubAgent> {
+//!         vec![SubAgent::of(&self.writer), SubAgent::of(&self.critic)]
 //!     }
 //!     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
 //!         let mut message = turn.message();

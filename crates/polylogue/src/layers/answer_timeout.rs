@@ -37,7 +37,7 @@ impl AnswerTimeout {
 }
 
 impl Agent for AnswerTimeout {
-    as_inner!(agent: name, description, layers, background);
+    forward_agent!(agent: name, description, sub_agents, background_agent);
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         Ok(match self.agent.act(turn).await? {

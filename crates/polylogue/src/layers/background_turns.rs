@@ -36,10 +36,14 @@ impl BackgroundTurns {
 }
 
 impl Agent for BackgroundTurns {
-    as_inner!(agent: name, description, layers);
+    forward_agent!(agent: name, description, sub_agents);
 
-    fn background(&self, target: &str) -> Option<AnyAgent> {
-        if target == self.name().as_str() { Some(self.agent.clone()) } else { self.agent.background(target) }
+    fn background_agent(&self, target: &str) -> Option<AnyAgent> {
+        if target == self.name().as_str() {
+            Some(self.agent.clone())
+        } else {
+            self.agent.background_agent(target)
+        }
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {

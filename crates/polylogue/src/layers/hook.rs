@@ -190,7 +190,7 @@ where
     A: Agent,
     F: Fn(Vec<Part>, &Turn<'_>) -> Vec<Part> + Send + Sync + 'static,
 {
-    as_inner!(agent: name, description, layers, background);
+    forward_agent!(agent: name, description, sub_agents, background_agent);
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         Ok(match self.agent.act(turn).await? {

@@ -138,7 +138,7 @@ fn rendered(entry: Entry, parser: &dyn Parser) -> Option<Entry> {
 }
 
 impl Agent for Parsed {
-    as_inner!(agent: name, description, layers, background);
+    forward_agent!(agent: name, description, sub_agents, background_agent);
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let mut left = self.repairs;

@@ -52,8 +52,8 @@ pub trait Reply: Send + Sync + 'static {
         false
     }
 
-    /// Returns the agent that works in background tasks of this layer: see [`Agent::background`]. Default: nothing.
-    fn background(&self, target: &str) -> Option<AnyAgent> {
+    /// Returns the agent that works in background tasks of this layer: see [`Agent::background_agent`]. Default: nothing.
+    fn background_agent(&self, target: &str) -> Option<AnyAgent> {
         let _ = target;
         None
     }
@@ -97,8 +97,8 @@ macro_rules! agent_as_layer {
             fn may_be_silent(&self) -> bool {
                 true
             }
-            fn background(&self, target: &str) -> Option<AnyAgent> {
-                Agent::background(self, target)
+            fn background_agent(&self, target: &str) -> Option<AnyAgent> {
+                Agent::background_agent(self, target)
             }
             async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
                 Ok(match self.act(turn).await? {
@@ -156,8 +156,8 @@ impl<R: Reply> Reply for Named<R> {
     fn may_be_silent(&self) -> bool {
         self.layer.may_be_silent()
     }
-    fn background(&self, target: &str) -> Option<AnyAgent> {
-        self.layer.background(target)
+    fn background_agent(&self, target: &str) -> Option<AnyAgent> {
+        self.layer.background_agent(target)
     }
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         self.layer.reply(turn).await

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, AnyAgent, Chat, Layer, Message, Name, Result, Start, Turn};
+use polylogue_core::{Act, Agent, AnyAgent, Chat, Message, Name, Result, Start, SubAgent, Turn};
 
 use crate::placeholders::filled;
 
@@ -125,8 +125,8 @@ impl Agent for Best {
         self.proposer.description()
     }
 
-    fn layers(&self) -> Vec<Layer> {
-        vec![Layer::of(&self.critic)]
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        vec![SubAgent::of(&self.critic)]
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {

@@ -1,6 +1,6 @@
 //! Plan and solve.
 
-use polylogue_core::{Act, Agent, AnyAgent, Error, Layer, Name, NameError, Result, Turn};
+use polylogue_core::{Act, Agent, AnyAgent, Error, Name, NameError, Result, SubAgent, Turn};
 
 use super::{alone, result_of};
 
@@ -45,8 +45,8 @@ impl Agent for PlanAndSolve {
         &self.name
     }
 
-    fn layers(&self) -> Vec<Layer> {
-        vec![Layer::of(&self.planner)]
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        vec![SubAgent::of(&self.planner)]
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {

@@ -1,6 +1,6 @@
 //! A draft improved by criticism.
 
-use polylogue_core::{Act, Agent, AnyAgent, Layer, Name, NameError, Result, Turn};
+use polylogue_core::{Act, Agent, AnyAgent, Name, NameError, Result, SubAgent, Turn};
 
 /// One agent writes and another criticizes, for some rounds or until the critic has no objections. The last draft is
 /// the message. The same agent can do both.
@@ -44,12 +44,12 @@ impl Agent for Refine {
         &self.name
     }
 
-    fn layers(&self) -> Vec<Layer> {
-        let mut layers = vec![Layer::of(&self.writer)];
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        let mut sub_agents = vec![SubAgent::of(&self.writer)];
         if self.writer.name() != self.critic.name() {
-            layers.push(Layer::of(&self.critic));
+            sub_agents.push(SubAgent::of(&self.critic));
         }
-        layers
+        sub_agents
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {

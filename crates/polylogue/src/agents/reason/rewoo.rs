@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use polylogue_core::{
-    Act, Agent, AnyAgent, AnyTool, Call, Layer, Name, NameError, Outcome, Part, Result, Tool, ToolSpec, Turn,
+    Act, Agent, AnyAgent, AnyTool, Call, Name, NameError, Outcome, Part, Result, SubAgent, Tool, ToolSpec,
+    Turn,
 };
 use serde_json::{Value, json};
 
@@ -84,8 +85,8 @@ impl Agent for Rewoo {
         &self.name
     }
 
-    fn layers(&self) -> Vec<Layer> {
-        vec![Layer::of(&self.planner), Layer::of(&self.solver)]
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        vec![SubAgent::of(&self.planner), SubAgent::of(&self.solver)]
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Session, remembered};
 
 /// The memory of an agent and of the agents that it asks: lists of messages under keys such as `memory`,
-/// `writer.memory` and `items.0.memory`, in the order of the layers.
+/// `writer.memory` and `items.0.memory`, in the order of the [sub-agents](Agent::sub_agents).
 ///
 /// As JSON it is an object with these keys, in this order.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,8 +23,8 @@ pub enum Forget<'a> {
     Own,
     /// The agent's own memory and that of all agents below it.
     All,
-    /// The memory of one layer: `writer`, or `items.0`.
-    Layer(&'a str),
+    /// The memory of the sub-agent with this label: `writer`, or `items.0`.
+    SubAgent(&'a str),
 }
 
 impl State {
@@ -78,10 +78,10 @@ struct ChatMemory {
 
 impl Session {
     /// Returns the memory of `agent` and of the agents that it asks, in this session. Empty for one that was never called.
-    /// Agents that it asks without listing them as [layers](Agent::layers) are included once they were asked.
+    /// Agents that it asks without listing them as [sub-agents](Agent::sub_agents) are included once they were asked.
     ///
     /// # Errors
-    /// When the log is invalid, or a layer has an illegal label.
+    /// When the log is invalid, or a sub-agent has an illegal label.
     pub async fn state(&self, agent: &(impl Agent + Clone)) -> Result<State> {
         let chats = self.all_chats(agent).await?;
         let mut state = State::default();
@@ -92,7 +92,7 @@ impl Session {
     }
 
     /// Replaces the memory of `agent` and of the agents that it asks with `state`, including agents that are not
-    /// [layers](Agent::layers) and were asked in the session of `state`. Returns the keys that belong to none of them,
+    /// [sub-agents](Agent::sub_agents) and were asked in the session of `state`. Returns the keys that belong to none of them,
     /// which are ignored.
     ///
     /// # Errors
@@ -127,18 +127,18 @@ impl Session {
     /// Clears the memory of `agent`, or of agents below it, in this session. The log keeps all events.
     ///
     /// # Errors
-    /// When there is no such layer, a call is open, or the log cannot be written.
+    /// When there is no such sub-agent, a call is open, or the log cannot be written.
     pub async fn reset(&self, agent: &(impl Agent + Clone), forget: Forget<'_>) -> Result<()> {
         let mut chats = self.all_chats(agent).await?;
         match forget {
             Forget::Own => chats.truncate(1),
             Forget::All => {}
-            Forget::Layer(label) => {
+            Forget::SubAgent(label) => {
                 let key = format!("{label}.memory");
                 chats.retain(|chat| chat.key == key);
                 if chats.is_empty() {
                     let agent = format!("of `{}`", agent.name());
-                    return Err(UnknownName::new("layer", label).within(agent).into());
+                    return Err(UnknownName::new("sub-agent", label).within(agent).into());
                 }
             }
         }
@@ -146,7 +146,7 @@ impl Session {
         self.log.set_memories(forgotten).await
     }
 
-    /// Its own inner chat, those of its layers, and those of other agents that it asked.
+    /// Its own inner chat, those of its sub-agents, and those of other agents that it asked.
     async fn all_chats(&self, agent: &(impl Agent + Clone)) -> Result<Vec<ChatMemory>> {
         let mut chats = self.chats(agent).await?;
         let home = self.home(agent.name()).await?;
@@ -166,7 +166,7 @@ impl Session {
         Ok(chats)
     }
 
-    /// Its own inner chat and those of its layers, parents first.
+    /// Its own inner chat and those of its sub-agents, parents first.
     async fn chats(&self, agent: &(impl Agent + Clone)) -> Result<Vec<ChatMemory>> {
         let (at, who) = (self.log.path_of(agent.name()).await?, agent.name().clone());
         let mut chats = vec![ChatMemory { key: "memory".into(), at, who }];
@@ -182,7 +182,7 @@ impl Session {
     }
 }
 
-/// The inner chat of `key`, for an agent that was asked without being a layer: its label names the owner of the memory,
+/// The inner chat of `key`, for an agent that was asked without being declared as a sub-agent: its label names the owner of the memory,
 /// or else its last speaker is.
 fn asked(key: &str, messages: &[Message], home: &Path, asker: &Name) -> Option<ChatMemory> {
     let label = key.strip_suffix(".memory")?;
@@ -194,11 +194,11 @@ fn asked(key: &str, messages: &[Message], home: &Path, asker: &Name) -> Option<C
 }
 
 fn descend(agent: &AnyAgent, home: &Path, prefix: &str, chats: &mut Vec<ChatMemory>) -> Result<()> {
-    for layer in agent.layers() {
-        let (at, prefix) = (home.agent(&layer.label)?, format!("{prefix}{}.", layer.label));
+    for sub in agent.sub_agents() {
+        let (at, prefix) = (home.agent(&sub.label)?, format!("{prefix}{}.", sub.label));
         let key = format!("{prefix}memory");
-        chats.push(ChatMemory { key, at: at.clone(), who: layer.agent.name().clone() });
-        descend(&layer.agent, &at, &prefix, chats)?;
+        chats.push(ChatMemory { key, at: at.clone(), who: sub.agent.name().clone() });
+        descend(&sub.agent, &at, &prefix, chats)?;
     }
     Ok(())
 }

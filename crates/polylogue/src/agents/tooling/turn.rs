@@ -76,7 +76,7 @@ impl Agent for Assistant {
         &self.description
     }
 
-    fn background(&self, target: &str) -> Option<AnyAgent> {
+    fn background_agent(&self, target: &str) -> Option<AnyAgent> {
         let tools = self.agent_tools.iter().filter(|tool| tool.is_background());
         tools.into_iter().find(|tool| tool.name() == target).map(AgentTool::worker)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, AnyAgent, Layer, Message, Result, Turn, UnknownName};
+use polylogue_core::{Act, Agent, AnyAgent, Message, Result, SubAgent, Turn, UnknownName};
 
 /// An agent with hooks: some change what it receives, others what it replies.
 ///
@@ -84,10 +84,10 @@ impl Around {
 }
 
 impl Agent for Around {
-    as_inner!(agent: name, description);
+    forward_agent!(agent: name, description);
 
-    fn layers(&self) -> Vec<Layer> {
-        vec![Layer::of(&self.agent)]
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        vec![SubAgent::of(&self.agent)]
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {

@@ -86,8 +86,8 @@ impl Agent for Stack {
         &self.description
     }
 
-    fn background(&self, target: &str) -> Option<AnyAgent> {
-        self.layers.iter().find_map(|layer| layer.background(target))
+    fn background_agent(&self, target: &str) -> Option<AnyAgent> {
+        self.layers.iter().find_map(|layer| layer.background_agent(target))
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
@@ -109,8 +109,8 @@ impl Reply for Stack {
         self.layers.iter().any(|layer| layer.may_be_silent())
     }
 
-    fn background(&self, target: &str) -> Option<AnyAgent> {
-        Agent::background(self, target)
+    fn background_agent(&self, target: &str) -> Option<AnyAgent> {
+        Agent::background_agent(self, target)
     }
 
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {

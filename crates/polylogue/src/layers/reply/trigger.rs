@@ -26,8 +26,8 @@ impl<R: Reply> Reply for When<R> {
     fn may_be_silent(&self) -> bool {
         self.layer.may_be_silent()
     }
-    fn background(&self, target: &str) -> Option<AnyAgent> {
-        self.layer.background(target)
+    fn background_agent(&self, target: &str) -> Option<AnyAgent> {
+        self.layer.background_agent(target)
     }
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         if self.trigger.holds(turn) { self.layer.reply(turn).await } else { Ok(None) }

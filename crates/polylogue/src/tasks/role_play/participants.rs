@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, AnyAgent, Audience, Layer, Message, Name, Result, Transcript, Turn};
+use polylogue_core::{Act, Agent, AnyAgent, Audience, Message, Name, Result, SubAgent, Transcript, Turn};
 
 use super::critic::Critic;
 use super::prompts;
@@ -278,13 +278,13 @@ impl Agent for Player {
         self.cast.agent(self.side).description()
     }
 
-    fn layers(&self) -> Vec<Layer> {
-        self.critic().map(|critic| Layer::of(&critic.agent())).into_iter().collect()
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        self.critic().map(|critic| SubAgent::of(&critic.agent())).into_iter().collect()
     }
 
-    fn background(&self, target: &str) -> Option<AnyAgent> {
+    fn background_agent(&self, target: &str) -> Option<AnyAgent> {
         // With a critic, its turns are in chats of their own.
-        self.cast.agent(self.side).background(target).filter(|_| self.critic().is_none())
+        self.cast.agent(self.side).background_agent(target).filter(|_| self.critic().is_none())
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {

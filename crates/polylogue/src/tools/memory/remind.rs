@@ -74,7 +74,7 @@ impl<A: Agent> Reminded<A> {
 }
 
 impl<A: Agent> Agent for Reminded<A> {
-    as_inner!(agent: name, description, layers, background);
+    forward_agent!(agent: name, description, sub_agents, background_agent);
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         self.remind(turn).await?;

@@ -57,7 +57,7 @@ impl Agent for Worker {
         &self.name
     }
 
-    fn background(&self, target: &str) -> Option<AnyAgent> {
+    fn background_agent(&self, target: &str) -> Option<AnyAgent> {
         let depth = self.depth.checked_sub(1).filter(|_| target.starts_with('w'))?;
         Some(AnyAgent::new(Self { name: name(target), depth, ..self.clone() }))
     }

@@ -381,7 +381,7 @@ impl Agent for Starter {
         &self.name
     }
 
-    fn background(&self, _: &str) -> Option<AnyAgent> {
+    fn background_agent(&self, _: &str) -> Option<AnyAgent> {
         Some(AnyAgent::new(Function::new("worker", |_| Ok(Act::say("done"))).unwrap()))
     }
 

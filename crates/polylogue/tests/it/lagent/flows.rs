@@ -118,12 +118,13 @@ impl Agent for Panel {
         &self.name
     }
 
-    fn layers(&self) -> Vec<polylogue_core::Layer> {
+    fn sub_agents(&self) -> Vec<polylogue_core::SubAgent> {
         let items = self.items.iter().enumerate();
-        let items = items.map(|(nth, agent)| polylogue_core::Layer::labeled(format!("items.{nth}"), agent));
+        let items =
+            items.map(|(nth, agent)| polylogue_core::SubAgent::labeled(format!("items.{nth}"), agent));
         let desks = self.desks.iter();
         items
-            .chain(desks.map(|(key, agent)| polylogue_core::Layer::labeled(format!("d.{key}"), agent)))
+            .chain(desks.map(|(key, agent)| polylogue_core::SubAgent::labeled(format!("d.{key}"), agent)))
             .collect()
     }
 

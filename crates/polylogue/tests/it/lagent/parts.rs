@@ -2,8 +2,8 @@
 
 use polylogue::{Act, Agent, AnyModel, Assistant, Log, Name, Result, Session, Turn};
 use polylogue_core::{
-    AgentCall, AnyStore, Capability, DeltaSink, Layer, LogId, Model, ModelCall, ModelError, ModelErrorKind,
-    Reply, Request, Timestamp,
+    AgentCall, AnyStore, Capability, DeltaSink, LogId, Model, ModelCall, ModelError, ModelErrorKind, Reply,
+    Request, SubAgent, Timestamp,
 };
 use polylogue_store::Memory;
 
@@ -57,8 +57,8 @@ impl Agent for Blogger {
     fn name(&self) -> &Name {
         &self.name
     }
-    fn layers(&self) -> Vec<Layer> {
-        vec![Layer::of(&self.writer), Layer::of(&self.critic)]
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        vec![SubAgent::of(&self.writer), SubAgent::of(&self.critic)]
     }
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let mut message = turn.message();
@@ -90,10 +90,10 @@ impl Agent for House {
     fn name(&self) -> &Name {
         &self.name
     }
-    fn layers(&self) -> Vec<Layer> {
+    fn sub_agents(&self) -> Vec<SubAgent> {
         let items = self.items.iter().enumerate();
-        let items = items.map(|(nth, item)| Layer::labeled(format!("items.{nth}"), item));
-        items.chain([Layer::of(&self.blogger)]).collect()
+        let items = items.map(|(nth, item)| SubAgent::labeled(format!("items.{nth}"), item));
+        items.chain([SubAgent::of(&self.blogger)]).collect()
     }
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let message = turn.message();

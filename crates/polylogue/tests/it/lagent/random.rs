@@ -94,7 +94,7 @@ async fn play(seed: u64) -> [usize; 6] {
             2 => {
                 let which = usize::try_from(chance.below(4)).unwrap();
                 let forget =
-                    [Forget::Own, Forget::Layer("writer"), Forget::Layer("critic"), Forget::All][which];
+                    [Forget::Own, Forget::SubAgent("writer"), Forget::SubAgent("critic"), Forget::All][which];
                 session.reset(&blogger, forget).await.unwrap();
                 match which {
                     3 => expected = Expected::default(),

@@ -3,7 +3,7 @@
 use polylogue::agents::session::State;
 use polylogue::layers::hook::Around;
 use polylogue::{Act, Agent, AnyModel, Assistant, Limits, Log, Message, Name, Session, Turn};
-use polylogue_core::{AnyStore, Body, Layer, LogId, Meta, Store};
+use polylogue_core::{AnyStore, Body, LogId, Meta, Store, SubAgent};
 use polylogue_store::Memory;
 
 use crate::lagent::parts::{Blogger, agent, session};
@@ -27,8 +27,8 @@ impl Agent for Quiet {
     fn name(&self) -> &Name {
         &self.name
     }
-    fn layers(&self) -> Vec<Layer> {
-        vec![Layer::labeled("agent", &self.inner)]
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        vec![SubAgent::labeled("agent", &self.inner)]
     }
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         let said = turn.ask_as("agent", &self.inner, turn.message()).await?;
@@ -92,8 +92,8 @@ impl Agent for Pair {
     fn name(&self) -> &Name {
         &self.name
     }
-    fn layers(&self) -> Vec<Layer> {
-        vec![Layer::of(&self.writer), Layer::of(&self.critic)]
+    fn sub_agents(&self) -> Vec<SubAgent> {
+        vec![SubAgent::of(&self.writer), SubAgent::of(&self.critic)]
     }
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         let draft = turn.ask(&self.writer, turn.message()).await?;

@@ -148,10 +148,10 @@ async fn reset_forgets_a_node_a_subtree_or_a_path() {
     };
     assert_eq!(sizes(Forget::Own).await, [0, 4, 2]);
     assert_eq!(sizes(Forget::All).await, [0, 0, 0]);
-    assert_eq!(sizes(Forget::Layer("critic")).await, [2, 4, 0]);
+    assert_eq!(sizes(Forget::SubAgent("critic")).await, [2, 4, 0]);
     let error =
-        session().await.reset(&Blogger::new("blogger", &script(BLOG), 1), Forget::Layer("cook")).await;
-    assert!(error.unwrap_err().to_string().contains("unknown layer `cook`"));
+        session().await.reset(&Blogger::new("blogger", &script(BLOG), 1), Forget::SubAgent("cook")).await;
+    assert!(error.unwrap_err().to_string().contains("unknown sub-agent `cook`"));
 }
 
 /// L19: of a nested agent by its path; an error where there is no agent of that name.
@@ -169,17 +169,17 @@ async fn reset_by_a_path_forgets_exactly_one_node() {
         };
         let mut expected = sizes().await;
         assert_ne!(expected[nth], 0);
-        session.reset(&house, Forget::Layer(path)).await.unwrap();
+        session.reset(&house, Forget::SubAgent(path)).await.unwrap();
         expected[nth] = 0;
         assert_eq!(sizes().await, expected, "{path}");
-        let error = session.reset(&house, Forget::Layer("writer")).await.unwrap_err().to_string();
-        assert!(error.contains("unknown layer `writer` of `house`"), "{error}");
+        let error = session.reset(&house, Forget::SubAgent("writer")).await.unwrap_err().to_string();
+        assert!(error.contains("unknown sub-agent `writer` of `house`"), "{error}");
     }
 }
 
-/// L19: what is asked without being named as a layer is forgotten, too.
+/// L19: the memory of a sub-agent that is not declared is cleared, too.
 #[tokio::test]
-async fn reset_reaches_agents_that_no_layer_tells_of() {
+async fn reset_reaches_undeclared_sub_agents() {
     let agent = Visualizer::new(&script(VISUALIZER));
     let session = session().await;
     session.call(&agent, "Draw it.").await.unwrap();
@@ -187,7 +187,7 @@ async fn reset_reaches_agents_that_no_layer_tells_of() {
         let state = session.state(&agent).await.unwrap();
         state.keys().map(|key| (key.to_owned(), state.get(key).unwrap().len())).collect()
     };
-    session.reset(&agent, Forget::Layer("charter")).await.unwrap();
+    session.reset(&agent, Forget::SubAgent("charter")).await.unwrap();
     let of = |sizes: &[(String, usize)], key: &str| sizes.iter().find(|(other, _)| other == key).unwrap().1;
     let after = sizes().await;
     assert_eq!((of(&after, "charter.memory"), of(&after, "researcher.memory")), (0, 4));
