@@ -29,7 +29,9 @@ impl Agent for Forecaster {
             let reply = turn.ask_model(ask).await?;
             let calls = reply.calls();
             match reply.plain() {
-                _ if !calls.is_empty() => drop(turn.call(std::slice::from_ref(&self.tool), &calls).await?),
+                _ if !calls.is_empty() => {
+                    drop(turn.call_tools(std::slice::from_ref(&self.tool), &calls).await?)
+                }
                 text if text.trim().parse::<f64>().is_ok() => return Ok(Act::say(text)),
                 _ => turn.prompt("That is not a number. Answer with a number and nothing else.").await?,
             }

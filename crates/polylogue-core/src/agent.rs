@@ -15,6 +15,27 @@ use crate::{Act, Name, Result, Turn};
 /// answered what the agent asked in it, `act` runs again from the beginning, and everything that [`Turn`] did before is
 /// returned from the log instead of being repeated. So `act` must be deterministic: whatever else it needs - the time, a
 /// random number, a file - must come from the turn or from a tool.
+///
+/// # Example: an agent that counts its turns
+/// ```
+/// use polylogue_core::{Act, Agent, Name, Result, Turn};
+///
+/// struct Counter {
+///     name: Name,
+/// }
+///
+/// impl Agent for Counter {
+///     fn name(&self) -> &Name {
+///         &self.name
+///     }
+///
+///     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+///         // The count is read from the transcript, because an agent keeps no state.
+///         let before = turn.transcript().turns_of(&self.name);
+///         Ok(Act::say(format!("This is my turn number {}.", before + 1)))
+///     }
+/// }
+/// ```
 pub trait Agent: Send + Sync + 'static {
     /// Returns the agent's name, under which it speaks.
     fn name(&self) -> &Name;

@@ -26,7 +26,27 @@ use crate::{
 
 /// A chat model: a provider over HTTP, a script, a recording.
 ///
-/// One model value serves any number of conversations at once and keeps no state of any of them.
+/// One model value serves any number of conversations at once and keeps no state of any of them. A model around another one is
+/// easier to write as a [`ModelWrapper`].
+///
+/// # Example: a model that repeats the last message
+/// ```
+/// use polylogue_core::{DeltaRef, DeltaSink, Model, ModelError, Reply, Request, plain};
+///
+/// struct Echo;
+///
+/// impl Model for Echo {
+///     fn name(&self) -> &str {
+///         "test:echo"
+///     }
+///
+///     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+///         let text = request.entries.last().map(|entry| plain(entry.parts()).into_owned()).unwrap_or_default();
+///         deltas.push(DeltaRef::Text(&text));
+///         Ok(Reply::text(text))
+///     }
+/// }
+/// ```
 pub trait Model: Send + Sync + 'static {
     /// Returns the name of the model as `provider:model`.
     fn name(&self) -> &str;

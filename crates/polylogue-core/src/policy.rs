@@ -11,6 +11,23 @@ use crate::{AnyAgent, JoinHistory, Message, Name, StopReason, Transcript, TurnRe
 /// Closures are policies.
 ///
 /// It is called after every step, when no turn is open.
+///
+/// # Example: every participant speaks once, in order
+/// ```
+/// use polylogue_core::{Policy, Step, StopReason, Transcript, TurnRequest};
+///
+/// fn once_each(chat: &Transcript) -> Step {
+///     let next = chat.participants().iter().find(|who| chat.turns_of(who) == 0);
+///     match next {
+///         Some(next) => Step::Turn(TurnRequest::to_all(next.clone())),
+///         None => Step::close(StopReason::Finished, chat),
+///     }
+/// }
+///
+/// // A chat without participants ends at once.
+/// let empty = Transcript::default();
+/// assert_eq!(Policy::next(&once_each, &empty), Step::close(StopReason::Finished, &empty));
+/// ```
 pub trait Policy: Send + Sync + 'static {
     /// Returns the next step after `transcript`.
     fn next(&self, transcript: &Transcript) -> Step;

@@ -15,6 +15,33 @@ use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, Results, ToolSp
 /// A function that an agent can call.
 ///
 /// One tool value serves any number of conversations at once.
+///
+/// # Example: a tool that adds two numbers
+/// ```
+/// use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
+/// use serde_json::{Value, json};
+///
+/// struct Add(ToolSpec);
+///
+/// impl Add {
+///     fn new() -> Self {
+///         let number = json!({"type": "number"});
+///         let parameters = json!({"type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"]});
+///         Self(ToolSpec::new("add", "Adds two numbers.", parameters).repeatable())
+///     }
+/// }
+///
+/// impl Tool for Add {
+///     fn spec(&self) -> &ToolSpec {
+///         &self.0
+///     }
+///
+///     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+///         let number = |name: &str| args[name].as_f64().ok_or_else(|| ToolError::new(format!("`{name}` must be a number")));
+///         Ok(Outcome::done((number("a")? + number("b")?).to_string()))
+///     }
+/// }
+/// ```
 pub trait Tool: Send + Sync + 'static {
     /// Returns what models see of the tool: name, description and schema.
     fn spec(&self) -> &ToolSpec;
@@ -76,10 +103,25 @@ pub enum StateScope {
     Chat,
 }
 
-/// The error message of a tool, for the model.
+/// The error message of a tool, for the model: say what is wrong in words that it can act on.
+///
+/// # Example: an error of another type
+/// ```
+/// use polylogue_core::ToolError;
+///
+/// let port: Result<u16, ToolError> = "70000".parse().map_err(ToolError::new);
+/// assert_eq!(port.unwrap_err().to_string(), "number too large to fit in target type");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);
+
+impl ToolError {
+    /// Creates an error with the text of `error`.
+    pub fn new(error: impl fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
 
 impl From<String> for ToolError {
     fn from(text: String) -> Self {

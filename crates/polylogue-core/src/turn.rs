@@ -24,10 +24,38 @@ use crate::{
     Reply, Result, ToolSpec, Transcript, TurnRequest, View, ViewOptions,
 };
 
-/// One turn of one agent.
+/// One turn of one agent: what the agent can read and do when it [acts](crate::Agent::act).
 ///
 /// Everything a turn does is an event. When a run is resumed in the middle of a turn, the same calls return the
 /// logged results: a finished model call is never repeated.
+///
+/// | you want | call |
+/// |---|---|
+/// | the message to reply to | [`message`](Self::message) |
+/// | the whole chat | [`transcript`](Self::transcript); as the agent's model receives it: [`view`](Self::view) |
+/// | a reply of a model | [`ask_model`](Self::ask_model); the rest of a truncated one: [`continue_reply`](Self::continue_reply) |
+/// | to prompt that model, such as with an error | [`prompt`](Self::prompt) |
+/// | tool calls | [`call_tools`](Self::call_tools) |
+/// | replies of other agents | [`ask`](Self::ask), in parallel [`ask_all`](Self::ask_all) |
+/// | a chat within the turn | [`run`](Self::run), then [`say_result`](Self::say_result) |
+/// | an answer of a person | return [`Act::Ask`]; when the turn continues, [`answer`](Self::answer) returns it |
+/// | a task next to the conversation | [`start_background`](Self::start_background) |
+///
+/// # Example: a model is asked again until its reply is a number
+/// ```
+/// use polylogue_core::{Act, AnyModel, ModelCall, Result, Turn};
+///
+/// async fn forecast(model: &AnyModel, turn: &mut Turn<'_>) -> Result<Act> {
+///     for _ in 0..5 {
+///         let reply = turn.ask_model(ModelCall::of(model)).await?;
+///         if reply.plain().trim().parse::<f64>().is_ok() {
+///             return Ok(Act::say(reply.plain()));
+///         }
+///         turn.prompt("Answer with a number and nothing else.").await?;
+///     }
+///     Ok(Act::Pass)
+/// }
+/// ```
 pub struct Turn<'a> {
     pub(crate) log: &'a Log,
     pub(crate) chat: &'a dyn ChatInfo,
@@ -128,7 +156,7 @@ pub enum ModelAttempt {
     /// The model replied.
     Reply(Reply),
     /// The model lacks the capability.
-    Unable(Capability),
+    Unsupported(Capability),
 }
 
 static PARAMS: LazyLock<Params> = LazyLock::new(Params::default);
@@ -237,9 +265,9 @@ impl<'a> Turn<'a> {
         message
     }
 
-    /// Says `summary`, the result of the last chat that this turn ran, with the pictures, sounds and documents of its
-    /// message, and marked as truncated if it [is](Part::Cut). Passes if it is blank.
-    pub fn says(&self, summary: Arc<str>) -> Act {
+    /// Returns the act that says `summary`, the result of the last chat that this turn [ran](Self::run), with the pictures, sounds
+    /// and documents of its message, and marked as truncated if it [is](Part::Cut). A blank result is a pass.
+    pub fn say_result(&self, summary: Arc<str>) -> Act {
         let of = self.result_within.as_ref().filter(|message| *message.as_text() == *summary);
         let mut parts = match Act::say(summary) {
             Act::Say(parts) => parts,

@@ -100,7 +100,7 @@ impl Tool for Command {
         let program = words.fold(program, Program::arg);
         let before = Files::of(&self.sandbox).await;
         let ended = running::run(self.sandbox.clone(), program).await;
-        let mut outcome = outcome_of(&ended.map_err(|error| ToolError(error.to_string()))?);
+        let mut outcome = outcome_of(&ended.map_err(ToolError::new)?);
         outcome.parts.extend(Files::of(&self.sandbox).await.written_since(&before, "").map(Part::text));
         Ok(outcome)
     }

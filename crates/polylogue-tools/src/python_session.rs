@@ -108,14 +108,11 @@ impl Tool for PythonSession {
         let is_surprising = kernel.is_none() && !restart && was_called_before(cx);
         let kernel = match kernel {
             Some(kernel) => kernel,
-            None => Kernel::start(&self.sandbox, &self.interpreter)
-                .await
-                .map_err(|error| ToolError(error.to_string()))?,
+            None => Kernel::start(&self.sandbox, &self.interpreter).await.map_err(ToolError::new)?,
         };
         // Put where the next call finds it before anything is awaited: this call may be given up.
         let kernel = held.insert(kernel);
-        let reply =
-            kernel.run(code, self.sandbox.limits()).await.map_err(|error| ToolError(error.to_string()))?;
+        let reply = kernel.run(code, self.sandbox.limits()).await.map_err(ToolError::new)?;
         if reply.is_over {
             *held = None;
         }

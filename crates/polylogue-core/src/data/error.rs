@@ -31,7 +31,7 @@ pub enum Error {
     /// The log could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// An agent of the caller's own failed.
+    /// A custom agent failed; see [`Error::agent`].
     #[error("{0}")]
     Agent(String),
     /// Not a failure: the turn or the run ends here, or waits.
@@ -77,6 +77,20 @@ pub enum Interrupt {
 }
 
 impl Error {
+    /// Creates the error of a custom agent, with the text of `error`: its turn fails, and is retried when the chat is run again.
+    ///
+    /// ```
+    /// use polylogue_core::{Error, Result};
+    ///
+    /// fn number(text: &str) -> Result<u16> {
+    ///     text.trim().parse().map_err(Error::agent)
+    /// }
+    /// assert!(matches!(number("twelve"), Err(Error::Agent(_))));
+    /// ```
+    pub fn agent(error: impl std::fmt::Display) -> Self {
+        Self::Agent(error.to_string())
+    }
+
     /// The same error, of an agent called at `at`. The innermost agent is named, and an agent called at the root is
     /// known to the caller. Limits, cancellation and the like stay as they are.
     pub(crate) fn within(self, at: &Path) -> Self {
@@ -102,8 +116,8 @@ impl Error {
         }
     }
 
-    /// Whether running again fails in the same way until a person changes something: the team, the request, a key, the model. Errors of an
-    /// agent of the caller's own are none, because nothing is known of them, and errors of the store are none of the run.
+    /// Returns whether running again fails in the same way until a person changes something: the team, the request, a key, the
+    /// model. Errors of custom agents and of the store are not permanent: they may be gone the next time.
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Config(_) | Self::Name(_) | Self::Bug(_) => true,

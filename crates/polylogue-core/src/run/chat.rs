@@ -182,7 +182,7 @@ impl Agent for Chat {
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let task = self.task_from(turn);
         match turn.run(self, &task).await? {
-            Status::Closed { summary, .. } => Ok(turn.says(summary)),
+            Status::Closed { summary, .. } => Ok(turn.say_result(summary)),
             Status::Waiting(_) => Ok(Act::Wait),
             Status::Cancelled => Err(Interrupt::Cancelled.into()),
         }

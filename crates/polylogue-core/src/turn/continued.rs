@@ -11,7 +11,7 @@ impl Turn<'_> {
     ///
     /// # Errors
     /// As [`ask_model`](Self::ask_model), except failures of the model.
-    pub async fn continued(&mut self, ask: ModelCall<'_>) -> Result<Option<Reply>> {
+    pub async fn continue_reply(&mut self, ask: ModelCall<'_>) -> Result<Option<Reply>> {
         if self.stays_cut(ask) {
             return Ok(None);
         }

@@ -22,12 +22,12 @@ impl Turn<'_> {
         self.record([Body::Prompted { who: self.me().clone(), text: text.into() }]).await
     }
 
-    /// Removes earlier messages from the view of one agent `of`, or of all. `keep` of the last messages stay visible,
-    /// and the log keeps all. An agent's tool calls in progress stay visible, too.
+    /// Removes earlier messages from the view of the agent `of`; `None` means all agents. The last `keep` messages stay visible,
+    /// and so do tool calls in progress. The log keeps everything.
     ///
     /// # Errors
     /// When the log cannot be written.
-    pub async fn clear(&mut self, of: Option<Name>, keep: usize) -> Result<()> {
+    pub async fn clear_history(&mut self, of: Option<Name>, keep: usize) -> Result<()> {
         if let Some(event) = self.past.pop_front() {
             if !matches!(event.body, Body::Cleared { .. }) {
                 return Err(self.diverged(&event, "clears the history"));

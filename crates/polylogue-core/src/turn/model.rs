@@ -396,7 +396,7 @@ impl<'a> Turn<'a> {
         if let Some(Body::CapabilityMissing { capability, .. }) = self.past.front().map(|event| &event.body) {
             let capability = *capability;
             self.replay_if(|_| true);
-            return Ok(ModelAttempt::Unable(capability));
+            return Ok(ModelAttempt::Unsupported(capability));
         }
         let error = match self.ask_model(ask).await {
             Err(Error::Model(error)) => error,
@@ -404,6 +404,6 @@ impl<'a> Turn<'a> {
         };
         let ModelErrorKind::Unsupported(capability) = error.kind else { return Err(error.into()) };
         Box::pin(self.record_missing(error, capability)).await?;
-        Ok(ModelAttempt::Unable(capability))
+        Ok(ModelAttempt::Unsupported(capability))
     }
 }

@@ -42,7 +42,7 @@ impl Turn<'_> {
     /// [`Interrupt::Ended`] when this turn has made the same calls with equal results as often in a row as the chat
     /// [allows](crate::ChatBuilder::max_equal_calls): return it, by `?`, and the chat ends. Also when the run is
     /// cancelled or the log cannot be written.
-    pub async fn call(&mut self, tools: &[AnyTool], calls: &[Call]) -> Result<Vec<Outcome>> {
+    pub async fn call_tools(&mut self, tools: &[AnyTool], calls: &[Call]) -> Result<Vec<Outcome>> {
         if let Some(reason) = repeated_calls(&self.journal, calls, self.chat.max_equal_calls()) {
             return Err(Interrupt::Ended { who: self.me().clone(), reason }.into());
         }

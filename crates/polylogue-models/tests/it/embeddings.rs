@@ -96,7 +96,7 @@ impl Agent for Caller {
 
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue_core::Result<Act> {
         let call = Call { id: "c".into(), tool: "embed".into(), args: json!({}) };
-        turn.call(std::slice::from_ref(&self.1), &[call]).await?;
+        turn.call_tools(std::slice::from_ref(&self.1), &[call]).await?;
         Ok(Act::say("done"))
     }
 }

@@ -54,7 +54,7 @@ impl Agent for Worker {
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue_core::Result<Act> {
         for step in 0..self.2 {
             let call = Call { id: format!("c{step}"), tool: "change".into(), args: json!({"step": step}) };
-            turn.call(std::slice::from_ref(&self.1), &[call]).await?;
+            turn.call_tools(std::slice::from_ref(&self.1), &[call]).await?;
         }
         Ok(Act::say("done"))
     }

@@ -156,7 +156,7 @@ impl Coder {
     async fn run(&self, turn: &mut Turn<'_>, block: &Block, nth: usize) -> Result<Outcome> {
         let Some(tool) = self.runner(block) else { return Ok(self.refused(block)) };
         let call = call(turn, tool, block, nth);
-        let outcomes = turn.call(&self.tools, &[call]).await?;
+        let outcomes = turn.call_tools(&self.tools, &[call]).await?;
         Ok(outcomes.into_iter().next().unwrap_or_else(Outcome::unknown))
     }
 

@@ -168,7 +168,7 @@ impl HumanInput {
         else {
             return Ok(text);
         };
-        turn.clear(command.of, command.keep).await?;
+        turn.clear_history(command.of, command.keep).await?;
         Ok(command.rest.into())
     }
 

@@ -189,7 +189,7 @@ impl Reply for Nested {
         Ok(match &self.reply {
             Some(reply) => reply(&reason, &summary),
             None if summary.trim().is_empty() => None,
-            None => Some(turn.says(summary)),
+            None => Some(turn.say_result(summary)),
         })
     }
 }

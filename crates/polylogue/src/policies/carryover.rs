@@ -275,7 +275,7 @@ impl Agent for WithCarryover {
         }
         let task = self.carry.text(around, me);
         Ok(match turn.run(&self.chat, &task).await? {
-            Status::Closed { summary, .. } => turn.says(summary),
+            Status::Closed { summary, .. } => turn.say_result(summary),
             Status::Waiting(_) => Act::Wait,
             Status::Cancelled => return Err(polylogue_core::Interrupt::Cancelled.into()),
         })

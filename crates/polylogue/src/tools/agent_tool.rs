@@ -170,7 +170,7 @@ impl AgentTool {
                     Ok(Outcome::failed(format!("Nothing came of it: {reason}")))
                 }
                 Status::Closed { summary, .. } => {
-                    let Act::Say(parts) = turn.says(summary) else {
+                    let Act::Say(parts) = turn.say_result(summary) else {
                         return Ok(Outcome::failed("Nothing came of it"));
                     };
                     Ok(Outcome::new(OutcomeStatus::Done, for_caller(parts)).bounded())

@@ -141,9 +141,9 @@ impl Decided {
         let unmade = self.unmade(logged);
         if !unmade.is_empty() {
             let calls: Vec<Call> = unmade.iter().map(|(call, _)| call.clone()).collect();
-            turn.call(&refusals(&unmade), &calls).await?;
+            turn.call_tools(&refusals(&unmade), &calls).await?;
         }
-        let mut made = turn.call(&self.noting(tools), &self.made()).await?.into_iter();
+        let mut made = turn.call_tools(&self.noting(tools), &self.made()).await?.into_iter();
         let finished = self.0.into_iter().filter_map(|(_, call, decision)| {
             let (outcome, is_rejected) = match decision {
                 Decision::Rejected(why) => (Outcome::failed(why), true),

@@ -120,7 +120,7 @@ impl Agent for Buyer {
         let spec = ToolSpec::new("search", "Searches.", serde_json::json!({"type": "object"}));
         let tool = AnyTool::new(Paid(spec.costs_at_most(cents(FEE)), self.1.clone()));
         let call = |nth| Call { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
-        turn.call(&[tool], &[call(1), call(2)]).await?;
+        turn.call_tools(&[tool], &[call(1), call(2)]).await?;
         Ok(Act::Say(parts))
     }
 }

@@ -227,7 +227,7 @@ impl Agent for Cleaner {
     }
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let Some(answer) = turn.answer() else { return Ok(Act::Ask("What now?".into())) };
-        turn.clear(Some(name("B")), 1).await?;
+        turn.clear_history(Some(name("B")), 1).await?;
         let Some(more) = turn.answer() else { return Ok(Act::Ask("And then?".into())) };
         Ok(Act::say(format!("{answer}, {more}")))
     }

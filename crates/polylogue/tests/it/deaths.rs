@@ -103,7 +103,7 @@ impl Agent for Seeker {
     }
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         let call = |nth| Call { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
-        turn.call(std::slice::from_ref(&self.1), &(0..self.2).map(call).collect::<Vec<_>>()).await?;
+        turn.call_tools(std::slice::from_ref(&self.1), &(0..self.2).map(call).collect::<Vec<_>>()).await?;
         Ok(Act::say("all is well"))
     }
 }

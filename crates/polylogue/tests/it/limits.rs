@@ -459,7 +459,7 @@ impl Agent for Seeker {
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         let call = |nth| Call { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
         let calls: Vec<Call> = (0..self.2).map(call).collect();
-        turn.call(std::slice::from_ref(&self.1), &calls).await?;
+        turn.call_tools(std::slice::from_ref(&self.1), &calls).await?;
         Ok(Act::say("all is well"))
     }
 }

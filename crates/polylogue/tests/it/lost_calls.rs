@@ -283,7 +283,7 @@ impl Agent for Seeker {
         turn.ask_model(ModelCall::of(&self.model)).await?;
         let look = AnyTool::new(Declared::new("look", "Looks.", async |(): ()| Ok("it")));
         let call = Call { id: "c1".into(), tool: "look".into(), args: serde_json::json!({}) };
-        turn.call(&[look], &[call]).await?;
+        turn.call_tools(&[look], &[call]).await?;
         turn.ask_model(ModelCall::of(&self.model)).await?;
         Ok(Act::Pass)
     }

@@ -284,7 +284,7 @@ impl<A: Agent> Agent for Clearing<A> {
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         let act = self.0.act(turn).await?;
         if turn.transcript().turns_begun_by(turn.me()) == 2 {
-            turn.clear(None, 0).await?;
+            turn.clear_history(None, 0).await?;
         }
         Ok(act)
     }

@@ -80,7 +80,7 @@ impl Agent for Seeker {
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         let call = |nth| Call { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
         let calls: Vec<Call> = (0..self.2).map(call).collect();
-        let outcomes = turn.call(std::slice::from_ref(&self.1), &calls).await?;
+        let outcomes = turn.call_tools(std::slice::from_ref(&self.1), &calls).await?;
         let done = outcomes.iter().filter(|outcome| outcome.status == OutcomeStatus::Done).count();
         Ok(Act::say(format!("{done} of {}", self.2)))
     }
@@ -234,7 +234,7 @@ impl Agent for Failing {
     }
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         let call = Call { id: "c".into(), tool: "search".into(), args: serde_json::json!({}) };
-        turn.call(std::slice::from_ref(&self.1), &[call]).await?;
+        turn.call_tools(std::slice::from_ref(&self.1), &[call]).await?;
         Err(Error::Agent("no ink".into()))
     }
 }

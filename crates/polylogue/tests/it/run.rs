@@ -426,7 +426,7 @@ impl Agent for OneId {
         let mut results = Vec::new();
         for how in ["count", "fail"] {
             let call = Call { id: "1".into(), tool: "tally".into(), args: json!({"how": how}) };
-            let outcomes = turn.call(std::slice::from_ref(&self.0), &[call]).await?;
+            let outcomes = turn.call_tools(std::slice::from_ref(&self.0), &[call]).await?;
             results.extend(outcomes.iter().map(|outcome| outcome.plain().into_owned()));
         }
         Ok(Act::say(results.join(", ")))

@@ -659,7 +659,7 @@ impl Agent for Calling {
             instructions,
             outside,
         ));
-        let outcomes = turn.call(&[tool], &[call]).await?;
+        let outcomes = turn.call_tools(&[tool], &[call]).await?;
         Ok(Act::say(format!("{:?}", outcomes[0].status)))
     }
 }

@@ -117,7 +117,7 @@ async fn ask_in_form(
         let own = ModelCall { params: &params, compaction: Some(entries), ..call };
         match turn.try_model(own).await {
             Ok(ModelAttempt::Reply(reply)) => return Ok(reply),
-            Ok(ModelAttempt::Unable(capability)) => capabilities = capabilities.without(capability),
+            Ok(ModelAttempt::Unsupported(capability)) => capabilities = capabilities.without(capability),
             Err(polylogue_core::Error::Model(error)) if is_too_long(&error) => return Err(full(turn, call)),
             Err(error) => return Err(error),
         }

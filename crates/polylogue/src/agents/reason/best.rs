@@ -136,7 +136,7 @@ impl Agent for Best {
         for _ in 0..self.options {
             let option = result_of(turn, &chat, &task).await?;
             if !option.trim().is_empty() {
-                acts.push(turn.says(Arc::clone(&option)));
+                acts.push(turn.say_result(Arc::clone(&option)));
                 options.push(option);
             }
         }

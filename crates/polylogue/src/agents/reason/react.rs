@@ -91,10 +91,10 @@ impl React {
                 ModelAttempt::Reply(reply) => {
                     return continued(turn, ask, reply, self.agent.continuations(params)).await;
                 }
-                ModelAttempt::Unable(Capability::Tools) if !way.in_text => {
+                ModelAttempt::Unsupported(Capability::Tools) if !way.in_text => {
                     *way = self.way(turn.transcript().task(), true)
                 }
-                ModelAttempt::Unable(lacks) => {
+                ModelAttempt::Unsupported(lacks) => {
                     let (who, model) = (self.name(), self.agent.model.name());
                     return Err(Error::Agent(format!("the model `{model}` of `{who}` is unable of {lacks}")));
                 }

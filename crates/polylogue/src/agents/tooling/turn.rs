@@ -302,7 +302,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
         let (turn, ask) = self.asking(tools, params);
         match compaction::ask(compaction, turn, ask, how).await? {
             ModelAttempt::Reply(reply) => self.whole(reply, tools, params).await.map(Some),
-            ModelAttempt::Unable(capability) => {
+            ModelAttempt::Unsupported(capability) => {
                 self.support.lose(capability);
                 Ok(None)
             }
@@ -441,7 +441,7 @@ pub(crate) async fn continued(
         if reply.finish != Finish::Length || !is_text {
             break;
         }
-        match Box::pin(turn.continued(ask)).await? {
+        match Box::pin(turn.continue_reply(ask)).await? {
             Some(rest) if !rest.plain().trim().is_empty() || !rest.calls().is_empty() => {
                 reply = reply.continued(rest);
             }

@@ -65,7 +65,7 @@ impl<A: Agent> Reminded<A> {
             args.insert("known".into(), json!(known));
         }
         let call = Call { id: lookup_id(nth, &self.scope), tool: LOOKUP.into(), args };
-        let outcomes = turn.call(std::slice::from_ref(&self.tool), &[call]).await?;
+        let outcomes = turn.call_tools(std::slice::from_ref(&self.tool), &[call]).await?;
         if let Some(found) = outcomes.first().filter(|outcome| !ids(outcome).is_empty()) {
             turn.prompt(words::reminder(facts_in(found))).await?;
         }

@@ -103,7 +103,7 @@ async fn made(log: &mut Log, tools: Vec<AnyTool>, calls: Vec<Call>) {
     let agent = Function::calling("Ann", [], move |turn| {
         let (tools, calls) = (tools.clone(), calls.clone());
         Box::pin(async move {
-            turn.call(&tools, &calls).await?;
+            turn.call_tools(&tools, &calls).await?;
             Ok(Act::say("done"))
         })
     });

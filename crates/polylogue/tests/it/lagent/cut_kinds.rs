@@ -164,7 +164,7 @@ impl Agent for Ordinary {
             tool: "get_history".into(),
             args: json!({}),
         };
-        let looked = turn.call(&[polylogue_core::AnyTool::new(GetHistory::default())], &[call]).await?;
+        let looked = turn.call_tools(&[polylogue_core::AnyTool::new(GetHistory::default())], &[call]).await?;
         if looked.iter().any(|outcome| outcome.plain().contains("second")) {
             return Ok(Act::Say(turn.ask(&self.b, own.plain().into_owned()).await?.parts));
         }
