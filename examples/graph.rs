@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .edge(("Writer", "Style"))
         .edge(("Grammar", "Editor"))
         .edge(("Style", "Editor"))
-        .edge(Edge::from(("Editor", "Writer")).says("again").at_most(3))
+        .edge(Edge::from(("Editor", "Writer")).says("again").max_times(3))
         .edge(Edge::from(("Editor", "Printer")).otherwise())
         .build()?;
     let mut desk = Chat::named("desk");

@@ -284,7 +284,7 @@ impl Limits {
         Allowance {
             calls: Some(self.max_calls().saturating_sub(self.calls_of(used.calls, before))),
             tokens: self.tokens.map(|limit| limit.saturating_sub(used.tokens)),
-            cost: self.cost.map(|limit| limit.less(used.cost)),
+            cost: self.cost.map(|limit| limit.saturating_sub(used.cost)),
             time_ms: None,
         }
     }

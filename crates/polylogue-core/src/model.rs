@@ -238,7 +238,7 @@ impl AnyModel {
             encoded: &encoded,
             reserved: None,
         };
-        for _ in params.set() {
+        for _ in params.names() {
             match Model::complete(self, &request, deltas).await {
                 Err(error) if error.kind == ModelErrorKind::ParameterRefused => {}
                 result => return result,

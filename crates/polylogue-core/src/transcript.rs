@@ -365,7 +365,7 @@ impl Transcript {
 
     /// Returns the cost since the chat was opened last, including chats within this one. Calls of unknown cost do not count.
     pub const fn cost(&self) -> Money {
-        self.usage.cost.less(self.earlier.1)
+        self.usage.cost.saturating_sub(self.earlier.1)
     }
 
     /// Returns the running time in milliseconds, without the time in which no process ran it, and without that in which it

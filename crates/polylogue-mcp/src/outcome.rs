@@ -27,7 +27,7 @@ pub(crate) fn finished(mut outcome: Outcome, secrets: &Secrets) -> Outcome {
             _ => {}
         }
     }
-    outcome.bounded()
+    outcome.truncated()
 }
 
 fn remove_keys(value: &mut Value, secrets: &Secrets) {
@@ -67,7 +67,7 @@ pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
     let status = if is_error { OutcomeStatus::Failed } else { OutcomeStatus::Done };
     let outcome = Outcome::new(status, parts);
     match cost {
-        Some(cost) => outcome.costing(cost),
+        Some(cost) => outcome.with_cost(cost),
         None => outcome,
     }
 }

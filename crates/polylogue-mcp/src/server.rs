@@ -55,7 +55,7 @@ impl Server {
         let source = format!("the MCP server `{}`", self.name);
         let outcome = match self.called(tool, schema, args).await {
             Ok(outcome) => outcome,
-            Err(why) => Outcome::failed(format!("{source} {why}")).bounded(),
+            Err(why) => Outcome::failed(format!("{source} {why}")).truncated(),
         };
         outcome.from_outside(source)
     }

@@ -155,7 +155,7 @@ impl Accepts {
             "tool_choice" => forced && !self.forced_tools,
             _ => false,
         };
-        params.set().into_iter().filter(is_refused).collect()
+        params.names().into_iter().filter(is_refused).collect()
     }
 
     /// The form of a reply that an API with the schemas of Claude does not enforce, and why.

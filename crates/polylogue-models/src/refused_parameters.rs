@@ -70,7 +70,7 @@ pub(crate) fn refused(error: &ModelError, params: &Params) -> Vec<&'static str> 
     let sentence = sentence.replace("thinking level", "thinking_level");
     let field = field(error);
     let named = field.as_deref().unwrap_or(&sentence);
-    params.set().into_iter().filter(|parameter| names(named, parameter)).collect()
+    params.names().into_iter().filter(|parameter| names(named, parameter)).collect()
 }
 
 /// The field that an error of OpenAI's format names.

@@ -126,7 +126,7 @@ fn the_field_that_an_error_names_counts_before_its_words() {
 #[test]
 fn every_parameter_that_can_be_left_out_has_a_field() {
     let names: Vec<&str> = FIELDS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(all().set(), names);
+    assert_eq!(all().names(), names);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn what_one_model_refuses_others_may_take() {
 
 #[test]
 fn a_refused_summary_is_no_parameter_of_a_team() {
-    assert!(!all().set().contains(&SUMMARY));
+    assert!(!all().names().contains(&SUMMARY));
     let unverified = "Your organization must be verified to generate reasoning summaries";
     assert!(refuses_summary(&error(400, unverified, None)));
     assert_eq!(refused(&error(400, unverified, None), &all()), [""; 0]);

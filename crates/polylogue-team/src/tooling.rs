@@ -137,7 +137,7 @@ impl ToolLimits {
             return tool;
         }
         let most = if self.stored().is_some() { usize::MAX } else { self.bytes() };
-        let tool = LimitedTool::new(tool).at_most(most);
+        let tool = LimitedTool::new(tool).max_bytes(most);
         let tool = AnyTool::new(tool.set(self.timeout, |tool, time| tool.within(time.into())));
         self.stored().map_or(tool.clone(), |stored| stored.around(tool))
     }
@@ -161,7 +161,7 @@ impl ToolLimits {
 /// `tool`, of which a call costs at most this many dollars, if that is declared.
 pub(crate) fn costing(tool: AnyTool, dollars: Option<f64>) -> AnyTool {
     match dollars.map(Money::dollars) {
-        Some(most) => AnyTool::new(LimitedTool::new(tool).costs_at_most(most)),
+        Some(most) => AnyTool::new(LimitedTool::new(tool).max_cost(most)),
         None => tool,
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 /// use polylogue_tools::{LimitedTool, Calculator};
 /// use std::time::Duration;
 ///
-/// let tool = LimitedTool::new(Calculator::default()).within(Duration::from_secs(5)).at_most(1000);
+/// let tool = LimitedTool::new(Calculator::default()).within(Duration::from_secs(5)).max_bytes(1000);
 /// assert_eq!(tool.spec().name, "calculator");
 /// ```
 #[derive(Debug, Clone)]
@@ -41,12 +41,12 @@ impl LimitedTool {
     }
 
     /// Sets the maximum cost of a call. It is reserved before the call; see [`ToolSpec::max_cost`].
-    pub fn costs_at_most(self, cost: Money) -> Self {
-        Self { spec: self.spec.costs_at_most(cost), ..self }
+    pub fn max_cost(self, cost: Money) -> Self {
+        Self { spec: self.spec.max_cost(cost), ..self }
     }
 
     /// Sets the maximum size of an outcome, in bytes of text and data.
-    pub fn at_most(self, bytes: usize) -> Self {
+    pub fn max_bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }
 }
@@ -66,8 +66,10 @@ impl Tool for LimitedTool {
             }),
         };
         match returned {
-            Ok(outcome) => Ok(outcome.at_most(self.bytes)),
-            Err(error) => Err(ToolError(Outcome::failed(error.0).at_most(self.bytes).plain().into_owned())),
+            Ok(outcome) => Ok(outcome.truncated_to(self.bytes)),
+            Err(error) => {
+                Err(ToolError(Outcome::failed(error.0).truncated_to(self.bytes).plain().into_owned()))
+            }
         }
     }
 }

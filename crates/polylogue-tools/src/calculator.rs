@@ -20,7 +20,7 @@ impl Default for Calculator {
             "additionalProperties": false,
         });
         let description = "Works out an arithmetic expression: numbers, + - * / % ^ and brackets.";
-        Self(ToolSpec::new("calculator", description, parameters).repeatable().at_most(400))
+        Self(ToolSpec::new("calculator", description, parameters).repeatable().max_bytes(400))
     }
 }
 

@@ -58,7 +58,7 @@ impl Default for Chess {
         let description = "Makes a move in this conversation's game of chess, or shows the board and the legal moves. \
             White begins. A move that is not legal is refused.";
         // A move that was in flight can be made again: it counts only when its outcome is in the log.
-        let spec = ToolSpec::new(NAME, description, parameters).repeatable().at_most(2_000);
+        let spec = ToolSpec::new(NAME, description, parameters).repeatable().max_bytes(2_000);
         Self { spec, scope: StateScope::Team }
     }
 }

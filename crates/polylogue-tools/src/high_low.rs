@@ -28,7 +28,7 @@ impl Default for HighLow {
         });
         let description = "Compares 2 numbers and returns a description of the relation between the two. Higher, lower or \
             equal.";
-        Self(ToolSpec::new("high_low", description, parameters).repeatable().at_most(200))
+        Self(ToolSpec::new("high_low", description, parameters).repeatable().max_bytes(200))
     }
 }
 

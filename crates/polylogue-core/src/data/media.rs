@@ -46,7 +46,7 @@ impl Media {
     }
 
     /// Returns whether the media is a sound, by its type.
-    pub fn is_sound(&self) -> bool {
+    pub fn is_audio(&self) -> bool {
         self.kind.starts_with("audio/")
     }
 

@@ -39,6 +39,19 @@ impl Message {
         Self { to, ..self }
     }
 
+    /// Adds a part at the end, such as a picture.
+    ///
+    /// ```
+    /// use polylogue_core::{Media, Message};
+    /// let question = Message::from("What is this?").with_part(Media::new("image/png", "https://example.org/cat.png"));
+    /// assert_eq!((question.plain(), question.parts.len()), ("What is this?".into(), 2));
+    /// ```
+    #[must_use]
+    pub fn with_part(mut self, part: impl Into<Part>) -> Self {
+        self.parts.push(part.into());
+        self
+    }
+
     /// Returns the finish reason, if the text is truncated.
     pub fn cut(&self) -> Option<Finish> {
         cut(&self.parts)
@@ -48,9 +61,7 @@ impl Message {
     pub fn plain(&self) -> Cow<'_, str> {
         plain(&self.parts)
     }
-}
 
-impl Message {
     /// Returns the message for places where only text can be shown: its text; without any, a value as JSON, and `[image/png]`
     /// or the like for a picture, sound or document. Blank if the message is empty.
     pub fn as_text(&self) -> Cow<'_, str> {

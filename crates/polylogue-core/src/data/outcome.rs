@@ -35,11 +35,11 @@ impl Outcome {
     ///
     /// let usage = Usage { input: Some(1_000), output: Some(0), ..Usage::default() };
     /// let model = "provider:vectors".into();
-    /// let found = Outcome::done("3 hits").using(ToolUsage { model, usage, cost: Some(Money::dollars(0.00002)) });
+    /// let found = Outcome::done("3 hits").with_usage(ToolUsage { model, usage, cost: Some(Money::dollars(0.00002)) });
     /// assert_eq!(found.used[0].usage.total(), Some(1_000));
     /// ```
     #[must_use]
-    pub fn using(mut self, used: ToolUsage) -> Self {
+    pub fn with_usage(mut self, used: ToolUsage) -> Self {
         self.used.push(used);
         self
     }
@@ -50,12 +50,12 @@ impl Outcome {
     /// ```
     /// use polylogue_core::{Money, Outcome};
     ///
-    /// let found = Outcome::done("3 hits").costing(Money::dollars(0.005));
+    /// let found = Outcome::done("3 hits").with_cost(Money::dollars(0.005));
     /// assert_eq!(found.own_cost(), Some(Money::dollars(0.005)));
     /// ```
     #[must_use]
-    pub fn costing(self, cost: Money) -> Self {
-        self.using(ToolUsage::of_tool("", cost))
+    pub fn with_cost(self, cost: Money) -> Self {
+        self.with_usage(ToolUsage::of_tool("", cost))
     }
 
     /// Returns the cost of the call itself, besides that of models; `None` if it does not say.
@@ -94,14 +94,14 @@ impl Outcome {
     /// Truncates it to [`MAX_BYTES`](Self::MAX_BYTES), with a note of how much is missing. Data that is too large
     /// becomes text.
     #[must_use]
-    pub fn bounded(self) -> Self {
-        self.at_most(Self::MAX_BYTES)
+    pub fn truncated(self) -> Self {
+        self.truncated_to(Self::MAX_BYTES)
     }
 
-    /// Truncates it to this many bytes of text and data as [`bounded`](Self::bounded) does. Long parts lose their
+    /// Truncates it to this many bytes of text and data as [`truncated`](Self::truncated) does. Long parts lose their
     /// middle, because programs print errors at the end. Short parts stay whole next to long ones.
     #[must_use]
-    pub fn at_most(mut self, bytes: usize) -> Self {
+    pub fn truncated_to(mut self, bytes: usize) -> Self {
         let sizes: Vec<usize> =
             self.parts.iter().map(|part| text_of(part).map_or(0, |text| text.len())).collect();
         for (part, share) in self.parts.iter_mut().zip(shares(&sizes, bytes)) {
@@ -147,7 +147,7 @@ impl Outcome {
     /// the whole, which is `stored`.
     #[must_use]
     pub fn shortened(self, bytes: usize, stored: StoredResult) -> Self {
-        let short = Self::done(self.whole_text()).at_most(bytes);
+        let short = Self::done(self.whole_text()).truncated_to(bytes);
         let others = self.parts.into_iter().filter(|part| !matches!(part, Part::Text(_) | Part::Data(_)));
         let parts = short.parts.into_iter().chain(others).collect();
         Self { parts, stored: Some(stored), ..self }
@@ -238,7 +238,7 @@ mod tests {
         let long = format!("begin {} end", "é".repeat(Outcome::MAX_BYTES));
         let mut outcome = Outcome::done(long.clone());
         outcome.parts.push(Part::Data(serde_json::json!({"a": 1})));
-        let cut = outcome.bounded();
+        let cut = outcome.truncated();
         let [Part::Text(text), data] = &cut.parts[..] else { panic!("a text and data") };
         assert_eq!(*data, Part::Data(serde_json::json!({"a": 1})), "short parts stay whole");
         assert!(text.len() + 7 <= Outcome::MAX_BYTES && text.len() > Outcome::MAX_BYTES - 80);
@@ -246,11 +246,11 @@ mod tests {
         let (omitted, tail) = rest.split_once(" bytes are left out here)\n").unwrap();
         assert_eq!(omitted.parse::<usize>().unwrap(), long.len() - head.len() - tail.len());
         assert!(head.starts_with("begin é") && tail.ends_with("é end") && head.len() > 2 * tail.len());
-        assert_eq!(cut.clone().bounded(), cut, "nothing is cut twice");
-        let tiny = Outcome::done("0123456789ab").at_most(10);
+        assert_eq!(cut.clone().truncated(), cut, "nothing is cut twice");
+        let tiny = Outcome::done("0123456789ab").truncated_to(10);
         assert_eq!(tiny.plain(), "0123456789\n(2 more bytes are left out)");
         let short = Outcome::done("ok");
-        assert_eq!(short.clone().bounded(), short);
+        assert_eq!(short.clone().truncated(), short);
     }
 
     #[test]

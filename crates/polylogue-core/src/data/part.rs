@@ -97,6 +97,20 @@ pub struct Media {
     pub url: MediaUrl,
 }
 
+impl Media {
+    /// Creates media of the type `kind`, such as `image/png`, with an `https:` or `data:` URL. For the content of a file see
+    /// [`of_bytes`](Self::of_bytes).
+    pub fn new(kind: impl Into<String>, url: impl Into<MediaUrl>) -> Self {
+        Self { kind: kind.into(), url: url.into() }
+    }
+}
+
+impl From<Media> for Part {
+    fn from(media: Media) -> Self {
+        Self::Media(media)
+    }
+}
+
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {

@@ -175,7 +175,7 @@ impl Params {
     }
 
     /// Returns the names of the parameters that are set, of those that models may not accept.
-    pub fn set(&self) -> Vec<&'static str> {
+    pub fn names(&self) -> Vec<&'static str> {
         [
             ("temperature", self.temperature.is_some()),
             ("top_p", self.top_p.is_some()),
@@ -213,7 +213,7 @@ pub struct ToolSpec {
     #[serde(skip, default = "ToolSpec::default_max_bytes")]
     pub max_bytes: usize,
     /// The maximum cost of a call, besides that of models that are called within it. It is reserved before the call. `None`:
-    /// nothing is reserved, and what [`Outcome::costing`](crate::Outcome::costing) reports counts afterwards.
+    /// nothing is reserved, and what [`Outcome::with_cost`](crate::Outcome::with_cost) reports counts afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<Money>,
 }
@@ -243,16 +243,16 @@ impl ToolSpec {
         Self { repeatable: true, ..self }
     }
 
-    /// Sets the most bytes of an outcome, at most [`Outcome::MAX_BYTES`]. The bound of a run counts with it.
+    /// Sets the maximum number of bytes of an outcome, [`Outcome::MAX_BYTES`] at most. The bound of a run is computed with it.
     #[must_use]
-    pub fn at_most(self, bytes: usize) -> Self {
+    pub fn max_bytes(self, bytes: usize) -> Self {
         Self { max_bytes: bytes.min(Outcome::MAX_BYTES), ..self }
     }
 
-    /// Declares what a call costs at most. A call that does not report [what it cost](crate::Outcome::costing) counts as much,
+    /// Declares what a call costs at most. A call that does not report [what it cost](crate::Outcome::with_cost) counts as much,
     /// also if it fails.
     #[must_use]
-    pub fn costs_at_most(self, cost: Money) -> Self {
+    pub fn max_cost(self, cost: Money) -> Self {
         Self { max_cost: Some(cost), ..self }
     }
 

@@ -101,6 +101,12 @@ impl Money {
     pub fn as_dollars(self) -> f64 {
         self.picodollars as f64 / Self::PER_DOLLAR
     }
+
+    /// Returns the difference; 0 if `other` is more.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self { picodollars: self.picodollars.saturating_sub(other.picodollars) }
+    }
 }
 
 impl fmt::Display for Money {
@@ -118,14 +124,6 @@ impl fmt::Display for Money {
         let digits = (5..12_u8).find(|digits| dollars * 10_f64.powi((*digits).into()) >= 10.0).unwrap_or(12);
         let shown = format!("{dollars:.0$}", usize::from(digits));
         write!(f, "${}", shown.trim_end_matches('0'))
-    }
-}
-
-impl Money {
-    /// Returns the difference, 0 if `other` is more.
-    #[must_use]
-    pub const fn less(self, other: Self) -> Self {
-        Self { picodollars: self.picodollars.saturating_sub(other.picodollars) }
     }
 }
 

@@ -298,7 +298,10 @@ impl Budget {
     /// The money and the tokens that are left, reservations included, where they are limited.
     pub(crate) fn left(&self) -> (Option<Money>, Option<u64>) {
         let (Allowance { cost, tokens, .. }, used) = (self.limits(), self.used());
-        (cost.map(|limit| limit.less(used.cost)), tokens.map(|limit| limit.saturating_sub(used.tokens)))
+        (
+            cost.map(|limit| limit.saturating_sub(used.cost)),
+            tokens.map(|limit| limit.saturating_sub(used.tokens)),
+        )
     }
 }
 

@@ -7,15 +7,15 @@ pub(crate) trait Quantity: Copy + Default + PartialEq + PartialOrd {
     /// The sum, saturating.
     fn plus(self, other: Self) -> Self;
     /// The difference, 0 if `other` is more.
-    fn less(self, other: Self) -> Self;
+    fn saturating_sub(self, other: Self) -> Self;
 }
 
 impl Quantity for Money {
     fn plus(self, other: Self) -> Self {
         self + other
     }
-    fn less(self, other: Self) -> Self {
-        Self::less(self, other)
+    fn saturating_sub(self, other: Self) -> Self {
+        Self::saturating_sub(self, other)
     }
 }
 
@@ -23,7 +23,7 @@ impl Quantity for u64 {
     fn plus(self, other: Self) -> Self {
         self.saturating_add(other)
     }
-    fn less(self, other: Self) -> Self {
+    fn saturating_sub(self, other: Self) -> Self {
         self.saturating_sub(other)
     }
 }
@@ -75,7 +75,7 @@ impl<Q: Quantity> ReservedAmount<Q> {
             Some(most) if !self.whole && spent.plus(self.most).plus(most) <= limit => {
                 Fit::Now(Amount { most, whole: false })
             }
-            None if self.calls == 0 => Fit::Now(Amount { most: limit.less(spent), whole: true }),
+            None if self.calls == 0 => Fit::Now(Amount { most: limit.saturating_sub(spent), whole: true }),
             _ => Fit::Later,
         }
     }
@@ -90,7 +90,7 @@ impl<Q: Quantity> ReservedAmount<Q> {
 
     pub(crate) fn remove(&mut self, amount: Amount<Q>) {
         if amount != Amount::default() {
-            self.most = self.most.less(amount.most);
+            self.most = self.most.saturating_sub(amount.most);
             self.calls = self.calls.saturating_sub(1);
             self.whole &= !amount.whole;
         }

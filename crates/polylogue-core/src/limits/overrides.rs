@@ -71,7 +71,7 @@ impl LimitOverrides {
             turns: self.turns.map(|total| total.saturating_sub(turns)),
             calls: self.calls.map(|total| total.saturating_sub(usage.counted_calls())),
             tokens: self.tokens.map(|total| total.saturating_sub(usage.counted_tokens())),
-            cost: self.cost.map(|total| total.less(usage.counted_cost())),
+            cost: self.cost.map(|total| total.saturating_sub(usage.counted_cost())),
             time_ms: self.time_ms.map(|total| total.saturating_sub(time_ms)),
             reply_tokens: None,
             on_limit: None,

@@ -131,7 +131,7 @@ fn less(from: CountedUsage, used: CountedUsage) -> CountedUsage {
     CountedUsage {
         calls: from.calls.saturating_sub(used.calls),
         tokens: from.tokens.saturating_sub(used.tokens),
-        cost: from.cost.less(used.cost),
+        cost: from.cost.saturating_sub(used.cost),
     }
 }
 

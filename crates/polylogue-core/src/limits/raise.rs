@@ -263,7 +263,7 @@ impl LimitOverrides {
             turns: difference(self.turns, limit.turns),
             calls: difference(self.calls, limit.calls),
             tokens: difference(self.tokens, limit.tokens),
-            cost: self.cost.zip(limit.cost).map(|(total, limit)| total.less(limit)),
+            cost: self.cost.zip(limit.cost).map(|(total, limit)| total.saturating_sub(limit)),
             time_ms: difference(self.time_ms, limit.time_ms),
             ..Self::default()
         }

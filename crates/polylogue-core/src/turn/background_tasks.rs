@@ -71,7 +71,7 @@ impl Rest {
     pub(crate) fn result_of(self, task: &BackgroundTask, awaited: bool) -> Option<BackgroundResult> {
         let Self::Ended { status, parts, reason } = self else { return None };
         // As the result of any call, it has a bound.
-        let parts = Outcome::new(OutcomeStatus::Done, parts).bounded().parts;
+        let parts = Outcome::new(OutcomeStatus::Done, parts).truncated().parts;
         let BackgroundTask { who, id, number, turn, .. } = task;
         Some(BackgroundResult {
             who: who.clone(),

@@ -105,13 +105,13 @@ async fn outcome_of(tool: Option<&AnyTool>, tools: &[AnyTool], call: &Call, cx: 
             "The arguments of `{}` must be a JSON object; got: {}",
             call.tool, call.args
         ))
-        .at_most(FAILURE);
+        .truncated_to(FAILURE);
     }
     let most = tool.spec().max_bytes.min(Outcome::MAX_BYTES);
     let running = AssertUnwindSafe(tool.call(call.args.clone(), cx)).catch_unwind();
     let outcome = match running.instrument(debug_span!("tool_call", tool = call.tool)).await {
-        Ok(Ok(outcome)) => outcome.at_most(most),
-        Ok(Err(error)) => Outcome::failed(error.0).at_most(most),
+        Ok(Ok(outcome)) => outcome.truncated_to(most),
+        Ok(Err(error)) => Outcome::failed(error.0).truncated_to(most),
         Err(_) => Outcome::failed(format!("The tool `{}` crashed; this is a fault of the tool.", call.tool)),
     };
     info!(who = %cx.who, tool = call.tool, status = ?outcome.status, "tool returned");

@@ -168,7 +168,7 @@ impl<'a> Turn<'a> {
                     Box::pin(self.record_stale(error)).await?;
                 }
                 // Without one parameter more, at most all of them: the model leaves it out, which is logged before the call.
-                ModelErrorKind::ParameterRefused if without < ask.params.set().len() => without += 1,
+                ModelErrorKind::ParameterRefused if without < ask.params.names().len() => without += 1,
                 _ => return Err(error.into()),
             }
         }

@@ -34,7 +34,7 @@ impl Media {
         let bytes = self.url.len() as u64;
         if !self.is_document() {
             let all = bytes.max(Bound::MEDIA_TOKENS);
-            return InputTokens { all, audio: if self.is_sound() { all } else { 0 }, pages: 0 };
+            return InputTokens { all, audio: if self.is_audio() { all } else { 0 }, pages: 0 };
         }
         // Where it is not sent, its type and its address are.
         let address = if self.url.starts_with("data:") { 0 } else { bytes };

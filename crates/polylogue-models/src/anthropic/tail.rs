@@ -250,5 +250,5 @@ pub(crate) fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
         "top_p" => budgeted && !forgoes || params.temperature.is_some(),
         _ => false,
     };
-    params.set().into_iter().filter(is_ignored).collect()
+    params.names().into_iter().filter(is_ignored).collect()
 }

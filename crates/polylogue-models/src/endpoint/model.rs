@@ -280,7 +280,7 @@ impl Model for EndpointModel {
                 || reasons
                     && (by_reasoning.contains(name) || deviations.refuses_while_reasoning.contains(name))
         };
-        params.set().into_iter().filter(is_ignored).collect()
+        params.names().into_iter().filter(is_ignored).collect()
     }
 
     fn unavailable_for(&self) -> Option<Duration> {

@@ -228,7 +228,7 @@ impl Inner {
         let others = CountedUsage {
             calls: all.calls.saturating_sub(drawn.calls),
             tokens: all.tokens.saturating_sub(drawn.tokens),
-            cost: all.cost.less(drawn.cost),
+            cost: all.cost.saturating_sub(drawn.cost),
         };
         Ok((BudgetStanding { limits, spent, drawn, others }, self.get(row, 12)?))
     }

@@ -17,7 +17,7 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         let Some(keys) = agent.model() else { continue };
         let params = Params::from(keys.parameters.value.clone());
         warn_of_unknown_tool(team, agent, &params, report);
-        let is_set = params.max_tokens.is_some() || !params.set().is_empty();
+        let is_set = params.max_tokens.is_some() || !params.names().is_empty();
         let list = keys.model.as_ref().or(team.model.as_ref()).filter(|_| is_set);
         for model in list.into_iter().flat_map(|list| model_names(list)) {
             if report.full() {

@@ -82,7 +82,7 @@ mod tests {
             prompt_cache: Some(CacheLifetime::Hour),
             ..Params::default()
         };
-        let names = all.set();
+        let names = all.names();
         let list = serde_json::to_string(&names).unwrap();
         let text = format!(r#"{{"base_url": "http://h/v1", "drop_parameters": {list}}}"#);
         let endpoint: Endpoint = crate::text::read(&text);

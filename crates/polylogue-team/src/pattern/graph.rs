@@ -176,6 +176,6 @@ impl Edge {
             }
             (None, None) => edge,
         };
-        Ok(edge.set(self.max_uses, library::Edge::at_most))
+        Ok(edge.set(self.max_uses, library::Edge::max_times))
     }
 }

@@ -103,7 +103,7 @@ impl Sender {
         let reply = reply.map_err(|why| cannot(&why))?;
         let outcome = self.outcome(&reply).from_outside(source);
         Ok(match self.cost(&reply) {
-            Some(cost) => outcome.costing(cost),
+            Some(cost) => outcome.with_cost(cost),
             None => outcome,
         })
     }

@@ -52,7 +52,7 @@ async fn a_call_that_takes_too_long_is_given_up() {
 
 #[tokio::test]
 async fn results_beyond_the_limit_are_cut() {
-    let tool = LimitedTool::new(Slow::new()).at_most(10);
+    let tool = LimitedTool::new(Slow::new()).max_bytes(10);
     assert_eq!(done(&tool, json!({"text": "0123456789"})).await, "0123456789");
     assert_eq!(done(&tool, json!({"text": "0123456789ab"})).await, "0123456789\n(2 more bytes are left out)");
     // Cut at a letter's beginning.

@@ -21,7 +21,7 @@
 //!     .edge(("Writer", "Style"))
 //!     .edge(("Grammar", "Editor"))
 //!     .edge(("Style", "Editor"))
-//!     .edge(Edge::from(("Editor", "Writer")).says("again").at_most(3))
+//!     .edge(Edge::from(("Editor", "Writer")).says("again").max_times(3))
 //!     .edge(Edge::from(("Editor", "Printer")).otherwise())
 //!     .build()?;
 //! let mut desk = Chat::named("desk");

@@ -268,7 +268,7 @@ impl Tool for Handoff {
 
     async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let short =
-            |error: ToolError| Outcome::failed(error.0).at_most(Self::MAX_FAILURE).plain().into_owned();
+            |error: ToolError| Outcome::failed(error.0).truncated_to(Self::MAX_FAILURE).plain().into_owned();
         self.transfer(&args, cx).map_err(|error| ToolError(short(error)))
     }
 }

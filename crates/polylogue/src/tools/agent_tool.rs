@@ -173,7 +173,7 @@ impl AgentTool {
                     let Act::Say(parts) = turn.say_result(summary) else {
                         return Ok(Outcome::failed("Nothing came of it"));
                     };
-                    Ok(Outcome::new(OutcomeStatus::Done, for_caller(parts)).bounded())
+                    Ok(Outcome::new(OutcomeStatus::Done, for_caller(parts)).truncated())
                 }
                 Status::Waiting(_) => Err(Interrupt::Waiting.into()),
                 Status::Cancelled => Err(Interrupt::Cancelled.into()),
@@ -182,7 +182,7 @@ impl AgentTool {
                 Ok(reply) if reply.parts.iter().all(Part::is_blank) => {
                     Ok(Outcome::failed("Nothing came of it"))
                 }
-                Ok(reply) => Ok(Outcome::new(OutcomeStatus::Done, for_caller(reply.parts)).bounded()),
+                Ok(reply) => Ok(Outcome::new(OutcomeStatus::Done, for_caller(reply.parts)).truncated()),
                 Err(Error::Interrupt(Interrupt::Ended { reason, .. })) => {
                     Ok(Outcome::failed(format!("Nothing came of it: {reason}")))
                 }

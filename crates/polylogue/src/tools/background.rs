@@ -118,7 +118,7 @@ fn outcome(results: &[BackgroundResult]) -> Outcome {
     let parts: Vec<Part> = results.iter().flat_map(BackgroundResult::for_model).collect();
     let is_failed = results.iter().all(|result| result.status == BackgroundStatus::Failed);
     let status = if is_failed { OutcomeStatus::Failed } else { OutcomeStatus::Done };
-    Outcome::new(status, parts).bounded()
+    Outcome::new(status, parts).truncated()
 }
 
 fn open(own: &[OwnTask]) -> impl Iterator<Item = &OwnTask> {

@@ -80,7 +80,7 @@ impl LargeResults {
 
     /// Returns the tool `read_result`, which returns as much at once as such a result has.
     pub fn reader(&self) -> ReadResult {
-        ReadResult::default().at_most(self.shown())
+        ReadResult::default().max_bytes(self.shown())
     }
 }
 
@@ -106,7 +106,7 @@ impl StoringTool {
 
 fn truncated(outcome: Outcome, bytes: usize, why: &NotStored) -> Outcome {
     let why = text::excerpt(&why.to_string(), NOTE / 2);
-    let mut outcome = outcome.at_most(bytes.saturating_sub(NOTE));
+    let mut outcome = outcome.truncated_to(bytes.saturating_sub(NOTE));
     outcome.parts.push(Part::text(format!("(The whole result is not stored: {why}.)")));
     outcome
 }

@@ -199,7 +199,7 @@ impl Tool for SearchTools {
         if best.is_empty() {
             let count = self.searched.tools.len();
             let none = format!("None of the {count} tools matches `{query}`. Search with other words.");
-            return Ok(Outcome::done(none).at_most(FAILURE));
+            return Ok(Outcome::done(none).truncated_to(FAILURE));
         }
         let found: Vec<String> = best.into_iter().map(definition).collect();
         Ok(Outcome::done(format!("{}\n\nCall one by `{CALL}`.", found.join("\n"))))
@@ -248,6 +248,6 @@ impl Tool for CallTool {
             false => format!(" Similar: {}.", similar.join(", ")),
         };
         let failed = format!("There is no tool `{name}`.{similar} `{SEARCH}` finds tools.");
-        Err(ToolError(Outcome::failed(failed).at_most(FAILURE).plain().into_owned()))
+        Err(ToolError(Outcome::failed(failed).truncated_to(FAILURE).plain().into_owned()))
     }
 }

@@ -103,7 +103,7 @@ impl Tool for Paid {
         match self.1.random.roll(3) {
             0 => Err("it failed".into()),
             1 => Ok(Outcome::done("a hit")),
-            _ => Ok(Outcome::done("a hit").costing(cents(FEE))),
+            _ => Ok(Outcome::done("a hit").with_cost(cents(FEE))),
         }
     }
 }
@@ -118,7 +118,7 @@ impl Agent for Buyer {
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         let parts = turn.ask_model(ModelCall::of(&AnyModel::new(self.1.clone()))).await?.parts;
         let spec = ToolSpec::new("search", "Searches.", serde_json::json!({"type": "object"}));
-        let tool = AnyTool::new(Paid(spec.costs_at_most(cents(FEE)), self.1.clone()));
+        let tool = AnyTool::new(Paid(spec.max_cost(cents(FEE)), self.1.clone()));
         let call = |nth| Call { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
         turn.call_tools(&[tool], &[call(1), call(2)]).await?;
         Ok(Act::Say(parts))

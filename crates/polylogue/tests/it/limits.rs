@@ -445,7 +445,7 @@ impl Tool for Search {
         let usage = Usage { input: Some(38), output: Some(0), ..Usage::default() };
         let used = ToolUsage { model: "test:vectors".into(), usage, cost: Some(cent) };
         cx.meter.settle(reserved, &used);
-        Ok(Outcome::done("a hit").using(used))
+        Ok(Outcome::done("a hit").with_usage(used))
     }
 }
 

@@ -32,7 +32,7 @@ struct Search {
 impl Search {
     fn declared() -> Self {
         let search = Self::free();
-        Self { spec: search.spec.costs_at_most(cents(10)), ..search }
+        Self { spec: search.spec.max_cost(cents(10)), ..search }
     }
 
     fn free() -> Self {
@@ -64,7 +64,7 @@ impl Tool for Search {
         }
         let hit = Outcome::done("a hit");
         Ok(match self.reports {
-            Some(amount) => hit.costing(cents(amount)),
+            Some(amount) => hit.with_cost(cents(amount)),
             None => hit,
         })
     }

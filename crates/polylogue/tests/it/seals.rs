@@ -254,7 +254,7 @@ impl Model for Clumsy {
     }
 
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
-        params.set().into_iter().filter(|name| *name == "top_k").collect()
+        params.names().into_iter().filter(|name| *name == "top_k").collect()
     }
 }
 
@@ -340,7 +340,7 @@ impl Model for Picky {
 
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         let is_known = self.is_known.load(Ordering::SeqCst);
-        params.set().into_iter().filter(|name| is_known && *name == "seed").collect()
+        params.names().into_iter().filter(|name| is_known && *name == "seed").collect()
     }
 }
 
@@ -397,7 +397,7 @@ impl Model for Listed {
     }
 
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
-        params.set().into_iter().filter(|name| *name == self.refuses).collect()
+        params.names().into_iter().filter(|name| *name == self.refuses).collect()
     }
 }
 

@@ -51,7 +51,7 @@ impl Results {
         let result = if self.failed() { "failed" } else { "succeeded" };
         let text = format!("exitcode: {} (execution {result})\nCode output: {}", self.exit_code, self.output);
         let parts = [Part::text(text.trim_end())].into_iter().chain(self.notes).chain(self.rest);
-        Outcome::new(OutcomeStatus::Done, parts.collect()).bounded().parts
+        Outcome::new(OutcomeStatus::Done, parts.collect()).truncated().parts
     }
 }
 

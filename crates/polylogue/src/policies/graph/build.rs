@@ -101,13 +101,13 @@ fn number(node: &str, nodes: &[Name]) -> Result<usize> {
 
 fn linked(edges: &[Edge], nodes: &[Name]) -> Result<Vec<Link>> {
     let mut links: Vec<Link> = Vec::new();
-    for Edge { from, to, when, at_most } in edges {
+    for Edge { from, to, when, max_times } in edges {
         let (start, end) = (number(from, nodes)?, number(to, nodes)?);
         if links.iter().any(|link| link.from == start && link.to == end) {
             let name = format!("{from} -> {to}");
             return Err(PatternFlaw::ListedTwice { kind: "edge", name }.into());
         }
-        links.push(Link { from: start, to: end, when: when.clone(), at_most: *at_most, back: false });
+        links.push(Link { from: start, to: end, when: when.clone(), max_times: *max_times, back: false });
     }
     Ok(links)
 }

@@ -11,7 +11,7 @@ pub struct Edge {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) when: EdgeCondition,
-    pub(super) at_most: Option<u64>,
+    pub(super) max_times: Option<u64>,
 }
 
 /// The condition of an edge.
@@ -28,7 +28,7 @@ pub(super) enum EdgeCondition {
 
 impl<F: Into<String>, T: Into<String>> From<(F, T)> for Edge {
     fn from((from, to): (F, T)) -> Self {
-        Self { from: from.into(), to: to.into(), when: EdgeCondition::Always, at_most: None }
+        Self { from: from.into(), to: to.into(), when: EdgeCondition::Always, max_times: None }
     }
 }
 
@@ -56,8 +56,8 @@ impl Edge {
     }
 
     /// Fires at most so many times, whatever its condition.
-    pub fn at_most(self, times: u64) -> Self {
-        Self { at_most: Some(times), ..self }
+    pub fn max_times(self, times: u64) -> Self {
+        Self { max_times: Some(times), ..self }
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Link {
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(super) when: EdgeCondition,
-    pub(super) at_most: Option<u64>,
+    pub(super) max_times: Option<u64>,
     /// Whether it is a back edge.
     pub(super) back: bool,
 }
@@ -75,11 +75,11 @@ pub(crate) struct Link {
 impl Link {
     /// An unconditional edge.
     pub(crate) const fn new(from: usize, to: usize) -> Self {
-        Self { from, to, when: EdgeCondition::Always, at_most: None, back: false }
+        Self { from, to, when: EdgeCondition::Always, max_times: None, back: false }
     }
 
     /// Whether it always fires.
     pub(super) const fn is_sure(&self) -> bool {
-        matches!(self.when, EdgeCondition::Always) && self.at_most.is_none()
+        matches!(self.when, EdgeCondition::Always) && self.max_times.is_none()
     }
 }

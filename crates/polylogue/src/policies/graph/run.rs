@@ -143,7 +143,7 @@ impl<'g> Position<'g> {
     /// The edges of `node` that can fire once more and whose condition `holds`.
     fn open(&self, node: usize, holds: impl Fn(&EdgeCondition) -> bool) -> Vec<usize> {
         let times = |index: usize| self.fired.get(index).map_or(0, |(times, _)| *times);
-        let open = |index: usize, link: &Link| link.at_most.is_none_or(|most| times(index) < most);
+        let open = |index: usize, link: &Link| link.max_times.is_none_or(|most| times(index) < most);
         let open = self.graph.from(node).filter(|(index, link)| open(*index, link) && holds(&link.when));
         open.map(|(index, _)| index).collect()
     }

@@ -192,7 +192,7 @@ impl Tool for Lookup {
         let outcome = Outcome::new(OutcomeStatus::Done, parts);
         let outcome = if has_facts { self.0.mark(outcome) } else { outcome };
         Ok(match recalled.used {
-            Some(used) => outcome.using(used),
+            Some(used) => outcome.with_usage(used),
             None => outcome,
         })
     }

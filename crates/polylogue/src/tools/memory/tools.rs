@@ -141,7 +141,7 @@ impl Tool for Recall {
         let outcome = Outcome::done(text);
         let outcome = if recalled.facts.is_empty() { outcome } else { self.0.mark(outcome) };
         Ok(match recalled.used {
-            Some(used) => outcome.using(used),
+            Some(used) => outcome.with_usage(used),
             None => outcome,
         })
     }

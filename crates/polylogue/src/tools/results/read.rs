@@ -56,7 +56,7 @@ impl Default for ReadResult {
 impl ReadResult {
     /// Sets the most bytes that a call returns.
     #[must_use]
-    pub fn at_most(self, bytes: usize) -> Self {
+    pub fn max_bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }
 }

@@ -68,7 +68,7 @@ async fn several_begin_at_once() {
 
 fn reviewed() -> Graph {
     let flow = Graph::of(["Writer", "Critic", "Printer"]).starts_with("Writer").edge(("Writer", "Critic"));
-    flow.edge(Edge::from(("Critic", "Writer")).says("AGAIN").at_most(2))
+    flow.edge(Edge::from(("Critic", "Writer")).says("AGAIN").max_times(2))
         .edge(Edge::from(("Critic", "Printer")).otherwise())
 }
 
@@ -107,7 +107,7 @@ async fn loops_within_loops_with_joins_in_them() {
 async fn back_edges_do_not_depend_on_the_order_of_the_edges() {
     // A loop of B and D that can be entered at both: D asks B for another go, and waits for it like for C.
     let edges = || {
-        let again = Edge::from(("D", "B")).says("again").at_most(1);
+        let again = Edge::from(("D", "B")).says("again").max_times(1);
         let on = Edge::from(("D", "End")).otherwise();
         let pairs = [("A", "C"), ("C", "D"), ("B", "D"), ("A", "B")].map(Edge::from);
         [again, on].into_iter().chain(pairs)
@@ -148,7 +148,7 @@ async fn a_path_that_ends_before_a_final_node_says_where() {
     assert_eq!(end(&run("[]", flow.clone()).await), "closed (the graph is complete): End");
     let gate = flow.join("End", Join::All);
     assert_eq!(end(&run("[]", gate).await), "closed (no participant may speak after B): B");
-    let bound = Graph::of(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).at_most(2));
+    let bound = Graph::of(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).max_times(2));
     let said = run("[]", bound.edge(Edge::from(("A", "B")).otherwise())).await;
     assert_eq!(order(&said), "A A A B");
 }
@@ -297,5 +297,5 @@ async fn long_loops_come_to_their_end() {
         log.transcript().await.unwrap().turns()
     };
     assert_eq!(often(Edge::from(("B", "A")).given(|chat| chat.turns() < 400)).await, 401);
-    assert_eq!(often(Edge::from(("B", "A")).at_most(299)).await, 601);
+    assert_eq!(often(Edge::from(("B", "A")).max_times(299)).await, 601);
 }

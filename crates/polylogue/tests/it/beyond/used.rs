@@ -23,7 +23,7 @@ impl Tool for Search {
 
     async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let usage = Usage { input: Some(1_000), output: Some(0), ..Usage::default() };
-        Ok(Outcome::done("a hit").using(ToolUsage { model: "toy:vectors".into(), usage, cost: self.1 }))
+        Ok(Outcome::done("a hit").with_usage(ToolUsage { model: "toy:vectors".into(), usage, cost: self.1 }))
     }
 }
 
