@@ -46,11 +46,11 @@ pub(crate) struct Setup {
     private_agents: Vec<AnyAgent>,
     introduction: Option<Arc<str>>,
     opening: OpeningFn,
-    pub(crate) brief: TaskFrom,
+    pub(crate) task_from: TaskFrom,
     continues: Option<Name>,
     /// Whether an agent is called in it: see [`Chat::for_calls`].
     is_for_calls: bool,
-    cap: u64,
+    max_turns: u64,
     max_equal_calls: usize,
     pub(crate) allowance: Option<Allowance>,
     max_background: usize,
@@ -64,15 +64,15 @@ impl Setup {
     }
 }
 
-type OpeningFn = Box<dyn Fn(&Start<'_>) -> Vec<Message> + Send + Sync>;
+type OpeningFn = Box<dyn Fn(&OpeningContext<'_>) -> Vec<Message> + Send + Sync>;
 
-/// The input of a chat's opening.
+/// What a chat's [opening](ChatBuilder::opening_from) is made from.
 #[derive(Debug, Clone, Copy)]
-pub struct Start<'a> {
+pub struct OpeningContext<'a> {
     /// The task of the chat.
     pub task: &'a str,
-    /// The transcript of the outer chat at this moment, if this chat takes part in one.
-    pub around: Option<&'a Transcript>,
+    /// The transcript of the outer chat at this moment, if this chat is a participant of one.
+    pub outer: Option<&'a Transcript>,
     /// The name of this chat's participant in the outer chat; the chat's own name if there is none.
     pub who: &'a Name,
 }
@@ -89,7 +89,7 @@ pub enum TaskFrom {
     /// The task of the outer chat.
     Task,
     /// A custom function of the transcript of the outer chat and the name of this participant there.
-    Own(TaskFn),
+    Custom(TaskFn),
 }
 
 /// The handling of background tasks that are open when their chat would end as completed, or because all are silent. When it ends
@@ -109,8 +109,8 @@ type TaskFn = Arc<dyn Fn(&Transcript, &Name) -> String + Send + Sync>;
 impl TaskFrom {
     /// Takes the task from a custom function of the transcript of the outer chat and of this participant's name there. Must be
     /// deterministic.
-    pub fn custom(brief: impl Fn(&Transcript, &Name) -> String + Send + Sync + 'static) -> Self {
-        Self::Own(Arc::new(brief))
+    pub fn custom(task: impl Fn(&Transcript, &Name) -> String + Send + Sync + 'static) -> Self {
+        Self::Custom(Arc::new(task))
     }
 }
 
@@ -118,7 +118,7 @@ impl TaskFrom {
 impl PartialEq for TaskFrom {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Own(one), Self::Own(other)) => Arc::ptr_eq(one, other),
+            (Self::Custom(one), Self::Custom(other)) => Arc::ptr_eq(one, other),
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
@@ -130,7 +130,7 @@ impl fmt::Debug for TaskFrom {
             Self::Last => "Last",
             Self::All => "All",
             Self::Task => "Task",
-            Self::Own(_) => "Own",
+            Self::Custom(_) => "Custom",
         })
     }
 }
@@ -185,10 +185,10 @@ impl Chat {
             private_agents: Vec::new(),
             introduction: None,
             opening: Box::new(|start| task_from_user(start.task)),
-            brief: TaskFrom::default(),
+            task_from: TaskFrom::default(),
             continues: None,
             is_for_calls: false,
-            cap: Self::DEFAULT_MAX_TURNS,
+            max_turns: Self::DEFAULT_MAX_TURNS,
             max_equal_calls: Self::DEFAULT_MAX_EQUAL_CALLS,
             allowance: None,
             max_background: Self::DEFAULT_MAX_BACKGROUND,
@@ -211,7 +211,7 @@ impl Chat {
 
     /// Returns the maximum number of turns.
     pub const fn max_turns(&self) -> u64 {
-        self.setup.cap
+        self.setup.max_turns
     }
 
     pub(crate) const fn policy(&self) -> &dyn Policy {
@@ -227,7 +227,7 @@ impl Chat {
     }
 
     /// The opening from `start`, after the messages of an `earlier` conversation.
-    pub(crate) fn opening(&self, start: &Start<'_>, earlier: Vec<Message>) -> Opening {
+    pub(crate) fn opening(&self, start: &OpeningContext<'_>, earlier: Vec<Message>) -> Opening {
         let names = |agents: &[AnyAgent]| agents.iter().map(|agent| agent.name().clone()).collect();
         let inherited = earlier.len() as u64;
         let mut messages = earlier;
@@ -347,7 +347,7 @@ impl ChatBuilder {
     /// Sets the messages before the first turn, made from the task and the outer chat. Must be deterministic.
     pub fn opening_from(
         mut self,
-        opening: impl Fn(&Start<'_>) -> Vec<Message> + Send + Sync + 'static,
+        opening: impl Fn(&OpeningContext<'_>) -> Vec<Message> + Send + Sync + 'static,
     ) -> Self {
         self.setup.opening = Box::new(opening);
         self
@@ -374,14 +374,14 @@ impl ChatBuilder {
     }
 
     /// Sets how its task is taken from the outer chat. Default: [`TaskFrom::Last`].
-    pub fn task_from(mut self, brief: TaskFrom) -> Self {
-        self.setup.brief = brief;
+    pub fn task_from(mut self, from: TaskFrom) -> Self {
+        self.setup.task_from = from;
         self
     }
 
     /// Sets the maximum number of turns, whatever the policy does. Default: [`Chat::DEFAULT_MAX_TURNS`].
     pub fn max_turns(mut self, turns: u64) -> Self {
-        self.setup.cap = turns;
+        self.setup.max_turns = turns;
         self
     }
 

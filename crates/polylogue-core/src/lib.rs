@@ -57,7 +57,7 @@ pub mod turn;
 pub mod view;
 
 pub use agent::{Agent, AnyAgent, SubAgent};
-pub use chat::{Chat, ChatBuilder, OpenBackground, Start, Status, TaskFrom};
+pub use chat::{Chat, ChatBuilder, OpenBackground, OpeningContext, Status, TaskFrom};
 pub use data::schema;
 pub use data::text;
 pub use data::{
@@ -65,18 +65,18 @@ pub use data::{
     CacheLifetime, CacheSavings, Call, CallCost, CallOutcome, CallPurpose, Capabilities, Capability, Charge,
     ChargeBound, ChargeReason, Compacted, ConfigError, CutReply, Delta, DeltaRef, DeltaSink, Digest, Effort,
     Error, Failure, Fault, FileEntry, FileKind, FilePath, FileTree, Finish, HistorySummary, ImpossibleStep,
-    Interrupt, LabelError, LeftOut, LogId, Media, MediaUrl, Message, ModelError, ModelErrorKind, ModelReply,
-    Money, Name, NameError, OtherReason, Outcome, OutcomeStatus, OutputLimit, Params, Part, Path,
-    PatternFlaw, PrefixChange, PrefixChanges, Price, PriceTier, PromptCache, RawArguments, Reply,
-    RequestPrefix, Result, RunOutcome, Seal, Seals, StopReason, StoreError, StoredFiles, StoredResult,
-    Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage, Verbatim,
-    WhyLeftOut, cut, plain,
+    Interrupt, LabelError, LogId, Media, MediaUrl, Message, ModelError, ModelErrorKind, ModelReply, Money,
+    Name, NameError, OtherReason, Outcome, OutcomeStatus, OutputLimit, Params, Part, Path, PatternError,
+    PrefixChange, PrefixChanges, Price, PriceTier, PromptCache, RawArguments, Reply, RequestPrefix, Result,
+    RunOutcome, Seal, Seals, SkipReason, SkippedEntry, StopReason, StoreError, StoredFiles, StoredResult,
+    Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage, Verbatim, cut,
+    plain,
 };
 pub use limits::{
     Allowance, Bound, BoundException, BoundSummary, Budget, BudgetDemand, BudgetStanding, BudgetWants,
     Cancellation, ChatLimits, CountedUsage, InputTokens, LearnedRate, LearnedRates, LimitOverrides,
-    LimitRaise, LimitScope, Limits, OnLimit, RaiseTerms, Rate, RateDemand, RateGrant, RateTimes, RunBound,
-    Shared, SharedLimits, Slot, Timer,
+    LimitRaise, LimitScope, Limits, LimitsFuture, OnLimit, RaiseTerms, Rate, RateDemand, RateGrant,
+    RateTimes, RunBound, SharedLimits, Slot, Timer,
 };
 pub use log::chain;
 pub use log::{
@@ -86,8 +86,8 @@ pub use log::{
     Lease, LeaseNumber, ListQuery, Listing, Log, LogHandle, LogState, MAX_TRIES, Meta, Meter, NotStored,
     OpenQuestion, Opening, Page, Parent, ParkedLog, PauseHold, Progress, Question, QuestionKind, Queue,
     QueueFigures, QueueOverview, QueueState, QueueWrapper, QueuedLog, RecoveredEvents, Reservation,
-    ResourceKey, Resources, Responder, Results, SeenWorker, Store, StoreWrapper, StoredText, Subscription,
-    Summary, TeamChanged, Timestamp, TurnRequest, Update, WorkerInfo,
+    ResourceKey, Resources, Responder, SeenWorker, Store, StoreWrapper, StoredResults, StoredText,
+    Subscription, Summary, TeamChanged, Timestamp, TurnRequest, Update, WorkerInfo,
 };
 pub use model::{AnyModel, EarlierReplies, Model, ModelWrapper, Origin, Request, SealsSent};
 pub use policy::{Condition, Policy, Step, around, steerable, until, with_follow_ups};

@@ -43,7 +43,8 @@ pub use self::piece::{BudgetDemand, BudgetStanding, BudgetWants};
 pub use self::raise::LimitRaise;
 pub use self::run_bound::{BoundException, BoundSummary, RunBound};
 pub use self::shared::{
-    LearnedRate, LearnedRates, LimitScope, Rate, RateDemand, RateGrant, RateTimes, Shared, SharedLimits, Slot,
+    LearnedRate, LearnedRates, LimitScope, LimitsFuture, Rate, RateDemand, RateGrant, RateTimes,
+    SharedLimits, Slot,
 };
 pub use self::timer::Timer;
 use crate::{Money, StopReason};

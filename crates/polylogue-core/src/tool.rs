@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::missing::no_such_tool;
-use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, Results, ToolSpec, Transcript};
+use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, StoredResults, ToolSpec, Transcript};
 
 /// A function that an agent can call.
 ///
@@ -76,7 +76,7 @@ pub struct ToolCx<'a> {
     /// Reserves and counts the usage of models that it calls itself.
     pub meter: &'a Meter<'a>,
     /// The large results that the conversation stores whole.
-    pub results: Results<'a>,
+    pub results: StoredResults<'a>,
 }
 
 impl<'a> ToolCx<'a> {

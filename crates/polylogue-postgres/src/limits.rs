@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    LearnedRates, LimitScope, RateDemand, RateGrant, Shared, SharedLimits, Slot, StoreError,
+    LearnedRates, LimitScope, LimitsFuture, RateDemand, RateGrant, SharedLimits, Slot, StoreError,
 };
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -53,7 +53,7 @@ impl PostgresLimits {
     }
 
     /// Runs an operation on the thread of the limits.
-    fn run<T, F>(&self, operation: impl FnOnce(Arc<Inner>) -> F) -> Shared<'_, T>
+    fn run<T, F>(&self, operation: impl FnOnce(Arc<Inner>) -> F) -> LimitsFuture<'_, T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -87,27 +87,27 @@ impl fmt::Debug for PostgresLimits {
 }
 
 impl SharedLimits for PostgresLimits {
-    fn draw<'a>(&'a self, scope: &'a LimitScope, demand: RateDemand) -> Shared<'a, RateGrant> {
+    fn draw<'a>(&'a self, scope: &'a LimitScope, demand: RateDemand) -> LimitsFuture<'a, RateGrant> {
         let scope = scope.clone();
         self.run(|inner| async move { inner.draw(&scope, demand).await })
     }
 
-    fn learn<'a>(&'a self, scope: &'a LimitScope, rates: LearnedRates) -> Shared<'a, ()> {
+    fn learn<'a>(&'a self, scope: &'a LimitScope, rates: LearnedRates) -> LimitsFuture<'a, ()> {
         let scope = scope.clone();
         self.run(|inner| async move { inner.learn(&scope, rates).await })
     }
 
-    fn block<'a>(&'a self, scope: &'a LimitScope, wait: Duration) -> Shared<'a, ()> {
+    fn block<'a>(&'a self, scope: &'a LimitScope, wait: Duration) -> LimitsFuture<'a, ()> {
         let scope = scope.clone();
         self.run(|inner| async move { inner.block(&scope, wait).await })
     }
 
-    fn blocked<'a>(&'a self, scope: &'a LimitScope) -> Shared<'a, Duration> {
+    fn blocked<'a>(&'a self, scope: &'a LimitScope) -> LimitsFuture<'a, Duration> {
         let scope = scope.clone();
         self.run(|inner| async move { inner.blocked(&scope).await })
     }
 
-    fn take_slot<'a>(&'a self, scope: &'a LimitScope, slots: u32) -> Shared<'a, Option<Slot>> {
+    fn take_slot<'a>(&'a self, scope: &'a LimitScope, slots: u32) -> LimitsFuture<'a, Option<Slot>> {
         let scope = scope.clone();
         let taken = self.run(|inner| async move {
             let slot = inner.take_slot(&scope, slots).await?;

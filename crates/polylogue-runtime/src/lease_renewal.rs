@@ -26,7 +26,7 @@ impl LeaseRenewal {
     }
 
     fn queue(&self) -> Result<&dyn DynQueue, StoreError> {
-        self.store.as_queue().ok_or_else(AnyQueue::none)
+        self.store.as_queue().ok_or_else(AnyQueue::not_a_queue)
     }
 
     fn hold(&self, claim: Claim) -> Claim {

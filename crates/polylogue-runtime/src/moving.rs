@@ -41,7 +41,7 @@ impl Runtime {
     /// When the log cannot be read.
     pub async fn may_have_lost_calls(&self, id: &LogId) -> Result<bool> {
         let (meta, events) = (self.store().meta(id).await?, self.store().read(id, 0).await?);
-        Ok(Log::copy_of(events).forked_from(meta.parent.as_ref()).may_have_lost_calls().await?)
+        Ok(Log::from_events(events).forked_from(meta.parent.as_ref()).may_have_lost_calls().await?)
     }
 
     /// Checks that the conversation `id` can continue with `prepared`, another version of its team.

@@ -346,7 +346,7 @@ impl StoreLocation {
 fn feature_part(text: &str) -> String {
     let is_kept = |c: char| c.is_ascii_alphanumeric() || "./_".contains(c);
     let part: String = text.chars().map(|c| if is_kept(c) { c } else { '-' }).collect();
-    let most = Features::LONGEST - FILES_ON.len();
+    let most = Features::MAX_BYTES - FILES_ON.len();
     part.get(part.len().saturating_sub(most)..).unwrap_or_default().to_owned()
 }
 

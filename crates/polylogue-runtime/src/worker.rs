@@ -153,7 +153,7 @@ impl Worker {
     /// # Errors
     /// [`Error::NotOffered`] when it needs more than this worker offers; when it cannot be claimed, prepared or run.
     pub async fn run_only(self: &Arc<Self>, id: &LogId, stop: impl Future<Output = ()>) -> Result<Status> {
-        let missing = self.runtime.queue()?.needs(id).await?.missing_in(&self.offers);
+        let missing = self.runtime.queue()?.needs(id).await?.difference(&self.offers);
         if !missing.is_empty() {
             return Err(Error::NotOffered { id: id.clone(), missing });
         }

@@ -131,7 +131,7 @@ struct MeteredStore {
 
 impl MeteredStore {
     fn queue(&self) -> Result<AnyQueue, StoreError> {
-        self.inner.queue().ok_or_else(AnyQueue::none)
+        self.inner.queue().ok_or_else(AnyQueue::not_a_queue)
     }
 }
 

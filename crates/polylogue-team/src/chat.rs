@@ -322,10 +322,10 @@ impl InnerChat {
         match (&self.task, &*self.task_from) {
             (Some(task), _) => {
                 let task = task.value.clone();
-                OuterContext::own(move |turn| task.fill(turn.transcript().task()))
+                OuterContext::custom(move |turn| task.fill(turn.transcript().task()))
             }
             (None, TaskFrom::All) => OuterContext::All,
-            (None, TaskFrom::Task) => OuterContext::own(|turn| turn.transcript().task().to_owned()),
+            (None, TaskFrom::Task) => OuterContext::custom(|turn| turn.transcript().task().to_owned()),
             (None, _) => OuterContext::Last,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::name::Name;
 use super::path::LabelError;
-use super::pattern_flaw::PatternFlaw;
+use super::pattern_error::PatternError;
 use super::store_error::LogId;
 use super::unknown_name::UnknownName;
 
@@ -124,7 +124,7 @@ pub enum ConfigError {
     },
     /// A pattern, such as a graph, a group or a list of tasks, is invalid.
     #[error(transparent)]
-    Pattern(#[from] PatternFlaw),
+    Pattern(#[from] PatternError),
     /// A name that does not exist.
     #[error(transparent)]
     Unknown(Box<UnknownName>),

@@ -24,7 +24,7 @@ fn each_cause_has_a_text_and_a_hint() {
     says(ConfigError::McpServer { name, why }, "the MCP server `s` is disabled", None);
     let (name, why) = ("c".to_owned(), "no words".to_owned());
     says(ConfigError::Declaration { kind: "command", name, why }, "the command `c`: no words", None);
-    let few = |least| PatternFlaw::TooFew { of: "a vote", what: "option", least };
+    let few = |least| PatternError::TooFew { of: "a vote", what: "option", least };
     says(few(1), "a vote needs at least 1 option", None);
     says(few(2), "a vote needs at least 2 options", None);
 }

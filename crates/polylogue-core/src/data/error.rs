@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::model_error::{ModelError, ModelErrorKind};
 use super::name::{Name, NameError};
 use super::path::{LabelError, Path};
-use super::pattern_flaw::PatternFlaw;
+use super::pattern_error::PatternError;
 use super::stop_reason::StopReason;
 use super::store_error::StoreError;
 use super::unknown_name::UnknownName;
@@ -224,8 +224,8 @@ impl From<UnknownName> for Error {
     }
 }
 
-impl From<PatternFlaw> for Error {
-    fn from(flaw: PatternFlaw) -> Self {
+impl From<PatternError> for Error {
+    fn from(flaw: PatternError) -> Self {
         Self::Config(flaw.into())
     }
 }

@@ -34,7 +34,7 @@ pub struct FileTree {
     pub entries: Vec<FileEntry>,
     /// The entries that were not kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<SkippedEntry>,
 }
 
 impl FileTree {
@@ -148,17 +148,17 @@ impl fmt::Debug for FilePath {
 
 /// An entry of a work directory that is not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct SkippedEntry {
     /// The path.
     pub path: FilePath,
     /// The reason.
-    pub why: WhyLeftOut,
+    pub why: SkipReason,
 }
 
 /// The reason why an entry of a work directory is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum WhyLeftOut {
+pub enum SkipReason {
     /// The file is larger than [`FileTree::MAX_FILE_BYTES`].
     #[error("larger than {} MiB", FileTree::MAX_FILE_BYTES >> 20)]
     TooLarge,

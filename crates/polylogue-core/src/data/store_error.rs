@@ -30,6 +30,11 @@ impl LogId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The id of a log that is in no store.
+    pub(crate) fn in_memory() -> Self {
+        Self("in-memory".into())
+    }
 }
 
 impl fmt::Display for LogId {
@@ -62,13 +67,6 @@ impl TryFrom<&Self> for LogId {
 impl From<std::convert::Infallible> for StoreError {
     fn from(never: std::convert::Infallible) -> Self {
         match never {}
-    }
-}
-
-impl LogId {
-    /// The id of a log that is in no store.
-    pub(crate) fn in_memory() -> Self {
-        Self("in-memory".into())
     }
 }
 

@@ -124,26 +124,26 @@ pub struct Slot {
 }
 
 /// The result of an operation on shared limits.
-pub type Shared<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+pub type LimitsFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Rate limits and slots of model servers that all processes share which use the same store.
 pub trait SharedLimits: Send + Sync + 'static {
     /// Draws permissions to begin calls. Without a known rate any number is granted at once, unless callers were asked
     /// to wait.
-    fn draw<'a>(&'a self, scope: &'a LimitScope, demand: RateDemand) -> Shared<'a, RateGrant>;
+    fn draw<'a>(&'a self, scope: &'a LimitScope, demand: RateDemand) -> LimitsFuture<'a, RateGrant>;
 
     /// Notes the rates of a provider. What is unknown stays as it was.
-    fn learn<'a>(&'a self, scope: &'a LimitScope, rates: LearnedRates) -> Shared<'a, ()>;
+    fn learn<'a>(&'a self, scope: &'a LimitScope, rates: LearnedRates) -> LimitsFuture<'a, ()>;
 
     /// Lets no process begin a call for so long, because the provider has asked for it.
-    fn block<'a>(&'a self, scope: &'a LimitScope, wait: Duration) -> Shared<'a, ()>;
+    fn block<'a>(&'a self, scope: &'a LimitScope, wait: Duration) -> LimitsFuture<'a, ()>;
 
     /// Returns how long no process may begin a call.
-    fn blocked<'a>(&'a self, scope: &'a LimitScope) -> Shared<'a, Duration>;
+    fn blocked<'a>(&'a self, scope: &'a LimitScope) -> LimitsFuture<'a, Duration>;
 
     /// Takes one of `slots` slots, if one is free. It is kept until it is [freed](Self::free), or for the length of a lease if
     /// this process dies.
-    fn take_slot<'a>(&'a self, scope: &'a LimitScope, slots: u32) -> Shared<'a, Option<Slot>>;
+    fn take_slot<'a>(&'a self, scope: &'a LimitScope, slots: u32) -> LimitsFuture<'a, Option<Slot>>;
 
     /// Frees a slot, soon.
     fn free(&self, slot: Slot);

@@ -7,6 +7,14 @@ use std::sync::Arc;
 /// Words for what a log needs of the worker that runs it, or for what a worker offers, such as `gpu`.
 ///
 /// As text: the words in alphabetical order, separated by spaces.
+///
+/// ```
+/// # use polylogue_core::Features;
+/// let (needs, offers) = (Features::parse("gpu mcp:files")?, Features::parse("gpu")?);
+/// assert!(!needs.is_subset(&offers));
+/// assert_eq!(needs.difference(&offers).to_string(), "mcp:files");
+/// # Ok::<(), polylogue_core::FeatureError>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Features(BTreeSet<Arc<str>>);
 
@@ -14,7 +22,7 @@ pub struct Features(BTreeSet<Arc<str>>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{word}` is no feature; hint: a feature has 1 to {} characters, without spaces and control characters",
-    Features::LONGEST
+    Features::MAX_BYTES
 )]
 pub struct FeatureError {
     word: String,
@@ -22,7 +30,7 @@ pub struct FeatureError {
 
 impl Features {
     /// Maximum length of a feature, in bytes.
-    pub const LONGEST: usize = 128;
+    pub const MAX_BYTES: usize = 128;
 
     /// Returns no features.
     pub fn none() -> Self {
@@ -56,24 +64,24 @@ impl Features {
         self.0.is_empty()
     }
 
-    /// Returns whether a worker that offers `offers` has all of them.
-    pub fn are_in(&self, offers: &Self) -> bool {
+    /// Returns whether all of them are among `offers`: a worker with these can run the log.
+    pub fn is_subset(&self, offers: &Self) -> bool {
         self.0.is_subset(&offers.0)
     }
 
-    /// Returns the features that a worker lacks that offers `offers`.
+    /// Returns those that are not among `offers`: what a worker with these lacks.
     #[must_use]
-    pub fn missing_in(&self, offers: &Self) -> Self {
+    pub fn difference(&self, offers: &Self) -> Self {
         Self(self.0.difference(&offers.0).cloned().collect())
     }
 }
 
 fn checked(word: &str) -> Result<Arc<str>, FeatureError> {
     let is_legal = |c: char| !c.is_whitespace() && !c.is_control();
-    if (1..=Features::LONGEST).contains(&word.len()) && word.chars().all(is_legal) {
+    if (1..=Features::MAX_BYTES).contains(&word.len()) && word.chars().all(is_legal) {
         return Ok(word.into());
     }
-    Err(FeatureError { word: word.chars().take(Features::LONGEST).collect() })
+    Err(FeatureError { word: word.chars().take(Features::MAX_BYTES).collect() })
 }
 
 impl fmt::Display for Features {
@@ -101,9 +109,9 @@ mod tests {
     #[test]
     fn a_worker_offers_what_a_log_needs_or_lacks_it() {
         let (needs, offers) = (Features::parse("a b").unwrap(), Features::parse("b c").unwrap());
-        assert!(!needs.are_in(&offers) && Features::none().are_in(&offers));
-        assert_eq!(needs.missing_in(&offers).to_string(), "a");
-        assert!(needs.are_in(&Features::parse("c a b").unwrap()));
+        assert!(!needs.is_subset(&offers) && Features::none().is_subset(&offers));
+        assert_eq!(needs.difference(&offers).to_string(), "a");
+        assert!(needs.is_subset(&Features::parse("c a b").unwrap()));
     }
 
     #[test]

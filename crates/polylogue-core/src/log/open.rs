@@ -12,8 +12,9 @@ impl Log {
         Self::new(AnyStore::new(InMemory::default()), claim.id.clone(), claim, EventBuffer::default())
     }
 
-    /// Creates a copy of a conversation in memory, as a process finds it that opens it: to be looked at, not to be continued.
-    pub fn copy_of(events: Vec<Event>) -> Self {
+    /// Creates a conversation in memory with the `events` of another one, in the state in which a process opens that one. For
+    /// reading, not for continuing it.
+    pub fn from_events(events: Vec<Event>) -> Self {
         let claim = InMemory::claim();
         let mut buffer = EventBuffer::default();
         buffer.take_in(events);
@@ -66,7 +67,11 @@ impl Log {
     ///
     /// # Errors
     /// As [`open`](Self::open); [`StoreError::Busy`] while the lease lasts.
-    pub async fn take_over(store: AnyStore, id: LogId) -> Result<Self> {
+    pub async fn take_over<I: TryInto<LogId>>(store: impl Into<AnyStore>, id: I) -> Result<Self>
+    where
+        StoreError: From<I::Error>,
+    {
+        let (store, id) = (store.into(), id.try_into().map_err(StoreError::from)?);
         let claim = store.take_over(&id).await?;
         Self::of_claim(store, id, claim).await
     }
@@ -113,7 +118,7 @@ impl Log {
     /// # Errors
     /// When the store cannot be written, or is no queue.
     pub async fn continue_if_lost(&self) -> Result<()> {
-        let queue = self.store.queue().ok_or_else(crate::AnyQueue::none)?;
+        let queue = self.store.queue().ok_or_else(crate::AnyQueue::not_a_queue)?;
         Ok(queue.continue_if_lost(&self.claim).await?)
     }
 

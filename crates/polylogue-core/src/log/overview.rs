@@ -181,7 +181,7 @@ impl QueueOverview {
 
     /// Returns the same as [`missing`](Self::missing) for a log that `needs` these features.
     pub fn missing_of(&self, needs: &Features) -> Option<Features> {
-        let lacking = self.workers.iter().map(|worker| needs.missing_in(&worker.info.offers));
+        let lacking = self.workers.iter().map(|worker| needs.difference(&worker.info.offers));
         let least = lacking.min_by_key(|missing| missing.words().count()).unwrap_or_else(|| needs.clone());
         (!least.is_empty()).then_some(least)
     }

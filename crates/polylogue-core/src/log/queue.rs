@@ -210,7 +210,7 @@ macro_rules! forwarded {
 queue_methods!(forwarded);
 
 fn queue_of(store: &AnyStore) -> Result<&dyn DynQueue, StoreError> {
-    Store::as_queue(store).ok_or_else(AnyQueue::none)
+    Store::as_queue(store).ok_or_else(AnyQueue::not_a_queue)
 }
 
 /// Any store that is a [`Queue`]. Cloning shares it.
@@ -236,7 +236,7 @@ impl AnyQueue {
     }
 
     /// Returns the error for a store that is no queue.
-    pub fn none() -> StoreError {
+    pub fn not_a_queue() -> StoreError {
         StoreError::Unsuitable {
             place: "the store".into(),
             why: "workers cannot ask it which conversations are due".into(),

@@ -21,7 +21,7 @@ use crate::{BlobId, Log, StoreError, StoredResult};
 /// # }
 /// ```
 #[derive(Clone, Copy)]
-pub struct Results<'a>(Option<&'a Log>);
+pub struct StoredResults<'a>(Option<&'a Log>);
 
 /// A stored result, read again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct StoredText {
     pub outside: Option<Arc<str>>,
 }
 
-impl<'a> Results<'a> {
+impl<'a> StoredResults<'a> {
     /// Creates results outside of a conversation: none can be stored.
     pub const fn none() -> Self {
         Self(None)
@@ -84,9 +84,9 @@ impl<'a> Results<'a> {
     }
 }
 
-impl fmt::Debug for Results<'_> {
+impl fmt::Debug for StoredResults<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Results")
+        f.write_str("StoredResults")
     }
 }
 

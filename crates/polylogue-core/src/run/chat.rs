@@ -7,8 +7,8 @@ use tracing::{Instrument as _, info, info_span};
 use super::RunningChat;
 use super::result::{RunResult, RunStream};
 use crate::{
-    Act, Agent, Body, Chat, ConfigError, Error, Interrupt, Line, Log, Message, Name, Opening, Part, Path,
-    Result, Start, Status, TaskFrom, Turn,
+    Act, Agent, Body, Chat, ConfigError, Error, Interrupt, Line, Log, Message, Name, Opening, OpeningContext,
+    Part, Path, Result, Status, TaskFrom, Turn,
 };
 
 impl Chat {
@@ -140,7 +140,7 @@ impl Chat {
     }
 
     fn outermost_opening(&self, task: &str, attached: Vec<Part>) -> Opening {
-        let start = Start { task, around: None, who: &self.name };
+        let start = OpeningContext { task, outer: None, who: &self.name };
         let mut opening = self.opening(&start, Vec::new());
         opening.attach(attached);
         opening
@@ -152,8 +152,8 @@ impl Chat {
         if let Some(prompt) = &turn.request().prompt {
             return prompt.as_ref().to_owned();
         }
-        match &self.setup.brief {
-            TaskFrom::Own(brief) => brief(transcript, &self.name),
+        match &self.setup.task_from {
+            TaskFrom::Custom(task) => task(transcript, &self.name),
             TaskFrom::Task => transcript.task().to_owned(),
             TaskFrom::Last => transcript
                 .lines()

@@ -1,7 +1,7 @@
 //! Chats that run within a turn.
 
 use super::RunningChat;
-use crate::{Chat, Interrupt, Message, Result, Start, Status, StopReason, Transcript, Turn};
+use crate::{Chat, Interrupt, Message, OpeningContext, Result, Status, StopReason, Transcript, Turn};
 
 impl Turn<'_> {
     /// Runs a nested chat within this turn. Its events have their own path; each further chat of the turn has another
@@ -21,7 +21,7 @@ impl Turn<'_> {
         transcript.inherit(self.shared(&[]), 0);
         self.in_doubt &= transcript.closed().is_some();
         let earlier = if transcript.is_open() { Vec::new() } else { self.earlier(chat).await? };
-        let start = Start { task, around: Some(self.transcript), who: self.me() };
+        let start = OpeningContext { task, outer: Some(self.transcript), who: self.me() };
         let opening = chat.opening(&start, earlier);
         let mut running = RunningChat::new(self.log, transcript);
         running.doubt = self.doubt.take();

@@ -12,7 +12,9 @@ use super::Turn;
 use super::calls::{CallStep, StartedCall};
 use super::repeats::repeated_calls;
 use crate::transcript::in_order;
-use crate::{AnyTool, Body, Call, Error, Interrupt, Meter, Outcome, Reservation, Result, Results, ToolCx};
+use crate::{
+    AnyTool, Body, Call, Error, Interrupt, Meter, Outcome, Reservation, Result, StoredResults, ToolCx,
+};
 
 /// Does `work` while the others continue, whose results come into `ended`: one of them may be the next to have what `work` waits
 /// for, such as the log.
@@ -69,7 +71,7 @@ impl Turn<'_> {
             within: &within,
             id,
             meter,
-            results: Results::of(log),
+            results: StoredResults::of(log),
         };
         let running = FuturesUnordered::new();
         let mut fresh = Vec::new();

@@ -120,7 +120,7 @@ impl Tools {
             within: &[],
             id: "c1",
             meter: &polylogue_core::Meter::unlimited(),
-            results: polylogue_core::Results::none(),
+            results: polylogue_core::StoredResults::none(),
         };
         match self.get(name).call(args, &cx).await {
             Ok(outcome) => outcome,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use polylogue_core::{RateDemand, RateGrant, RateTimes, Shared, SharedLimits};
+use polylogue_core::{LimitsFuture, RateDemand, RateGrant, RateTimes, SharedLimits};
 
 use super::*;
 
@@ -45,7 +45,7 @@ impl Memory {
 }
 
 impl SharedLimits for Memory {
-    fn draw<'a>(&'a self, scope: &'a LimitScope, demand: RateDemand) -> Shared<'a, RateGrant> {
+    fn draw<'a>(&'a self, scope: &'a LimitScope, demand: RateDemand) -> LimitsFuture<'a, RateGrant> {
         self.draws.lock().unwrap().push(demand);
         let grant = self.row(scope, |row| {
             let now = Instant::now();
@@ -70,22 +70,22 @@ impl SharedLimits for Memory {
         Box::pin(async move { Ok(grant) })
     }
 
-    fn learn<'a>(&'a self, scope: &'a LimitScope, rates: LearnedRates) -> Shared<'a, ()> {
+    fn learn<'a>(&'a self, scope: &'a LimitScope, rates: LearnedRates) -> LimitsFuture<'a, ()> {
         self.row(scope, |row| row.rates = rates);
         Box::pin(async { Ok(()) })
     }
 
-    fn block<'a>(&'a self, scope: &'a LimitScope, wait: Duration) -> Shared<'a, ()> {
+    fn block<'a>(&'a self, scope: &'a LimitScope, wait: Duration) -> LimitsFuture<'a, ()> {
         self.row(scope, |row| row.blocked_until = Instant::now() + wait);
         Box::pin(async { Ok(()) })
     }
 
-    fn blocked<'a>(&'a self, scope: &'a LimitScope) -> Shared<'a, Duration> {
+    fn blocked<'a>(&'a self, scope: &'a LimitScope) -> LimitsFuture<'a, Duration> {
         let wait = self.row(scope, |row| row.blocked_until.saturating_duration_since(Instant::now()));
         Box::pin(async move { Ok(wait) })
     }
 
-    fn take_slot<'a>(&'a self, _: &'a LimitScope, _: u32) -> Shared<'a, Option<Slot>> {
+    fn take_slot<'a>(&'a self, _: &'a LimitScope, _: u32) -> LimitsFuture<'a, Option<Slot>> {
         Box::pin(async { Ok(None) })
     }
 

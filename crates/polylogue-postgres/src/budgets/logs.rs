@@ -166,7 +166,7 @@ impl Inner {
             // Calls that may have been lost were charged before another budget paid.
             return Ok(Counted::Used(used));
         }
-        match Log::copy_of(events).may_have_lost_calls().await {
+        match Log::from_events(events).may_have_lost_calls().await {
             Ok(false) => Ok(Counted::Used(used)),
             Ok(true) => Ok(Counted::Uncertain),
             Err(_) => Ok(Counted::Unreadable),

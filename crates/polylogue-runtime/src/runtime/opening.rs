@@ -164,7 +164,7 @@ impl Runtime {
 
     pub(super) async fn claim(&self, id: &LogId, take_over: bool) -> Result<Log> {
         if take_over {
-            return Ok(Log::take_over(self.store().clone(), id.clone()).await?);
+            return Ok(Log::take_over(self.store(), id).await?);
         }
         let begun = Instant::now();
         loop {

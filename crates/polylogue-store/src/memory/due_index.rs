@@ -30,7 +30,7 @@ impl DueIndex {
         room: usize,
         wanted: impl Fn(&LogId) -> bool,
     ) -> Vec<LogId> {
-        let served = self.0.iter().filter(|(needs, _)| needs.are_in(offers));
+        let served = self.0.iter().filter(|(needs, _)| needs.is_subset(offers));
         let due = |logs: &BTreeSet<(u64, LogId)>| -> Vec<(u64, LogId)> {
             let due = logs.iter().take_while(|(due, _)| *due <= now);
             due.filter(|(_, id)| wanted(id)).take(room).cloned().collect()

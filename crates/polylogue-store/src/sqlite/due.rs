@@ -50,7 +50,7 @@ pub(super) fn needed(connection: &Connection, now: u64) -> Result<Vec<String>> {
 
 /// Whether a worker that `offers` this has what a log `needs`.
 pub(super) fn is_served(needs: &str, offers: &Features) -> bool {
-    Features::parse(needs).is_ok_and(|needs| needs.are_in(offers))
+    Features::parse(needs).is_ok_and(|needs| needs.is_subset(offers))
 }
 
 /// A time for the database: after the year 292 million is as good as never.

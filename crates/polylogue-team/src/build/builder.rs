@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use polylogue::tools::Approval;
 use polylogue::tools::approval::ApprovalRequest;
 use polylogue::{AnyModel, Assistant, Chat, Error, Human, Name, Result};
-use polylogue_core::{AnyAgent, ChatBuilder, ConfigError, PatternFlaw, TaskFrom, UnknownName};
+use polylogue_core::{AnyAgent, ChatBuilder, ConfigError, PatternError, TaskFrom, UnknownName};
 use polylogue_models::{Retries, model_names};
 
 use super::resources::{ToolFactory, WebTools};
@@ -78,7 +78,7 @@ impl<'a> AgentBuilder<'a> {
 
     pub(super) fn inner(&self, inner: &'a InnerChat, around: &BuildScope<'a>) -> Result<ChatBuilder> {
         if around.chats.contains(&&*inner.name) {
-            return Err(PatternFlaw::Recursive { chat: inner.name.value.clone() }.into());
+            return Err(PatternError::Recursive { chat: inner.name.value.clone() }.into());
         }
         let mut around = around.clone();
         around.chats.push(&inner.name);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use polylogue::Result;
 use polylogue::policies::graph::{self as library, CheckedGraph, Join};
 use polylogue_config::{At, ByName, Config, OneOrMany, Same};
-use polylogue_core::{ConfigError, Error, Name, PatternFlaw};
+use polylogue_core::{ConfigError, Error, Name, PatternError};
 
 use super::part::{Agents, Built, ChatFrame, Part, listed};
 use crate::condition::Condition;
@@ -84,7 +84,7 @@ impl Part for At<Graph> {
     fn check_built(&self, chat: &ChatFrame<'_>, report: &mut Report<'_>) {
         let Err(error) = self.checked(chat) else { return };
         let participant = match &error {
-            Error::Config(ConfigError::Pattern(PatternFlaw::Unreachable { node })) => {
+            Error::Config(ConfigError::Pattern(PatternError::Unreachable { node })) => {
                 chat.everyone().find(|who| *who == node)
             }
             _ => None,

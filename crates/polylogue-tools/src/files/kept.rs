@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyTool, BlobId, Blobs, FileEntry, FileKind, FilePath, FileTree, LeftOut, NotStored, Outcome, Part,
-    StoreError, StoredFiles, Tool, ToolCx, ToolError, ToolSpec, WhyLeftOut,
+    AnyTool, BlobId, Blobs, FileEntry, FileKind, FilePath, FileTree, NotStored, Outcome, Part, SkipReason,
+    SkippedEntry, StoreError, StoredFiles, Tool, ToolCx, ToolError, ToolSpec,
 };
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -60,7 +60,7 @@ struct State {
     total_bytes: u64,
     /// The files as they were read last.
     read: HashMap<Vec<u8>, (Stamp, Vec<BlobId>)>,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<SkippedEntry>,
     /// What was found last, and stored for it; `None` if not all of it could be stored.
     last: Option<(Scan, StoredFiles)>,
 }
@@ -100,7 +100,7 @@ impl fmt::Debug for KeptFiles {
 }
 
 /// What the model reads of files that are not kept.
-fn note(left_out: &[LeftOut]) -> String {
+fn note(left_out: &[SkippedEntry]) -> String {
     let named: Vec<String> =
         left_out.iter().take(NAMED).map(|left| format!("`{}` ({})", left.path, left.why)).collect();
     let more = left_out.len().saturating_sub(NAMED);
@@ -130,7 +130,7 @@ impl State {
                     }
                     tree.entries.push(entry);
                 }
-                Err(why) => left_out.push(LeftOut { path: FilePath::of(&path), why }),
+                Err(why) => left_out.push(SkippedEntry { path: FilePath::of(&path), why }),
             }
         }
         left_out.sort_by(|one, other| one.path.as_bytes().cmp(other.path.as_bytes()));
@@ -169,7 +169,7 @@ impl State {
         found: Found,
         blobs: Blobs<'_>,
         read: &mut HashMap<Vec<u8>, (Stamp, Vec<BlobId>)>,
-    ) -> Result<Result<FileEntry, WhyLeftOut>, NotStored> {
+    ) -> Result<Result<FileEntry, SkipReason>, NotStored> {
         let path = FilePath::of(&found.path);
         let kind = match found.kind {
             FoundKind::Folder { mode } => FileKind::Folder { mode },
@@ -199,7 +199,7 @@ impl State {
         path: &[u8],
         bytes: u64,
         blobs: Blobs<'_>,
-    ) -> Result<Result<Vec<BlobId>, WhyLeftOut>, NotStored> {
+    ) -> Result<Result<Vec<BlobId>, SkipReason>, NotStored> {
         let mut pieces = Vec::new();
         let mut at = 0;
         while at < bytes {
@@ -209,13 +209,13 @@ impl State {
                 true => scan::piece(&dir, &path, at, most),
                 false => on_disk(move || scan::piece(&dir, &path, at, most)).await,
             };
-            let Ok(piece) = piece else { return Ok(Err(WhyLeftOut::Unreadable)) };
+            let Ok(piece) = piece else { return Ok(Err(SkipReason::Unreadable)) };
             if piece.len() as u64 != most {
                 // It was cut off meanwhile: its next state is kept after the next call.
-                return Ok(Err(WhyLeftOut::Unreadable));
+                return Ok(Err(SkipReason::Unreadable));
             }
             if !self.has_room(&piece) {
-                return Ok(Err(WhyLeftOut::NoRoom));
+                return Ok(Err(SkipReason::NoRoom));
             }
             pieces.push(self.put(&piece, blobs).await?);
             at += most;

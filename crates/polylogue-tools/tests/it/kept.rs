@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use polylogue::{Chat, sequential};
 use polylogue_core::{
     Act, Agent, AnyStore, AnyTool, BlobId, Body, Call, Event, FileEntry, FileKind, FilePath, FileTree, Log,
-    LogId, Meta, Name, Outcome, Store as _, StoreError, StoreWrapper, StoredFiles, Tool, ToolCx, ToolError,
-    ToolSpec, Turn, WhyLeftOut,
+    LogId, Meta, Name, Outcome, SkipReason, Store as _, StoreError, StoreWrapper, StoredFiles, Tool, ToolCx,
+    ToolError, ToolSpec, Turn,
 };
 use polylogue_store::Memory;
 use polylogue_tools::files::{KeptFiles, RestoreError, restore};
@@ -252,12 +252,12 @@ async fn odd_entries_are_kept_or_left_out_and_nothing_else_is_read() {
     let files = outcomes[0].files.clone().unwrap();
     assert_eq!((files.files, files.left_out), (3, 3));
     let tree = world.tree(&files).await;
-    let left_out: Vec<(String, WhyLeftOut)> =
+    let left_out: Vec<(String, SkipReason)> =
         tree.left_out.iter().map(|left| (left.path.to_string(), left.why)).collect();
-    let special = WhyLeftOut::Special;
+    let special = SkipReason::Special;
     assert_eq!(
         left_out,
-        [("huge".into(), WhyLeftOut::TooLarge), ("pipe".into(), special), ("socket".into(), special)]
+        [("huge".into(), SkipReason::TooLarge), ("pipe".into(), special), ("socket".into(), special)]
     );
     assert_eq!(
         outcomes[0].plain(),

@@ -114,7 +114,7 @@ pub(crate) async fn call_in(held: &Resources, tool: &impl Tool, args: Value) -> 
         within: &[],
         id: "c1",
         meter: &polylogue_core::Meter::unlimited(),
-        results: polylogue_core::Results::none(),
+        results: polylogue_core::StoredResults::none(),
     };
     tool.call(args, &cx).await
 }

@@ -366,7 +366,7 @@ async fn the_result_says_that_variables_are_lost() {
         within: &[],
         id: "c1",
         meter: &polylogue_core::Meter::unlimited(),
-        results: polylogue_core::Results::none(),
+        results: polylogue_core::StoredResults::none(),
     };
     // As after a resumption in another process.
     let session = PythonSession::new(sandbox);

@@ -61,8 +61,8 @@ pub enum OuterContext {
     All,
     /// A summary by an agent; see [`OuterContext::reflected`].
     Reflected(Reflection),
-    /// The result of a function of the turn; see [`OuterContext::own`].
-    Own(#[debug(skip)] Arc<OuterFn>),
+    /// The result of a function of the turn; see [`OuterContext::custom`].
+    Custom(#[debug(skip)] Arc<OuterFn>),
 }
 
 type OuterFn = dyn Fn(&Turn<'_>) -> String + Send + Sync;
@@ -92,8 +92,8 @@ impl OuterContext {
 
     /// Carries the result of `text` for the turn: from the last message, its sender, or the whole conversation. Must be
     /// deterministic.
-    pub fn own(text: impl Fn(&Turn<'_>) -> String + Send + Sync + 'static) -> Self {
-        Self::Own(Arc::new(text))
+    pub fn custom(text: impl Fn(&Turn<'_>) -> String + Send + Sync + 'static) -> Self {
+        Self::Custom(Arc::new(text))
     }
 
     /// The text; `None` while input of a person is pending.
@@ -103,7 +103,7 @@ impl OuterContext {
                 turn.last_message().map(|line| line.message.as_text().into_owned()).unwrap_or_default()
             }
             Self::All => everything(turn),
-            Self::Own(text) => text(turn),
+            Self::Custom(text) => text(turn),
             Self::Reflected(reflection) => {
                 let everything = everything(turn);
                 if everything.is_empty() {

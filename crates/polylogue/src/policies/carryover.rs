@@ -31,8 +31,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, Chat, ChatBuilder, Line, Message, Name, Part, Result, Source, Start, Status, TaskFrom,
-    Transcript, Turn, plain,
+    Act, Agent, Chat, ChatBuilder, Line, Message, Name, OpeningContext, Part, Result, Source, Status,
+    TaskFrom, Transcript, Turn, plain,
 };
 
 use crate::policies::dag::Dag;
@@ -59,7 +59,7 @@ enum First {
     Parts(Vec<Part>),
     Task,
     Last,
-    Own(Arc<MessageFn>),
+    Custom(Arc<MessageFn>),
 }
 
 type MessageFn = dyn Fn(&Transcript, &Name) -> String + Send + Sync;
@@ -88,7 +88,7 @@ impl Carryover {
     /// Starts with the result of a pure function of the outer transcript and this chat's name there, and nothing else:
     /// the function can read the results to carry over with [`items`](Self::items).
     pub fn custom(message: impl Fn(&Transcript, &Name) -> String + Send + Sync + 'static) -> Self {
-        Self::first(First::Own(Arc::new(message)))
+        Self::first(First::Custom(Arc::new(message)))
     }
 
     fn first(message: First) -> Self {
@@ -136,10 +136,10 @@ impl Carryover {
 
     /// Makes the messages before the first turn, for [`ChatBuilder::opening_from`]. Without an outer chat it is the
     /// task of the run, or the message if there is none.
-    pub fn opening(&self) -> impl Fn(&Start<'_>) -> Vec<Message> + Send + Sync + 'static {
+    pub fn opening(&self) -> impl Fn(&OpeningContext<'_>) -> Vec<Message> + Send + Sync + 'static {
         let carry = self.clone();
         move |start| {
-            let parts = match (&carry.message, start.around) {
+            let parts = match (&carry.message, start.outer) {
                 // The task has their text only.
                 (First::Parts(parts), Some(around)) if !is_text(parts) => {
                     let items = carry.items(around, start.who);
@@ -164,7 +164,7 @@ impl Carryover {
     pub fn text(&self, around: &Transcript, me: &Name) -> String {
         let message = self.without_context(around, me);
         match self.message {
-            First::Own(_) => message,
+            First::Custom(_) => message,
             _ => with_context(&message, &self.items(around, me)),
         }
     }
@@ -176,7 +176,7 @@ impl Carryover {
             First::Last => {
                 last(around, me).map(|line| line.message.as_text().into_owned()).unwrap_or_default()
             }
-            First::Own(message) => message(around, me),
+            First::Custom(message) => message(around, me),
         }
     }
 

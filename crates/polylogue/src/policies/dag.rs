@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Error, Name, PatternFlaw, Policy, Result, Step, Transcript, TurnRequest, UnknownName};
+use polylogue_core::{Error, Name, PatternError, Policy, Result, Step, Transcript, TurnRequest, UnknownName};
 
 use super::graph::{self, CheckedGraph, Link};
 use crate::stop::Reason;
@@ -46,7 +46,7 @@ impl Dag {
         for (chat, before) in chats {
             let chat = Name::new(chat)?;
             if nodes.contains(&chat) {
-                return Err(PatternFlaw::ListedTwice { kind: "chat", name: chat.to_string() }.into());
+                return Err(PatternError::ListedTwice { kind: "chat", name: chat.to_string() }.into());
             }
             nodes.push(chat);
             needs.push(before);
@@ -64,7 +64,7 @@ impl Dag {
             None => Ok(Self(Arc::new(CheckedGraph::of_dependencies(nodes, links)))),
             Some(cycle) => {
                 let chats = cycle.into_iter().filter_map(|chat| nodes.get(chat)).cloned().collect();
-                Err(PatternFlaw::Cycle { chats }.into())
+                Err(PatternError::Cycle { chats }.into())
             }
         }
     }

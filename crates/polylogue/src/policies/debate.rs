@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use crate::stop::Reason;
 use polylogue_core::{
-    Line, Name, PatternFlaw, Policy, Result, Source, Step, StopReason, Transcript, TurnRequest, text,
+    Line, Name, PatternError, Policy, Result, Source, Step, StopReason, Transcript, TurnRequest, text,
 };
 
 use crate::policies::replay::{Kind, Replay, is_present, joined};
@@ -102,15 +102,15 @@ impl Debate {
         let options: Vec<String> =
             options.into_iter().map(|option| option.into().trim().to_owned()).collect();
         if options.len() < 2 {
-            return Err(PatternFlaw::TooFew { of: "a vote", what: "option", least: 2 }.into());
+            return Err(PatternError::TooFew { of: "a vote", what: "option", least: 2 }.into());
         }
         for (index, option) in options.iter().enumerate() {
             if option.is_empty() {
-                return Err(PatternFlaw::Blank { what: "an option of a vote".into() }.into());
+                return Err(PatternError::Blank { what: "an option of a vote".into() }.into());
             }
             let same = |other: &String| ballot::bare(other) == ballot::bare(option);
             if options.iter().take(index).any(same) {
-                return Err(PatternFlaw::ListedTwice { kind: "option", name: option.clone() }.into());
+                return Err(PatternError::ListedTwice { kind: "option", name: option.clone() }.into());
             }
         }
         let (debaters, voters) = (Vec::new(), Vec::new());

@@ -62,7 +62,7 @@ use std::sync::Arc;
 
 use crate::stop::Reason;
 use polylogue_core::{
-    Agent, AnyAgent, Chooser, ConfigError, Name, PatternFlaw, Policy, Result, Step, StopReason, Transcript,
+    Agent, AnyAgent, Chooser, ConfigError, Name, PatternError, Policy, Result, Step, StopReason, Transcript,
     UnknownName,
 };
 
@@ -200,7 +200,7 @@ impl Group {
             let (of, has, but) =
                 ("the group".into(), "has transitions".into(), "also a rule of repeats".into());
             let hint = Some("leave out the rule: the transitions alone say who may speak next");
-            return Some(PatternFlaw::Conflict { of, has, but, hint }.into());
+            return Some(PatternError::Conflict { of, has, but, hint }.into());
         }
         let in_graph = self.transitions.iter().flat_map(Transitions::names);
         let in_graph = in_graph.map(|name| (name, "in the transitions of the group"));

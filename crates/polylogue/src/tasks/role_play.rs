@@ -56,7 +56,7 @@ mod prompts;
 
 use std::sync::Arc;
 
-use polylogue_core::{Agent, Chat, ChatBuilder, Params, PatternFlaw, Policy, Result, Transcript};
+use polylogue_core::{Agent, Chat, ChatBuilder, Params, PatternError, Policy, Result, Transcript};
 
 pub use self::critic::Critic;
 pub use self::participants::AddedTexts;
@@ -281,7 +281,7 @@ impl RolePlay {
     /// As [`builder`](Self::builder).
     pub fn begin(self, name: &str) -> Result<(ChatBuilder, impl Policy + use<>)> {
         if self.cast.done.trim().is_empty() {
-            return Err(PatternFlaw::Blank { what: "the marker of a completed task".into() }.into());
+            return Err(PatternError::Blank { what: "the marker of a completed task".into() }.into());
         }
         let role_play = if self.sets_temperatures { self.with_temperature() } else { self };
         let cast = Arc::new(role_play.cast);

@@ -29,7 +29,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyAgent, ConfigError, Error, Media, Name, Part, PatternFlaw, Result, Tool, Turn, ViewOptions,
+    Act, Agent, AnyAgent, ConfigError, Error, Media, Name, Part, PatternError, Result, Tool, Turn,
+    ViewOptions,
 };
 use serde_json::Value;
 
@@ -215,6 +216,6 @@ impl Task {
     /// The task `has` a setting that `but` excludes.
     pub(super) fn conflict(&self, has: &str, but: &str, hint: &'static str) -> Error {
         let of = format!("the task of `{}`", self.who()).into();
-        PatternFlaw::Conflict { of, has: has.into(), but: but.into(), hint: Some(hint) }.into()
+        PatternError::Conflict { of, has: has.into(), but: but.into(), hint: Some(hint) }.into()
     }
 }

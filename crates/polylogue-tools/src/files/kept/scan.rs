@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use polylogue_core::{FilePath, FileTree, LeftOut, WhyLeftOut};
+use polylogue_core::{FilePath, FileTree, SkipReason, SkippedEntry};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat};
 use rustix::io::Errno;
 
@@ -30,7 +30,7 @@ const FILE: OFlags = OFlags::RDONLY
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Scan {
     pub(super) found: Vec<Found>,
-    pub(super) left_out: Vec<LeftOut>,
+    pub(super) left_out: Vec<SkippedEntry>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -96,16 +96,16 @@ impl Scan {
             match self.entry(dir, &name, &path, depth) {
                 Ok(None) | Err(Errno::NOENT) => {}
                 Ok(Some(why)) => self.leave_out(&path, why),
-                Err(_) => self.leave_out(&path, WhyLeftOut::Unreadable),
+                Err(_) => self.leave_out(&path, SkipReason::Unreadable),
             }
         }
         Ok(())
     }
 
-    fn leave_out(&mut self, path: &[u8], why: WhyLeftOut) {
+    fn leave_out(&mut self, path: &[u8], why: SkipReason) {
         // A crowd of pipes needs no list.
         if self.left_out.len() < 1_000 {
-            self.left_out.push(LeftOut { path: FilePath::of(path), why });
+            self.left_out.push(SkippedEntry { path: FilePath::of(path), why });
         }
     }
 
@@ -116,9 +116,9 @@ impl Scan {
         name: &CStr,
         path: &[u8],
         depth: usize,
-    ) -> Result<Option<WhyLeftOut>, Errno> {
+    ) -> Result<Option<SkipReason>, Errno> {
         if self.found.len() >= FileTree::MAX_ENTRIES || depth >= MAX_DEPTH {
-            return Ok(Some(WhyLeftOut::TooMany));
+            return Ok(Some(SkipReason::TooMany));
         }
         let about = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let mode = RawMode::from(about.st_mode) & 0o777;
@@ -132,7 +132,7 @@ impl Scan {
                 return Ok(None);
             }
             FileType::RegularFile if size(&about) > FileTree::MAX_FILE_BYTES => {
-                return Ok(Some(WhyLeftOut::TooLarge));
+                return Ok(Some(SkipReason::TooLarge));
             }
             FileType::RegularFile => {
                 let stamp = stamp(&about);
@@ -142,7 +142,7 @@ impl Scan {
                 let to = rustix::fs::readlinkat(dir, name, Vec::new())?;
                 FoundKind::Link { to: to.into_bytes() }
             }
-            _ => return Ok(Some(WhyLeftOut::Special)),
+            _ => return Ok(Some(SkipReason::Special)),
         };
         self.found.push(Found { path: path.to_vec(), kind });
         Ok(None)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, AnyAgent, Chat, Message, Name, Result, Start, SubAgent, Turn};
+use polylogue_core::{Act, Agent, AnyAgent, Chat, Message, Name, OpeningContext, Result, SubAgent, Turn};
 
 use crate::placeholders::filled;
 
@@ -91,8 +91,8 @@ impl Best {
     /// An inner chat with the conversation so far, for one draft.
     fn chat(&self, turn: &Turn<'_>) -> Result<Chat> {
         let prompt = turn.request().prompt.clone();
-        let opening = move |start: &Start<'_>| {
-            let around = start.around.into_iter().flat_map(|chat| chat.messages());
+        let opening = move |start: &OpeningContext<'_>| {
+            let around = start.outer.into_iter().flat_map(|chat| chat.messages());
             let seen = around.filter(|line| line.is_seen_by(start.who)).map(|line| line.message.clone());
             let prompts = prompt.iter().map(|prompt| Message::text(Name::user(), Arc::clone(prompt)));
             seen.chain(prompts).collect()

@@ -1,6 +1,6 @@
 //! Builds a graph, and checks it.
 
-use polylogue_core::{Name, PatternFlaw, Result, UnknownName};
+use polylogue_core::{Name, PatternError, Result, UnknownName};
 
 use super::checked::{AfterLeaving, CheckedGraph, Join, roots};
 use super::edge::{Edge, EdgeCondition, Link};
@@ -61,21 +61,21 @@ fn checked(graph: Graph) -> Result<CheckedGraph> {
     }
     let starts = starts(&graph.starts, &nodes, &links)?;
     if !nodes.is_empty() && (0..nodes.len()).all(|node| links.iter().any(|link| link.from == node)) {
-        return Err(PatternFlaw::NoEnd.into());
+        return Err(PatternError::NoEnd.into());
     }
     for (node, name) in nodes.iter().enumerate() {
         check_conditions(node, name, &links)?;
     }
     let reached = reachable(&starts, &links);
     if let Some((_, node)) = nodes.iter().enumerate().find(|(node, _)| !reached.contains(node)) {
-        return Err(PatternFlaw::Unreachable { node: node.clone() }.into());
+        return Err(PatternError::Unreachable { node: node.clone() }.into());
     }
     let sure = |node: usize| {
         links.iter().filter(move |link| link.from == node && link.is_sure()).map(|link| link.to)
     };
     if let Some(endless) = cycle(nodes.len(), sure) {
         let nodes = endless.into_iter().filter_map(|node| nodes.get(node)).cloned().collect();
-        return Err(PatternFlaw::EndlessLoop { nodes }.into());
+        return Err(PatternError::EndlessLoop { nodes }.into());
     }
     let forward = mark_back(&reached, &mut links);
     let leads = (0..nodes.len()).map(|node| leads(node, nodes.len(), &forward)).collect();
@@ -87,7 +87,7 @@ fn named(nodes: &[String]) -> Result<Vec<Name>> {
     for node in nodes {
         let name = Name::new(node)?;
         if names.contains(&name) {
-            return Err(PatternFlaw::ListedTwice { kind: "node", name: node.clone() }.into());
+            return Err(PatternError::ListedTwice { kind: "node", name: node.clone() }.into());
         }
         names.push(name);
     }
@@ -105,7 +105,7 @@ fn linked(edges: &[Edge], nodes: &[Name]) -> Result<Vec<Link>> {
         let (start, end) = (number(from, nodes)?, number(to, nodes)?);
         if links.iter().any(|link| link.from == start && link.to == end) {
             let name = format!("{from} -> {to}");
-            return Err(PatternFlaw::ListedTwice { kind: "edge", name }.into());
+            return Err(PatternError::ListedTwice { kind: "edge", name }.into());
         }
         links.push(Link { from: start, to: end, when: when.clone(), max_times: *max_times, back: false });
     }
@@ -121,7 +121,7 @@ fn starts(named: &[String], nodes: &[Name], links: &[Link]) -> Result<Vec<usize>
     starts.sort_unstable();
     starts.dedup();
     if starts.is_empty() {
-        return Err(PatternFlaw::NoStart.into());
+        return Err(PatternError::NoStart.into());
     }
     Ok(starts)
 }
@@ -144,7 +144,7 @@ fn check_conditions(node: usize, name: &Name, links: &[Link]) -> Result<()> {
         _ => return Ok(()),
     };
     let of = format!("`{name}`").into();
-    Err(PatternFlaw::Conflict { of, has: has.into(), but: but.into(), hint: Some(hint) }.into())
+    Err(PatternError::Conflict { of, has: has.into(), but: but.into(), hint: Some(hint) }.into())
 }
 
 /// All nodes reachable from `starts`, nearest first.

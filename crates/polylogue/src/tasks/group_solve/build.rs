@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Audience, Chat, ChatBuilder, Error, Name, PatternFlaw, Result, UnknownName};
+use polylogue_core::{Audience, Chat, ChatBuilder, Error, Name, PatternError, Result, UnknownName};
 
 use super::member::Member;
 use super::plan::{Discussion, EndMode, GroupSolvePolicy, Plan};
@@ -118,7 +118,7 @@ impl Group {
         for (index, task) in self.tasks.iter().enumerate() {
             let who = task.who();
             if self.tasks.iter().take(index).any(|other| other.who() == who) {
-                return Err(PatternFlaw::ListedTwice { kind: "agent", name: who.to_string() }.into());
+                return Err(PatternError::ListedTwice { kind: "agent", name: who.to_string() }.into());
             }
             if self.tasks.len() > 2 && who.as_str() == MANAGER {
                 let has = format!("has an agent named `{MANAGER}`");
@@ -165,10 +165,10 @@ impl Group {
 }
 
 fn too_few(what: &'static str, least: u64) -> Error {
-    PatternFlaw::TooFew { of: "a group", what, least }.into()
+    PatternError::TooFew { of: "a group", what, least }.into()
 }
 
 fn conflict(has: &str, but: &str, hint: &'static str) -> Error {
     let of = "the group".into();
-    PatternFlaw::Conflict { of, has: has.into(), but: but.into(), hint: Some(hint) }.into()
+    PatternError::Conflict { of, has: has.into(), but: but.into(), hint: Some(hint) }.into()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{ConfigError, Params, PatternFlaw, Result};
+use polylogue_core::{ConfigError, Params, PatternError, Result};
 use serde_json::{Value, json};
 
 use crate::Assistant;
@@ -116,7 +116,7 @@ impl Check {
     pub(super) fn validate(&self) -> Result<()> {
         let questions = [Some(&self.reflection), self.decision.as_ref(), self.again.as_ref()];
         if questions.into_iter().flatten().any(|question| question.trim().is_empty()) {
-            return Err(PatternFlaw::Blank { what: "the question to an agent about its task".into() }.into());
+            return Err(PatternError::Blank { what: "the question to an agent about its task".into() }.into());
         }
         if let Some(temperature) = self.temperature.filter(|temperature| !(0.0..=2.0).contains(temperature)) {
             let why = format!("{temperature} is not between 0 and 2");

@@ -120,7 +120,7 @@ async fn a_message_without_a_trigger_gets_the_usual_reply() {
 #[tokio::test]
 async fn the_first_message_may_be_computed_from_the_turn() {
     // item 98: a function gets recipient, messages and sender
-    let message = OuterContext::own(|turn| {
+    let message = OuterContext::custom(|turn| {
         let streamed = turn.last_message().unwrap();
         let messages = turn.transcript().message_count();
         format!(
@@ -167,7 +167,7 @@ async fn without_anything_to_run_the_next_layer_is_asked() {
     let nothing = Chat::named("inner").participant(skipped).policy(sequential()).build().unwrap();
     for nested in [
         Nested::new(nothing),
-        Nested::new(solo("inner", "Poet", "a poem")).message(OuterContext::own(|_| String::new())),
+        Nested::new(solo("inner", "Poet", "a poem")).message(OuterContext::custom(|_| String::new())),
     ] {
         assert_eq!(replied(&asked("hi", clerk(nested)).await.1), "Clerk: by the next layer");
     }

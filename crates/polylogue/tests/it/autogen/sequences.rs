@@ -11,7 +11,7 @@ use polylogue::stop::max_turns;
 use polylogue::{
     Act, Agent, AnyModel, Assistant, Chat, Function, Message, Name, Policy, Result, Turn, round_robin,
 };
-use polylogue_core::{AnyAgent, Body, ConfigError, Entry, Error, Event, Media, Part, PatternFlaw, TaskFrom};
+use polylogue_core::{AnyAgent, Body, ConfigError, Entry, Error, Event, Media, Part, PatternError, TaskFrom};
 
 use crate::stage::{Asked, Spy, closed, log, name, run, script};
 
@@ -314,7 +314,7 @@ async fn impossible_dependencies_are_an_error_before_anything_runs() {
     let refused = |chats: &[(&str, Vec<&str>)]| Dag::new(chats.to_vec()).unwrap_err().to_string();
     let cycle = Dag::new([("a", vec!["b"]), ("b", vec!["a"])]).unwrap_err();
     assert!(
-        matches!(&cycle, Error::Config(ConfigError::Pattern(PatternFlaw::Cycle { chats })) if chats.len() == 3),
+        matches!(&cycle, Error::Config(ConfigError::Pattern(PatternError::Cycle { chats })) if chats.len() == 3),
         "a program can tell the cause: {cycle:?}"
     );
     assert_eq!(refused(&[("a", vec!["b"]), ("b", vec!["a"])]), "chats depend on each other: a -> b -> a");

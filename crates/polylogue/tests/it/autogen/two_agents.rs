@@ -13,7 +13,9 @@ use polylogue::{
     Act, Agent, AnyModel, Assistant, Chat, Error, Function, Log, Message, Name, Policy, Status, Step,
     Transcript, round_robin, sequential,
 };
-use polylogue_core::{Body, Call, Entry, Event, Media, Part, Path, Start, StopReason, View, ViewOptions};
+use polylogue_core::{
+    Body, Call, Entry, Event, Media, OpeningContext, Part, Path, StopReason, View, ViewOptions,
+};
 use serde_json::json;
 
 use crate::autogen::people::talk;
@@ -256,7 +258,7 @@ async fn a_result_does_not_change_when_the_recipient_talks_again() {
 #[tokio::test]
 async fn the_first_message_may_be_computed() {
     let context = json!({"city": "Oslo"});
-    let opening = move |start: &Start<'_>| {
+    let opening = move |start: &OpeningContext<'_>| {
         let text = format!("Ann to Bob: {} in {}", start.task, context["city"]);
         vec![Message::text(name("Ann"), text)]
     };

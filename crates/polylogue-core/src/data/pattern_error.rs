@@ -1,14 +1,14 @@
-//! Flaws of patterns: of graphs, groups, votes, tasks.
+//! Errors in the definition of patterns: graphs, groups, votes, tasks.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::name::Name;
 
-/// The flaw of an invalid pattern.
+/// An error in the definition of a pattern, such as a graph, a group, a vote or a list of tasks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum PatternFlaw {
+pub enum PatternError {
     /// A pattern has too few parts.
     #[error("{of} needs at least {least} {what}{}", if *.least == 1 { "" } else { "s" })]
     TooFew {
@@ -77,7 +77,7 @@ pub enum PatternFlaw {
     },
 }
 
-impl PatternFlaw {
+impl PatternError {
     /// Returns how to fix it, if that is known.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
