@@ -3,13 +3,13 @@
 
 use polylogue::kernel::data::{OtherReason, RunOutcome};
 use polylogue::kernel::log::TurnRequest;
-use polylogue::kernel::transcript::Line;
+use polylogue::kernel::transcript::TranscriptMessage;
 use polylogue::{Assistant, Chat, Name, Step, Transcript, models};
 
 /// Selects the next speaker: a pure function of the transcript.
 fn vote(chat: &Transcript) -> Step {
     let participants = || chat.participants().iter().cloned();
-    let votes = || chat.lines().iter().filter(|line| line.is_private());
+    let votes = || chat.all_messages().iter().filter(|line| line.is_private());
     if chat.turns() == 0 {
         return Step::Parallel(participants().map(TurnRequest::to_all).collect());
     }
@@ -28,7 +28,7 @@ fn vote(chat: &Transcript) -> Step {
     Step::Close { reason: reason.into(), summary: summary.unwrap_or_default().into() }
 }
 
-fn is_for(vote: &Line, name: &Name) -> bool {
+fn is_for(vote: &TranscriptMessage, name: &Name) -> bool {
     vote.message.plain().trim() == name.as_str()
 }
 

@@ -93,7 +93,9 @@ pub use model::{AnyModel, EarlierReplies, Model, ModelWrapper, Origin, Request, 
 pub use policy::{Condition, Policy, Step, around, steerable, until, with_follow_ups};
 pub use run::{AgentCall, RunResult, RunStream};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
-pub use transcript::{BackgroundEntry, EarlierTranscript, EndedTurn, Line, RaisedLimits, Source, Transcript};
+pub use transcript::{
+    BackgroundEntry, EarlierTranscript, EndedTurn, MessageSource, RaisedLimits, Transcript, TranscriptMessage,
+};
 pub use turn::{Act, BackgroundStart, InputRequest, ModelAttempt, ModelCall, OwnTask, Turn};
 pub use view::{
     BEGIN, CONTINUE, Compactable, EncodeCache, Entry, KeptSize, PromptRole, ShowNames, View, ViewOptions,

@@ -34,9 +34,9 @@ pub struct Transcript {
     opening: Option<Opening>,
     participants: Vec<Name>,
     events: Vec<Arc<Event>>,
-    lines: Vec<Line>,
+    messages: Vec<TranscriptMessage>,
     latest: usize,
-    private_lines: u64,
+    private_messages: u64,
     ended: Vec<EndedTurn>,
     /// How many turns had ended when the last message from outside came.
     ended_before: usize,
@@ -100,18 +100,18 @@ pub(crate) struct LimitQuestion {
 
 /// A message in a transcript.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct TranscriptMessage {
     /// The `seq` of its event.
     pub seq: u64,
     /// How it came into the transcript.
-    pub source: Source,
+    pub source: MessageSource,
     /// The message.
     pub message: Message,
 }
 
 /// How a message came into the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum MessageSource {
     /// A message of the opening.
     Opening,
     /// Posted by the policy.
@@ -122,10 +122,10 @@ pub enum Source {
     Turn,
 }
 
-impl Line {
+impl TranscriptMessage {
     /// Returns whether only the policy sees it.
     pub fn is_private(&self) -> bool {
-        self.source == Source::Turn && self.message.to.is_private()
+        self.source == MessageSource::Turn && self.message.to.is_private()
     }
 }
 
@@ -206,18 +206,18 @@ impl Transcript {
     }
 
     /// Returns all messages in order, private ones included.
-    pub fn lines(&self) -> &[Line] {
-        &self.lines
+    pub fn all_messages(&self) -> &[TranscriptMessage] {
+        &self.messages
     }
 
     /// Returns the messages in order, without private ones.
-    pub fn messages(&self) -> impl DoubleEndedIterator<Item = &Line> {
-        self.lines.iter().filter(|line| !line.is_private())
+    pub fn messages(&self) -> impl DoubleEndedIterator<Item = &TranscriptMessage> {
+        self.messages.iter().filter(|line| !line.is_private())
     }
 
     /// Returns how many messages there are since it was opened last, without private ones.
     pub const fn message_count(&self) -> u64 {
-        self.lines.len() as u64 - self.private_lines - self.before
+        self.messages.len() as u64 - self.private_messages - self.before
     }
 
     /// Returns the tool calls in messages that have no result yet, with the participants that requested them. They expire when
@@ -251,7 +251,7 @@ impl Transcript {
     /// The same chat, if these messages said nothing.
     pub(crate) fn without_unanswered(&self) -> Self {
         let mut chat = self.clone();
-        let lines = chat.lines.iter_mut().filter(|line| self.unanswered.contains(&line.seq));
+        let lines = chat.messages.iter_mut().filter(|line| self.unanswered.contains(&line.seq));
         lines.for_each(|line| line.message.parts.clear());
         chat
     }
@@ -269,12 +269,12 @@ impl Transcript {
     /// Returns the messages that the last step added. The opening is not a step, and neither are private turns.
     ///
     /// Termination conditions on messages check only these: they are evaluated after every step.
-    pub fn latest(&self) -> impl DoubleEndedIterator<Item = &Line> {
-        self.lines.get(self.latest..).unwrap_or_default().iter().filter(|line| !line.is_private())
+    pub fn latest(&self) -> impl DoubleEndedIterator<Item = &TranscriptMessage> {
+        self.messages.get(self.latest..).unwrap_or_default().iter().filter(|line| !line.is_private())
     }
 
     /// Returns the last message, private ones not included.
-    pub fn last(&self) -> Option<&Line> {
+    pub fn last(&self) -> Option<&TranscriptMessage> {
         self.messages().next_back()
     }
 
@@ -302,9 +302,12 @@ impl Transcript {
     }
 
     /// The last message of a turn, private or not, whose text is `summary`.
-    fn said_as(&self, summary: &str) -> Option<&Line> {
-        let mut said =
-            self.lines.iter().rev().filter(|line| line.source == Source::Turn && line.seq > self.opened);
+    fn said_as(&self, summary: &str) -> Option<&TranscriptMessage> {
+        let mut said = self
+            .messages
+            .iter()
+            .rev()
+            .filter(|line| line.source == MessageSource::Turn && line.seq > self.opened);
         said.find(|line| *line.message.as_text() == *summary)
     }
 
@@ -315,14 +318,14 @@ impl Transcript {
     }
 
     /// Returns the messages of finished turns since the chat was opened last, without private ones.
-    pub fn replies(&self) -> impl DoubleEndedIterator<Item = &Line> {
+    pub fn replies(&self) -> impl DoubleEndedIterator<Item = &TranscriptMessage> {
         let since = self.opened;
-        self.messages().filter(move |line| line.source == Source::Turn && line.seq > since)
+        self.messages().filter(move |line| line.source == MessageSource::Turn && line.seq > since)
     }
 
     /// Returns the last message of `who`, private or not.
-    pub fn last_of(&self, who: &Name) -> Option<&Line> {
-        self.lines.iter().rev().find(|line| line.message.from == *who)
+    pub fn last_of(&self, who: &Name) -> Option<&TranscriptMessage> {
+        self.messages.iter().rev().find(|line| line.message.from == *who)
     }
 
     /// Returns the participant that had the last turn; before the first turn, the author of the last opening message if it is a

@@ -20,8 +20,8 @@ pub(crate) use self::background_tasks::{BackgroundTasks, Begun, Rest};
 use crate::log::UncheckedTurn;
 use crate::transcript::{OpenTurn, in_order};
 use crate::{
-    AnyModel, Body, Capability, Charge, Entry, Event, Finish, Line, Log, Message, Name, Params, Part, Path,
-    Reply, Result, ToolSpec, Transcript, TurnRequest, View, ViewOptions,
+    AnyModel, Body, Capability, Charge, Entry, Event, Finish, Log, Message, Name, Params, Part, Path, Reply,
+    Result, ToolSpec, Transcript, TranscriptMessage, TurnRequest, View, ViewOptions,
 };
 
 /// One turn of one agent: what the agent can read and do when it [acts](crate::Agent::act).
@@ -302,7 +302,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Returns the last message of another participant in this agent's view: what it replies to.
-    pub fn last_message(&self) -> Option<&'a Line> {
+    pub fn last_message(&self) -> Option<&'a TranscriptMessage> {
         let me = self.me();
         self.transcript.messages().rev().find(|line| line.message.from != *me && line.is_seen_by(me))
     }

@@ -20,9 +20,9 @@ pub use self::entry::{EncodeCache, Entry};
 use self::pending::Pending;
 use self::words::{calls_as_text, entry_as_text, into_spoken, is_write_again, spoken};
 use crate::{
-    Body, Call, CallPurpose, Digest, Event, HistoryEntry, HistorySummary, InputTokens, JoinHistory, Line,
+    Body, Call, CallPurpose, Digest, Event, HistoryEntry, HistorySummary, InputTokens, JoinHistory,
     ModelReply, Name, Opening, Outcome, Params, Part, Path, PrefixChange, PrefixChanges, ToolSpec,
-    Transcript, TurnRequest, Verbatim,
+    Transcript, TranscriptMessage, TurnRequest, Verbatim,
 };
 
 pub use self::words::{BEGIN, CONTINUE};
@@ -436,7 +436,7 @@ impl View {
     }
 }
 
-impl Line {
+impl TranscriptMessage {
     /// Returns whether `who` sees it.
     pub fn is_seen_by(&self, who: &Name) -> bool {
         self.message.from == *who || self.message.to.includes(who)

@@ -3,7 +3,7 @@
 use polylogue::layers::reply::{Reply, Trigger as Triggers, when};
 use polylogue::{Act, Result, Turn};
 use polylogue_config::{At, Config, OneOrMany, Ref};
-use polylogue_core::{ConfigError, Line, Name};
+use polylogue_core::{ConfigError, Name, TranscriptMessage};
 
 use crate::condition::Condition;
 use crate::text::{AgentRef, ChatRef, ConditionText, ParticipantOrUser, RegexText, compile_regex};
@@ -79,11 +79,13 @@ impl Trigger {
             all = all & Triggers::among(self.from.clone());
         }
         if let Some(text) = self.says.clone() {
-            all = all & Triggers::received(move |line: &Line| line.message.plain().contains(&text));
+            all = all
+                & Triggers::received(move |line: &TranscriptMessage| line.message.plain().contains(&text));
         }
         if let Some(pattern) = &self.matches {
             let regex = compile_regex(pattern)?;
-            all = all & Triggers::received(move |line: &Line| regex.is_match(&line.message.plain()));
+            all = all
+                & Triggers::received(move |line: &TranscriptMessage| regex.is_match(&line.message.plain()));
         }
         Ok(when(all, ConditionalLayer { condition, layer }))
     }

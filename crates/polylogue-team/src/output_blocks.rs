@@ -8,7 +8,7 @@ use polylogue::tools::Approval;
 use polylogue::tools::approval::ApprovalRequest;
 use polylogue::{Name, Result};
 use polylogue_config::{At, Config};
-use polylogue_core::{AnyAgent, AnyTool, Line, StateScope};
+use polylogue_core::{AnyAgent, AnyTool, StateScope, TranscriptMessage};
 
 use crate::diagnostic::Report;
 use crate::set::Set as _;
@@ -78,7 +78,7 @@ impl RunsOutputBlocks {
                 actions = actions.runs(kind, tool);
             }
         }
-        let called = Trigger::received(|line: &Line| Block::calls(&line.message).is_some());
+        let called = Trigger::received(|line: &TranscriptMessage| Block::calls(&line.message).is_some());
         Ok(when(called, AnyAgent::new(actions)))
     }
 }

@@ -7,8 +7,8 @@ use tracing::{Instrument as _, info, info_span};
 use super::RunningChat;
 use super::result::{RunResult, RunStream};
 use crate::{
-    Act, Agent, Body, Chat, ConfigError, Error, Interrupt, Line, Log, Message, Name, Opening, OpeningContext,
-    Part, Path, Result, Status, TaskFrom, Turn,
+    Act, Agent, Body, Chat, ConfigError, Error, Interrupt, Log, Message, Name, Opening, OpeningContext, Part,
+    Path, Result, Status, TaskFrom, TranscriptMessage, Turn,
 };
 
 impl Chat {
@@ -148,7 +148,7 @@ impl Chat {
 
     fn task_from(&self, turn: &Turn<'_>) -> String {
         let transcript = turn.transcript();
-        let seen = |line: &&Line| line.is_seen_by(&self.name);
+        let seen = |line: &&TranscriptMessage| line.is_seen_by(&self.name);
         if let Some(prompt) = &turn.request().prompt {
             return prompt.as_ref().to_owned();
         }
@@ -156,14 +156,15 @@ impl Chat {
             TaskFrom::Custom(task) => task(transcript, &self.name),
             TaskFrom::Task => transcript.task().to_owned(),
             TaskFrom::Last => transcript
-                .lines()
+                .all_messages()
                 .iter()
                 .rev()
                 .find(seen)
                 .map_or_else(String::new, |l| l.message.plain().into()),
             TaskFrom::All => {
-                let say = |line: &Line| format!("{}: {}", line.message.from, line.message.plain());
-                transcript.lines().iter().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
+                let say =
+                    |line: &TranscriptMessage| format!("{}: {}", line.message.from, line.message.plain());
+                transcript.all_messages().iter().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
             }
         }
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    EndedTurn, LimitQuestion, Line, OpenTurn, RaisedLimits, Source, Transcript, in_order, is_shared,
+    EndedTurn, LimitQuestion, MessageSource, OpenTurn, RaisedLimits, Transcript, TranscriptMessage, in_order,
+    is_shared,
 };
 use crate::{
     AllowanceOwner, BackgroundResult, BackgroundTask, Body, Charge, Chooser, Compacted, Event,
@@ -173,13 +174,16 @@ impl Transcript {
         if self.opening.is_some() {
             return Err("the chat is open already".into());
         }
-        let line =
-            |message: &Message| Line { seq: event.seq, source: Source::Opening, message: message.clone() };
-        self.lines = opening.messages.iter().map(line).collect();
+        let line = |message: &Message| TranscriptMessage {
+            seq: event.seq,
+            source: MessageSource::Opening,
+            message: message.clone(),
+        };
+        self.messages = opening.messages.iter().map(line).collect();
         self.participants.clone_from(&opening.participants);
         opening.messages.iter().for_each(|message| self.ask_around(message));
-        self.latest = self.lines.len();
-        self.before = opening.inherited.min(self.lines.len() as u64);
+        self.latest = self.messages.len();
+        self.before = opening.inherited.min(self.messages.len() as u64);
         self.opened = event.seq;
         let author = opening.messages.last().map(|message| &message.from);
         self.last_speaker = author.filter(|name| opening.participants.contains(name)).cloned();
@@ -195,7 +199,7 @@ impl Transcript {
         }
         // A public step resets the latest messages; a private one does not.
         if requests.iter().any(|request| !request.to.is_private()) {
-            self.latest = self.lines.len();
+            self.latest = self.messages.len();
             self.unanswered.clear();
             // A turn for a result goes before that of the speaker who was chosen.
             self.next_speaker.take_if(|who| !requests.iter().all(|request| is_before(request, who)));
@@ -211,9 +215,13 @@ impl Transcript {
     }
 
     fn posted(&mut self, message: &Message, event: &Arc<Event>) -> Result<(), String> {
-        self.latest = self.lines.len();
+        self.latest = self.messages.len();
         self.steps += 1;
-        self.lines.push(Line { seq: event.seq, source: Source::Posted, message: message.clone() });
+        self.messages.push(TranscriptMessage {
+            seq: event.seq,
+            source: MessageSource::Posted,
+            message: message.clone(),
+        });
         self.ask_around(message);
         self.share(event);
         self.events.push(Arc::clone(event));
@@ -232,7 +240,11 @@ impl Transcript {
         }
         for event in std::mem::take(&mut self.arrived) {
             if let Body::Sent(message) = &event.body {
-                self.lines.push(Line { seq: event.seq, source: Source::Sent, message: message.clone() });
+                self.messages.push(TranscriptMessage {
+                    seq: event.seq,
+                    source: MessageSource::Sent,
+                    message: message.clone(),
+                });
                 self.ended_before = self.ended.len();
                 self.unanswered.push(event.seq);
                 self.ask_around(message);
@@ -263,9 +275,9 @@ impl Transcript {
             turns.finished = turns.finished.saturating_sub(1);
         }
         // The messages that ended the chat are no longer the latest: they must not end it again at once.
-        self.latest = self.lines.len();
+        self.latest = self.messages.len();
         if let Some(message) = message {
-            self.before = self.lines.len() as u64 - self.private_lines;
+            self.before = self.messages.len() as u64 - self.private_messages;
             self.opened = event.seq;
             self.ended_before = self.ended.len();
             self.unanswered.clear();
@@ -280,8 +292,12 @@ impl Transcript {
             self.waits.clear();
             let participant = self.participants.contains(&message.from).then(|| message.from.clone());
             self.last_speaker = participant;
-            self.lines.push(Line { seq: event.seq, source: Source::Opening, message: message.clone() });
-            self.latest = self.lines.len();
+            self.messages.push(TranscriptMessage {
+                seq: event.seq,
+                source: MessageSource::Opening,
+                message: message.clone(),
+            });
+            self.latest = self.messages.len();
             self.ask_around(message);
         }
         self.share(event);
@@ -292,10 +308,10 @@ impl Transcript {
     /// reopening, and views have it where it was sent.
     fn reopened_for_sent(&mut self, more: &LimitOverrides, event: &Event) -> Result<(), String> {
         let sent = self.unanswered.last().copied();
-        let Some(at) = sent.and_then(|sent| self.lines.iter().rposition(|line| line.seq == sent)) else {
+        let Some(at) = sent.and_then(|sent| self.messages.iter().rposition(|line| line.seq == sent)) else {
             return Err("no message waits for an answer".into());
         };
-        let message = self.lines.remove(at).message;
+        let message = self.messages.remove(at).message;
         let result = self.closed.take().map(|(_, result)| result);
         let body = Body::Reopened { message: Some(message.clone()), more: *more, sent: true };
         self.reopened(Some(&message), more, &Arc::new(Event { body, ..event.clone() }));
@@ -343,12 +359,12 @@ impl Transcript {
     }
 
     fn add_message(&mut self, message: &Message, seq: u64) {
-        let line = Line { seq, source: Source::Turn, message: message.clone() };
-        self.private_lines += u64::from(line.is_private());
+        let line = TranscriptMessage { seq, source: MessageSource::Turn, message: message.clone() };
+        self.private_messages += u64::from(line.is_private());
         if !line.is_private() {
             self.ask_around(message);
         }
-        self.lines.push(line);
+        self.messages.push(line);
     }
 
     fn ended(

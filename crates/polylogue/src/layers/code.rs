@@ -44,7 +44,8 @@
 mod result;
 
 use polylogue_core::{
-    Act, AnyTool, Call, Line, Message, Name, Outcome, Part, QuestionKind, Result, Source, Tool, Turn,
+    Act, AnyTool, Call, Message, MessageSource, Name, Outcome, Part, QuestionKind, Result, Tool,
+    TranscriptMessage, Turn,
 };
 use serde_json::{Map, Value, json};
 
@@ -247,14 +248,14 @@ impl Reply for Coder {
 fn searched<'a>(turn: &Turn<'a>, last: Option<usize>) -> impl Iterator<Item = &'a Message> {
     let (chat, me) = (turn.transcript(), turn.me());
     let spoke = chat.recent_turns().find(|ended| ended.who == *me).map(|ended| ended.seq);
-    let is_new = move |line: &&Line| last.is_some() || spoke.is_none_or(|seq| line.seq > seq);
+    let is_new = move |line: &&TranscriptMessage| last.is_some() || spoke.is_none_or(|seq| line.seq > seq);
     let seen = chat.messages().rev().filter(move |line| line.is_seen_by(me));
     let received =
         seen.take_while(is_new).take(last.unwrap_or(usize::MAX)).filter(move |line| line.message.from != *me);
     let mut began = false;
     received
         .take_while(move |line| {
-            let is_task = line.source == Source::Opening;
+            let is_task = line.source == MessageSource::Opening;
             let is_searched = !(is_task && began);
             began |= !is_task;
             is_searched

@@ -128,7 +128,7 @@ pub(crate) fn pending_for(turn: &Turn<'_>) -> Vec<(Name, Call)> {
     let (chat, me) = (turn.transcript(), turn.me());
     let asks = |call: &Call, part: &Part| matches!(part, Part::Call(other) if other.id == call.id);
     let is_seen = |who: &Name, call: &Call| {
-        let of = |line: &&polylogue_core::Line| {
+        let of = |line: &&polylogue_core::TranscriptMessage| {
             line.message.from == *who && line.message.parts.iter().any(|part| asks(call, part))
         };
         chat.messages().rev().find(of).is_some_and(|line| line.is_seen_by(me))

@@ -44,7 +44,9 @@ mod words;
 use std::sync::Arc;
 
 use crate::stop::Reason;
-use polylogue_core::{Act, Call, CallOutcome, Line, Name, Outcome, Part, Result, Source, StopReason, Turn};
+use polylogue_core::{
+    Act, Call, CallOutcome, MessageSource, Name, Outcome, Part, Result, StopReason, TranscriptMessage, Turn,
+};
 
 use self::words::InputReason;
 use crate::layers::executor::pending_for;
@@ -63,7 +65,7 @@ pub struct HumanInput {
 }
 
 /// The stop reason of a terminating message.
-type TerminationFn = dyn Fn(&Line) -> Option<StopReason> + Send + Sync;
+type TerminationFn = dyn Fn(&TranscriptMessage) -> Option<StopReason> + Send + Sync;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -105,7 +107,7 @@ impl HumanInput {
         let oversight = Self {
             mode,
             limit: Self::DEFAULT_MAX_AUTO_REPLIES,
-            ends: Arc::new(|_: &Line| None),
+            ends: Arc::new(|_: &TranscriptMessage| None),
             clears: false,
         };
         oversight.terminate_on(says("TERMINATE").whole())
@@ -125,9 +127,13 @@ impl HumanInput {
 
     /// Sets the condition by which a message terminates the chat: a pure function, and its name in
     /// [`Reason::Condition`].
-    pub fn terminate_when(self, name: &str, holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
+    pub fn terminate_when(
+        self,
+        name: &str,
+        holds: impl Fn(&TranscriptMessage) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let name = name.to_owned();
-        let ends = move |line: &Line| {
+        let ends = move |line: &TranscriptMessage| {
             holds(line).then(|| StopReason::from(Reason::Condition { name: name.clone() }))
         };
         Self { ends: Arc::new(ends), ..self }
@@ -235,11 +241,11 @@ impl Answer {
 }
 
 /// The message to reply to: the last one of another participant since the agent's last turn.
-fn news<'a>(turn: &Turn<'a>) -> Option<&'a Line> {
+fn news<'a>(turn: &Turn<'a>) -> Option<&'a TranscriptMessage> {
     let chat = turn.transcript();
     let spoke = chat.recent_turns().find(|ended| ended.who == *turn.me()).map(|ended| ended.seq);
-    let is_new = |line: &&Line| spoke.is_none_or(|seq| line.seq > seq);
-    turn.last_message().filter(is_new).filter(|line| line.source != Source::Opening)
+    let is_new = |line: &&TranscriptMessage| spoke.is_none_or(|seq| line.seq > seq);
+    turn.last_message().filter(is_new).filter(|line| line.source != MessageSource::Opening)
 }
 
 /// The text of the person, which replaces the outcomes of open calls.

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, Chat, Interrupt, Line, Result, Status, Step, StopReason, Transcript, Turn, TurnRequest,
+    Act, Agent, Chat, Interrupt, Result, Status, Step, StopReason, Transcript, TranscriptMessage, Turn,
+    TurnRequest,
 };
 
 use crate::layers::reply::Reply;
@@ -119,8 +120,8 @@ impl OuterContext {
 }
 
 fn everything(turn: &Turn<'_>) -> String {
-    let seen = |line: &&Line| line.is_seen_by(turn.me());
-    let say = |line: &Line| format!("{}: {}", line.message.from, line.message.as_text());
+    let seen = |line: &&TranscriptMessage| line.is_seen_by(turn.me());
+    let say = |line: &TranscriptMessage| format!("{}: {}", line.message.from, line.message.as_text());
     turn.transcript().messages().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
 }
 

@@ -17,7 +17,7 @@
 //!     .then(Assistant::new("Proxy", model)?);
 //!
 //! // The same, but greetings from Ann are answered by a rule before all other layers.
-//! let greeted = |line: &polylogue::kernel::transcript::Line| line.message.plain().starts_with("Hello");
+//! let greeted = |line: &polylogue::kernel::transcript::TranscriptMessage| line.message.plain().starts_with("Hello");
 //! let polite = when(Trigger::from("Ann".try_into()?) & Trigger::received(greeted), of(|_| Ok(Some(Act::say("Hello!")))));
 //! let proxy = proxy.first(polite);
 //! # Ok(())

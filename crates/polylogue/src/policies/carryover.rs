@@ -31,8 +31,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, Chat, ChatBuilder, Line, Message, Name, OpeningContext, Part, Result, Source, Status,
-    TaskFrom, Transcript, Turn, plain,
+    Act, Agent, Chat, ChatBuilder, Message, MessageSource, Name, OpeningContext, Part, Result, Status,
+    TaskFrom, Transcript, TranscriptMessage, Turn, plain,
 };
 
 use crate::policies::dag::Dag;
@@ -193,8 +193,8 @@ impl Carryover {
         let said =
             matches!(self.message, First::Last).then(|| last(around, me).map(|line| line.seq)).flatten();
         let newest = usize::try_from(around.message_count()).unwrap_or(usize::MAX);
-        let carried = |line: &&Line| {
-            line.source == Source::Turn
+        let carried = |line: &&TranscriptMessage| {
+            line.source == MessageSource::Turn
                 && Some(line.seq) != said
                 && line.is_seen_by(me)
                 && self.carries(&line.message.from, me)
@@ -222,7 +222,7 @@ fn is_text(parts: &[Part]) -> bool {
     matches!(parts, [Part::Text(_)])
 }
 
-fn last<'t>(around: &'t Transcript, me: &Name) -> Option<&'t Line> {
+fn last<'t>(around: &'t Transcript, me: &Name) -> Option<&'t TranscriptMessage> {
     around.messages().rev().find(|line| line.is_seen_by(me))
 }
 

@@ -24,7 +24,8 @@ use std::sync::Arc;
 
 use crate::stop::Reason;
 use polylogue_core::{
-    Line, Name, PatternError, Policy, Result, Source, Step, StopReason, Transcript, TurnRequest, text,
+    MessageSource, Name, PatternError, Policy, Result, Step, StopReason, Transcript, TranscriptMessage,
+    TurnRequest, text,
 };
 
 use crate::policies::replay::{Kind, Replay, is_present, joined};
@@ -333,7 +334,8 @@ impl Policy for Debate {
                 let votes = tallies.last().map(|tally| self.counts_text(tally)).unwrap_or_default();
                 let reason = StopReason::from(Reason::Undecided);
                 // Without any message there is no result.
-                if chat.lines().iter().all(|line| line.source != Source::Turn || is_blank(line)) {
+                if chat.all_messages().iter().all(|line| line.source != MessageSource::Turn || is_blank(line))
+                {
                     return Step::Close { reason, summary: "".into() };
                 }
                 let voted = tallies.iter().flat_map(|tally| &tally.counts).any(|count| *count > 0);
@@ -344,7 +346,7 @@ impl Policy for Debate {
     }
 }
 
-fn is_blank(line: &Line) -> bool {
+fn is_blank(line: &TranscriptMessage) -> bool {
     line.message.as_text().trim().is_empty()
 }
 

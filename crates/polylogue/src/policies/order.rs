@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::stop::Reason;
 use polylogue_core::{
-    Agent, ChatBuilder, Line, Name, Policy, Step, StopReason, Transcript, TurnRequest, around, steerable,
-    with_follow_ups,
+    Agent, ChatBuilder, Name, Policy, Step, StopReason, Transcript, TranscriptMessage, TurnRequest, around,
+    steerable, with_follow_ups,
 };
 
 use crate::termination::verdict::Verdict;
@@ -156,9 +156,9 @@ enum Reflection {
 
 /// The private messages of `who` since the last turn in the chat.
 fn reflection(chat: &Transcript, who: &Name) -> Reflection {
-    let private = chat.lines().iter().rev().take_while(|line| line.is_private());
+    let private = chat.all_messages().iter().rev().take_while(|line| line.is_private());
     // Private checks of whether a task is complete are not summaries.
-    let (checks, said): (Vec<&Line>, Vec<&Line>) = private
+    let (checks, said): (Vec<&TranscriptMessage>, Vec<&TranscriptMessage>) = private
         .filter(|line| line.message.from == *who)
         .partition(|line| Verdict::of(&line.message).is_some());
     if chat.private_turns_of(who) == checks.len() {

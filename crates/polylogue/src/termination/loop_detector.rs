@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 
-use polylogue_core::{Line, Message, Part, Source, StopReason, Transcript};
+use polylogue_core::{Message, MessageSource, Part, StopReason, Transcript, TranscriptMessage};
 
 use crate::stop::{Condition, Stop};
 
@@ -85,7 +85,7 @@ impl LoopDetector {
     }
 
     fn leaving(&self, transcript: &Transcript) -> Option<Vec<u64>> {
-        let farewell = |line: &&Line| is_farewell(&line.message.plain());
+        let farewell = |line: &&TranscriptMessage| is_farewell(&line.message.plain());
         run_of(self.farewells, spoken(transcript), farewell).map(|lines| seqs(&lines, |line| line.seq))
     }
 
@@ -96,9 +96,9 @@ impl LoopDetector {
         }
         let speakers = transcript.participants().len().max(1);
         let wanted = times.saturating_mul(speakers.min(MAX_SPEAKERS));
-        let recent: Vec<&Line> =
+        let recent: Vec<&TranscriptMessage> =
             spoken(transcript).take(wanted.saturating_add(speakers.min(MAX_SPEAKERS))).collect();
-        let alike = |(index, line): (usize, &&Line)| {
+        let alike = |(index, line): (usize, &&TranscriptMessage)| {
             let before =
                 recent.iter().skip(index + 1).find(|other| other.message.from == line.message.from)?;
             is_repeated(&line.message, &before.message, self.similarity).then_some(line.seq)
@@ -111,8 +111,8 @@ impl LoopDetector {
 /// In chats with more speakers than this, only the last so many messages are compared.
 const MAX_SPEAKERS: usize = 8;
 
-fn spoken(transcript: &Transcript) -> impl Iterator<Item = &Line> {
-    transcript.messages().rev().take_while(|line| line.source == Source::Turn)
+fn spoken(transcript: &Transcript) -> impl Iterator<Item = &TranscriptMessage> {
+    transcript.messages().rev().take_while(|line| line.source == MessageSource::Turn)
 }
 
 /// The first `length` of `items`, oldest first, if all of them satisfy `holds`.

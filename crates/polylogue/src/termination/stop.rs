@@ -6,7 +6,7 @@ use std::sync::Arc;
 pub use super::reason::{Counted, ModelMistake, Reason};
 pub use crate::termination::loop_detector::LoopDetector;
 pub use polylogue_core::Condition;
-use polylogue_core::{Line, Money, Name, Source, StopReason, Transcript};
+use polylogue_core::{MessageSource, Money, Name, StopReason, Transcript, TranscriptMessage};
 use regex::Regex;
 
 /// A termination condition: a pure function of the transcript, checked after every step.
@@ -174,7 +174,7 @@ impl Says {
     }
 
     /// The stop reason, if `line` ends the chat.
-    pub(crate) fn of(&self, line: &Line) -> Option<StopReason> {
+    pub(crate) fn of(&self, line: &TranscriptMessage) -> Option<StopReason> {
         let by = &line.message.from;
         let counts = self.by.is_empty() || self.by.contains(by);
         let holds = counts && self.matches(&line.message.plain());
@@ -229,7 +229,7 @@ struct Matches {
 }
 
 impl Matches {
-    fn of(&self, line: &Line) -> Option<StopReason> {
+    fn of(&self, line: &TranscriptMessage) -> Option<StopReason> {
         let by = &line.message.from;
         let is_read = self.by.is_empty() || self.by.contains(by);
         let holds = is_read && self.regex.is_match(&line.message.plain());
@@ -249,6 +249,6 @@ impl Condition for Matches {
 }
 
 /// The messages after the opening.
-fn said(transcript: &Transcript) -> impl Iterator<Item = &Line> {
-    transcript.messages().filter(|line| line.source != Source::Opening)
+fn said(transcript: &Transcript) -> impl Iterator<Item = &TranscriptMessage> {
+    transcript.messages().filter(|line| line.source != MessageSource::Opening)
 }

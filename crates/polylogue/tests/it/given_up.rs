@@ -4,7 +4,7 @@ use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{
     Act, AnyModel, Assistant, Chat, Function, Human, Message, Name, Status, parallel, sequential,
 };
-use polylogue_core::{AnyAgent, Log, Source, Summary};
+use polylogue_core::{AnyAgent, Log, MessageSource, Summary};
 
 use crate::common::{log, script};
 
@@ -58,7 +58,10 @@ async fn a_person_whom_a_given_up_turn_called_is_asked_again_by_the_next_one() {
         assert_eq!((last.message.from.as_str(), &*last.message.plain()), ("Host", "blue"), "{others:?}");
         // The call that no one waits for any more is forgotten.
         let called = log.transcript_of(at).await.unwrap();
-        assert_eq!(called.lines().iter().filter(|line| line.source == Source::Opening).count(), 1);
+        assert_eq!(
+            called.all_messages().iter().filter(|line| line.source == MessageSource::Opening).count(),
+            1
+        );
     }
 }
 

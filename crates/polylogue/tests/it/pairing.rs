@@ -216,7 +216,9 @@ impl Maker {
         let seed = self.chance.below(1 << 30) as u64;
         move |chat: &Transcript| {
             let mut chance = Chance::of(seed ^ (chat.events().len() as u64) << 20);
-            if chat.turns() + chat.lines().iter().filter(|line| line.is_private()).count() as u64 >= turns {
+            if chat.turns() + chat.all_messages().iter().filter(|line| line.is_private()).count() as u64
+                >= turns
+            {
                 return Step::close(StopReason::Finished, chat);
             }
             let late = chat.late_joiners().chain(chat.left().iter().map(|(who, _)| who)).next();

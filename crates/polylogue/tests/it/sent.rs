@@ -153,7 +153,7 @@ async fn a_message_to_a_waiting_conversation_takes_effect_when_the_turn_is_over(
         .transcript()
         .await
         .unwrap()
-        .lines()
+        .all_messages()
         .iter()
         .map(|line| line.message.plain().into_owned())
         .collect();

@@ -394,7 +394,9 @@ async fn a_blank_first_message_is_replied_to_by_the_one_it_is_for() {
 
 /// A chat that continues its earlier messages, and ends after two new ones.
 fn continuing(ends: impl Policy) -> Chat {
-    let ann = Function::new("Ann", |turn| Ok(Act::say(format!("{} lines", turn.transcript().lines().len()))));
+    let ann = Function::new("Ann", |turn| {
+        Ok(Act::say(format!("{} lines", turn.transcript().all_messages().len())))
+    });
     let talk =
         Chat::named("talk").participant(ann.unwrap()).continues(name("talk")).policy(ends).build().unwrap();
     Chat::named("outer").participant(talk).policy(until(max_turns(3), round_robin())).build().unwrap()

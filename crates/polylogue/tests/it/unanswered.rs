@@ -229,7 +229,7 @@ async fn a_message_continues_a_chat_that_its_termination_condition_ends_unless_t
         (Stop::from(says("I see 2").whole()) | max_turns(4), PRICE, 6),
         (Stop::from(says("STOP")) | max_turns(9), "STOP", 2),
         // It still holds.
-        (when("long", |chat| chat.lines().len() >= 3), PRICE, 2),
+        (when("long", |chat| chat.all_messages().len() >= 3), PRICE, 2),
     ];
     for (stop, text, turns) in cases {
         let mut log = log().await;

@@ -3,7 +3,7 @@
 use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;
 
-use polylogue_core::{Act, AnyAgent, Body, Line, Message, Name, Part, Result, Transcript, Turn};
+use polylogue_core::{Act, AnyAgent, Body, Message, Name, Part, Result, Transcript, TranscriptMessage, Turn};
 
 use super::Reply;
 
@@ -92,7 +92,7 @@ impl Trigger {
     }
 
     /// Holds when the pure function `holds` is true of the last message.
-    pub fn received(holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
+    pub fn received(holds: impl Fn(&TranscriptMessage) -> bool + Send + Sync + 'static) -> Self {
         Self::on(move |turn| turn.last_message().is_some_and(&holds))
     }
 
@@ -127,7 +127,7 @@ impl BitAnd for Trigger {
     }
 }
 
-fn is(kind: Kind, line: &Line, chat: &Transcript) -> bool {
+fn is(kind: Kind, line: &TranscriptMessage, chat: &Transcript) -> bool {
     let has = |is: fn(&Part) -> bool| line.message.parts.iter().any(is);
     match kind {
         Kind::Text => has(|part| matches!(part, Part::Text(_)) && !part.is_blank()),
@@ -139,7 +139,7 @@ fn is(kind: Kind, line: &Line, chat: &Transcript) -> bool {
 }
 
 /// Whether a person gave an answer in the turn that ended with `line`.
-fn is_answered(line: &Line, chat: &Transcript) -> bool {
+fn is_answered(line: &TranscriptMessage, chat: &Transcript) -> bool {
     let Message { from, .. } = &line.message;
     let before = chat.events().iter().rev().skip_while(|event| event.seq != line.seq).skip(1);
     let of_turn = before.take_while(|event| match &event.body {

@@ -131,7 +131,7 @@ fn asked<'c>(chat: &'c Transcript, asked_agent: &Name) -> PrivateReply<'c> {
 /// One of `of` at random: the same for the same seed at the same point of the same chat.
 fn draw<'o>(chat: &Transcript, seed: u64, of: &'o [Name]) -> Option<&'o Name> {
     // Silent turns add no line, and reopening resets the count of turns: together they identify a step.
-    let place = (chat.lines().len() as u64) << 32 ^ chat.turns();
+    let place = (chat.all_messages().len() as u64) << 32 ^ chat.turns();
     let number = mix(mix(seed) ^ place);
     let index = (u128::from(number) * of.len() as u128) >> 64;
     of.get(usize::try_from(index).ok()?)

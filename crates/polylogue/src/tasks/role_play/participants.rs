@@ -247,7 +247,7 @@ fn usual(text: &str, agent: Option<&Assistant>, task: &str) -> String {
 
 /// The first private message of `who`, trimmed.
 pub(super) fn said_in_private<'t>(chat: &'t Transcript, who: &Name) -> Option<Cow<'t, str>> {
-    let lines = chat.lines().iter().filter(|line| line.is_private() && line.message.from == *who);
+    let lines = chat.all_messages().iter().filter(|line| line.is_private() && line.message.from == *who);
     let mut texts = lines.map(|line| match line.message.plain() {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
         Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),

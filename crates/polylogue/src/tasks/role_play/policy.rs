@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::stop::{ModelMistake, Reason};
 use polylogue_core::{
-    Agent, Body, EndedTurn, Line, Name, Policy, Source, Step, StopReason, Transcript, TurnRequest,
+    Agent, Body, EndedTurn, MessageSource, Name, Policy, Step, StopReason, Transcript, TranscriptMessage,
+    TurnRequest,
 };
 
 use super::participants::{Participants, RolePlayAgent, said_in_private};
@@ -38,7 +39,7 @@ pub(super) struct Done {
 impl Done {
     /// The stop reason of `line`, if it ends the chat. Case, bold and code marks, quotes and punctuation around the
     /// marker are ignored.
-    fn of(&self, line: &Line) -> Option<StopReason> {
+    fn of(&self, line: &TranscriptMessage) -> Option<StopReason> {
         let (text, marker) = (line.message.plain().to_lowercase(), self.marker.to_lowercase());
         let found = match self.anywhere {
             true => text.contains(marker.trim()),
@@ -157,8 +158,8 @@ impl RolePlayPolicy {
 }
 
 /// The messages of `who` in the chat that are not blank, newest first.
-fn spoken<'t>(chat: &'t Transcript, who: &'t Name) -> impl Iterator<Item = &'t Line> {
-    let by_who = |line: &&Line| line.source == Source::Turn && line.message.from == *who;
+fn spoken<'t>(chat: &'t Transcript, who: &'t Name) -> impl Iterator<Item = &'t TranscriptMessage> {
+    let by_who = |line: &&TranscriptMessage| line.source == MessageSource::Turn && line.message.from == *who;
     chat.messages().rev().filter(by_who).filter(|line| !line.message.as_text().trim().is_empty())
 }
 

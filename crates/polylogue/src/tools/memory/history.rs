@@ -46,7 +46,7 @@ impl Tool for GetHistory {
                     format!("`limit` must be a whole number from 1 to {}; got {limit}", Self::MAX_LIMIT)
                 })?,
         };
-        let seen = cx.transcript.lines().iter().rev().filter(|line| line.is_seen_by(cx.who));
+        let seen = cx.transcript.all_messages().iter().rev().filter(|line| line.is_seen_by(cx.who));
         let mut lines: Vec<String> = seen
             .take(limit.min(Self::MAX_LIMIT))
             .map(|line| format!("{}: {}", line.message.from, line.message.plain()))

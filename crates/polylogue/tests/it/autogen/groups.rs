@@ -8,7 +8,7 @@ mod whole;
 use std::sync::Arc;
 
 use polylogue::{Act, AnyModel, Assistant, Chat, Function, Message, Policy, Transcript};
-use polylogue_core::{Body, ChatBuilder, Choice, Entry, Event, Line, Path, plain};
+use polylogue_core::{Body, ChatBuilder, Choice, Entry, Event, Path, TranscriptMessage, plain};
 
 use crate::stage::{name, run, script};
 
@@ -43,7 +43,7 @@ fn folded(events: &[Arc<Event>]) -> Transcript {
 
 /// The speakers in the chat, in order, the opening included.
 fn speakers(events: &[Arc<Event>]) -> String {
-    let who = |line: &Line| line.message.from.to_string();
+    let who = |line: &TranscriptMessage| line.message.from.to_string();
     folded(events).messages().map(who).collect::<Vec<_>>().join(" ")
 }
 

@@ -319,7 +319,7 @@ async fn exit_is_forgiven_its_case_and_spaces() {
 #[tokio::test]
 async fn texts_and_limits_that_end_a_conversation_of_two() {
     let never = HumanInput::never;
-    let word = |line: &polylogue_core::Line| line.message.plain().contains("DONE");
+    let word = |line: &polylogue_core::TranscriptMessage| line.message.plain().contains("DONE");
     for (human_input, said, expected) in [
         (never(), "TERMINATE", ENDED),
         (never(), " TERMINATE\n", ENDED),

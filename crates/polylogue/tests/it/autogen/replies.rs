@@ -76,7 +76,7 @@ async fn triggers_match_the_right_speakers_and_messages() {
     let picture = Message { parts: vec![picture], ..ann.clone() };
     let call = polylogue_core::Call { id: "c".into(), tool: "t".into(), args: json!({}) };
     let call = Message { parts: vec![Part::Call(call)], ..ann.clone() };
-    let asks = |line: &polylogue_core::Line| line.message.plain().contains("help");
+    let asks = |line: &polylogue_core::TranscriptMessage| line.message.plain().contains("help");
     let by_other = || Trigger::from(name("Other"));
     // Whether it holds when Other asks for help, when the user speaks, when there is no message, and for a picture and a
     // call.
@@ -129,7 +129,7 @@ async fn a_message_of_a_person_differs_from_an_automatic_one() {
 fn everything(model: &AnyModel) -> (Assistant, Stack) {
     let clock = || Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
     let caller = Assistant::new("Ann", model.clone()).unwrap().suggest_tool(clock().spec().clone());
-    let code = |line: &polylogue_core::Line| line.message.plain().contains("```");
+    let code = |line: &polylogue_core::TranscriptMessage| line.message.plain().contains("```");
     let proxy = stack()
         .then(HumanInput::never())
         .then(Executor::new().tool(clock()))

@@ -59,7 +59,8 @@ fn folded(events: &[Arc<Event>]) -> Transcript {
 
 /// Speakers and texts in the chat.
 fn messages(events: &[Arc<Event>]) -> Vec<String> {
-    let said = |line: &polylogue_core::Line| format!("{}: {}", line.message.from, line.message.plain());
+    let said =
+        |line: &polylogue_core::TranscriptMessage| format!("{}: {}", line.message.from, line.message.plain());
     folded(events).messages().map(said).collect()
 }
 

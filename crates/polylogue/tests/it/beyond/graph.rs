@@ -260,7 +260,7 @@ async fn a_participant_can_end_it_and_something_more_begins_it_again() {
     })
     .await;
     assert_eq!(end(&said), "closed (stopped by A): ");
-    let count = |turn: &polylogue::Turn<'_>| Ok(Act::say(turn.transcript().lines().len().to_string()));
+    let count = |turn: &polylogue::Turn<'_>| Ok(Act::say(turn.transcript().all_messages().len().to_string()));
     let chat = Chat::named("group").participant(Function::new("A", count).unwrap());
     let chat = chat.participant(Function::new("B", count).unwrap()).policy(graph).build().unwrap();
     let mut log = log().await;

@@ -43,7 +43,7 @@ fn graph(chance: &mut Chance) -> Graph {
 fn graph_chat(graph: &CheckedGraph, salt: usize) -> Chat {
     let say = |nth: usize, who: &polylogue::Name| {
         Function::new(who.as_str(), move |turn| {
-            let again = (turn.transcript().lines().len() * 7 + nth * 3 + salt).is_multiple_of(3);
+            let again = (turn.transcript().all_messages().len() * 7 + nth * 3 + salt).is_multiple_of(3);
             Ok(Act::say(if again { "again" } else { "on" }))
         })
         .unwrap()

@@ -1,7 +1,7 @@
 //! The course of a conversation: prompts, their number, and their roles in requests.
 
 use polylogue::stop::Reason;
-use polylogue_core::{Audience, Body, Entry, Part, Source, StopReason, ViewOptions, Window};
+use polylogue_core::{Audience, Body, Entry, MessageSource, Part, StopReason, ViewOptions, Window};
 
 use crate::common::name;
 use crate::role_play::set::{DONE, agent, play, role_play, said, talk, work};
@@ -40,7 +40,8 @@ async fn the_opening_is_sent_once_and_k_rounds_make_one_and_two_k_calls() {
     let came = play(&script, "Trade", make).await;
     assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit: 3 }));
     assert_eq!(came.asked.len(), 1 + 2 * 3);
-    let openings: Vec<_> = came.transcript.messages().filter(|line| line.source == Source::Opening).collect();
+    let openings: Vec<_> =
+        came.transcript.messages().filter(|line| line.source == MessageSource::Opening).collect();
     let [opening] = openings[..] else { panic!("{openings:?}") };
     assert_eq!(opening.message.to, Audience::Only(vec![name("Trader")]));
     let opening = opening.message.plain();

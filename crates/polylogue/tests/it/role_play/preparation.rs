@@ -38,7 +38,7 @@ async fn a_specified_task_is_in_both_prompts_and_the_idea_is_kept() {
         assert!(system.contains("Never forget it:\nTrade wheat in Chicago.\nI"), "{system}");
     }
     assert_eq!(came.transcript.task(), IDEA);
-    let aside = came.transcript.lines().iter().find(|line| line.is_private()).unwrap();
+    let aside = came.transcript.all_messages().iter().find(|line| line.is_private()).unwrap();
     assert_eq!(aside.message.from, name("Specifier"));
     assert_eq!(aside.message.plain().trim(), "Trade wheat in Chicago.");
     assert!(crate::stage::printed(&came.events).contains("Trade wheat in Chicago."));

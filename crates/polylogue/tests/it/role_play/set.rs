@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue::tasks::RolePlay;
 use polylogue::{AnyModel, Assistant, Chat, Status, Transcript};
-use polylogue_core::{Event, Source, StopReason};
+use polylogue_core::{Event, MessageSource, StopReason};
 
 use crate::stage::{Asked, Spy, log, script};
 
@@ -51,7 +51,7 @@ pub(crate) struct Came {
 impl Came {
     /// Speakers and texts of turns in the chat.
     pub(crate) fn said(&self) -> Vec<(String, String)> {
-        let turns = self.transcript.messages().filter(|line| line.source == Source::Turn);
+        let turns = self.transcript.messages().filter(|line| line.source == MessageSource::Turn);
         turns.map(|line| (line.message.from.to_string(), line.message.plain().into_owned())).collect()
     }
 

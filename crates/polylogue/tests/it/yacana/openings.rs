@@ -73,8 +73,9 @@ async fn reconciled_first_messages_are_known_to_both_as_their_own() {
     // The second is asked about its task with the first one's in sight.
     assert_eq!(lines(&played.spy.asked()[1].entries), ["user P1", "assistant A1", "user P2"]);
     // No agent appears to have said what it did not say: it remembers it.
-    let said =
-        |who: &str| played.chat.lines().iter().filter(|line| line.message.from.as_str() == who).count();
+    let said = |who: &str| {
+        played.chat.all_messages().iter().filter(|line| line.message.from.as_str() == who).count()
+    };
     assert_eq!((said("one"), said("two")), (2, 2));
 }
 
