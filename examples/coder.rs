@@ -4,8 +4,8 @@
 
 use polylogue::kernel::agent::SubAgent;
 use polylogue::kernel::data::Params;
-use polylogue::layers::executor::Declared;
 use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
+use polylogue::tools::FunctionTool;
 use polylogue::{Act, Agent, Assistant, Name, Session, Turn};
 
 /// Writes code and has it run, for a limited number of turns.
@@ -51,7 +51,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Assistant::new("Solver", model)?.system("Solve the problem step by step with Python.").params(stop);
     let block = ToolBlock::new("interpreter").between("```python\n", "\n```\n").restore();
     // Replaces Python: `polylogue_tools::code` has one in a sandbox.
-    let python = Declared::new("python", "Runs Python.", async |_: serde_json::Value| Ok("0.2 -0.6"));
+    let python = FunctionTool::new("python", "Runs Python.", async |_: serde_json::Value| Ok("0.2 -0.6"));
     let coder = Coder {
         name: Name::new("Coder")?,
         agent: Parsed::new(solver, block),

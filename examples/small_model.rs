@@ -9,8 +9,8 @@
 
 use polylogue::agents::PromptedTool;
 use polylogue::kernel::data::Capabilities;
-use polylogue::layers::executor::Declared;
 use polylogue::models::{self, Script};
+use polylogue::tools::FunctionTool;
 use polylogue::{AnyModel, Assistant, Chat, sequential};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -36,7 +36,7 @@ fn model() -> Result<AnyModel, Box<dyn std::error::Error>> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let trains = Declared::new("trains", "Looks trains up.", async |Trip { route }: Trip| {
+    let trains = FunctionTool::new("trains", "Looks trains up.", async |Trip { route }: Trip| {
         Ok(if route == "Oslo-Bergen" { "It takes 7 hours." } else { "There is no such train." })
     });
     let trains =

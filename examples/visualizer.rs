@@ -6,8 +6,8 @@ use polylogue::agents::session::State;
 use polylogue::kernel::agent::SubAgent;
 use polylogue::kernel::data::Params;
 use polylogue::kernel::tool::AnyTool;
-use polylogue::layers::executor::Declared;
 use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
+use polylogue::tools::FunctionTool;
 use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Session, Turn};
 
 /// Two agents that work with tools in turn, until one is done.
@@ -64,10 +64,10 @@ const FORM: &str =
 
 fn visualizer(model: &AnyModel) -> polylogue::Result<Visualizer> {
     // These replace a browser and Python.
-    let search = Declared::new("search", "Searches the web.", async |search: Search| {
+    let search = FunctionTool::new("search", "Searches the web.", async |search: Search| {
         Ok(format!("{}: 14.7, 17.8, 17.9", search.query))
     });
-    let python = Declared::new("python", "Runs Python.", async |_: serde_json::Value| Ok("chart.png"));
+    let python = FunctionTool::new("python", "Runs Python.", async |_: serde_json::Value| Ok("chart.png"));
     let browser = Actions::new("executor")?.toolkit("WebBrowser", [AnyTool::new(search)]);
     let find = format!("Find accurate data. You have these tools:\n{}", browser.instructions());
 

@@ -61,8 +61,8 @@
 //! | an agent composed of agents: sequences, branches, loops and graphs in ordinary Rust | [`Function::calling`], [`Turn::ask`]; [`session`] |
 //! | several ways to reply | [`Stack`]: layers, the first reply counts; [`reply`] |
 //! | human input | [`HumanInput`]: always, at termination, or never |
-//! | suggested tools, executed by another agent | [`Assistant::suggest_tool`] and [`Executor`]; a tool from a closure: [`executor::Declared`] |
-//! | tools from functions and methods | [`#[tool]`](macro@tool), [`#[toolkit]`](macro@toolkit) |
+//! | suggested tools, executed by another agent | [`Assistant::suggest_tool`] and [`Executor`] |
+//! | tools from functions and methods | [`#[tool]`](macro@tool), [`#[toolkit]`](macro@toolkit); from closures: [`FunctionTool`] |
 //! | to run code in messages | [`Coder`]: with tools, with optional approval; [`code`] |
 //! | agents and chats as tools | [`AgentTool`] |
 //! | reasoning agents: ReAct, plan and solve, ReWOO, refinement | [`reason`] |
@@ -142,7 +142,7 @@ pub use termination::stop;
 use {
     agents::{PromptedTool, reason, session, tooling},
     kernel::{data::ToolSpec, limits::Budget},
-    layers::{Coder, Executor, HumanInput, Nested, Stack, aggregate, code, executor, hook, parse, reply},
+    layers::{Coder, Executor, HumanInput, Nested, Stack, aggregate, code, hook, parse, reply},
     policies::{
         Carryover, Dag, Debate, Handoff, HumanSelector, Orchestrator, Selector, handoffs, joining, order,
         reflected, summed_up,
@@ -150,7 +150,7 @@ use {
     runs::{Batch, Report},
     stop::LoopDetector,
     tasks::{EndMode, GroupSolve, GroupSolveResult, RolePlay, Task},
-    tools::{AgentTool, memory, state},
+    tools::{AgentTool, FunctionTool, memory, state},
 };
 
 /// Makes a tool from a function: a value with the function's name, for [`Assistant::tool`] and wherever a [`Tool`] is

@@ -15,3 +15,4 @@ pub(crate) mod runner;
 pub use agent_tool::AgentTool;
 pub use approval::Approval;
 pub use memory::GetHistory;
+pub use tool::FunctionTool;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use polylogue::layers::executor::Declared;
 use polylogue::layers::{Coder, Stack};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
+use polylogue::tools::FunctionTool;
 use polylogue::{Act, Chat, Error, Function, Log, Tool, round_robin};
 use polylogue_core::{AnyStore, Body, Call, LogId, OutcomeStatus, StoreError};
 use polylogue_store::Jsonl;
@@ -23,7 +23,7 @@ const DIR: &str = "POLYLOGUE_TEST_KILLED_IN";
 /// Appends a line, and may be called again.
 fn again(dir: &Path) -> impl Tool + use<> {
     let path = dir.join("again");
-    Declared::new("again", "Appends a line.", move |args: Value| {
+    FunctionTool::new("again", "Appends a line.", move |args: Value| {
         let path = path.clone();
         async move {
             append(&path, args["code"].as_str().unwrap_or_default().trim());

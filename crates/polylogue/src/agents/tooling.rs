@@ -17,7 +17,7 @@
 //!
 //! # A mandatory tool with an example
 //! ```
-//! use polylogue::layers::executor::Declared;
+//! use polylogue::tools::FunctionTool;
 //! use polylogue::agents::tooling::{PromptedTool, ToolCalling};
 //! use polylogue::{AnyModel, Assistant};
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -26,7 +26,7 @@
 //!     guess: u32,
 //! }
 //! # fn example(model: AnyModel) -> Result<Assistant, polylogue::kernel::data::NameError> {
-//! let compare = Declared::new("high_low", "Compares two numbers.", async |Guess { secret, guess }: Guess| {
+//! let compare = FunctionTool::new("high_low", "Compares two numbers.", async |Guess { secret, guess }: Guess| {
 //!     Ok(format!("The secret number is {:?} than the guess.", secret.cmp(&guess)))
 //! });
 //! let compare = PromptedTool::new(compare)

@@ -23,13 +23,10 @@
 //! # }
 //! ```
 
-mod declared;
-
 use std::ops::ControlFlow;
 
 use polylogue_core::{Act, AnyTool, Call, CallOutcome, Name, Part, Result, Tool, ToolSpec, Turn};
 
-pub use self::declared::Declared;
 use crate::layers::reply::Reply;
 use crate::tools::approval::{Approval, ApprovalRequest};
 use crate::tools::runner::{Finished, Runner};

@@ -1,13 +1,14 @@
 //! Invariants 6 and 7 for group chats: a log cut anywhere and run again becomes the same log.
 
 use crate::common::{name, script};
-use polylogue::layers::executor::{Declared, Executor};
+use polylogue::layers::executor::Executor;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::group::{HumanSelector, Method, Repeat, Selected, Transitions, introduce};
 use polylogue::policies::{Selector, joining, until};
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_messages, max_turns, says};
+use polylogue::tools::FunctionTool;
 use polylogue::{Act, Assistant, Chat, Function, Group, Human, Log, Name, Status, Tool, Transcript};
 use polylogue_core::{AnyStore, ChatBuilder, JoinHistory, LogId, StopReason, ToolError};
 use polylogue_store::Memory;
@@ -91,7 +92,7 @@ async fn tools_that_two_others_run() {
     );
     let tool = |which: &str, by: fn(i64) -> i64| {
         let compute = move |args: Number| std::future::ready(Ok::<_, ToolError>(by(args.of)));
-        Declared::new(which, "Computes.", compute).repeatable()
+        FunctionTool::new(which, "Computes.", compute).repeatable()
     };
     let runner = move |who: &str, which: &str, by| {
         Stack::new(who).unwrap().then(HumanInput::always()).then(Executor::new().tool(tool(which, by)))

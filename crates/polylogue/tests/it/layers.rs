@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::{name, script};
-use polylogue::layers::executor::Declared;
 use polylogue::layers::hook::{Hooked, before_send, texts};
 use polylogue::layers::reply::{Kind, Trigger, of, when};
 use polylogue::layers::{Executor, HumanInput, Stack};
 use polylogue::policies::{reflected, until};
 use polylogue::stop::{max_turns, says};
+use polylogue::tools::FunctionTool;
 use polylogue::{
     Act, Agent, AnyModel, Assistant, Chat, Function, Human, Log, Policy, Tool, parallel, round_robin,
     sequential,
@@ -77,7 +77,7 @@ async fn human_input_in_every_mode() {
 }
 
 fn echo() -> impl Tool {
-    Declared::new("echo", "Says it again.", async |args: Value| Ok(args)).repeatable()
+    FunctionTool::new("echo", "Says it again.", async |args: Value| Ok(args)).repeatable()
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn a_caller_an_executor_and_a_person_who_interrupts() {
             {"Ann": {"calls": [{"tool": "echo", "args": "{\"a\": \"x\ny\"}"}, {"tool": "echo", "args": "no"}]}},
             {"Ann": {"calls": [{"tool": "echo"}]}}, {"Ann": "done"}, {"Ann": "They echoed."}]"#,
     );
-    let own = || Declared::new("own", "Is the caller's own.", async |(): ()| Ok("mine")).repeatable();
+    let own = || FunctionTool::new("own", "Is the caller's own.", async |(): ()| Ok("mine")).repeatable();
     let text = check(
         |calls| {
             let ann = assistant("Ann", calls, &script).tool(own()).suggest_tool(echo().spec().clone());
@@ -202,7 +202,7 @@ async fn resumed(chat: &Chat, log: &Log, events: usize) -> String {
 async fn a_call_that_an_executor_was_making_is_not_made_again() {
     let ran = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&ran);
-    let pay = Declared::new("pay", "Pays.", move |(): ()| {
+    let pay = FunctionTool::new("pay", "Pays.", move |(): ()| {
         let before = count.fetch_add(1, Ordering::Relaxed);
         async move { Ok(before) }
     });

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::layers::executor::Declared;
+use polylogue::tools::FunctionTool;
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{Act, AnyModel, Assistant, Chat, Function, Log, Session, Status, parallel, sequential};
 use polylogue_core::{
@@ -281,7 +281,7 @@ impl Agent for Seeker {
             turn.prompt("Think first.").await?;
         }
         turn.ask_model(ModelCall::of(&self.model)).await?;
-        let look = AnyTool::new(Declared::new("look", "Looks.", async |(): ()| Ok("it")));
+        let look = AnyTool::new(FunctionTool::new("look", "Looks.", async |(): ()| Ok("it")));
         let call = Call { id: "c1".into(), tool: "look".into(), args: serde_json::json!({}) };
         turn.call_tools(&[look], &[call]).await?;
         turn.ask_model(ModelCall::of(&self.model)).await?;

@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{log, name};
 use polylogue::agents::tooling::ToolCalling;
-use polylogue::layers::executor::{Declared, Executor};
+use polylogue::layers::executor::Executor;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::{Carryover, Handoff};
+use polylogue::tools::FunctionTool;
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{AnyModel, Assistant, Chat, Policy, Status, Step, Tool, Transcript};
 use polylogue_core::{
@@ -120,7 +121,7 @@ fn in_words(question: &str, chance: &mut Chance) -> Option<&'static str> {
 }
 
 fn tool(name: &str) -> impl Tool {
-    Declared::new(name, "Does something.", async |_: ()| Ok("done")).repeatable()
+    FunctionTool::new(name, "Does something.", async |_: ()| Ok("done")).repeatable()
 }
 
 /// What the same participants are called in different teams. Many of these names are the same once they are ASCII.

@@ -12,8 +12,8 @@ use std::time::Duration;
 use crate::common::{log_of, name, script};
 use futures_util::future::{Either, join, select};
 use polylogue::layers::AnswerTimeout;
-use polylogue::layers::executor::Declared;
 use polylogue::tools::Approval;
+use polylogue::tools::FunctionTool;
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{AnyModel, Assistant, Chat, Function, Human, parallel, sequential};
 use polylogue_core::{
@@ -220,7 +220,8 @@ async fn an_approved_call_is_made_while_another_turn_is_in_progress() {
     let script = script(
         r#"[{"Ann": {"calls": [{"tool": "echo", "args": {"text": "a"}, "id": "c1"}]}}, {"Ann": "Echoed."}]"#,
     );
-    let echo = || Declared::new("echo", "Says it again.", async |Said { text }: Said| Ok(text)).repeatable();
+    let echo =
+        || FunctionTool::new("echo", "Says it again.", async |Said { text }: Said| Ok(text)).repeatable();
     let chat = |slow| {
         let ann = Assistant::new("Ann", script.model("test")).unwrap().tool(echo());
         panel([AnyAgent::new(ann.approval(Approval::of_tools(["echo"]))), slow])
@@ -350,7 +351,8 @@ async fn a_turn_that_awaits_one_background_task_continues_while_another_one_work
 /// The task ends only after the answer. Wherever the log is cut, the conversation is the same.
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_waits_alone_is_answered_while_a_background_task_works() {
-    let echo = || Declared::new("echo", "Says it again.", async |Said { text }: Said| Ok(text)).repeatable();
+    let echo =
+        || FunctionTool::new("echo", "Says it again.", async |Said { text }: Said| Ok(text)).repeatable();
     let start = r#"{"Ann": {"calls": [{"tool": "helper", "args": {"task": "Help."}, "id": "c1"}]}}"#;
     let says = script(&format!(r#"[{start}, {{"Ann": "Started."}}, {{"Ann": "Thanks."}}]"#));
     let calls = script(&format!(

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::layers::executor::Declared;
+use polylogue::tools::FunctionTool;
 use polylogue::{AnyModel, Assistant, Chat, Log, Tool, sequential, tool, toolkit};
 use polylogue_core::{AnyStore, AnyTool, Body, LogId, Outcome, OutcomeStatus, Part, ToolCx};
 use polylogue_models::Script;
@@ -237,7 +237,7 @@ async fn a_keyword_is_a_name_like_any_other() {
 #[test]
 fn of_two_tools_of_one_name_the_later_counts() {
     let model = AnyModel::new(Script::default().model("test"));
-    let own = Declared::new("count_on", "Counts on, in its own way.", async |_: ()| Ok(()));
+    let own = FunctionTool::new("count_on", "Counts on, in its own way.", async |_: ()| Ok(()));
     let agent = Assistant::new("Ann", model).unwrap().tools(Counter::new(3).tools()).tool(own);
     let shown: Vec<&str> = agent.specs().iter().map(|spec| &*spec.description).collect();
     assert_eq!(shown, ["Counts back.", "How often it was called.", "Counts on, in its own way."]);

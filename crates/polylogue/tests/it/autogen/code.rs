@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use polylogue::layers::code::Block;
-use polylogue::layers::executor::Declared;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::layers::{Coder, Executor};
 use polylogue::policies::{reflected, until};
 use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
+use polylogue::tools::FunctionTool;
 use polylogue::{Act, Assistant, Chat, Function, Tool, round_robin, sequential};
 use polylogue_core::{Body, Event, QuestionKind};
 use polylogue_tools::code::{Limits, Sandbox, javascript, python, save, shell, what_is_enforced};
@@ -270,7 +270,7 @@ async fn fences_within_longer_fences_do_not_end_a_block() {
 #[tokio::test]
 async fn code_comes_after_people_and_tools_and_before_the_model() {
     let Some(bench) = Bench::new() else { return };
-    let clock = || Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
+    let clock = || FunctionTool::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
     let bobs = Spy::on(script(r#"[{"Bob": "A model speaks."}]"#));
     let model = script(
         r#"[{"Ann": {"say": "```sh\necho hi\n```", "calls": [{"tool": "clock", "id": "c"}]}},

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use polylogue::layers::Executor;
-use polylogue::layers::executor::Declared;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::{Stack, of};
 use polylogue::policies::{reflected, until};
 use polylogue::stop::{max_turns, says};
+use polylogue::tools::FunctionTool;
 use polylogue::{Act, Assistant, Chat, Function, Message, Name, Status, Step, Tool, Transcript, round_robin};
 use polylogue_core::{
     AnswerChoice, AnswerEffect, Body, Entry, Event, OutcomeStatus, Part, QuestionKind, StopReason,
@@ -199,7 +199,7 @@ async fn a_limit_of_none_makes_no_reply_at_all() {
 // Item 33.
 #[tokio::test]
 async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
-    let clock = || Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
+    let clock = || FunctionTool::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
     let spy = Spy::on(script(
         r#"[{"Ann": {"say": "Let me see.", "calls": [{"tool": "clock", "id": "c1"}, {"tool": "clock", "id": "c2"}]}},
             {"Ann": "As you like."}]"#,

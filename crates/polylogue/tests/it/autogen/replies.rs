@@ -1,13 +1,13 @@
 //! The reply chain: items 18 to 26.
 
 use polylogue::layers::Executor;
-use polylogue::layers::executor::Declared;
 use polylogue::layers::hook::{Hooked, before_send, texts};
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::{Kind, Reply, Stack, Trigger, named, of, when};
 use polylogue::policies::until;
 use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
+use polylogue::tools::FunctionTool;
 use polylogue::{
     Act, AnyModel, Assistant, Chat, Error, Function, Human, Message, Name, Status, Tool, Update, round_robin,
     sequential,
@@ -127,7 +127,7 @@ async fn a_message_of_a_person_differs_from_an_automatic_one() {
 
 /// A tool, what a model that may call it says, and who does all there is.
 fn everything(model: &AnyModel) -> (Assistant, Stack) {
-    let clock = || Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
+    let clock = || FunctionTool::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
     let caller = Assistant::new("Ann", model.clone()).unwrap().suggest_tool(clock().spec().clone());
     let code = |line: &polylogue_core::TranscriptMessage| line.message.plain().contains("```");
     let proxy = stack()

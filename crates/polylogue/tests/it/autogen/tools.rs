@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use polylogue::layers::Executor;
-use polylogue::layers::executor::Declared;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::{reflected, until};
 use polylogue::stop::LoopDetector;
 use polylogue::stop::{Stop, max_turns};
+use polylogue::tools::FunctionTool;
 use polylogue::tools::GetHistory;
 use polylogue::{Act, AnyModel, Assistant, Chat, Function, Message, Tool, round_robin, sequential};
 use polylogue_core::{Body, Call, Entry, Event, OutcomeStatus, Part, ToolError};
@@ -42,7 +42,7 @@ fn dollars() -> String {
 }
 
 fn exchange() -> impl Tool {
-    Declared::new("exchange", "Converts money.", async |args: Exchange| {
+    FunctionTool::new("exchange", "Converts money.", async |args: Exchange| {
         let digits = args.rounding.map_or(2, |rounding| rounding.digits);
         match &*args.to {
             "USD" => Ok(json!({"amount": args.amount * 2.0, "note": args.note, "digits": digits})),
@@ -52,7 +52,7 @@ fn exchange() -> impl Tool {
 }
 
 fn clock() -> impl Tool {
-    Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon"))
+    FunctionTool::new("clock", "Tells the time.", async |_: ()| Ok("noon"))
 }
 
 /// Ann, who is offered the tools of `executor`, and Bob, who runs them and else says `So it is.`.
@@ -184,7 +184,7 @@ async fn an_executor_answers_calls_of_tools_that_it_does_not_have() {
 // Item 61.
 #[tokio::test]
 async fn arguments_with_line_breaks_inside_strings_are_read() {
-    let cell = Declared::new("python", "Runs a cell.", async |args: Value| Ok(args["cell"].clone()));
+    let cell = FunctionTool::new("python", "Runs a cell.", async |args: Value| Ok(args["cell"].clone()));
     let steps = json!([{"Ann": {"calls": [{"tool": "python", "args": "{\"cell\":\n \"a = 1\n\tprint(a)\"}"}]}}, {"Ann": "ok"}]);
     let spy = Spy::on(script(&steps.to_string()));
     let (_, events) = run(&pair(&spy.model(), Executor::new().tool(cell)), "go").await;
@@ -200,7 +200,7 @@ async fn arguments_with_line_breaks_inside_strings_are_read() {
 // Item 62.
 #[tokio::test]
 async fn illegal_characters_in_a_tools_name_become_underscores() {
-    let tool = Declared::new("get_time", "Tells the time.", async |_: ()| Ok("noon"));
+    let tool = FunctionTool::new("get_time", "Tells the time.", async |_: ()| Ok("noon"));
     let spy = Spy::on(script(r#"[{"Ann": {"calls": [{"tool": "get.time"}]}}, {"Ann": "ok"}]"#));
     let (_, events) = run(&pair(&spy.model(), Executor::new().tool(tool)), "go").await;
     assert_eq!(outcomes(&events, "Bob")[0][0].2, [Part::text("noon")]);
@@ -219,9 +219,10 @@ async fn illegal_characters_in_a_tools_name_become_underscores() {
 // Item 63.
 #[tokio::test]
 async fn a_result_that_is_no_text_is_returned_as_json() {
-    let value = Declared::new("value", "Returns a value.", async |_: ()| Ok(json!({"größe": [1, 2.5, "ö"]})));
-    let nothing = Declared::new("nothing", "Returns nothing.", async |_: ()| Ok(()));
-    let text = Declared::new("text", "Returns a text.", async |_: ()| Ok("größe"));
+    let value =
+        FunctionTool::new("value", "Returns a value.", async |_: ()| Ok(json!({"größe": [1, 2.5, "ö"]})));
+    let nothing = FunctionTool::new("nothing", "Returns nothing.", async |_: ()| Ok(()));
+    let text = FunctionTool::new("text", "Returns a text.", async |_: ()| Ok("größe"));
     let spy = Spy::on(script(
         r#"[{"Ann": {"calls": [{"tool": "value"}, {"tool": "nothing"}, {"tool": "text"}]}}, {"Ann": "ok"}]"#,
     ));
@@ -256,7 +257,7 @@ async fn who_only_advertises_a_tool_never_runs_it() {
 // Item 64: a tool of the same name replaces the earlier one, whichever agent runs it.
 #[tokio::test]
 async fn the_tool_of_a_name_that_was_given_last_counts() {
-    let other = || Declared::new("clock", "Tells the hour.", async |_: ()| Ok("twelve"));
+    let other = || FunctionTool::new("clock", "Tells the hour.", async |_: ()| Ok("twelve"));
     let ann = Assistant::new("Ann", script("[]")).unwrap();
     let shown = |ann: &Assistant| ann.specs().iter().map(|spec| spec.description.clone()).collect::<Vec<_>>();
     let advertises = ann.clone().suggest_tool(clock().spec().clone()).suggest_tool(other().spec().clone());
@@ -317,7 +318,7 @@ async fn calls_of_one_message_run_at_the_same_time_and_keep_their_order() {
     let begun = Arc::new(Barrier::new(2));
     let second_is_done = Arc::new(Barrier::new(2));
     let (begins, waits) = (Arc::clone(&begun), Arc::clone(&second_is_done));
-    let first = Declared::new("first", "Is done last.", move |_: ()| {
+    let first = FunctionTool::new("first", "Is done last.", move |_: ()| {
         let (begins, waits) = (Arc::clone(&begins), Arc::clone(&waits));
         async move {
             begins.wait().await;
@@ -325,7 +326,7 @@ async fn calls_of_one_message_run_at_the_same_time_and_keep_their_order() {
             Ok("first")
         }
     });
-    let second = Declared::new("second", "Is done first.", move |_: ()| {
+    let second = FunctionTool::new("second", "Is done first.", move |_: ()| {
         let (begun, done) = (Arc::clone(&begun), Arc::clone(&second_is_done));
         async move {
             begun.wait().await;
@@ -342,7 +343,7 @@ async fn calls_of_one_message_run_at_the_same_time_and_keep_their_order() {
 // Two callers may use the same id: each gets the outcome of its own call. Private calls are for the agents that see them.
 #[tokio::test]
 async fn calls_of_several_agents_are_distinguished() {
-    let echo = Declared::new("echo", "Says it again.", async |args: Value| Ok(args["text"].clone()));
+    let echo = FunctionTool::new("echo", "Says it again.", async |args: Value| Ok(args["text"].clone()));
     let call =
         |text: &str| Part::Call(Call { id: "c1".into(), tool: "echo".into(), args: json!({"text": text}) });
     let ask =

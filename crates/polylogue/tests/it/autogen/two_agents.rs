@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use polylogue::layers::executor::Declared;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::{Stack, of};
 use polylogue::policies::until;
 use polylogue::stop::Reason;
 use polylogue::stop::Stop;
 use polylogue::stop::{max_messages, max_turns};
+use polylogue::tools::FunctionTool;
 use polylogue::{
     Act, Agent, AnyModel, Assistant, Chat, Error, Function, Log, Message, Name, Policy, Status, Step,
     Transcript, round_robin, sequential,
@@ -165,7 +165,7 @@ async fn unknown_keys_of_a_message_do_not_reach_the_model() {
 // Item 9. A message has no role: the caller reads its own call, and the other reads of it.
 #[tokio::test]
 async fn a_tool_call_is_native_for_the_caller_and_text_for_the_other() {
-    let clock = Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
+    let clock = FunctionTool::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
     let model = script(r#"[{"Ann": {"calls": [{"tool": "clock", "id": "c1"}]}}]"#);
     let ann = assistant("Ann", &model).suggest_tool(polylogue::Tool::spec(&clock).clone());
     let chat = Chat::named("pair")

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use polylogue::layers::code::Block;
-use polylogue::layers::executor::Declared;
 use polylogue::layers::{AnswerTimeout, Coder, Executor, Stack};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
+use polylogue::tools::FunctionTool;
 use polylogue::tools::approval::{Approval, ApprovalRequest, Decision};
 use polylogue::{Chat, Tool, round_robin};
 use polylogue_core::{AnswerEffect, QuestionKind};
@@ -17,7 +17,7 @@ use crate::beyond::stage::{Cast, events_with, print};
 mod own;
 
 fn echo(name: &str) -> impl Tool + use<> {
-    Declared::new(name, "Says it again.", async |args: Value| Ok(args["text"].clone())).repeatable()
+    FunctionTool::new(name, "Says it again.", async |args: Value| Ok(args["text"].clone())).repeatable()
 }
 
 /// Ann calls, and Bob makes the calls; of those with `!` in them a person is asked.
@@ -191,7 +191,7 @@ async fn what_a_rule_denies_runs_as_no_edit_either() {
 
     let code = move |cast: &Cast<'_>| {
         let shell = async |args: Value| Ok(args["code"].clone());
-        let shell = Declared::new("shell", "Runs it.", shell).repeatable();
+        let shell = FunctionTool::new("shell", "Runs it.", shell).repeatable();
         let coder = Coder::new().tool(shell).approval(Approval::by(move |block: &Block| decide(&block.code)));
         Chat::named("pair")
             .participant(cast.assistant("Ann"))

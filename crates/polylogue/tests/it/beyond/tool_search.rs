@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use polylogue::agents::ToolCalling;
-use polylogue::layers::executor::Declared;
+use polylogue::tools::FunctionTool;
 use polylogue::tools::approval::Approval;
 use polylogue::tools::search::{ToolSearch, longest_result};
 use polylogue::{AnyModel, Assistant, Chat, Tool, sequential};
@@ -23,7 +23,8 @@ const FOUND: &str = r#"[
 /// The tool number `nth`, of which the seventh is about weather. It says its text again.
 fn tool(nth: usize) -> impl Tool + use<> {
     let about = if nth == 7 { "Returns the weather of a city." } else { "Does something else." };
-    Declared::new(&format!("tool_{nth}"), about, async |args: Value| Ok(args["text"].clone())).repeatable()
+    FunctionTool::new(&format!("tool_{nth}"), about, async |args: Value| Ok(args["text"].clone()))
+        .repeatable()
 }
 
 fn with_tools(agent: Assistant, count: usize) -> Assistant {
@@ -140,7 +141,7 @@ async fn few_tools_and_names_of_the_search_are_offered_as_they_are() {
     assert_eq!(offered(&with_tools(ann(), 40)).len(), 40);
     assert_eq!(offered(&with_tools(ann(), 41)), ["search_tools", "call_tool"]);
     assert_eq!(offered(&with_tools(ann(), 41).without_tool_search()).len(), 41);
-    let own = Declared::new("call_tool", "Calls a tool of a machine.", async |args: Value| Ok(args));
+    let own = FunctionTool::new("call_tool", "Calls a tool of a machine.", async |args: Value| Ok(args));
     assert_eq!(offered(&with_tools(ann(), 41).tool(own)).len(), 42);
     // The order of settings does not matter.
     let search = || ToolSearch::default().above(1);

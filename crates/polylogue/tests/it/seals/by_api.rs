@@ -8,10 +8,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use polylogue::agents::compaction::{Compaction, CompactionLimit};
-use polylogue::layers::executor::Declared;
 use polylogue::models::{Env, Models};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
+use polylogue::tools::FunctionTool;
 use polylogue::{AnyModel, Assistant, Chat, Log, round_robin};
 use polylogue_core::{
     AnyStore, Body, DeltaSink, Entry, Event, LogId, Meta, Model, ModelError, Reply, Request, Store as _,
@@ -196,7 +196,7 @@ fn pair(model: &AnyModel, window: Window, turns: u64) -> Chat {
 
 fn pair_of(model: &AnyModel, turns: u64, change: impl Fn(Assistant) -> Assistant) -> Chat {
     let agent = |name: &str| {
-        let weather = Declared::new("weather", "Tells the weather.", async |_: Value| Ok("Sunny."));
+        let weather = FunctionTool::new("weather", "Tells the weather.", async |_: Value| Ok("Sunny."));
         change(Assistant::new(name, model.clone()).unwrap().tool(weather.repeatable()))
     };
     let policy = until(max_turns(turns), round_robin());

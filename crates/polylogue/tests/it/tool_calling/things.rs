@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue::agents::tooling::{PromptedTool, ToolCalling};
-use polylogue::layers::executor::Declared;
+use polylogue::tools::FunctionTool;
 use polylogue::{AnyModel, Assistant, Chat, Tool, Transcript, sequential};
 use polylogue_core::{Entry, Event, Outcome, Path, ToolError, ToolSpec, View, ViewOptions, plain};
 use polylogue_models::{Script, Scripted};
@@ -23,7 +23,7 @@ pub(crate) struct Pair {
 
 /// Compares two numbers up to 20.
 pub(crate) fn high_low() -> impl Tool {
-    Declared::new("high_low", "Compares two numbers.", async |Pair { secret, guess }: Pair| {
+    FunctionTool::new("high_low", "Compares two numbers.", async |Pair { secret, guess }: Pair| {
         if guess > 20 {
             return Err(ToolError("the guess must be at most 20".into()));
         }
@@ -38,7 +38,7 @@ pub(crate) fn high_low() -> impl Tool {
 
 /// Tells the time, without arguments.
 pub(crate) fn clock() -> impl Tool {
-    Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon")).repeatable()
+    FunctionTool::new("clock", "Tells the time.", async |_: ()| Ok("noon")).repeatable()
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -48,7 +48,7 @@ pub(crate) struct Note {
 
 /// Writes something down, and returns nothing.
 pub(crate) fn note() -> impl Tool {
-    Declared::new("note", "Writes something down.", async |Note { text }: Note| {
+    FunctionTool::new("note", "Writes something down.", async |Note { text }: Note| {
         if text.is_empty() { Err(ToolError("there is nothing to write down".into())) } else { Ok(()) }
     })
     .repeatable()

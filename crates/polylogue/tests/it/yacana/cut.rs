@@ -4,11 +4,11 @@
 use std::cell::Cell;
 
 use polylogue::agents::tooling::{ToolCalling, ToolHistory};
-use polylogue::layers::executor::Declared;
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::tasks::group_solve::Check;
 use polylogue::tasks::{EndMode, GroupSolve, Task};
+use polylogue::tools::FunctionTool;
 use polylogue::tools::GetHistory;
 use polylogue::{Assistant, Chat, Human, Tool};
 use polylogue_core::{AnyStore, Media};
@@ -36,7 +36,7 @@ struct Pair {
 
 fn compare() -> impl Tool {
     let tool = async |Pair { secret, guess }: Pair| Ok(format!("{:?}", secret.cmp(&guess)));
-    Declared::new("compare", "Compares two numbers.", tool).repeatable()
+    FunctionTool::new("compare", "Compares two numbers.", tool).repeatable()
 }
 
 /// How an agent calls tools in these tests.

@@ -1,11 +1,12 @@
 //! Tools in a group, and clearing its history: items 85 and 89.
 
-use polylogue::layers::executor::{Declared, Executor};
+use polylogue::layers::executor::Executor;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::{Stack, of};
 use polylogue::policies::group::{Selected, Transitions};
 use polylogue::policies::until;
 use polylogue::stop::{max_turns, says};
+use polylogue::tools::FunctionTool;
 use polylogue::{Group, Name, Tool};
 use polylogue_core::{Chooser, ToolError};
 
@@ -20,7 +21,7 @@ struct Number {
 
 fn tool(which: &str, by: fn(i64) -> i64) -> impl Tool + use<> {
     let compute = move |args: Number| std::future::ready(Ok::<_, ToolError>(by(args.of).to_string()));
-    Declared::new(which, "Computes.", compute)
+    FunctionTool::new(which, "Computes.", compute)
 }
 
 /// Who runs a tool, and says something when there is nothing to run.

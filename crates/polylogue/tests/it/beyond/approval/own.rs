@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use polylogue::agents::reason::{React, Rewoo};
 use polylogue::agents::{PromptedTool, ToolCalling};
-use polylogue::layers::executor::Declared;
 use polylogue::layers::parse::Actions;
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
+use polylogue::tools::FunctionTool;
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{AnyModel, Assistant, Chat, Log, Status, Tool, round_robin};
 use polylogue_core::{AnyStore, Body, Event, LogId, Meta, OutcomeStatus, Store, Timestamp};
@@ -25,7 +25,7 @@ struct Said {
 }
 
 fn echo(name: &str) -> impl Tool + use<> {
-    Declared::new(name, "Says it again.", async |Said { text }: Said| Ok(text)).repeatable()
+    FunctionTool::new(name, "Says it again.", async |Said { text }: Said| Ok(text)).repeatable()
 }
 
 fn alone(ann: Assistant) -> Chat {
@@ -198,7 +198,7 @@ type Effects = Arc<Mutex<Vec<String>>>;
 /// Does something that is not to be done twice.
 fn write(effects: &Effects) -> impl Tool + use<> {
     let effects = Arc::clone(effects);
-    Declared::new("write", "Writes a line.", move |args: Value| {
+    FunctionTool::new("write", "Writes a line.", move |args: Value| {
         let effects = Arc::clone(&effects);
         async move {
             effects.lock().unwrap().push(args["text"].as_str().unwrap().to_owned());

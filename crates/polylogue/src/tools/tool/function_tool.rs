@@ -8,9 +8,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::tools::tool::private::{outcome, read, schema};
+use super::private::{outcome, read, schema};
 
-/// A tool from a function with one struct parameter, whose fields are the arguments.
+/// A tool from a closure, or a function, with one struct parameter, whose fields are the arguments. For a function of your own
+/// the attribute [`#[tool]`](macro@crate::tool) is shorter.
 ///
 /// The schema is derived from the struct: names and types of the fields, doc comments as descriptions, defaults; a
 /// field is required unless it has a default or is an `Option`. A function of `()` takes no arguments, one of a
@@ -21,7 +22,7 @@ use crate::tools::tool::private::{outcome, read, schema};
 /// `move |args: Args| { let shared = shared.clone(); async move { .. } }`.
 ///
 /// ```
-/// use polylogue::layers::executor::Declared;
+/// use polylogue::tools::FunctionTool;
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct Exchange {
 ///     /// The amount in euros
@@ -34,12 +35,12 @@ use crate::tools::tool::private::{outcome, read, schema};
 ///     "USD".into()
 /// }
 ///
-/// let tool = Declared::new("exchange", "Converts money.", async |args: Exchange| {
+/// let tool = FunctionTool::new("exchange", "Converts money.", async |args: Exchange| {
 ///     if args.to == "USD" { Ok(args.amount * 1.1) } else { Err(format!("There is no rate for {}.", args.to).into()) }
 /// });
 /// ```
 #[derive(derive_more::Debug)]
-pub struct Declared<F, A> {
+pub struct FunctionTool<F, A> {
     spec: ToolSpec,
     #[debug(skip)]
     function: F,
@@ -47,8 +48,8 @@ pub struct Declared<F, A> {
     args: PhantomData<fn(A)>,
 }
 
-impl<F, A: JsonSchema> Declared<F, A> {
-    /// Returns the tool `name`, which runs `function`. Models read `description`.
+impl<F, A: JsonSchema> FunctionTool<F, A> {
+    /// Creates the tool `name`, which runs `function`. Models read `description`.
     pub fn new<Fut, R>(name: &str, description: &str, function: F) -> Self
     where
         F: Fn(A) -> Fut,
@@ -64,7 +65,7 @@ impl<F, A: JsonSchema> Declared<F, A> {
     }
 }
 
-impl<F, A, R, Fut> Tool for Declared<F, A>
+impl<F, A, R, Fut> Tool for FunctionTool<F, A>
 where
     F: Fn(A) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<R, ToolError>> + Send,
