@@ -4,7 +4,7 @@
 
 use polylogue::kernel::agent::SubAgent;
 use polylogue::kernel::data::Params;
-use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
+use polylogue::layers::parse::{ActionExecutor, Parsed, ParsedBlock, ToolBlock};
 use polylogue::tools::FunctionTool;
 use polylogue::{Act, Agent, Assistant, Name, Session, Turn};
 
@@ -13,7 +13,7 @@ use polylogue::{Act, Agent, Assistant, Name, Session, Turn};
 struct Coder {
     name: Name,
     agent: Parsed,
-    executor: Actions,
+    executor: ActionExecutor,
     max_turn: usize,
 }
 
@@ -30,7 +30,7 @@ impl Agent for Coder {
         let mut message = turn.message();
         for _ in 0..self.max_turn {
             message = turn.ask_as("agent", &self.agent, message).await?;
-            if Block::calls(&message).is_none() {
+            if ParsedBlock::calls(&message).is_none() {
                 break;
             }
             message = turn.ask(&self.executor, message).await?;
@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let coder = Coder {
         name: Name::new("Coder")?,
         agent: Parsed::new(solver, block),
-        executor: Actions::new("Executor")?.runs("interpreter", python),
+        executor: ActionExecutor::new("Executor")?.tool_for("interpreter", python),
         max_turn: 3,
     };
     let session = Session::in_memory();

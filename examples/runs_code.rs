@@ -2,7 +2,7 @@
 //! table of prices is read, and one mistake is made and fixed. Code that deletes needs approval by a person.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::layers::code::Block;
+use polylogue::layers::code::CodeBlock;
 use polylogue::layers::{Coder, HumanInput, Stack};
 use polylogue::policies::until;
 use polylogue::stop::says;
@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     let coder = Coder::new()
         .tool(python(Sandbox::enclosed(work.path())))
-        .approval(Approval::when(|block: &Block| block.code.contains("remove")));
+        .approval(Approval::when(|block: &CodeBlock| block.code.contains("remove")));
     let chat = Chat::named("year-to-date")
         .participant(
             Assistant::new("Assistant", model)?

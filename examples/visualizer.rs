@@ -6,7 +6,7 @@ use polylogue::agents::session::State;
 use polylogue::kernel::agent::SubAgent;
 use polylogue::kernel::data::Params;
 use polylogue::kernel::tool::AnyTool;
-use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
+use polylogue::layers::parse::{ActionExecutor, Parsed, ParsedBlock, ToolBlock};
 use polylogue::tools::FunctionTool;
 use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Session, Turn};
 
@@ -16,7 +16,7 @@ struct Visualizer {
     name: Name,
     researcher: Parsed,
     charter: Parsed,
-    executor: Actions,
+    executor: ActionExecutor,
     max_turn: usize,
 }
 
@@ -24,7 +24,7 @@ impl Visualizer {
     /// Calls one of them, and runs its tool calls, until it makes no more.
     async fn work(&self, turn: &mut Turn<'_>, agent: &Parsed, task: Message) -> polylogue::Result<Message> {
         let mut message = turn.ask(agent, task).await?;
-        while Block::calls(&message).is_some() {
+        while ParsedBlock::calls(&message).is_some() {
             let done = turn.ask(&self.executor, message).await?;
             message = turn.ask(agent, done).await?;
         }
@@ -68,7 +68,7 @@ fn visualizer(model: &AnyModel) -> polylogue::Result<Visualizer> {
         Ok(format!("{}: 14.7, 17.8, 17.9", search.query))
     });
     let python = FunctionTool::new("python", "Runs Python.", async |_: serde_json::Value| Ok("chart.png"));
-    let browser = Actions::new("executor")?.toolkit("WebBrowser", [AnyTool::new(search)]);
+    let browser = ActionExecutor::new("executor")?.toolkit("WebBrowser", [AnyTool::new(search)]);
     let find = format!("Find accurate data. You have these tools:\n{}", browser.instructions());
 
     let agent = |who: &str, does: &str, block: ToolBlock| -> polylogue::Result<Parsed> {
@@ -82,7 +82,7 @@ fn visualizer(model: &AnyModel) -> polylogue::Result<Visualizer> {
         name: Name::new("visualizer")?,
         researcher: agent("researcher", &find, json)?,
         charter: agent("charter", "Draw charts.", code)?,
-        executor: browser.runs("interpreter", python),
+        executor: browser.tool_for("interpreter", python),
         max_turn: 10,
     })
 }

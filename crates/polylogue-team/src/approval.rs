@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use polylogue::layers::code::Block;
+use polylogue::layers::code::CodeBlock;
 use polylogue::tools::Approval;
 use polylogue::tools::approval::{ApprovalRequest, Decision, is_like_tool};
 use polylogue::{Result, Tool as _};
@@ -37,7 +37,7 @@ pub enum CodeApproval {
 }
 
 impl CodeApproval {
-    fn build(&self, paths: Paths) -> Result<ApprovalCheck<Block>> {
+    fn build(&self, paths: Paths) -> Result<ApprovalCheck<CodeBlock>> {
         Ok(match self {
             Self::Never => Box::new(|_| false),
             Self::Always => Box::new(|_| true),
@@ -115,14 +115,14 @@ pub(crate) struct Approver {
 
 impl Approver {
     /// Approval of code. Code that nothing isolates always needs it, whatever the file says.
-    pub(crate) fn of_code(self, given: Option<&CodeApproval>) -> Result<Approval<Block>> {
+    pub(crate) fn of_code(self, given: Option<&CodeApproval>) -> Result<Approval<CodeBlock>> {
         let given = if self.is_open || self.is_project {
             &CodeApproval::Always
         } else {
             given.unwrap_or(&CodeApproval::Never)
         };
         let asks = given.build(self.paths.clone())?;
-        Ok(Approval::by(move |block: &Block| self.decide(&self.action_of_code(block), || asks(block))))
+        Ok(Approval::by(move |block: &CodeBlock| self.decide(&self.action_of_code(block), || asks(block))))
     }
 
     /// Approval of tool calls.
@@ -171,7 +171,7 @@ impl Approver {
         }
     }
 
-    fn action_of_code<'a>(&'a self, block: &'a Block) -> Action<'a> {
+    fn action_of_code<'a>(&'a self, block: &'a CodeBlock) -> Action<'a> {
         let tool = match block.language.as_deref().unwrap_or_default() {
             "py" | "python3" => "python",
             "sh" | "bash" => "shell",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use polylogue::layers::parse::{Actions, Block, ToolBlock};
+use polylogue::layers::parse::{ActionExecutor, ParsedBlock, ToolBlock};
 use polylogue::layers::reply::{Reply, Trigger, when};
 use polylogue::tools::Approval;
 use polylogue::tools::approval::ApprovalRequest;
@@ -67,7 +67,7 @@ impl RunsOutputBlocks {
         approval: Approval<ApprovalRequest>,
         tools: &ToolsOf<'_>,
     ) -> Result<impl Reply + use<>> {
-        let mut actions = Actions::new(name.as_str())?.approval(approval);
+        let mut actions = ActionExecutor::new(name.as_str())?.approval(approval);
         for given in &self.tools {
             for tool in tools(&given.tool, given.scope.as_deref().copied())? {
                 actions = actions.tool(tool);
@@ -75,10 +75,11 @@ impl RunsOutputBlocks {
         }
         for (kind, tool) in &self.code {
             for tool in tools(tool, None)? {
-                actions = actions.runs(kind, tool);
+                actions = actions.tool_for(kind, tool);
             }
         }
-        let called = Trigger::received(|line: &TranscriptMessage| Block::calls(&line.message).is_some());
+        let called =
+            Trigger::received(|line: &TranscriptMessage| ParsedBlock::calls(&line.message).is_some());
         Ok(when(called, AnyAgent::new(actions)))
     }
 }

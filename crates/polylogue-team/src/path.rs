@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use polylogue::layers::code::Block;
+use polylogue::layers::code::CodeBlock;
 use polylogue::tools::approval::ApprovalRequest;
 use polylogue_core::Call;
 use serde_json::Value;
@@ -46,8 +46,8 @@ impl Paths {
     }
 
     /// `block` with the path of its file resolved.
-    pub(crate) fn in_block(&self, block: &Block) -> Block {
-        Block { file: block.file.as_deref().map(|file| self.in_work(file)), ..block.clone() }
+    pub(crate) fn in_block(&self, block: &CodeBlock) -> CodeBlock {
+        CodeBlock { file: block.file.as_deref().map(|file| self.in_work(file)), ..block.clone() }
     }
 
     fn of_tool(&self, tool: &str, path: &str) -> String {

@@ -8,7 +8,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 /// A code block in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
+pub struct CodeBlock {
     /// The language: the first word of the tag in lower case, such as `python` or `c++`; of a block without a tag, `python` or
     /// `sh` if it reads like that.
     pub language: Option<String>,
@@ -52,7 +52,7 @@ const NO_PROGRAM: [&str; 22] = [
 /// Limit on nesting of blocks that are indented by mistake.
 const MAX_DEPTH: u8 = 4;
 
-impl Block {
+impl CodeBlock {
     /// Whether it should run: it has a language that is not one of documents or data.
     pub(crate) fn is_program(&self) -> bool {
         self.language.as_deref().is_some_and(|language| !NO_PROGRAM.contains(&language))
@@ -97,14 +97,14 @@ pub fn fence(text: &str) -> String {
 /// assert_eq!(blocks[0].language.as_deref(), Some("python"));
 /// assert_eq!(blocks[0].file.as_deref(), Some("hi.py"));
 /// ```
-pub fn blocks(text: &str) -> Vec<Block> {
+pub fn blocks(text: &str) -> Vec<CodeBlock> {
     let mut found = Vec::new();
     collect(text, MAX_DEPTH, &mut found);
     found
 }
 
 /// The code block that `text` consists of: closed, and with nothing before or after it.
-pub(crate) fn only_block(text: &str) -> Option<Block> {
+pub(crate) fn only_block(text: &str) -> Option<CodeBlock> {
     let text = text.trim();
     let (first, range) = Parser::new(text).into_offset_iter().next()?;
     let is_fenced = matches!(first, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))));
@@ -112,7 +112,7 @@ pub(crate) fn only_block(text: &str) -> Option<Block> {
     blocks(text).into_iter().next().filter(|_| is_fenced && is_whole)
 }
 
-fn collect(text: &str, depth: u8, found: &mut Vec<Block>) {
+fn collect(text: &str, depth: u8, found: &mut Vec<CodeBlock>) {
     // The tag of the current block, and whether it is fenced; the code so far.
     let mut open: Option<(Option<String>, String)> = None;
     for (event, range) in Parser::new(text).into_offset_iter() {
@@ -128,7 +128,7 @@ fn collect(text: &str, depth: u8, found: &mut Vec<Block>) {
                 }
             }
             Event::End(TagEnd::CodeBlock) => match open.take() {
-                Some((Some(info), code)) => found.extend(Block::new(&info, code)),
+                Some((Some(info), code)) => found.extend(CodeBlock::new(&info, code)),
                 // Models indent a whole answer; Markdown then reads the fences as code.
                 Some((None, code)) if depth > 0 && has_fence(&code) => collect(&code, depth - 1, found),
                 Some((None, _)) | None => {}

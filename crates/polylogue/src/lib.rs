@@ -68,7 +68,7 @@
 //! | reasoning agents: ReAct, plan and solve, ReWOO, refinement | [`reason`] |
 //! | hooks on what is read or said | [`hook`]; few-shot examples, a window, merged messages: [`aggregate`] |
 //! | to parse model output | [`parse`] |
-//! | to run parsed calls | [`parse::Actions`], [`parse::CallRecord`] |
+//! | to run parsed calls | [`parse::ActionExecutor`], [`parse::CallRecord`] |
 //! | to finish with a tool call | [`tools::tool::Finish`] |
 //! | tools and JSON for models that support neither | [`tooling`], [`PromptedTool`], [`Assistant::output_schema`] |
 //! | a simple order | [`round_robin`], [`sequential`], [`parallel`], or a closure: it is a [`Policy`] |

@@ -1,6 +1,6 @@
 //! Agents that reply by a model: in the way in which they reason, with their memory.
 
-use polylogue::layers::parse::{Mixed, Parsed};
+use polylogue::layers::parse::{Parsed, ToolBlocks};
 use polylogue::tools::Approval;
 use polylogue::tools::approval::ApprovalRequest;
 use polylogue::tools::memory::LongTerm;
@@ -76,7 +76,7 @@ impl<'a> AgentBuilder<'a> {
 
     /// The agent with a parser of its blocks.
     fn parsed(&self, agent: &'a Agent, keys: &'a ModelKeys, around: &BuildScope<'a>) -> Result<Parsed> {
-        let blocks = Mixed::of(keys.output_blocks.iter().map(OutputBlock::build));
+        let blocks = ToolBlocks::of(keys.output_blocks.iter().map(OutputBlock::build));
         Ok(Parsed::new(self.assistant(agent, keys, around)?, blocks))
     }
 

@@ -91,7 +91,7 @@ impl<'a> AgentBuilder<'a> {
         }
         if !given.saves.is_empty() {
             let tags: Vec<&str> = given.saves.iter().map(String::as_str).collect();
-            coder = coder.runs(&tags, factory.keeping(self.context.wrapped(AnyTool::new(save(sandbox)))));
+            coder = coder.tool_for(&tags, factory.keeping(self.context.wrapped(AnyTool::new(save(sandbox)))));
         }
         Ok(coder.set(given.last, Coder::last))
     }

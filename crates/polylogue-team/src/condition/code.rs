@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cel::{ExecutionError, Program, Value};
-use polylogue::layers::code::Block;
+use polylogue::layers::code::CodeBlock;
 
 use super::look::OF_CODE;
 use super::{NoCondition, compiled, functions, kind, text};
@@ -27,7 +27,7 @@ impl CodeCondition {
     }
 
     /// Whether it holds of `block`, whose path is resolved. What cannot be evaluated holds: rather is a person asked than not.
-    pub(crate) fn holds(&self, block: &Block) -> bool {
+    pub(crate) fn holds(&self, block: &CodeBlock) -> bool {
         let of = |text: &Option<String>| text.clone().unwrap_or_default();
         let value =
             self.value(&block.code, &of(&block.language), &of(&block.file), !block.outside.is_empty());

@@ -280,7 +280,7 @@ impl Selector {
 /// The group, which knows which participants execute which tools for the others.
 pub(super) fn executing(group: library::Group, chat: &ChatFrame<'_>, agents: &dyn Agents) -> library::Group {
     let executors = agents.executors().into_iter().filter(|(name, _)| chat.has(name));
-    executors.fold(group, |group, (name, tools)| group.runs(name, tools))
+    executors.fold(group, |group, (name, tools)| group.tool_owner(name, tools))
 }
 
 fn names(lists: &BTreeMap<At<Name>, Vec<At<Name>>>) -> Vec<(Name, Vec<Name>)> {

@@ -69,7 +69,7 @@ fn several_blocks_keep_their_order() {
     let text = "First\n```sh\nls\n```\nthen\n```python\nprint(1)\n```\n```json\n{}\n```";
     let languages: Vec<_> = read(text).into_iter().map(|(language, _)| language).collect();
     assert_eq!(languages, ["sh", "python", "json"]);
-    let programs: Vec<_> = blocks(text).iter().map(Block::is_program).collect();
+    let programs: Vec<_> = blocks(text).iter().map(CodeBlock::is_program).collect();
     assert_eq!(programs, [true, true, false]);
 }
 

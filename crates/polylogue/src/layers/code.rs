@@ -16,14 +16,14 @@
 //! # What counts as code
 //! Fenced blocks as in Markdown: with backticks or tildes, longer fences around shorter ones, in lists and quotes, with
 //! any tag. An unclosed fence is an incomplete program and does not run. A block without a tag runs when it reads like
-//! Python or starts like a command line ([`Block::language`]); documents and data (`markdown`, `text`, `json` ...) do
+//! Python or starts like a command line ([`CodeBlock::language`]); documents and data (`markdown`, `text`, `json` ...) do
 //! not run. A first line such as `# filename: plot.py` names the file; other comments do not.
 //!
 //! # An assistant that writes, and a proxy that runs
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, python: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
 //! use polylogue::tools::approval::Approval;
-//! use polylogue::layers::code::{Block, Coder};
+//! use polylogue::layers::code::{CodeBlock, Coder};
 //! use polylogue::layers::human_input::HumanInput;
 //! use polylogue::layers::reply::Stack;
 //! use polylogue::stop::says;
@@ -31,7 +31,7 @@
 //! use polylogue::{Assistant, Chat, round_robin};
 //!
 //! // Code that deletes needs approval.
-//! let coder = Coder::new().tool(python).approval(Approval::when(|block: &Block| block.code.contains("remove")));
+//! let coder = Coder::new().tool(python).approval(Approval::when(|block: &CodeBlock| block.code.contains("remove")));
 //! let chat = Chat::named("coding")
 //!     .participant(Assistant::new("Coder", model)?.system("Solve the task with Python. Say TERMINATE when it is solved."))
 //!     .participant(Stack::new("Runner")?.then(HumanInput::never()).then(coder).otherwise("Continue."))
@@ -51,7 +51,7 @@ use serde_json::{Map, Value, json};
 
 use self::result::Results;
 pub use self::result::reply_of;
-pub use crate::code_block::{Block, blocks, fence};
+pub use crate::code_block::{CodeBlock, blocks, fence};
 use crate::layers::reply::Reply;
 use crate::tools::approval::{Approval, Verdict, asked, rejected, request, visible};
 
@@ -68,7 +68,7 @@ pub struct Coder {
     /// Which tool runs which language: the tag in lower case, and the name of the tool.
     tags: Vec<(String, String)>,
     window: Option<usize>,
-    approval: Approval<Block>,
+    approval: Approval<CodeBlock>,
 }
 
 impl Default for Coder {
@@ -94,12 +94,12 @@ impl Coder {
             "javascript" => vec!["javascript", "js", "node"],
             own => vec![own],
         };
-        self.runs(&tags, tool)
+        self.tool_for(&tags, tool)
     }
 
     /// Adds a tool that runs blocks with one of `tags`, case-insensitive. It gets the code in `code`, and `filename`
     /// and `language` if its schema has these parameters. The last tool added for a tag runs it.
-    pub fn runs(mut self, tags: &[&str], tool: impl Tool) -> Self {
+    pub fn tool_for(mut self, tags: &[&str], tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
         let name = tool.spec().name.clone();
         for tag in tags.iter().map(|tag| tag.to_lowercase()) {
@@ -118,19 +118,19 @@ impl Coder {
     }
 
     /// Sets which blocks need approval by a person. Default: none.
-    pub fn approval(self, approval: Approval<Block>) -> Self {
+    pub fn approval(self, approval: Approval<CodeBlock>) -> Self {
         Self { approval, ..self }
     }
 
     /// The tool that runs `block`.
-    fn runner(&self, block: &Block) -> Option<&AnyTool> {
+    fn runner(&self, block: &CodeBlock) -> Option<&AnyTool> {
         let language = block.language.as_deref()?;
         let (_, name) = self.tags.iter().find(|(tag, _)| tag == language)?;
         self.tools.iter().find(|tool| tool.spec().name == *name)
     }
 
     /// The blocks to run: those of the newest message that has some.
-    fn due(&self, turn: &Turn<'_>) -> Vec<Block> {
+    fn due(&self, turn: &Turn<'_>) -> Vec<CodeBlock> {
         let programs = |text: &str| {
             let mut found = blocks(text);
             found.retain(|block| self.runner(block).is_some() || block.is_program());
@@ -142,26 +142,26 @@ impl Coder {
     }
 
     /// The approval of `block`, or the act that ends the turn while it is pending.
-    fn decide(&self, turn: &mut Turn<'_>, block: &Block, nth: usize) -> Result<Verdict, Act> {
+    fn decide(&self, turn: &mut Turn<'_>, block: &CodeBlock, nth: usize) -> Result<Verdict, Act> {
         // A block without a tool needs no approval.
         let Some(tool) = self.runner(block) else { return Ok(Verdict::Run) };
         let (me, call) = (turn.me().clone(), call(turn, tool, block, nth));
         let question = || request(question(&me, block), QuestionKind::CodeApproval, call.clone());
         let takes = |code: &str, is_fenced: bool| {
-            let edited = Block { code: code.to_owned(), ..block.clone() };
+            let edited = CodeBlock { code: code.to_owned(), ..block.clone() };
             if is_fenced { self.approval.check_edited(&edited).map(|()| true) } else { Ok(false) }
         };
         self.approval.of(turn, block, question, takes)
     }
 
-    async fn run(&self, turn: &mut Turn<'_>, block: &Block, nth: usize) -> Result<Outcome> {
+    async fn run(&self, turn: &mut Turn<'_>, block: &CodeBlock, nth: usize) -> Result<Outcome> {
         let Some(tool) = self.runner(block) else { return Ok(self.refused(block)) };
         let call = call(turn, tool, block, nth);
         let outcomes = turn.call_tools(&self.tools, &[call]).await?;
         Ok(outcomes.into_iter().next().unwrap_or_else(Outcome::unknown))
     }
 
-    fn refused(&self, block: &Block) -> Outcome {
+    fn refused(&self, block: &CodeBlock) -> Outcome {
         let known: Vec<String> = self.tags.iter().map(|(tag, _)| format!("`{tag}`")).collect();
         let known = if known.is_empty() { "no language".into() } else { known.join(", ") };
         let language = block.language.as_deref().unwrap_or_default();
@@ -169,7 +169,7 @@ impl Coder {
     }
 }
 
-fn question(me: &Name, block: &Block) -> String {
+fn question(me: &Name, block: &CodeBlock) -> String {
     let language = visible(block.language.as_deref().unwrap_or("this"));
     let inferred = if block.inferred { ", by the look of it" } else { "" };
     let lead = format!("`{me}` is about to run {language} code{inferred}");
@@ -177,7 +177,7 @@ fn question(me: &Name, block: &Block) -> String {
 }
 
 /// The call of `tool` that runs `block`.
-fn call(turn: &Turn<'_>, tool: &AnyTool, block: &Block, nth: usize) -> Call {
+fn call(turn: &Turn<'_>, tool: &AnyTool, block: &CodeBlock, nth: usize) -> Call {
     Call {
         id: format!("{CALL_ID}{}-{nth}", turn.transcript().turns_begun_by(turn.me()).saturating_sub(1)),
         tool: tool.spec().name.clone(),
@@ -186,7 +186,7 @@ fn call(turn: &Turn<'_>, tool: &AnyTool, block: &Block, nth: usize) -> Call {
 }
 
 /// The arguments of `tool` for `block`.
-fn arguments(tool: &AnyTool, block: &Block) -> Value {
+fn arguments(tool: &AnyTool, block: &CodeBlock) -> Value {
     let takes = |name: &str| {
         tool.spec().parameters.get("properties").is_some_and(|properties| properties.get(name).is_some())
     };

@@ -2,26 +2,26 @@
 //!
 //! A [`Parser`] makes a value of a text. [`Parsed`] is an agent with a parser: its message has the text, and the value
 //! as [`Part::Note`], which models never receive. The model is prompted with the format, and sees its earlier output as
-//! it wrote it. Text that cannot be parsed is not a call: [`Actions`] runs only what was parsed, and reports the rest
+//! it wrote it. Text that cannot be parsed is not a call: [`ActionExecutor`] runs only what was parsed, and reports the rest
 //! as errors.
 //! | you want | look at |
 //! |---|---|
 //! | plain text, with a format in the system message | [`Template`] |
 //! | a call between two markers, such as a fenced block | [`ToolBlock`] |
-//! | one of several such blocks | [`Mixed`] |
+//! | one of several such blocks | [`ToolBlocks`] |
 //! | JSON that satisfies a schema | [`Assistant::output_schema`](crate::Assistant::output_schema) |
 //! | anything else | a custom [`Parser`] |
-//! | to run what was parsed | [`Actions`]; the result: [`CallRecord`] |
+//! | to run what was parsed | [`ActionExecutor`]; the result: [`CallRecord`] |
 //!
 //! # A model that writes Python when needed
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, python: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
 //! use polylogue::Assistant;
-//! use polylogue::layers::parse::{Actions, Parsed, ToolBlock};
+//! use polylogue::layers::parse::{ActionExecutor, Parsed, ToolBlock};
 //!
 //! let block = ToolBlock::new("interpreter").between("```python\n", "\n```\n");
 //! let coder = Parsed::new(Assistant::new("coder", model)?.system("Solve it step by step."), block);
-//! let runner = Actions::new("runner")?.runs("interpreter", python);
+//! let runner = ActionExecutor::new("runner")?.tool_for("interpreter", python);
 //! # let _ = (coder, runner);
 //! # Ok(())
 //! # }
@@ -38,8 +38,8 @@ use std::sync::Arc;
 use polylogue_core::{Act, Agent, AnyModel, Entry, Error, Message, Part, Result, Turn};
 use serde_json::Value;
 
-pub use self::action::Actions;
-pub use self::block::{Block, Mixed, ToolBlock};
+pub use self::action::ActionExecutor;
+pub use self::block::{ParsedBlock, ToolBlock, ToolBlocks};
 pub use self::call_record::{CallRecord, RunState};
 pub use self::template::Template;
 

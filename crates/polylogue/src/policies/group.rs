@@ -79,7 +79,7 @@ use crate::policies::order::without_participants;
 ///
 /// Each step, in this order:
 ///
-/// 1. Calls of tools that participants run for others (see [`runs`](Self::runs)) go to those participants, in parallel;
+/// 1. Calls of tools that participants run for others (see [`tool_owner`](Self::tool_owner)) go to those participants, in parallel;
 ///    then the caller continues. Such turns are not selections: repeats and transitions ignore them.
 /// 2. The candidates are those who are present, and allowed by the rule of repeats and by the transitions after the
 ///    last speaker. Without candidates the chat ends: [`Reason::NoSpeaker`].
@@ -163,7 +163,7 @@ impl Group {
         Self { repeat: Some(repeat), ..self }
     }
 
-    /// Adds tools that `owner` runs for the others, who call them in messages: see
+    /// Sets that `owner` executes these tools for the others, who call them in messages: see
     /// [`Executor`](crate::layers::executor::Executor). Add an owner who does nothing else with
     /// [`private_agent`](polylogue_core::ChatBuilder::private_agent), so that it is never selected to speak.
     ///
@@ -174,11 +174,11 @@ impl Group {
     /// # fn example(tool: AnyTool) -> Result<(), Box<dyn std::error::Error>> {
     /// let executor = Executor::new().tool(tool);
     /// let tools: Vec<String> = executor.specs().map(|spec| spec.name.clone()).collect();
-    /// let group = Group::round_robin().runs(&Name::new("Runner")?, tools);
+    /// let group = Group::round_robin().tool_owner(&Name::new("Runner")?, tools);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn runs(mut self, owner: &Name, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn tool_owner(mut self, owner: &Name, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.owners.add(owner, tools);
         self
     }

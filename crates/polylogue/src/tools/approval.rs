@@ -7,8 +7,8 @@
 //! |---|---|
 //! | [`Assistant::approval`](crate::Assistant::approval): before its own tools are called, however its model calls them, [in rounds](crate::agents::reason::React), too | [`ApprovalRequest`] |
 //! | [`Executor::approval`](crate::layers::Executor::approval): before it makes the calls of others | [`ApprovalRequest`] |
-//! | [`Rewoo::approval`](crate::agents::reason::Rewoo::approval), [`Actions::approval`](crate::layers::parse::Actions::approval): before they call tools | [`ApprovalRequest`] |
-//! | [`Coder::approval`](crate::layers::Coder::approval): before it runs code | [`Block`](crate::layers::code::Block) |
+//! | [`Rewoo::approval`](crate::agents::reason::Rewoo::approval), [`ActionExecutor::approval`](crate::layers::parse::ActionExecutor::approval): before they call tools | [`ApprovalRequest`] |
+//! | [`Coder::approval`](crate::layers::Coder::approval): before it runs code | [`CodeBlock`](crate::layers::code::CodeBlock) |
 //!
 //! The question shows all that runs, [exact]: never as Markdown, with every character visible. Nothing is approved by default:
 //! an empty answer is not an approval, a [default answer](crate::layers::AnswerTimeout) can only [refuse](is_refusal), and a

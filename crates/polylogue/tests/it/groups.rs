@@ -101,7 +101,8 @@ async fn tools_that_two_others_run() {
         let ann = Assistant::new("Ann", calls.through(script.model("test"))).unwrap();
         let offered = ["double", "square", "cube"].map(|which| tool(which, |n| n).spec().clone());
         let ann = offered.into_iter().fold(ann, Assistant::suggest_tool);
-        let group = Group::round_robin().runs(&name("Two"), ["double"]).runs(&name("Three"), ["square"]);
+        let group =
+            Group::round_robin().tool_owner(&name("Two"), ["double"]).tool_owner(&name("Three"), ["square"]);
         Chat::named("group")
             .participant(ann)
             .participant(speaker("Bob"))

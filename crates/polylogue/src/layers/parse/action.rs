@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::call_record::{CallRecord, RunState};
 use super::tool_table::ToolTable;
-use super::{Block, value};
+use super::{ParsedBlock, value};
 use crate::agents::lenient;
 use crate::json_schema::check;
 use crate::tools::approval::{Approval, ApprovalRequest};
@@ -18,8 +18,8 @@ use crate::tools::runner::{Finished, Runner};
 
 /// An agent that runs the tool call in a message and replies with the result.
 ///
-/// It runs parsed values: a [`Block`], or any value of the form `{"name": ..., "parameters": {...}}`. A block with
-/// plain text is code, for the tool that [`runs`](Self::runs) its kind. Text that could not be parsed never runs; the
+/// It runs parsed values: a [`ParsedBlock`], or any value of the form `{"name": ..., "parameters": {...}}`. A block with
+/// plain text is code, for the tool that [`tool_for`](Self::tool_for) its kind. Text that could not be parsed never runs; the
 /// sender receives the error.
 ///
 /// It always replies: with the output of the tool or with an error, as text, and with a [`CallRecord`] for programs. The
@@ -28,7 +28,7 @@ use crate::tools::runner::{Finished, Runner};
 ///
 /// # Tools by name, and tools of a toolkit by qualified name
 /// ```
-/// use polylogue::layers::parse::{Actions, CallRecord, RunState};
+/// use polylogue::layers::parse::{ActionExecutor, CallRecord, RunState};
 /// use polylogue::tools::tool::Finish;
 /// use polylogue::kernel::data::Part;
 /// use polylogue::{Message, Session, toolkit};
@@ -45,7 +45,7 @@ use crate::tools::runner::{Finished, Runner};
 /// }
 ///
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-/// let runner = Actions::new("runner")?.toolkit("Shop", Shop.tools()).tool(Finish::default());
+/// let runner = ActionExecutor::new("runner")?.toolkit("Shop", Shop.tools()).tool(Finish::default());
 /// let session = Session::in_memory();
 /// let call = serde_json::json!({"name": "Shop.price", "parameters": {"article": "tea"}});
 /// let reply = session.call(&runner, Message { parts: vec![Part::Note(call)], ..Message::from("") }).await?;
@@ -57,7 +57,7 @@ use crate::tools::runner::{Finished, Runner};
 /// ```
 #[derive(Debug, Clone)]
 #[must_use]
-pub struct Actions {
+pub struct ActionExecutor {
     name: Name,
     kit: ToolTable,
     kinds: Vec<Kind>,
@@ -72,7 +72,7 @@ struct Kind {
     argument: String,
 }
 
-impl Actions {
+impl ActionExecutor {
     /// Creates an agent without tools.
     ///
     /// # Errors
@@ -95,12 +95,12 @@ impl Actions {
     }
 
     /// Adds a tool that gets the text of blocks of this kind, as its argument `code`.
-    pub fn runs(self, kind: &str, tool: impl Tool) -> Self {
-        self.runs_as(kind, "code", tool)
+    pub fn tool_for(self, kind: &str, tool: impl Tool) -> Self {
+        self.tool_for_argument(kind, "code", tool)
     }
 
-    /// Adds a tool like [`runs`](Self::runs), with another argument.
-    pub fn runs_as(mut self, kind: &str, argument: &str, tool: impl Tool) -> Self {
+    /// Adds a tool like [`tool_for`](Self::tool_for), which gets the text as this argument.
+    pub fn tool_for_argument(mut self, kind: &str, argument: &str, tool: impl Tool) -> Self {
         let tool = AnyTool::new(tool);
         self.kinds.retain(|other| other.kind != kind);
         let (kind, argument) = (kind.to_owned(), argument.to_owned());
@@ -126,11 +126,15 @@ impl Actions {
     /// The name and arguments of the call in `message`.
     fn wish(&self, message: &Message) -> std::result::Result<(String, Value), Refusal> {
         let nothing = || Refusal::not_read("There is nothing to run.");
-        let block = match (Block::of(message), value(message)) {
+        let block = match (ParsedBlock::of(message), value(message)) {
             (Some(block), _) => block,
-            (None, Some(call @ Value::Object(_))) => {
-                Block { tool_type: None, thought: String::new(), action: call.clone(), status: 1, flaw: None }
-            }
+            (None, Some(call @ Value::Object(_))) => ParsedBlock {
+                tool_type: None,
+                thought: String::new(),
+                action: call.clone(),
+                status: 1,
+                flaw: None,
+            },
             _ => return Err(nothing()),
         };
         match (block.action, block.status) {
@@ -180,7 +184,7 @@ impl Actions {
     }
 }
 
-impl Agent for Actions {
+impl Agent for ActionExecutor {
     fn name(&self) -> &Name {
         &self.name
     }

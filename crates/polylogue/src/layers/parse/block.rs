@@ -11,7 +11,7 @@ use super::{Parser, value};
 /// The value that a [`ToolBlock`] parses. As JSON it has the keys `tool_type`, `thought`, `action` and `status`, and
 /// `flaw` if the block was refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Block {
+pub struct ParsedBlock {
     /// The kind of tool; `None` when the text has no block.
     pub tool_type: Option<String>,
     /// The text before the block, or the whole text when there is none.
@@ -25,7 +25,7 @@ pub struct Block {
     pub flaw: Option<String>,
 }
 
-impl Block {
+impl ParsedBlock {
     /// Returns the value in `message`; `None` if no block parser made one.
     pub fn of(message: &Message) -> Option<Self> {
         serde_json::from_value(value(message)?.clone()).ok()
@@ -94,9 +94,9 @@ impl ToolBlock {
         Self { restores: true, ..self }
     }
 
-    fn read(&self, text: &str) -> Block {
+    fn read(&self, text: &str) -> ParsedBlock {
         let Some((thought, rest)) = text.split_once(&self.begin) else {
-            return Block::none(text);
+            return ParsedBlock::none(text);
         };
         let action = rest.split_once(&self.end).map_or(rest, |(action, _)| action);
         let (action, status, flaw) = match self.validate.as_ref().map(|validate| validate(action)) {
@@ -104,10 +104,10 @@ impl ToolBlock {
             Some(Ok(value)) => (value, 1, None),
             Some(Err(flaw)) => (Value::from(action), -1, Some(flaw)),
         };
-        Block { tool_type: Some(self.kind.clone()), thought: thought.into(), action, status, flaw }
+        ParsedBlock { tool_type: Some(self.kind.clone()), thought: thought.into(), action, status, flaw }
     }
 
-    fn write(&self, text: &str, block: &Block) -> Option<String> {
+    fn write(&self, text: &str, block: &ParsedBlock) -> Option<String> {
         match (&block.action, block.status) {
             _ if !self.restores => Some(text.to_owned()),
             (_, -1) => None,
@@ -139,12 +139,12 @@ impl Parser for ToolBlock {
 
 /// Several kinds of blocks: parses the first kind, in the given order, that is in the text.
 #[derive(Debug, Clone, Default)]
-pub struct Mixed {
+pub struct ToolBlocks {
     template: String,
     blocks: Vec<ToolBlock>,
 }
 
-impl Mixed {
+impl ToolBlocks {
     /// Blocks of these kinds.
     pub fn of(blocks: impl IntoIterator<Item = ToolBlock>) -> Self {
         Self { template: String::new(), blocks: blocks.into_iter().collect() }
@@ -157,7 +157,7 @@ impl Mixed {
     }
 }
 
-impl Parser for Mixed {
+impl Parser for ToolBlocks {
     fn instruction(&self) -> String {
         let texts = std::iter::once(&self.template).chain(self.blocks.iter().map(|block| &block.template));
         texts.filter(|text| !text.trim().is_empty()).cloned().collect::<Vec<_>>().join("\n\n")
@@ -166,7 +166,7 @@ impl Parser for Mixed {
     fn parse(&self, text: &str) -> Result<Option<Value>, String> {
         let mut read = self.blocks.iter().map(|block| block.read(text));
         Ok(serde_json::to_value(
-            read.find(|block| block.tool_type.is_some()).unwrap_or_else(|| Block::none(text)),
+            read.find(|block| block.tool_type.is_some()).unwrap_or_else(|| ParsedBlock::none(text)),
         )
         .ok())
     }

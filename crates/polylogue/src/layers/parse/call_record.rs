@@ -4,7 +4,7 @@ use polylogue_core::{Message, Part};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The result of the call in a message: part of the reply of [`Actions`](super::Actions).
+/// The result of the call in a message: part of the reply of [`ActionExecutor`](super::ActionExecutor).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallRecord {
     /// The tool, by the name in the call; `None` when there was no call.

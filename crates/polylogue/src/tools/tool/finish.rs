@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// The tool `finish`: its argument `response` is the answer, and the turn ends with it.
 ///
 /// For agents that call tools until they have an answer, such as [`React`](crate::agents::reason::React), with models that
-/// should not answer in free text. [`Actions`](crate::layers::parse::Actions) report a call of it as
+/// should not answer in free text. An [`ActionExecutor`](crate::layers::parse::ActionExecutor) reports a call of it as
 /// [`RunState::Finished`](crate::layers::parse::RunState).
 #[derive(Debug, Clone)]
 pub struct Finish(ToolSpec);

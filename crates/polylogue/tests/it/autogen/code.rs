@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use polylogue::layers::code::Block;
+use polylogue::layers::code::CodeBlock;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::layers::{Coder, Executor};
@@ -48,7 +48,10 @@ impl Bench {
     /// Runs Python and shell, and saves HTML.
     pub(crate) fn coder(&self) -> Coder {
         let saves = save(self.sandbox());
-        Coder::new().tool(python(self.sandbox())).tool(shell(self.sandbox())).runs(&["html", "css"], saves)
+        Coder::new()
+            .tool(python(self.sandbox()))
+            .tool(shell(self.sandbox()))
+            .tool_for(&["html", "css"], saves)
     }
 
     pub(crate) fn file(&self, path: &str) -> Option<String> {
@@ -344,7 +347,7 @@ async fn a_person_approves_edits_or_rejects_each_block() {
 #[tokio::test]
 async fn a_person_is_asked_only_about_what_a_rule_names_and_what_can_be_run() {
     let Some(bench) = Bench::new() else { return };
-    let coder = || bench.coder().approval(Approval::when(|block: &Block| block.code.contains("rm ")));
+    let coder = || bench.coder().approval(Approval::when(|block: &CodeBlock| block.code.contains("rm ")));
     assert_eq!(reply("```sh\necho fine\n```", coder()).await, ok("fine"));
     let chat = pair(&["```sh\necho fine\n```\n```sh\nrm x\n```"], coder(), 2);
     let (_, events) = talk(&chat, "go", &["no"]).await;

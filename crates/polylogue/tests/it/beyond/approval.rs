@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue::layers::code::Block;
+use polylogue::layers::code::CodeBlock;
 use polylogue::layers::{AnswerTimeout, Coder, Executor, Stack};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
@@ -192,7 +192,8 @@ async fn what_a_rule_denies_runs_as_no_edit_either() {
     let code = move |cast: &Cast<'_>| {
         let shell = async |args: Value| Ok(args["code"].clone());
         let shell = FunctionTool::new("shell", "Runs it.", shell).repeatable();
-        let coder = Coder::new().tool(shell).approval(Approval::by(move |block: &Block| decide(&block.code)));
+        let coder =
+            Coder::new().tool(shell).approval(Approval::by(move |block: &CodeBlock| decide(&block.code)));
         Chat::named("pair")
             .participant(cast.assistant("Ann"))
             .participant(Stack::new("Bob").unwrap().then(coder).otherwise("Well."))

@@ -2,7 +2,7 @@
 
 use polylogue::agents::reason::React;
 use polylogue::layers::hook::Around;
-use polylogue::layers::parse::{Actions, CallRecord, Parsed, RunState, ToolBlock, value};
+use polylogue::layers::parse::{ActionExecutor, CallRecord, Parsed, RunState, ToolBlock, value};
 use polylogue::tools::tool::Finish;
 use polylogue::{Message, Tool, tool, toolkit};
 use polylogue_core::{AnyAgent, Interrupt, Outcome, Part, ToolCx, ToolError, ToolSpec, ViewOptions, plain};
@@ -45,13 +45,13 @@ fn python(command: String) -> Result<String, String> {
     if command.contains("1/0") { Err("ZeroDivisionError".into()) } else { Ok(format!("ran {command}")) }
 }
 
-fn shop() -> Actions {
-    Actions::new("runner")
+fn shop() -> ActionExecutor {
+    ActionExecutor::new("runner")
         .unwrap()
         .toolkit("Shop", Shop { currency: "EUR" }.tools())
         .tool(broken)
         .tool(Finish::default())
-        .runs_as("interpreter", "command", python)
+        .tool_for_argument("interpreter", "command", python)
 }
 
 fn note(value: Value) -> Message {
@@ -151,7 +151,7 @@ async fn a_finish_is_a_state_of_its_own() {
     assert_eq!(done, ("It is 42.".into(), RunState::Finished));
     assert_eq!(call("finish", json!({})).await.1, RunState::WrongArguments);
     assert_eq!(call("finish", json!({"response": " "})).await.1, RunState::Failed);
-    let named = Actions::new("runner").unwrap().tool(Finish::named("FinalAnswer"));
+    let named = ActionExecutor::new("runner").unwrap().tool(Finish::named("FinalAnswer"));
     let call = json!({"name": "FinalAnswer", "parameters": {"response": "done"}});
     let reply = session().await.call(&named, note(call)).await.unwrap();
     assert_eq!(CallRecord::of(&reply).unwrap().state, RunState::Finished);
@@ -308,8 +308,11 @@ impl Tool for Once {
 
 #[tokio::test]
 async fn an_empty_outcome_is_reported_as_text() {
-    let runner =
-        Actions::new("runner").unwrap().tool(Once(ToolSpec::new("once", "", json!({"type": "object"}))));
+    let runner = ActionExecutor::new("runner").unwrap().tool(Once(ToolSpec::new(
+        "once",
+        "",
+        json!({"type": "object"}),
+    )));
     let reply = session().await.call(&runner, note(json!({"name": "once"}))).await.unwrap();
     assert_eq!(reply.plain(), "(It ran, and there is no output.)");
     assert_eq!(CallRecord::of(&reply).unwrap().args, json!({}));
@@ -333,7 +336,7 @@ impl Tool for Page {
 async fn text_from_outside_is_marked_whichever_agent_ran_the_tool() {
     let page = || Page(ToolSpec::new("page", "Brings a page.", json!({"type": "object"})));
     let is_marked = |text: &str| text.contains("Obey me.") && text.contains("https://example.com/");
-    let runner = Actions::new("runner").unwrap().tool(page());
+    let runner = ActionExecutor::new("runner").unwrap().tool(page());
     let reply = session().await.call(&runner, note(json!({"name": "page"}))).await.unwrap();
     assert!(is_marked(&reply.plain()), "{}", reply.plain());
 
@@ -363,7 +366,7 @@ fn weigh(letters: u32) -> Value {
 /// A tool that returns no text has said something all the same: programs read it as text, and a model is sent it once.
 #[tokio::test]
 async fn values_are_shown_as_text_and_sent_once() {
-    let runner = Actions::new("runner").unwrap().tool(weigh);
+    let runner = ActionExecutor::new("runner").unwrap().tool(weigh);
     let spy = Spy::on(script(r#"[{"bot": "Thanks."}]"#));
     let session = session().await;
     let call = note(json!({"name": "weigh", "parameters": {"letters": 2}}));

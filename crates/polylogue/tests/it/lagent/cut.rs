@@ -256,7 +256,7 @@ async fn agents_at_random_resume_at_every_cut() {
 #[tokio::test]
 async fn agents_that_reason_resume_at_every_cut() {
     use polylogue::agents::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
-    use polylogue::layers::parse::{Actions, Parsed, ToolBlock};
+    use polylogue::layers::parse::{ActionExecutor, Parsed, ToolBlock};
     let script = script(
         r##"[{"planner": "1. a\n2. b"}, {"solver": "s1"}, {"solver": "s2"},
             {"prover": "Plan: p\n#E1 = get_history[{}]\n#E2 = get_history[{}]"}, {"judge": "j"},
@@ -281,7 +281,7 @@ async fn agents_that_reason_resume_at_every_cut() {
             AnyAgent::new(Refine::new("refine", of("writer"), of("critic")).unwrap().rounds(1)),
             AnyAgent::new(React::new(agent("unable", &unable).tool(tool()))),
             AnyAgent::new(Parsed::new(of("coder"), block)),
-            AnyAgent::new(Actions::new("runner").unwrap().tool(tool())),
+            AnyAgent::new(ActionExecutor::new("runner").unwrap().tool(tool())),
             AnyAgent::new(Best::of(2, of("option"), of("chooser"))),
         ];
         vec![crate::lagent::flows::in_order("all", all, 9)]

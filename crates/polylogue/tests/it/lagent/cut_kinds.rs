@@ -3,7 +3,7 @@
 
 use polylogue::agents::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::layers::hook::Around;
-use polylogue::layers::parse::{Actions, Block, CallRecord, Parsed, RunState, ToolBlock};
+use polylogue::layers::parse::{ActionExecutor, CallRecord, Parsed, ParsedBlock, RunState, ToolBlock};
 use polylogue::tools::GetHistory;
 use polylogue::tools::tool::Finish;
 use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Result, Turn};
@@ -194,7 +194,7 @@ async fn ordinary_rust_resumes() {
 
 /// Writes calls, and has them run until one finishes.
 #[derive(Clone)]
-struct Runs(Name, Parsed, Actions);
+struct Runs(Name, Parsed, ActionExecutor);
 
 impl Agent for Runs {
     fn name(&self) -> &Name {
@@ -204,7 +204,7 @@ impl Agent for Runs {
         let mut message = turn.message();
         for _ in 0..5 {
             message = turn.ask(&self.1, message).await?;
-            if Block::calls(&message).is_none() {
+            if ParsedBlock::calls(&message).is_none() {
                 break;
             }
             message = turn.ask(&self.2, message).await?;
@@ -227,7 +227,7 @@ async fn calls_in_blocks_that_are_run_resume() {
     let make = |model: &AnyModel| {
         let block = ToolBlock::new("tools").between("```\n", "\n```\n").json().restore();
         let tools = [polylogue_core::AnyTool::new(GetHistory::default())];
-        let runner = Actions::new("runner").unwrap().toolkit("Log", tools).tool(Finish::default());
+        let runner = ActionExecutor::new("runner").unwrap().toolkit("Log", tools).tool(Finish::default());
         AnyAgent::new(Runs(Name::new("runs").unwrap(), Parsed::new(agent("a", model), block), runner))
     };
     assert!(resumes("blocks that are run", &steps, make).await > 50);

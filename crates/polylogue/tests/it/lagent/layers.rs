@@ -2,7 +2,9 @@
 
 use polylogue::layers::aggregate::{few_shot, merged, recent};
 use polylogue::layers::hook::{Around, Hooked};
-use polylogue::layers::parse::{Actions, Block, Mixed, Parsed, Parser, Template, ToolBlock, value};
+use polylogue::layers::parse::{
+    ActionExecutor, Parsed, ParsedBlock, Parser, Template, ToolBlock, ToolBlocks, value,
+};
 use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Result, Tool, Turn};
 use polylogue_core::{AnyAgent, Entry, Outcome, Part, ToolCx, ToolError, ToolSpec, plain};
 use serde_json::{Value, json};
@@ -156,7 +158,7 @@ fn the_first_block_is_read_and_its_end_may_be_missing() {
 fn of_several_kinds_the_first_that_is_there_is_read() {
     let plugin =
         ToolBlock::new("plugin").between("<plugin>", "</plugin>").json().instructions("Call plugins so.");
-    let mixed = Mixed::of([plugin, python()]).instructions("Two forms:");
+    let mixed = ToolBlocks::of([plugin, python()]).instructions("Two forms:");
     assert_eq!(mixed.instruction(), "Two forms:\n\nCall plugins so.");
     assert_eq!(read(&mixed, "x```python\n1")["tool_type"], "interpreter");
     assert_eq!(read(&mixed, r#"<plugin>{"name": "a"}</plugin>"#)["action"]["name"], "a");
@@ -197,7 +199,7 @@ async fn blocks_are_sent_back_whole_and_refused_ones_not_at_all() {
         assert_eq!(value(&first).unwrap()["status"], 1);
         assert_eq!(first.plain(), "Hm.\n```python\n{\"a\": 1}");
         let second = session.call(&bot, "y").await.unwrap();
-        assert_eq!(Block::of(&second).unwrap().status, -1);
+        assert_eq!(ParsedBlock::of(&second).unwrap().status, -1);
         session.call(&bot, "z").await.unwrap();
         assert_eq!(texts(&spy.asked()[2].entries), expected);
         assert!(spy.asked()[2].entries.iter().all(|entry| entry.parts().len() == 1));
@@ -213,9 +215,9 @@ async fn a_parsed_agent_has_other_stop_words_for_one_call() {
     let stop = polylogue_core::Params { stop: vec!["```python".into()], ..Default::default() };
     let session = session().await;
     let first = session.call(&bot, "a").await.unwrap();
-    assert_eq!(Block::of(&first).unwrap().action, "1");
+    assert_eq!(ParsedBlock::of(&first).unwrap().action, "1");
     let second = session.call(&bot.clone().but(|agent| agent.params(stop.clone())), "b").await.unwrap();
-    assert_eq!((second.plain().into_owned(), Block::calls(&second)), ("x".into(), None));
+    assert_eq!((second.plain().into_owned(), ParsedBlock::calls(&second)), ("x".into(), None));
     let stops: Vec<_> = spy.asked().into_iter().map(|asked| asked.params.stop).collect();
     assert_eq!(stops, [vec![], stop.stop]);
     assert_eq!(session.state(&bot).await.unwrap().get("memory").unwrap().len(), 4);
@@ -259,9 +261,9 @@ impl Tool for Runner {
     }
 }
 
-fn runner() -> Actions {
+fn runner() -> ActionExecutor {
     let spec = ToolSpec::new("python", "Runs Python.", json!({"type": "object"}));
-    Actions::new("runner").unwrap().runs("interpreter", Runner(spec))
+    ActionExecutor::new("runner").unwrap().tool_for("interpreter", Runner(spec))
 }
 
 async fn run(block: Value) -> String {
@@ -304,7 +306,7 @@ impl Agent for Coder {
         let mut message = turn.message();
         for _ in 0..self.max_turn {
             message = turn.ask(&self.agent, message).await?;
-            if Block::calls(&message).is_none() {
+            if ParsedBlock::calls(&message).is_none() {
                 break;
             }
             message = turn.ask(&self.runner, message).await?;

@@ -3,7 +3,7 @@
 use polylogue::agents::session::{Forget, State};
 use polylogue::layers::aggregate::recent;
 use polylogue::layers::hook::Hooked;
-use polylogue::layers::parse::{Block, Parsed, ToolBlock};
+use polylogue::layers::parse::{Parsed, ParsedBlock, ToolBlock};
 use polylogue::tools::GetHistory;
 use polylogue::{AnyModel, Session};
 use polylogue_core::{AnyStore, AnyTool, LogId};
@@ -93,7 +93,7 @@ async fn a_loaded_agent_with_a_parser_asks_what_the_old_one_would_have() {
     second.load(&parsed(&new), &serde_json::from_str(&json).unwrap()).await.unwrap();
     let state = second.state(&parsed(&new)).await.unwrap();
     let statuses: Vec<_> =
-        state.get("memory").unwrap().iter().filter_map(Block::of).map(|block| block.status).collect();
+        state.get("memory").unwrap().iter().filter_map(ParsedBlock::of).map(|block| block.status).collect();
     assert_eq!(statuses, [1, -1]);
     first.call(&parsed(&old), "c").await.unwrap();
     second.call(&parsed(&new), "c").await.unwrap();

@@ -1,7 +1,7 @@
 //! Two who share an executor, and what is left of a session when it is begun again.
 
 use polylogue::agents::session::Forget;
-use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
+use polylogue::layers::parse::{ActionExecutor, Parsed, ParsedBlock, ToolBlock};
 use polylogue::{Act, Agent, AnyModel, Message, Name, Result, Tool, Turn};
 use polylogue_core::{Outcome, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub(crate) struct Visualizer {
     name: Name,
     researcher: Parsed,
     charter: Parsed,
-    executor: Actions,
+    executor: ActionExecutor,
     max_turn: usize,
 }
 
@@ -41,17 +41,17 @@ impl Visualizer {
             name: name("visualizer"),
             researcher: Parsed::new(agent("researcher", model), json),
             charter: Parsed::new(agent("charter", model), code),
-            executor: Actions::new("executor")
+            executor: ActionExecutor::new("executor")
                 .unwrap()
                 .tool(echo("search"))
-                .runs("interpreter", echo("python")),
+                .tool_for("interpreter", echo("python")),
             max_turn: 10,
         }
     }
 
     async fn work(&self, turn: &mut Turn<'_>, agent: &Parsed, shown: Message) -> Result<Message> {
         let mut message = turn.ask(agent, shown).await?;
-        while Block::calls(&message).is_some() {
+        while ParsedBlock::calls(&message).is_some() {
             let done = turn.ask(&self.executor, message).await?;
             assert_eq!(done.from, "executor");
             message = turn.ask(agent, done).await?;

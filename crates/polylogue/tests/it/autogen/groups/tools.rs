@@ -44,7 +44,7 @@ fn tooled(spy: &Spy, policy: impl Policy) -> Chat {
 }
 
 fn owned(group: Group) -> Group {
-    group.runs(&name("Two"), ["double"]).runs(&name("Three"), ["triple"])
+    group.tool_owner(&name("Two"), ["double"]).tool_owner(&name("Three"), ["triple"])
 }
 
 // Item 85, trap T12: the transitions allow none of it, since running tools is not a choice.
@@ -121,7 +121,7 @@ async fn the_owner_of_tools_can_be_a_private_agent() {
         .participant(ann)
         .participant(speaker("Bob"))
         .private_agent(runner("Two", "double", |n| n * 2))
-        .policy(until(max_turns(5), Group::round_robin().runs(&name("Two"), ["double"])))
+        .policy(until(max_turns(5), Group::round_robin().tool_owner(&name("Two"), ["double"])))
         .build()
         .unwrap();
     assert_eq!(speakers(&run(&chat, "hi").await.1), "user Ann Two Ann Bob Ann");
@@ -196,7 +196,7 @@ async fn clearing_keeps_calls_and_results_together() {
             )
             .participant(me.then(of(|_| Ok(None))))
             .participant(runner("Two", "double", |n| n * 2))
-            .policy(until(says("end"), Group::round_robin().runs(&name("Two"), ["double"])))
+            .policy(until(says("end"), Group::round_robin().tool_owner(&name("Two"), ["double"])))
             .build()
             .unwrap();
         let (_, events) = talk(&chat, "hi", &[command]).await;

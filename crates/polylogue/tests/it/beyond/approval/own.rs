@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use polylogue::agents::reason::{React, Rewoo};
 use polylogue::agents::{PromptedTool, ToolCalling};
-use polylogue::layers::parse::Actions;
+use polylogue::layers::parse::ActionExecutor;
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
@@ -331,7 +331,8 @@ async fn what_a_parser_read_is_asked_about() {
             }
         });
         let _ = cast;
-        let actions = Actions::new("Bob").unwrap().tool(echo("echo")).approval(Approval::of_tools(["echo"]));
+        let actions =
+            ActionExecutor::new("Bob").unwrap().tool(echo("echo")).approval(Approval::of_tools(["echo"]));
         Chat::named("pair")
             .participant(ann.unwrap())
             .participant(actions)
