@@ -191,8 +191,8 @@ type RequestSettings = (ModelSettings, Option<Arc<str>>);
 
 fn ways_of(assistant: &Assistant, team: &Team, chat: &Transcript) -> Vec<RequestSettings> {
     let system = assistant.system_for(chat.task());
-    let checks = checks(team).into_iter().flat_map(|check| check.asks(assistant));
-    let ways = assistant.asks().into_iter().chain(checks);
+    let checks = checks(team).into_iter().flat_map(|check| check.request_settings(assistant));
+    let ways = assistant.request_settings().into_iter().chain(checks);
     // An agent that repairs its own answer does so in a request apart, without its system text.
     ways.flat_map(|asks| [(asks.clone(), system.clone()), (asks, None)]).collect()
 }

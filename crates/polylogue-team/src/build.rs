@@ -127,7 +127,7 @@ impl AgentBuilder<'_> {
                 let selector = given.build(name, &self.agents())?;
                 let described: Vec<_> =
                     names.iter().map(|name| (name, self.team.description_of(name))).collect();
-                all.push((selector.asks_for(names), selector.system_for(&described)));
+                all.push((selector.request_settings(names), selector.system_for(&described)));
             }
         }
         for sub in &self.team.teams {

@@ -1,7 +1,7 @@
 //! Long-term memory.
 
 use polylogue::Assistant;
-use polylogue::tools::memory::{LongTerm, MemoryError, Scope};
+use polylogue::tools::memory::{LongTermMemory, MemoryError, Scope};
 use polylogue_config::{At, Config, Switch};
 use polylogue_core::{AnyAgent, AnyTool, Name};
 use polylogue_tools::Queue;
@@ -35,7 +35,7 @@ pub struct AgentMemory {
     #[key(default = true)]
     pub tools: bool,
     /// Number of facts that match the last message and are added before each reply.
-    #[key(default = LongTerm::DEFAULT_FACTS, range = 0..=50)]
+    #[key(default = LongTermMemory::DEFAULT_FACTS, range = 0..=50)]
     pub auto_recall: usize,
     /// Uses a private memory instead of the team's.
     #[key(default = false)]
@@ -52,7 +52,7 @@ impl AgentMemory {
     /// `assistant` with the tools of `memory`, each with what is `around` it, if it has them.
     pub(crate) fn with_tools(
         &self,
-        memory: &LongTerm,
+        memory: &LongTermMemory,
         around: impl Fn(AnyTool) -> AnyTool,
         assistant: Assistant,
     ) -> Assistant {
@@ -65,7 +65,7 @@ impl AgentMemory {
     }
 
     /// `voice`, to which facts of `memory` are added before each reply, if any are.
-    pub(crate) fn with_reminders(&self, memory: LongTerm, voice: AnyAgent) -> AnyAgent {
+    pub(crate) fn with_reminders(&self, memory: LongTermMemory, voice: AnyAgent) -> AnyAgent {
         match self.auto_recall {
             0 => voice,
             facts => AnyAgent::new(memory.reminds(voice, facts)),

@@ -64,7 +64,7 @@ impl Reasoning {
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct React {
     /// Maximum number of rounds per turn.
-    #[key(default = lib::React::DEFAULT_ROUNDS, range = 0..=10_000)]
+    #[key(default = lib::React::DEFAULT_MAX_ROUNDS, range = 0..=10_000)]
     pub rounds: u32,
     /// Calls the model once more without tools after the last round. Otherwise the chat ends at the limit.
     #[key(default = false)]
@@ -124,7 +124,7 @@ pub struct Best {
     #[key(default = 3, range = 1..=100)]
     pub options: usize,
     /// Maximum number of retries after an answer that selects no proposal. Then the first proposal is taken.
-    #[key(default = lib::Best::DEFAULT_RETRIES, range = 0..=100)]
+    #[key(default = lib::BestOfN::DEFAULT_RETRIES, range = 0..=100)]
     pub retries: u32,
     /// Texts that present the proposals to the critic.
     #[key(none = "built-in texts")]
@@ -185,7 +185,7 @@ fn planner_or(named: Option<&At<Name>>, of: &dyn Reasoner) -> Result<Assistant> 
 
 impl React {
     pub(crate) fn build(&self, of: &dyn Reasoner) -> Result<lib::React> {
-        let react = lib::React::new(of.agent()?).rounds(self.rounds);
+        let react = lib::React::new(of.agent()?).max_rounds(self.rounds);
         let react = react.set_if(self.summarize, lib::React::summarize);
         Ok(react.set_if(self.as_text, lib::React::in_text))
     }
@@ -215,8 +215,8 @@ impl Refine {
 }
 
 impl Best {
-    fn build(&self, of: &dyn Reasoner) -> Result<lib::Best> {
-        let best = lib::Best::of(self.options, of.agent()?, of.other(&self.critic)?);
+    fn build(&self, of: &dyn Reasoner) -> Result<lib::BestOfN> {
+        let best = lib::BestOfN::new(self.options, of.agent()?, of.other(&self.critic)?);
         let texts = self.texts.clone().unwrap_or_default().over(lib::ChoiceTexts::default());
         Ok(best.retries(self.retries).texts(texts))
     }

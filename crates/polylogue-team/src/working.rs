@@ -60,7 +60,7 @@ pub struct AgentTool {
     #[key(none = "the description of `who`", nonempty)]
     pub description: Option<String>,
     /// Maximum number of calls per turn. Further calls fail.
-    #[key(default = polylogue::tools::agent_tool::AgentTool::DEFAULT_AT_MOST, range = 1..=1000)]
+    #[key(default = polylogue::tools::agent_tool::AgentTool::DEFAULT_MAX_CALLS, range = 1..=1000)]
     pub max_calls: u32,
     /// Runs each call as a background task: it returns at once, the conversation continues, and the result is posted to the agent when
     /// it is there.

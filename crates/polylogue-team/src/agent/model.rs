@@ -43,7 +43,7 @@ pub struct ModelKeys {
     pub tool_search: At<Switch<ToolSearchKeys>>,
     /// Maximum number of rounds of tool calls in a turn. After the last one, the model is prompted to answer without
     /// tools.
-    #[key(default = Assistant::DEFAULT_MAX_ROUNDS, range = 1..=1_000)]
+    #[key(default = Assistant::DEFAULT_MAX_TOOL_ROUNDS, range = 1..=1_000)]
     pub max_tool_rounds: At<u32>,
     /// JSON Schema that each reply must satisfy. It is enforced even if the model does not support schemas.
     #[key(none = "free text", nonempty)]

@@ -161,7 +161,12 @@ impl Speaker {
         let tools = Tools::of(agent, keys, assistant, &plain);
         let schema = keys.output_schema.as_ref().map(|schema| Form {
             bytes: bytes(&schema.0),
-            retries: keys.output_retries.as_deref().copied().unwrap_or(Assistant::DEFAULT_REPAIRS).into(),
+            retries: keys
+                .output_retries
+                .as_deref()
+                .copied()
+                .unwrap_or(Assistant::DEFAULT_OUTPUT_RETRIES)
+                .into(),
             is_native: writes_json(keys, &plain) || expects.has(Capability::Schema) == Some(true),
             is_prompted: matches!(*keys.tool_calling, ToolCalling::Json | ToolCalling::Text),
         });

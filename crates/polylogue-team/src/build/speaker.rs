@@ -3,7 +3,7 @@
 use polylogue::layers::parse::{Parsed, ToolBlocks};
 use polylogue::tools::Approval;
 use polylogue::tools::approval::ApprovalRequest;
-use polylogue::tools::memory::LongTerm;
+use polylogue::tools::memory::LongTermMemory;
 use polylogue::{Assistant, Name, Result};
 use polylogue_core::{AnyAgent, AnyTool, ConfigError, UnknownName};
 
@@ -41,12 +41,12 @@ impl<'a> AgentBuilder<'a> {
         })
     }
 
-    fn long_term(&self, agent: &Agent, memory: &AgentMemory) -> Result<LongTerm> {
+    fn long_term(&self, agent: &Agent, memory: &AgentMemory) -> Result<LongTermMemory> {
         let scope = self.team.memory.scope_of(&self.team.name, &agent.name, memory);
         let scope = scope.map_err(|error| {
             ConfigError::invalid(format!("the memory of `{}`", agent.name), error.to_string())
         })?;
-        Ok(LongTerm::new(self.context.memory(&agent.name)?, scope))
+        Ok(LongTermMemory::new(self.context.memory(&agent.name)?, scope))
     }
 
     /// What replies for `agent` by a model, in the way in which it reasons.

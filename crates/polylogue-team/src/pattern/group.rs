@@ -267,8 +267,8 @@ impl Selector {
         let mut selector = ModelSelector::new(name.as_str(), agents.model(&name, self.model.as_deref())?)?
             .params(Params::from(self.parameters.clone()))
             .attempts(self.attempts)
-            .constrained(self.constrained)
             .role(self.role);
+        selector = selector.set_if(self.constrained, ModelSelector::constrained);
         selector = selector.set(self.system.as_deref(), ModelSelector::system);
         selector = selector.set(self.prompt.as_deref(), ModelSelector::prompt);
         selector = selector.set(self.none.as_deref(), ModelSelector::when_none);

@@ -119,7 +119,7 @@ pub struct Critic {
     #[key(none = "built-in criteria", nonempty)]
     pub criteria: Option<String>,
     /// Maximum number of retries after an answer that selects no proposal. Then the first proposal is taken.
-    #[key(default = polylogue::agents::reason::Best::DEFAULT_RETRIES, range = 0..=100)]
+    #[key(default = polylogue::agents::reason::BestOfN::DEFAULT_RETRIES, range = 0..=100)]
     pub retries: u32,
     /// Texts that present the proposals to the critic.
     #[key(none = "built-in texts")]

@@ -177,8 +177,10 @@ fn memory_settings_without_effect_are_reported() {
 fn tools_of_the_memory_can_be_looked_up_by_name() {
     let names = ["remember", "recall", "forget"];
     let memory = AnyMemory::new(polylogue::tools::memory::Nothing);
-    let memory =
-        polylogue::tools::memory::LongTerm::new(memory, polylogue::tools::memory::Scope::new("t").unwrap());
+    let memory = polylogue::tools::memory::LongTermMemory::new(
+        memory,
+        polylogue::tools::memory::Scope::new("t").unwrap(),
+    );
     let tools: Vec<String> = memory.tools().iter().map(|tool| tool.spec().name.clone()).collect();
     assert_eq!(tools, names);
     assert!(memory.tools().iter().all(|tool| tool.spec().repeatable));

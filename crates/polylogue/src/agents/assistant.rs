@@ -64,24 +64,24 @@ pub struct Assistant {
     pub(crate) max_rounds: u32,
     /// Continuations of a truncated reply; `None` for the default.
     max_continuations: Option<u32>,
-    pub(crate) tools_by: ToolCalling,
-    pub(crate) trace: ToolHistory,
+    pub(crate) tool_calling: ToolCalling,
+    pub(crate) tool_history: ToolHistory,
     /// JSON Schema of the agent's messages.
-    pub(crate) answers: Option<Arc<Value>>,
-    pub(crate) repairs: u32,
+    pub(crate) output_schema: Option<Arc<Value>>,
+    pub(crate) output_retries: u32,
     pub(crate) approval: Approval<ApprovalRequest>,
     compaction: Option<Compaction>,
 }
 
 impl Assistant {
     /// Default limit on rounds of tool calls per turn.
-    pub const DEFAULT_MAX_ROUNDS: u32 = 16;
+    pub const DEFAULT_MAX_TOOL_ROUNDS: u32 = 16;
 
     /// Default limit on continuations of a text that reached the token limit.
     pub const DEFAULT_MAX_CONTINUATIONS: u32 = 3;
 
-    /// Default limit on repairs of a reply that does not satisfy the output schema.
-    pub const DEFAULT_REPAIRS: u32 = 3;
+    /// Default of [`output_retries`](Self::output_retries).
+    pub const DEFAULT_OUTPUT_RETRIES: u32 = 3;
 
     /// Creates an agent named `name` that replies by `model`.
     ///
@@ -105,12 +105,12 @@ impl Assistant {
             callable: Vec::new(),
             params: Params::default(),
             view: ViewOptions::default(),
-            max_rounds: Self::DEFAULT_MAX_ROUNDS,
+            max_rounds: Self::DEFAULT_MAX_TOOL_ROUNDS,
             max_continuations: None,
-            tools_by: ToolCalling::default(),
-            trace: ToolHistory::default(),
-            answers: None,
-            repairs: Self::DEFAULT_REPAIRS,
+            tool_calling: ToolCalling::default(),
+            tool_history: ToolHistory::default(),
+            output_schema: None,
+            output_retries: Self::DEFAULT_OUTPUT_RETRIES,
             approval: Approval::never(),
             compaction: Some(Compaction::default()),
         })
@@ -187,13 +187,13 @@ impl Assistant {
     }
 
     /// Sets how the model calls tools and writes structured output. Default: the best way that it supports.
-    pub fn tool_calling(self, tools_by: ToolCalling) -> Self {
-        Self { tools_by, ..self }
+    pub fn tool_calling(self, tool_calling: ToolCalling) -> Self {
+        Self { tool_calling, ..self }
     }
 
     /// Sets what the agent's history keeps of a turn with prompted tool calls.
-    pub fn tool_history(self, trace: ToolHistory) -> Self {
-        Self { trace, ..self }
+    pub fn tool_history(self, tool_history: ToolHistory) -> Self {
+        Self { tool_history, ..self }
     }
 
     /// Sets the JSON Schema that every message of the agent must satisfy. Works with any model: one without structured
@@ -203,14 +203,14 @@ impl Assistant {
     ///
     /// ([`Params::schema`] is passed to the provider unchanged, and the reply is not checked.)
     pub fn output_schema(self, schema: Value) -> Self {
-        Self { answers: Some(Arc::new(schema)), ..self }
+        Self { output_schema: Some(Arc::new(schema)), ..self }
     }
 
     /// Sets how often a reply that violates the schema is repaired: the model is asked in a private turn, with the
     /// schema, the reply and its errors. After the last repair the chat ends with
     /// [`Reason::Errors`](crate::stop::Reason::Errors).
-    pub fn output_retries(self, repairs: u32) -> Self {
-        Self { repairs, ..self }
+    pub fn output_retries(self, retries: u32) -> Self {
+        Self { output_retries: retries, ..self }
     }
 
     /// Offers a tool to the model that another participant runs, such as one with an
@@ -238,8 +238,16 @@ impl Assistant {
     pub(crate) fn without_tools(self) -> Self {
         let params = Params { schema: None, ..self.params };
         let (prompted, agent_tools, task_specs) = (Vec::new(), Vec::new(), Vec::new());
-        Self { prompted, agent_tools, task_specs, advertised: Vec::new(), answers: None, params, ..self }
-            .with_specs()
+        Self {
+            prompted,
+            agent_tools,
+            task_specs,
+            advertised: Vec::new(),
+            output_schema: None,
+            params,
+            ..self
+        }
+        .with_specs()
     }
 
     fn without_tool(mut self, name: &str) -> Self {

@@ -9,7 +9,7 @@
 //! | a plan first, then its steps one by one | [`PlanAndSolve`] |
 //! | a plan that names its evidence, gathered without model calls | [`Rewoo`] |
 //! | a draft improved by criticism | [`Refine`] |
-//! | the best of several drafts | [`Best`] |
+//! | the best of several drafts | [`BestOfN`] |
 //!
 //! # A planner and a solver
 //! ```
@@ -31,7 +31,7 @@ mod react;
 mod refine;
 mod rewoo;
 
-pub use self::best::{Best, ChoiceTexts};
+pub use self::best::{BestOfN, ChoiceTexts};
 pub use self::plan::PlanAndSolve;
 pub use self::react::React;
 pub use self::refine::Refine;

@@ -73,7 +73,7 @@ pub struct Parsed {
     agent: Assistant,
     #[debug(skip)]
     parser: Arc<dyn Parser>,
-    repairs: u32,
+    retries: u32,
 }
 
 impl Parsed {
@@ -92,14 +92,14 @@ impl Parsed {
                 texts.iter().map(|text| &**text).filter(|text| !text.trim().is_empty()).collect();
             texts.join("\n\n")
         });
-        Self { agent, parser, repairs: 0 }
+        Self { agent, parser, retries: 0 }
     }
 
     /// Sets how often the model is sent the error and asked again when its text cannot be parsed. After that the turn
     /// fails.
     #[must_use]
-    pub fn repairs(self, repairs: u32) -> Self {
-        Self { repairs, ..self }
+    pub fn retries(self, retries: u32) -> Self {
+        Self { retries, ..self }
     }
 
     /// Returns the assistant by which its model is called, with the format in its system message. For inspection.
@@ -109,7 +109,7 @@ impl Parsed {
 
     /// Copies the agent with other settings, such as stop words, made by `change`. The copy shares the memory.
     #[must_use]
-    pub fn but(self, change: impl FnOnce(Assistant) -> Assistant) -> Self {
+    pub fn with(self, change: impl FnOnce(Assistant) -> Assistant) -> Self {
         Self { agent: change(self.agent), ..self }
     }
 }
@@ -141,7 +141,7 @@ impl Agent for Parsed {
     forward_agent!(agent: name, description, sub_agents, background_agent);
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let mut left = self.repairs;
+        let mut left = self.retries;
         loop {
             let parts = match self.agent.act(turn).await? {
                 Act::Say(parts) => parts,

@@ -44,7 +44,7 @@ pub struct AgentTool {
     target: Target,
     name: Name,
     spec: ToolSpec,
-    at_most: u32,
+    max_calls: u32,
     background: bool,
 }
 
@@ -56,7 +56,7 @@ enum Target {
 
 impl AgentTool {
     /// Default limit on calls per turn.
-    pub const DEFAULT_AT_MOST: u32 = 8;
+    pub const DEFAULT_MAX_CALLS: u32 = 8;
 
     /// Makes `chat` a tool with its name and description.
     pub fn chat(chat: Chat) -> Self {
@@ -81,7 +81,7 @@ impl AgentTool {
         });
         // A repeated call finds the earlier result in the log.
         let spec = ToolSpec::new(name.tool_name(""), "", parameters).repeatable();
-        Self { target, name, spec, at_most: Self::DEFAULT_AT_MOST, background: false }
+        Self { target, name, spec, max_calls: Self::DEFAULT_MAX_CALLS, background: false }
             .description(description)
     }
 
@@ -105,7 +105,7 @@ impl AgentTool {
 
     /// Sets the limit on calls per turn; further calls fail.
     pub fn max_calls(self, times: u32) -> Self {
-        Self { at_most: times, ..self }
+        Self { max_calls: times, ..self }
     }
 
     /// Runs each call as a [background task](crate::tools::background): it returns at once, and its result is posted when it is there.
@@ -153,9 +153,9 @@ impl AgentTool {
         if task.is_empty() {
             return Ok(Outcome::failed("`task` must be a text that says what is to be done"));
         }
-        if asked >= self.at_most {
+        if asked >= self.max_calls {
             let name = self.name();
-            let limit = match self.at_most {
+            let limit = match self.max_calls {
                 1 => "once".to_owned(),
                 limit => format!("{limit} times"),
             };

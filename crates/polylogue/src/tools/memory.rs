@@ -1,8 +1,8 @@
 //! Memory: history of the conversation, and facts across conversations.
 //!
-//! [`GetHistory`] reads the current conversation. [`LongTerm`] is a [`Memory`] with a scope that outlives it: agents
+//! [`GetHistory`] reads the current conversation. [`LongTermMemory`] is a [`Memory`] with a scope that outlives it: agents
 //! write facts with the tool `remember`, find them with `recall`, and delete them with `forget`; before each turn an
-//! agent can also be [reminded](LongTerm::reminds) of facts that match the last message. One memory serves any number
+//! agent can also be [reminded](LongTermMemory::reminds) of facts that match the last message. One memory serves any number
 //! of conversations at once; facts of one [`Scope`] are not found in another.
 //!
 //! Facts that an agent received are in the log. A resumed or replayed conversation does not depend on later changes to
@@ -13,10 +13,10 @@
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, store: polylogue::tools::memory::AnyMemory) -> Result<(), Box<dyn std::error::Error>> {
 //! use polylogue::Assistant;
-//! use polylogue::tools::memory::{LongTerm, Scope};
+//! use polylogue::tools::memory::{LongTermMemory, Scope};
 //!
 //! // `store` is `AnyMemory::new(polylogue_store::Facts::open("shop.db")?)`, say.
-//! let shop = LongTerm::new(store, Scope::new("shop")?);
+//! let shop = LongTermMemory::new(store, Scope::new("shop")?);
 //! let clerk = Assistant::new("Clerk", model)?.system("You sell tea.").tools(shop.tools());
 //! let clerk = shop.reminds(clerk, 5);
 //! # let _ = clerk;
@@ -33,4 +33,4 @@ pub use polylogue_memory::*;
 
 pub use self::history::GetHistory;
 pub use self::remind::Reminded;
-pub use self::tools::LongTerm;
+pub use self::tools::LongTermMemory;

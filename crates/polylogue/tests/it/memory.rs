@@ -10,7 +10,7 @@ use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
 use polylogue::tools::approval::ApprovalRequest;
 use polylogue::tools::memory::{
-    AnyMemory, Fact, LongTerm, Memory, MemoryError, Note, Query, Recalled, Scope, Source,
+    AnyMemory, Fact, LongTermMemory, Memory, MemoryError, Note, Query, Recalled, Scope, Source,
 };
 use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Log, Name, Turn, parallel, round_robin};
 use polylogue_core::{AnyAgent, AnyStore, Body, Entry, Event, LogId, Meta, Part, StoreError, Timestamp};
@@ -32,8 +32,8 @@ impl Place {
         AnyMemory::new(Facts::open(self.dir.path().join("facts.db")).unwrap())
     }
 
-    fn of(&self, scope: &str) -> LongTerm {
-        LongTerm::new(self.memory(), Scope::new(scope).unwrap())
+    fn of(&self, scope: &str) -> LongTermMemory {
+        LongTermMemory::new(self.memory(), Scope::new(scope).unwrap())
     }
 
     async fn texts(&self) -> Vec<String> {
@@ -221,7 +221,7 @@ async fn a_resumed_turn_does_not_depend_on_what_the_memory_became() {
     let place = Place::new();
     place.write("team", &["Ann likes green tea."]).await;
     let script = script(r#"[{"A": "One."}, {"A": "Two."}]"#);
-    let reminded = |calls: &Calls, memory: LongTerm| {
+    let reminded = |calls: &Calls, memory: LongTermMemory| {
         let agent = Assistant::new("A", calls.through(script.model("test"))).unwrap();
         chat(1, memory.reminds(agent, 5))
     };
@@ -359,7 +359,7 @@ impl Memory for Broken {
 
 #[tokio::test]
 async fn a_failing_memory_is_logged_and_the_agent_speaks_without_facts() {
-    let memory = LongTerm::new(AnyMemory::new(Broken), Scope::new("team").unwrap());
+    let memory = LongTermMemory::new(AnyMemory::new(Broken), Scope::new("team").unwrap());
     let script = r#"[{"A": {"calls": [{"tool": "remember", "args": {"text": "One."}}, {"tool": "recall", "args": {"query": "x"}},
         {"tool": "forget", "args": {"id": 1}}]}}, {"A": "I cannot."}]"#;
     let agent = Assistant::new("A", model(script)).unwrap().tools(memory.tools());

@@ -51,7 +51,7 @@ impl ChoiceTexts {
 /// It has the name of the proposing agent, which sees the same conversation each time, without the other drafts. A
 /// critic whose answer has no number of an option is asked again; after the last retry the first option wins.
 #[derive(Debug, Clone)]
-pub struct Best {
+pub struct BestOfN {
     proposer: AnyAgent,
     critic: AnyAgent,
     options: usize,
@@ -59,13 +59,13 @@ pub struct Best {
     texts: ChoiceTexts,
 }
 
-impl Best {
+impl BestOfN {
     /// Default limit on retries of the critic.
     pub const DEFAULT_RETRIES: u32 = 2;
 
     /// Creates an agent that replies with the best of `options` replies of `proposer`, at least 1; with one, the critic is not
     /// asked.
-    pub fn of(options: usize, proposer: impl Agent, critic: impl Agent) -> Self {
+    pub fn new(options: usize, proposer: impl Agent, critic: impl Agent) -> Self {
         let (proposer, critic) = (AnyAgent::new(proposer), AnyAgent::new(critic));
         Self {
             proposer,
@@ -116,7 +116,7 @@ impl Best {
     }
 }
 
-impl Agent for Best {
+impl Agent for BestOfN {
     fn name(&self) -> &Name {
         self.proposer.name()
     }

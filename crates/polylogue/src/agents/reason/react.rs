@@ -35,15 +35,15 @@ const OBSERVED: &str = "Observation:";
 
 impl React {
     /// Default limit on rounds of tool calls per turn.
-    pub const DEFAULT_ROUNDS: u32 = 5;
+    pub const DEFAULT_MAX_ROUNDS: u32 = 5;
 
     /// Runs `agent` in rounds.
     pub const fn new(agent: Assistant) -> Self {
-        Self { agent, rounds: Self::DEFAULT_ROUNDS, summarize: false, in_text: false }
+        Self { agent, rounds: Self::DEFAULT_MAX_ROUNDS, summarize: false, in_text: false }
     }
 
     /// Sets the limit on rounds of tool calls per turn; the model is called once more than that. 0 is allowed.
-    pub fn rounds(self, rounds: u32) -> Self {
+    pub fn max_rounds(self, rounds: u32) -> Self {
         Self { rounds, ..self }
     }
 

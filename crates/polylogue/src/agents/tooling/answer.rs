@@ -18,7 +18,7 @@ use crate::json_schema;
 impl AssistantTurn<'_, '_> {
     /// Asks for the answer and makes it the message.
     pub(super) async fn answer(&mut self) -> Result<Act> {
-        if let Some(schema) = self.agent.answers.clone() {
+        if let Some(schema) = self.agent.output_schema.clone() {
             return Box::pin(self.shape(&schema, None)).await;
         }
         let reply = self.own().await?;
@@ -50,7 +50,7 @@ impl AssistantTurn<'_, '_> {
     async fn say_or_give_up(&mut self, value: Option<Value>) -> Result<Act> {
         match value {
             Some(value) => self.say_value(value).await,
-            None => self.give_up(ModelMistake::Answer, self.agent.repairs).await,
+            None => self.give_up(ModelMistake::Answer, self.agent.output_retries).await,
         }
     }
 
@@ -83,7 +83,7 @@ impl AssistantTurn<'_, '_> {
     /// reply and the error.
     async fn repaired(&mut self, schema: &Value, last: String, flaw: String) -> Result<Option<Value>> {
         let (mut last, mut flaw) = (last, flaw);
-        for _ in 0..self.agent.repairs {
+        for _ in 0..self.agent.output_retries {
             let chat = self.repair_chat(schema)?;
             let status = self.turn.run(&chat, &words::repair(schema, &last, &flaw)).await?;
             let Status::Closed { summary, .. } = status else { return Err(Interrupt::Cancelled.into()) };

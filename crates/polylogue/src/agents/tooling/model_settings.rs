@@ -18,27 +18,30 @@ pub struct ModelSettings {
 }
 
 impl Assistant {
-    /// Returns all kinds of requests that the agent makes: the usual one first, then those of prompted tools and structured
-    /// output. The [digest](polylogue_core::View::digest) of a request identifies its kind.
-    pub fn asks(&self) -> Vec<ModelSettings> {
+    /// Returns the settings of all kinds of requests that the agent makes: the usual one first, then those of prompted tools and
+    /// structured output. The [digest](polylogue_core::View::digest) of a request identifies its kind.
+    pub fn request_settings(&self) -> Vec<ModelSettings> {
         let own = self.specs.get(..self.offered_own).unwrap_or_default();
         let mut all =
-            vec![self.asking(&self.specs, self.params.clone()), self.asking(own, self.params.clone())];
+            vec![self.settings(&self.specs, self.params.clone()), self.settings(own, self.params.clone())];
         let free = Params { schema: None, json: false, ..self.params.clone() };
         let json = Params { json: true, ..free.clone() };
         let held = self.schemas().into_iter().map(|schema| Params { schema: Some(schema), ..free.clone() });
         let params = [self.params.clone(), free.clone(), json].into_iter().chain(held);
-        all.extend(params.map(|params| self.asking(&[], params)));
+        all.extend(params.map(|params| self.settings(&[], params)));
         // Where tools are called by text, earlier native calls are shown as text.
-        let worded = all.clone().into_iter().filter(|asks| asks.tools.is_empty());
+        let worded = all.clone().into_iter().filter(|settings| settings.tools.is_empty());
         let worded: Vec<ModelSettings> = worded
-            .map(|asks| ModelSettings { view: ViewOptions { calls_as_text: true, ..asks.view }, ..asks })
+            .map(|settings| ModelSettings {
+                view: ViewOptions { calls_as_text: true, ..settings.view },
+                ..settings
+            })
             .collect();
         all.extend(worded);
         all
     }
 
-    fn asking(&self, tools: &[ToolSpec], params: Params) -> ModelSettings {
+    fn settings(&self, tools: &[ToolSpec], params: Params) -> ModelSettings {
         ModelSettings { tools: tools.to_vec(), params, view: self.view.clone() }
     }
 
@@ -47,7 +50,7 @@ impl Assistant {
         let own = self.offered().map(OfferedTool::own);
         let others = self.advertised.iter().map(|spec| OfferedTool { spec, prompted: None });
         let tools: Vec<OfferedTool<'_>> = own.chain(others).collect();
-        let answers = self.answers.as_deref();
+        let answers = self.output_schema.as_deref();
         let objects = [(tools.as_slice(), true), (tools.as_slice(), false), (&[][..], true)];
         let objects = objects.map(|(at_hand, may_say)| object::schema(at_hand, may_say, answers));
         answers.cloned().into_iter().chain(objects.into_iter().filter(|_| !tools.is_empty())).collect()

@@ -56,7 +56,7 @@ impl AssistantTurn<'_, '_> {
 
     /// Makes the reply the message, as structured output if a schema is set.
     async fn close(&mut self, reply: &Reply) -> Result<Act> {
-        if let Some(schema) = self.agent.answers.clone() {
+        if let Some(schema) = self.agent.output_schema.clone() {
             return self.shape(&schema, Some(reply)).await;
         }
         self.say(spoken(reply, &[])).await

@@ -32,7 +32,7 @@ impl<'w> AssistantTurn<'w, '_> {
             let missing = tools.iter().find(|offer| offer.must() && !called.contains(&&*offer.spec.name));
             let at_hand = if left == 0 { &[][..] } else { &tools };
             let must = missing.filter(|_| left > 0);
-            let schema = schema(at_hand, must.is_none(), self.agent.answers.as_deref());
+            let schema = schema(at_hand, must.is_none(), self.agent.output_schema.as_deref());
             let Some(reply) = self.with_schema(schema).await? else {
                 self.preface(NEVER_MIND);
                 return Ok(None);
@@ -63,7 +63,7 @@ impl<'w> AssistantTurn<'w, '_> {
     }
 
     async fn say_what(&mut self, value: Value) -> Result<Act> {
-        match (self.agent.answers.clone(), value) {
+        match (self.agent.output_schema.clone(), value) {
             (Some(schema), value) => self.say_checked(&schema, value).await,
             (None, Value::String(text)) => self.say(vec![Part::Text(Arc::from(text))]).await,
             (None, value) => self.say(vec![Part::text(value.to_string())]).await,

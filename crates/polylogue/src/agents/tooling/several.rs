@@ -31,7 +31,7 @@ impl<'w> AssistantTurn<'w, '_> {
                     last.note(&[Part::text(text.as_str())], &text);
                     self.prompt(words::result(&offer.spec.name, &text)).await?;
                 }
-                ToolUse::Ran { parts, .. } if offer.spec.ends_turn && self.agent.answers.is_none() => {
+                ToolUse::Ran { parts, .. } if offer.spec.ends_turn && self.agent.output_schema.is_none() => {
                     return self.say_result(offer.spec, parts).await;
                 }
                 ToolUse::Ran { parts, text } => {
@@ -80,7 +80,7 @@ impl<'w> AssistantTurn<'w, '_> {
         if self.says_outcome() && last.keep_question {
             return self.say(last.explanation).await;
         }
-        if last.is_silent && self.agent.answers.is_none() {
+        if last.is_silent && self.agent.output_schema.is_none() {
             return self.say(vec![Part::text(last.text)]).await;
         }
         self.prompt(words::solve(&self.task())).await?;

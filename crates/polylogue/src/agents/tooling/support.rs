@@ -32,7 +32,7 @@ pub(super) struct ToolSupport {
 impl ToolSupport {
     pub(super) fn of(agent: &Assistant, refused: impl Iterator<Item = Capability>) -> Self {
         let capabilities = refused.fold(agent.model.capabilities(), Capabilities::without);
-        Self { by: agent.tools_by, capabilities }
+        Self { by: agent.tool_calling, capabilities }
     }
 
     /// Whether missing capabilities are detected and worked around.

@@ -58,7 +58,7 @@ impl<'w> AssistantTurn<'w, '_> {
             ToolUse::Ran { parts, text } => {
                 let is_last =
                     offer.spec.ends_turn || self.says_outcome() || parts_text(&parts).trim().is_empty();
-                if is_last && self.agent.answers.is_none() {
+                if is_last && self.agent.output_schema.is_none() {
                     return self.say_result(offer.spec, parts).await;
                 }
                 self.answer_with(offer.spec, &text).await

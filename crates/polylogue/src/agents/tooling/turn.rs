@@ -202,12 +202,12 @@ impl<'w, 't> AssistantTurn<'w, 't> {
 
     /// Whether the five messages stay in the history.
     pub(super) fn keeps_trace(&self) -> bool {
-        self.agent.trace == ToolHistory::Full
+        self.agent.tool_history == ToolHistory::Full
     }
 
     /// Whether the output of the single tool is the message.
     pub(super) fn says_outcome(&self) -> bool {
-        self.keeps_trace() && self.agent.answers.is_none()
+        self.keeps_trace() && self.agent.output_schema.is_none()
     }
 
     pub(super) fn keep(&mut self, words: impl IntoIterator<Item = HistoryEntry>) {

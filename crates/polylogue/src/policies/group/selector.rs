@@ -99,8 +99,8 @@ impl Selector {
 
     /// Requests the name as JSON with a schema, for models that support it: needs fewer corrections. Other replies are
     /// still searched for a name.
-    pub fn constrained(self, constrained: bool) -> Self {
-        Self { constrained, ..self }
+    pub fn constrained(self) -> Self {
+        Self { constrained: true, ..self }
     }
 
     /// Sets the role of the prompt and the corrections. Every model accepts the default, `User`.
@@ -120,18 +120,13 @@ impl Selector {
         Self { params, ..self }
     }
 
-    /// Returns the view options: how the selector sees the chat.
-    pub const fn sees(&self) -> &ViewOptions {
-        &self.view
-    }
-
     /// Returns the system message for a selection among these names with their descriptions.
     pub fn system_for(&self, candidates: &[(&Name, &str)]) -> String {
         Candidates::of(candidates).fill(&self.system)
     }
 
-    /// Returns the sampling parameters for a selection among `names`.
-    pub fn sampling_for(&self, names: &[Name]) -> Params {
+    /// The sampling parameters for a selection among `names`.
+    fn params_for(&self, names: &[Name]) -> Params {
         let schema = self.constrained.then(|| {
             json!({
                 "type": "object",
@@ -143,9 +138,9 @@ impl Selector {
         Params { schema: schema.or_else(|| self.params.schema.clone()), ..self.params.clone() }
     }
 
-    /// Returns the request for a selection among `names`, without the conversation and the system message.
-    pub fn asks_for(&self, names: &[Name]) -> ModelSettings {
-        ModelSettings { tools: Vec::new(), params: self.sampling_for(names), view: self.view.clone() }
+    /// Returns the settings of the request for a selection among `names`: all but the conversation and the system message.
+    pub fn request_settings(&self, names: &[Name]) -> ModelSettings {
+        ModelSettings { tools: Vec::new(), params: self.params_for(names), view: self.view.clone() }
     }
 
     /// The name in the reply of the model.
@@ -171,7 +166,7 @@ impl Agent for Selector {
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let candidates = Candidates::in_turn(turn);
         let of = candidates.names();
-        let (system, params) = (candidates.fill(&self.system), self.sampling_for(of));
+        let (system, params) = (candidates.fill(&self.system), self.params_for(of));
         if !self.prompt.trim().is_empty() {
             turn.prompt(candidates.fill(&self.prompt)).await?;
         }

@@ -103,13 +103,13 @@ impl Check {
         [(decision, decider), (self.again.clone().unwrap_or_else(|| Self::AGAIN.into()), agent)]
     }
 
-    /// Returns the kinds of requests to `agent`: see [`Assistant::asks`].
-    pub fn asks(&self, agent: &Assistant) -> Vec<ModelSettings> {
+    /// Returns the settings of all kinds of requests to `agent`: see [`Assistant::request_settings`].
+    pub fn request_settings(&self, agent: &Assistant) -> Vec<ModelSettings> {
         let agent = agent.clone().without_tools();
         let deciders =
             [true, false].map(|as_json| self.asks_then(agent.clone(), as_json).map(|(_, agent)| agent));
         let deciders = deciders.into_iter().flatten();
-        std::iter::once(agent).chain(deciders).flat_map(|agent| agent.asks()).collect()
+        std::iter::once(agent).chain(deciders).flat_map(|agent| agent.request_settings()).collect()
     }
 
     /// Whether there is a question, and both words differ.

@@ -7,7 +7,7 @@ use polylogue_core::{Agent, AnyAgent};
 use super::prompts;
 use super::prompts::RoleValues;
 use crate::Assistant;
-use crate::agents::reason::{Best, ChoiceTexts};
+use crate::agents::reason::{BestOfN, ChoiceTexts};
 
 /// Chooses among several proposals for each message of a [`RolePlay`](super::RolePlay).
 ///
@@ -62,7 +62,7 @@ impl Critic {
             who,
             options: options.max(1),
             criteria,
-            retries: Best::DEFAULT_RETRIES,
+            retries: BestOfN::DEFAULT_RETRIES,
             texts: CustomPrompts::default(),
         }
     }
@@ -131,7 +131,7 @@ impl Critic {
     }
 
     /// The best proposal of `proposer`. `usual` completes a default prompt.
-    pub(super) fn best(&self, proposer: Assistant, usual: impl Fn(&str) -> String) -> Best {
+    pub(super) fn best(&self, proposer: Assistant, usual: impl Fn(&str) -> String) -> BestOfN {
         let ChoiceTexts { prompt, option, retry_prompt } = ChoiceTexts::default();
         let own = self.texts.clone();
         let texts = ChoiceTexts {
@@ -139,6 +139,6 @@ impl Critic {
             option: own.option.unwrap_or(option),
             retry_prompt: own.retry_prompt.unwrap_or_else(|| usual(&retry_prompt).into()),
         };
-        Best::of(self.options, proposer, self.agent()).retries(self.retries).texts(texts)
+        BestOfN::new(self.options, proposer, self.agent()).retries(self.retries).texts(texts)
     }
 }

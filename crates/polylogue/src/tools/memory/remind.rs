@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use polylogue_memory::{Fact, Memory as _, Query, Scope};
 
-use super::tools::LongTerm;
+use super::tools::LongTermMemory;
 use super::words;
 
 /// An agent that is prompted before each turn with facts that match the last message.
@@ -29,7 +29,7 @@ pub struct Reminded<A> {
     tool: AnyTool,
 }
 
-impl LongTerm {
+impl LongTermMemory {
     /// Wraps `agent`: it is prompted before each turn with at most `facts` facts that match the last message.
     pub fn reminds<A: Agent>(&self, agent: A, facts: usize) -> Reminded<A> {
         Reminded::new(agent, self.clone(), facts)
@@ -46,7 +46,7 @@ const TURNS: usize = 8;
 const QUERY_CHARS: usize = 2_000;
 
 impl<A: Agent> Reminded<A> {
-    pub(super) fn new(agent: A, memory: LongTerm, facts: usize) -> Self {
+    pub(super) fn new(agent: A, memory: LongTermMemory, facts: usize) -> Self {
         let parameters = json!({"type": "object"});
         let spec = ToolSpec::new(LOOKUP, "Finds facts for the next turn.", parameters).repeatable();
         let facts = facts.min(Query::MAX_LIMIT);
@@ -159,7 +159,7 @@ fn facts_in(outcome: &Outcome) -> &str {
 }
 
 #[derive(Debug)]
-struct Lookup(LongTerm, ToolSpec);
+struct Lookup(LongTermMemory, ToolSpec);
 
 impl Tool for Lookup {
     fn spec(&self) -> &ToolSpec {

@@ -9,12 +9,12 @@ use super::words;
 
 /// A memory that outlives conversations, with its scope. Clones share the memory.
 #[derive(Debug, Clone)]
-pub struct LongTerm {
+pub struct LongTermMemory {
     pub(super) memory: AnyMemory,
     pub(super) scope: Scope,
 }
 
-impl LongTerm {
+impl LongTermMemory {
     /// Default number of facts to recall.
     pub const DEFAULT_FACTS: usize = 5;
 
@@ -29,7 +29,7 @@ impl LongTerm {
     }
 }
 
-impl LongTerm {
+impl LongTermMemory {
     /// Returns the tools `remember`, `recall` and `forget`. All are repeatable: remembering or forgetting twice has no further
     /// effect. Calls in one message run in parallel; `Queue` of `polylogue-tools` runs them one after the other.
     pub fn tools(&self) -> Vec<AnyTool> {
@@ -67,10 +67,10 @@ fn origin(cx: &ToolCx<'_>) -> (Timestamp, Source) {
 
 /// The tool `remember`.
 #[derive(Debug)]
-pub(super) struct Remember(LongTerm, ToolSpec);
+pub(super) struct Remember(LongTermMemory, ToolSpec);
 
 impl Remember {
-    pub(super) fn of(memory: &LongTerm) -> Self {
+    pub(super) fn of(memory: &LongTermMemory) -> Self {
         let about = "Writes down a fact for later conversations. Write a whole sentence that is understood \
                      without this conversation, and one fact at a time.";
         let properties = json!({"text": {"type": "string", "description": "The fact"}});
@@ -94,10 +94,10 @@ impl Tool for Remember {
 
 /// The tool `recall`.
 #[derive(Debug)]
-pub(super) struct Recall(LongTerm, ToolSpec);
+pub(super) struct Recall(LongTermMemory, ToolSpec);
 
 impl Recall {
-    pub(super) fn of(memory: &LongTerm) -> Self {
+    pub(super) fn of(memory: &LongTermMemory) -> Self {
         let about = "Finds what was written down in earlier conversations, best match first.";
         let properties = json!({
             "query": {"type": "string", "description": "What is looked for, in words"},
@@ -113,7 +113,7 @@ impl Recall {
 /// The number of facts requested.
 pub(super) fn limit(args: &Value) -> Result<usize, ToolError> {
     let Some(limit) = args.get("limit").filter(|limit| !limit.is_null()) else {
-        return Ok(LongTerm::DEFAULT_FACTS);
+        return Ok(LongTermMemory::DEFAULT_FACTS);
     };
     let number = limit.as_u64().and_then(|limit| usize::try_from(limit).ok());
     number.filter(|limit| (1..=Query::MAX_LIMIT).contains(limit)).ok_or_else(|| {
@@ -149,10 +149,10 @@ impl Tool for Recall {
 
 /// The tool `forget`.
 #[derive(Debug)]
-pub(super) struct Forget(LongTerm, ToolSpec);
+pub(super) struct Forget(LongTermMemory, ToolSpec);
 
 impl Forget {
-    pub(super) fn of(memory: &LongTerm) -> Self {
+    pub(super) fn of(memory: &LongTermMemory) -> Self {
         let about = "Drops a fact that was written down, because it is wrong or no longer true.";
         let properties = json!({"id": {"type": "integer", "minimum": 1, "description": "The fact's number, without the #"}});
         Self(memory.clone(), spec("forget", about, &properties, &["id"]))

@@ -255,7 +255,7 @@ async fn agents_at_random_resume_at_every_cut() {
 /// Plans, evidence, rounds, criticism: all in one sequence.
 #[tokio::test]
 async fn agents_that_reason_resume_at_every_cut() {
-    use polylogue::agents::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
+    use polylogue::agents::reason::{BestOfN, PlanAndSolve, React, Refine, Rewoo};
     use polylogue::layers::parse::{ActionExecutor, Parsed, ToolBlock};
     let script = script(
         r##"[{"planner": "1. a\n2. b"}, {"solver": "s1"}, {"solver": "s2"},
@@ -282,7 +282,7 @@ async fn agents_that_reason_resume_at_every_cut() {
             AnyAgent::new(React::new(agent("unable", &unable).tool(tool()))),
             AnyAgent::new(Parsed::new(of("coder"), block)),
             AnyAgent::new(ActionExecutor::new("runner").unwrap().tool(tool())),
-            AnyAgent::new(Best::of(2, of("option"), of("chooser"))),
+            AnyAgent::new(BestOfN::new(2, of("option"), of("chooser"))),
         ];
         vec![crate::lagent::flows::in_order("all", all, 9)]
     };

@@ -1,7 +1,7 @@
 //! Every kind of composite, cut after every event and run again in fresh agents: the log is the same, and no finished model call is
 //! made again. Each is called twice in one session, so that inner chats are reopened.
 
-use polylogue::agents::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
+use polylogue::agents::reason::{BestOfN, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::layers::hook::Around;
 use polylogue::layers::parse::{ActionExecutor, CallRecord, Parsed, ParsedBlock, RunState, ToolBlock};
 use polylogue::tools::GetHistory;
@@ -100,8 +100,10 @@ async fn rounds_with_tools_resume() {
     let text = [("a", "Action: get_history\nAction Input: {}"), ("a", "Final Answer: done")];
     resumes("react in text", &text, |model| AnyAgent::new(React::new(bot(model)).in_text())).await;
     let forced = [("a", "!get_history"), ("a", "!get_history"), ("a", "in sum")];
-    resumes("react, summed up", &forced, |model| AnyAgent::new(React::new(bot(model)).rounds(1).summarize()))
-        .await;
+    resumes("react, summed up", &forced, |model| {
+        AnyAgent::new(React::new(bot(model)).max_rounds(1).summarize())
+    })
+    .await;
     let ends =
         |model: &AnyModel| React::new(agent("a", model).tool(Finish::default()).tool(GetHistory::default()));
     resumes("react, finished", &native, |model| AnyAgent::new(ends(model))).await;
@@ -133,8 +135,10 @@ async fn plans_evidence_and_criticism_resume() {
     })
     .await;
     let steps = [("a", "o1"), ("a", "o2"), ("critic", "hm"), ("critic", "2")];
-    resumes("critic", &steps, |model| AnyAgent::new(Best::of(2, agent("a", model), agent("critic", model))))
-        .await;
+    resumes("critic", &steps, |model| {
+        AnyAgent::new(BestOfN::new(2, agent("a", model), agent("critic", model)))
+    })
+    .await;
 }
 
 /// Ordinary Rust: a condition, a loop, several at once, its own model, a word to it, a tool, an error it survives.

@@ -216,7 +216,7 @@ async fn a_parsed_agent_has_other_stop_words_for_one_call() {
     let session = session().await;
     let first = session.call(&bot, "a").await.unwrap();
     assert_eq!(ParsedBlock::of(&first).unwrap().action, "1");
-    let second = session.call(&bot.clone().but(|agent| agent.params(stop.clone())), "b").await.unwrap();
+    let second = session.call(&bot.clone().with(|agent| agent.params(stop.clone())), "b").await.unwrap();
     assert_eq!((second.plain().into_owned(), ParsedBlock::calls(&second)), ("x".into(), None));
     let stops: Vec<_> = spy.asked().into_iter().map(|asked| asked.params.stop).collect();
     assert_eq!(stops, [vec![], stop.stop]);
@@ -239,7 +239,7 @@ async fn a_custom_parser_can_request_a_retry() {
     let spy = Spy::on(script(r#"[{"bot": "many"}, {"bot": "7"}, {"bot": "few"}]"#));
     let bot = Parsed::new(agent("bot", &spy.model()), Number);
     let session = session().await;
-    let reply = session.call(&bot.clone().repairs(1), "How many?").await.unwrap();
+    let reply = session.call(&bot.clone().retries(1), "How many?").await.unwrap();
     assert_eq!(value(&reply), Some(&json!(7)));
     assert_eq!(texts(&spy.asked()[1].entries)[2], "user: `many` is not a number. Write it again.");
     let error = session.call(&bot, "How many?").await.unwrap_err().to_string();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue::agents::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
+use polylogue::agents::reason::{BestOfN, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::stop::Reason;
 use polylogue::{AnyModel, Assistant, Chat, Error, Log, Result, Session, Status, Tool, sequential};
 use polylogue_core::{
@@ -97,7 +97,7 @@ async fn a_limit_on_rounds_ends_or_sums_up() {
     for rounds in [0, 2] {
         let steps = [CALL; 3].join(",");
         let spy = Spy::on(script(&format!(r#"[{steps}, {{"bot": "in sum"}}]"#)));
-        let bot = React::new(agent("bot", &spy.model()).tool(search())).rounds(rounds);
+        let bot = React::new(agent("bot", &spy.model()).tool(search())).max_rounds(rounds);
         let session = session().await;
         let error = session.call(&bot, "go").await.unwrap_err();
         let limit = u64::from(rounds);
@@ -109,7 +109,7 @@ async fn a_limit_on_rounds_ends_or_sums_up() {
         assert_eq!(calls(&session).await as u64, limit);
     }
     let spy = Spy::on(script(&format!(r#"[{CALL}, {CALL}, {{"bot": "in sum"}}, {{"bot": "next"}}]"#)));
-    let bot = React::new(agent("bot", &spy.model()).tool(search())).rounds(1).summarize();
+    let bot = React::new(agent("bot", &spy.model()).tool(search())).max_rounds(1).summarize();
     let session = session().await;
     assert_eq!(session.call(&bot, "go").await.unwrap().plain(), "in sum");
     let asked = spy.asked();
@@ -264,12 +264,12 @@ async fn a_draft_is_refined_until_nothing_is_left_to_criticize() {
     assert_eq!(roles(&itself.asked()[2]), "uauau");
 }
 
-fn best(options: usize, critic: &str) -> (Spy, Best) {
+fn best(options: usize, critic: &str) -> (Spy, BestOfN) {
     let spy = Spy::on(script(&format!(
         r#"[{{"bot": "one"}}, {{"bot": "two"}}, {{"bot": "three"}}, {{"bot": "four"}}, {{"bot": "five"}}, {critic}]"#
     )));
     let bot: Assistant = agent("bot", &spy.model());
-    (spy.clone(), Best::of(options, bot, agent("critic", &spy.model())).retries(1))
+    (spy.clone(), BestOfN::new(options, bot, agent("critic", &spy.model())).retries(1))
 }
 
 /// C14.
@@ -307,7 +307,7 @@ async fn an_agent_that_reached_its_own_limit_has_a_new_turn_when_the_chat_contin
     let script = script(&format!(r#"[{CALL}, {CALL}, {{"bot": "found it"}}]"#));
     let bot = agent("bot", &script).tool(search());
     let chat =
-        Chat::named("group").participant(React::new(bot).rounds(1)).policy(sequential()).build().unwrap();
+        Chat::named("group").participant(React::new(bot).max_rounds(1)).policy(sequential()).build().unwrap();
     let store = AnyStore::new(Memory::new());
     let mut log = Log::create(store, LogId::new("limit").unwrap()).await.unwrap();
     let ended = chat.run_in(&mut log, "Find it.").await.unwrap().status;

@@ -162,7 +162,7 @@ async fn names_are_found_as_whole_words_and_the_longest_match_wins() {
 #[tokio::test]
 async fn a_model_can_be_constrained_to_the_names() {
     let replies = r#"[{"sel": "{\"speaker\": \"Coder_2\"}"}, {"sel": "Coder"}]"#;
-    let (choices, asked) = selected(2, replies, |selector| selector.constrained(true)).await;
+    let (choices, asked) = selected(2, replies, |selector| selector.constrained()).await;
     assert!(choices.iter().all(|choice| choice.by == by_selector()), "{choices:?}");
     let schema = asked[0].params.schema.as_ref().unwrap();
     assert_eq!(schema["properties"]["speaker"]["enum"], serde_json::json!(["Ann", "Coder", "Coder_2"]));
