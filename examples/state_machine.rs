@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .participant(Assistant::new("Writer", model.clone())?)
         .participant(Assistant::new("Critic", model.clone())?)
         .participant(Assistant::new("Editor", model)?)
-        .policy(Group::by(rule).transitions(Transitions::allowed(after)))
+        .policy(Group::custom(rule).transitions(Transitions::allowed(after)))
         .build()?;
     println!("{}", chat.run("A sentence about a cat").await?);
     Ok(())

@@ -90,7 +90,7 @@ pub use log::{
     Subscription, Summary, TeamChanged, Timestamp, TurnRequest, Update, WorkerInfo,
 };
 pub use model::{AnyModel, EarlierReplies, Model, ModelWrapper, Origin, Request, SealsSent};
-pub use policy::{Condition, Policy, Step, around, steerable, until, with_follow_ups};
+pub use policy::{Condition, Policy, Step, steerable, until, with_follow_ups, wrap_policy};
 pub use run::{AgentCall, RunResult, RunStream};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
 pub use transcript::{

@@ -91,8 +91,8 @@ impl Condition for Box<dyn Condition> {
     }
 }
 
-/// Returns a policy of which a person can choose the [next speaker](Policy::takes_next_speaker), unless `refused` says why not:
-/// `next` selects by who spoke last, and not by a plan.
+/// Wraps `policy`, so that a person can choose the [next speaker](Policy::takes_next_speaker), unless `refused` returns why not.
+/// For policies that select by the last speaker, and do not follow a plan.
 pub fn steerable(
     policy: impl Policy,
     refused: impl Fn(&Transcript, &Name) -> Option<Arc<str>> + Send + Sync + 'static,
@@ -100,8 +100,8 @@ pub fn steerable(
     SteerablePolicy { policy, refused }
 }
 
-/// Returns a policy that gives an agent [one more turn](Policy::takes_follow_up) for the results of its background tasks: when
-/// `policy` would close the chat, one turn more does not change what it does next.
+/// Wraps `policy`, so that an agent can have [one more turn](Policy::takes_follow_up) for the results of its background tasks
+/// before the chat closes. For policies that close the chat in the same way after such a turn.
 pub fn with_follow_ups<P: Policy>(policy: P) -> impl Policy {
     MappedPolicy { policy, next: P::next, has_follow_ups: true }
 }
@@ -131,9 +131,9 @@ impl<P: Policy, F: Fn(&Transcript, &Name) -> Option<Arc<str>> + Send + Sync + 's
     }
 }
 
-/// Returns a policy around another: `next` returns the step, from the `policy` and the transcript. The private agents are those
+/// Wraps `policy`: `next` returns the step, from the policy and the transcript. The private agents are those
 /// of `policy`.
-pub fn around<P: Policy>(
+pub fn wrap_policy<P: Policy>(
     policy: P,
     next: impl Fn(&P, &Transcript) -> Step + Send + Sync + 'static,
 ) -> impl Policy {
@@ -178,7 +178,7 @@ pub trait Condition: Send + Sync + 'static {
 
 /// Wraps `policy`, and ends the chat when `stop` holds. When a participant ends the chat, its reason has priority over `stop`.
 pub fn until(stop: impl Condition, policy: impl Policy) -> impl Policy {
-    around(policy, move |policy, chat| match (chat.ended_by(), stop.now(chat)) {
+    wrap_policy(policy, move |policy, chat| match (chat.ended_by(), stop.now(chat)) {
         (Some((_, reason)), _) => Step::close(reason.clone(), chat),
         (None, Some(reason)) => Step::close(reason, chat),
         (None, None) => policy.next(chat),

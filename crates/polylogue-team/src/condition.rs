@@ -18,7 +18,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use cel::{Context, Env, Program, Value};
-use polylogue_core::{Name, Policy, Step, Transcript, around};
+use polylogue_core::{Name, Policy, Step, Transcript, wrap_policy};
 
 pub(crate) use analysis::{Cast, Verdict, is_equal};
 pub(crate) use call::CallCondition;
@@ -141,7 +141,7 @@ thread_local! {
 /// A condition within a policy can only return a boolean. Policies never wait, so a note on this thread belongs to the
 /// running policy, and the step stays a function of the transcript.
 pub(crate) fn judged(policy: impl Policy) -> impl Policy {
-    around(policy, |policy, chat: &Transcript| {
+    wrap_policy(policy, |policy, chat: &Transcript| {
         FLAW.set(None);
         let step = policy.next(chat);
         match FLAW.take() {

@@ -81,9 +81,9 @@
 //! | tasks that agents solve alone, or by talking until they are complete | [`Task`], [`GroupSolve`] and [`EndMode`]; the result: [`GroupSolveResult`] |
 //! | shared state | [`state`] |
 //! | memory across conversations | [`memory`] |
-//! | late joiners | [`joining()`] |
+//! | late joiners | [`with_late_joiner`] |
 //! | a termination condition | [`stop`], [`LoopDetector`]; they compose by `\|` and `&` |
-//! | a summary | [`reflected`], [`reflecting`](order::reflecting), [`summed_up`]; default: the last message |
+//! | a summary | [`summarized_by`], [`with_summarizer`](order::with_summarizer), [`with_summary`]; default: the last message |
 //! | chats in a sequence | [`sequential`], [`Carryover`]: results are carried over to the next chat |
 //! | chats with dependencies | [`Dag`]: independent chats run in parallel |
 //! | a chat within a chat | add it as a participant: a [`Chat`] is an [`Agent`] |
@@ -144,8 +144,8 @@ use {
     kernel::{data::ToolSpec, limits::Budget},
     layers::{Coder, Executor, HumanInput, Nested, Stack, aggregate, code, hook, parse, reply},
     policies::{
-        Carryover, Dag, Debate, Handoff, HumanSelector, Orchestrator, Selector, handoffs, joining, order,
-        reflected, summed_up,
+        Carryover, Dag, Debate, Handoff, HumanSelector, Orchestrator, Selector, handoffs, order,
+        summarized_by, with_late_joiner, with_summary,
     },
     runs::{Batch, Report},
     stop::LoopDetector,

@@ -6,7 +6,7 @@ pub mod debate;
 pub mod graph;
 pub mod group;
 pub mod handoff;
-pub mod joining;
+pub mod late_joiner;
 pub mod orchestrator;
 pub mod order;
 
@@ -18,7 +18,7 @@ pub use debate::Debate;
 pub use graph::Graph;
 pub use group::{Group, HumanSelector, Selector};
 pub use handoff::{Handoff, handoffs};
-pub use joining::joining;
+pub use late_joiner::with_late_joiner;
 pub use orchestrator::Orchestrator;
-pub use order::{parallel, reflected, round_robin, sequential, summed_up, without};
+pub use order::{last_message_without, parallel, round_robin, sequential, summarized_by, with_summary};
 pub use polylogue_core::until;

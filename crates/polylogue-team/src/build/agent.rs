@@ -90,7 +90,7 @@ impl<'a> AgentBuilder<'a> {
             NestedContext::All => chats.carries(OuterContext::All),
             NestedContext::Reflect(gist) => {
                 let author = self.participant(&gist.by, around)?;
-                chats.carries(OuterContext::reflected(author, gist.prompt.as_str())?)
+                chats.carries(OuterContext::summarized_by(author, gist.prompt.as_str())?)
             }
         })
     }

@@ -1,6 +1,6 @@
 //! Participants that join during a chat.
 
-use polylogue::policies::joining;
+use polylogue::policies::with_late_joiner;
 use polylogue::{Policy, Result};
 use polylogue_config::{At, Config, NewName};
 use polylogue_core::{JoinHistory, Name};
@@ -51,7 +51,7 @@ impl LateJoiner {
             JoinCondition::Stop(stop) => stop.build()?,
         };
         Ok(match when {
-            Some(when) => Box::new(joining(self.who.value.clone(), when, self.history, policy)),
+            Some(when) => Box::new(with_late_joiner(policy, self.who.value.clone(), when, self.history)),
             None => policy,
         })
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue::policies::order::SUMMARY_PROMPT;
-use polylogue::policies::{reflected, summed_up, without};
+use polylogue::policies::{last_message_without, summarized_by, with_summary};
 use polylogue::{Agent as _, Assistant, Policy, Result, Transcript};
 use polylogue_config::{At, Config, OneOrMany};
 use polylogue_core::{ChatBuilder, Name, Params};
@@ -100,10 +100,10 @@ impl Summary {
     ) -> Result<ChatBuilder> {
         Ok(match self {
             Self::Last => builder.policy(policy),
-            Self::None => builder.policy(summed_up(policy, |_| String::new())),
+            Self::None => builder.policy(with_summary(policy, |_| String::new())),
             Self::Without(texts) => {
                 let texts = texts.clone();
-                builder.policy(summed_up(policy, move |chat| taken_out(chat, &texts)))
+                builder.policy(with_summary(policy, move |chat| taken_out(chat, &texts)))
             }
             Self::Reflect(reflect) => match (&reflect.by, self.author(chat.name, agents)?) {
                 (Some(by), _) if known(by) => builder.policy(reflect.policy(policy, by)),
@@ -131,7 +131,7 @@ impl Reflect {
     /// `policy`, and then a summary by `author`.
     fn policy(&self, policy: Box<dyn Policy>, author: &Name) -> impl Policy + use<> {
         let prompt = self.prompt.clone();
-        reflected(policy, author.clone(), move |chat: &Transcript| Arc::from(prompt.fill(chat.task())))
+        summarized_by(policy, author.clone(), move |chat: &Transcript| Arc::from(prompt.fill(chat.task())))
     }
 }
 

@@ -213,12 +213,12 @@ impl Part for Group {
             SelectSpeaker::Random(chance) => (library::Group::random(chance.seed), None),
             SelectSpeaker::Model(selector) => {
                 let selector = selector.build(chat.name, agents)?;
-                (library::Group::selected_by(selector.name().clone()), Some(AnyAgent::new(selector)))
+                (library::Group::select_by_name(selector.name().clone()), Some(AnyAgent::new(selector)))
             }
             SelectSpeaker::Human(person) => {
                 let selector = AnyAgent::new(HumanSelector::new(person.as_str())?);
                 let selector = agents.with_default_answer(person, selector);
-                (library::Group::selected_by(person.value.clone()), Some(selector))
+                (library::Group::select_by_name(person.value.clone()), Some(selector))
             }
         };
         let group = match self.transitions.as_deref() {

@@ -227,7 +227,7 @@ fn policy(
             .map(|(_, then)| then.clone())
     });
     let rule = Arc::clone(&next);
-    let group = executing(Group::by(move |chat, _| rule(chat).map_or(Selected::End, Selected::Name)));
+    let group = executing(Group::custom(move |chat, _| rule(chat).map_or(Selected::End, Selected::Name)));
     let machine = move |chat: &Transcript| {
         // Tool calls are answered first, without evaluating a condition.
         if chat.ended_by().is_some() || !chat.pending_calls().is_empty() {

@@ -12,7 +12,7 @@ use polylogue_core::{
 
 use crate::layers::reply::Reply;
 use crate::policies::carryover::with_context;
-use crate::policies::order::{last_said, summed_up};
+use crate::policies::order::{last_reply, with_summary};
 use crate::stop::Reason;
 
 /// A layer that replies with the summary of an inner chat, often a [`sequential`](crate::policies::order::sequential) of chats.
@@ -60,7 +60,7 @@ pub enum OuterContext {
     Last,
     /// Every message that the agent sees, with the names of the speakers.
     All,
-    /// A summary by an agent; see [`OuterContext::reflected`].
+    /// A summary by an agent; see [`OuterContext::summarized_by`].
     Reflected(Reflection),
     /// The result of a function of the turn; see [`OuterContext::custom`].
     Custom(#[debug(skip)] Arc<OuterFn>),
@@ -78,7 +78,7 @@ impl OuterContext {
     ///
     /// # Errors
     /// When the agent's name is illegal.
-    pub fn reflected(agent: impl Agent, prompt: impl Into<Arc<str>>) -> Result<Self> {
+    pub fn summarized_by(agent: impl Agent, prompt: impl Into<Arc<str>>) -> Result<Self> {
         let (who, prompt) = (agent.name().clone(), prompt.into());
         let ask = move |chat: &Transcript| match chat.turns() {
             0 => Step::Turn(TurnRequest {
@@ -87,7 +87,8 @@ impl OuterContext {
             }),
             _ => Reason::Replied { who: who.clone() }.close(chat),
         };
-        let chat = Chat::named("reflection").participant(agent).policy(summed_up(ask, last_said)).build()?;
+        let chat =
+            Chat::named("reflection").participant(agent).policy(with_summary(ask, last_reply)).build()?;
         Ok(Self::Reflected(Reflection(Arc::new(chat))))
     }
 

@@ -40,7 +40,7 @@
 //! use polylogue::{Group, Name, Transcript};
 //!
 //! let (writer, critic) = (Name::new("Writer")?, Name::new("Critic")?);
-//! let group = Group::by(move |chat: &Transcript, _| match chat.last() {
+//! let group = Group::custom(move |chat: &Transcript, _| match chat.last() {
 //!     Some(last) if last.message.from == critic && last.message.plain().contains("good") => Selected::End,
 //!     Some(last) if last.message.from == writer => critic.clone().into(),
 //!     Some(_) => writer.clone().into(),
@@ -132,20 +132,20 @@ impl Group {
     /// Asks `selector` in a private turn: a [`Selector`], a [`HumanSelector`] or a custom agent. It need not be added to
     /// the chat.
     pub fn select_by(selector: impl Agent) -> Self {
-        let group = Self::selected_by(selector.name().clone());
+        let group = Self::select_by_name(selector.name().clone());
         Self { selector: Some(AnyAgent::new(selector)), ..group }
     }
 
     /// Selects speakers like [`select_by`](Self::select_by), by the name of a participant, or of an agent that was added to the chat with
     /// [`private_agent`](polylogue_core::ChatBuilder::private_agent).
-    pub fn selected_by(selector: Name) -> Self {
+    pub fn select_by_name(selector: Name) -> Self {
         Self::of(Selection::Method(Method::Agent(selector)))
     }
 
     /// Selects by a custom rule: a pure function of the transcript and the candidates.
     ///
     /// Naming a participant who is not a candidate is a bug of the rule, and ends the run with an error.
-    pub fn by(rule: impl Fn(&Transcript, &[Name]) -> Selected + Send + Sync + 'static) -> Self {
+    pub fn custom(rule: impl Fn(&Transcript, &[Name]) -> Selected + Send + Sync + 'static) -> Self {
         Self::of(Selection::Rule(Box::new(rule)))
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::stop::Reason;
 use polylogue_core::{
-    Agent, ChatBuilder, Name, Policy, Step, StopReason, Transcript, TranscriptMessage, TurnRequest, around,
-    steerable, with_follow_ups,
+    Agent, ChatBuilder, Name, Policy, Step, StopReason, Transcript, TranscriptMessage, TurnRequest,
+    steerable, with_follow_ups, wrap_policy,
 };
 
 use crate::termination::verdict::Verdict;
@@ -92,19 +92,19 @@ fn all_spoken(chat: &Transcript) -> Step {
 /// with an empty answer the summary of `policy` stays. Not asked if no participant said anything.
 ///
 /// ```
-/// # use polylogue::policies::{reflected, until};
+/// # use polylogue::policies::{summarized_by, until};
 /// # use polylogue::stop::max_turns;
 /// # use polylogue::{Name, round_robin};
 /// let policy = until(max_turns(4), round_robin());
-/// let policy = reflected(policy, Name::new("Judge")?, |_| "What was agreed? One sentence.".into());
+/// let policy = summarized_by(policy, Name::new("Judge")?, |_| "What was agreed? One sentence.".into());
 /// # Ok::<(), polylogue::kernel::data::NameError>(())
 /// ```
-pub fn reflected(
+pub fn summarized_by(
     policy: impl Policy,
     who: Name,
     prompt: impl Fn(&Transcript) -> Arc<str> + Send + Sync + 'static,
 ) -> impl Policy {
-    around(policy, move |policy, chat| match next(policy, chat) {
+    wrap_policy(policy, move |policy, chat| match next(policy, chat) {
         // There is nothing to summarize: a model would make something up.
         Step::Close { reason, summary } if summary.trim().is_empty() && chat.is_silent() => {
             Step::Close { reason, summary }
@@ -119,25 +119,25 @@ pub fn reflected(
 }
 
 /// Builds `chat` with `policy` and the private agent `agent`, who is asked with `prompt` for the summary at the end: as
-/// [`reflected`], for an agent that is not a participant. Takes one more model call.
+/// [`summarized_by`], for an agent that is not a participant. Takes one more model call.
 ///
 /// ```
 /// # fn example(chat: polylogue::kernel::chat::ChatBuilder, model: polylogue::AnyModel) -> polylogue::Result<polylogue::Chat> {
-/// use polylogue::policies::order::{SUMMARY_PROMPT, reflecting};
+/// use polylogue::policies::order::{SUMMARY_PROMPT, with_summarizer};
 /// use polylogue::policies::until;
 /// use polylogue::stop::max_turns;
 /// use polylogue::{Assistant, round_robin};
-/// reflecting(chat, Assistant::new("Summary", model)?, SUMMARY_PROMPT, until(max_turns(4), round_robin())).build()
+/// with_summarizer(chat, Assistant::new("Summary", model)?, SUMMARY_PROMPT, until(max_turns(4), round_robin())).build()
 /// # }
 /// ```
-pub fn reflecting(
+pub fn with_summarizer(
     chat: ChatBuilder,
     agent: impl Agent,
     prompt: impl Into<Arc<str>>,
     policy: impl Policy,
 ) -> ChatBuilder {
     let (who, prompt) = (agent.name().clone(), prompt.into());
-    chat.private_agent(agent).policy(reflected(policy, who, move |_| Arc::clone(&prompt)))
+    chat.private_agent(agent).policy(summarized_by(policy, who, move |_| Arc::clone(&prompt)))
 }
 
 /// The next step of `policy`, or the end, if a participant ended the chat.
@@ -171,33 +171,33 @@ fn reflection(chat: &Transcript, who: &Name) -> Reflection {
 }
 
 /// Wraps `policy`, with a summary computed from the transcript at the end.
-pub fn summed_up(
+pub fn with_summary(
     policy: impl Policy,
     summary: impl Fn(&Transcript) -> String + Send + Sync + 'static,
 ) -> impl Policy {
-    around(policy, move |policy, chat| match next(policy, chat) {
+    wrap_policy(policy, move |policy, chat| match next(policy, chat) {
         Step::Close { reason, .. } => Step::Close { reason, summary: summary(chat).into() },
         step => step,
     })
 }
 
-/// Returns the text of the last message of a turn since the chat was last opened; empty if there is none. For [`summed_up`], to
+/// Returns the text of the last message of a turn since the chat was last opened; empty if there is none. For [`with_summary`], to
 /// exclude the opening messages.
-pub fn last_said(chat: &Transcript) -> String {
+pub fn last_reply(chat: &Transcript) -> String {
     chat.summary().to_string()
 }
 
-/// Returns a function for [`summed_up`]: the summary is the last message without `text`, such as a termination word, and
+/// Returns a function for [`with_summary`]: the summary is the last message without `text`, such as a termination word, and
 /// without surrounding white space.
 ///
 /// ```
-/// use polylogue::policies::order::without;
-/// use polylogue::policies::{summed_up, until};
+/// use polylogue::policies::order::last_message_without;
+/// use polylogue::policies::{with_summary, until};
 /// use polylogue::stop::says;
 /// use polylogue::round_robin;
-/// let policy = summed_up(until(says("TERMINATE"), round_robin()), without("TERMINATE"));
+/// let policy = with_summary(until(says("TERMINATE"), round_robin()), last_message_without("TERMINATE"));
 /// ```
-pub fn without(text: &str) -> impl Fn(&Transcript) -> String + Send + Sync + 'static {
+pub fn last_message_without(text: &str) -> impl Fn(&Transcript) -> String + Send + Sync + 'static {
     let text = text.to_owned();
     move |chat: &Transcript| {
         let summary = chat.summary();
@@ -206,6 +206,6 @@ pub fn without(text: &str) -> impl Fn(&Transcript) -> String + Send + Sync + 'st
     }
 }
 
-/// The default prompt of a summary that a model writes, as by [`reflected`].
+/// The default prompt of a summary that a model writes, as by [`summarized_by`].
 pub const SUMMARY_PROMPT: &str = "Summarize the result of this conversation in a few sentences. Give the result itself, and say \
                                   nothing about the conversation or this request.";

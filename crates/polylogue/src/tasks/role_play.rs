@@ -275,7 +275,7 @@ impl RolePlay {
         Ok(chat.policy(policy))
     }
 
-    /// Returns the chat without its policy, and its policy, to wrap it, such as in [`reflected`](crate::policies::reflected).
+    /// Returns the chat without its policy, and its policy, to wrap it, such as in [`summarized_by`](crate::policies::summarized_by).
     ///
     /// # Errors
     /// As [`builder`](Self::builder).

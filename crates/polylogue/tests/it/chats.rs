@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::common::{name, script};
 use expect_test::{Expect, expect};
-use polylogue::policies::{reflected, until};
+use polylogue::policies::{summarized_by, until};
 use polylogue::stop::Reason;
 use polylogue::stop::{max_turns, says};
 use polylogue::{
@@ -116,7 +116,7 @@ async fn a_participant_ends_the_chat_and_it_is_still_summarized() {
             .participant(assistant("A", calls, &script))
             .participant(quits.unwrap())
             .private_agent(assistant("Judge", calls, &script))
-            .policy(reflected(round_robin(), name("Judge"), |_| "Sum up.".into()))
+            .policy(summarized_by(round_robin(), name("Judge"), |_| "Sum up.".into()))
             .build()
             .unwrap()
     };

@@ -1,7 +1,7 @@
 //! Invariants 6 and 7: a log cut anywhere and run again becomes the same log, and no finished model call is repeated.
 
 use crate::common::{name, script};
-use polylogue::policies::{reflected, until};
+use polylogue::policies::{summarized_by, until};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::GetHistory;
 use polylogue::{
@@ -48,7 +48,7 @@ async fn two_agents_in_turn_with_a_tool_and_a_reflected_summary() {
             .participant(assistant("A", calls, &script))
             .participant(assistant("B", calls, &script))
             .private_agent(assistant("Judge", calls, &script))
-            .policy(reflected(policy, name("Judge"), |_| "Sum up.".into()))
+            .policy(summarized_by(policy, name("Judge"), |_| "Sum up.".into()))
             .build()
             .unwrap()
     })

@@ -5,7 +5,7 @@ use polylogue::layers::executor::Executor;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::group::{HumanSelector, Method, Repeat, Selected, Transitions, introduce};
-use polylogue::policies::{Selector, joining, until};
+use polylogue::policies::{Selector, until, with_late_joiner};
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::tools::FunctionTool;
@@ -62,7 +62,7 @@ async fn round_robin_random_and_transitions() {
 #[tokio::test]
 async fn a_person_who_chooses_and_answers_garbage() {
     let chat = |_: &Calls| {
-        let policy = until(max_turns(4), Group::selected_by(name("chair")));
+        let policy = until(max_turns(4), Group::select_by_name(name("chair")));
         trio().private_agent(HumanSelector::new("chair").unwrap()).policy(policy).build().unwrap()
     };
     let log = check(chat, &["2", "9", "absent", "", "Zoe", "ann please"]).await;
@@ -77,7 +77,7 @@ async fn a_model_that_chooses_after_corrections_or_not_at_all() {
     );
     let chat = |calls: &Calls| {
         let selector = Selector::new("sel", calls.through(script.model("test"))).unwrap();
-        let policy = until(max_turns(3), Group::selected_by(name("sel")));
+        let policy = until(max_turns(3), Group::select_by_name(name("sel")));
         trio().private_agent(selector).introduction_of(introduce).policy(policy).build().unwrap()
     };
     let log = check(chat, &[]).await;
@@ -127,8 +127,8 @@ async fn people_who_join_and_leave() {
             }
             _ => Method::RoundRobin.into(),
         };
-        let group = joining(name("Me"), says("Bob 1"), JoinHistory::All, Group::by(rule));
-        until(max_turns(9), joining(name("You"), max_turns(3), JoinHistory::New, group))
+        let group = with_late_joiner(Group::custom(rule), name("Me"), says("Bob 1"), JoinHistory::All);
+        until(max_turns(9), with_late_joiner(group, name("You"), max_turns(3), JoinHistory::New))
     };
     let chat = move |_: &Calls| {
         Chat::named("group")

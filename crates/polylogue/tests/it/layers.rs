@@ -7,7 +7,7 @@ use crate::common::{name, script};
 use polylogue::layers::hook::{Hooked, before_send, texts};
 use polylogue::layers::reply::{Kind, Trigger, of, when};
 use polylogue::layers::{Executor, HumanInput, Stack};
-use polylogue::policies::{reflected, until};
+use polylogue::policies::{summarized_by, until};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::FunctionTool;
 use polylogue::{
@@ -94,7 +94,7 @@ async fn a_caller_an_executor_and_a_person_who_interrupts() {
             let bob =
                 Stack::new("Bob").unwrap().then(HumanInput::always()).then(Executor::new().tool(echo()));
             let policy =
-                reflected(until(says("done").whole(), round_robin()), name("Ann"), |_| "Sum up.".into());
+                summarized_by(until(says("done").whole(), round_robin()), name("Ann"), |_| "Sum up.".into());
             chat((ann, bob), policy)
         },
         &["", "", "no more of that"],

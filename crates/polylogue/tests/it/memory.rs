@@ -297,7 +297,7 @@ async fn no_reminders_in_private_turns_or_without_matching_facts() {
     let agent = || Assistant::new("A", model(r#"[{"A": "Tea."}, {"A": "A summary."}]"#)).unwrap();
     let reminded = |facts| place.of("team").reminds(agent(), facts);
     let chat_with = |facts| {
-        let policy = polylogue::policies::reflected(
+        let policy = polylogue::policies::summarized_by(
             until(max_turns(1), round_robin()),
             Name::new("A").unwrap(),
             |_| "Sum it up: tea?".into(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::common::{log, log_in, log_of, name, script};
 use expect_test::{Expect, expect};
-use polylogue::policies::{summed_up, until};
+use polylogue::policies::{until, with_summary};
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::GetHistory;
@@ -549,7 +549,7 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
 async fn summaries_can_be_computed() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}]"#);
     let policy =
-        summed_up(until(max_turns(2), round_robin()), |chat| format!("{} messages", chat.message_count()));
+        with_summary(until(max_turns(2), round_robin()), |chat| format!("{} messages", chat.message_count()));
     let chat = Chat::named("c")
         .participant(assistant("A", &script))
         .participant(assistant("B", &script))

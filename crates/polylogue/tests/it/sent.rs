@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::{log_of, name};
 use futures_util::future::{Either, select};
-use polylogue::policies::{joining, sequential, until};
+use polylogue::policies::{sequential, until, with_late_joiner};
 use polylogue::stop::{max_turns, says};
 use polylogue::{Assistant, Function, parallel, round_robin};
 use polylogue_core::{
@@ -239,7 +239,7 @@ async fn a_late_joiner_whose_condition_holds_joins_before_a_chosen_speaker() {
     let chat = |instructions: Vec<Instruction>| {
         let steered = |who, instructions| Steered(name(who), instructions, Arc::clone(&outside));
         let (a, b, d) = (steered("A", instructions), steered("B", Vec::new()), steered("D", Vec::new()));
-        let policy = joining(name("D"), says("A"), JoinHistory::All, round_robin());
+        let policy = with_late_joiner(round_robin(), name("D"), says("A"), JoinHistory::All);
         Chat::named("late")
             .participant(a)
             .participant(b)

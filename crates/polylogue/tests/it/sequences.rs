@@ -9,8 +9,8 @@ use polylogue::Message;
 use polylogue::layers::reply::{Stack, Trigger, when};
 use polylogue::layers::{Nested, OuterContext};
 use polylogue::policies::order::SUMMARY_PROMPT;
-use polylogue::policies::summed_up;
-use polylogue::policies::{Carryover, Dag, WithCarryover, reflected, until, without};
+use polylogue::policies::with_summary;
+use polylogue::policies::{Carryover, Dag, WithCarryover, last_message_without, summarized_by, until};
 use polylogue::stop::max_turns;
 use polylogue::tools::GetHistory;
 use polylogue::{Agent, Assistant, Chat, Human, Log, Status, round_robin, sequential};
@@ -42,7 +42,7 @@ fn human(who: &str) -> AnyAgent {
 fn chat_of(chat: &str, agents: &[&AnyAgent], turns: u64, carry: &Carryover) -> Chat {
     let builder = agents.iter().fold(Chat::named(chat), |chat, agent| chat.participant((*agent).clone()));
     let carry = carry.clone().said_by(agents[0].name().clone());
-    let policy = summed_up(until(max_turns(turns), round_robin()), without("TERMINATE"));
+    let policy = with_summary(until(max_turns(turns), round_robin()), last_message_without("TERMINATE"));
     carry.begin(builder).policy(policy).build().unwrap()
 }
 
@@ -79,7 +79,7 @@ async fn a_sequence_with_a_person_a_tool_a_continued_history_and_a_skipped_chat(
             ))
             .participant(kept)
             .private_agent(judge)
-            .policy(reflected(sequential(), name("Judge"), |_| SUMMARY_PROMPT.into()))
+            .policy(summarized_by(sequential(), name("Judge"), |_| SUMMARY_PROMPT.into()))
             .build()
             .unwrap()
     };
@@ -197,7 +197,8 @@ async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
             .policy(sequential())
             .build()
             .unwrap();
-        let nested = Nested::new(inner).carries(OuterContext::reflected(sam, "What do they want?").unwrap());
+        let nested =
+            Nested::new(inner).carries(OuterContext::summarized_by(sam, "What do they want?").unwrap());
         let asks = Trigger::received(|line| line.message.plain().contains("please"));
         let stack = Stack::new("Clerk").unwrap().then(when(asks, nested)).then(clerk);
         Chat::named("desk")
@@ -224,8 +225,8 @@ async fn a_person_who_reflects_is_waited_for() {
     let chat = |calls: &Calls| {
         let poet = assistant("Poet", calls, &script);
         let inner = Chat::named("inner").participant(poet).policy(sequential()).build().unwrap();
-        let nested =
-            Nested::new(inner).message(OuterContext::reflected(human("Me"), "What is it about?").unwrap());
+        let nested = Nested::new(inner)
+            .message(OuterContext::summarized_by(human("Me"), "What is it about?").unwrap());
         let stack = Stack::new("Clerk").unwrap().then(nested);
         Chat::named("desk").participant(stack).policy(sequential()).build().unwrap()
     };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::group::{Group, Transitions};
-use polylogue::policies::order::{SUMMARY_PROMPT, reflecting};
+use polylogue::policies::order::{SUMMARY_PROMPT, with_summarizer};
 use polylogue::policies::until;
 use polylogue::stop::LoopDetector;
 use polylogue::stop::{Counted, Reason};
@@ -274,7 +274,7 @@ async fn a_silent_chat_is_not_summarized() {
     let (silent, summing) = (Silent::new(vec![]), Silent::new(vec![Part::text("All was agreed.")]));
     let [ann, bob] = ["Ann", "Bob"].map(|name| silent.agent(name));
     let chat = Chat::named("pair").participant(ann).participant(bob);
-    let chat = reflecting(chat, summing.agent("Judge"), SUMMARY_PROMPT, sequential()).build().unwrap();
+    let chat = with_summarizer(chat, summing.agent("Judge"), SUMMARY_PROMPT, sequential()).build().unwrap();
     let (reason, summary, _) = run(&chat, "Agree!").await;
     check_empty(&reason, &summary, "reflection");
     assert_eq!(summing.asked(), 0);

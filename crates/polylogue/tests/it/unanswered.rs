@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use polylogue::policies::{reflected, until};
+use polylogue::policies::{summarized_by, until};
 use polylogue::stop::{Reason, Stop, max_messages, max_turns, says, when};
 use polylogue::{
     Act, Chat, Function, Human, Limits, Log, Message, Name, Policy, Status, Step, Transcript, round_robin,
@@ -264,8 +264,8 @@ async fn a_limit_of_the_run_holds_and_the_result_stays_until_it_is_raised() {
 #[tokio::test]
 async fn a_private_turn_that_sums_up_answers_no_message() {
     let mut log = log().await;
-    let summed_up = reflected(sequential(), name("Ann"), |_| "Sum up.".into());
-    let chat = pair(summed_up, Some((log.handle(), PRICE)));
+    let summarized = summarized_by(sequential(), name("Ann"), |_| "Sum up.".into());
+    let chat = pair(summarized, Some((log.handle(), PRICE)));
     play(&chat, &mut log).await;
     assert_eq!((reopened(&log.events().await), log.turns().await), (1, 4));
     let transcript = log.transcript().await.unwrap();

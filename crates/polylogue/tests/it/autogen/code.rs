@@ -11,7 +11,7 @@ use polylogue::layers::code::CodeBlock;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::layers::{Coder, Executor};
-use polylogue::policies::{reflected, until};
+use polylogue::policies::{summarized_by, until};
 use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
 use polylogue::tools::FunctionTool;
@@ -306,7 +306,7 @@ async fn nothing_runs_in_private_turns() {
     let model = script(r#"[{"Bob": "Ann wrote code."}]"#);
     let ann = Function::new("Ann", |_| Ok(Act::say("```sh\ntouch ran\n```"))).unwrap();
     let bob = Stack::new("Bob").unwrap().then(bench.coder()).then(Assistant::new("Bob", model).unwrap());
-    let policy = reflected(until(max_turns(1), round_robin()), name("Bob"), |_| "Sum up.".into());
+    let policy = summarized_by(until(max_turns(1), round_robin()), name("Bob"), |_| "Sum up.".into());
     let chat = Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap();
     assert_eq!(closed(&run(&chat, "go").await.0).1, "Ann wrote code.");
     assert_eq!(bench.file("ran"), None);

@@ -77,7 +77,10 @@ async fn inner_chats_run_before_tools_and_model_and_the_last_summary_is_the_repl
     let inner = Chat::named("inner")
         .participant(echo("first"))
         .participant(solo("second", "Poet", "a poem TERMINATE"))
-        .policy(polylogue::policies::summed_up(sequential(), polylogue::policies::without("TERMINATE")))
+        .policy(polylogue::policies::with_summary(
+            sequential(),
+            polylogue::policies::last_message_without("TERMINATE"),
+        ))
         .build()
         .unwrap();
     let clerk = Stack::new("Clerk")
@@ -240,7 +243,7 @@ async fn an_inner_chat_receives_the_configured_part_of_the_outer_chat() {
     );
     let spy = Spy::on(script(r#"[{"Sam": "They want rhymes about rain."}]"#));
     let sam = Assistant::new("Sam", spy.model()).unwrap();
-    let reflected = OuterContext::reflected(sam, "What do they want?").unwrap();
+    let reflected = OuterContext::summarized_by(sam, "What do they want?").unwrap();
     let begins = carried(Some(reflected)).await;
     assert_eq!(begins, "Clerk: And in rhymes?\nContext: \nThey want rhymes about rain.");
     let asked = spy.asked();
@@ -252,7 +255,7 @@ async fn an_inner_chat_receives_the_configured_part_of_the_outer_chat() {
 #[test]
 fn an_agent_that_cannot_reflect_is_refused_before_anything_runs() {
     let user = Function::new("user", |_| Ok(Act::Pass)).unwrap();
-    assert!(matches!(OuterContext::reflected(user, "?"), Err(Error::Config(_))));
+    assert!(matches!(OuterContext::summarized_by(user, "?"), Err(Error::Config(_))));
 }
 
 #[tokio::test]
@@ -287,7 +290,7 @@ async fn the_arithmetic_agent_of_the_document() {
         .participant(operator("Adder", |number| number + 1))
         .participant(operator("Multiplier", |number| number * 2))
         .private_agent(Selector::new("picker", script(picks)).unwrap())
-        .policy(until(max_turns(3), Group::selected_by(name("picker"))));
+        .policy(until(max_turns(3), Group::select_by_name(name("picker"))));
     let poet = Assistant::new("Poet", script(r#"[{"Poet": "From three\nto thirteen"}]"#)).unwrap();
     let check = |around: &Transcript, _: &Name| {
         let summary = Carryover::task().items(around, &name("check")).join("");

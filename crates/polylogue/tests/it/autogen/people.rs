@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::layers::Executor;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::{Stack, of};
-use polylogue::policies::{reflected, until};
+use polylogue::policies::{summarized_by, until};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::FunctionTool;
 use polylogue::{Act, Assistant, Chat, Function, Message, Name, Status, Step, Tool, Transcript, round_robin};
@@ -369,7 +369,7 @@ async fn private_turns_do_not_ask_the_person() {
     let ann = Function::new("Ann", |_| Ok(Act::say("hello"))).unwrap();
     let bob = Stack::new("Bob").unwrap().then(HumanInput::always());
     let bob = bob.then(Assistant::new("Bob", model).unwrap());
-    let policy = reflected(until(max_turns(2), round_robin()), name("Bob"), |_| "Sum up.".into());
+    let policy = summarized_by(until(max_turns(2), round_robin()), name("Bob"), |_| "Sum up.".into());
     let chat = Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap();
     assert_eq!(closed(&talk(&chat, "", &["hi"]).await.0).1, "They said hello.");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::layers::Executor;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
-use polylogue::policies::{reflected, until};
+use polylogue::policies::{summarized_by, until};
 use polylogue::stop::LoopDetector;
 use polylogue::stop::{Stop, max_turns};
 use polylogue::tools::FunctionTool;
@@ -305,7 +305,7 @@ async fn suggested_tools_are_not_offered_in_private_turns() {
     let spy = Spy::on(script(r#"[{"Ann": "Hello."}, {"Ann": "They greeted."}]"#));
     let ann = Assistant::new("Ann", spy.model()).unwrap().tool(GetHistory::default());
     let ann = ann.suggest_tool(clock().spec().clone());
-    let policy = reflected(sequential(), name("Ann"), |_| "Sum up.".into());
+    let policy = summarized_by(sequential(), name("Ann"), |_| "Sum up.".into());
     let chat = Chat::named("alone").participant(ann).policy(policy).build().unwrap();
     assert_eq!(closed(&run(&chat, "hi").await.0).1, "They greeted.");
     let offered: Vec<usize> = spy.asked().iter().map(|asked| asked.tools.len()).collect();

@@ -1,7 +1,7 @@
 //! Agents and chats as tools.
 
 use polylogue::agents::ToolCalling;
-use polylogue::policies::{summed_up, until};
+use polylogue::policies::{until, with_summary};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{Act, Chat, Function, Human, round_robin, sequential};
@@ -104,7 +104,7 @@ async fn an_empty_result_is_reported() {
         });
         let silent = Chat::named("silent")
             .participant(mute("x"))
-            .policy(summed_up(until(max_turns(1), round_robin()), |_| "".into()))
+            .policy(with_summary(until(max_turns(1), round_robin()), |_| "".into()))
             .build()
             .unwrap();
         let ann = cast.assistant("Ann").agent_tool(AgentTool::chat(silent));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use polylogue::layers::BackgroundTurns;
-use polylogue::policies::{Dag, Selector, joining, until};
+use polylogue::policies::{Dag, Selector, until, with_late_joiner};
 use polylogue::stop::{self, LoopDetector, Stop, max_turns};
 use polylogue::{
     Act, Agent, Chat, Function, Graph, Group, Log, Name, Result, Turn, parallel, round_robin, sequential,
@@ -137,7 +137,7 @@ fn bob(outside: &Outside) -> Function {
 /// Ann, who works in the background, Bob and Cid, in turn; Lex can join.
 fn office(outside: &Outside) -> Chat {
     let says = |who: &str, text: &'static str| Function::new(who, move |_| Ok(Act::say(text))).unwrap();
-    let policy = joining(name("Lex"), stop::says("lawyer"), JoinHistory::All, round_robin());
+    let policy = with_late_joiner(round_robin(), name("Lex"), stop::says("lawyer"), JoinHistory::All);
     Chat::named("office")
         .participant(BackgroundTurns::new(says("Ann", "Facts.")))
         .participant(bob(outside))

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use polylogue::policies::debate::{Debate, Tie, VoteResult};
-use polylogue::policies::joining;
+use polylogue::policies::with_late_joiner;
 use polylogue::stop::says;
 use polylogue::{Act, Chat, Function, Human, Message, Name, Status, Transcript};
 use polylogue_core::{JoinHistory, Path, StopReason};
@@ -183,7 +183,7 @@ async fn a_late_joiner_argues_and_votes_from_then_on() {
         let votes = ["A", "B", "L"].map(|who| format!(r#"{{"{who}": "red"}}"#)).join(", ");
         let script = format!("[{arguments}, {votes}]");
         let said = play(&script, |cast| {
-            let policy = joining(name("L"), says("lawyer"), JoinHistory::All, debate.clone());
+            let policy = with_late_joiner(debate.clone(), name("L"), says("lawyer"), JoinHistory::All);
             cast.chat(&["A", "B"]).late_joiner(cast.assistant("L")).policy(policy).build().unwrap()
         })
         .await;

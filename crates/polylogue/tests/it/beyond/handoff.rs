@@ -256,10 +256,11 @@ async fn a_chat_is_handed_over_to_and_reads_the_note() {
 async fn a_call_in_a_private_turn_is_no_handoff() {
     let script = r#"[{"Front": "Hello"}, {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}}]"#;
     let said = play(script, |cast| {
-        let policy =
-            polylogue::policies::reflected(handoffs(name("Front"), AfterHandoff::End), name("Front"), |_| {
-                "And?".into()
-            });
+        let policy = polylogue::policies::summarized_by(
+            handoffs(name("Front"), AfterHandoff::End),
+            name("Front"),
+            |_| "And?".into(),
+        );
         let front = cast.assistant("Front").tool(Handoff::to("Tech", "").unwrap());
         Chat::named("desk")
             .participant(front)

@@ -1,8 +1,8 @@
 //! Work by a plan.
 
 use expect_test::expect;
-use polylogue::policies::joining;
 use polylogue::policies::orchestrator::{Orchestrator, OrchestratorPrompts, Progress};
+use polylogue::policies::with_late_joiner;
 use polylogue::stop::says;
 use polylogue::{Act, AnyModel, Assistant, Chat, Function, Human, Message, Name, Status};
 use polylogue_core::{JoinHistory, Params, StopReason};
@@ -239,7 +239,8 @@ async fn a_late_joiner_is_of_the_team_from_then_on() {
     steps.extend(planner(&["Signed"]));
     let script: Vec<Value> = steps.iter().map(|(who, text)| json!({*who: text})).collect();
     let said = play(&Value::Array(script).to_string(), |cast| {
-        let policy = joining(name("Lawyer"), says("a lawyer"), JoinHistory::All, short().max_turns(2));
+        let policy =
+            with_late_joiner(short().max_turns(2), name("Lawyer"), says("a lawyer"), JoinHistory::All);
         cast.chat(&["Coder"])
             .late_joiner(cast.assistant("Lawyer"))
             .private_agent(cast.assistant("Planner"))

@@ -133,7 +133,7 @@ async fn a_group_selects_by_state() {
         };
         let builder = Chat::named("group").participant(cast.assistant("A").tool(SetState::new()));
         let builder = builder.participant(cast.assistant("B")).participant(cast.assistant("C"));
-        builder.policy(until(max_turns(2), Group::by(rule))).build().unwrap()
+        builder.policy(until(max_turns(2), Group::custom(rule))).build().unwrap()
     })
     .await;
     assert!(said.contains("C says: on my way\nclosed"), "{said}");

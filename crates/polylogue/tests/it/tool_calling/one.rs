@@ -301,7 +301,7 @@ async fn no_tools_in_private_turns() {
     let agent = talker(spy.model(), must());
     let judge = polylogue::Name::new("M").unwrap();
     let policy =
-        polylogue::policies::reflected(polylogue::sequential(), judge, |_| "What was it about?".into());
+        polylogue::policies::summarized_by(polylogue::sequential(), judge, |_| "What was it about?".into());
     let chat = Chat::named("alone").participant(agent).policy(policy).build().unwrap();
     let (status, _) = run(&chat, "Compare 7 and 3.").await;
     assert_eq!(crate::stage::closed(&status).1, "It was about numbers.");

@@ -206,7 +206,7 @@ async fn a_participant_summarizes_after_it_was_asked_about_its_task() {
     let spy = lists(&["A1", "A2", "none", "no", "They agreed."], &["B1", "B2"]);
     let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let (chat, policy) = solve.begin("group").unwrap();
-    let policy = polylogue::policies::reflected(policy, name("one"), |_| "Sum up.".into());
+    let policy = polylogue::policies::summarized_by(policy, name("one"), |_| "Sum up.".into());
     let played = Played::chat(spy, &chat.policy(policy).build().unwrap()).await;
     assert_eq!(played.requests().last().unwrap(), "one: Sum up.");
     let (reason, summary) = played.chat.closed().unwrap();

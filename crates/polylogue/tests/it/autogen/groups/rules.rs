@@ -29,7 +29,7 @@ fn error(group: &Group) -> String {
 async fn a_chain_ends_without_candidates_and_asks_no_model_with_a_single_one() {
     let spy = Spy::on(script("[]"));
     let chain = Transitions::allowed([after("Ann", &["Bob"]), after("Bob", &["Cid"])]);
-    let group = Group::selected_by(name("sel")).transitions(chain);
+    let group = Group::select_by_name(name("sel")).transitions(chain);
     let chat = begun_by_ann(group_chat(group).private_agent(Selector::new("sel", spy.model()).unwrap()));
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid");
@@ -110,7 +110,7 @@ fn what_is_hardly_meant_is_a_warning() {
 #[tokio::test]
 async fn an_empty_list_ends_the_run() {
     let graph = || Transitions::allowed([after("Ann", &[]), after("Bob", &["Ann"]), after("Cid", &["Ann"])]);
-    for group in [Group::round_robin(), Group::random(Some(1)), Group::by(|_, of| of[0].clone().into())] {
+    for group in [Group::round_robin(), Group::random(Some(1)), Group::custom(|_, of| of[0].clone().into())] {
         let (status, events) = run(&begun_by_ann(group_chat(group.transitions(graph()))), "hi").await;
         assert_eq!(speakers(&events), "Ann");
         assert_eq!(closed(&status).0, "no participant said anything; no participant may speak after Ann");
@@ -121,7 +121,7 @@ async fn an_empty_list_ends_the_run() {
 #[tokio::test]
 async fn a_custom_rule_cannot_leave_the_graph() {
     let graph = Transitions::allowed([after("Ann", &["Bob"])]);
-    let group = Group::by(|_, _| name("Cid").into()).transitions(graph);
+    let group = Group::custom(|_, _| name("Cid").into()).transitions(graph);
     let error = begun_by_ann(group_chat(group)).run_in(&mut log().await, "hi").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `group` picks `Cid` where only Bob may speak");
 }

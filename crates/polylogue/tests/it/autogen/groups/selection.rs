@@ -18,7 +18,7 @@ async fn selected(
     set: fn(Selector) -> Selector,
 ) -> (Vec<Choice>, Vec<crate::stage::Asked>) {
     let spy = Spy::on(script(replies));
-    let group = until(max_turns(turns), Group::selected_by(name("sel")));
+    let group = until(max_turns(turns), Group::select_by_name(name("sel")));
     let chat = Chat::named("group")
         .participant(speaker("Ann"))
         .participant(speaker("Coder"))
@@ -53,7 +53,7 @@ async fn a_model_that_answers_a_name_gives_that_participant_the_turn() {
         .participant(described("Bob", "answers {roles}"))
         .participant(described("Cid", ""))
         .private_agent(selector)
-        .policy(until(max_turns(2), Group::selected_by(name("sel")).repeat(Repeat::No)));
+        .policy(until(max_turns(2), Group::select_by_name(name("sel")).repeat(Repeat::No)));
     let (_, events) = run(&begun_by_ann(chat), "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid");
     let asked = spy.asked();
@@ -106,7 +106,7 @@ async fn three_unclear_answers_leave_it_to_the_order_and_the_log_says_so() {
     let replies =
         r#"[{"sel": "?"}, {"sel": ""}, {"sel": "Ann, Coder"}, {"sel": "x"}, {"sel": "x"}, {"sel": "x"}]"#;
     let spy = Spy::on(script(replies));
-    let group = Group::selected_by(name("sel")).repeat(Repeat::No);
+    let group = Group::select_by_name(name("sel")).repeat(Repeat::No);
     let chat =
         group_chat(until(max_turns(2), group)).private_agent(Selector::new("sel", spy.model()).unwrap());
     let (_, events) = run(&begun_by_ann(chat), "hi").await;
@@ -150,7 +150,7 @@ async fn names_are_found_as_whole_words_and_the_longest_match_wins() {
                 .participant(speaker("Coder"))
                 .participant(speaker("Coder_2"))
                 .private_agent(selector)
-                .policy(until(max_turns(1), Group::selected_by(name("sel"))));
+                .policy(until(max_turns(1), Group::select_by_name(name("sel"))));
             run(&begun_by_ann(chat), "hi").await
         };
         assert_eq!(speakers(&events), format!("Ann {chosen}"), "{reply}");
@@ -191,7 +191,7 @@ async fn chance_chooses_only_among_those_who_may_speak_and_can_be_repeated() {
 // Item 79.
 #[tokio::test]
 async fn a_person_selects_by_number_or_name_among_choices() {
-    let policy = until(max_turns(5), Group::selected_by(name("chair")));
+    let policy = until(max_turns(5), Group::select_by_name(name("chair")));
     let chat = group_chat(policy).private_agent(HumanSelector::new("chair").unwrap()).build().unwrap();
     let answers = ["3.", "bob", "", "seven", "99", "0", "Q"];
     let (_, events) = talk(&chat, "hi", &answers).await;
@@ -216,7 +216,7 @@ async fn a_person_selects_by_number_or_name_among_choices() {
 // Item 79: a person who chooses can end it, too.
 #[tokio::test]
 async fn a_person_who_chooses_can_end_the_conversation() {
-    let policy = Group::selected_by(name("chair"));
+    let policy = Group::select_by_name(name("chair"));
     let chat = group_chat(policy).private_agent(HumanSelector::new("chair").unwrap()).build().unwrap();
     let (status, events) = talk(&chat, "hi", &["1", " EXIT "]).await;
     assert_eq!(closed(&status), ("chair left: said `exit`".into(), "Ann 1".into()));
@@ -234,7 +234,7 @@ async fn a_custom_rule_names_a_participant_or_a_method_or_the_end() {
         _ => Selected::End,
     };
     let selector = Selector::new("sel", script(r#"[{"sel": "Bob"}]"#)).unwrap();
-    let chat = group_chat(Group::by(rule)).private_agent(selector).build().unwrap();
+    let chat = group_chat(Group::custom(rule)).private_agent(selector).build().unwrap();
     let (status, events) = run(&chat, "hi").await;
     let by: Vec<Chooser> = choices(&events).into_iter().map(|choice| choice.by).collect();
     assert_eq!(by, [Chooser::Rule, by_selector(), Chooser::Chance { seed: 3 }, Chooser::Rule]);
@@ -247,7 +247,7 @@ async fn a_custom_rule_names_a_participant_or_a_method_or_the_end() {
 async fn a_rule_that_names_an_unknown_participant_is_an_error() {
     let rule = |chat: &Transcript, _: &[Name]| name(["Ann", "Zoe"][usize::from(chat.turns() > 0)]).into();
     let mut log = log().await;
-    let error = group_chat(Group::by(rule)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
+    let error = group_chat(Group::custom(rule)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
     let Error::Config(why) = error else { panic!("{error}") };
     assert_eq!(why.to_string(), "the policy of `group` picks `Zoe` where only Ann, Bob, Cid may speak");
     assert_eq!(speakers(&log.events().await), "user Ann");
@@ -270,7 +270,7 @@ async fn a_selector_that_names_an_unknown_participant_leaves_it_to_the_order() {
         (Act::Pass, "`boss` said nothing"),
     ] {
         let boss = Function::new("boss", move |_| Ok(said.clone())).unwrap();
-        let chat = group_chat(until(max_turns(1), Group::selected_by(name("boss"))))
+        let chat = group_chat(until(max_turns(1), Group::select_by_name(name("boss"))))
             .private_agent(boss)
             .build()
             .unwrap();
@@ -280,7 +280,7 @@ async fn a_selector_that_names_an_unknown_participant_leaves_it_to_the_order() {
     }
     // A name as plain text is a selection.
     let boss = Function::new("boss", |_| Ok(Act::say("I want to hear Cid."))).unwrap();
-    let chat = group_chat(until(max_turns(1), Group::selected_by(name("boss"))))
+    let chat = group_chat(until(max_turns(1), Group::select_by_name(name("boss"))))
         .private_agent(boss)
         .build()
         .unwrap();
@@ -299,7 +299,7 @@ async fn no_way_of_choosing_leads_out_of_the_transitions() {
         ])
     };
     let selector = |replies: &str| Selector::new("sel", script(replies)).unwrap().attempts(1);
-    let chat = group_chat(until(max_messages(4), Group::selected_by(name("sel")).transitions(graph())));
+    let chat = group_chat(until(max_messages(4), Group::select_by_name(name("sel")).transitions(graph())));
     let chat =
         begun_by_ann(chat.private_agent(selector(r#"[{"sel": "Ann"}, {"sel": "Bob"}, {"sel": "Cid"}]"#)));
     // Ann, Bob and Cid each name themselves, which the transitions do not allow.
@@ -328,7 +328,7 @@ async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
     let replies = r#"[{"sel": "Bob"}, {"sel": {"error": {"message": "the line broke"}}}, {"sel": "Cid"}]"#;
     let selector = Selector::new("sel", script(replies)).unwrap();
     let chat = begun_by_ann(
-        group_chat(until(max_turns(2), Group::selected_by(name("sel")))).private_agent(selector),
+        group_chat(until(max_turns(2), Group::select_by_name(name("sel")))).private_agent(selector),
     );
     let mut log = log().await;
     let error = chat.run_in(&mut log, "hi").await.unwrap_err();
@@ -343,7 +343,7 @@ async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
 // A selector that is not in the chat is a configuration error.
 #[tokio::test]
 async fn a_missing_selector_is_an_error() {
-    let chat = group_chat(Group::selected_by(name("sel"))).build().unwrap();
+    let chat = group_chat(Group::select_by_name(name("sel"))).build().unwrap();
     let error = chat.run_in(&mut log().await, "hi").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `group` gives a turn to `sel`, who is not a participant");
 }

@@ -105,7 +105,7 @@ async fn a_custom_rule_is_not_asked_while_tools_run() {
             Selected::End
         }
     };
-    let (status, events) = run(&tooled(&spy, owned(Group::by(rule))), "hi").await;
+    let (status, events) = run(&tooled(&spy, owned(Group::custom(rule))), "hi").await;
     assert_eq!(speakers(&events), "user Ann Two Ann");
     assert_eq!(closed(&status).1, "10");
 }

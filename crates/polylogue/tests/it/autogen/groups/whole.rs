@@ -3,7 +3,7 @@
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::group::introduce;
-use polylogue::policies::{Selector, joining, until};
+use polylogue::policies::{Selector, until, with_late_joiner};
 use polylogue::stop::Reason;
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::{Error, Group, Human, Log, Message, Status, round_robin};
@@ -42,7 +42,7 @@ async fn all_participants_speak_in_order_and_see_the_same_with_names() {
 #[tokio::test]
 async fn a_terminating_message_ends_the_chat_before_the_next_selection() {
     let selector = Spy::on(script(r#"[{"sel": "Bob"}]"#));
-    let policy = until(says("TERMINATE"), Group::selected_by(name("sel")));
+    let policy = until(says("TERMINATE"), Group::select_by_name(name("sel")));
     let bob = Function::new("Bob", |_| Ok(Act::say("done TERMINATE"))).unwrap();
     let chat = Chat::named("group")
         .participant(speaker("Ann"))
@@ -194,7 +194,8 @@ async fn a_group_continues_from_its_log() {
     let build = |spy: &Spy, turns| {
         let member =
             |who| Assistant::new(who, spy.model()).unwrap().tool(polylogue::tools::GetHistory::default());
-        let group = joining(name("Cid"), max_turns(2), JoinHistory::All, Group::selected_by(name("sel")));
+        let group =
+            with_late_joiner(Group::select_by_name(name("sel")), name("Cid"), max_turns(2), JoinHistory::All);
         Chat::named("group")
             .participant(member("Ann"))
             .participant(member("Bob"))
@@ -256,7 +257,7 @@ async fn late_joiners_see_the_configured_history() {
             .participant(member("Ann"))
             .participant(member("Bob"))
             .late_joiner(member("Cid"));
-        let group = joining(name("Cid"), says("Cid!"), sees, Group::round_robin());
+        let group = with_late_joiner(Group::round_robin(), name("Cid"), says("Cid!"), sees);
         let (_, events) = run(&chat.policy(until(max_turns(3), group)).build().unwrap(), "hi").await;
         assert_eq!(speakers(&events), "user Ann Bob Cid");
         sent(&spy.asked()[2].entries)
@@ -283,7 +284,7 @@ async fn a_group_continues_until_one_is_left() {
 // A late joiner that was never added is a configuration error.
 #[tokio::test]
 async fn an_agent_that_is_no_participant_cannot_join() {
-    let group = joining(name("Zoe"), max_turns(1), JoinHistory::All, Group::round_robin());
+    let group = with_late_joiner(Group::round_robin(), name("Zoe"), max_turns(1), JoinHistory::All);
     let error = group_chat(group).build().unwrap().run_in(&mut log().await, "hi").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `group` admits `Zoe`, who is not waiting to join");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue::policies::order::{SUMMARY_PROMPT, reflecting};
+use polylogue::policies::order::{SUMMARY_PROMPT, with_summarizer};
 use polylogue::policies::{Selector, until};
 use polylogue::runs::Report;
 use polylogue::runs::report::Purpose;
@@ -90,13 +90,14 @@ async fn without_a_cache_every_call_is_made() {
 fn group() -> Chat {
     let model = model(&["Ann", "Inner", "Picker", "Summary", "Inners_summary"]);
     let inner = Chat::named("Bob").participant(assistant("Inner", &model));
-    let inner =
-        reflecting(inner, assistant("Inners_summary", &model), SUMMARY_PROMPT, sequential()).build().unwrap();
+    let inner = with_summarizer(inner, assistant("Inners_summary", &model), SUMMARY_PROMPT, sequential())
+        .build()
+        .unwrap();
     let picker = Selector::new("Picker", picks()).unwrap();
     let group =
         Chat::named("group").participant(assistant("Ann", &model)).participant(inner).private_agent(picker);
-    let policy = until(max_turns(2), Group::selected_by(name("Picker")));
-    reflecting(group, assistant("Summary", &model), SUMMARY_PROMPT, policy).build().unwrap()
+    let policy = until(max_turns(2), Group::select_by_name(name("Picker")));
+    with_summarizer(group, assistant("Summary", &model), SUMMARY_PROMPT, policy).build().unwrap()
 }
 
 /// Selects Ann and Bob by turns.
@@ -150,7 +151,7 @@ async fn a_chat_in_a_private_turn_is_private_with_all_that_is_within() {
         Chat::named("deep").participant(assistant("Deep", &model)).policy(sequential()).build().unwrap();
     let judge = Chat::named("judge").participant(deep).policy(sequential()).build().unwrap();
     let chat = Chat::named("solo").participant(assistant("Ann", &model));
-    let chat = reflecting(chat, judge, SUMMARY_PROMPT, sequential()).build().unwrap();
+    let chat = with_summarizer(chat, judge, SUMMARY_PROMPT, sequential()).build().unwrap();
     let (_, events): (_, Vec<Arc<Event>>) = run(&chat, "go").await;
     let report = Report::of(&events);
     assert_eq!(rows(&report), ["         Ann Speaking 1", "/judge.1/deep.1 Deep Private 1"]);
@@ -166,7 +167,8 @@ async fn a_turn_that_a_limit_left_open_is_of_the_run_that_finishes_it() {
     // trap T7
     let model = model(&["Ann", "Summary"]);
     let chat = Chat::named("solo").participant(assistant("Ann", &model));
-    let chat = reflecting(chat, assistant("Summary", &model), SUMMARY_PROMPT, sequential()).build().unwrap();
+    let chat =
+        with_summarizer(chat, assistant("Summary", &model), SUMMARY_PROMPT, sequential()).build().unwrap();
     let mut log = log().await.limits(Limits { calls: Some(1), ..Limits::default() });
     chat.run_in(&mut log, "go").await.unwrap();
     assert_eq!(rows(&Report::of(&log.events().await)), ["         Ann Speaking 1"]);

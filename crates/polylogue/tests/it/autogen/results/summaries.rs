@@ -1,7 +1,7 @@
 //! What comes of a chat: items 42 to 45.
 
-use polylogue::policies::order::{SUMMARY_PROMPT, last_said, reflecting};
-use polylogue::policies::{summed_up, until, without};
+use polylogue::policies::order::{SUMMARY_PROMPT, last_reply, with_summarizer};
+use polylogue::policies::{last_message_without, until, with_summary};
 use polylogue::runs::Report;
 use polylogue::stop::{max_turns, says};
 use polylogue::{Act, Assistant, Chat, Error, Function, Message, round_robin};
@@ -18,7 +18,7 @@ async fn summary_of(text: &'static str) -> (String, String) {
         .participant(bob)
         .opening(|task| vec![Message::text(name("Ann"), task)]);
     let policy = until(says("TERMINATE") | max_turns(1), round_robin());
-    let chat = chat.policy(summed_up(policy, without("TERMINATE"))).build().unwrap();
+    let chat = chat.policy(with_summary(policy, last_message_without("TERMINATE"))).build().unwrap();
     let (status, events) = run(&chat, "go").await;
     (closed(&status).1, Report::of(&events).messages.last().unwrap().plain().into_owned())
 }
@@ -35,8 +35,9 @@ async fn the_summary_is_the_last_message_without_the_word_that_ended_it() {
 #[tokio::test]
 async fn the_opening_of_a_chat_need_not_be_its_summary() {
     let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
-    let chat =
-        Chat::named("solo").participant(ann).policy(summed_up(until(max_turns(1), round_robin()), last_said));
+    let chat = Chat::named("solo")
+        .participant(ann)
+        .policy(with_summary(until(max_turns(1), round_robin()), last_reply));
     assert_eq!(closed(&run(&chat.build().unwrap(), "go").await.0).1, "");
 }
 
@@ -50,7 +51,8 @@ async fn reflection(options: ViewOptions) -> (Vec<crate::stage::Asked>, String) 
         .participant(ann)
         .participant(bob)
         .opening(|task| vec![Message::text(name("Ann"), task)]);
-    let chat = reflecting(chat, summary, SUMMARY_PROMPT, until(max_turns(2), round_robin())).build().unwrap();
+    let chat =
+        with_summarizer(chat, summary, SUMMARY_PROMPT, until(max_turns(2), round_robin())).build().unwrap();
     let (status, _) = run(&chat, "three").await;
     (spy.asked(), closed(&status).1)
 }
@@ -75,7 +77,7 @@ async fn a_reflection_is_one_call_more_with_the_history_and_the_prompt_last() {
 fn the_author_of_a_reflection_is_no_participant() {
     let bob = || Function::new("Bob", |_| Ok(Act::Pass)).unwrap();
     let twice =
-        reflecting(Chat::named("solo").participant(bob()), bob(), SUMMARY_PROMPT, round_robin()).build();
+        with_summarizer(Chat::named("solo").participant(bob()), bob(), SUMMARY_PROMPT, round_robin()).build();
     assert!(
         matches!(twice, Err(Error::Config(why)) if why.to_string() == "two agents of `solo` are named `Bob`")
     );
@@ -86,7 +88,7 @@ async fn a_custom_summary_is_made_of_the_whole_chat() {
     // item 45: it reads sender, recipient and messages; its arguments are what it captures
     let chat = |args: Option<&'static str>| {
         let [ann, bob] = ["Ann", "Bob"].map(|who| Function::new(who, |_| Ok(Act::say("well"))).unwrap());
-        let policy = summed_up(until(max_turns(2), round_robin()), move |chat| match args {
+        let policy = with_summary(until(max_turns(2), round_robin()), move |chat| match args {
             Some(args) => {
                 format!("{args}: {} messages of {} members", chat.message_count(), chat.participants().len())
             }

@@ -13,12 +13,12 @@
 //! ```
 //! use polylogue::stop::{max_turns, says};
 //! use polylogue::kernel::log::JoinHistory;
-//! use polylogue::policies::{joining, until};
+//! use polylogue::policies::{with_late_joiner, until};
 //! use polylogue::{AnyModel, Assistant, Chat, Group, Name};
 //!
 //! # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
 //! let lawyer = Name::new("Lawyer")?;
-//! let group = joining(lawyer, says("legal"), JoinHistory::All, Group::round_robin());
+//! let group = with_late_joiner(Group::round_robin(), lawyer, says("legal"), JoinHistory::All);
 //! let chat = Chat::named("team")
 //!     .participant(Assistant::new("Ann", model.clone())?)
 //!     .participant(Assistant::new("Bob", model.clone())?)
@@ -29,14 +29,19 @@
 //! # }
 //! ```
 
-use polylogue_core::{Condition, JoinHistory, Name, Policy, Step, Transcript, around};
+use polylogue_core::{Condition, JoinHistory, Name, Policy, Step, Transcript, wrap_policy};
 
 /// Wraps `policy` so that a participant joins late: `who`, added to the chat with
 /// [`late_joiner`](polylogue_core::ChatBuilder::late_joiner), joins as soon as `when` holds.
 ///
 /// A participant who left does not rejoin by this. Nest calls for several late joiners.
-pub fn joining(who: Name, when: impl Condition, sees: JoinHistory, policy: impl Policy) -> impl Policy {
-    around(policy, move |policy, chat: &Transcript| {
+pub fn with_late_joiner(
+    policy: impl Policy,
+    who: Name,
+    when: impl Condition,
+    sees: JoinHistory,
+) -> impl Policy {
+    wrap_policy(policy, move |policy, chat: &Transcript| {
         let awaited = !chat.participants().contains(&who) && chat.ended_by().is_none();
         if awaited && when.now(chat).is_some() {
             return Step::Admit { who: who.clone(), sees };
