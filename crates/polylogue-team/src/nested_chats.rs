@@ -1,6 +1,6 @@
 //! Nested chats, which reply for an agent.
 
-use polylogue::layers::reply::{Reply, Trigger as Triggers, when};
+use polylogue::layers::reply::{ReplyLayer, Trigger as Triggers, when};
 use polylogue::{Act, Result, Turn};
 use polylogue_config::{At, Config, OneOrMany, Ref};
 use polylogue_core::{ConfigError, Name, TranscriptMessage};
@@ -72,11 +72,11 @@ pub struct Trigger {
 
 impl Trigger {
     /// `layer`, which replies to these messages only.
-    pub(crate) fn build<R: Reply>(&self, layer: R) -> Result<impl Reply + use<R>> {
+    pub(crate) fn build<R: ReplyLayer>(&self, layer: R) -> Result<impl ReplyLayer + use<R>> {
         let condition = self.when.as_ref().map(|when| Condition::compile(when)).transpose()?;
-        let mut all = Triggers::anyone();
+        let mut all = Triggers::any_message();
         if !self.from.is_empty() {
-            all = all & Triggers::among(self.from.clone());
+            all = all & Triggers::from_any_of(self.from.clone());
         }
         if let Some(text) = self.says.clone() {
             all = all
@@ -97,7 +97,7 @@ struct ConditionalLayer<R> {
     layer: R,
 }
 
-impl<R: Reply> Reply for ConditionalLayer<R> {
+impl<R: ReplyLayer> ReplyLayer for ConditionalLayer<R> {
     fn label(&self) -> &str {
         self.layer.label()
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue::layers::parse::{ActionExecutor, ParsedBlock, ToolBlock};
-use polylogue::layers::reply::{Reply, Trigger, when};
+use polylogue::layers::reply::{ReplyLayer, Trigger, when};
 use polylogue::tools::Approval;
 use polylogue::tools::approval::ApprovalRequest;
 use polylogue::{Name, Result};
@@ -66,7 +66,7 @@ impl RunsOutputBlocks {
         name: &Name,
         approval: Approval<ApprovalRequest>,
         tools: &ToolsOf<'_>,
-    ) -> Result<impl Reply + use<>> {
+    ) -> Result<impl ReplyLayer + use<>> {
         let mut actions = ActionExecutor::new(name.as_str())?.approval(approval);
         for given in &self.tools {
             for tool in tools(&given.tool, given.scope.as_deref().copied())? {

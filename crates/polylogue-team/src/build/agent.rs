@@ -2,7 +2,7 @@
 
 use polylogue::agents::tooling::PromptedTool;
 use polylogue::layers::nested::{Nested as Chats, OuterContext};
-use polylogue::layers::reply::{Stack, named};
+use polylogue::layers::reply::{Stack, labeled};
 use polylogue::layers::{Executor, HumanInput};
 use polylogue::policies::handoff::Handoff;
 use polylogue::{Assistant, Human, Result, Tool as _};
@@ -75,7 +75,7 @@ impl<'a> AgentBuilder<'a> {
             stack = stack.then(self.coder(given)?);
         }
         if let Some(keys) = agent.model() {
-            stack = stack.then(named("model", self.with_reminders(agent, keys, around)?));
+            stack = stack.then(labeled("model", self.with_reminders(agent, keys, around)?));
         }
         Ok(stack.set(agent.default_reply.as_ref(), |stack, text| stack.otherwise(text.as_str())))
     }

@@ -52,7 +52,7 @@ use serde_json::{Map, Value, json};
 use self::result::Results;
 pub use self::result::reply_of;
 pub use crate::code_block::{CodeBlock, blocks, fence};
-use crate::layers::reply::Reply;
+use crate::layers::reply::ReplyLayer;
 use crate::tools::approval::{Approval, Verdict, asked, rejected, request, visible};
 
 /// Prefix of the ids of calls by which a [`Coder`] runs code.
@@ -199,7 +199,7 @@ fn arguments(tool: &AnyTool, block: &CodeBlock) -> Value {
     Value::Object(args)
 }
 
-impl Reply for Coder {
+impl ReplyLayer for Coder {
     fn label(&self) -> &'static str {
         "code"
     }

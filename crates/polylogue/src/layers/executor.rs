@@ -27,7 +27,7 @@ use std::ops::ControlFlow;
 
 use polylogue_core::{Act, AnyTool, Call, CallOutcome, Name, Part, Result, Tool, ToolSpec, Turn};
 
-use crate::layers::reply::Reply;
+use crate::layers::reply::ReplyLayer;
 use crate::tools::approval::{Approval, ApprovalRequest};
 use crate::tools::runner::{Finished, Runner};
 
@@ -84,7 +84,7 @@ impl Executor {
     }
 }
 
-impl Reply for Executor {
+impl ReplyLayer for Executor {
     fn label(&self) -> &'static str {
         "executor"
     }

@@ -50,7 +50,7 @@ use polylogue_core::{
 
 use self::words::InputReason;
 use crate::layers::executor::pending_for;
-use crate::layers::reply::Reply;
+use crate::layers::reply::ReplyLayer;
 use crate::stop::{Says, says};
 
 /// Human input: the layer `human_input`. See the [module](self).
@@ -189,7 +189,7 @@ impl HumanInput {
     }
 }
 
-impl Reply for HumanInput {
+impl ReplyLayer for HumanInput {
     fn label(&self) -> &'static str {
         "human_input"
     }

@@ -10,7 +10,7 @@ use polylogue_core::{
     TurnRequest,
 };
 
-use crate::layers::reply::Reply;
+use crate::layers::reply::ReplyLayer;
 use crate::policies::carryover::with_context;
 use crate::policies::order::{last_reply, with_summary};
 use crate::stop::Reason;
@@ -31,7 +31,7 @@ use crate::stop::Reason;
 /// use polylogue::layers::nested::{Nested, OuterContext};
 /// use polylogue::layers::reply::{Stack, Trigger, when};
 ///
-/// let from_ann = Trigger::from("Ann".try_into()?) & Trigger::received(|line| line.message.plain().contains('?'));
+/// let from_ann = Trigger::from_participant("Ann".try_into()?) & Trigger::received(|line| line.message.plain().contains('?'));
 /// let clerk = Stack::new("Clerk")?
 ///     .then(when(from_ann, Nested::new(research).carries(OuterContext::All)))
 ///     .then(Assistant::new("Clerk", model)?);
@@ -175,7 +175,7 @@ impl Nested {
 }
 
 /// The layer of the chat's name: passes on when there is nothing to start with, or no summary.
-impl Reply for Nested {
+impl ReplyLayer for Nested {
     fn label(&self) -> &str {
         self.chat.name().as_str()
     }

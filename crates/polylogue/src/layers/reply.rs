@@ -1,6 +1,6 @@
 //! Agents made of layers, each of which can reply or pass on to the next.
 //!
-//! Human input, suggested tools, code, a model, a custom rule: each is a [`Reply`], and a [`Stack`] asks one after the
+//! Human input, suggested tools, code, a model, a custom rule: each is a [`ReplyLayer`], and a [`Stack`] asks one after the
 //! other. A stack is an immutable value: a changed stack is another value.
 //!
 //! # Human input first, then tools, then a model
@@ -8,7 +8,7 @@
 //! # fn example(model: polylogue_core::AnyModel, tool: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
 //! use polylogue::layers::executor::Executor;
 //! use polylogue::layers::human_input::HumanInput;
-//! use polylogue::layers::reply::{Stack, Trigger, of, when};
+//! use polylogue::layers::reply::{Stack, Trigger, from_fn, when};
 //! use polylogue::{Act, Assistant};
 //!
 //! let proxy = Stack::new("Proxy")?
@@ -18,8 +18,8 @@
 //!
 //! // The same, but greetings from Ann are answered by a rule before all other layers.
 //! let greeted = |line: &polylogue::kernel::transcript::TranscriptMessage| line.message.plain().starts_with("Hello");
-//! let polite = when(Trigger::from("Ann".try_into()?) & Trigger::received(greeted), of(|_| Ok(Some(Act::say("Hello!")))));
-//! let proxy = proxy.first(polite);
+//! let polite = when(Trigger::from_participant("Ann".try_into()?) & Trigger::received(greeted), from_fn(|_| Ok(Some(Act::say("Hello!")))));
+//! let proxy = proxy.prepend(polite);
 //! # Ok(())
 //! # }
 //! ```
@@ -32,7 +32,7 @@ use std::pin::Pin;
 use polylogue_core::{Act, Agent, AnyAgent, Chat, Result, Turn};
 
 pub use self::stack::Stack;
-pub use self::trigger::{Kind, Trigger, When, when};
+pub use self::trigger::{MessageKind, Trigger, When, when};
 use crate::Assistant;
 use crate::Human;
 
@@ -40,7 +40,7 @@ use crate::Human;
 ///
 /// The rules of [`Agent::act`] apply: when a run is resumed in the middle of a turn, `reply` runs again from its start,
 /// and must be deterministic.
-pub trait Reply: Send + Sync + 'static {
+pub trait ReplyLayer: Send + Sync + 'static {
     /// Returns the label of the layer in a stack, for [`Stack::without`].
     fn label(&self) -> &str {
         ""
@@ -68,15 +68,15 @@ pub trait Reply: Send + Sync + 'static {
         Self: Sized;
 }
 
-/// [`Reply`] as an object: its futures are boxed.
-pub(super) trait ErasedReply: Reply {
+/// [`ReplyLayer`] as an object: its futures are boxed.
+pub(super) trait ErasedReply: ReplyLayer {
     fn boxed<'a>(
         &'a self,
         turn: &'a mut Turn<'_>,
     ) -> Pin<Box<dyn Future<Output = Result<Option<Act>>> + Send + 'a>>;
 }
 
-impl<R: Reply> ErasedReply for R {
+impl<R: ReplyLayer> ErasedReply for R {
     fn boxed<'a>(
         &'a self,
         turn: &'a mut Turn<'_>,
@@ -89,7 +89,7 @@ impl<R: Reply> ErasedReply for R {
 macro_rules! agent_as_layer {
     ($($agent:ty, $label:expr, $doc:literal;)*) => {$(
         #[doc = $doc]
-        impl Reply for $agent {
+        impl ReplyLayer for $agent {
             fn label(&self) -> &str {
                 let label: fn(&Self) -> &str = $label;
                 label(self)
@@ -121,35 +121,35 @@ agent_as_layer! {
 ///
 /// ```
 /// use polylogue::Act;
-/// use polylogue::layers::reply::of;
-/// let short = of(|turn| {
+/// use polylogue::layers::reply::from_fn;
+/// let short = from_fn(|turn| {
 ///     let long = turn.last_message().is_some_and(|line| line.message.plain().len() > 10_000);
 ///     Ok(long.then(|| Act::say("Shorter, please.")))
 /// });
 /// ```
-pub fn of(reply: impl Fn(&Turn<'_>) -> Result<Option<Act>> + Send + Sync + 'static) -> impl Reply {
-    Of(reply)
+pub fn from_fn(reply: impl Fn(&Turn<'_>) -> Result<Option<Act>> + Send + Sync + 'static) -> impl ReplyLayer {
+    FromFn(reply)
 }
 
-struct Of<F>(F);
+struct FromFn<F>(F);
 
-impl<F: Fn(&Turn<'_>) -> Result<Option<Act>> + Send + Sync + 'static> Reply for Of<F> {
+impl<F: Fn(&Turn<'_>) -> Result<Option<Act>> + Send + Sync + 'static> ReplyLayer for FromFn<F> {
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
         (self.0)(turn)
     }
 }
 
 /// Gives a layer the label `label`, for [`Stack::without`].
-pub fn named(label: &str, layer: impl Reply) -> impl Reply {
-    Named { label: label.to_owned(), layer }
+pub fn labeled(label: &str, layer: impl ReplyLayer) -> impl ReplyLayer {
+    Labeled { label: label.to_owned(), layer }
 }
 
-struct Named<R> {
+struct Labeled<R> {
     label: String,
     layer: R,
 }
 
-impl<R: Reply> Reply for Named<R> {
+impl<R: ReplyLayer> ReplyLayer for Labeled<R> {
     fn label(&self) -> &str {
         &self.label
     }

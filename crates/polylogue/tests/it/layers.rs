@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::{name, script};
 use polylogue::layers::hook::{Hooked, before_send, texts};
-use polylogue::layers::reply::{Kind, Trigger, of, when};
+use polylogue::layers::reply::{MessageKind, Trigger, from_fn, when};
 use polylogue::layers::{Executor, HumanInput, Stack};
 use polylogue::policies::{summarized_by, until};
 use polylogue::stop::{max_turns, says};
@@ -132,13 +132,13 @@ async fn layers_of_all_kinds_with_people_on_two_levels() {
                 .policy(sequential())
                 .build()
                 .unwrap();
-            let helps =
-                Trigger::kind(Kind::Text) & Trigger::received(|line| line.message.plain().contains("help"));
+            let helps = Trigger::kind(MessageKind::Text)
+                & Trigger::received(|line| line.message.plain().contains("help"));
             let bob = Stack::new("Bob")
                 .unwrap()
                 .then(HumanInput::always())
                 .then(when(helps, office))
-                .then(of(|turn| Ok((turn.transcript().turns() > 9).then_some(Act::Pass))))
+                .then(from_fn(|turn| Ok((turn.transcript().turns() > 9).then_some(Act::Pass))))
                 .then(assistant("Bob", calls, &script));
             chat((assistant("Ann", calls, &script), bob), until(max_turns(4), round_robin()))
         },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::stop::Reason;
 use polylogue_core::{Act, Agent, AnyAgent, Name, NameError, Result, StopReason, Turn, UnknownName};
 
-use super::{ErasedReply, Reply};
+use super::{ErasedReply, ReplyLayer};
 
 /// An agent made of layers: in its turn each is asked in order, and the first reply counts.
 ///
@@ -37,22 +37,22 @@ impl Stack {
     }
 
     /// Appends a layer.
-    pub fn then(self, layer: impl Reply) -> Self {
-        self.at(usize::MAX, layer)
+    pub fn then(self, layer: impl ReplyLayer) -> Self {
+        self.insert(usize::MAX, layer)
     }
 
     /// Prepends a layer.
-    pub fn first(self, layer: impl Reply) -> Self {
-        self.at(0, layer)
+    pub fn prepend(self, layer: impl ReplyLayer) -> Self {
+        self.insert(0, layer)
     }
 
     /// Inserts a layer at `index`, or appends it if there are fewer layers.
-    pub fn at(mut self, index: usize, layer: impl Reply) -> Self {
+    pub fn insert(mut self, index: usize, layer: impl ReplyLayer) -> Self {
         self.layers.insert(index.min(self.layers.len()), Arc::new(layer));
         self
     }
 
-    /// Removes the layers with this [`label`](Reply::label).
+    /// Removes the layers with this [`label`](ReplyLayer::label).
     ///
     /// # Errors
     /// When there is no such layer.
@@ -91,16 +91,16 @@ impl Agent for Stack {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        Ok(match Reply::reply(self, turn).await? {
+        Ok(match ReplyLayer::reply(self, turn).await? {
             Some(act) => act,
-            None if turn.request().to.is_private() || Reply::may_be_silent(self) => Act::Pass,
+            None if turn.request().to.is_private() || ReplyLayer::may_be_silent(self) => Act::Pass,
             None => Act::Stop(StopReason::from(Reason::NoReply { who: turn.me().clone() })),
         })
     }
 }
 
 /// The layer of the stack's name.
-impl Reply for Stack {
+impl ReplyLayer for Stack {
     fn label(&self) -> &str {
         self.name.as_str()
     }

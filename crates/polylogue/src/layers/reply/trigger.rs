@@ -8,7 +8,7 @@ use polylogue_core::{Act, AnyAgent, Body, Message, Name, Part, Result, Transcrip
 use super::Reply;
 
 /// Wraps `layer`: it is asked only when `trigger` holds.
-pub fn when<R: Reply>(trigger: Trigger, layer: R) -> When<R> {
+pub fn when<R: ReplyLayer>(trigger: Trigger, layer: R) -> When<R> {
     When { trigger, layer }
 }
 
@@ -19,7 +19,7 @@ pub struct When<R> {
     layer: R,
 }
 
-impl<R: Reply> Reply for When<R> {
+impl<R: ReplyLayer> ReplyLayer for When<R> {
     fn label(&self) -> &str {
         self.layer.label()
     }
@@ -39,8 +39,8 @@ impl<R: Reply> Reply for When<R> {
 /// Triggers compose: `a | b` holds when either does, `a & b` when both do.
 ///
 /// ```
-/// use polylogue::layers::reply::{Kind, Trigger};
-/// let asked_by_ann = Trigger::from("Ann".try_into()?) & Trigger::kind(Kind::Text);
+/// use polylogue::layers::reply::{MessageKind, Trigger};
+/// let asked_by_ann = Trigger::from_participant("Ann".try_into()?) & Trigger::kind(MessageKind::Text);
 /// # Ok::<(), polylogue::kernel::data::NameError>(())
 /// ```
 #[derive(Clone, derive_more::Debug)]
@@ -51,7 +51,7 @@ type Holds = dyn Fn(&Turn<'_>) -> bool + Send + Sync;
 /// The content of a message, or its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum MessageKind {
     /// The message has text.
     Text,
     /// The message calls tools.
@@ -71,7 +71,7 @@ impl Trigger {
     }
 
     /// Holds once there is a message.
-    pub fn anyone() -> Self {
+    pub fn any_message() -> Self {
         Self::on(|turn| turn.last_message().is_some())
     }
 
@@ -81,12 +81,12 @@ impl Trigger {
     }
 
     /// Holds when the last message is from `name`.
-    pub fn from(name: Name) -> Self {
+    pub fn from_participant(name: Name) -> Self {
         Self::received(move |line| line.message.from == name)
     }
 
     /// Holds when the last message is from one of `names`.
-    pub fn among(names: impl IntoIterator<Item = Name>) -> Self {
+    pub fn from_any_of(names: impl IntoIterator<Item = Name>) -> Self {
         let names: Vec<Name> = names.into_iter().collect();
         Self::received(move |line| names.contains(&line.message.from))
     }
@@ -97,7 +97,7 @@ impl Trigger {
     }
 
     /// Holds when the last message is of this kind.
-    pub fn kind(kind: Kind) -> Self {
+    pub fn kind(kind: MessageKind) -> Self {
         Self::on(move |turn| turn.last_message().is_some_and(|line| is(kind, line, turn.transcript())))
     }
 
@@ -127,14 +127,14 @@ impl BitAnd for Trigger {
     }
 }
 
-fn is(kind: Kind, line: &TranscriptMessage, chat: &Transcript) -> bool {
+fn is(kind: MessageKind, line: &TranscriptMessage, chat: &Transcript) -> bool {
     let has = |is: fn(&Part) -> bool| line.message.parts.iter().any(is);
     match kind {
-        Kind::Text => has(|part| matches!(part, Part::Text(_)) && !part.is_blank()),
-        Kind::Calls => has(|part| matches!(part, Part::Call(_))),
-        Kind::Outcomes => has(|part| matches!(part, Part::Outcome(_))),
-        Kind::Media => has(|part| matches!(part, Part::Media(_))),
-        Kind::Person => line.message.from == Name::user() || is_answered(line, chat),
+        MessageKind::Text => has(|part| matches!(part, Part::Text(_)) && !part.is_blank()),
+        MessageKind::Calls => has(|part| matches!(part, Part::Call(_))),
+        MessageKind::Outcomes => has(|part| matches!(part, Part::Outcome(_))),
+        MessageKind::Media => has(|part| matches!(part, Part::Media(_))),
+        MessageKind::Person => line.message.from == Name::user() || is_answered(line, chat),
     }
 }
 

@@ -38,7 +38,7 @@ fn echo_of(chat: &str) -> ChatBuilder {
 }
 
 fn from(who: &str) -> Trigger {
-    Trigger::from(name(who))
+    Trigger::from_participant(name(who))
 }
 
 /// `Ann` says what the chat is about, and `clerk` replies.
@@ -54,7 +54,7 @@ fn replied(events: &[Arc<Event>]) -> String {
     report.messages.last().map(|message| format!("{}: {}", message.from, message.plain())).unwrap()
 }
 
-fn clerk(layer: impl polylogue::layers::reply::Reply) -> Stack {
+fn clerk(layer: impl polylogue::layers::reply::ReplyLayer) -> Stack {
     let rest = Function::new("Clerk", |_| Ok(Act::say("by the next layer"))).unwrap();
     Stack::new("Clerk").unwrap().then(layer).then(AnyAgent::new(rest))
 }

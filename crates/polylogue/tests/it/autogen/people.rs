@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue::layers::Executor;
 use polylogue::layers::human_input::HumanInput;
-use polylogue::layers::reply::{Stack, of};
+use polylogue::layers::reply::{Stack, from_fn};
 use polylogue::policies::{summarized_by, until};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::FunctionTool;
@@ -347,7 +347,7 @@ async fn texts_and_limits_that_end_a_conversation_of_two() {
 #[tokio::test]
 async fn a_message_without_text_ends_nothing() {
     let call = polylogue_core::Call { id: "c".into(), tool: "TERMINATE".into(), args: serde_json::json!({}) };
-    let ann = of(move |_| Ok(Some(Act::Say(vec![Part::Call(call.clone())]))));
+    let ann = from_fn(move |_| Ok(Some(Act::Say(vec![Part::Call(call.clone())]))));
     let ann = Stack::new("Ann").unwrap().then(ann);
     let bob = Stack::new("Bob")
         .unwrap()

@@ -3,7 +3,7 @@
 use polylogue::layers::Executor;
 use polylogue::layers::hook::{Hooked, before_send, texts};
 use polylogue::layers::human_input::HumanInput;
-use polylogue::layers::reply::{Kind, Reply, Stack, Trigger, named, of, when};
+use polylogue::layers::reply::{MessageKind, ReplyLayer, Stack, Trigger, from_fn, labeled, when};
 use polylogue::policies::until;
 use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
@@ -18,12 +18,12 @@ use serde_json::json;
 use crate::autogen::people::talk;
 use crate::stage::{Spy, closed, log, name, printed, run, script};
 
-fn says(text: &'static str) -> impl Reply {
-    of(move |_| Ok(Some(Act::say(text))))
+fn says(text: &'static str) -> impl ReplyLayer {
+    from_fn(move |_| Ok(Some(Act::say(text))))
 }
 
-fn passes_on() -> impl Reply {
-    of(|_| Ok(None))
+fn passes_on() -> impl ReplyLayer {
+    from_fn(|_| Ok(None))
 }
 
 /// What `stack` does with a `message`, and nothing else.
@@ -46,12 +46,15 @@ fn stack() -> Stack {
 // Item 18.
 #[tokio::test]
 async fn layers_are_asked_in_the_order_of_their_places() {
-    assert_eq!(reply(stack().first(says("one")).first(says("two"))).await, "two");
-    assert_eq!(reply(stack().first(passes_on()).first(passes_on()).at(1, says("second"))).await, "second");
-    let last = stack().first(says("one")).at(1_000_000, says("last"));
+    assert_eq!(reply(stack().prepend(says("one")).prepend(says("two"))).await, "two");
+    assert_eq!(
+        reply(stack().prepend(passes_on()).prepend(passes_on()).insert(1, says("second"))).await,
+        "second"
+    );
+    let last = stack().prepend(says("one")).insert(1_000_000, says("last"));
     assert_eq!(reply(last.clone()).await, "one");
-    assert_eq!(reply(last.first(passes_on())).await, "one");
-    assert_eq!(reply(stack().then(passes_on()).at(usize::MAX, says("last"))).await, "last");
+    assert_eq!(reply(last.prepend(passes_on())).await, "one");
+    assert_eq!(reply(stack().then(passes_on()).insert(usize::MAX, says("last"))).await, "last");
 }
 
 // Item 19, trap T2: without a default reply there is none, and the chat ends for want of it.
@@ -59,7 +62,8 @@ async fn layers_are_asked_in_the_order_of_their_places() {
 async fn a_reply_is_final_and_none_is_passed_on() {
     assert_eq!(reply(stack().then(passes_on()).then(says("b")).then(says("c"))).await, "b");
     assert_eq!(reply(stack().then(passes_on()).otherwise("the default")).await, "the default");
-    let ends = of(|turn| Ok(Some(Act::Stop(StopReason::from(Reason::NoReply { who: turn.me().clone() })))));
+    let ends =
+        from_fn(|turn| Ok(Some(Act::Stop(StopReason::from(Reason::NoReply { who: turn.me().clone() })))));
     for stack in [stack().then(ends).then(says("never")), stack().then(passes_on()), stack()] {
         let status = replies_to(stack, Message::text(Name::user(), "hi")).await;
         assert_eq!(closed(&status), ("no participant said anything; Bob has no reply".into(), String::new()));
@@ -77,24 +81,28 @@ async fn triggers_match_the_right_speakers_and_messages() {
     let call = polylogue_core::Call { id: "c".into(), tool: "t".into(), args: json!({}) };
     let call = Message { parts: vec![Part::Call(call)], ..ann.clone() };
     let asks = |line: &polylogue_core::TranscriptMessage| line.message.plain().contains("help");
-    let by_other = || Trigger::from(name("Other"));
+    let by_other = || Trigger::from_participant(name("Other"));
     // Whether it holds when Other asks for help, when the user speaks, when there is no message, and for a picture and a
     // call.
     for (what, trigger, holds) in [
         ("name", by_other(), [true, false, false, true, true]),
-        ("names", Trigger::among([name("Zoe"), name("Other")]), [true, false, false, true, true]),
-        ("no names", Trigger::among([]), [false; 5]),
+        ("names", Trigger::from_any_of([name("Zoe"), name("Other")]), [true, false, false, true, true]),
+        ("no names", Trigger::from_any_of([]), [false; 5]),
         ("predicate", Trigger::received(asks), [true, false, false, false, false]),
-        ("anyone", Trigger::anyone(), [true, true, false, true, true]),
+        ("anyone", Trigger::any_message(), [true, true, false, true, true]),
         ("none", Trigger::no_message(), [false, false, true, false, false]),
         ("list", Trigger::any([by_other(), Trigger::no_message()]), [true, false, true, true, true]),
-        ("text", Trigger::kind(Kind::Text), [true, true, false, false, false]),
-        ("media", Trigger::kind(Kind::Media), [false, false, false, true, false]),
-        ("calls", Trigger::kind(Kind::Calls), [false, false, false, false, true]),
-        ("outcomes", Trigger::kind(Kind::Outcomes), [false; 5]),
-        ("person", Trigger::kind(Kind::Person), [false, true, false, false, false]),
-        ("both", by_other() & Trigger::kind(Kind::Text), [true, false, false, false, false]),
-        ("either", Trigger::no_message() | Trigger::kind(Kind::Calls), [false, false, true, false, true]),
+        ("text", Trigger::kind(MessageKind::Text), [true, true, false, false, false]),
+        ("media", Trigger::kind(MessageKind::Media), [false, false, false, true, false]),
+        ("calls", Trigger::kind(MessageKind::Calls), [false, false, false, false, true]),
+        ("outcomes", Trigger::kind(MessageKind::Outcomes), [false; 5]),
+        ("person", Trigger::kind(MessageKind::Person), [false, true, false, false, false]),
+        ("both", by_other() & Trigger::kind(MessageKind::Text), [true, false, false, false, false]),
+        (
+            "either",
+            Trigger::no_message() | Trigger::kind(MessageKind::Calls),
+            [false, false, true, false, true],
+        ),
         ("turn", Trigger::on(|turn| turn.transcript().turns() == 0), [true; 5]),
     ] {
         let messages = [&ann, &user, &unheard, &picture, &call];
@@ -110,7 +118,8 @@ async fn triggers_match_the_right_speakers_and_messages() {
 #[tokio::test]
 async fn a_message_of_a_person_differs_from_an_automatic_one() {
     let ann = Stack::new("Ann").unwrap().then(HumanInput::always()).otherwise("automatic");
-    let bob = stack().then(when(Trigger::kind(Kind::Person), says("dear person"))).otherwise("dear machine");
+    let bob =
+        stack().then(when(Trigger::kind(MessageKind::Person), says("dear person"))).otherwise("dear machine");
     let chat = Chat::named("pair")
         .participant(ann)
         .participant(bob)
@@ -133,7 +142,7 @@ fn everything(model: &AnyModel) -> (Assistant, Stack) {
     let proxy = stack()
         .then(HumanInput::never())
         .then(Executor::new().tool(clock()))
-        .then(named("code", when(Trigger::received(code), says("exitcode: 0"))))
+        .then(labeled("code", when(Trigger::received(code), says("exitcode: 0"))))
         .then(Assistant::new("Bob", model.clone()).unwrap());
     (caller, proxy)
 }
@@ -325,7 +334,7 @@ async fn a_stack_is_a_layer_of_another() {
 #[tokio::test]
 async fn a_failing_layer_is_logged_and_retried() {
     let broken = |is_broken: bool| {
-        let fails = of(move |_| if is_broken { Err(Error::Agent("no luck".into())) } else { Ok(None) });
+        let fails = from_fn(move |_| if is_broken { Err(Error::Agent("no luck".into())) } else { Ok(None) });
         let bob = stack().then(fails).otherwise("at last");
         Chat::named("alone").participant(bob).policy(sequential()).build().unwrap()
     };

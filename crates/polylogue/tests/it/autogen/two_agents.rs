@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue::layers::human_input::HumanInput;
-use polylogue::layers::reply::{Stack, of};
+use polylogue::layers::reply::{Stack, from_fn};
 use polylogue::policies::until;
 use polylogue::stop::Reason;
 use polylogue::stop::Stop;
@@ -49,7 +49,7 @@ fn parrot(who: &str) -> Function {
 
 /// A parrot that ends the chat after a number of messages.
 fn brief_parrot(who: &str, limit: u64) -> Stack {
-    let says = of(|turn| Ok(Some(Act::say(format!("{} {}", turn.me(), turn.transcript().turns())))));
+    let says = from_fn(|turn| Ok(Some(Act::say(format!("{} {}", turn.me(), turn.transcript().turns())))));
     Stack::new(who).unwrap().then(HumanInput::never().max_auto_replies(limit)).then(says)
 }
 

@@ -2,7 +2,7 @@
 
 use polylogue::layers::executor::Executor;
 use polylogue::layers::human_input::HumanInput;
-use polylogue::layers::reply::{Stack, of};
+use polylogue::layers::reply::{Stack, from_fn};
 use polylogue::policies::group::{Selected, Transitions};
 use polylogue::policies::until;
 use polylogue::stop::{max_turns, says};
@@ -138,7 +138,7 @@ async fn cleared(answers: &[&str]) -> (Vec<String>, Vec<String>, Vec<String>) {
     let chat = Chat::named("group")
         .participant(Assistant::new("Ann", ann.model()).unwrap())
         .participant(Assistant::new("Bob", bob.model()).unwrap())
-        .participant(me.then(of(|_| Ok(Some(Act::say("auto"))))))
+        .participant(me.then(from_fn(|_| Ok(Some(Act::say("auto"))))))
         .policy(until(max_turns(5), Group::round_robin()))
         .build()
         .unwrap();
@@ -194,7 +194,7 @@ async fn clearing_keeps_calls_and_results_together() {
                     .unwrap()
                     .suggest_tool(tool("double", |n| n).spec().clone()),
             )
-            .participant(me.then(of(|_| Ok(None))))
+            .participant(me.then(from_fn(|_| Ok(None))))
             .participant(runner("Two", "double", |n| n * 2))
             .policy(until(says("end"), Group::round_robin().tool_owner(&name("Two"), ["double"])))
             .build()
