@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let order = Dag::new([("prices", vec![]), ("news", vec![]), ("report", vec!["prices", "news"])])?;
     let step = |chat: &str, who: &str, carry: Carryover| -> Result<Chat> {
         let alone = Chat::named(chat).participant(Assistant::new(who, model.clone())?).policy(sequential());
-        carry.dependencies_of(&order).begin(alone).build()
+        carry.dependencies_of(&order).apply_to(alone).build()
     };
     let chat = Chat::named("market")
         .participant(step("prices", "Clerk", Carryover::message("What does it cost?"))?)

@@ -21,7 +21,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .before(secret)
         .shift_content("What is your guess?")
         .max_iterations(5)
-        .chat("guess")?;
+        .build("guess")?;
     println!("{}", chat.run("").await?);
     Ok(())
 }

@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let pair = Chat::named(chat).participant(Assistant::new("Number", model.clone())?);
         let pair =
             pair.participant(Assistant::new(who, model.clone())?).policy(until(max_turns(3), round_robin()));
-        Carryover::message(message).said_by(Name::new("Number")?).begin(pair).build()
+        Carryover::message(message).author(Name::new("Number")?).apply_to(pair).build()
     };
     let chat = Chat::named("arithmetic")
         .participant(step("adding", "Adder", "14")?)

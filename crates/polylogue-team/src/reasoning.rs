@@ -2,7 +2,7 @@
 
 use polylogue::agents::reason as lib;
 use polylogue::layers::aggregate::few_shot;
-use polylogue::layers::hook::Hooked;
+use polylogue::layers::hook::HookedModel;
 use polylogue::tools::Approval;
 use polylogue::tools::approval::ApprovalRequest;
 use polylogue::{AnyModel, Assistant, Result};
@@ -229,7 +229,7 @@ impl Example {
             return model;
         }
         let pairs = examples.iter().map(|shot| (shot.user.as_str(), shot.assistant.as_str()));
-        AnyModel::new(Hooked::new(model).on_view(few_shot(pairs)))
+        AnyModel::new(HookedModel::new(model).on_view(few_shot(pairs)))
     }
 }
 

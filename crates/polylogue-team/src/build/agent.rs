@@ -86,11 +86,11 @@ impl<'a> AgentBuilder<'a> {
         let chats = Chats::new(self.inner(inner, around)?.build()?).message(inner.first_message());
         Ok(match &nested.context {
             NestedContext::Nothing => chats,
-            NestedContext::Last => chats.carries(OuterContext::Last),
-            NestedContext::All => chats.carries(OuterContext::All),
+            NestedContext::Last => chats.context(OuterContext::Last),
+            NestedContext::All => chats.context(OuterContext::All),
             NestedContext::Reflect(gist) => {
                 let author = self.participant(&gist.by, around)?;
-                chats.carries(OuterContext::summarized_by(author, gist.prompt.as_str())?)
+                chats.context(OuterContext::summarized_by(author, gist.prompt.as_str())?)
             }
         })
     }

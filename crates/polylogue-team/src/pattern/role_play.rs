@@ -187,7 +187,7 @@ impl Part for RolePlay {
         role_play = role_play.set(self.flips, Library::flips);
         role_play = role_play.loop_detector(chat.loop_detector);
         role_play = role_play.set(chat.condition()?, Library::until);
-        let (builder, policy) = role_play.begin(chat.name.as_str())?;
+        let (builder, policy) = role_play.into_parts(chat.name.as_str())?;
         Ok(Built::Chat(Box::new(builder), Box::new(policy)))
     }
 

@@ -46,7 +46,7 @@ impl Part for Vec<Task> {
 
 /// A chat of tasks. Its messages are not checked for loops: "higher" may be said repeatedly.
 pub(super) fn built(solve: library::GroupSolve, chat: &ChatFrame<'_>) -> Result<Built> {
-    let (builder, policy) = solve.begin(chat.name.as_str())?;
+    let (builder, policy) = solve.into_parts(chat.name.as_str())?;
     Ok(Built::Chat(Box::new(builder), chat.ended(Box::new(policy), false)?))
 }
 

@@ -1,16 +1,16 @@
 //! Changes how a model receives the conversation: examples, a window, merged messages.
 //!
-//! An aggregator is a hook on model requests: [`Hooked::on_view`](crate::layers::hook::Hooked::on_view) takes these and any
+//! An aggregator is a hook on model requests: [`HookedModel::on_view`](crate::layers::hook::HookedModel::on_view) takes these and any
 //! function. The log and the memory of agents do not change.
 //!
 //! # Examples before the conversation, and at most its last ten messages
 //! ```
 //! # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
 //! use polylogue::layers::aggregate::{few_shot, recent};
-//! use polylogue::layers::hook::Hooked;
+//! use polylogue::layers::hook::HookedModel;
 //! use polylogue::Assistant;
 //!
-//! let model = Hooked::new(model).on_view(recent(10)).on_view(few_shot([("Weather today?", "[sunny]")]));
+//! let model = HookedModel::new(model).on_view(recent(10)).on_view(few_shot([("Weather today?", "[sunny]")]));
 //! let forecaster = Assistant::new("forecaster", model)?;
 //! # let _ = forecaster;
 //! # Ok(())

@@ -1,19 +1,19 @@
 //! Hooks: change what a model reads, what it replies, and what an agent sends.
 //!
-//! A hook is a wrapper with a pure function: [`Hooked`] wraps a model, [`before_send`] an agent. The log never changes
+//! A hook is a wrapper with a pure function: [`HookedModel`] wraps a model, [`before_send`] an agent. The log never changes
 //! after the fact: a hook on the view changes only what one model receives.
 //!
 //! # A model that sees no digits and writes lower case
 //! ```
 //! # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
-//! use polylogue::layers::hook::{Hooked, before_send, texts};
+//! use polylogue::layers::hook::{HookedModel, before_send, map_text};
 //! use polylogue::kernel::data::Part;
 //! use polylogue::Assistant;
 //!
-//! let model = Hooked::new(model)
-//!     .on_received(texts(|text| text.replace(char::is_numeric, "#")))
+//! let model = HookedModel::new(model)
+//!     .on_received(map_text(|text| text.replace(char::is_numeric, "#")))
 //!     .on_reply(|mut reply| {
-//!         reply.parts = texts(|text| text.to_lowercase())(reply.parts);
+//!         reply.parts = map_text(|text| text.to_lowercase())(reply.parts);
 //!         reply
 //!     });
 //! let ann = Assistant::new("Ann", model)?;
@@ -24,7 +24,7 @@
 //! # }
 //! ```
 
-mod around;
+mod message_hooks;
 
 use std::sync::Arc;
 
@@ -33,13 +33,13 @@ use polylogue_core::{
     ModelWrapper, Part, Reply, Request, Result, Turn,
 };
 
-pub use self::around::{Around, Handle};
+pub use self::message_hooks::{HookId, MessageHooks};
 
 /// A model with hooks on its requests and replies. Hooks of a kind run in the order in which they were added.
 ///
 /// The digest that identifies a request in the log is that of the view without hooks.
 #[derive(Clone, derive_more::Debug)]
-pub struct Hooked {
+pub struct HookedModel {
     model: AnyModel,
     #[debug(skip)]
     views: Vec<Arc<OnView>>,
@@ -50,7 +50,7 @@ pub struct Hooked {
 type OnView = dyn Fn(Vec<Entry>, &Request<'_>) -> Vec<Entry> + Send + Sync;
 type OnReply = dyn Fn(Reply) -> Reply + Send + Sync;
 
-impl Hooked {
+impl HookedModel {
     /// Wraps `model`, without hooks.
     pub fn new(model: impl Model) -> Self {
         Self { model: AnyModel::new(model), views: Vec::new(), replies: Vec::new() }
@@ -126,13 +126,13 @@ fn stream_reply(reply: &Reply, deltas: &mut dyn DeltaSink) {
     }
 }
 
-impl From<Hooked> for AnyModel {
-    fn from(model: Hooked) -> Self {
+impl From<HookedModel> for AnyModel {
+    fn from(model: HookedModel) -> Self {
         Self::new(model)
     }
 }
 
-impl ModelWrapper for Hooked {
+impl ModelWrapper for HookedModel {
     type Inner = AnyModel;
 
     fn inner(&self) -> &Self::Inner {
@@ -161,7 +161,7 @@ impl ModelWrapper for Hooked {
 }
 
 /// Returns a hook that changes each text part and nothing else.
-pub fn texts(change: impl Fn(&str) -> String) -> impl Fn(Vec<Part>) -> Vec<Part> {
+pub fn map_text(change: impl Fn(&str) -> String) -> impl Fn(Vec<Part>) -> Vec<Part> {
     move |parts| {
         let change = |part| match part {
             Part::Text(text) => Part::text(change(&text)),

@@ -33,7 +33,7 @@ use crate::stop::Reason;
 ///
 /// let from_ann = Trigger::from_participant("Ann".try_into()?) & Trigger::received(|line| line.message.plain().contains('?'));
 /// let clerk = Stack::new("Clerk")?
-///     .then(when(from_ann, Nested::new(research).carries(OuterContext::All)))
+///     .then(when(from_ann, Nested::new(research).context(OuterContext::All)))
 ///     .then(Assistant::new("Clerk", model)?);
 /// # let _ = clerk;
 /// # Ok(())
@@ -147,12 +147,12 @@ impl Nested {
     }
 
     /// Sets what else is carried into the inner chat, below the line `Context:`.
-    pub fn carries(self, carry: OuterContext) -> Self {
+    pub fn context(self, carry: OuterContext) -> Self {
         Self { carry: Some(carry), ..self }
     }
 
     /// Sets a function that makes the reply from the stop reason and the summary. `None` passes on to the next layer.
-    pub fn replies(self, reply: impl Fn(&StopReason, &str) -> Option<Act> + Send + Sync + 'static) -> Self {
+    pub fn map_reply(self, reply: impl Fn(&StopReason, &str) -> Option<Act> + Send + Sync + 'static) -> Self {
         Self { reply: Some(Box::new(reply)), ..self }
     }
 

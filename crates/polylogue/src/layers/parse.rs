@@ -44,7 +44,7 @@ pub use self::call_record::{CallRecord, RunState};
 pub use self::template::Template;
 
 use crate::Assistant;
-use crate::layers::hook::Hooked;
+use crate::layers::hook::HookedModel;
 
 /// Parses values in texts.
 pub trait Parser: Send + Sync + 'static {
@@ -81,7 +81,7 @@ impl Parsed {
     pub fn new(agent: Assistant, parser: impl Parser) -> Self {
         let parser: Arc<dyn Parser> = Arc::new(parser);
         let (renders, instructs, before) = (Arc::clone(&parser), Arc::clone(&parser), agent.clone());
-        let model = Hooked::new(agent.model.clone()).on_view(move |entries, _| {
+        let model = HookedModel::new(agent.model.clone()).on_view(move |entries, _| {
             entries.into_iter().filter_map(|entry| rendered(entry, &*renders)).collect()
         });
         let mut agent = agent;

@@ -16,7 +16,7 @@
 //!
 //! let pair = |name: &str, message: &str| {
 //!     let chat = Chat::named(name).participant(ann.clone()).participant(bob.clone()).policy(until(max_turns(3), round_robin()));
-//!     Carryover::message(message).said_by(ann.name().clone()).begin(chat).build()
+//!     Carryover::message(message).author(ann.name().clone()).apply_to(chat).build()
 //! };
 //! // `review` starts with "Review it.\nContext: \n", then the summaries of `facts` and of `draft`, a line each.
 //! Chat::named("work")
@@ -97,7 +97,7 @@ impl Carryover {
 
     /// Sets the sender of the first message. If it is a participant, the next one after it speaks first. Default:
     /// `user`.
-    pub fn said_by(self, author: Name) -> Self {
+    pub fn author(self, author: Name) -> Self {
         Self { author, ..self }
     }
 
@@ -124,7 +124,7 @@ impl Carryover {
     }
 
     /// Makes `chat` start with this, as a participant of a sequence.
-    pub fn begin(&self, chat: ChatBuilder) -> ChatBuilder {
+    pub fn apply_to(&self, chat: ChatBuilder) -> ChatBuilder {
         chat.task_from(self.task_from()).opening_from(self.opening())
     }
 

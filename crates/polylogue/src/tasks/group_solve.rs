@@ -24,7 +24,7 @@
 //! GroupSolve::of([answer.self_terminating(), guess], EndMode::OneLastChat)
 //!     .before(secret)
 //!     .shift_content("What is your guess?")
-//!     .chat("guess")
+//!     .build("guess")
 //! # }
 //! ```
 //!
@@ -40,7 +40,7 @@
 //! GroupSolve::of([read, check, lead], EndMode::FirstCompletion)
 //!     .max_iterations(3)
 //!     .after(Task::new(agent("Reader")?, "Write down the result."))
-//!     .chat("invoice")
+//!     .build("invoice")
 //! # }
 //! ```
 

@@ -271,7 +271,7 @@ impl RolePlay {
     /// # Errors
     /// When the marker is blank.
     pub fn builder(self, name: &str) -> Result<ChatBuilder> {
-        let (chat, policy) = self.begin(name)?;
+        let (chat, policy) = self.into_parts(name)?;
         Ok(chat.policy(policy))
     }
 
@@ -279,7 +279,7 @@ impl RolePlay {
     ///
     /// # Errors
     /// As [`builder`](Self::builder).
-    pub fn begin(self, name: &str) -> Result<(ChatBuilder, impl Policy + use<>)> {
+    pub fn into_parts(self, name: &str) -> Result<(ChatBuilder, impl Policy + use<>)> {
         if self.cast.done.trim().is_empty() {
             return Err(PatternError::Blank { what: "the marker of a completed task".into() }.into());
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::{name, script};
-use polylogue::layers::hook::{Hooked, before_send, texts};
+use polylogue::layers::hook::{HookedModel, before_send, map_text};
 use polylogue::layers::reply::{MessageKind, Trigger, from_fn, when};
 use polylogue::layers::{Executor, HumanInput, Stack};
 use polylogue::policies::{summarized_by, until};
@@ -166,15 +166,15 @@ async fn hooks_on_what_is_read_replied_and_sent() {
     let script = script(r#"[{"Ann": "one"}, {"Ann": "two"}]"#);
     let text = check(
         |calls| {
-            let model = Hooked::new(calls.through(script.model("test")))
-                .on_received(texts(|text| text.to_uppercase()))
+            let model = HookedModel::new(calls.through(script.model("test")))
+                .on_received(map_text(|text| text.to_uppercase()))
                 .on_reply(|reply| polylogue_core::Reply {
-                    parts: texts(|text| format!("<{text}>"))(reply.parts),
+                    parts: map_text(|text| format!("<{text}>"))(reply.parts),
                     ..reply
                 });
             let ann = Assistant::new("Ann", AnyModel::new(model)).unwrap();
             let ann = before_send(ann, |parts, turn| {
-                texts(|text| format!("{text} {}", turn.transcript().turns()))(parts)
+                map_text(|text| format!("{text} {}", turn.transcript().turns()))(parts)
             });
             let bob = Function::new("Bob", |_| Ok(Act::say("more"))).unwrap();
             chat((ann, bob), until(max_turns(3), round_robin()))

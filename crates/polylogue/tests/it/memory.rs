@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::script;
 use polylogue::agents::reason::PlanAndSolve;
-use polylogue::layers::hook::Hooked;
+use polylogue::layers::hook::HookedModel;
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
@@ -169,7 +169,7 @@ async fn a_reminder_is_in_the_log_and_in_the_view_behind_what_was_said() {
     place.write("team", &["Ann likes green tea.", "Bob drives a van."]).await;
     let seen: Arc<Mutex<Vec<Vec<Entry>>>> = Arc::default();
     let watched = Arc::clone(&seen);
-    let model = Hooked::new(model(r#"[{"A": "Green tea."}]"#)).on_view(move |entries, _| {
+    let model = HookedModel::new(model(r#"[{"A": "Green tea."}]"#)).on_view(move |entries, _| {
         watched.lock().unwrap().push(entries.clone());
         entries
     });

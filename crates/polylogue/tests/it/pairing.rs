@@ -253,12 +253,12 @@ impl Maker {
         let (ann, bob, run) = (self.assistant(a), self.assistant(b), self.runner(r));
         let begins = match self.chance.below(if self.shows { 5 } else { 3 }) {
             3 => Carryover::parts(media::with_text("What is this?", &mut self.chance)),
-            4 => Carryover::parts(media::with_text("I saw this.", &mut self.chance)).said_by(name(a)),
+            4 => Carryover::parts(media::with_text("I saw this.", &mut self.chance)).author(name(a)),
             0 => Carryover::task(),
-            1 => Carryover::task().said_by(name(a)),
+            1 => Carryover::task().author(name(a)),
             _ => Carryover::message("And now?"),
         };
-        let builder = begins.begin(Chat::named(chat)).participant(ann).participant(bob).participant(run);
+        let builder = begins.apply_to(Chat::named(chat)).participant(ann).participant(bob).participant(run);
         let builder =
             if self.chance.one_in(2) { builder.late_joiner(self.assistant("Late")) } else { builder };
         let builder = if depth > 0 && self.chance.one_in(3) {

@@ -41,9 +41,9 @@ fn human(who: &str) -> AnyAgent {
 /// A chat of `agents` in which the first says `carry`, and then `turns` turns are taken.
 fn chat_of(chat: &str, agents: &[&AnyAgent], turns: u64, carry: &Carryover) -> Chat {
     let builder = agents.iter().fold(Chat::named(chat), |chat, agent| chat.participant((*agent).clone()));
-    let carry = carry.clone().said_by(agents[0].name().clone());
+    let carry = carry.clone().author(agents[0].name().clone());
     let policy = with_summary(until(max_turns(turns), round_robin()), last_message_without("TERMINATE"));
-    carry.begin(builder).policy(policy).build().unwrap()
+    carry.apply_to(builder).policy(policy).build().unwrap()
 }
 
 fn said(events: &[Arc<Event>], at: &str) -> Vec<String> {
@@ -65,7 +65,7 @@ async fn a_sequence_with_a_person_a_tool_a_continued_history_and_a_skipped_chat(
     let chat = |calls: &Calls| {
         let [ann, bob, judge] = ["Ann", "Bob", "Judge"].map(|who| assistant(who, calls, &script));
         let kept = Chat::named("again").participant(ann.clone()).participant(bob.clone());
-        let kept = Carryover::message("And now?").said_by(name("Ann")).begin(kept);
+        let kept = Carryover::message("And now?").author(name("Ann")).apply_to(kept);
         let kept = kept.continues(name("first")).policy(until(max_turns(1), round_robin())).build().unwrap();
         let skipped = chat_of("skipped", &[&ann, &bob], 9, &Carryover::task());
         Chat::named("work")
@@ -198,7 +198,7 @@ async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
             .build()
             .unwrap();
         let nested =
-            Nested::new(inner).carries(OuterContext::summarized_by(sam, "What do they want?").unwrap());
+            Nested::new(inner).context(OuterContext::summarized_by(sam, "What do they want?").unwrap());
         let asks = Trigger::received(|line| line.message.plain().contains("please"));
         let stack = Stack::new("Clerk").unwrap().then(when(asks, nested)).then(clerk);
         Chat::named("desk")

@@ -311,7 +311,7 @@ async fn the_task_of_a_silent_chat_is_not_carried_over() {
         Ok(Act::say(received.unwrap_or_default()))
     });
     let second = polylogue::policies::carryover::Carryover::message("Go on.")
-        .begin(Chat::named("second").participant(echo.unwrap()).policy(sequential()))
+        .apply_to(Chat::named("second").participant(echo.unwrap()).policy(sequential()))
         .build()
         .unwrap();
     let chat =
@@ -383,8 +383,8 @@ async fn a_blank_first_message_is_replied_to_by_the_one_it_is_for() {
     for blank in ["", " \n"] {
         let pair = |name: &str| Chat::named(name).participant(ann.clone()).participant(bob.clone());
         let policy = || until(max_messages(2), round_robin());
-        let carried = polylogue::policies::carryover::Carryover::message(blank).said_by(name("Ann"));
-        let chat = carried.begin(pair("pair")).policy(policy()).build().unwrap();
+        let carried = polylogue::policies::carryover::Carryover::message(blank).author(name("Ann"));
+        let chat = carried.apply_to(pair("pair")).policy(policy()).build().unwrap();
         let before = silent.asked();
         let (_, summary, events) = run(&chat, "").await;
         assert_eq!(said(&events), ["Bob: What can I do for you?"]);

@@ -15,8 +15,8 @@ impl GroupSolve {
     ///
     /// # Errors
     /// When settings do not fit together; checked before any model call.
-    pub fn chat(self, name: &str) -> Result<Chat> {
-        let (chat, policy) = self.begin(name)?;
+    pub fn build(self, name: &str) -> Result<Chat> {
+        let (chat, policy) = self.into_parts(name)?;
         chat.policy(policy).build()
     }
 
@@ -24,8 +24,8 @@ impl GroupSolve {
     /// `until(max_cost(..), policy)`.
     ///
     /// # Errors
-    /// As [`chat`](Self::chat).
-    pub fn begin(self, name: &str) -> Result<(ChatBuilder, GroupSolvePolicy)> {
+    /// As [`build`](Self::build).
+    pub fn into_parts(self, name: &str) -> Result<(ChatBuilder, GroupSolvePolicy)> {
         let Self { before, group, after } = self;
         before.iter().chain(&after).try_for_each(check_alone)?;
         let group = group.map(|group| group.checked(&before, &after)).transpose()?;

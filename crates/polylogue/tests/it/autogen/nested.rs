@@ -151,12 +151,12 @@ async fn inner_chats_without_a_message_are_skipped() {
 async fn a_function_decides_what_the_reply_is() {
     // item 99
     let nested = || Nested::new(solo("inner", "Poet", "a poem"));
-    let said = nested().replies(|reason, summary| Some(Act::say(format!("{reason}; {summary}"))));
+    let said = nested().map_reply(|reason, summary| Some(Act::say(format!("{reason}; {summary}"))));
     assert_eq!(replied(&asked("hi", clerk(said)).await.1), "Clerk: Poet replied; a poem");
-    let passed_on = nested().replies(|_, _| None);
+    let passed_on = nested().map_reply(|_, _| None);
     assert_eq!(replied(&asked("hi", clerk(passed_on)).await.1), "Clerk: by the next layer");
     let ends =
-        nested().replies(|_, _| Some(Act::Stop(StopReason::from(Reason::NoReply { who: name("Clerk") }))));
+        nested().map_reply(|_, _| Some(Act::Stop(StopReason::from(Reason::NoReply { who: name("Clerk") }))));
     assert_eq!(
         closed(&asked("hi", clerk(ends)).await.0).0,
         "no participant said anything; Clerk has no reply"
@@ -220,7 +220,7 @@ async fn a_nested_chat_that_triggers_itself_is_stopped_and_the_log_is_intact() {
 async fn carried(carry: Option<OuterContext>) -> String {
     let nested = Nested::new(echo("inner"));
     let nested = match carry {
-        Some(carry) => nested.carries(carry),
+        Some(carry) => nested.context(carry),
         None => nested,
     };
     let ann = Function::new("Ann", |_| Ok(Act::say("And in rhymes?"))).unwrap();
@@ -297,11 +297,11 @@ async fn the_arithmetic_agent_of_the_document() {
         if summary == "13" { "It is right.".to_owned() } else { format!("{summary} is wrong.") }
     };
     let work = Chat::named("work")
-        .participant(Carryover::task().begin(group).build().unwrap())
-        .participant(Carryover::custom(check).begin(echo_of("check")).build().unwrap())
+        .participant(Carryover::task().apply_to(group).build().unwrap())
+        .participant(Carryover::custom(check).apply_to(echo_of("check")).build().unwrap())
         .participant(
             Carryover::message("Write a poem about it.")
-                .begin(Chat::named("poem").participant(poet).policy(sequential()))
+                .apply_to(Chat::named("poem").participant(poet).policy(sequential()))
                 .build()
                 .unwrap(),
         )

@@ -1,7 +1,7 @@
 //! The reply chain: items 18 to 26.
 
 use polylogue::layers::Executor;
-use polylogue::layers::hook::{Hooked, before_send, texts};
+use polylogue::layers::hook::{HookedModel, before_send, map_text};
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::{MessageKind, ReplyLayer, Stack, Trigger, from_fn, labeled, when};
 use polylogue::policies::until;
@@ -218,7 +218,7 @@ fn appends(word: &'static str) -> impl Fn(Vec<Part>) -> Vec<Part> + Send + Sync 
 #[tokio::test]
 async fn hooks_run_in_the_order_in_which_they_were_added() {
     let spy = Spy::on(script(r#"[{"Bob": "r"}, {"Ann": "end"}]"#));
-    let hooked = Hooked::new(spy.model())
+    let hooked = HookedModel::new(spy.model())
         .on_view(|mut entries, request| {
             assert_eq!(request.origin.who, &name("Bob"));
             entries.insert(0, Entry::user("(a reminder)"));
@@ -249,7 +249,7 @@ async fn hooks_run_in_the_order_in_which_they_were_added() {
 #[tokio::test]
 async fn a_hook_on_received_messages_changes_the_request_and_not_the_log() {
     let spy = Spy::on(script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#));
-    let model = AnyModel::new(Hooked::new(spy.model()).on_received(appends(" (be brief)")));
+    let model = AnyModel::new(HookedModel::new(spy.model()).on_received(appends(" (be brief)")));
     let bob = Assistant::new("Bob", model).unwrap();
     let ann = Function::new("Ann", |_| Ok(Act::say("more"))).unwrap();
     let chat = Chat::named("pair")
@@ -269,8 +269,8 @@ async fn a_hook_on_received_messages_changes_the_request_and_not_the_log() {
 // A hook that makes an invalid request is reported, and the request is not sent.
 #[tokio::test]
 async fn a_hook_that_makes_an_invalid_request_or_reply_is_reported() {
-    async fn error(hook: impl Fn(Hooked) -> Hooked) -> Error {
-        let model = AnyModel::new(hook(Hooked::new(script(r#"[{"Bob": "r"}]"#))));
+    async fn error(hook: impl Fn(HookedModel) -> HookedModel) -> Error {
+        let model = AnyModel::new(hook(HookedModel::new(script(r#"[{"Bob": "r"}]"#))));
         let bob = Assistant::new("Bob", model).unwrap();
         let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
         chat.run_in(&mut log().await, "hi").await.unwrap_err()
@@ -350,8 +350,8 @@ async fn what_a_hook_takes_out_of_a_reply_is_not_shown_either() {
     let model = script(
         r#"[{"Bob": {"think": "hm", "say": "the key is 123", "calls": [{"tool": "get_history"}]}}, {"Bob": "456"}]"#,
     );
-    let masked = Hooked::new(model).on_reply(|mut reply| {
-        reply.parts = texts(|text| text.replace(char::is_numeric, "*"))(reply.parts);
+    let masked = HookedModel::new(model).on_reply(|mut reply| {
+        reply.parts = map_text(|text| text.replace(char::is_numeric, "*"))(reply.parts);
         reply
     });
     let bob =

@@ -22,7 +22,7 @@ fn pair(chat: &str, agents: (&AnyAgent, &AnyAgent), turns: u64, carry: &Carryove
         .participant(a.clone())
         .participant(b.clone())
         .policy(until(max_turns(turns), round_robin()));
-    carry.clone().said_by(a.name().clone()).begin(builder).build().unwrap()
+    carry.clone().author(a.name().clone()).apply_to(builder).build().unwrap()
 }
 
 fn assistant(who: &str, model: AnyModel) -> AnyAgent {
@@ -107,7 +107,7 @@ async fn results_come_in_order_and_each_chat_may_have_another_sender() {
 fn a_chat_without_participants_fails_before_anything_runs() {
     // item 50
     let error =
-        Carryover::message("A").begin(Chat::named("first")).policy(round_robin()).build().unwrap_err();
+        Carryover::message("A").apply_to(Chat::named("first")).policy(round_robin()).build().unwrap_err();
     assert_eq!(error.to_string(), "`first` has no participants");
 }
 
@@ -173,7 +173,7 @@ async fn second_start(keeps: bool) -> Vec<Entry> {
         .participant(ann.clone())
         .participant(bob.clone())
         .policy(until(max_turns(1), round_robin()));
-    let chat = Carryover::message("B").said_by(name("Ann")).begin(chat);
+    let chat = Carryover::message("B").author(name("Ann")).apply_to(chat);
     let second = if keeps { chat.continues(name("first")) } else { chat };
     let work =
         in_sequence([pair("first", (&ann, &bob), 1, &Carryover::message("A")), second.build().unwrap()]);

@@ -1,7 +1,7 @@
 //! Running parsed calls: what runs, its result, and how it is reported.
 
 use polylogue::agents::reason::React;
-use polylogue::layers::hook::Around;
+use polylogue::layers::hook::MessageHooks;
 use polylogue::layers::parse::{ActionExecutor, CallRecord, Parsed, RunState, ToolBlock, value};
 use polylogue::tools::tool::Finish;
 use polylogue::{Message, Tool, tool, toolkit};
@@ -225,7 +225,7 @@ async fn a_call_that_was_rejected_or_changed_says_so() {
 /// An executor has them as an agent has, and they can be removed.
 #[tokio::test]
 async fn an_executor_has_hooks_before_and_after() {
-    let mut runner = Around::new(shop());
+    let mut runner = MessageHooks::new(shop());
     let before = runner.before(|message| {
         let cheaper = json!({"name": "Shop.price", "parameters": {"article": "water"}});
         if value(&message).is_some() { note(cheaper) } else { message }
@@ -236,7 +236,7 @@ async fn an_executor_has_hooks_before_and_after() {
     });
     let tea = || note(json!({"name": "Shop.price", "parameters": {"article": "tea"}}));
     let session = session().await;
-    let says = async |runner: &Around| session.call(runner, tea()).await.unwrap().plain().into_owned();
+    let says = async |runner: &MessageHooks| session.call(runner, tea()).await.unwrap().plain().into_owned();
     assert_eq!(says(&runner).await, "Some(Done): 1 water: 5 EUR");
     runner.remove(before).unwrap();
     assert_eq!(says(&runner).await, "Some(Done): 1 tea: 5 EUR");

@@ -196,7 +196,7 @@ impl Tree<'_> {
     }
 
     fn agent(&mut self, depth: u64) -> AnyAgent {
-        use polylogue::layers::hook::Around;
+        use polylogue::layers::hook::MessageHooks;
 
         use crate::lagent::flows::{at_once, diamond, each_part, in_order, one_of, repeat};
         self.leaves += 1;
@@ -216,7 +216,7 @@ impl Tree<'_> {
             }
             5 => each_part(&name, one, 1),
             _ => {
-                let mut around = Around::new(one);
+                let mut around = MessageHooks::new(one);
                 around.before(|message| {
                     polylogue::Message::text(message.from.clone(), format!("{}!", message.plain()))
                 });

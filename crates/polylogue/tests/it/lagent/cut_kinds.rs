@@ -2,7 +2,7 @@
 //! made again. Each is called twice in one session, so that inner chats are reopened.
 
 use polylogue::agents::reason::{BestOfN, PlanAndSolve, React, Refine, Rewoo};
-use polylogue::layers::hook::Around;
+use polylogue::layers::hook::MessageHooks;
 use polylogue::layers::parse::{ActionExecutor, CallRecord, Parsed, ParsedBlock, RunState, ToolBlock};
 use polylogue::tools::GetHistory;
 use polylogue::tools::tool::Finish;
@@ -188,7 +188,7 @@ async fn ordinary_rust_resumes() {
     };
     assert!(resumes("ordinary Rust", &steps, |model| AnyAgent::new(make(model))).await > 60);
     let hooked = |model: &AnyModel| {
-        let mut around = Around::new(make(model));
+        let mut around = MessageHooks::new(make(model));
         around.before(|message| Message::text(message.from.clone(), format!("please: {}", message.plain())));
         around.after(|reply| Message::text(reply.from.clone(), format!("{}!", reply.plain())));
         AnyAgent::new(around)

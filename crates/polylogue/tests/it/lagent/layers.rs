@@ -1,7 +1,7 @@
 //! Hooks, aggregators, parsers, and what runs what they read.
 
 use polylogue::layers::aggregate::{few_shot, merged, recent};
-use polylogue::layers::hook::{Around, Hooked};
+use polylogue::layers::hook::{HookedModel, MessageHooks};
 use polylogue::layers::parse::{
     ActionExecutor, Parsed, ParsedBlock, Parser, Template, ToolBlock, ToolBlocks, value,
 };
@@ -30,7 +30,7 @@ fn prefix(with: &'static str) -> impl Fn(Message) -> Message + Send + Sync {
 #[tokio::test]
 async fn hooks_change_what_is_remembered_before_and_only_what_is_returned_after() {
     let spy = Spy::on(script(r#"[{"bot": "one"}, {"bot": "two"}]"#));
-    let mut bot = Around::new(agent("bot", &spy.model()));
+    let mut bot = MessageHooks::new(agent("bot", &spy.model()));
     bot.before(prefix("a"));
     bot.before(prefix("b"));
     bot.after(prefix("c"));
@@ -49,7 +49,7 @@ async fn hooks_change_what_is_remembered_before_and_only_what_is_returned_after(
 /// L08.
 #[tokio::test]
 async fn a_removed_hook_is_not_run_and_cannot_be_removed_again() {
-    let mut bot = Around::new(agent("bot", &script(r#"[{"bot": "one"}]"#)));
+    let mut bot = MessageHooks::new(agent("bot", &script(r#"[{"bot": "one"}]"#)));
     let (first, second) = (bot.after(prefix("c")), bot.before(prefix("a")));
     bot.remove(first).unwrap();
     assert!(bot.remove(first).unwrap_err().to_string().contains("unknown hook `1` of"));
@@ -61,7 +61,7 @@ fn hooked(
     spy: &Spy,
     hook: impl Fn(Vec<Entry>, &polylogue_core::Request<'_>) -> Vec<Entry> + Send + Sync + 'static,
 ) -> Assistant {
-    agent("bot", &AnyModel::new(Hooked::new(spy.model()).on_view(hook)))
+    agent("bot", &AnyModel::new(HookedModel::new(spy.model()).on_view(hook)))
 }
 
 /// L03: the separator is up to the caller; an empty one is the original's. Parts of one message are merged, too.

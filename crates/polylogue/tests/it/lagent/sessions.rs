@@ -1,7 +1,7 @@
 //! Sessions: what is loaded again, what hooks leave in memories, and what is left when one is dropped.
 
 use polylogue::agents::session::State;
-use polylogue::layers::hook::Around;
+use polylogue::layers::hook::MessageHooks;
 use polylogue::{Act, Agent, AnyModel, Assistant, Limits, Log, Message, Name, Session, Turn};
 use polylogue_core::{AnyStore, Body, LogId, Meta, Store, SubAgent};
 use polylogue_store::Memory;
@@ -60,7 +60,7 @@ async fn a_state_with_those_who_are_no_layers_loads_whole() {
 async fn what_a_hook_puts_before_a_message_is_in_the_memory_of_its_agent_alone() {
     let spy = Spy::on(script(r#"[{"writer": "w1"}, {"critic": "c1"}]"#));
     let writer = agent("writer", &spy.model());
-    let mut critic = Around::new(agent("critic", &spy.model()));
+    let mut critic = MessageHooks::new(agent("critic", &spy.model()));
     critic.before(|message| {
         let text = format!("A draft: {}", message.plain());
         Message::text(message.from, text)
@@ -85,7 +85,7 @@ async fn what_a_hook_puts_before_a_message_is_in_the_memory_of_its_agent_alone()
 struct Pair {
     name: Name,
     writer: Assistant,
-    critic: Around,
+    critic: MessageHooks,
 }
 
 impl Agent for Pair {

@@ -2,7 +2,7 @@
 
 use polylogue::agents::session::{Forget, State};
 use polylogue::layers::aggregate::recent;
-use polylogue::layers::hook::Hooked;
+use polylogue::layers::hook::HookedModel;
 use polylogue::layers::parse::{Parsed, ParsedBlock, ToolBlock};
 use polylogue::tools::GetHistory;
 use polylogue::{AnyModel, Session};
@@ -229,7 +229,7 @@ async fn a_session_continues_from_its_file_like_the_original() {
 #[tokio::test]
 async fn a_window_holds_after_loading() {
     let spy = Spy::on(script(r#"[{"bot": "one"}, {"bot": "two"}, {"bot": "three"}]"#));
-    let bot = agent("bot", &AnyModel::new(Hooked::new(spy.model()).on_view(recent(3))));
+    let bot = agent("bot", &AnyModel::new(HookedModel::new(spy.model()).on_view(recent(3))));
     let (first, second) = (session().await, session().await);
     first.call(&bot, "a").await.unwrap();
     first.call(&bot, "b").await.unwrap();

@@ -68,7 +68,7 @@ async fn a_failure_while_asked_changes_nothing() {
                     {"one": "RA3"}, {"one": "no"}, {"two": "B1"}, {"two": "B2"}, {"two": "B3"}]"#;
     let spy = Spy::on(AnyModel::new(Shaky { model: script(steps), failed: false.into() }));
     let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
-    let chat = solve.chat("group").unwrap();
+    let chat = solve.build("group").unwrap();
     let mut log = log().await;
     assert!(chat.run_in(&mut log, "").await.unwrap_err().to_string().contains("gone"));
     let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap().status else {

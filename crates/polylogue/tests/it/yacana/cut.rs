@@ -129,7 +129,7 @@ fn solve(
 async fn two_end(mode: EndMode, reason: &str) {
     for way in WAYS {
         let script = two(way, mode);
-        let end = check(&in_memory, |calls| solve(calls, &script, way, mode).chat("group").unwrap()).await;
+        let end = check(&in_memory, |calls| solve(calls, &script, way, mode).build("group").unwrap()).await;
         assert_eq!(end, closed(reason, "in all"), "{way:?}");
     }
 }
@@ -192,7 +192,7 @@ async fn two_end_on_disk(mode: EndMode, reason: &str) {
             let two = Task::new(agent("two"), "P2");
             let two = if mode == EndMode::AllComplete { two.self_terminating() } else { two };
             let limit = if is_asked { 3 } else { 1 };
-            GroupSolve::of([one, two], mode).max_iterations(limit).chat("group").unwrap()
+            GroupSolve::of([one, two], mode).max_iterations(limit).build("group").unwrap()
         })
         .await;
         let last = match mode {
@@ -244,7 +244,7 @@ fn three(calls: &Calls, script: &Script, (by, trace): (ToolCalling, ToolHistory)
     GroupSolve::of(tasks, mode)
         .max_iterations(limit)
         .check(Check::default().structured())
-        .chat("group")
+        .build("group")
         .unwrap()
 }
 
@@ -295,7 +295,7 @@ async fn a_wrapped_policy() {
         let agent = |who: &str| Assistant::new(who, calls.through(script.model("test"))).unwrap();
         let task = |who: &str| Task::new(agent(who), "P").tool(GetHistory::default());
         let solve = GroupSolve::of([task("one"), task("two")], EndMode::MaxIterations);
-        let (chat, policy) = solve.begin("group").unwrap();
+        let (chat, policy) = solve.into_parts("group").unwrap();
         chat.policy(until(max_turns(3), policy)).build().unwrap()
     })
     .await;

@@ -188,7 +188,7 @@ async fn an_agent_that_leaves_or_stops_ends_the_talk() {
 async fn a_reopened_group_continues() {
     let spy = lists(&["A1", "A2", "none", "no", "A3", "A4", "none", "no"], &["B1", "B2", "B3", "B4"]);
     let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
-    let chat = solve.chat("group").unwrap();
+    let chat = solve.build("group").unwrap();
     let mut log = crate::stage::log().await;
     chat.run_in(&mut log, "").await.unwrap();
     let more = polylogue::Message::text(polylogue::Name::user(), "Again!");
@@ -205,7 +205,7 @@ async fn a_reopened_group_continues() {
 async fn a_participant_summarizes_after_it_was_asked_about_its_task() {
     let spy = lists(&["A1", "A2", "none", "no", "They agreed."], &["B1", "B2"]);
     let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
-    let (chat, policy) = solve.begin("group").unwrap();
+    let (chat, policy) = solve.into_parts("group").unwrap();
     let policy = polylogue::policies::summarized_by(policy, name("one"), |_| "Sum up.".into());
     let played = Played::chat(spy, &chat.policy(policy).build().unwrap()).await;
     assert_eq!(played.requests().last().unwrap(), "one: Sum up.");
@@ -221,7 +221,7 @@ async fn a_talk_that_reached_a_limit_of_the_run_continues_under_a_higher_one() {
     for calls in 1..10 {
         let spy = lists(&["A1", "A2", "some", "yes", "A3", "none", "no"], &["B1", "B2", "B3"]);
         let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
-        let chat = solve.chat("group").unwrap();
+        let chat = solve.build("group").unwrap();
         let limits = |calls| Limits { calls: Some(calls), ..Limits::default() };
         let mut log = crate::stage::log().await.limits(limits(calls));
         let Status::Closed { reason, .. } = chat.run_in(&mut log, "").await.unwrap().status else {

@@ -10,7 +10,7 @@ use crate::yacana::table::{Played, agent, numbered, one, two};
 
 #[track_caller]
 fn refused(solve: GroupSolve, why: &str) {
-    let error = solve.chat("group").unwrap_err().to_string();
+    let error = solve.build("group").unwrap_err().to_string();
     assert!(error.starts_with(why), "{error}");
 }
 
@@ -46,8 +46,8 @@ fn a_group_has_two_tasks_and_an_iteration() {
 async fn settings_can_be_corrected_after_an_error() {
     let spy = numbered(2);
     let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
-    assert!(solve.clone().chat("group").is_err());
-    let chat = solve.max_iterations(1).chat("group").unwrap();
+    assert!(solve.clone().build("group").is_err());
+    let chat = solve.max_iterations(1).build("group").unwrap();
     for _ in 0..2 {
         let played = Played::chat(spy.clone(), &chat).await;
         assert_eq!(played.knows("one").len(), 4);
@@ -82,7 +82,7 @@ fn settings_of_two_are_refused_for_three() {
             "the group sets the recipient or the text of the first message, or reconciles first messages, but has more than two",
         );
     }
-    assert!(three().chat("group").is_ok());
+    assert!(three().build("group").is_ok());
 }
 
 // Item 54.
@@ -120,7 +120,7 @@ fn settings_that_a_task_cannot_have_are_refused() {
     );
     refused(group(Task::new(agent("one", spy.model()), " \n")), "the task of `one` has no prompt");
     let media = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
-    assert!(group(person().media(media)).chat("group").is_ok());
+    assert!(group(person().media(media)).build("group").is_ok());
     let same = group(one(&spy).self_terminating()).check(Check::default().words("no", "No"));
     refused(
         same,

@@ -19,7 +19,7 @@ pub(crate) struct Played {
 impl Played {
     /// Plays `solve` to its end; both sides are Assistants on a model of `spy`.
     pub(crate) async fn of(spy: Spy, solve: GroupSolve) -> Self {
-        Self::chat(spy, &solve.chat("group").unwrap()).await
+        Self::chat(spy, &solve.build("group").unwrap()).await
     }
 
     pub(crate) async fn chat(spy: Spy, chat: &Chat) -> Self {

@@ -14,10 +14,10 @@ use polylogue_core::{Act, Agent, AnyAgent, Message, Result, SubAgent, Turn, Unkn
 /// # A critic with instructions for a draft
 /// ```
 /// # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
-/// use polylogue::layers::hook::Around;
+/// use polylogue::layers::hook::MessageHooks;
 /// use polylogue::{Assistant, Message};
 ///
-/// let mut critic = Around::new(Assistant::new("critic", model)?);
+/// let mut critic = MessageHooks::new(Assistant::new("critic", model)?);
 /// let handle = critic.before(|message| match message.from == "writer" {
 ///     true => Message::text(message.from.clone(), format!("Reflect on this:\n\n{}", message.plain())),
 ///     false => message,
@@ -27,36 +27,36 @@ use polylogue_core::{Act, Agent, AnyAgent, Message, Result, SubAgent, Turn, Unkn
 /// # }
 /// ```
 #[derive(Clone, derive_more::Debug)]
-pub struct Around {
+pub struct MessageHooks {
     agent: AnyAgent,
     #[debug(skip)]
-    before: Vec<(Handle, Arc<Hook>)>,
+    before: Vec<(HookId, Arc<Hook>)>,
     #[debug(skip)]
-    after: Vec<(Handle, Arc<Hook>)>,
+    after: Vec<(HookId, Arc<Hook>)>,
     next: u64,
 }
 
 type Hook = dyn Fn(Message) -> Message + Send + Sync;
 
-/// A hook of an [`Around`], for removal.
+/// A hook of [`MessageHooks`], for removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Handle(u64);
+pub struct HookId(u64);
 
-impl Around {
+impl MessageHooks {
     /// Wraps `agent`, without hooks.
     pub fn new(agent: impl Agent) -> Self {
         Self { agent: AnyAgent::new(agent), before: Vec::new(), after: Vec::new(), next: 0 }
     }
 
     /// Adds a hook on what the agent receives. Must be deterministic.
-    pub fn before(&mut self, hook: impl Fn(Message) -> Message + Send + Sync + 'static) -> Handle {
+    pub fn before(&mut self, hook: impl Fn(Message) -> Message + Send + Sync + 'static) -> HookId {
         let handle = self.handle();
         self.before.push((handle, Arc::new(hook)));
         handle
     }
 
     /// Adds a hook on what the agent replies. Must be deterministic.
-    pub fn after(&mut self, hook: impl Fn(Message) -> Message + Send + Sync + 'static) -> Handle {
+    pub fn after(&mut self, hook: impl Fn(Message) -> Message + Send + Sync + 'static) -> HookId {
         let handle = self.handle();
         self.after.push((handle, Arc::new(hook)));
         handle
@@ -66,7 +66,7 @@ impl Around {
     ///
     /// # Errors
     /// When it does not exist.
-    pub fn remove(&mut self, handle: Handle) -> Result<()> {
+    pub fn remove(&mut self, handle: HookId) -> Result<()> {
         let count = self.before.len() + self.after.len();
         self.before.retain(|(other, _)| *other != handle);
         self.after.retain(|(other, _)| *other != handle);
@@ -77,13 +77,13 @@ impl Around {
         Err(UnknownName::new("hook", handle.0).within(place).into())
     }
 
-    const fn handle(&mut self) -> Handle {
+    const fn handle(&mut self) -> HookId {
         self.next += 1;
-        Handle(self.next)
+        HookId(self.next)
     }
 }
 
-impl Agent for Around {
+impl Agent for MessageHooks {
     forward_agent!(agent: name, description);
 
     fn sub_agents(&self) -> Vec<SubAgent> {
