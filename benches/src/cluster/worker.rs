@@ -127,7 +127,7 @@ fn worker(queue: AnyQueue, counts: &Arc<Counts>) -> (Worker, WorkerStore) {
     let store =
         WorkerStore::new(queue, WorkerTime::new(move || begun.elapsed(), Timer::new(tokio::time::sleep)));
     let counts = Arc::clone(counts);
-    let worker = Worker::new(store.clone()).at_once(PLACES).pace(Pace::of_process(std::process::id()));
+    let worker = Worker::new(store.clone()).concurrency(PLACES).pace(Pace::of_process(std::process::id()));
     let worker = worker.observe(move |event| match event {
         WorkerEvent::Claimed(_) | WorkerEvent::Released(..) => {}
         other => {

@@ -155,7 +155,8 @@ impl Conversation {
         };
         // As when a worker is drained.
         self.cancellation().after_step();
-        let status = match select(run.as_mut(), pin!(tokio::time::sleep(Worker::PATIENCE))).await {
+        let status = match select(run.as_mut(), pin!(tokio::time::sleep(Worker::DEFAULT_DRAIN_TIMEOUT))).await
+        {
             Either::Left((status, _)) => status?,
             Either::Right(((), _)) => {
                 self.cancellation().now();

@@ -81,7 +81,7 @@ pub use models::{
     local_resources,
 };
 pub use needs::offered;
-pub use polylogue::runs::worker::{Places, SlackAt, WorkerEvent};
+pub use polylogue::runs::worker::{SlackAt, WorkerEvent, WorkerSlots};
 pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetFigures, BudgetListing, DatabaseFigures, LivePoint, Migrated,
     PostgresWatch, RateLimitFigures, Recount, SharedAmount, WatchedLog, token_budget,
@@ -93,7 +93,7 @@ pub use rebuilt_request::RebuiltRequest;
 pub use requested_permission::RequestedPermission;
 pub use runtime::{ClaimedConversation, OpenOptions, Runtime};
 pub use servers::{TeamServers, server_names};
-pub use shared_budgets::SharedPayers;
+pub use shared_budgets::SharedBudgetSource;
 pub use steering::{PostedInstruction, Steered, WaitingRun};
 pub use store_location::{FilesPolicy, StoreLocation};
 pub use stored::{

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use polylogue::runs::batch::Payers;
+use polylogue::runs::batch::BudgetSource;
 use polylogue_core::{Allowance, Budget, Chat, CountedUsage, Log, StopReason};
 use polylogue_postgres::{BudgetListing, PostgresBudgets, Recount};
 
@@ -102,7 +102,7 @@ impl Runtime {
 }
 
 /// The budgets that processes share, which pay for the conversations of a batch of a runtime.
-pub struct SharedPayers {
+pub struct SharedBudgetSource {
     runtime: Runtime,
     /// Those that have paid, by their names.
     seen: Mutex<BTreeMap<String, Budget>>,
@@ -111,12 +111,12 @@ pub struct SharedPayers {
 impl Runtime {
     /// Returns the budgets that processes share, for a batch with the store of this runtime: those of the runtime, and those
     /// that have paid for a conversation before.
-    pub fn batch_payers(&self) -> Arc<SharedPayers> {
-        Arc::new(SharedPayers { runtime: self.clone(), seen: Mutex::default() })
+    pub fn batch_budget_source(&self) -> Arc<SharedBudgetSource> {
+        Arc::new(SharedBudgetSource { runtime: self.clone(), seen: Mutex::default() })
     }
 }
 
-impl Payers for SharedPayers {
+impl BudgetSource for SharedBudgetSource {
     fn attach<'a>(
         &'a self,
         log: Log,
@@ -138,14 +138,16 @@ impl Payers for SharedPayers {
     }
 }
 
-impl SharedPayers {
+impl SharedBudgetSource {
     fn seen(&self) -> MutexGuard<'_, BTreeMap<String, Budget>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for SharedPayers {
+impl fmt::Debug for SharedBudgetSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedPayers").field("names", &self.runtime.shared().names()).finish_non_exhaustive()
+        f.debug_struct("SharedBudgetSource")
+            .field("names", &self.runtime.shared().names())
+            .finish_non_exhaustive()
     }
 }

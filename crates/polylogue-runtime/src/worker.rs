@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either, select};
 use polylogue::runs::worker::{
-    Claimed, Pace, Places, Rest, SlackAt, Worker as WorkerLoop, WorkerEvent, WorkerStore, WorkerTime,
+    Claimed, Pace, Rest, SlackAt, Worker as WorkerLoop, WorkerEvent, WorkerSlots, WorkerStore, WorkerTime,
     is_stopped,
 };
 use polylogue_core::{
@@ -57,8 +57,8 @@ pub trait WorkerMeter: fmt::Debug + Send + Sync + 'static {
 pub struct WorkerOptions {
     /// The number of conversations that it runs at the same time.
     pub at_once: usize,
-    /// The places for conversations that it shares with other workers of this process. Default: none, so that `at_once` is all that limits it.
-    pub places: Option<Places>,
+    /// The slots for conversations that it shares with other workers of this process. Default: none, so that only `at_once` limits it.
+    pub slots: Option<WorkerSlots>,
     /// The features that it offers to conversations.
     pub offers: Features,
     /// The address at which others reach this process over HTTP.
@@ -72,8 +72,8 @@ pub struct WorkerOptions {
 impl Default for WorkerOptions {
     /// 200 conversations, and nothing special.
     fn default() -> Self {
-        let (at_once, offers) = (WorkerLoop::AT_ONCE, Features::none());
-        Self { at_once, places: None, offers, address: None, keeps_files: false, meter: None }
+        let (at_once, offers) = (WorkerLoop::DEFAULT_CONCURRENCY, Features::none());
+        Self { at_once, slots: None, offers, address: None, keeps_files: false, meter: None }
     }
 }
 
@@ -102,13 +102,14 @@ impl Worker {
     /// [`Error::NoQueue`] when its store is none.
     pub fn new(runtime: &Runtime, teams: Arc<dyn StoredTeams>, options: WorkerOptions) -> Result<Arc<Self>> {
         let time = WorkerTime::new(uptime, Timer::new(tokio::time::sleep));
-        let WorkerOptions { at_once, places, offers, address, keeps_files, meter } = options;
+        let WorkerOptions { at_once, slots, offers, address, keeps_files, meter } = options;
         let noted = meter.clone();
         let store = WorkerStore::new(runtime.queue()?, time).observe_slack(move |at, left| {
             noted.iter().for_each(|meter| meter.note_slack(at, left));
         });
-        let worker = WorkerLoop::new(store.clone()).at_once(at_once).offers(offers.clone()).address(address);
-        let worker = places.into_iter().fold(worker, WorkerLoop::places);
+        let worker =
+            WorkerLoop::new(store.clone()).concurrency(at_once).offers(offers.clone()).address(address);
+        let worker = slots.into_iter().fold(worker, WorkerLoop::slots);
         let ended_by = Arc::<OnceLock<StoreError>>::default();
         let (noted, ending) = (meter.clone(), Arc::clone(&ended_by));
         let worker = worker.pace(Pace::of_process(std::process::id())).observe(move |event| {
@@ -124,7 +125,7 @@ impl Worker {
     }
 
     /// Runs what is due until `stop` resolves; once the [budget of this process alone](Runtime::with_budget) is used, others run it. Then it claims nothing more, lets steps end, for at most
-    /// [`PATIENCE`](WorkerLoop::PATIENCE), and releases all: other workers continue them at once.
+    /// [`DEFAULT_DRAIN_TIMEOUT`](WorkerLoop::DEFAULT_DRAIN_TIMEOUT), and releases all: other workers continue them at once.
     ///
     /// # Errors
     /// [`StoreError::Newer`] when a later version has changed the store while it ran: it has dropped what it ran, and this version can write nothing

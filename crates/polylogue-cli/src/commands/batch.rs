@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue::runs::batch::{Batch, BatchResult, BatchStart, Payers};
+use polylogue::runs::batch::{Batch, BatchResult, BatchStart, BudgetSource};
 use polylogue::{Error, Status};
 use polylogue_core::{
     Allowance, AnyStore, Budget, Cancellation, ConfigError, LogId, Store as _, StoreError, Timer,
 };
-use polylogue_runtime::{Prepared, Runtime, SharedPayers, StoreLocation, begun_bound, limits_of};
+use polylogue_runtime::{Prepared, Runtime, SharedBudgetSource, StoreLocation, begun_bound, limits_of};
 use polylogue_team::{Overrides, Row, Rows};
 
 use super::{price, write_rows};
@@ -62,7 +62,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Ex
     }
     let progress = Progress::new(total, over.len(), records.cost());
     let state = RefCell::new(State { records, progress, broken: None });
-    let payers = runtime.batch_payers();
+    let payers = runtime.batch_budget_source();
     let held = job.hold((store, &payers), budget.as_ref(), left, &state).await;
     let place = Place::of_store(Path::new(&job.place.shown()));
     let paying = budget.into_iter().chain(payers.budgets()).collect();
@@ -220,13 +220,13 @@ impl<'a> Job<'a> {
     /// Holds the conversations that are left.
     async fn hold<L: Iterator<Item = Row>>(
         &self,
-        (store, payers): (AnyStore, &Arc<SharedPayers>),
+        (store, payers): (AnyStore, &Arc<SharedBudgetSource>),
         budget: Option<&Budget>,
         left: impl Fn() -> L,
         state: &RefCell<State>,
     ) -> Result<(), CliError> {
         let batch = Batch::new(store).concurrency(self.args.at_once.into());
-        let batch = batch.payers(Arc::clone(payers) as Arc<dyn Payers>);
+        let batch = batch.budget_source(Arc::clone(payers) as Arc<dyn BudgetSource>);
         let batch = batch
             .limits(self.prepared.team_limits())
             .agent_limits(self.prepared.team().agent_limits())

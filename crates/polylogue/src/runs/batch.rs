@@ -53,7 +53,7 @@ use polylogue_core::{
 #[must_use]
 pub struct Batch {
     store: AnyStore,
-    at_once: NonZero<usize>,
+    concurrency: NonZero<usize>,
     limits: Limits,
     agent_limits: Vec<(Name, Allowance)>,
     timer: Option<Timer>,
@@ -61,14 +61,14 @@ pub struct Batch {
     began_with: fn(&Meta) -> LimitOverrides,
     begun_bound: fn(&Meta, &BatchStart) -> RunBound,
     budget: Option<Budget>,
-    payers: Option<Arc<dyn Payers>>,
+    budget_source: Option<Arc<dyn BudgetSource>>,
     /// Whether the usage of earlier runs is charged already.
     is_charged: bool,
     cancellation: Cancellation,
 }
 
 /// Budgets that pay for the conversations of a batch besides its own, such as budgets that several processes share.
-pub trait Payers: fmt::Debug + Send + Sync {
+pub trait BudgetSource: fmt::Debug + Send + Sync {
     /// Attaches a log to the budgets that pay for it, before its chat makes a call: a new one, or one that an earlier run has
     /// begun.
     ///
@@ -111,14 +111,14 @@ pub struct BatchResult<I> {
 
 impl Batch {
     /// Default concurrency: low enough for the rate limits of new provider accounts.
-    pub const AT_ONCE: usize = 8;
+    pub const DEFAULT_CONCURRENCY: usize = 8;
 
     /// Creates a batch with logs in `store`.
     pub fn new(store: AnyStore) -> Self {
-        let at_once = NonZero::new(Self::AT_ONCE).unwrap_or(NonZero::<usize>::MIN);
+        let concurrency = NonZero::new(Self::DEFAULT_CONCURRENCY).unwrap_or(NonZero::<usize>::MIN);
         Self {
             store,
-            at_once,
+            concurrency,
             limits: Limits::default(),
             agent_limits: Vec::new(),
             timer: None,
@@ -126,7 +126,7 @@ impl Batch {
             began_with: |_| LimitOverrides::default(),
             begun_bound: |_, start| start.bound,
             budget: None,
-            payers: None,
+            budget_source: None,
             is_charged: false,
             cancellation: Cancellation::default(),
         }
@@ -134,7 +134,7 @@ impl Batch {
 
     /// Sets the concurrency; 0 means 1. Results do not depend on it.
     pub fn concurrency(self, conversations: usize) -> Self {
-        Self { at_once: NonZero::new(conversations).unwrap_or(NonZero::<usize>::MIN), ..self }
+        Self { concurrency: NonZero::new(conversations).unwrap_or(NonZero::<usize>::MIN), ..self }
     }
 
     /// Sets the limits of each conversation.
@@ -171,9 +171,9 @@ impl Batch {
         Self { budget: Some(budget), ..self }
     }
 
-    /// Lets other budgets pay for all model calls, too. Those of earlier runs are theirs to count.
-    pub fn payers(self, payers: Arc<dyn Payers>) -> Self {
-        Self { payers: Some(payers), ..self }
+    /// Charges all model calls to other budgets, too. The source counts the usage of earlier runs itself.
+    pub fn budget_source(self, source: Arc<dyn BudgetSource>) -> Self {
+        Self { budget_source: Some(source), ..self }
     }
 
     /// Charges the usage of earlier runs on `items` to the budget. `id` returns the id of the log of an item, as in
@@ -250,7 +250,7 @@ impl Batch {
         let mut held = FuturesUnordered::new();
         let mut broken = None;
         loop {
-            while held.len() < self.at_once.get() && broken.is_none() && !self.is_over() {
+            while held.len() < self.concurrency.get() && broken.is_none() && !self.is_over() {
                 let Some(item) = items.next() else { break };
                 held.push(self.hold(item, &start));
             }
@@ -272,7 +272,7 @@ impl Batch {
 
     /// All budgets that pay.
     fn budgets(&self) -> Vec<Budget> {
-        let shared = self.payers.iter().flat_map(|payers| payers.budgets());
+        let shared = self.budget_source.iter().flat_map(|source| source.budgets());
         self.budget.iter().cloned().chain(shared).collect()
     }
 
@@ -290,8 +290,8 @@ impl Batch {
     /// Runs or continues a conversation. Returns its bound, too.
     async fn converse(&self, start: BatchStart) -> Result<(Result<Status>, Vec<Arc<Event>>, RunBound)> {
         let (mut log, begun) = self.log(&start).await?;
-        if let Some(payers) = &self.payers {
-            log = payers.attach(log, &start.chat, begun.is_none()).await?;
+        if let Some(source) = &self.budget_source {
+            log = source.attach(log, &start.chat, begun.is_none()).await?;
         }
         let bound = begun.map_or(start.bound, |begun| (self.begun_bound)(&begun, &start));
         log = log.bound(bound).cancelled_by(self.cancellation.clone());

@@ -1,6 +1,6 @@
 //! Workers: processes that run the conversations of a queue.
 //!
-//! A [`Worker`] claims conversations that are due, up to [`at_once`](Worker::at_once) of them, has each run until it waits, ends or
+//! A [`Worker`] claims conversations that are due, up to [`concurrency`](Worker::concurrency) of them, has each run until it waits, ends or
 //! is stopped, and releases it until something must be done again ([`Rest`]). It sends heartbeats for all its claims in one
 //! operation. A conversation whose claim is lost is dropped at once: nothing more is appended to its log. Those of other
 //! workers are taken over when their leases have ended by the clock of the store and by its own: at the earliest a [`LEASE`] after it has begun.
@@ -54,8 +54,8 @@
 mod drain;
 mod leases;
 mod pace;
-mod places;
 mod rest;
+mod slots;
 mod store;
 mod time;
 mod unsuited;
@@ -78,10 +78,10 @@ use tokio::sync::OwnedSemaphorePermit;
 
 pub use self::drain::Drain;
 pub use self::pace::Pace;
-pub use self::places::Places;
-use self::places::Taken;
 pub use self::rest::{BACKOFF, PERMANENT_TRIES, Rest, backoff, is_refused, is_stopped};
-pub use self::store::{GUARD, HEARTBEAT, SlackAt, Woken, WorkerStore};
+use self::slots::Taken;
+pub use self::slots::WorkerSlots;
+pub use self::store::{HEARTBEAT_INTERVAL, MAX_CONFIRMATION_AGE, SlackAt, Woken, WorkerStore};
 pub use self::time::WorkerTime;
 use self::unsuited::Unsuited;
 
@@ -91,11 +91,11 @@ use self::unsuited::Unsuited;
 pub struct Worker {
     store: WorkerStore,
     offers: Features,
-    at_once: usize,
-    places: Option<Places>,
+    concurrency: usize,
+    slots: Option<WorkerSlots>,
     address: Option<String>,
     pace: Pace,
-    patience: Duration,
+    drain_timeout: Duration,
     drain: Drain,
     observe: Observe,
     running: Arc<Mutex<BTreeMap<u64, Cancellation>>>,
@@ -155,7 +155,7 @@ enum Step {
     Draining,
 }
 
-/// Conversations that were claimed, each with its place, and for how many there was room.
+/// Conversations that were claimed, each with its slot, and for how many there was room.
 struct Found {
     claims: Vec<(Claim, Taken)>,
     room: usize,
@@ -165,13 +165,13 @@ type Finding<'a> = BoxFuture<'a, Result<Found, StoreError>>;
 
 impl Worker {
     /// Default number of conversations that a worker runs at once.
-    pub const AT_ONCE: usize = 200;
+    pub const DEFAULT_CONCURRENCY: usize = 200;
 
     /// Default time for which a drained worker lets turns end, before it aborts them.
-    pub const PATIENCE: Duration = Duration::from_secs(25);
+    pub const DEFAULT_DRAIN_TIMEOUT: Duration = Duration::from_secs(25);
 
     /// Number of conversations that a worker claims in one operation, so that the others find some, too.
-    pub const BATCH: usize = 16;
+    pub const CLAIM_BATCH: usize = 16;
 
     /// How long aborted turns may take to end. What has not ended by then is dropped, and lost at the end of its lease.
     const GRACE: Duration = Duration::from_secs(5);
@@ -181,11 +181,11 @@ impl Worker {
         Self {
             store,
             offers: Features::none(),
-            at_once: Self::AT_ONCE,
-            places: None,
+            concurrency: Self::DEFAULT_CONCURRENCY,
+            slots: None,
             address: None,
             pace: Pace::default(),
-            patience: Self::PATIENCE,
+            drain_timeout: Self::DEFAULT_DRAIN_TIMEOUT,
             drain: Drain::default(),
             observe: Observe(Arc::new(|_| {})),
             running: Arc::default(),
@@ -198,15 +198,15 @@ impl Worker {
         Self { offers, ..self }
     }
 
-    /// Sets the number of conversations that the worker runs at once. Default: [`AT_ONCE`](Self::AT_ONCE).
-    pub fn at_once(self, at_once: usize) -> Self {
-        Self { at_once, ..self }
+    /// Sets the number of conversations that the worker runs at once. Default: [`DEFAULT_CONCURRENCY`](Self::DEFAULT_CONCURRENCY).
+    pub fn concurrency(self, conversations: usize) -> Self {
+        Self { concurrency: conversations, ..self }
     }
 
-    /// Sets the places that the worker shares with others of its process: it claims a conversation only when one is free. Default: it shares none, and runs
-    /// [`at_once`](Self::at_once) conversations.
-    pub fn places(self, places: Places) -> Self {
-        Self { places: Some(places), ..self }
+    /// Sets the slots that the worker shares with others of its process: it claims a conversation only when one is free. Default:
+    /// it shares none, and runs [`concurrency`](Self::concurrency) conversations.
+    pub fn slots(self, slots: WorkerSlots) -> Self {
+        Self { slots: Some(slots), ..self }
     }
 
     /// Sets the address at which others reach the process over HTTP, as [`overview`](polylogue_core::Queue::overview) shows it.
@@ -220,9 +220,9 @@ impl Worker {
         Self { pace, ..self }
     }
 
-    /// Sets the time for which a drained worker lets turns end. Default: [`PATIENCE`](Self::PATIENCE).
-    pub fn patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    /// Sets the time for which a drained worker lets turns end. Default: [`DEFAULT_DRAIN_TIMEOUT`](Self::DEFAULT_DRAIN_TIMEOUT).
+    pub fn drain_timeout(self, timeout: Duration) -> Self {
+        Self { drain_timeout: timeout, ..self }
     }
 
     /// Sets a callback for the events of the worker.
@@ -287,7 +287,7 @@ impl Worker {
         let mut drained = pin!(self.drain.wait().fuse());
         loop {
             let is_draining = self.drain.is_requested();
-            let room = self.at_once.saturating_sub(runs.len()).min(Self::BATCH);
+            let room = self.concurrency.saturating_sub(runs.len()).min(Self::CLAIM_BATCH);
             if is_draining && finding.is_none() && runs.is_empty() {
                 return;
             }
@@ -308,7 +308,7 @@ impl Worker {
         }
     }
 
-    /// Claims what is due after a pause, when there is a place for it; nothing if the worker is drained meanwhile.
+    /// Claims what is due after a pause, when there is a slot for it; nothing if the worker is drained meanwhile.
     async fn find(&self, pause: Duration, room: usize) -> Result<Found, StoreError> {
         let time = self.store.time();
         let ready = pin!(async {
@@ -317,23 +317,23 @@ impl Worker {
                 time.sleep(pause).await;
                 next = self.unsuited().pause(time.now());
             }
-            match &self.places {
-                Some(places) => places.take(room).await,
+            match &self.slots {
+                Some(slots) => slots.take(room).await,
                 None => None,
             }
         });
-        let Either::Left((mut places, _)) = select(ready, pin!(self.drain.wait())).await else {
+        let Either::Left((mut taken, _)) = select(ready, pin!(self.drain.wait())).await else {
             return Ok(Found { claims: Vec::new(), room });
         };
-        let room = places.as_ref().map_or(room, OwnedSemaphorePermit::num_permits);
+        let room = taken.as_ref().map_or(room, OwnedSemaphorePermit::num_permits);
         let except = self.unsuited().at(time.now());
         let claims = self.store.claim_due(room, &self.offers, &except, LeaseNumber::ALL).await?;
-        let mut place = || places.as_mut().and_then(|places| places.split(1));
-        Ok(Found { claims: claims.into_iter().map(|claim| (claim, place())).collect(), room })
+        let mut slot = || taken.as_mut().and_then(|taken| taken.split(1));
+        Ok(Found { claims: claims.into_iter().map(|claim| (claim, slot())).collect(), room })
     }
 
-    /// Runs one conversation and releases it, and then its place.
-    async fn one<R, F>(&self, (claim, _place): (Claim, Taken), run: &R)
+    /// Runs one conversation and releases it, and then its slot.
+    async fn one<R, F>(&self, (claim, _slot): (Claim, Taken), run: &R)
     where
         R: Fn(Claimed) -> F + Sync,
         F: Future<Output = Rest> + Send,
@@ -404,24 +404,24 @@ impl Worker {
 
     /// Sends heartbeats for all claims, and says that this worker is well.
     async fn heartbeats(&self) {
-        let (offers, at_once) = (self.offers.clone(), self.at_once as u64);
+        let (offers, at_once) = (self.offers.clone(), self.concurrency as u64);
         let info = WorkerInfo { offers, at_once, address: self.address.clone() };
         loop {
             let is_well = self.in_time(self.store.heartbeat_all()).await;
             self.in_time(self.store.announce(Some(&info))).await;
             // One that fails is harmless if the next ones do not.
-            let pause = if is_well { HEARTBEAT } else { LEASE / 30 };
+            let pause = if is_well { HEARTBEAT_INTERVAL } else { LEASE / 30 };
             self.store.time().sleep(pause).await;
         }
     }
 
     /// Whether an operation of the store succeeds before the next heartbeat is due: one that hangs delays no other.
     async fn in_time(&self, operation: impl Future<Output = Result<(), StoreError>>) -> bool {
-        match select(pin!(operation), self.store.time().sleep(HEARTBEAT)).await {
+        match select(pin!(operation), self.store.time().sleep(HEARTBEAT_INTERVAL)).await {
             Either::Left((Ok(()), _)) => return true,
             Either::Left((Err(error), _)) => self.store_failed(error),
             Either::Right(_) => {
-                let why = format!("no answer for {} seconds", HEARTBEAT.as_secs());
+                let why = format!("no answer for {} seconds", HEARTBEAT_INTERVAL.as_secs());
                 self.tell(&WorkerEvent::StoreFailed(StoreError::Unreachable {
                     place: "the store".into(),
                     why,
@@ -431,11 +431,11 @@ impl Worker {
         false
     }
 
-    /// Lets turns end when the worker is drained, and aborts them after its patience. Returns when that did not help.
+    /// Lets turns end when the worker is drained, and aborts them after its timeout. Returns when that did not help.
     async fn stop_when_drained(&self) {
         self.drain.wait().await;
         self.stops().values().for_each(Cancellation::after_step);
-        self.store.time().sleep(self.patience).await;
+        self.store.time().sleep(self.drain_timeout).await;
         self.stops().values().for_each(Cancellation::now);
         self.store.time().sleep(Self::GRACE).await;
     }

@@ -9,7 +9,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{FuturesUnordered, unfold};
 use futures_util::{FutureExt as _, StreamExt as _};
 use polylogue_core::Budget;
-use polylogue_runtime::{Places, StoreLocation, Worker, WorkerOptions};
+use polylogue_runtime::{StoreLocation, Worker, WorkerOptions, WorkerSlots};
 use polylogue_server::{LiveNode, ServedTenants, StoreMetrics, Token, tenant_place};
 use tokio::sync::watch;
 use tokio::time::interval;
@@ -40,7 +40,7 @@ type Ended = Result<(), (String, CliError)>;
 impl Workers<'_> {
     /// Runs conversations that were handed over, until the sender of `stop` is dropped.
     pub(super) async fn run(&self, mut stop: watch::Receiver<()>) -> Result<(), CliError> {
-        let places = Places::new(self.args.takes.at_once());
+        let slots = WorkerSlots::new(self.args.takes.at_once());
         let mut begun = BTreeSet::new();
         // Workers continue while the store is asked.
         let mut looks = pin!(unfold(interval(LOOK), |mut look| async move {
@@ -54,7 +54,7 @@ impl Workers<'_> {
                 Some(wanted) = looks.next() => {
                     for tenant in wanted? {
                         if begun.insert(tenant.clone()) {
-                            working.push(self.work(tenant, places.clone(), stop.clone()).boxed_local());
+                            working.push(self.work(tenant, slots.clone(), stop.clone()).boxed_local());
                         }
                     }
                 }
@@ -90,21 +90,21 @@ impl Workers<'_> {
     }
 
     /// Runs the conversations of a tenant until the sender of `stop` is dropped.
-    async fn work(&self, tenant: String, places: Places, mut stop: watch::Receiver<()>) -> Ended {
-        let worker = self.worker(&tenant, places).await.map_err(|error| (tenant.clone(), error))?;
+    async fn work(&self, tenant: String, slots: WorkerSlots, mut stop: watch::Receiver<()>) -> Ended {
+        let worker = self.worker(&tenant, slots).await.map_err(|error| (tenant.clone(), error))?;
         info!(%tenant, "a worker runs the conversations of a tenant");
         let ended = worker.run(async { drop(stop.changed().await) }).await;
         ended.map_err(|error| (tenant, error.into()))
     }
 
     /// A worker of a tenant. Its conversations are paid by the budgets of the server.
-    async fn worker(&self, tenant: &str, places: Places) -> Result<Arc<Worker>, CliError> {
+    async fn worker(&self, tenant: &str, slots: WorkerSlots) -> Result<Arc<Worker>, CliError> {
         let location = tenant_place(&place::of(&self.cli.named_store())?, tenant);
         location.check_volume()?;
         let args::serve::Serve { takes, options, budgets, public_url, .. } = self.args;
         let takes = WorkerOptions {
             at_once: takes.at_once(),
-            places: Some(places),
+            slots: Some(slots),
             offers: offers(&location, &takes.offers, options)?,
             address: public_url.clone(),
             keeps_files: takes.keep_files,

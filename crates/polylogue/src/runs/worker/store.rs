@@ -14,15 +14,16 @@ use super::leases::SeenLeases;
 use super::time::WorkerTime;
 
 /// Interval between heartbeats of a worker.
-pub const HEARTBEAT: Duration = Duration::from_secs(10);
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Maximum age of the last confirmation of a claim when a model or tool call begins. The claim of an older one is confirmed first.
-pub const GUARD: Duration = Duration::from_secs(24);
+pub const MAX_CONFIRMATION_AGE: Duration = Duration::from_secs(24);
 
 /// How old it can be before what runs under it is dropped: before another worker can have it.
 const GIVE_UP: Duration = Duration::from_secs(27);
 
-const _: () = assert!(GIVE_UP.as_secs() < LEASE.as_secs() && GUARD.as_secs() < GIVE_UP.as_secs());
+const _: () =
+    assert!(GIVE_UP.as_secs() < LEASE.as_secs() && MAX_CONFIRMATION_AGE.as_secs() < GIVE_UP.as_secs());
 
 /// A queue whose claims are confirmed before effects begin. Cloning shares it.
 ///
@@ -310,7 +311,7 @@ impl StoreWrapper for WorkerStore {
     async fn confirm(&self, claim: &Claim) -> Result<(), StoreError> {
         self.tell_slack(SlackAt::Call, self.check(claim)?);
         loop {
-            if self.time().now().saturating_sub(self.check(claim)?) < GUARD {
+            if self.time().now().saturating_sub(self.check(claim)?) < MAX_CONFIRMATION_AGE {
                 return Ok(());
             }
             // Asked again if the answer took so long that it says nothing about now.

@@ -67,7 +67,7 @@ async fn a_worker_whose_store_a_later_version_has_changed_drops_what_it_runs_and
         let store = WorkerStore::new(AnyQueue::new(changing).unwrap(), time);
         let heard = Arc::clone(&told);
         let worker = Worker::new(store)
-            .at_once(at_once)
+            .concurrency(at_once)
             .observe(move |event: &WorkerEvent| heard.lock().unwrap().push(event.clone()));
         let run = worker.run(|_: Claimed| async {
             is_changed.store(true, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use polylogue::runs::worker::{
-    Claimed, Drain, Pace, Places, Rest, SlackAt, Worker, WorkerEvent, WorkerStore, WorkerTime,
+    Claimed, Drain, Pace, Rest, SlackAt, Worker, WorkerEvent, WorkerSlots, WorkerStore, WorkerTime,
 };
 use polylogue::{Assistant, Chat, models, sequential};
 use polylogue_core::{
@@ -124,8 +124,8 @@ async fn workers_that_share_places_take_turns() {
             }
             Rest::Until(Due::Never)
         };
-        let places = Places::new(2);
-        let (one, other) = (one.worker.places(places.clone()), other.worker.places(places));
+        let slots = WorkerSlots::new(2);
+        let (one, other) = (one.worker.slots(slots.clone()), other.worker.slots(slots));
         tokio::join!(one.run(&run), other.run(&run));
     }
     let order = order.into_inner().unwrap();
@@ -162,7 +162,7 @@ async fn conversations_run_at_once_and_are_due_when_they_say() {
             }
             Rest::Until(if is_first { Due::After(Duration::from_mins(10)) } else { Due::Never })
         };
-        worker.at_once(3).run(run).await;
+        worker.concurrency(3).run(run).await;
     }
     assert_eq!(most.into_inner(), 3);
     assert_eq!(runs.into_inner().unwrap().into_values().collect::<Vec<_>>(), [2; 5]);

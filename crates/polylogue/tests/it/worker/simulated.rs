@@ -123,7 +123,7 @@ impl Process {
         let store = WorkerStore::new(network, time);
         let seed = world.0.seed.wrapping_add(number as u64 * 1_000 + restarts);
         let pace = Pace::new(Duration::from_secs(1), Duration::from_secs(6), seed);
-        let worker = Worker::new(store.clone()).at_once(2).pace(pace);
+        let worker = Worker::new(store.clone()).concurrency(2).pace(pace);
         let conversations = Conversations {
             world: world.clone(),
             store: store.store(),

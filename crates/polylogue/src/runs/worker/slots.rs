@@ -1,25 +1,26 @@
-//! Places for conversations, which several workers of a process share.
+//! Slots for conversations, which several workers of a process share.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many conversations several workers of one process run at the same time, all together, such as those of several tenants. Cloning shares them.
+/// A limit on the conversations that several workers of one process run at the same time, all together, such as those of several
+/// tenants: each conversation takes a slot. Cloning shares them.
 ///
-/// Each worker gets places in the order in which workers ask: a worker with many conversations leaves some to the others.
+/// Workers get slots in the order in which they ask: a worker with many conversations leaves some to the others.
 #[derive(Debug, Clone)]
-pub struct Places(Arc<Semaphore>);
+pub struct WorkerSlots(Arc<Semaphore>);
 
-/// Places that were taken, until they are dropped. `None` where none are needed.
+/// Slots that were taken, until they are dropped. `None` where none are needed.
 pub(super) type Taken = Option<OwnedSemaphorePermit>;
 
-impl Places {
-    /// Creates `count` places.
+impl WorkerSlots {
+    /// Creates `count` slots.
     pub fn new(count: usize) -> Self {
         Self(Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS))))
     }
 
-    /// Waits for a place, and takes all that are free then, up to `most`.
+    /// Waits for a slot, and takes all that are free then, up to `most`.
     pub(super) async fn take(&self, most: usize) -> Taken {
         // They are never closed.
         let mut taken = Arc::clone(&self.0).acquire_owned().await.ok()?;
