@@ -67,9 +67,9 @@ impl Signals {
     pub(crate) fn pass_on(&self, cancellation: &Cancellation) -> bool {
         let lets_finish = self.orders <= 1 && !self.at_once;
         if lets_finish {
-            cancellation.after_step()
+            cancellation.cancel_after_step()
         } else {
-            cancellation.now()
+            cancellation.cancel_now()
         }
         lets_finish
     }

@@ -189,7 +189,7 @@ impl View {
             Flow::Gone
         });
         if flow == Flow::Gone {
-            cancellation.after_step();
+            cancellation.cancel_after_step();
         }
         flow
     }

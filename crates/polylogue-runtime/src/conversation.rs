@@ -154,12 +154,12 @@ impl Conversation {
             Either::Right((unknown, _)) => unknown,
         };
         // As when a worker is drained.
-        self.cancellation().after_step();
+        self.cancellation().cancel_after_step();
         let status = match select(run.as_mut(), pin!(tokio::time::sleep(Worker::DEFAULT_DRAIN_TIMEOUT))).await
         {
             Either::Left((status, _)) => status?,
             Either::Right(((), _)) => {
-                self.cancellation().now();
+                self.cancellation().cancel_now();
                 run.await?
             }
         };

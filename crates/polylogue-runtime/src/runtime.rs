@@ -345,7 +345,7 @@ impl Runtime {
     /// Cancels the conversation `id` after its step, if this process has it open. Returns whether it has.
     pub fn cancel(&self, id: &LogId) -> bool {
         let conversation = self.get(id);
-        conversation.iter().for_each(|conversation| conversation.cancellation().after_step());
+        conversation.iter().for_each(|conversation| conversation.cancellation().cancel_after_step());
         conversation.is_some()
     }
 

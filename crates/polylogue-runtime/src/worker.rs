@@ -266,7 +266,7 @@ impl Worker {
         match select(run.as_mut(), pin!(conversation.rests())).await {
             Either::Left((status, _)) => status,
             Either::Right(((), _)) => {
-                stop.after_step();
+                stop.cancel_after_step();
                 run.await
             }
         }

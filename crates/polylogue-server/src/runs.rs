@@ -437,8 +437,8 @@ pub(crate) async fn stop_all(app: &App) {
         for tenant in &tenants {
             let open = tenant.runs.ids().into_iter().filter_map(|id| tenant.runtime.get(&id));
             open.for_each(|conversation| match now {
-                true => conversation.cancellation().now(),
-                false => conversation.cancellation().after_step(),
+                true => conversation.cancellation().cancel_now(),
+                false => conversation.cancellation().cancel_after_step(),
             });
         }
     };

@@ -311,7 +311,7 @@ impl<'a> Job<'a> {
         let run = self.id(&ended.item).map(|id| id.to_string()).unwrap_or_default();
         let record = Record::of(ended, &run, &self.key);
         if !state.keep(&record) {
-            cancellation.after_step();
+            cancellation.cancel_after_step();
         }
     }
 }

@@ -22,19 +22,20 @@ impl Default for Cancellation {
 }
 
 impl Cancellation {
-    /// Finishes the turns that have begun, and begins no other.
-    pub fn after_step(&self) {
+    /// Requests that the run end after its current step: turns that have begun finish, and no
+    /// other begins. Does not weaken an earlier [`cancel_now`](Self::cancel_now).
+    pub fn cancel_after_step(&self) {
         self.0.send_if_modified(|mode| {
             std::mem::replace(mode, (*mode).max(CancelMode::AfterStep)) < CancelMode::AfterStep
         });
     }
 
-    /// Aborts model and tool calls in flight.
-    pub fn now(&self) {
+    /// Requests that the run end at once: aborts model and tool calls in flight.
+    pub fn cancel_now(&self) {
         self.0.send_replace(CancelMode::Now);
     }
 
-    /// Lets the next run continue.
+    /// Withdraws the request, so that the log can be run again.
     pub fn clear(&self) {
         self.0.send_replace(CancelMode::Run);
     }

@@ -90,8 +90,8 @@ impl Log {
             }
             Body::Paused => self.set_paused(true),
             Body::Resumed => self.set_paused(false),
-            Body::Cancelled { now: true } => self.cancellation.now(),
-            Body::Cancelled { now: false } => self.cancellation.after_step(),
+            Body::Cancelled { now: true } => self.cancellation.cancel_now(),
+            Body::Cancelled { now: false } => self.cancellation.cancel_after_step(),
             _ => {}
         }
         pending.confirm(Ok(()));

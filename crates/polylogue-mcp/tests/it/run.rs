@@ -53,7 +53,7 @@ async fn a_cancelled_run_cancels_the_call_at_the_server() {
     let cancel = log.cancellation();
     let (ended, ()) = tokio::join!(chat.run_in(&mut log, "go"), async {
         bench.noted("begun").await;
-        cancel.now();
+        cancel.cancel_now();
     });
     assert!(matches!(ended.as_ref().map(|run| &run.status), Ok(Status::Cancelled)), "{ended:?}");
     bench.noted("cancelled").await;

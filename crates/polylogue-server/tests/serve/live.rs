@@ -372,7 +372,7 @@ async fn w18_w39_a_conversation_that_moves_is_one_stream_for_its_client() {
             // It continues until it appends, which is refused.
             Some((held, running))
         } else {
-            held.cancellation().now();
+            held.cancellation().cancel_now();
             running.await.unwrap();
             held.release().await.unwrap();
             None
@@ -396,7 +396,7 @@ async fn w18_w39_a_conversation_that_moves_is_one_stream_for_its_client() {
     held.release().await.unwrap();
     let others = load.len();
     for (running, other) in load {
-        other.cancellation().now();
+        other.cancellation().cancel_now();
         running.await.unwrap();
         other.release().await.unwrap();
     }
@@ -520,7 +520,7 @@ async fn w40_live_text_takes_no_statements() {
     );
     let more = live.saturating_sub(silent);
     assert!(came as u64 > 10 * more, "{silent} and {live} statements, {came} pieces");
-    conversations.iter().for_each(|conversation| conversation.cancellation().now());
+    conversations.iter().for_each(|conversation| conversation.cancellation().cancel_now());
     drop(join_all(runs).await);
     readers.iter().for_each(JoinHandle::abort);
 }
@@ -687,6 +687,6 @@ async fn w42_the_internal_stream_is_for_processes_that_know_its_secret() {
     }
     let busy = front.post(&format!("/api/v1/conversations/{id}/stop"), &json!({})).await;
     assert!(!busy.body.contains(place), "{}", busy.body);
-    conversation.cancellation().now();
+    conversation.cancellation().cancel_now();
     running.await.unwrap();
 }

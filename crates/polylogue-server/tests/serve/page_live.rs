@@ -511,7 +511,7 @@ async fn w39_the_page_shows_which_process_runs_a_conversation() {
     // What the database says of its holder after a move, which no event says.
     let _ = cluster.database.sql("UPDATE polylogue.nodes SET process = 'elsewhere:7'");
     browser.until(&format!("({NODE}) === 'run by elsewhere:7'")).await;
-    conversation.cancellation().now();
+    conversation.cancellation().cancel_now();
     running.await.unwrap();
     conversation.release().await.unwrap();
     until_state(&mut browser, "halted").await;

@@ -434,9 +434,9 @@ impl Worker {
     /// Lets turns end when the worker is drained, and aborts them after its timeout. Returns when that did not help.
     async fn stop_when_drained(&self) {
         self.drain.wait().await;
-        self.stops().values().for_each(Cancellation::after_step);
+        self.stops().values().for_each(Cancellation::cancel_after_step);
         self.store.time().sleep(self.drain_timeout).await;
-        self.stops().values().for_each(Cancellation::now);
+        self.stops().values().for_each(Cancellation::cancel_now);
         self.store.time().sleep(Self::GRACE).await;
     }
 

@@ -155,7 +155,7 @@ async fn a_cancelled_batch_continues_without_repeating_a_call() {
         while echo.calls.load(Ordering::Relaxed) < 13 {
             tokio::task::yield_now().await;
         }
-        cancel.after_step();
+        cancel.cancel_after_step();
         gate.add_permits(1000);
     };
     let (first, ()) = tokio::join!(outcomes(&batch, tasks(8), &model), stop);

@@ -255,7 +255,7 @@ async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_again() {
         while model.made() < 1 {
             tokio::task::yield_now().await;
         }
-        cancel.now();
+        cancel.cancel_now();
     };
     let (status, ()) = tokio::join!(chat.run_in(&mut log, "go"), stop);
     assert_eq!(status.unwrap(), Status::Cancelled);

@@ -265,13 +265,13 @@ async fn a_run_cancelled_after_its_step_continues_later() {
     let script = script(r#"[{"A": {"say": "one", "delay_ms": 20}}, {"B": "two"}]"#);
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;
-    log.cancellation().after_step();
+    log.cancellation().cancel_after_step();
     assert_eq!(chat.run_in(&mut log, "go").await.unwrap(), Status::Cancelled);
     log.cancellation().clear();
     let cancel = log.cancellation();
     let stop = async {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        cancel.after_step();
+        cancel.cancel_after_step();
     };
     let (status, ()) = tokio::join!(chat.resume(&mut log), stop);
     assert_eq!(status.unwrap(), Status::Cancelled);
@@ -286,7 +286,7 @@ async fn a_conversation_can_be_ended_permanently_from_outside() {
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;
     assert!(chat.close(&mut log, "absent").await.is_err(), "it has not begun");
-    log.cancellation().after_step();
+    log.cancellation().cancel_after_step();
     chat.run_in(&mut log, "go").await.unwrap();
     log.cancellation().clear();
     chat.close(&mut log, "the owner").await.unwrap();
@@ -304,7 +304,7 @@ async fn a_run_stopped_at_once_breaks_off_the_call_and_makes_it_again_later() {
     let cancel = log.cancellation();
     let stop = async {
         tokio::task::yield_now().await;
-        cancel.now();
+        cancel.cancel_now();
     };
     let chat = pair(&script, max_turns(1));
     let (status, ()) = tokio::join!(chat.run_in(&mut log, "go"), stop);
@@ -380,7 +380,7 @@ async fn resumed_in_a_tool_call(repeatable: bool) -> (u64, String) {
     let cancel = log.cancellation();
     let stop = async {
         tokio::task::yield_now().await;
-        cancel.now();
+        cancel.cancel_now();
     };
     let slow = chat(assistant("A", &script).tool(Tally::new(repeatable)));
     let (status, ()) = tokio::join!(slow.run_in(&mut log, "go"), stop);

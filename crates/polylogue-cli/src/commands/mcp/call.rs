@@ -81,7 +81,7 @@ impl CallConversation {
             tokio::select! {
                 biased;
                 why = caller.cancelled() => {
-                    cancellation.now();
+                    cancellation.cancel_now();
                     // What was appended is whole, however it ended.
                     let _ = run.as_mut().await;
                     return Step::Cancelled(why);

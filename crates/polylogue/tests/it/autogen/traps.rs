@@ -68,7 +68,7 @@ async fn a_run_can_be_cancelled_and_continued() {
     let cancel = log.cancellation();
     let stop = async {
         tokio::time::sleep(std::time::Duration::from_secs(60)).await;
-        cancel.now();
+        cancel.cancel_now();
     };
     let slow = chat(r#"[{"Bob": {"say": "never", "delay_ms": 600000}}]"#);
     let (status, ()) = tokio::join!(slow.run_in(&mut log, "go"), stop);

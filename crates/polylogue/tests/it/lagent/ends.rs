@@ -66,7 +66,7 @@ async fn a_cancelled_call_continues_later() {
     while session.log().events().await.len() < 8 {
         tokio::task::yield_now().await;
     }
-    cancel.now();
+    cancel.cancel_now();
     assert!(matches!(calling.await.unwrap(), Err(Error::Interrupt(Interrupt::Cancelled))));
     let error = session.call(&bot, "other").await.unwrap_err();
     assert!(error.to_string().contains("the conversation `test` has an open call"), "{error}");

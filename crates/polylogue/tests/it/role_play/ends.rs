@@ -335,7 +335,7 @@ impl Model for Stops {
     }
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         if *request.origin.who == self.at {
-            self.cancel.after_step();
+            self.cancel.cancel_after_step();
         }
         self.model.complete(request, deltas).await
     }

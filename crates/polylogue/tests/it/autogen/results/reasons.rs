@@ -173,7 +173,7 @@ async fn time_and_people_and_the_owner_end_a_run_for_a_reason_too() {
     assert_eq!(closed(&status).0, "Me left: said `exit`");
 
     let mut log = log().await;
-    log.cancellation().after_step();
+    log.cancellation().cancel_after_step();
     let chat = pair("x", max_turns(3));
     chat.run_in(&mut log, "go").await.unwrap();
     chat.close(&mut log, "the owner").await.unwrap();
