@@ -57,29 +57,30 @@ pub struct Limits {
     /// whole. Turns that run in parallel begin together or not at all.
     pub turns: Option<u64>,
     /// Model calls over the whole log. Every attempt that reaches a server counts, and so do calls that were in
-    /// flight at a crash. `None`: the limit is [`calls_each`](Self::calls_each).
+    /// flight at a crash. `None`: the limit is [`calls_per_run`](Self::calls_per_run).
     pub calls: Option<u64>,
     /// The limit on model calls if [`calls`](Self::calls) is `None`, counted for each run of a chat and each
     /// [`Log::call`](crate::Log::call) of an agent. So it does not end a session in which agents are called
     /// repeatedly.
-    pub calls_each: u64,
+    pub calls_per_run: u64,
     /// Tokens read and written. A call is refused if its upper bound ([`Bound`]) exceeds what is left.
     pub tokens: Option<u64>,
     /// Money. A call is refused if its upper bound ([`Bound`]) exceeds what is left.
     pub cost: Option<Money>,
-    /// Output tokens of one reply of an agent in the outermost chat, private turns excluded. The lower one of this and of the agent's own
-    /// `max_tokens` is sent. It ends no run: a reply that reaches it is cut off.
+    /// Output tokens of one reply of an agent in the outermost chat, private turns excluded. The lower of this and the
+    /// agent's own `max_tokens` is sent. It ends no run: a reply that reaches it is cut off.
     pub reply_tokens: Option<u64>,
     /// Running time in milliseconds, without the time in which people are waited for. Calls in flight are aborted when it
     /// is up, if the log has a [`timer`](crate::Log::timer).
     pub time_ms: Option<u64>,
-    /// Whether models of unknown price may be called under a limit on money. Their calls then count as free.
-    pub unknown_price: bool,
+    /// Whether models of unknown price may be called under a limit on money. Their calls then count as free. Default:
+    /// no, and the run ends with [`StopReason::UnknownPrice`].
+    pub allow_unknown_price: bool,
     /// Nesting depth of chats.
     pub depth: usize,
     /// Background tasks that are open at the same time, in all chats. A further one is refused, and the run continues.
     pub background: usize,
-    /// The behavior when one of these limits, except for that on depth, or a limit of an agent or a chat is reached.
+    /// What happens when a limit is reached: one of these (except [`depth`](Self::depth)), or one of an agent or a chat.
     pub on_limit: OnLimit,
     /// The terms on which people are asked to raise limits.
     pub raise: RaiseTerms,
@@ -116,8 +117,8 @@ impl From<Money> for Allowance {
     }
 }
 
-/// The turns, messages, tokens and money at which the outermost chat ends by itself. These numbers limit nothing: they say
-/// which limits of the chat a person can raise while it is open
+/// The turns, messages, tokens and money at which the policy of the outermost chat ends it. These numbers end nothing
+/// themselves: they declare which limits of the policy a person can raise while the chat is open
 /// ([`Instruction::RaiseLimits`](crate::Instruction::RaiseLimits)).
 ///
 /// ```
@@ -160,7 +161,7 @@ pub struct RaiseTerms {
 
 impl Limits {
     /// The fewest tokens of a reply for which a call is sent whose output limit has to be lowered to what is left: about a paragraph.
-    /// Models that reason need more ([`Model::useful_output`](crate::Model::useful_output)).
+    /// Models that reason need more ([`Model::min_useful_output`](crate::Model::min_useful_output)).
     pub const USEFUL_OUTPUT: u64 = 256;
 
     /// The output limit that is lowered where the longest reply of a model is unknown: nearly every server accepts it. As long as more
@@ -178,12 +179,12 @@ impl Default for Limits {
         Self {
             turns: None,
             calls: None,
-            calls_each: 1_000,
+            calls_per_run: 1_000,
             tokens: None,
             cost: None,
             reply_tokens: None,
             time_ms: None,
-            unknown_price: false,
+            allow_unknown_price: false,
             depth: 8,
             background: Self::DEFAULT_BACKGROUND,
             on_limit: OnLimit::Stop,
@@ -264,14 +265,14 @@ impl Reserved {
 impl Limits {
     /// No limit at all.
     pub(crate) fn none() -> Self {
-        Self { calls_each: u64::MAX, depth: usize::MAX, background: usize::MAX, ..Self::default() }
+        Self { calls_per_run: u64::MAX, depth: usize::MAX, background: usize::MAX, ..Self::default() }
     }
 
-    /// Returns the limit on model calls that applies: [`calls`](Self::calls), else [`calls_each`](Self::calls_each).
+    /// Returns the limit on model calls that applies: [`calls`](Self::calls), else [`calls_per_run`](Self::calls_per_run).
     pub const fn max_calls(&self) -> u64 {
         match self.calls {
             Some(calls) => calls,
-            None => self.calls_each,
+            None => self.calls_per_run,
         }
     }
 
@@ -326,7 +327,7 @@ impl Limits {
                 }
             };
         }
-        let is_free = self.unknown_price && bound.least_cost.is_none();
+        let is_free = self.allow_unknown_price && bound.least_cost.is_none();
         if let Some(limit) = self.cost.filter(|_| !is_free) {
             let spent = used.counted.cost;
             hold.cost = match reserved.money.fit(limit, spent, (bound.cost, bound.least())) {
@@ -363,7 +364,7 @@ impl Limits {
             if cost >= limit {
                 return Some(StopReason::Cost { limit, spent: cost, next: None, cut: None });
             }
-            if let Some(model) = unpriced.filter(|_| !self.unknown_price) {
+            if let Some(model) = unpriced.filter(|_| !self.allow_unknown_price) {
                 return Some(StopReason::UnknownPrice { model: Arc::clone(model) });
             }
         }

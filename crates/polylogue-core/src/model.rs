@@ -88,7 +88,7 @@ pub trait Model: Send + Sync + 'static {
     /// Returns the fewest tokens of a reply with which a call is worth sending: a limit on tokens or money that leaves less
     /// refuses the call, and one that leaves more lowers the output limit of the request. Default:
     /// [`USEFUL_OUTPUT`](Limits::USEFUL_OUTPUT); models that reason first need more.
-    fn useful_output(&self, params: &Params) -> u64 {
+    fn min_useful_output(&self, params: &Params) -> u64 {
         let _ = params;
         Limits::USEFUL_OUTPUT
     }
@@ -113,15 +113,15 @@ pub trait Model: Send + Sync + 'static {
         crate::Bound::PAGE_TOKENS
     }
 
-    /// Returns the names of those of `params` that it is known not to accept: they are left out of requests, and the log says
-    /// so. Default: none.
+    /// Returns the names of the parameters in `params` that the model does not accept. They are left out of requests, and an
+    /// event in the log says so. Default: none.
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         let _ = params;
         Vec::new()
     }
 
-    /// Returns the names of the models of which it asks one, each with what that one [ignores](Self::ignored) of `params`. Default: none,
-    /// because it asks no others.
+    /// For a model that forwards each request to one of several others: returns the name of each of them, with the
+    /// parameters that it [ignores](Self::ignored). Default: empty, for a model that forwards nothing.
     fn ignored_by_each(&self, params: &Params) -> Vec<(&str, Vec<&'static str>)> {
         let _ = params;
         Vec::new()
@@ -134,9 +134,9 @@ pub trait Model: Send + Sync + 'static {
         None
     }
 
-    /// Returns whether the reply to `request` is stored in a cache, so that it costs nothing: nothing is reserved for it, and a
-    /// budget that is nearly spent allows it.
-    fn is_stored(&self, request: &Request<'_>) -> bool {
+    /// Returns whether the reply to `request` is in a cache, so that it costs nothing: nothing is reserved for it, and a
+    /// budget that is nearly spent allows it. Default: no.
+    fn is_cached(&self, request: &Request<'_>) -> bool {
         let _ = request;
         false
     }
@@ -268,8 +268,8 @@ impl Model for AnyModel {
         Ok(stops::cut(reply, stops))
     }
 
-    fn is_stored(&self, request: &Request<'_>) -> bool {
-        self.0.is_stored(request)
+    fn is_cached(&self, request: &Request<'_>) -> bool {
+        self.0.is_cached(request)
     }
 }
 

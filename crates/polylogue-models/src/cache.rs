@@ -177,8 +177,8 @@ impl<M: Model> ModelWrapper for Cached<M> {
         Ok(reply)
     }
 
-    fn is_stored(&self, request: &Request<'_>) -> bool {
-        self.cache.replies().renew(&self.key(request)) || self.model.is_stored(request)
+    fn is_cached(&self, request: &Request<'_>) -> bool {
+        self.cache.replies().renew(&self.key(request)) || self.model.is_cached(request)
     }
 }
 

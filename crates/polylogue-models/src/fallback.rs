@@ -208,7 +208,7 @@ impl Model for Fallback {
         let mut models = self.candidates(request);
         let mut failed: Vec<String> = Vec::new();
         let mut streamed = Streamed { deltas, any: false };
-        let mut next = match models.first().is_some_and(|first| first.is_stored(request)) {
+        let mut next = match models.first().is_some_and(|first| first.is_cached(request)) {
             // Whether its endpoint is available does not matter.
             true => Some(models.remove(0)),
             false => take_next(&mut models),
@@ -257,8 +257,8 @@ impl Model for Fallback {
     }
 
     /// That of the model that needs the longest reply.
-    fn useful_output(&self, params: &Params) -> u64 {
-        let tokens = self.models.iter().map(|model| model.useful_output(params));
+    fn min_useful_output(&self, params: &Params) -> u64 {
+        let tokens = self.models.iter().map(|model| model.min_useful_output(params));
         tokens.max().unwrap_or(Limits::USEFUL_OUTPUT)
     }
 
@@ -299,8 +299,8 @@ impl Model for Fallback {
         waits?.into_iter().min()
     }
 
-    fn is_stored(&self, request: &Request<'_>) -> bool {
-        self.candidates(request).first().is_some_and(|first| first.is_stored(request))
+    fn is_cached(&self, request: &Request<'_>) -> bool {
+        self.candidates(request).first().is_some_and(|first| first.is_cached(request))
     }
 
     /// Those of the first model.

@@ -352,7 +352,7 @@ impl Conversation {
         let transcript = log.transcript().await?;
         let closed = transcript.closed().map(|(reason, _)| reason.clone());
         let is_more = |reason: &StopReason| raises(reason, more) || is_raised(reason, transcript.raised());
-        let answers = message.is_none() && self.0.chat.answers_sent(log).await?;
+        let answers = message.is_none() && self.0.chat.has_unanswered_message(log).await?;
         match (&message, closed) {
             (Some(_), None) => return Err(self.not_closed().await),
             (None, Some(_)) if answers => self.log_changes(log).await?,
@@ -368,7 +368,7 @@ impl Conversation {
                 log.reopen_for(raised).await?;
             }
             (Some(message), Some(_)) => {
-                if let Some(reason) = self.0.chat.takes_no_message(log, limits, message).await? {
+                if let Some(reason) = self.0.chat.ends_again_after_message(log, limits, message).await? {
                     return Ok(Resumed::EndsAgain(reason));
                 }
                 self.log_changes(log).await?;

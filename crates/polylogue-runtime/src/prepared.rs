@@ -145,13 +145,13 @@ impl Prepared {
 
     /// Returns the limits of a new conversation.
     pub fn limits(&self) -> Limits {
-        self.options.limits.over(self.limits_of(&self.team))
+        self.options.limits.apply_to(self.limits_of(&self.team))
     }
 
     /// The limits that `team`, which is its team with values of its caller, sets.
     pub(crate) fn limits_of(&self, team: &Team) -> Limits {
-        let unknown_price = self.access.grants.contains(&Grant::UnknownPrice);
-        Limits { unknown_price, ..team.limits() }
+        let allow_unknown_price = self.access.grants.contains(&Grant::UnknownPrice);
+        Limits { allow_unknown_price, ..team.limits() }
     }
 
     /// Returns the limits that its team sets, without those of the caller.
@@ -342,7 +342,7 @@ impl TeamRun<'_> {
 
     /// Returns the limits of its conversation.
     pub fn limits(&self) -> Limits {
-        self.limits.over(self.prepared.limits_of(&self.team))
+        self.limits.apply_to(self.prepared.limits_of(&self.team))
     }
 
     /// The model called `name`.

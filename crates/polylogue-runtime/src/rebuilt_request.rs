@@ -94,7 +94,7 @@ impl StoredTeam {
 fn usual(provider: Option<&Provider>, name: &str) -> Capabilities {
     let of_provider = provider.map(Provider::capabilities).unwrap_or_default();
     let known = name.split_once(':').and_then(|(provider, model)| KnownModel::find(provider, model));
-    of_provider.over(known.as_ref().map(KnownModel::capabilities).unwrap_or_default())
+    of_provider.or(known.as_ref().map(KnownModel::capabilities).unwrap_or_default())
 }
 
 /// The forms in which the request was sent: as the endpoint is configured, and as its refusals before had taught. Scripts have
@@ -109,7 +109,7 @@ fn forms(stored: &StoredTeam, before: &[Arc<Event>], reply: &ModelReply) -> Requ
     }
     let usual = usual(provider, &reply.model);
     let of_endpoint =
-        endpoint.and_then(|endpoint| endpoint.capabilities.map(|capabilities| capabilities.over(usual)));
+        endpoint.and_then(|endpoint| endpoint.capabilities.map(|capabilities| capabilities.or(usual)));
     let capabilities = stored.capabilities.or(of_endpoint).unwrap_or(usual);
     let is_refusal = |event: &Arc<Event>| match &event.body {
         Body::CapabilityMissing { model, capability: lacks, .. } => {

@@ -331,12 +331,12 @@ impl StoredLimits {
 pub(crate) fn stored_limits(id: &LogId, meta: Meta, events: &[Arc<Event>]) -> Result<StoredLimits> {
     let overrides = overrides_of(&meta, events);
     if meta.team.is_null() {
-        let run = overrides.over(Limits::default());
+        let run = overrides.apply_to(Limits::default());
         return Ok(StoredLimits { run, agents: Vec::new(), chats: Vec::new() });
     }
     let StoredTeam { team, .. } =
         StoredDocument::in_log(id, meta, events.iter().map(|event| &**event)).team()?;
-    Ok(StoredLimits::of(overrides.over(team.limits()), &team, events))
+    Ok(StoredLimits::of(overrides.apply_to(team.limits()), &team, events))
 }
 
 /// Returns the bound of a conversation of a batch that an earlier run began: as it was computed then, with the prices of its

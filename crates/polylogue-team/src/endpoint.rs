@@ -118,7 +118,7 @@ pub struct CapabilitySet {
 impl CapabilityKeys {
     /// Returns these settings, with those of `usual` where they are omitted.
     #[must_use]
-    pub fn over(self, usual: polylogue_core::Capabilities) -> polylogue_core::Capabilities {
+    pub fn or(self, usual: polylogue_core::Capabilities) -> polylogue_core::Capabilities {
         match self {
             Self::Text(OnlyText::Text) => polylogue_core::Capabilities::TEXT,
             Self::Of(set) => {
@@ -131,7 +131,7 @@ impl CapabilityKeys {
                     null_content: set.null_content,
                     user_after_tool: set.user_after_tool,
                 };
-                set.over(usual)
+                set.or(usual)
             }
         }
     }
@@ -204,7 +204,7 @@ pub struct Timeouts {
 }
 
 impl Timeouts {
-    fn over(self, usual: models::Timeouts) -> models::Timeouts {
+    fn or(self, usual: models::Timeouts) -> models::Timeouts {
         let set = |time: Option<Time>, usual| time.map_or(usual, Duration::from);
         models::Timeouts {
             connect: set(self.connect, usual.connect),
@@ -272,7 +272,7 @@ impl Endpoint {
         config.limits.in_flight = in_flight.or(usual.in_flight);
         config.slots = self.in_flight;
         config.limits.per_minute = self.per_minute.or(usual.per_minute);
-        config.timeouts = self.timeouts.over(config.timeouts);
+        config.timeouts = self.timeouts.or(config.timeouts);
         if let Some(retries) = self.retries {
             config.retries.attempts = retries.saturating_add(1);
         }
@@ -285,7 +285,7 @@ impl Endpoint {
         config.deployments = self.deployments(name, config.deployments)?;
         config.cache_marks = self.prompt_cache.unwrap_or(config.cache_marks);
         if let Some(capabilities) = self.capabilities {
-            config.capabilities = capabilities.over(config.capabilities);
+            config.capabilities = capabilities.or(config.capabilities);
         }
         config.reasoning = self.send_reasoning.unwrap_or(config.reasoning);
         config.drop_parameters.extend(self.drop_parameters.iter().map(|parameter| parameter.name()));

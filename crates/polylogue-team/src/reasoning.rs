@@ -217,7 +217,7 @@ impl Refine {
 impl Best {
     fn build(&self, of: &dyn Reasoner) -> Result<lib::BestOfN> {
         let best = lib::BestOfN::new(self.options, of.agent()?, of.other(&self.critic)?);
-        let texts = self.texts.clone().unwrap_or_default().over(lib::ChoiceTexts::default());
+        let texts = self.texts.clone().unwrap_or_default().or(lib::ChoiceTexts::default());
         Ok(best.retries(self.retries).texts(texts))
     }
 }
@@ -235,7 +235,7 @@ impl Example {
 
 impl ChoiceTexts {
     /// These, and `usual` for what is not set.
-    pub(crate) fn over(&self, usual: lib::ChoiceTexts) -> lib::ChoiceTexts {
+    pub(crate) fn or(&self, usual: lib::ChoiceTexts) -> lib::ChoiceTexts {
         let of = |own: &Option<String>, usual| own.as_deref().map_or(usual, Into::into);
         lib::ChoiceTexts {
             prompt: of(&self.prompt, usual.prompt),

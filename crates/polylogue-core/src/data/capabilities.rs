@@ -120,7 +120,7 @@ impl Capabilities {
 
     /// Returns these capabilities, with those of `usual` where they are unknown.
     #[must_use]
-    pub fn over(self, usual: Self) -> Self {
+    pub fn or(self, usual: Self) -> Self {
         Self {
             tools: self.tools.or(usual.tools),
             schema: self.schema.or(usual.schema),

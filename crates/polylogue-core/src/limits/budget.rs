@@ -142,8 +142,8 @@ impl Budget {
         balance.counted(&self.allowance(&balance))
     }
 
-    /// Returns the time that counts, in milliseconds: since it was made, and that of earlier processes in which a run that is
-    /// [counted](Self::count) was under way.
+    /// Returns the time that counts, in milliseconds: the time since the budget was created, and the time in earlier
+    /// processes during which a [counted](Self::count) run was under way.
     pub fn used_ms(&self) -> u64 {
         self.time_of(&self.balance())
     }
@@ -181,7 +181,7 @@ impl Budget {
         self.balance().busy.add(from, to);
     }
 
-    /// Returns whether all of it is used, or it could not cover a call.
+    /// Returns whether nothing of a limit is left, or the budget refused a call.
     pub fn is_exhausted(&self) -> bool {
         self.reached().is_some()
     }
@@ -206,9 +206,9 @@ impl Budget {
         Some(self.refusal(reason))
     }
 
-    /// Returns whether it still refuses what was refused for `reason`: its limit is not higher, and no less of it is used. A
-    /// budget that is renewed, such as each day, does not.
-    pub fn holds(&self, reason: &StopReason) -> bool {
+    /// Returns whether the budget still refuses a call that was refused for `reason`. It does not if its limit is higher
+    /// by now or less of it is used, such as after the daily renewal. `false` if `reason` is the limit of another owner.
+    pub fn still_refuses(&self, reason: &StopReason) -> bool {
         let StopReason::Allowance { of, limit } = reason else { return false };
         let used = self.used();
         let is_used = match &**limit {
@@ -221,8 +221,9 @@ impl Budget {
         *of == self.shared.owner && self.limits().limits().holds(limit) && is_used
     }
 
-    /// Takes it that a call was refused for `reason`, such as in an earlier process under the same limits.
-    pub fn refuse(&self, reason: &StopReason) {
+    /// Records that a call was refused for `reason`, such as in an earlier process under the same limits, so that
+    /// [`reached`](Self::reached) returns it.
+    pub fn mark_refused(&self, reason: &StopReason) {
         self.balance().refused.get_or_insert_with(|| reason.clone());
     }
 
@@ -255,10 +256,10 @@ impl Budget {
         &self,
         balance: &mut Balance,
         call: (&Bound, u64),
-        unknown_price: bool,
+        allow_unknown_price: bool,
         unpriced: Option<&Arc<str>>,
     ) -> Admission {
-        let limits = Limits { unknown_price, ..self.allowance(balance).limits() };
+        let limits = Limits { allow_unknown_price, ..self.allowance(balance).limits() };
         match limits.admit(self.usage(balance, unpriced), &balance.reserved, 0, call) {
             Admission::Never(reason) => {
                 let reason = self.refusal(reason);

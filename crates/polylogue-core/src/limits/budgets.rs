@@ -42,7 +42,7 @@ impl Budgets {
 
     /// Whether one of them still refuses what was refused for `reason`.
     pub(crate) fn holds(&self, reason: &StopReason) -> bool {
-        self.0.iter().any(|budget| budget.holds(reason))
+        self.0.iter().any(|budget| budget.still_refuses(reason))
     }
 
     /// All of them, locked at once.
@@ -101,13 +101,13 @@ impl LockedBudgets<'_> {
     pub(crate) fn reserve(
         &mut self,
         call: (&Bound, u64),
-        unknown_price: bool,
+        allow_unknown_price: bool,
         unpriced: Option<&Arc<str>>,
     ) -> Result<Option<Vec<RunReservation>>> {
         let mut held = Vec::with_capacity(self.of.len());
         // All locks at once: a reservation that is taken back would wake calls that wait for it, this one among them.
         for (budget, balance) in self.of.iter().zip(&mut self.balances) {
-            match budget.admit(balance, call, unknown_price, unpriced) {
+            match budget.admit(balance, call, allow_unknown_price, unpriced) {
                 Admission::Now(hold) => held.push(hold),
                 Admission::Later => Budget::failure(balance).map_or(Ok(()), Err)?,
                 Admission::Never(reason) => return Err(Interrupt::Limit(reason).into()),

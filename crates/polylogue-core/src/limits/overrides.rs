@@ -111,7 +111,7 @@ impl LimitOverrides {
 
     /// Returns `limits` with these overrides.
     #[must_use]
-    pub fn over(self, limits: Limits) -> Limits {
+    pub fn apply_to(self, limits: Limits) -> Limits {
         Limits {
             turns: self.turns.or(limits.turns),
             calls: self.calls.or(limits.calls),

@@ -117,7 +117,7 @@ impl Limits {
             StopReason::Tokens { limit, .. } => self.tokens.is_some_and(|now| now <= *limit),
             StopReason::Cost { limit, .. } => self.cost.is_some_and(|now| now <= *limit),
             StopReason::Time { limit_ms, .. } => self.time_ms.is_some_and(|now| now <= *limit_ms),
-            StopReason::UnknownPrice { .. } => self.cost.is_some() && !self.unknown_price,
+            StopReason::UnknownPrice { .. } => self.cost.is_some() && !self.allow_unknown_price,
             _ => false,
         }
     }
@@ -146,7 +146,7 @@ impl Limits {
     ) -> Option<LimitOverrides> {
         let limit = reached.limit();
         let totals = limit.plus(last.instead_of(limit)).at_least(needed).at_most(ceiling.into());
-        let is_raise = self.holds(reached) && !totals.is_empty() && !totals.over(*self).holds(reached);
+        let is_raise = self.holds(reached) && !totals.is_empty() && !totals.apply_to(*self).holds(reached);
         is_raise.then(|| totals.above(limit))
     }
 

@@ -11,8 +11,8 @@ use crate::{Capabilities, Capability, Money};
 /// the run then ends with [`StopReason::Bound`](crate::StopReason::Bound). Default: nothing is bounded.
 ///
 /// It counts the model calls of agents, not what tools spend, and not the attempts that a server refused before it did
-/// anything. It ends to apply when something happens on which it does not rest: see [`BoundException`]. Limits and budgets, which users set,
-/// apply in any case, with the prices of each call.
+/// anything. It is computed under assumptions, such as on the length of a person's message; when one of them fails
+/// ([`BoundException`]), the bound no longer applies. [`Limits`] and [`Budget`](crate::Budget)s apply in any case.
 ///
 /// ```
 /// # use polylogue_core::{Log, RunBound};

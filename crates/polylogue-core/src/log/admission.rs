@@ -46,8 +46,8 @@ impl Log {
             let Some(hold) = admitted(&mut account, fits)? else { return Ok(ReservationAttempt::Later) };
             owned.push((RUN_BOUND, hold));
         }
-        let unknown_price = self.limits_now().unknown_price;
-        let shared = match shared.reserve((&bound, calls), unknown_price, totals.unpriced.as_ref()) {
+        let allow_unknown_price = self.limits_now().allow_unknown_price;
+        let shared = match shared.reserve((&bound, calls), allow_unknown_price, totals.unpriced.as_ref()) {
             Ok(Some(holds)) => holds,
             Ok(None) => return Ok(ReservationAttempt::Later),
             Err(Error::Interrupt(Interrupt::Limit(reason))) => return Err(refused(&mut account, reason)),
@@ -81,10 +81,11 @@ impl Log {
         ran: u64,
     ) -> Result<OwnedHolds> {
         let Attempt { at, who, bound, calls, .. } = attempt;
-        let (unknown_price, since) = (self.limits_now().unknown_price, totals.time.since_last(ran));
+        let (allow_unknown_price, since) =
+            (self.limits_now().allow_unknown_price, totals.time.since_last(ran));
         let mut owned = Vec::new();
         for (index, of) in totals.accounts.paying(at, who).map(|(index, of)| (index + 1, of)) {
-            let limits = Limits { unknown_price, ..of.limits() };
+            let limits = Limits { allow_unknown_price, ..of.limits() };
             let reserved: Reserved = account.owned(index);
             match limits.admit(of.used(since), &reserved, 0, (&bound, calls)) {
                 Admission::Now(hold) => owned.push((index, hold)),

@@ -38,7 +38,7 @@ impl Log {
         let used: CountedUsage = match owner {
             None => self.limits_now().holds(limit).then(|| totals.usage.counted())?,
             Some(owner @ AllowanceOwner::Shared(_)) => {
-                let budget = self.budgets.named(owner).filter(|budget| budget.holds(&cut.of))?;
+                let budget = self.budgets.named(owner).filter(|budget| budget.still_refuses(&cut.of))?;
                 budget.used()
             }
             Some(owner) => {
@@ -51,7 +51,7 @@ impl Log {
         owner
             .and_then(|owner| self.budgets.named(owner))
             .into_iter()
-            .for_each(|budget| budget.refuse(&reason));
+            .for_each(|budget| budget.mark_refused(&reason));
         Some(reason)
     }
 }

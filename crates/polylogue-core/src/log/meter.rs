@@ -62,7 +62,7 @@ impl<'a> Meter<'a> {
             return Err(Error::Bug("a tool reserves more than once in a call".into()));
         }
         let (call, lowering) = (Some(call), None);
-        let asked = ReservationRequest { at, who, model, bound, is_stored: false, calls: 0, call, lowering };
+        let asked = ReservationRequest { at, who, model, bound, is_cached: false, calls: 0, call, lowering };
         let (reservation, _) = log.reserve(asked).await?;
         reservation.note().await?;
         Ok(Some(reservation))
@@ -74,7 +74,7 @@ impl<'a> Meter<'a> {
         let (model, call) = (ToolUsage::of_tool(name, most).model, Some(call));
         let bound = Bound { tokens: Some(0), input: 0, cost: Some(most), least_cost: Some(most) };
         let (model, lowering) = (&*model, None);
-        let asked = ReservationRequest { at, who, model, bound, is_stored: false, calls: 0, call, lowering };
+        let asked = ReservationRequest { at, who, model, bound, is_cached: false, calls: 0, call, lowering };
         Ok(Some(log.reserve(asked).await?.0))
     }
 

@@ -22,7 +22,7 @@ pub(crate) struct ReservationRequest<'a> {
     pub(crate) model: &'a str,
     pub(crate) bound: Bound,
     /// Whether its reply is stored, so that its first attempt takes nothing.
-    pub(crate) is_stored: bool,
+    pub(crate) is_cached: bool,
     /// The number of model calls that it counts as in the run: 0 for a tool's call.
     pub(crate) calls: u64,
     /// The id of the tool call.
@@ -138,7 +138,7 @@ impl Log {
     /// Returns the reservation with the number of calls of the agent that ended before.
     pub(crate) async fn reserve(&self, asked: ReservationRequest<'_>) -> Result<(Reservation<'_>, u64)> {
         let ReservationRequest { at, who, bound, calls, lowering, .. } = asked;
-        let first = if asked.is_stored { Bound::STORED } else { bound };
+        let first = if asked.is_cached { Bound::STORED } else { bound };
         let hold = self.hold(Attempt { at, who, bound: first, calls, lowering }).await;
         if let Err(Error::Interrupt(Interrupt::Cancelled)) = &hold {
             // It was not sent, so it is not in flight when the run is resumed.

@@ -105,7 +105,7 @@ impl Log {
 
     pub(crate) fn set_limits(&self, limits: LimitOverrides) {
         let mut now = self.limits.write().unwrap_or_else(PoisonError::into_inner);
-        *now = limits.over(*now);
+        *now = limits.apply_to(*now);
         drop(now);
         // Calls that wait for others to be settled may fit now.
         self.account.changed.send_replace(());

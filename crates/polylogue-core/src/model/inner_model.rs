@@ -1,6 +1,6 @@
 //! What wrappers of models share.
 
-/// What a model has of the one in it: all but [`Model::complete`] and [`Model::is_stored`].
+/// What a model has of the one in it: all but [`Model::complete`] and [`Model::is_cached`].
 macro_rules! inner_model {
     ($self:ident => $inner:expr) => {
         fn name(&$self) -> &str {
@@ -15,8 +15,8 @@ macro_rules! inner_model {
         fn max_output(&$self, params: &Params) -> Option<u64> {
             $inner.max_output(params)
         }
-        fn useful_output(&$self, params: &Params) -> u64 {
-            $inner.useful_output(params)
+        fn min_useful_output(&$self, params: &Params) -> u64 {
+            $inner.min_useful_output(params)
         }
         fn context_window(&$self) -> Option<u64> {
             $inner.context_window()

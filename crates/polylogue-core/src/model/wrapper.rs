@@ -47,9 +47,9 @@ pub trait ModelWrapper: Send + Sync + 'static {
         deltas: &mut dyn DeltaSink,
     ) -> impl Future<Output = Result<Reply, ModelError>> + Send;
 
-    /// [`Model::is_stored`]. Default: that of the wrapped model.
-    fn is_stored(&self, request: &Request<'_>) -> bool {
-        self.inner().is_stored(request)
+    /// [`Model::is_cached`]. Default: that of the wrapped model.
+    fn is_cached(&self, request: &Request<'_>) -> bool {
+        self.inner().is_cached(request)
     }
 }
 
@@ -64,7 +64,7 @@ impl<W: ModelWrapper> Model for W {
         ModelWrapper::complete(self, request, deltas)
     }
 
-    fn is_stored(&self, request: &Request<'_>) -> bool {
-        ModelWrapper::is_stored(self, request)
+    fn is_cached(&self, request: &Request<'_>) -> bool {
+        ModelWrapper::is_cached(self, request)
     }
 }

@@ -51,7 +51,7 @@ impl Chat {
     ///
     /// # Errors
     /// When the log is not a valid conversation of this chat.
-    pub async fn takes_no_message(
+    pub async fn ends_again_after_message(
         &self,
         log: &Log,
         limits: &Limits,
@@ -81,7 +81,7 @@ impl Chat {
     ///
     /// # Errors
     /// When the log is not a valid conversation.
-    pub async fn answers_sent(&self, log: &Log) -> Result<bool> {
+    pub async fn has_unanswered_message(&self, log: &Log) -> Result<bool> {
         let running = RunningChat::new(log, log.transcript().await?);
         let closed = running.transcript().closed();
         Ok(closed.is_some_and(|(reason, _)| running.continues_for_sent(self, reason)))

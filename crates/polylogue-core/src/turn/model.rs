@@ -264,17 +264,17 @@ impl<'a> Turn<'a> {
             None => InputTokens::of_entries(&request, view.most_tokens()),
         };
         let bound = Bound::of_input(ask.model, ask.params, input);
-        let is_stored = ask.model.is_stored(&request);
+        let is_cached = ask.model.is_cached(&request);
         let at_most = |tokens| {
             let params = ask.params.with_reply_limit(tokens)?;
             Some(Bound::of_input(ask.model, &params, input))
         };
         let longest = ask.model.max_output(ask.params).unwrap_or(Limits::SAFE_OUTPUT);
-        let least = ask.model.useful_output(ask.params).min(longest);
+        let least = ask.model.min_useful_output(ask.params).min(longest);
         let lowering = Lowering { most: longest, least, bound: &at_most };
-        let (model, lowering) = (ask.model.name(), (!is_stored).then_some(lowering));
+        let (model, lowering) = (ask.model.name(), (!is_cached).then_some(lowering));
         let asked =
-            ReservationRequest { at, who: me, model, bound, is_stored, calls: 1, call: None, lowering };
+            ReservationRequest { at, who: me, model, bound, is_cached, calls: 1, call: None, lowering };
         if doubt {
             let bound = lost_limit.and_then(at_most).unwrap_or(bound);
             let asked = ReservationRequest { bound, ..asked };
@@ -294,8 +294,8 @@ impl<'a> Turn<'a> {
         let model = self.last_model().unwrap_or_else(|| "unknown".into());
         let lost = std::mem::take(&mut self.lost);
         let (at, who, model, bound) = (self.transcript.at(), self.me(), &*model, Bound::UNKNOWN);
-        let (is_stored, call, lowering) = (false, None, None);
-        let asked = ReservationRequest { at, who, model, bound, is_stored, calls: 1, call, lowering };
+        let (is_cached, call, lowering) = (false, None, None);
+        let asked = ReservationRequest { at, who, model, bound, is_cached, calls: 1, call, lowering };
         self.log.charge_doubt(&asked, self.last, &lost).await
     }
 

@@ -94,7 +94,7 @@ impl EndpointModel {
         let accepts = known.as_ref().map_or(Accepts::UNKNOWN, Accepts::of);
         let page_tokens = listed.map_or(Bound::PAGE_TOKENS, |listed| page_tokens(provider, listed));
         let of_model = known.as_ref().map(KnownModel::capabilities).unwrap_or_default();
-        let capabilities = config.capabilities.over(of_model);
+        let capabilities = config.capabilities.or(of_model);
         let has_responses = config.api_version.as_deref().is_none_or(azure::has_responses);
         let reasons = accepts.thinks == Some(true) && has_responses;
         let api = config.reasoning_api.filter(|_| reasons).unwrap_or(config.api);
@@ -241,7 +241,7 @@ impl Model for EndpointModel {
     }
 
     /// Reasoning counts as output, and comes first.
-    fn useful_output(&self, params: &Params) -> u64 {
+    fn min_useful_output(&self, params: &Params) -> u64 {
         let reasons =
             params.effort.map_or(self.accepts.thinks == Some(true) || params.thinking.is_some(), |effort| {
                 effort != Effort::None && self.accepts.thinks != Some(false)

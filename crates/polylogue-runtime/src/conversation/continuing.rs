@@ -65,9 +65,9 @@ impl Conversation {
     ) -> Result<Option<StopReason>> {
         let log = self.0.log.lock().await;
         let log = log.as_ref().ok_or_else(|| self.gone())?;
-        let limits = log.limits_beyond(more).await.over(*self.limits());
+        let limits = log.limits_beyond(more).await.apply_to(*self.limits());
         Ok(match message {
-            Some(message) => self.0.chat.takes_no_message(log, &limits, message).await?,
+            Some(message) => self.0.chat.ends_again_after_message(log, &limits, message).await?,
             None => self.raised(log, &limits, more).await?.err(),
         })
     }

@@ -129,7 +129,7 @@ impl Runtime {
         // What the inbox raises, it raises from the limits that the conversation has.
         let events = log.events().await;
         let before = overrides_of(&meta, &events);
-        let mut log = StoredLimits::of(before.over(of_team), run.team(), &events).set(log);
+        let mut log = StoredLimits::of(before.apply_to(of_team), run.team(), &events).set(log);
         let is_continued = take_in(&mut log, messages).await? && self.store().queue().is_some();
         if is_continued {
             // It is due as if what came under this claim had come before it.
@@ -143,7 +143,7 @@ impl Runtime {
         let bound = StoredBound::of(&meta).filter(|_| is_same);
         let most = bound.map(|bound| bound.with_prices(&run.prices())).unwrap_or_default();
         let overrides = log.limits_beyond(options.more).await.or(before);
-        let limits = overrides.over(of_team);
+        let limits = overrides.apply_to(of_team);
         [Some(prepared), earlier].into_iter().flatten().for_each(|team| team.models().learn(&events));
         let earlier = earlier.map(|earlier| Self::chat_of(id, earlier)).transpose()?;
         let changed = Some(overrides).filter(|now| *now != before);

@@ -213,7 +213,7 @@ impl Walk<'_> {
     ) -> Result<u128> {
         let proposer = self.helper(builder, None, itself, true)?;
         let critic = self.helper(builder, Some(&given.critic), itself, true)?;
-        let texts = given.texts.clone().unwrap_or_default().over(ChoiceTexts::default());
+        let texts = given.texts.clone().unwrap_or_default().or(ChoiceTexts::default());
         let choice = Choice { options: given.options as u128, retries: given.retries.into(), texts, more: 0 };
         self.best_of(builder, scene, (&proposer, Some(&critic)), &choice)
     }

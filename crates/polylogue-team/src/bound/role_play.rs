@@ -90,7 +90,7 @@ impl Walk<'_> {
             None => self.helps(builder, scene, &player)?,
             Some(critic) => {
                 let chooser = self.player(builder, &critic.who, added.critic.with(scene.task))?;
-                let texts = critic.texts.clone().unwrap_or_default().over(ChoiceTexts::default());
+                let texts = critic.texts.clone().unwrap_or_default().or(ChoiceTexts::default());
                 let (options, retries) = (critic.options as u128, critic.retries.into());
                 let choice = Choice { options, retries, texts, more: added.language };
                 let (message, sum) = self.apart(scene, |walk, scene| {

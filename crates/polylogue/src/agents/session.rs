@@ -53,7 +53,7 @@
 //! ```
 //!
 //! A session has no limit on calls over its life: each call can make
-//! [`Limits::calls_each`](polylogue_core::Limits::calls_each) model calls, and
+//! [`Limits::calls_per_run`](polylogue_core::Limits::calls_per_run) model calls, and
 //! [`Limits::calls`](polylogue_core::Limits::calls), if set, limits the whole session.
 //!
 //! The memory of agents is read, replaced and cleared by [`Session::state`], [`Session::load`] and [`Session::reset`].

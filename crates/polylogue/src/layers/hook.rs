@@ -155,8 +155,8 @@ impl ModelWrapper for HookedModel {
     }
 
     /// Unknown with a hook for views, which is called once for each request.
-    fn is_stored(&self, request: &Request<'_>) -> bool {
-        self.views.is_empty() && self.model.is_stored(request)
+    fn is_cached(&self, request: &Request<'_>) -> bool {
+        self.views.is_empty() && self.model.is_cached(request)
     }
 }
 

@@ -307,8 +307,8 @@ impl Batch {
             Some((reason, summary)) => {
                 // No call fits that did not fit before.
                 let budgets = self.budgets();
-                let held = budgets.iter().filter(|budget| budget.holds(reason));
-                held.for_each(|budget| budget.refuse(reason));
+                let held = budgets.iter().filter(|budget| budget.still_refuses(reason));
+                held.for_each(|budget| budget.mark_refused(reason));
                 Ok(Status::Closed { reason: reason.clone(), summary: summary.clone() })
             }
             None if !log.has_begun().await? => {
@@ -323,7 +323,7 @@ impl Batch {
 
     /// Whether a conversation that ended for `reason` continues: a budget ended it that is larger now, or gone.
     fn is_interrupted(&self, reason: &StopReason) -> bool {
-        reason.is_shared() && !self.budgets().iter().any(|budget| budget.holds(reason))
+        reason.is_shared() && !self.budgets().iter().any(|budget| budget.still_refuses(reason))
     }
 
     /// The log of a conversation: that of an earlier run, with its metadata, or a new one.
@@ -354,7 +354,7 @@ impl Batch {
     }
 
     fn within(&self, log: Log, limits: LimitOverrides) -> Log {
-        let log = log.limits(limits.over(self.limits)).agent_limits(self.agent_limits.iter().cloned());
+        let log = log.limits(limits.apply_to(self.limits)).agent_limits(self.agent_limits.iter().cloned());
         match &self.timer {
             Some(timer) => log.timer(timer.clone()),
             None => log,

@@ -296,7 +296,7 @@ async fn after_a_message_the_limits_of_the_outermost_chat_count_from_0() {
             assert!(reason.starts_with("the chat `A` has reached the "), "{reason}");
             let message = Message::text(Name::user(), "more");
             let none = Limits::default();
-            assert_eq!(chat.takes_no_message(&log, &none, &message).await.unwrap(), None, "{reason}");
+            assert_eq!(chat.ends_again_after_message(&log, &none, &message).await.unwrap(), None, "{reason}");
             log.continue_with(message).await.unwrap();
             // Another process counts in the same way.
             log = log_of(&log.events().await).await;
@@ -309,5 +309,5 @@ async fn after_a_message_the_limits_of_the_outermost_chat_count_from_0() {
     let mut log = Log::in_memory();
     chat.run_in(&mut log, "go").await.unwrap();
     let message = Message::text(Name::user(), "more");
-    assert!(chat.takes_no_message(&log, &Limits::default(), &message).await.unwrap().is_some());
+    assert!(chat.ends_again_after_message(&log, &Limits::default(), &message).await.unwrap().is_some());
 }

@@ -51,12 +51,12 @@ fn chat(model: &Cents) -> Chat {
 const ASK: Limits = Limits {
     turns: None,
     calls: None,
-    calls_each: 1_000,
+    calls_per_run: 1_000,
     tokens: None,
     cost: None,
     time_ms: None,
     reply_tokens: None,
-    unknown_price: false,
+    allow_unknown_price: false,
     depth: 8,
     background: Limits::DEFAULT_BACKGROUND,
     on_limit: OnLimit::Ask,
@@ -77,7 +77,7 @@ async fn reopened(events: &[Arc<Event>], limits: Limits) -> Log {
     let claim = store.create(&id, &Meta::default()).await.unwrap();
     store.append(&claim, events).await.unwrap();
     store.release(claim).await.unwrap();
-    let limits = LimitOverrides::last_of(events).unwrap_or_default().over(limits);
+    let limits = LimitOverrides::last_of(events).unwrap_or_default().apply_to(limits);
     Log::open(store, id).await.unwrap().limits(limits)
 }
 

@@ -317,7 +317,7 @@ async fn turns_that_never_end_do_not_count_toward_the_limit_on_turns() {
     let status = chat().run_in(&mut log, "go").await.unwrap().status;
     assert_eq!((reason(&status), log.turns().await), (&StopReason::Turns { limit: 2, next: None }, 2));
     let more = LimitOverrides { turns: Some(1), ..LimitOverrides::default() };
-    let limits = log.limits_beyond(more).await.over(turns(2));
+    let limits = log.limits_beyond(more).await.apply_to(turns(2));
     assert_eq!(chat().ends_again(&log, &limits, more).await.unwrap(), None);
     log.reopen_for(more).await.unwrap();
     let mut log = log.limits(limits);

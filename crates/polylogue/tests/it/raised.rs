@@ -81,7 +81,7 @@ async fn a_limit_of_the_chat_itself_is_raised_in_its_last_turn_and_the_log_can_b
         assert_eq!(whole[at].body, Body::LimitsChanged { limits: of_run, more: turns(4) });
         for cut in 1..whole.len() {
             let raised = LimitOverrides::last_of(&whole[..cut]).unwrap_or_default();
-            let again = played(stop(), raised.over(limits), turns(4), &whole[..cut]).await;
+            let again = played(stop(), raised.apply_to(limits), turns(4), &whole[..cut]).await;
             if cut <= at {
                 assert_eq!(again.turns().await, 2, "cut before event {cut}");
             } else {

@@ -147,7 +147,7 @@ async fn a_message_continues_a_chat_that_ended_because_of_silence() {
     for asked in [2, 4] {
         assert_eq!(silent.asked(), asked);
         let message = Message::text(polylogue::Name::user(), "Please go on.");
-        let refused = chat.takes_no_message(&log, &Limits::default(), &message).await.unwrap();
+        let refused = chat.ends_again_after_message(&log, &Limits::default(), &message).await.unwrap();
         assert_eq!(refused, None, "after {asked} turns");
         let Status::Closed { reason, summary } = chat.continue_with(&mut log, message).await.unwrap().status
         else {

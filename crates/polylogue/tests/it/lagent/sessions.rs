@@ -141,7 +141,7 @@ async fn limited(limits: Limits) -> Session {
 
 #[tokio::test]
 async fn the_default_limit_of_model_calls_is_for_each_call_of_a_session() {
-    let session = limited(Limits { calls_each: 3, ..Limits::default() }).await;
+    let session = limited(Limits { calls_per_run: 3, ..Limits::default() }).await;
     let [short, long] = bloggers();
     for nth in 1..=3 {
         session.call(&short, "go").await.unwrap();
@@ -156,7 +156,7 @@ async fn the_default_limit_of_model_calls_is_for_each_call_of_a_session() {
 
 #[tokio::test]
 async fn a_limit_of_model_calls_that_is_set_is_for_the_whole_session() {
-    let session = limited(Limits { calls: Some(4), calls_each: 3, ..Limits::default() }).await;
+    let session = limited(Limits { calls: Some(4), calls_per_run: 3, ..Limits::default() }).await;
     let [short, _] = bloggers();
     session.call(&short, "go").await.unwrap();
     let ended = session.call(&short, "go").await.unwrap_err().to_string();
@@ -166,7 +166,7 @@ async fn a_limit_of_model_calls_that_is_set_is_for_the_whole_session() {
 
 #[tokio::test]
 async fn a_call_that_is_resumed_counts_its_model_calls_from_where_it_began() {
-    let limits = Limits { calls_each: 3, ..Limits::default() };
+    let limits = Limits { calls_per_run: 3, ..Limits::default() };
     let session = limited(limits).await;
     let [short, long] = bloggers();
     session.call(&short, "go").await.unwrap();
