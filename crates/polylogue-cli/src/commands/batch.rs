@@ -288,7 +288,7 @@ impl<'a> Job<'a> {
                 Err(StoreError::NotFound { .. }) => {
                     records.of(&row.id).into_iter().for_each(|entry| budget.spend(entry.counted()));
                 }
-                found => budget.count(&found.map_err(Error::from)?.events),
+                found => budget.count_events(&found.map_err(Error::from)?.events),
             }
         }
         Ok(())

@@ -143,7 +143,7 @@ impl Budget {
     }
 
     /// Returns the time that counts, in milliseconds: the time since the budget was created, and the time in earlier
-    /// processes during which a [counted](Self::count) run was under way.
+    /// processes during which a [counted](Self::count_events) run was under way.
     pub fn used_ms(&self) -> u64 {
         self.time_of(&self.balance())
     }

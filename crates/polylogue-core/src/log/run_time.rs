@@ -59,7 +59,7 @@ impl RunTime {
 impl Budget {
     /// Counts what a run used in earlier processes, by the events of its log. Times in which several runs were under way count
     /// once.
-    pub fn count<'e>(&self, events: impl IntoIterator<Item = &'e Event>) {
+    pub fn count_events<'e>(&self, events: impl IntoIterator<Item = &'e Event>) {
         let (mut usage, mut doubt) = (TotalUsage::default(), TotalUsage::default());
         let mut time = RunTime::default();
         for event in events {

@@ -198,7 +198,7 @@ impl Batch {
                     Err(StoreError::NotFound { .. }) => continue,
                     found => found?,
                 };
-                budget.count(&self.store.read_intact(&id).await?.events);
+                budget.count_events(&self.store.read_intact(&id).await?.events);
                 match self.charge_lost_calls(&id, budget, || start(&item)).await {
                     // Errors of one conversation show when it continues.
                     Err(Error::Store(error)) if is_of_all(&error) => return Err(error.into()),
@@ -338,7 +338,7 @@ impl Batch {
         let log = Log::open(self.store.clone(), start.id.clone()).await?;
         let log = self.limited(log, &meta).await?;
         if let Some(budget) = self.budget.as_ref().filter(|_| !self.is_charged) {
-            budget.count(log.events().await.iter().map(|event| &**event));
+            budget.count_events(log.events().await.iter().map(|event| &**event));
         }
         Ok((log, Some(meta)))
     }

@@ -342,7 +342,7 @@ async fn the_time_of_a_batch_counts_over_its_processes() {
     for row in ["row-0", "row-1"] {
         let events = store.read(&LogId::new(row).unwrap(), 0).await.unwrap();
         spans.push((events[0].time.0, events[events.len() - 1].time.0));
-        counted.count(&events);
+        counted.count_events(&events);
     }
     // Each took less than a second, both together as long as from the first event to the last.
     let [(began, first), (second, ended)] = spans[..] else { panic!("two") };

@@ -153,7 +153,7 @@ async fn what_does_not_say_what_it_cost_counts_as_declared_also_if_it_fails() {
         );
         // The log alone says the same.
         let again = Budget::new("batch", cents(100));
-        again.count(events.iter().map(|event| &**event));
+        again.count_events(events.iter().map(|event| &**event));
         assert_eq!((again.used(), budget.reserved()), (budget.used(), Money::default()));
     }
 }

@@ -96,7 +96,7 @@ pub(crate) async fn lived(
     for _ in 0..40 {
         let budget = Budget::new("batch", budget);
         let mut log = opened(log_of(&events).await).budget(budget.clone());
-        budget.count(events.iter().map(|event| &**event));
+        budget.count_events(events.iter().map(|event| &**event));
         let last = requests() + 1 + usize::try_from(random.roll(60)).unwrap();
         let dies = async {
             while requests() < last {
@@ -134,7 +134,7 @@ pub(crate) async fn counts_within(events: &[Arc<Event>], run: Money, budget: Mon
     let used = log_of(events).await.usage().await.counted_cost();
     assert!(used <= run, "the run: {used} of {run}");
     let shared = Budget::new("batch", budget);
-    shared.count(events.iter().map(|event| &**event));
+    shared.count_events(events.iter().map(|event| &**event));
     let used = shared.used().cost;
     assert!(used <= budget, "the batch: {used} of {budget}");
     for event in events {
