@@ -12,10 +12,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     let order = Dag::new([("prices", vec![]), ("news", vec![]), ("report", vec!["prices", "news"])])?;
     let step = |chat: &str, who: &str, carry: Carryover| -> Result<Chat> {
-        let alone = Chat::named(chat).participant(Assistant::new(who, model.clone())?).policy(sequential());
+        let alone = Chat::builder(chat).participant(Assistant::new(who, model.clone())?).policy(sequential());
         carry.dependencies_of(&order).apply_to(alone).build()
     };
-    let chat = Chat::named("market")
+    let chat = Chat::builder("market")
         .participant(step("prices", "Clerk", Carryover::message("What does it cost?"))?)
         .participant(step("news", "Reporter", Carryover::message("What is new?"))?)
         .participant(step("report", "Analyst", Carryover::message("Buy or sell?"))?)

@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Ann": "Trees give shade, too"}, {"Bob": "They do"}, {"Cem": "And one can climb them"},
             {"Ann": "apple trees"}, {"Bob": "apple trees"}, {"Cem": "3"}]"#,
     )?;
-    let mut council = Chat::named("council");
+    let mut council = Chat::builder("council");
     for who in ["Ann", "Bob", "Cem"] {
         council = council.participant(Assistant::new(who, model.clone())?);
     }

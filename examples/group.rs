@@ -12,7 +12,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Tester": "half(3) is 1.5, and should be whole"}, {"selector": "Coder"},
             {"Coder": "def half(n): return n // 2"}, {"selector": "Tester"}, {"Tester": "APPROVED"}]"#,
     )?;
-    let chat = Chat::named("team")
+    let chat = Chat::builder("team")
         .participant(Assistant::new("Coder", model.clone())?.description("writes code"))
         .participant(Assistant::new("Tester", model.clone())?.description("tests code"))
         .participant(Assistant::new("Writer", model.clone())?.description("writes manuals"))

@@ -11,7 +11,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         r#"[{"Front": {"calls": [{"tool": "transfer_to_Billing", "args": {"note": "Invoice 7 was paid twice."}}]}},
             {"Billing": "I see both payments. Shall I send one back?"}, {"Billing": "It is on its way."}]"#,
     )?;
-    let chat = Chat::named("support")
+    let chat = Chat::builder("support")
         .participant(Assistant::new("Front", model.clone())?.tool(Handoff::to("Billing", "For invoices.")?))
         .participant(Assistant::new("Billing", model)?.tool(Handoff::to("Front", "For all but money.")?))
         .participant(Human::new("Customer")?)

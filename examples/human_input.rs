@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let boss = Stack::new("Boss")?
         .then(HumanInput::terminate().terminate_on(says("DONE")).max_auto_replies(5))
         .then(Assistant::new("Boss", model.clone())?.system("You review the code."));
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(Assistant::new("Coder", model)?.system("Say DONE when you are."))
         .participant(boss)
         .policy(round_robin())

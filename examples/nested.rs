@@ -10,14 +10,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         r#"[{"Writer": "The sea is blue."}, {"Reader": "Too plain."}, {"Judge": "Add a comparison."},
             {"Writer": "The sea is blue like old glass."}, {"Reader": "I like it."}, {"Judge": "Leave it so."}]"#,
     )?;
-    let critics = Chat::named("Critics")
+    let critics = Chat::builder("Critics")
         .participant(Assistant::new("Reader", model.clone())?)
         .participant(
             Assistant::new("Judge", model.clone())?.system("You sum up what readers say, as advice."),
         )
         .policy(sequential())
         .build()?;
-    let chat = Chat::named("desk")
+    let chat = Chat::builder("desk")
         .participant(Assistant::new("Writer", model)?)
         .participant(critics)
         .policy(round_robin())

@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let clerk = Assistant::new("Clerk", model.clone())?.description("Works things out.");
     let ledger = Orchestrator::new("Planner")?.participant(&surfer).participant(&clerk);
     let planner = Assistant::new("Planner", model)?;
-    let chat = Chat::named("trip").participant(surfer).participant(clerk).private_agent(planner);
+    let chat = Chat::builder("trip").participant(surfer).participant(clerk).private_agent(planner);
     println!("{}", chat.policy(ledger).build()?.run("How long is the way to the sea?").await?);
     Ok(())
 }

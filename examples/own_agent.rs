@@ -59,7 +59,7 @@ fn chat(model: &AnyModel) -> Result<Chat> {
     let spec = ToolSpec::new("thermometer", "Reads the thermometer at a place", parameters).repeatable();
     let tool = AnyTool::new(Thermometer(spec));
     let forecaster = Forecaster { name: Name::new("Forecaster")?, model: model.clone(), tool };
-    Chat::named("weather").participant(forecaster).policy(sequential()).build()
+    Chat::builder("weather").participant(forecaster).policy(sequential()).build()
 }
 
 #[tokio::main(flavor = "current_thread")]

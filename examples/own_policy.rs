@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         r#"[{"Ann": "A bench by the pond"}, {"Bob": "Twenty apple trees"}, {"Cem": "A playground"},
             {"Ann": "Bob"}, {"Bob": "Cem"}, {"Cem": "Bob"}]"#,
     )?;
-    let mut chat = Chat::named("council");
+    let mut chat = Chat::builder("council");
     for name in ["Ann", "Bob", "Cem"] {
         chat =
             chat.participant(Assistant::new(name, &model)?.system("You propose what the town should build."));

@@ -12,7 +12,7 @@ use polylogue::{Assistant, Chat, Limits, Log, Result, models, round_robin, stop}
 
 async fn talk(model: &str) -> Result<()> {
     let model = models::named(model)?;
-    let chat = Chat::named("haiku")
+    let chat = Chat::builder("haiku")
         .participant(
             Assistant::new("Poet", &model)?.system("You write haiku, and revise them after each remark."),
         )

@@ -15,7 +15,7 @@ fn chat() -> Result<Chat, Box<dyn Error>> {
         r#"[{"Clerk": "I can book the train at 7:05 or at 9:40. Which one?"},
             {"Clerk": "Booked: 9:40, a seat at the window."}]"#,
     )?;
-    Ok(Chat::named("journey")
+    Ok(Chat::builder("journey")
         .participant(Assistant::new("Clerk", model)?.system("You book journeys."))
         .participant(Human::new("Traveler")?)
         .policy(round_robin())

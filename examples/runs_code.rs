@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let coder = Coder::new()
         .tool(python(Sandbox::enclosed(work.path())))
         .approval(Approval::when(|block: &CodeBlock| block.code.contains("remove")));
-    let chat = Chat::named("year-to-date")
+    let chat = Chat::builder("year-to-date")
         .participant(
             Assistant::new("Assistant", model)?
                 .system("Solve the task with Python. Say TERMINATE when it is solved."),

@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         PromptedTool::new(trains).mandatory().example("go to Trondheim", json!({"route": "Oslo-Trondheim"}));
     let form = json!({"type": "object", "properties": {"hours": {"type": "integer"}}, "required": ["hours"]});
     let guide = Assistant::new("Guide", model()?)?.prompted_tool(trains).output_schema(form);
-    let chat = Chat::named("trip").participant(guide).policy(sequential()).build()?;
+    let chat = Chat::builder("trip").participant(guide).policy(sequential()).build()?;
     println!("{}", chat.run("How long is the train from Oslo to Bergen?").await?);
     Ok(())
 }

@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Seller": {"calls": [{"tool": "set_state", "args": {"key": "sold", "value": true}}]}}, {"Seller": "Sold"}]"#,
     )?;
     let seller = Assistant::new("Seller", model.clone())?.tool(GetState::new());
-    let chat = Chat::named("market")
+    let chat = Chat::builder("market")
         .participant(Assistant::new("Buyer", model)?.tool(SetState::new().only(["offer"])))
         .participant(seller.tool(SetState::new().only(["sold"])))
         .opening(|task| vec![state::given([("least", 90)]), Message::text(Name::user(), task)])

@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(last) if last.message.from == writer => Method::RoundRobin.into(),
         _ => writer.clone().into(),
     };
-    let chat = Chat::named("desk")
+    let chat = Chat::builder("desk")
         .participant(Assistant::new("Writer", model.clone())?)
         .participant(Assistant::new("Critic", model.clone())?)
         .participant(Assistant::new("Editor", model)?)

@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Master": "No: it is greater than 3."}]"#,
     )?;
     let master = Assistant::new("Master", model)?.tool(high_low);
-    let chat = Chat::named("game").participant(master).policy(sequential()).build()?;
+    let chat = Chat::builder("game").participant(master).policy(sequential()).build()?;
     println!("{}", chat.run("The secret is 7. Is it 3?").await?);
     Ok(())
 }

@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Teacher": "Which color got lost on the way?"},
             {"Student": "Blue: the air scatters it, and by day it comes from everywhere. I see."}]"#,
     )?;
-    let chat = Chat::named("lesson")
+    let chat = Chat::builder("lesson")
         .participant(Assistant::new("Teacher", &model)?.system("You teach by asking questions."))
         .participant(Assistant::new("Student", &model)?.system("Say `I see.` when you understand."))
         .policy(round_robin())

@@ -58,7 +58,7 @@ async fn canceled(dialect: Dialect, stage: Stage) -> Result<Duration> {
     let (close, closed) = oneshot::channel();
     let server = std::thread::spawn(move || serve(&listener, stage, arrive, close));
     let agent = Assistant::new("Ann", dialect.model(&url, true)?)?;
-    let chat = Chat::named("chat").participant(agent).policy(round_robin()).build()?;
+    let chat = Chat::builder("chat").participant(agent).policy(round_robin()).build()?;
     tokio::select! {
         biased;
         arrived = arrived => arrived?,

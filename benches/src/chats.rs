@@ -124,7 +124,7 @@ fn model(base_url: &str, stream: bool) -> Result<AnyModel> {
 /// Two agents that speak in turn until `calls` replies were given.
 fn pair(model: &AnyModel, calls: u64) -> Result<Chat> {
     let agent = |name| Ok::<_, NameError>(Assistant::new(name, model.clone())?.system(SYSTEM));
-    Ok(Chat::named("pair")
+    Ok(Chat::builder("pair")
         .participant(agent("Ann")?)
         .participant(agent("Bob")?)
         .policy(until(max_turns(calls), round_robin()))

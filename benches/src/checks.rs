@@ -165,7 +165,7 @@ fn reservations() -> Result<Option<String>> {
 
 /// The CPU time of a call in microseconds.
 async fn chats(is_limited: bool) -> Result<f64> {
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(Assistant::new("Ann", AnyModel::new(Ready))?)
         .participant(Assistant::new("Bob", AnyModel::new(Ready))?)
         .policy(until(max_turns(CALLS.into()), round_robin()))

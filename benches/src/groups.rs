@@ -29,7 +29,7 @@ pub(crate) async fn crowd(groups: u64, rounds: u64, picked: bool) -> Result<Cost
 fn group(rounds: u64, picked: bool) -> Result<Chat> {
     let model = AnyModel::new(Parrot);
     let rule = if picked { Group::select_by_name(Name::new("selector")?) } else { Group::round_robin() };
-    let mut chat = Chat::named("group");
+    let mut chat = Chat::builder("group");
     for name in MEMBERS {
         chat = chat.participant(Assistant::new(name, model.clone())?.system(SYSTEM).description("talks"));
     }

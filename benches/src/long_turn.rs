@@ -115,7 +115,7 @@ fn chat(model: &Reader) -> Result<Chat> {
         .tool(ReadPage(spec))
         .compaction(Compaction::default())
         .max_tool_rounds(rounds);
-    let mut chat = Chat::named("pages");
+    let mut chat = Chat::builder("pages");
     for nth in 0..MESSAGES {
         let text = prose(1_000 + nth as u64, MESSAGE);
         chat = chat.participant(Function::new(&format!("B{nth}"), move |_| Ok(Act::say(text.as_str())))?);

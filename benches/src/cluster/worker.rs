@@ -172,7 +172,7 @@ async fn conversation(
 /// Two agents who speak in turn, and look something up in one of three steps.
 fn chat(model: Remote) -> polylogue::Result<Chat> {
     let model = AnyModel::new(model);
-    let mut chat = Chat::named("pair");
+    let mut chat = Chat::builder("pair");
     for name in ["Ann", "Bob"] {
         let spec = ToolSpec::new("look_up", "Looks something up.", json!({"type": "object"})).repeatable();
         chat = chat.participant(Assistant::new(name, model.clone())?.system(SYSTEM).tool(LookUp(spec)));

@@ -29,7 +29,7 @@ use crate::{
 ///     None => Step::Turn(TurnRequest::to_all(chat.participants()[0].clone())),
 ///     Some(_) => Step::close(StopReason::Finished, chat),
 /// };
-/// let chat = Chat::named("cave").participant(Echo(Name::new("Echo")?)).policy(policy).build()?;
+/// let chat = Chat::builder("cave").participant(Echo(Name::new("Echo")?)).policy(policy).build()?;
 /// # Ok::<(), polylogue_core::Error>(())
 /// ```
 pub struct Chat {
@@ -177,7 +177,7 @@ impl Chat {
     pub const DEFAULT_MAX_FOLLOW_UPS: u64 = 8;
 
     /// Returns a builder of a chat with this name.
-    pub fn named(name: &str) -> ChatBuilder {
+    pub fn builder(name: &str) -> ChatBuilder {
         let setup = Setup {
             description: String::new(),
             participants: Vec::new(),
@@ -258,7 +258,7 @@ impl Chat {
             }
         };
         let policy = with_follow_ups(policy);
-        let mut chat = Self::named(agent.name().as_str()).participant(agent).policy(policy).build()?;
+        let mut chat = Self::builder(agent.name().as_str()).participant(agent).policy(policy).build()?;
         chat.setup.is_for_calls = true;
         chat.setup.max_equal_calls = max_equal_calls;
         Ok(chat)

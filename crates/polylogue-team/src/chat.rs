@@ -239,7 +239,7 @@ impl Chat {
 
     /// The chat with its participants and the agents besides, before its first turn.
     fn begin(&self, name: &Name, private: Vec<AnyAgent>, agents: &dyn Agents) -> Result<ChatBuilder> {
-        let mut builder = polylogue::Chat::named(name.as_str()).max_turns(*self.max_turns);
+        let mut builder = polylogue::Chat::builder(name.as_str()).max_turns(*self.max_turns);
         for participant in &self.participants {
             builder = builder.participant(self.background.participant(agents.participant(participant)?));
         }

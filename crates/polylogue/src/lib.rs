@@ -13,7 +13,7 @@
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! // A script replaces the model: `models::named("openai:gpt-4o-mini")?` is a real one.
 //! let model = models::scripted(r#"[{"Ann": "One."}, {"Bob": "Two. DONE"}]"#)?;
-//! let chat = Chat::named("counting")
+//! let chat = Chat::builder("counting")
 //!     .participant(Assistant::new("Ann", &model)?.system("Count on."))
 //!     .participant(Assistant::new("Bob", &model)?.system("Count on. Say DONE at two."))
 //!     .policy(round_robin())

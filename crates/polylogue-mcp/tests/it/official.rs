@@ -171,7 +171,7 @@ async fn a_server_killed_in_a_call_fails_the_call_and_the_run_continues() {
     let script: Script = serde_json::from_str(script).unwrap();
     let tools = servers.tools([("test", Allowed::All)]).await.unwrap();
     let ann = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tools(tools);
-    let chat = Chat::named("calls").participant(ann).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("calls").participant(ann).policy(sequential()).build().unwrap();
     let id = LogId::new("calls").unwrap();
     let mut log = Log::create(AnyStore::new(Memory::default()), id).await.unwrap();
     let (ended, ()) = tokio::join!(chat.run_in(&mut log, "go"), async {

@@ -13,7 +13,7 @@ async fn chat(bench: &Bench, script: &str) -> (Chat, Log) {
     let tools = bench.servers(|_| ()).tools([("test", Allowed::All)]).await.unwrap();
     let script: Script = serde_json::from_str(script).unwrap();
     let ann = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tools(tools);
-    let chat = Chat::named("calls").participant(ann).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("calls").participant(ann).policy(sequential()).build().unwrap();
     let id = LogId::new("calls").unwrap();
     let log = Log::create(AnyStore::new(Memory::default()), id).await.unwrap();
     (chat, log)

@@ -117,7 +117,7 @@ async fn what_was_paid_before_a_request_failed_counts() {
             _ => Step::close(StopReason::Finished, chat),
         };
         let mut log = Log::in_memory();
-        let chat = Chat::named("one").participant(caller).policy(turns).build().unwrap();
+        let chat = Chat::builder("one").participant(caller).policy(turns).build().unwrap();
         chat.run_in(&mut log, "go").await.unwrap();
         assert_eq!(server.asked().len(), failing + 1);
         // Three tokens for each text.

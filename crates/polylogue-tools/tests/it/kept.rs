@@ -94,7 +94,7 @@ impl World {
         let spec = ToolSpec::new("change", "Changes files.", json!({"type": "object"}));
         let tool = KeptFiles::at(&*dir).around(Change { spec, dir, steps });
         let agent = Worker(Name::new("Ann").unwrap(), tool, count);
-        let chat = Chat::named("work").participant(agent).policy(sequential()).build().unwrap();
+        let chat = Chat::builder("work").participant(agent).policy(sequential()).build().unwrap();
         let mut log = Log::create_with(self.store.clone(), self.id.clone(), &Meta::default()).await.unwrap();
         chat.run_in(&mut log, "Change files.").await.unwrap();
         let events = log.events().await;

@@ -47,7 +47,7 @@ fn chat(dir: &Path) -> Chat {
         Ok(Act::say(format!("{}```again\n{nth}b\n```\n{}", block("a"), block("c"))))
     });
     let coder = Coder::new().tool(shell(Sandbox::enclosed(dir.join("work")))).tool(again(dir));
-    Chat::named("killed")
+    Chat::builder("killed")
         .participant(ann.unwrap())
         .participant(Stack::new("Bob").unwrap().then(coder))
         .policy(until(max_turns(1_000_000), round_robin()))

@@ -249,7 +249,7 @@ async fn conversations_that_one_program_runs_share_no_interpreter() {
     let ann = polylogue::Assistant::new("Ann", polylogue::AnyModel::new(script.model("test"))).unwrap();
     let ann = ann.tool(PythonSession::new(sandbox));
     let chat =
-        polylogue::Chat::named("one").participant(ann).policy(polylogue::sequential()).build().unwrap();
+        polylogue::Chat::builder("one").participant(ann).policy(polylogue::sequential()).build().unwrap();
     let store = polylogue_core::AnyStore::new(polylogue_store::Memory::new());
     let mut logs = Vec::new();
     for nth in 0..CONVERSATIONS {

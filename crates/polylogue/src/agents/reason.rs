@@ -46,7 +46,7 @@ use crate::agents::tooling::one_turn;
 /// A chat of `agent` alone for one turn. Its summary is the agent's message, or empty.
 fn alone(agent: &AnyAgent) -> ChatBuilder {
     use polylogue_core::Agent;
-    Chat::named(agent.name().as_str()).participant(agent.clone()).policy(one_turn)
+    Chat::builder(agent.name().as_str()).participant(agent.clone()).policy(one_turn)
 }
 
 /// Runs `chat` within the turn and returns its summary.

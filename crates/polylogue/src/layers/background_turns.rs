@@ -20,7 +20,7 @@ use polylogue_core::{Act, Agent, AnyAgent, BackgroundStart, BackgroundStatus, Me
 /// use polylogue::{Assistant, Chat, sequential};
 ///
 /// let archive = BackgroundTurns::new(Assistant::new("Archive", model.clone())?);
-/// Chat::named("desk").participant(archive).participant(Assistant::new("Host", model)?).policy(sequential()).build()
+/// Chat::builder("desk").participant(archive).participant(Assistant::new("Host", model)?).policy(sequential()).build()
 /// # }
 /// ```
 #[derive(Debug, Clone)]

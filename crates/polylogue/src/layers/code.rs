@@ -32,7 +32,7 @@
 //!
 //! // Code that deletes needs approval.
 //! let coder = Coder::new().tool(python).approval(Approval::when(|block: &CodeBlock| block.code.contains("remove")));
-//! let chat = Chat::named("coding")
+//! let chat = Chat::builder("coding")
 //!     .participant(Assistant::new("Coder", model)?.system("Solve the task with Python. Say TERMINATE when it is solved."))
 //!     .participant(Stack::new("Runner")?.then(HumanInput::never()).then(coder).otherwise("Continue."))
 //!     .policy(until(says("TERMINATE"), round_robin()))

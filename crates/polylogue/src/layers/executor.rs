@@ -14,7 +14,7 @@
 //! use polylogue::layers::reply::Stack;
 //! use polylogue::{Assistant, Chat, Tool, round_robin};
 //!
-//! let chat = Chat::named("clock")
+//! let chat = Chat::builder("clock")
 //!     .participant(Assistant::new("Caller", model)?.suggest_tool(clock.spec().clone()))
 //!     .participant(Stack::new("Runner")?.then(HumanInput::never()).then(Executor::new().tool(clock)))
 //!     .policy(round_robin())

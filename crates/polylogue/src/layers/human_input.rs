@@ -24,7 +24,7 @@
 //! use polylogue::stop::says;
 //! use polylogue::{Assistant, Chat, round_robin};
 //!
-//! let chat = Chat::named("pair")
+//! let chat = Chat::builder("pair")
 //!     .participant(Assistant::new("Coder", model.clone())?.system("Say DONE when you are."))
 //!     .participant(
 //!         Stack::new("Boss")?

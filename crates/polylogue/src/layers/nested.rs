@@ -88,7 +88,7 @@ impl OuterContext {
             _ => Reason::Replied { who: who.clone() }.close(chat),
         };
         let chat =
-            Chat::named("reflection").participant(agent).policy(with_summary(ask, last_reply)).build()?;
+            Chat::builder("reflection").participant(agent).policy(with_summary(ask, last_reply)).build()?;
         Ok(Self::Reflected(Reflection(Arc::new(chat))))
     }
 

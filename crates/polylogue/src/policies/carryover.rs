@@ -15,11 +15,11 @@
 //! use polylogue::{Agent, Chat, round_robin};
 //!
 //! let pair = |name: &str, message: &str| {
-//!     let chat = Chat::named(name).participant(ann.clone()).participant(bob.clone()).policy(until(max_turns(3), round_robin()));
+//!     let chat = Chat::builder(name).participant(ann.clone()).participant(bob.clone()).policy(until(max_turns(3), round_robin()));
 //!     Carryover::message(message).author(ann.name().clone()).apply_to(chat).build()
 //! };
 //! // `review` starts with "Review it.\nContext: \n", then the summaries of `facts` and of `draft`, a line each.
-//! Chat::named("work")
+//! Chat::builder("work")
 //!     .participant(pair("facts", "Collect facts.")?)
 //!     .participant(pair("draft", "Write a draft.")?)
 //!     .participant(pair("review", "Review it.")?)

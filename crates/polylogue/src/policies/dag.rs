@@ -28,7 +28,7 @@ use crate::stop::Reason;
 /// ])?;
 /// // `writer` is named `report`, and starts with the results of `facts` and `prices`.
 /// let report = Carryover::message("Write the report.").dependencies_of(&order).apply_to(writer).build()?;
-/// let work = Chat::named("work").participant(facts).participant(prices).participant(report).policy(order).build()?;
+/// let work = Chat::builder("work").participant(facts).participant(prices).participant(report).policy(order).build()?;
 /// # let _ = work;
 /// # Ok(())
 /// # }

@@ -10,7 +10,7 @@
 //! use polylogue::{AnyModel, Assistant, Chat};
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let debate = Debate::between(["a bench", "twenty apple trees", "a playground"])?.rounds(2).tie(Tie::Again(1));
-//! let council = ["Ann", "Bob", "Cem"].into_iter().try_fold(Chat::named("council"), |council, who| {
+//! let council = ["Ann", "Bob", "Cem"].into_iter().try_fold(Chat::builder("council"), |council, who| {
 //!     Ok::<_, polylogue::kernel::data::NameError>(council.participant(Assistant::new(who, model.clone())?))
 //! })?;
 //! let council = council.policy(debate).build()?;

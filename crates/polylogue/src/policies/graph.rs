@@ -24,7 +24,7 @@
 //!     .edge(Edge::from(("Editor", "Writer")).says("again").max_times(3))
 //!     .edge(Edge::from(("Editor", "Printer")).otherwise())
 //!     .build()?;
-//! let mut desk = Chat::named("desk");
+//! let mut desk = Chat::builder("desk");
 //! for who in graph.nodes() {
 //!     desk = desk.participant(Assistant::new(who.as_str(), model.clone())?);
 //! }

@@ -7,7 +7,7 @@
 //! use polylogue::{AnyModel, Assistant, Chat, Group};
 //!
 //! # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
-//! let chat = Chat::named("numbers")
+//! let chat = Chat::builder("numbers")
 //!     .participant(Assistant::new("Adder", model.clone())?.description("adds 1 to a number").system("Add 1."))
 //!     .participant(Assistant::new("Doubler", model.clone())?.description("doubles a number").system("Double it."))
 //!     .policy(Group::select_by(Selector::new("selector", model)?))
@@ -25,7 +25,7 @@
 //! # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
 //! let (coder, tester) = (Name::new("Coder")?, Name::new("Tester")?);
 //! let transitions = Transitions::allowed([(coder.clone(), vec![coder.clone(), tester.clone()]), (tester, vec![coder])]);
-//! let chat = Chat::named("team")
+//! let chat = Chat::builder("team")
 //!     .participant(Assistant::new("Coder", model.clone())?)
 //!     .participant(Assistant::new("Tester", model)?)
 //!     .policy(Group::select_by(HumanSelector::new("chair")?).transitions(transitions))

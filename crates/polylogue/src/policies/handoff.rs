@@ -10,7 +10,7 @@
 //! # fn example(model: AnyModel) -> Result<Chat, polylogue::Error> {
 //! let front = Assistant::new("Front", model.clone())?.tool(Handoff::to("Billing", "For invoices and refunds.")?);
 //! let billing = Assistant::new("Billing", model)?.tool(Handoff::to("Front", "For everything but money.")?);
-//! let chat = Chat::named("support")
+//! let chat = Chat::builder("support")
 //!     .participant(front)
 //!     .participant(billing)
 //!     .participant(Human::new("Customer")?)

@@ -19,7 +19,7 @@
 //! # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
 //! let lawyer = Name::new("Lawyer")?;
 //! let group = with_late_joiner(Group::round_robin(), lawyer, says("legal"), JoinHistory::All);
-//! let chat = Chat::named("team")
+//! let chat = Chat::builder("team")
 //!     .participant(Assistant::new("Ann", model.clone())?)
 //!     .participant(Assistant::new("Bob", model.clone())?)
 //!     .late_joiner(Assistant::new("Lawyer", model)?)

@@ -14,7 +14,7 @@
 //! let coder = Assistant::new("Coder", model.clone())?.description("Writes and runs programs.");
 //! let surfer = Assistant::new("Surfer", model.clone())?.description("Looks things up.");
 //! let orchestrator = Orchestrator::new("Planner")?.participant(&coder).participant(&surfer).max_plans(2);
-//! let chat = Chat::named("lab")
+//! let chat = Chat::builder("lab")
 //!     .participant(coder)
 //!     .participant(surfer)
 //!     .private_agent(Assistant::new("Planner", model)?)

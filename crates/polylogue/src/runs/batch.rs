@@ -20,7 +20,7 @@
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! let model = models::scripted(r#"[{"Ann": "It is done."}]"#)?;
 //! let start = |task: &String| {
-//!     let chat = Chat::named("solo").participant(Assistant::new("Ann", &model)?).policy(sequential());
+//!     let chat = Chat::builder("solo").participant(Assistant::new("Ann", &model)?).policy(sequential());
 //!     Ok(BatchStart { id: LogId::new(task)?, meta: Meta::default(), chat: chat.build()?, task: task.clone(), bound: RunBound::default() })
 //! };
 //! let mut summaries = Vec::new();

@@ -31,7 +31,7 @@
 //! let worker = Worker::new(store.clone());
 //! let drain = worker.drain();
 //! let model = models::scripted(r#"[{"Ann": "Hello."}]"#)?;
-//! let chat = Chat::named("solo").participant(Assistant::new("Ann", &model)?).policy(sequential()).build()?;
+//! let chat = Chat::builder("solo").participant(Assistant::new("Ann", &model)?).policy(sequential()).build()?;
 //! let (store, chat, drain) = (&store, &chat, &drain);
 //! worker
 //!     .run(|claimed: Claimed| async move {

@@ -290,7 +290,7 @@ impl RolePlay {
         let opener = Arc::clone(&cast);
         // Each role speaks at most twice per message, and the last message has no successor.
         let cap = role_play.rules.rounds.saturating_mul(4).saturating_add(4);
-        let mut chat = Chat::named(name)
+        let mut chat = Chat::builder(name)
             .participant(Participants::player(&cast, RolePlayAgent::User))
             .participant(Participants::player(&cast, RolePlayAgent::Assistant))
             .opening(move |task| vec![opener.opening(task)])

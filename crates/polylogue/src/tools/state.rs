@@ -18,7 +18,7 @@
 //!     .system("Set `approved` to true when the text is good.")
 //!     .tool(SetState::new().only(["approved"]));
 //! let writer = Assistant::new("Writer", model)?.tool(GetState::new());
-//! let chat = Chat::named("desk")
+//! let chat = Chat::builder("desk")
 //!     .participant(writer)
 //!     .participant(editor)
 //!     .opening(|task| vec![state::given([("approved", false)]), polylogue::Message::text(polylogue::Name::user(), task)])

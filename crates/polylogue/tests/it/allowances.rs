@@ -84,7 +84,7 @@ fn spend(most: u64) -> Allowance {
 /// A chat of so many agents, who speak at the same time in each of three steps.
 fn crowd(called: &str, agents: usize, server: &Server) -> polylogue_core::ChatBuilder {
     let names: Vec<Name> = (0..agents).map(|number| name(&format!("{called}{number}"))).collect();
-    let mut chat = Chat::named(called);
+    let mut chat = Chat::builder(called);
     for name in &names {
         chat = chat.participant(Assistant::new(name.as_str(), AnyModel::new(server.clone())).unwrap());
     }
@@ -114,7 +114,7 @@ struct Cents {
 fn team(server: &Server, limits: &Cents) -> Chat {
     let inner = crowd("inner", 6, server).limits(spend(limits.inner)).build().unwrap();
     let mut names: Vec<Name> = (0..44).map(|number| name(&format!("A{number}"))).collect();
-    let mut chat = Chat::named("outer").limits(spend(limits.outer)).max_turns(200);
+    let mut chat = Chat::builder("outer").limits(spend(limits.outer)).max_turns(200);
     for name in &names {
         chat = chat.participant(Assistant::new(name.as_str(), AnyModel::new(server.clone())).unwrap());
     }
@@ -215,7 +215,7 @@ async fn a_nested_chat_ends_at_its_own_limit_and_the_outer_one_continues() {
     let inner = crowd("inner", 3, &server).limits(calls).build().unwrap();
     let last = Assistant::new("last", AnyModel::new(server.clone())).unwrap();
     let chat =
-        Chat::named("outer").participant(inner).participant(last).policy(sequential()).build().unwrap();
+        Chat::builder("outer").participant(inner).participant(last).policy(sequential()).build().unwrap();
     let mut log = Log::in_memory();
     chat.run_in(&mut log, "go").await.unwrap();
     let events = log.events().await;
@@ -235,7 +235,7 @@ async fn a_chat_that_ends_at_its_limit_leaves_no_question() {
     let server = Server { is_greedy: true, ..Server::default() };
     let writer = |who: &str| Assistant::new(who, AnyModel::new(server.clone())).unwrap();
     // Kim is asked, and the call of the second writer does not fit.
-    let desk = Chat::named("desk")
+    let desk = Chat::builder("desk")
         .participant(Human::new("Kim").unwrap())
         .participant(writer("one"))
         .participant(writer("two"))
@@ -244,7 +244,8 @@ async fn a_chat_that_ends_at_its_limit_leaves_no_question() {
         .build()
         .unwrap();
     let boss = Human::new("Boss").unwrap();
-    let chat = Chat::named("outer").participant(desk).participant(boss).policy(sequential()).build().unwrap();
+    let chat =
+        Chat::builder("outer").participant(desk).participant(boss).policy(sequential()).build().unwrap();
     let mut log = Log::in_memory();
     let run = chat.run_in(&mut log, "go").await.unwrap();
     let asked = |log: &[Arc<Event>]| {

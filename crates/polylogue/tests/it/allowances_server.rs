@@ -58,7 +58,7 @@ fn crowd(server: &Server) -> Chat {
     let model = Endpoint::new(config).unwrap().model("test").with_price(Some(price()));
     let model = AnyModel::new(model);
     let params = Params { max_tokens: u32::try_from(REPLY).ok(), ..Params::default() };
-    let mut chat = Chat::named("crowd").max_turns(1000);
+    let mut chat = Chat::builder("crowd").max_turns(1000);
     let mut turns = Vec::new();
     for number in 0..AGENTS {
         let agent = Assistant::new(&format!("A{number}"), &model).unwrap().params(params.clone());
@@ -149,7 +149,7 @@ async fn a_reply_that_ends_with_an_error_counts_at_its_reservation() {
         let params = Params { max_tokens: u32::try_from(REPLY).ok(), ..Params::default() };
         let agent = Assistant::new("A", AnyModel::new(model)).unwrap().params(params);
         let policy = until(max_turns(1), round_robin());
-        let chat = Chat::named("one").participant(agent).policy(policy).build().unwrap();
+        let chat = Chat::builder("one").participant(agent).policy(policy).build().unwrap();
         let mut log = Log::in_memory().limits(Limits { cost: Some(micros(300)), ..Limits::default() });
         let run = chat.run_in(&mut log, "go").await;
         assert_eq!(server.count(), requests, "{run:?}");

@@ -61,7 +61,7 @@ fn start(model: &AnyModel, turns: u64) -> impl Fn(&String) -> polylogue::Result<
     let model = model.clone();
     move |task| {
         let agent = |name: &str| Assistant::new(name, model.clone());
-        let chat = Chat::named("pair").participant(agent("Ann")?).participant(agent("Bob")?);
+        let chat = Chat::builder("pair").participant(agent("Ann")?).participant(agent("Bob")?);
         let chat = chat.policy(until(max_turns(turns), round_robin())).build()?;
         Ok(BatchStart {
             id: LogId::new(task)?,
@@ -246,7 +246,7 @@ async fn a_pending_question_does_not_block_other_conversations() {
     let script: Script = serde_json::from_str(r#"[{"Ann": "Hi"}]"#).unwrap();
     let model = AnyModel::new(script.model("test"));
     let start = |task: &String| {
-        let chat = Chat::named("pair")
+        let chat = Chat::builder("pair")
             .participant(Assistant::new("Ann", model.clone())?)
             .participant(Human::new("Eve")?);
         let chat = chat.policy(sequential()).build()?;

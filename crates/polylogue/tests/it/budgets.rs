@@ -129,7 +129,7 @@ impl Agent for Buyer {
 fn start(server: &Server) -> impl Fn(&String) -> polylogue::Result<BatchStart> {
     let server = server.clone();
     move |row| {
-        let mut chat = Chat::named("crowd").max_turns(20);
+        let mut chat = Chat::builder("crowd").max_turns(20);
         let mut turns = Vec::new();
         for number in 0..5 {
             let name = format!("A{number}");

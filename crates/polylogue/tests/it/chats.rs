@@ -74,7 +74,7 @@ fn runner() -> impl Agent {
 async fn a_call_that_another_agent_runs_is_paired_for_the_caller_and_text_for_the_others() {
     let chat = |_: &Calls| {
         let policy = until(max_turns(3), round_robin());
-        Chat::named("group").participant(caller()).participant(runner()).policy(policy).build().unwrap()
+        Chat::builder("group").participant(caller()).participant(runner()).policy(policy).build().unwrap()
     };
     let events = check(
         chat,
@@ -112,7 +112,7 @@ async fn a_participant_ends_the_chat_and_it_is_still_summarized() {
         let quits = Function::new("B", |turn: &Turn<'_>| {
             Ok(Act::Stop(StopReason::from(Reason::NoReply { who: turn.me().clone() })))
         });
-        Chat::named("group")
+        Chat::builder("group")
             .participant(assistant("A", calls, &script))
             .participant(quits.unwrap())
             .private_agent(assistant("Judge", calls, &script))
@@ -146,7 +146,7 @@ async fn no_message_is_sent_after_a_participant_ended_the_chat_whatever_the_poli
     })
     .unwrap();
     let deaf = |chat: &Transcript| Step::Turn(TurnRequest::to_all(chat.participants()[0].clone()));
-    let chat = Chat::named("group").participant(stops).policy(deaf).build().unwrap();
+    let chat = Chat::builder("group").participant(stops).policy(deaf).build().unwrap();
     let store = AnyStore::new(Memory::default());
     let mut log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
@@ -171,7 +171,7 @@ async fn who_joins_later_sees_what_was_said_before_or_only_what_is_new() {
     let said = |text: &'static str| move |_: &Turn<'_>| Ok(Act::say(text));
     for (sees, first) in [(JoinHistory::All, "go"), (JoinHistory::New, "b1")] {
         let chat = move |_: &Calls| {
-            Chat::named("group")
+            Chat::builder("group")
                 .participant(Function::new("A", said("a1")).unwrap())
                 .participant(Function::new("B", said("b1")).unwrap())
                 .late_joiner(Function::new("C", said("c1")).unwrap())
@@ -205,7 +205,7 @@ async fn a_policy_that_admits_or_requests_an_unknown_participant_is_refused() {
     ];
     for (step, flaw) in steps.into_iter().zip(["who is not waiting to join", "who has not joined"]) {
         let policy = move |_: &Transcript| step();
-        let chat = Chat::named("group")
+        let chat = Chat::builder("group")
             .participant(idle("A"))
             .late_joiner(idle("C"))
             .policy(policy)
@@ -237,7 +237,7 @@ impl Agent for Cleaner {
 async fn a_history_is_cleared_out_of_one_sight_and_stays_in_the_log() {
     let script = script(r#"[{"A": "one"}, {"B": {"say": "two", "expect": {"last": "clean, again"}}}]"#);
     let chat = |calls: &Calls| {
-        Chat::named("group")
+        Chat::builder("group")
             .participant(assistant("A", calls, &script))
             .participant(Cleaner(name("H")))
             .participant(assistant("B", calls, &script))
@@ -279,7 +279,7 @@ async fn a_history_is_cleared_out_of_one_sight_and_stays_in_the_log() {
 async fn a_reopened_chat_has_new_counts_and_the_old_memory() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}, {"B": "four"}]"#);
     let calls = Calls::default();
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(assistant("A", &calls, &script))
         .participant(assistant("B", &calls, &script))
         .introduction("A and B are here.")
@@ -326,7 +326,7 @@ async fn a_nested_chat_continues_its_own_history_or_that_of_another() {
     );
     let chat = |calls: &Calls| {
         let inner = |who: &str, from: &str| {
-            Chat::named(who)
+            Chat::builder(who)
                 .participant(assistant("A", calls, &script))
                 .continues(name(from))
                 .policy(sequential())
@@ -340,7 +340,7 @@ async fn a_nested_chat_continues_its_own_history_or_that_of_another() {
             3 => Step::Turn(TurnRequest::to_all(name("other"))),
             _ => Step::close(StopReason::Finished, chat),
         };
-        Chat::named("group")
+        Chat::builder("group")
             .participant(inner("inner", "inner"))
             .participant(Function::new("B", says).unwrap())
             .participant(inner("other", "inner"))
@@ -407,15 +407,18 @@ impl Agent for Twice {
 async fn a_turn_runs_several_chats_one_after_the_other_with_people_in_them() {
     let script = script(r#"[{"A": "a1"}]"#);
     let chat = |calls: &Calls| {
-        let one = Chat::named("one")
+        let one = Chat::builder("one")
             .participant(assistant("A", calls, &script))
             .policy(sequential())
             .build()
             .unwrap();
-        let two =
-            Chat::named("two").participant(Human::new("Ann").unwrap()).policy(sequential()).build().unwrap();
+        let two = Chat::builder("two")
+            .participant(Human::new("Ann").unwrap())
+            .policy(sequential())
+            .build()
+            .unwrap();
         let stop = until(says("yes"), round_robin());
-        Chat::named("group").participant(Twice(name("T"), one, two)).policy(stop).build().unwrap()
+        Chat::builder("group").participant(Twice(name("T"), one, two)).policy(stop).build().unwrap()
     };
     check(
         chat,
@@ -464,7 +467,7 @@ async fn a_tool_that_ends_the_turn_ends_it_when_it_worked() {
     let chat = |calls: &Calls| {
         let finish =
             Finish(ToolSpec::new("finish", "Ends.", json!({"type": "object"})).repeatable().ends_turn());
-        Chat::named("group")
+        Chat::builder("group")
             .participant(assistant("A", calls, &script).tool(finish))
             .policy(sequential())
             .build()
@@ -502,7 +505,7 @@ async fn an_agent_that_forgets_private_turns_sees_none_of_them() {
                 _ => Step::close(StopReason::Finished, chat),
             }
         };
-        Chat::named("group")
+        Chat::builder("group")
             .participant(assistant("A", calls, &script))
             .private_agent(assistant("S", calls, &script).view(options))
             .policy(policy)
@@ -547,7 +550,7 @@ impl Agent for Forgetful {
 async fn an_agent_replaces_its_history_of_a_turn_and_others_see_its_message() {
     let script = script(r#"[{"A": "{}"}, {"B": "b1"}, {"A": {"say": "{}", "expect": {"last": "JSON"}}}]"#);
     let chat = |calls: &Calls| {
-        Chat::named("group")
+        Chat::builder("group")
             .participant(Forgetful(assistant("A", calls, &script)))
             .participant(assistant("B", calls, &script))
             .policy(until(max_turns(3), round_robin()))

@@ -44,7 +44,7 @@ async fn two_agents_in_turn_with_a_tool_and_a_reflected_summary() {
     );
     let log = check("count", |calls| {
         let policy = until(says("DONE").whole() | max_turns(9), round_robin());
-        Chat::named("pair")
+        Chat::builder("pair")
             .participant(assistant("A", calls, &script))
             .participant(assistant("B", calls, &script))
             .private_agent(assistant("Judge", calls, &script))
@@ -65,7 +65,7 @@ async fn parallel_turns_are_logged_in_the_order_of_their_requests() {
             {"B": "fast"}, {"C": {"say": "middle", "delay_ms": 10}}]"#,
     );
     let log = check("all", |calls| {
-        Chat::named("panel")
+        Chat::builder("panel")
             .participant(assistant("A", calls, &script))
             .participant(assistant("B", calls, &script))
             .participant(assistant("C", calls, &script))
@@ -85,20 +85,20 @@ async fn chats_within_chats_at_several_depths() {
             {"Y": "y2"}, {"Deep": "d2"}]"#,
     );
     let log = check("write", |calls| {
-        let deep = Chat::named("deep")
+        let deep = Chat::builder("deep")
             .participant(assistant("Deep", calls, &script))
             .policy(sequential())
             .task_from(TaskFrom::All)
             .build()
             .unwrap();
-        let critics = Chat::named("critics")
+        let critics = Chat::builder("critics")
             .participant(assistant("X", calls, &script))
             .participant(assistant("Y", calls, &script))
             .participant(deep)
             .policy(sequential())
             .build()
             .unwrap();
-        Chat::named("desk")
+        Chat::builder("desk")
             .participant(assistant("Writer", calls, &script))
             .participant(critics)
             .policy(until(max_turns(4), round_robin()))
@@ -114,11 +114,11 @@ async fn people_who_answer_pass_and_leave_also_within_a_chat_within_a_chat() {
     let script = script(r#"[{"A": "one"}, {"A": "two"}, {"A": "three"}]"#);
     let answers = |nth| ["hello", "  ", " EXIT "][usize::try_from(nth).unwrap()];
     let chat = |calls: &Calls| {
-        let desk = Chat::named("desk")
+        let desk = Chat::builder("desk")
             .participant(Human::new("Me").unwrap())
             .participant(assistant("A", calls, &script));
         let desk = desk.policy(round_robin()).build().unwrap();
-        Chat::named("house").participant(desk).policy(sequential()).build().unwrap()
+        Chat::builder("house").participant(desk).policy(sequential()).build().unwrap()
     };
     let log = check_with_people("talk", chat, &answers).await;
     assert!(log.iter().any(|body| body.contains(r#""left":{"who":"Me","why":"said `exit`"}"#)), "{log:#?}");
@@ -137,7 +137,7 @@ async fn functions_posts_and_private_messages() {
         let counter =
             Function::new("Counter", |turn| Ok(Act::say(turn.transcript().message_count().to_string())))
                 .unwrap();
-        Chat::named("mixed")
+        Chat::builder("mixed")
             .participant(assistant("A", calls, &script))
             .participant(counter)
             .policy(policy())

@@ -109,7 +109,7 @@ impl Agent for Seeker {
 }
 
 fn chat(agent: impl Agent + 'static) -> Chat {
-    Chat::named("deaths").participant(agent).policy(sequential()).build().unwrap()
+    Chat::builder("deaths").participant(agent).policy(sequential()).build().unwrap()
 }
 
 fn dollars(amount: f64) -> Limits {
@@ -218,7 +218,7 @@ async fn both_requests_of_a_paused_reply_count() {
 async fn calls_that_did_not_fit_next_to_those_in_flight_count_no_more_than_was_left() {
     let crowd = |model: &Cents| {
         let agent = |name| Assistant::new(name, AnyModel::new(model.clone())).unwrap();
-        let chat = Chat::named("crowd").participant(agent("A")).participant(agent("B"));
+        let chat = Chat::builder("crowd").participant(agent("A")).participant(agent("B"));
         chat.participant(agent("C")).policy(parallel()).build().unwrap()
     };
     let hanging = Cents { hangs: true, ..Cents::default() };

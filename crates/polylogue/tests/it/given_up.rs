@@ -34,7 +34,7 @@ async fn asked(log: &Log) -> Vec<String> {
 async fn a_person_whom_a_given_up_turn_called_is_asked_again_by_the_next_one() {
     // Where another one has said something, the turn is passed, and otherwise rolled back.
     for others in [&["Ann"][..], &[]] {
-        let chat = others.iter().fold(Chat::named("main"), |chat, who| {
+        let chat = others.iter().fold(Chat::builder("main"), |chat, who| {
             chat.participant(Function::new(who, |_| Ok(Act::say("42"))).unwrap())
         });
         let chat = chat.participant(host()).policy(parallel()).build().unwrap();
@@ -76,7 +76,7 @@ async fn a_question_of_a_background_task_is_open_as_long_as_the_turn_that_starte
     ] {
         let model = AnyModel::new(script(&script_of_all).model("test"));
         let boss = AgentTool::agent(Human::new("Boss").unwrap()).named("boss").background();
-        let chat = Chat::named("main")
+        let chat = Chat::builder("main")
             .participant(Assistant::new("Ann", model.clone()).unwrap().agent_tool(boss))
             .participant(Assistant::new("Bob", model).unwrap())
             .policy(sequential())
@@ -93,7 +93,7 @@ async fn a_question_of_a_background_task_is_open_as_long_as_the_turn_that_starte
 #[tokio::test]
 async fn a_message_that_was_sent_in_a_turn_that_is_rolled_back_stays() {
     let kim = Human::new("Kim").unwrap();
-    let chat = Chat::named("main").participant(kim).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("main").participant(kim).policy(sequential()).build().unwrap();
     let mut log = log().await;
     chat.run_in(&mut log, "go").await.unwrap();
     log.send(Message::text(Name::user(), "hurry")).await.unwrap();

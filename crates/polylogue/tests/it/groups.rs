@@ -40,7 +40,7 @@ fn speaker(who: &str) -> Function {
 
 /// A chat of Ann, Bob and Cid, who are functions.
 fn trio() -> ChatBuilder {
-    Chat::named("group").participant(speaker("Ann")).participant(speaker("Bob")).participant(speaker("Cid"))
+    Chat::builder("group").participant(speaker("Ann")).participant(speaker("Bob")).participant(speaker("Cid"))
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn tools_that_two_others_run() {
         let ann = offered.into_iter().fold(ann, Assistant::suggest_tool);
         let group =
             Group::round_robin().tool_owner(&name("Two"), ["double"]).tool_owner(&name("Three"), ["square"]);
-        Chat::named("group")
+        Chat::builder("group")
             .participant(ann)
             .participant(speaker("Bob"))
             .private_agent(runner("Two", "double", |n| n * 2))
@@ -131,7 +131,7 @@ async fn people_who_join_and_leave() {
         until(max_turns(9), with_late_joiner(group, name("You"), max_turns(3), JoinHistory::New))
     };
     let chat = move |_: &Calls| {
-        Chat::named("group")
+        Chat::builder("group")
             .participant(speaker("Bob"))
             .participant(speaker("Ann"))
             .late_joiner(Human::new("Me").unwrap())
@@ -148,7 +148,7 @@ async fn people_who_join_and_leave() {
 fn five_thousand_messages_need_no_stack() {
     let long = || {
         let policy = until(max_messages(5_000), Group::round_robin());
-        let chat = Chat::named("pair")
+        let chat = Chat::builder("pair")
             .participant(speaker("Ann"))
             .participant(speaker("Bob"))
             .policy(policy)

@@ -26,7 +26,7 @@ fn assistant(who: &str, calls: &Calls, script: &Script) -> Assistant {
 }
 
 fn chat(members: (impl Agent, impl Agent), policy: impl Policy) -> Chat {
-    Chat::named("pair").participant(members.0).participant(members.1).policy(policy).build().unwrap()
+    Chat::builder("pair").participant(members.0).participant(members.1).policy(policy).build().unwrap()
 }
 
 /// Cuts the conversation everywhere, with one answer to each question in turn; returns the log as text.
@@ -126,7 +126,7 @@ async fn layers_of_all_kinds_with_people_on_two_levels() {
     let script = script(r#"[{"Ann": "help me"}, {"Ann": "thanks"}, {"Bob": "at last"}, {"Clerk": "c1"}]"#);
     let text = check(
         |calls| {
-            let office = Chat::named("office")
+            let office = Chat::builder("office")
                 .participant(assistant("Clerk", calls, &script))
                 .participant(Human::new("Expert").unwrap())
                 .policy(sequential())

@@ -43,9 +43,9 @@ impl Model for Cents {
 /// Two who talk without end, within the turn of an outer chat.
 fn chat(model: &Cents) -> Chat {
     let speaker = |who: &str| Assistant::new(who, AnyModel::new(model.clone())).unwrap();
-    let pair = Chat::named("pair").participant(speaker("A")).participant(speaker("B"));
+    let pair = Chat::builder("pair").participant(speaker("A")).participant(speaker("B"));
     let pair = pair.policy(round_robin()).max_turns(40).build().unwrap();
-    Chat::named("team").participant(pair).policy(sequential()).build().unwrap()
+    Chat::builder("team").participant(pair).policy(sequential()).build().unwrap()
 }
 
 const ASK: Limits = Limits {

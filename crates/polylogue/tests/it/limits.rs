@@ -79,7 +79,7 @@ fn crowd(model: &Cents) -> Chat {
         0 => Step::Parallel(turns.clone()),
         _ => Step::close(StopReason::Finished, chat),
     };
-    let mut chat = Chat::named("crowd");
+    let mut chat = Chat::builder("crowd");
     for name in &names {
         chat = chat.participant(Assistant::new(name.as_str(), AnyModel::new(model.clone())).unwrap());
     }
@@ -88,7 +88,7 @@ fn crowd(model: &Cents) -> Chat {
 
 fn one(model: &Cents) -> Chat {
     let agent = Assistant::new("A", AnyModel::new(model.clone())).unwrap();
-    Chat::named("one").participant(agent).policy(sequential()).build().unwrap()
+    Chat::builder("one").participant(agent).policy(sequential()).build().unwrap()
 }
 
 fn dollars(amount: f64) -> Limits {
@@ -289,7 +289,7 @@ impl Agent for Careless {
 #[tokio::test]
 async fn a_run_in_which_a_limit_refused_a_call_does_not_end_as_done() {
     let agent = Careless(Name::new("A").unwrap(), AnyModel::new(bounded()));
-    let chat = Chat::named("one").participant(agent).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("one").participant(agent).policy(sequential()).build().unwrap();
     let mut log = log_of(&[]).await.limits(Limits { calls: Some(1), ..Limits::default() });
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
@@ -302,9 +302,9 @@ async fn turns_that_never_end_do_not_count_toward_the_limit_on_turns() {
     let agent = |who: &str| Assistant::new(who, AnyModel::new(Cents::default())).unwrap();
     let chat = || {
         let limits = Allowance { calls: Some(1), ..Allowance::default() };
-        let desk = Chat::named("desk").participant(agent("A")).participant(agent("B")).limits(limits);
+        let desk = Chat::builder("desk").participant(agent("A")).participant(agent("B")).limits(limits);
         let desk = desk.policy(parallel()).build().unwrap();
-        let outer = Chat::named("outer").participant(desk);
+        let outer = Chat::builder("outer").participant(desk);
         let outer = ["D", "E", "F"].into_iter().fold(outer, |outer, who| outer.participant(agent(who)));
         outer.policy(sequential()).build().unwrap()
     };
@@ -469,7 +469,7 @@ fn seeking(calls: usize) -> (Chat, Arc<AtomicU64>) {
     let asked = Arc::new(AtomicU64::new(0));
     let tool = AnyTool::new(Search(spec, Arc::clone(&asked)));
     let chat =
-        Chat::named("one").participant(Seeker(Name::new("A").unwrap(), tool, calls)).policy(sequential());
+        Chat::builder("one").participant(Seeker(Name::new("A").unwrap(), tool, calls)).policy(sequential());
     (chat.build().unwrap(), asked)
 }
 
@@ -541,7 +541,7 @@ async fn what_a_tool_paid_before_a_request_failed_counts() {
     ] {
         let spec = ToolSpec::new("search", "Searches.", serde_json::json!({"type": "object"}));
         let agent = Seeker(Name::new("A").unwrap(), AnyTool::new(Partly(spec, paid.clone(), failed)), 1);
-        let chat = Chat::named("one").participant(agent).policy(sequential()).build().unwrap();
+        let chat = Chat::builder("one").participant(agent).policy(sequential()).build().unwrap();
         let budget = Budget::new("batch", cents(9));
         let mut log = log_of(&[]).await.budget(budget.clone());
         chat.run_in(&mut log, "go").await.unwrap();

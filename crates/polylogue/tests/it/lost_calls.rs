@@ -78,9 +78,9 @@ async fn lost(log: &Log) -> (u64, Money) {
 /// Chats, with how many calls of `model` are in flight in their first step.
 fn chats(model: &Hanging) -> [(Chat, u64); 5] {
     let ann = || model.agent("Ann");
-    let main = || Chat::named("main");
+    let main = || Chat::builder("main");
     let pair = |chat: ChatBuilder| chat.participant(ann()).participant(model.agent("Bob")).policy(parallel());
-    let desk = pair(Chat::named("desk")).build().unwrap();
+    let desk = pair(Chat::builder("desk")).build().unwrap();
     let called = AnyAgent::new(ann());
     let host = Function::calling("Host", [called.clone()], move |turn| {
         let called = called.clone();
@@ -148,7 +148,7 @@ async fn they_count_once_when_their_conversation_is_closed_and_continues_later()
     let model = Hanging::default();
     let chat = |model: AnyModel| {
         let ann = Assistant::new("Ann", model).unwrap();
-        Chat::named("main").participant(ann).policy(sequential()).build().unwrap()
+        Chat::builder("main").participant(ann).policy(sequential()).build().unwrap()
     };
     let hanging = chat(AnyModel::new(model.clone()));
     let mut first = log().await;
@@ -222,7 +222,7 @@ async fn they_count_when_the_chat_of_their_background_task_ends_as_soon_as_it_co
             let ann = AnyModel::new(After(AnyModel::new(script.model("test")), model.clone()));
             let look = AgentTool::agent(model.agent("Eve")).named("look").background();
             let ann = Assistant::new("Ann", ann).unwrap().agent_tool(look);
-            let chat = with(Chat::named("main").participant(ann));
+            let chat = with(Chat::builder("main").participant(ann));
             chat.policy(sequential()).open_background(OpenBackground::Cancel).build().unwrap()
         };
         let mut log = log().await;
@@ -295,7 +295,7 @@ async fn they_count_as_all_that_is_left_if_their_agent_does_something_else_since
     let chat = |prompts| {
         let (name, model) = (name("Ann"), AnyModel::new(Once(model.clone())));
         let ann = Seeker { name, model, prompts };
-        Chat::named("main").participant(ann).policy(sequential()).build().unwrap()
+        Chat::builder("main").participant(ann).policy(sequential()).build().unwrap()
     };
     let limits = Limits { cost: Some(cents(100)), ..Limits::default() };
     let mut first = log().await.limits(limits);
@@ -319,7 +319,7 @@ async fn they_count_as_all_that_is_left_if_their_agent_does_something_else_since
 #[tokio::test]
 async fn charging_them_continues_no_paused_conversation() {
     let model = Hanging::default();
-    let chat = Chat::named("main").participant(model.agent("Ann")).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("main").participant(model.agent("Ann")).policy(sequential()).build().unwrap();
     let mut first = log().await;
     dies(&model, 1, chat.run_in(&mut first, "go")).await;
     drop(first.handle().instruct(Instruction::Pause));

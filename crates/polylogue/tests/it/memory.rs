@@ -57,7 +57,7 @@ fn model(text: &str) -> AnyModel {
 }
 
 fn chat(turns: u64, agent: impl polylogue::Agent) -> Chat {
-    Chat::named("group").participant(agent).policy(until(max_turns(turns), round_robin())).build().unwrap()
+    Chat::builder("group").participant(agent).policy(until(max_turns(turns), round_robin())).build().unwrap()
 }
 
 /// Runs `chat` as the conversation `id`, and returns what happened.
@@ -129,7 +129,7 @@ async fn a_scope_is_private_or_shared() {
     let script = format!("[{}, {}]", asks("A"), asks("B"));
     let a = Assistant::new("A", model(&script)).unwrap().tools(place.of("team/A").tools());
     let b = Assistant::new("B", model(&script)).unwrap().tools(place.of("team").tools());
-    let chat = Chat::named("group").participant(a).participant(b).policy(parallel()).build().unwrap();
+    let chat = Chat::builder("group").participant(a).participant(b).policy(parallel()).build().unwrap();
     let said = transcript(&run(&chat, "one", "tea").await);
     // Who is asked first is faster by chance.
     let gets = |who: &str| said.lines().find(|line| line.contains(&format!("{who} gets "))).unwrap();
@@ -256,7 +256,7 @@ async fn a_fact_is_prompted_once_and_again_after_the_history_was_cleared() {
     let a = place.of("team").reminds(Assistant::new("A", model(script)).unwrap(), 2);
     let b = Assistant::new("B", model(script)).unwrap();
     let chat_with = |a: AnyAgent| {
-        Chat::named("group")
+        Chat::builder("group")
             .participant(a)
             .participant(b.clone())
             .policy(until(max_turns(7), round_robin()))
@@ -302,7 +302,7 @@ async fn no_reminders_in_private_turns_or_without_matching_facts() {
             Name::new("A").unwrap(),
             |_| "Sum it up: tea?".into(),
         );
-        Chat::named("group").participant(reminded(facts)).policy(policy).build().unwrap()
+        Chat::builder("group").participant(reminded(facts)).policy(policy).build().unwrap()
     };
     assert_eq!(prompts(&run(&chat_with(5), "one", "Which tea?").await).len(), 1);
     assert!(prompts(&run(&chat_with(5), "two", "Trains").await).is_empty());

@@ -26,7 +26,7 @@ fn words() -> Script {
 fn pair(policy: impl Policy, most: u64) -> Chat {
     let script = words();
     let speaker = |who: &str| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
-    let chat = Chat::named("pair").participant(speaker("A")).participant(speaker("B"));
+    let chat = Chat::builder("pair").participant(speaker("A")).participant(speaker("B"));
     chat.policy(policy).max_turns(most).build().unwrap()
 }
 
@@ -132,7 +132,7 @@ async fn a_round_in_parallel_that_does_not_fit_does_not_begin() {
     let four = |most: u64| {
         let chat = ["A", "B", "C", "D"]
             .into_iter()
-            .fold(Chat::named("four"), |chat, who| chat.participant(says_yes(who)));
+            .fold(Chat::builder("four"), |chat, who| chat.participant(says_yes(who)));
         chat.policy(rounds).max_turns(most).build().unwrap()
     };
     for (limit, taken) in [(2, 0), (4, 4), (6, 4), (8, 8)] {
@@ -153,12 +153,13 @@ async fn a_round_in_parallel_that_does_not_fit_does_not_begin() {
 #[tokio::test]
 async fn chats_in_parallel_take_no_more_turns_together_than_are_allowed() {
     let inner = |who: &str| {
-        let chat = Chat::named(who).participant(says_yes("X")).participant(says_yes("Y"));
+        let chat = Chat::builder(who).participant(says_yes("X")).participant(says_yes("Y"));
         chat.policy(until(max_turns(4), round_robin())).build().unwrap()
     };
     for limit in 1..=12 {
-        let chat =
-            ["P", "Q", "R"].into_iter().fold(Chat::named("three"), |chat, who| chat.participant(inner(who)));
+        let chat = ["P", "Q", "R"]
+            .into_iter()
+            .fold(Chat::builder("three"), |chat, who| chat.participant(inner(who)));
         let chat = chat.policy(until(max_turns(3), rounds)).build().unwrap();
         let mut log = log_in(AnyStore::new(Memory::default()), "nested").await;
         log = log.limits(Limits { turns: Some(limit), ..Limits::default() });

@@ -34,7 +34,7 @@ fn agent(who: &str, server: &Server) -> Assistant {
 
 /// One turn of Ann, and one of Bob.
 fn pair(server: &Server) -> polylogue_core::ChatBuilder {
-    Chat::named("pair")
+    Chat::builder("pair")
         .participant(agent("Ann", server))
         .participant(agent("Bob", server))
         .policy(sequential())
@@ -135,7 +135,7 @@ async fn what_is_left_must_be_useful() {
     let run = async |left: u64, params: Params| {
         let server = Server::wanting(100);
         let ann = agent("Ann", &server).params(params);
-        let chat = Chat::named("one").participant(ann).policy(sequential()).build().unwrap();
+        let chat = Chat::builder("one").participant(ann).policy(sequential()).build().unwrap();
         let mut log = Log::in_memory().limits(Limits { cost: Some(cents(left)), ..Limits::default() });
         let status = chat.run_in(&mut log, "go").await.unwrap().status;
         (reason(&status).clone(), server.limits())
@@ -167,7 +167,7 @@ async fn what_is_left_must_be_useful() {
         }
     }
     let fixed = Assistant::new("Ann", AnyModel::new(Fixed(Server::wanting(1)))).unwrap();
-    let chat = Chat::named("one").participant(fixed).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("one").participant(fixed).policy(sequential()).build().unwrap();
     let mut log = Log::in_memory().limits(Limits { cost: Some(cents(3_000)), ..Limits::default() });
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
     assert!(matches!(reason(&status), StopReason::Cost { next: Some(_), cut: None, .. }), "{status:?}");
@@ -225,7 +225,7 @@ async fn a_cut_off_reply_that_is_the_last_one_does_not_end_the_run_as_done() {
     // It chose its limit, so that its replies are not continued.
     let own = Params { max_tokens: Some(2_000), ..Params::default() };
     let only = || agent("Ann", &server).params(own.clone());
-    let chat = || Chat::named("one").participant(only()).policy(sequential()).build().unwrap();
+    let chat = || Chat::builder("one").participant(only()).policy(sequential()).build().unwrap();
     let mut log = Log::in_memory().limits(Limits { cost: Some(cents(500)), ..Limits::default() });
     let result = chat().run_in(&mut log, "go").await.unwrap();
     let Status::Closed { reason, summary } = &result.status else { panic!("{result:?}") };
@@ -239,14 +239,14 @@ async fn a_cut_off_reply_that_is_the_last_one_does_not_end_the_run_as_done() {
     // One that ends by itself at the same length does not.
     let server = Server::wanting(500);
     let ann = agent("Ann", &server).params(own.clone());
-    let whole = Chat::named("one").participant(ann).policy(sequential()).build().unwrap();
+    let whole = Chat::builder("one").participant(ann).policy(sequential()).build().unwrap();
     let mut log = Log::in_memory().limits(Limits { cost: Some(cents(500)), ..Limits::default() });
     let status = whole.run_in(&mut log, "go").await.unwrap().status;
     assert_eq!((status_outcome(&status), server.limits()), (RunOutcome::Done, vec![Some(500)]));
     // And one that is cut off at the agent's own limit neither.
     let server = Server::wanting(3_000);
     let ann = agent("Ann", &server).params(own);
-    let whole = Chat::named("one").participant(ann).policy(sequential()).build().unwrap();
+    let whole = Chat::builder("one").participant(ann).policy(sequential()).build().unwrap();
     let mut log = Log::in_memory().limits(Limits { cost: Some(cents(2_000)), ..Limits::default() });
     let status = whole.run_in(&mut log, "go").await.unwrap().status;
     assert_eq!((status_outcome(&status), server.limits()), (RunOutcome::Done, vec![Some(2_000)]));
@@ -259,10 +259,10 @@ fn status_outcome(status: &Status) -> RunOutcome {
 #[tokio::test]
 async fn a_nested_chat_ends_where_its_own_limit_cuts_a_reply_off_and_the_outer_one_continues() {
     let server = Server::wanting(700);
-    let inner = Chat::named("inner").participant(agent("Ann", &server)).limits(spend(500));
+    let inner = Chat::builder("inner").participant(agent("Ann", &server)).limits(spend(500));
     let inner = inner.policy(sequential()).build().unwrap();
     let chat =
-        Chat::named("outer").participant(inner).participant(agent("Bob", &server)).policy(sequential());
+        Chat::builder("outer").participant(inner).participant(agent("Bob", &server)).policy(sequential());
     let chat = chat.build().unwrap();
     for own in [true, false] {
         let mut log = Log::in_memory();
@@ -362,7 +362,7 @@ async fn a_call_of_another_agent_after_a_reply_that_was_cut_off_is_not_sent() {
                 Ok(Act::Say(turn.ask(&helper, "Well?").await?.parts))
             })
         });
-        let chat = Chat::named("both").participant(writer).participant(host.unwrap()).policy(parallel());
+        let chat = Chat::builder("both").participant(writer).participant(host.unwrap()).policy(parallel());
         let chat = chat.build().unwrap();
         let limits = Limits { tokens: Some(6_000), ..Limits::default() };
         let mut log = log_of(events).await.limits(limits);

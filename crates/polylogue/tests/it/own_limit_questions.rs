@@ -47,10 +47,10 @@ enum Of {
 /// A desk of two who talk without end, and an editor, in turn: twice each.
 fn team(of: Of, model: &AnyModel) -> Chat {
     let speaker = |who: &str| Assistant::new(who, model.clone()).unwrap();
-    let desk = Chat::named("desk").participant(speaker("A")).participant(speaker("B"));
+    let desk = Chat::builder("desk").participant(speaker("A")).participant(speaker("B"));
     let desk = desk.policy(round_robin()).max_turns(40);
     let desk = if of == Of::Chat { desk.limits(TWO_SECONDS) } else { desk };
-    let team = Chat::named("team").participant(desk.build().unwrap()).participant(speaker("Editor"));
+    let team = Chat::builder("team").participant(desk.build().unwrap()).participant(speaker("Editor"));
     team.policy(until(max_turns(4), round_robin())).build().unwrap()
 }
 
@@ -157,7 +157,7 @@ async fn an_answer_raises_the_limit_and_a_no_ends_only_the_chat_wherever_the_log
 async fn pair(limit: u64, limits: Limits) -> (Chat, Log) {
     let model = AnyModel::new(Second(Arc::default()));
     let speaker = |who: &str| Assistant::new(who, model.clone()).unwrap();
-    let chat = Chat::named("pair").participant(speaker("A")).participant(speaker("B"));
+    let chat = Chat::builder("pair").participant(speaker("A")).participant(speaker("B"));
     let chat = chat.policy(until(max_turns(20), round_robin())).build().unwrap();
     (chat, log_of(&[]).await.limits(limits).agent_limits([(name("A"), calls(limit))]))
 }
@@ -260,9 +260,9 @@ async fn a_background_task_continues_with_a_higher_limit_and_fails_without() {
             {"Eve": "One."}, {"Eve": "Two."}]"#,
     );
     let assistant = |who: &str| Assistant::new(who, script.model("test")).unwrap();
-    let talk = Chat::named("talk").participant(assistant("Eve")).policy(round_robin()).max_turns(2);
+    let talk = Chat::builder("talk").participant(assistant("Eve")).policy(round_robin()).max_turns(2);
     let ann = assistant("Ann").agent_tool(AgentTool::chat(talk.build().unwrap()).named("Eve").background());
-    let chat = Chat::named("main").participant(ann).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("main").participant(ann).policy(sequential()).build().unwrap();
     for (text, status, is_over) in
         [("yes", BackgroundStatus::Completed, false), ("no", BackgroundStatus::Failed, true)]
     {

@@ -88,7 +88,7 @@ impl Agent for Seeker {
 
 fn chat(tool: &Search, calls: usize) -> Chat {
     let seeker = Seeker(Name::new("Ann").unwrap(), AnyTool::new(tool.clone()), calls);
-    Chat::named("shop").participant(seeker).policy(sequential()).build().unwrap()
+    Chat::builder("shop").participant(seeker).policy(sequential()).build().unwrap()
 }
 
 fn cents(amount: u64) -> Money {
@@ -205,10 +205,10 @@ async fn a_condition_on_money_counts_what_tools_cost_also_in_nested_chats() {
     for nested in [false, true] {
         let tool = Search::declared();
         let seeker = Seeker(Name::new("Ann").unwrap(), AnyTool::new(tool.clone()), 1);
-        let shop = Chat::named("shop");
+        let shop = Chat::builder("shop");
         let shop = match nested {
             true => {
-                let inner = Chat::named("inner").participant(seeker).policy(sequential());
+                let inner = Chat::builder("inner").participant(seeker).policy(sequential());
                 shop.participant(inner.build().unwrap())
             }
             false => shop.participant(seeker),
@@ -253,7 +253,7 @@ async fn a_condition_on_money_counts_what_tools_cost_in_calls_that_failed() {
         })
     });
     let ends = max_cost(cents(15)) | max_turns(5);
-    let chat = Chat::named("shop").participant(host.unwrap()).policy(until(ends, round_robin()));
+    let chat = Chat::builder("shop").participant(host.unwrap()).policy(until(ends, round_robin()));
     let mut log = log_of(&[]).await;
     let why = reason(chat.build().unwrap().run_in(&mut log, "go").await.unwrap().status);
     let spent = StopReason::Cost { limit: cents(15), spent: cents(20), next: None, cut: None };

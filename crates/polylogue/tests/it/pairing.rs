@@ -258,7 +258,7 @@ impl Maker {
             1 => Carryover::task().author(name(a)),
             _ => Carryover::message("And now?"),
         };
-        let builder = begins.apply_to(Chat::named(chat)).participant(ann).participant(bob).participant(run);
+        let builder = begins.apply_to(Chat::builder(chat)).participant(ann).participant(bob).participant(run);
         let builder =
             if self.chance.one_in(2) { builder.late_joiner(self.assistant("Late")) } else { builder };
         let builder = if depth > 0 && self.chance.one_in(3) {
@@ -289,7 +289,7 @@ impl Maker {
         let [a, .., first, second] = self.names;
         let inner = [first, second];
         let before = |maker: &mut Self| [None, Some(first), Some(second)][maker.chance.below(3)];
-        let team = inner.iter().fold(Chat::named("team"), |team, chat| {
+        let team = inner.iter().fold(Chat::builder("team"), |team, chat| {
             let before = before(self);
             team.participant(self.random_chat(chat, 1, before))
         });

@@ -57,7 +57,7 @@ type ChatWith<'c> = &'c dyn Fn(AnyAgent) -> Chat;
 
 /// All of them speak at once.
 fn panel(agents: impl IntoIterator<Item = AnyAgent>) -> Chat {
-    let chat = agents.into_iter().fold(Chat::named("panel"), |chat, agent| chat.participant(agent));
+    let chat = agents.into_iter().fold(Chat::builder("panel"), |chat, agent| chat.participant(agent));
     chat.policy(parallel()).build().unwrap()
 }
 
@@ -240,7 +240,7 @@ async fn a_question_within_a_nested_chat_is_answered_while_another_turn_is_in_pr
     let script = script(r#"[{"Helper": "I help."}]"#);
     let chat = |slow| {
         let helper = Assistant::new("Helper", script.model("test")).unwrap();
-        let desk = Chat::named("desk").participant(person("Pat")).participant(helper).policy(sequential());
+        let desk = Chat::builder("desk").participant(person("Pat")).participant(helper).policy(sequential());
         panel([AnyAgent::new(desk.build().unwrap()), slow])
     };
     let helped: Gate = |events| {
@@ -265,7 +265,7 @@ fn caller(agents: Vec<AnyAgent>) -> Chat {
             Ok(Act::say(said.join(" ")))
         })
     });
-    Chat::named("desk").participant(host.unwrap()).policy(sequential()).build().unwrap()
+    Chat::builder("desk").participant(host.unwrap()).policy(sequential()).build().unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -283,7 +283,7 @@ async fn an_agent_that_is_called_is_answered_while_another_call_is_in_progress()
 #[tokio::test(start_paused = true)]
 async fn calls_that_ask_several_times_continue_with_each_answer() {
     let pair = || {
-        let pair = Chat::named("pair").participant(person("Ann")).participant(person("Ben"));
+        let pair = Chat::builder("pair").participant(person("Ann")).participant(person("Ben"));
         AnyAgent::new(pair.policy(sequential()).build().unwrap())
     };
     let all: Gate = |events| ["Ann", "Ben", "Pat"].iter().all(|who| is_answered(events, who));
@@ -312,7 +312,7 @@ async fn a_background_task_continues_with_an_answer_while_the_conversation_does(
         r#"[{"Ann": {"calls": [{"tool": "boss", "args": {"task": "May I?"}, "id": "c1"}]}}, {"Ann": "Asked."}, {"Ann": "I may."}]"#,
     );
     let chat = |slow: AnyAgent| {
-        let chat = Chat::named("main").participant(starter(&script)).participant(slow);
+        let chat = Chat::builder("main").participant(starter(&script)).participant(slow);
         chat.policy(sequential()).build().unwrap()
     };
     let events = check(&chat, task_is_over, &[("Boss", "Yes.")]).await;
@@ -338,7 +338,7 @@ async fn a_turn_that_awaits_one_background_task_continues_while_another_one_work
     );
     let chat = |slow: AnyAgent| {
         let ann = starter(&script).agent_tool(AgentTool::agent(slow).named("helper").background());
-        Chat::named("main").participant(ann).policy(sequential()).build().unwrap()
+        Chat::builder("main").participant(ann).policy(sequential()).build().unwrap()
     };
     let spoke: Gate = |events| {
         let is_reply = |body: &Body| matches!(body, Body::ModelReplied(reply) if reply.who == name("Ann"));
@@ -363,10 +363,10 @@ async fn a_turn_that_waits_alone_is_answered_while_a_background_task_works() {
         let helper = AgentTool::agent(slow).named("helper").background();
         Assistant::new("Ann", script.model("test")).unwrap().agent_tool(helper)
     };
-    let main = |ann: Assistant| Chat::named("main").participant(ann);
+    let main = |ann: Assistant| Chat::builder("main").participant(ann);
     let next = |slow| main(ann(&says, slow)).participant(person("Pat")).policy(sequential()).build().unwrap();
     let within = |slow| {
-        let desk = Chat::named("desk").participant(person("Pat")).policy(sequential()).build().unwrap();
+        let desk = Chat::builder("desk").participant(person("Pat")).policy(sequential()).build().unwrap();
         main(ann(&says, slow)).participant(desk).policy(sequential()).build().unwrap()
     };
     let approved = |slow| {
@@ -398,7 +398,7 @@ async fn an_answer_in_a_background_task_waits_for_the_end_of_a_pause() {
     let outside = Outside::default();
     let is_paused: Gate = |events| events.iter().any(|event| matches!(event.body, Body::Paused));
     let model = Gated { outside: Arc::clone(&outside), gate: is_paused };
-    let chat = Chat::named("main").participant(starter(&script));
+    let chat = Chat::builder("main").participant(starter(&script));
     let chat = chat.participant(Assistant::new("Slow", AnyModel::new(model)).unwrap());
     let chat = chat.policy(sequential()).build().unwrap();
     let mut log = log_of(&[]).await;

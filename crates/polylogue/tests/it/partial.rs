@@ -80,7 +80,7 @@ async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
 }
 
 fn alone(ann: Assistant) -> Chat {
-    Chat::named("group").participant(ann).policy(sequential()).build().unwrap()
+    Chat::builder("group").participant(ann).policy(sequential()).build().unwrap()
 }
 
 fn texts(entries: &[Entry]) -> Vec<String> {
@@ -90,7 +90,7 @@ fn texts(entries: &[Entry]) -> Vec<String> {
 #[tokio::test]
 async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
     let shown = Told::new([part("The sea is"), part(" gray and"), whole(" cold."), whole("And deep.")]);
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(shown.agent())
         .policy(until(max_turns(2), round_robin()))
         .build()
@@ -148,7 +148,7 @@ async fn the_callers_own_limit_on_tokens_applies_unless_continuations_are_set() 
 async fn a_cut_reply_that_cannot_be_continued_is_said_and_marked() {
     let full = ModelError::new(ModelErrorKind::Refused, "test:partial", "the context is full");
     let shown = Told::new([part("The sea"), Err(full), whole("Well.")]);
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(shown.agent())
         .policy(until(max_turns(2), round_robin()))
         .build()
@@ -161,8 +161,9 @@ async fn a_cut_reply_that_cannot_be_continued_is_said_and_marked() {
 #[tokio::test]
 async fn the_mark_goes_with_a_result_through_chats_within_chats() {
     let shown = Told::new([reply("The sea", Finish::Filter)]);
-    let inner = Chat::named("inner").participant(alone(shown.agent())).policy(sequential()).build().unwrap();
-    let chat = Chat::named("outer").participant(inner).policy(sequential()).build().unwrap();
+    let inner =
+        Chat::builder("inner").participant(alone(shown.agent())).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("outer").participant(inner).policy(sequential()).build().unwrap();
     let report = Report::of(&run(&chat).await.2);
     assert_eq!((&*report.summary, report.cut.clone()), ("The sea", Some(Finish::Filter)));
 }
@@ -191,7 +192,12 @@ async fn continued_replies_are_cut_and_resumed_as_others() {
                 Assistant::new(who, calls.through(script.model("test"))).unwrap().tool(GetHistory::default())
             };
             let order = until(max_turns(4), round_robin());
-            Chat::named("pair").participant(agent("A")).participant(agent("B")).policy(order).build().unwrap()
+            Chat::builder("pair")
+                .participant(agent("A"))
+                .participant(agent("B"))
+                .policy(order)
+                .build()
+                .unwrap()
         },
         store: &|| AnyStore::new(Memory::default()),
         answer: &|_, _, _| unreachable!("no one is asked"),
@@ -209,7 +215,7 @@ async fn said_after(count: usize) -> (Vec<String>, Option<Finish>, Vec<Vec<Strin
     let replies = texts_before[..count].iter().map(|text| malformed(text));
     let shown = Told::new(replies.chain([whole("The sea is gray."), whole("And deep.")]));
     let policy = until(max_turns(2), round_robin());
-    let chat = Chat::named("group").participant(shown.agent()).policy(policy).build().unwrap();
+    let chat = Chat::builder("group").participant(shown.agent()).policy(policy).build().unwrap();
     let report = Report::of(&run(&chat).await.2);
     let said = report.messages.iter().map(|message| message.plain().into_owned()).collect();
     (said, report.messages[1].cut(), shown.asked().iter().map(|entries| texts(entries)).collect())
@@ -238,7 +244,7 @@ async fn the_rest_of_a_truncated_reply_is_asked_for_again_in_place() {
         let replies = [part("The sea is")].into_iter().chain(broken);
         let shown = Told::new(replies.chain([whole(" gray."), whole("And deep.")]));
         let policy = until(max_turns(2), round_robin());
-        let chat = Chat::named("group").participant(shown.agent()).policy(policy).build().unwrap();
+        let chat = Chat::builder("group").participant(shown.agent()).policy(policy).build().unwrap();
         let (_, _, events) = run(&chat).await;
         let report = Report::of(&events);
         let said: Vec<_> = report.messages.iter().map(|message| message.plain().into_owned()).collect();
@@ -269,7 +275,7 @@ async fn said_by_listed(replies: &[Result<Reply, ModelError>]) -> Vec<String> {
         chat: &|calls| {
             let ann = Assistant::new("Ann", calls.through(Listed(replies.to_vec()))).unwrap();
             let policy = until(max_turns(2), round_robin());
-            let chat = Chat::named("group").participant(ann.tool(GetHistory::default()));
+            let chat = Chat::builder("group").participant(ann.tool(GetHistory::default()));
             chat.policy(policy).build().unwrap()
         },
         store: &|| AnyStore::new(Memory::default()),

@@ -45,8 +45,12 @@ async fn played(stop: Stop, limits: Limits, more: LimitOverrides, prefix: &[Arc<
         *outside.lock().unwrap() = Some(log.handle());
     }
     let (a, b) = (Speaker(name("A"), none, more), Speaker(name("B"), outside, more));
-    let chat =
-        Chat::named("pair").participant(a).participant(b).policy(until(stop, round_robin())).build().unwrap();
+    let chat = Chat::builder("pair")
+        .participant(a)
+        .participant(b)
+        .policy(until(stop, round_robin()))
+        .build()
+        .unwrap();
     let run = match prefix {
         [] => chat.run_in(&mut log, "go").await,
         _ => chat.resume(&mut log).await,
@@ -143,7 +147,7 @@ async fn talked(limit: u64, given: Option<Instruction>, prefix: &[Arc<Event>]) -
     }
     let model = AnyModel::new(Words(outside, given));
     let speaker = |who: &str| Assistant::new(who, model.clone()).unwrap();
-    let chat = Chat::named("pair").participant(speaker("A")).participant(speaker("B"));
+    let chat = Chat::builder("pair").participant(speaker("A")).participant(speaker("B"));
     let chat = chat.policy(until(max_turns(8), round_robin())).build().unwrap();
     let run = match prefix {
         [] => chat.run_in(&mut log, "go").await,
@@ -226,9 +230,9 @@ async fn edited(mut log: Log, given: Option<Instruction>) -> (Log, StopReason) {
     }
     let model = AnyModel::new(Words(outside, given));
     let speaker = |who: &str| Assistant::new(who, model.clone()).unwrap();
-    let desk = Chat::named("desk").participant(speaker("A")).participant(speaker("B")).limits(THREE_CALLS);
+    let desk = Chat::builder("desk").participant(speaker("A")).participant(speaker("B")).limits(THREE_CALLS);
     let desk = desk.policy(until(max_turns(6), round_robin())).build().unwrap();
-    let team = Chat::named("team").participant(desk).participant(speaker("Editor"));
+    let team = Chat::builder("team").participant(desk).participant(speaker("Editor"));
     let team = team.policy(sequential()).build().unwrap();
     let run = if has_begun { team.resume(&mut log).await } else { team.run_in(&mut log, "go").await };
     run.unwrap();

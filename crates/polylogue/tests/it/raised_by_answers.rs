@@ -43,10 +43,10 @@ async fn limited(of: Of, limit: Allowance) -> (Chat, Log) {
     let time = Arc::new(AtomicU64::new(0));
     let model = AnyModel::new(Metered(Arc::clone(&time)));
     let speaker = |who: &str| Assistant::new(who, model.clone()).unwrap();
-    let desk = Chat::named("desk").participant(speaker("A")).participant(speaker("B"));
+    let desk = Chat::builder("desk").participant(speaker("A")).participant(speaker("B"));
     let desk = desk.policy(round_robin()).max_turns(400);
     let desk = if of == Of::Chat { desk.limits(limit) } else { desk };
-    let team = Chat::named("team").participant(desk.build().unwrap()).policy(sequential());
+    let team = Chat::builder("team").participant(desk.build().unwrap()).policy(sequential());
     let asks = Limits { on_limit: OnLimit::Ask, ..Limits::default() };
     let Allowance { calls, tokens, cost, time_ms } = limit;
     let limits = if of == Of::Run { Limits { calls, tokens, cost, time_ms, ..asks } } else { asks };

@@ -47,7 +47,7 @@ fn panel() -> Chat {
             Ok(Act::Say(turn.ask(&crit, message).await?.parts))
         })
     });
-    Chat::named("panel")
+    Chat::builder("panel")
         .participant(assistant("Ann"))
         .participant(referee.unwrap())
         .policy(parallel())
@@ -93,7 +93,7 @@ async fn progress(log: &Log) -> Progress {
 #[tokio::test]
 async fn an_answer_to_a_turn_that_a_limit_left_open_does_not_reopen_the_conversation() {
     let bob = Assistant::new("Bob", AnyModel::new(script(r#"[{"Bob": "Hi."}]"#).model("test"))).unwrap();
-    let chat = Chat::named("panel").participant(Human::new("Pat").unwrap()).participant(bob);
+    let chat = Chat::builder("panel").participant(Human::new("Pat").unwrap()).participant(bob);
     let chat = chat.policy(parallel()).build().unwrap();
     let mut log = log_of(&[]).await.limits(calls(0));
     chat.run_in(&mut log, "Go.").await.unwrap();
@@ -135,7 +135,7 @@ fn office() -> Chat {
             }
         })
     });
-    Chat::named("office").participant(host.unwrap()).policy(sequential()).build().unwrap()
+    Chat::builder("office").participant(host.unwrap()).policy(sequential()).build().unwrap()
 }
 
 /// Kim's own limit ended the first call in the middle of her turn. After it is raised, the second call is answered.

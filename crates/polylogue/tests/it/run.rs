@@ -28,7 +28,7 @@ fn assistant(who: &str, script: &Script) -> Assistant {
 }
 
 fn pair(script: &Script, stop: impl polylogue::stop::Condition) -> Chat {
-    let chat = Chat::named("pair").participant(assistant("A", script)).participant(assistant("B", script));
+    let chat = Chat::builder("pair").participant(assistant("A", script)).participant(assistant("B", script));
     chat.policy(until(stop, round_robin())).build().unwrap()
 }
 
@@ -71,7 +71,7 @@ async fn two_agents_speak_in_turn_until_a_text_is_said() {
 async fn a_participant_who_opens_the_chat_has_spoken() {
     let script = script(r#"[{"B": "hello"}]"#);
     let opening = |task: &str| vec![Message::text(Name::new("A").unwrap(), task)];
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(assistant("A", &script))
         .participant(assistant("B", &script))
         .opening(opening);
@@ -93,7 +93,7 @@ async fn a_participant_who_opens_the_chat_has_spoken() {
 #[tokio::test]
 async fn a_chat_without_an_end_meets_its_cap() {
     let parrot = Function::new("P", |turn| Ok(Act::say(turn.transcript().turns().to_string()))).unwrap();
-    let chat = Chat::named("solo").participant(parrot).policy(round_robin()).build().unwrap();
+    let chat = Chat::builder("solo").participant(parrot).policy(round_robin()).build().unwrap();
     let status = chat.run_in(&mut log().await, "go").await.unwrap().status;
     assert_eq!(
         status,
@@ -108,7 +108,7 @@ async fn a_chat_without_an_end_meets_its_cap() {
 async fn a_policy_with_endless_private_turns_is_a_bug_and_ends() {
     let echo = Function::new("E", |_| Ok(Act::say("x"))).unwrap();
     let policy = |_: &Transcript| Step::Turn(TurnRequest::private(Name::new("E").unwrap(), "again"));
-    let chat = Chat::named("solo").participant(echo).policy(policy).max_turns(2).build().unwrap();
+    let chat = Chat::builder("solo").participant(echo).policy(policy).max_turns(2).build().unwrap();
     let error = chat.run_in(&mut log().await, "go").await.unwrap_err();
     assert_eq!(
         (error.fault(), error.to_string().as_str()),
@@ -121,23 +121,23 @@ fn bad_definitions_are_refused_with_a_clear_error() {
     let f = |name: &str| Function::new(name, |_| Ok(Act::Pass)).unwrap();
     let error = |chat: polylogue_core::ChatBuilder| chat.build().unwrap_err().to_string();
     assert_eq!(
-        error(Chat::named("c").participant(f("A")).participant(f("A")).policy(round_robin())),
+        error(Chat::builder("c").participant(f("A")).participant(f("A")).policy(round_robin())),
         "two agents of `c` are named `A`"
     );
-    assert_eq!(error(Chat::named("c").policy(round_robin())), "`c` has no participants");
-    assert_eq!(error(Chat::named("c").participant(f("A"))), "`c` has no policy");
+    assert_eq!(error(Chat::builder("c").policy(round_robin())), "`c` has no participants");
+    assert_eq!(error(Chat::builder("c").participant(f("A"))), "`c` has no policy");
     assert!(
-        error(Chat::named("c").participant(f("user")).policy(round_robin()))
+        error(Chat::builder("c").participant(f("user")).policy(round_robin()))
             .contains("the author of the task")
     );
-    let bad = Chat::named("my/chat").participant(f("A")).policy(round_robin()).build().unwrap_err();
+    let bad = Chat::builder("my/chat").participant(f("A")).policy(round_robin()).build().unwrap_err();
     assert_eq!(bad.hint().as_deref(), Some("use `my_chat`"));
 }
 
 #[tokio::test]
 async fn a_policy_that_requests_an_unknown_participant_is_reported() {
     let policy = |_: &Transcript| Step::Turn(TurnRequest::to_all(Name::new("Absent").unwrap()));
-    let chat = Chat::named("c")
+    let chat = Chat::builder("c")
         .participant(Function::new("A", |_| Ok(Act::Pass)).unwrap())
         .policy(policy)
         .build()
@@ -172,7 +172,7 @@ async fn a_failed_turn_is_logged_and_retried_on_resuming() {
 async fn a_limit_of_the_whole_run_met_in_an_inner_chat_closes_the_outermost_and_can_be_raised() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}, {"B": "four"}]"#);
     let chat = || {
-        Chat::named("house").participant(pair(&script, max_turns(4))).policy(sequential()).build().unwrap()
+        Chat::builder("house").participant(pair(&script, max_turns(4))).policy(sequential()).build().unwrap()
     };
     let mut log = log().await.limits(Limits { calls: Some(2), ..Limits::default() });
     let status = chat().run_in(&mut log, "go").await.unwrap().status;
@@ -191,7 +191,7 @@ async fn a_limit_of_the_whole_run_met_in_an_inner_chat_closes_the_outermost_and_
 async fn turns_are_counted_over_all_chats() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}, {"C": "four"}]"#);
     let house =
-        Chat::named("house").participant(pair(&script, max_turns(3))).participant(assistant("C", &script));
+        Chat::builder("house").participant(pair(&script, max_turns(3))).participant(assistant("C", &script));
     let chat = house.policy(sequential()).build().unwrap();
     let mut log = log().await.limits(Limits { turns: Some(2), ..Limits::default() });
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
@@ -210,9 +210,9 @@ async fn turns_are_counted_over_all_chats() {
 async fn chats_are_nested_no_deeper_than_the_limit() {
     let script = script(r#"[{"A": "one"}]"#);
     let mut chat =
-        Chat::named("c0").participant(assistant("A", &script)).policy(sequential()).build().unwrap();
+        Chat::builder("c0").participant(assistant("A", &script)).policy(sequential()).build().unwrap();
     for depth in 1..4 {
-        chat = Chat::named(&format!("c{depth}")).participant(chat).policy(sequential()).build().unwrap();
+        chat = Chat::builder(&format!("c{depth}")).participant(chat).policy(sequential()).build().unwrap();
     }
     let mut log = log().await.limits(Limits { depth: 2, ..Limits::default() });
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
@@ -239,7 +239,7 @@ impl polylogue_core::Model for Metered {
 
 async fn under_budget(cost: Option<Money>) -> (Status, u64) {
     let agent = Assistant::new("A", AnyModel::new(Metered(cost))).unwrap();
-    let chat = Chat::named("c").participant(agent).policy(round_robin()).build().unwrap();
+    let chat = Chat::builder("c").participant(agent).policy(round_robin()).build().unwrap();
     let mut log = log().await.limits(Limits { cost: Some(Money::dollars(0.10)), ..Limits::default() });
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
     (status, log.usage().await.calls)
@@ -352,7 +352,7 @@ async fn every_call_is_answered_when_a_tool_fails() {
             {"A": "well"}]"#,
     );
     let chat =
-        Chat::named("c").participant(assistant("A", &script).tool(Tally::new(false))).policy(sequential());
+        Chat::builder("c").participant(assistant("A", &script).tool(Tally::new(false))).policy(sequential());
     let mut log = log().await;
     chat.build().unwrap().run_in(&mut log, "go").await.unwrap();
     let outcomes: Vec<String> = log
@@ -375,7 +375,7 @@ async fn every_call_is_answered_when_a_tool_fails() {
 
 async fn resumed_in_a_tool_call(repeatable: bool) -> (u64, String) {
     let script = script(r#"[{"A": {"calls": [{"tool": "tally", "args": {"how": "hang"}}]}}, {"A": "well"}]"#);
-    let chat = |agent: Assistant| Chat::named("c").participant(agent).policy(sequential()).build().unwrap();
+    let chat = |agent: Assistant| Chat::builder("c").participant(agent).policy(sequential()).build().unwrap();
     let mut log = log().await;
     let cancel = log.cancellation();
     let stop = async {
@@ -436,7 +436,7 @@ impl Agent for OneId {
 #[tokio::test]
 async fn a_call_with_the_id_of_an_earlier_one_is_not_made_again_and_has_its_own_result() {
     let chat = |tally: Tally| {
-        Chat::named("c").participant(OneId(AnyTool::new(tally))).policy(sequential()).build().unwrap()
+        Chat::builder("c").participant(OneId(AnyTool::new(tally))).policy(sequential()).build().unwrap()
     };
     let mut whole = log().await;
     assert_eq!(chat(Tally::new(false)).run_in(&mut whole, "go").await.unwrap().text(), "counted, out of ink");
@@ -466,7 +466,7 @@ async fn a_model_that_only_calls_tools_is_prompted_to_answer() {
     let call = r#"{"A": {"say": "once more", "calls": [{"tool": "get_history"}]}}"#;
     let script = script(&format!("[{call}, {call}, {call}]"));
     let agent = assistant("A", &script).tool(GetHistory::default()).max_tool_rounds(2);
-    let chat = Chat::named("c").participant(agent).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("c").participant(agent).policy(sequential()).build().unwrap();
     check(&chat, "go", expect![[r#"
         0 opened [A] "go" | user: go
         1 turn A
@@ -506,7 +506,8 @@ async fn a_watcher_sees_events_and_pieces_in_order() {
 #[tokio::test]
 async fn a_slow_subscriber_never_slows_the_run_and_learns_what_it_missed() {
     let parrot = Function::new("P", |_| Ok(Act::say("x"))).unwrap();
-    let chat = Chat::named("solo").participant(parrot).policy(round_robin()).max_turns(3000).build().unwrap();
+    let chat =
+        Chat::builder("solo").participant(parrot).policy(round_robin()).max_turns(3000).build().unwrap();
     let mut log = log().await;
     let mut watch = log.subscribe().await;
     chat.run_in(&mut log, "go").await.unwrap();
@@ -520,7 +521,7 @@ async fn a_slow_subscriber_never_slows_the_run_and_learns_what_it_missed() {
 async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
     let script = script(r#"[{"A": "hello"}]"#);
     let chat =
-        Chat::named("desk").participant(Human::new("Me").unwrap()).participant(assistant("A", &script));
+        Chat::builder("desk").participant(Human::new("Me").unwrap()).participant(assistant("A", &script));
     let chat = chat.policy(until(max_turns(2), round_robin())).build().unwrap();
     let mut log = log().await;
     let Status::Waiting(questions) = chat.run_in(&mut log, "go").await.unwrap().status else {
@@ -550,7 +551,7 @@ async fn summaries_can_be_computed() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}]"#);
     let policy =
         with_summary(until(max_turns(2), round_robin()), |chat| format!("{} messages", chat.message_count()));
-    let chat = Chat::named("c")
+    let chat = Chat::builder("c")
         .participant(assistant("A", &script))
         .participant(assistant("B", &script))
         .policy(policy);
@@ -581,7 +582,7 @@ async fn a_log_belongs_to_one_chat() {
             .contains("has already begun")
     );
     let other =
-        Chat::named("c").participant(Function::new("Z", |_| Ok(Act::Pass)).unwrap()).policy(sequential());
+        Chat::builder("c").participant(Function::new("Z", |_| Ok(Act::Pass)).unwrap()).policy(sequential());
     let error = other.build().unwrap().resume(&mut log).await.unwrap_err().to_string();
     assert_eq!(error, "the log belongs to another chat: `c` has no participant `A`");
 }
@@ -634,7 +635,7 @@ async fn ids_that_a_model_uses_again_are_made_unique() {
     let replies = vec![vec![call("c"), call("c"), call("")], vec![call("c")], vec![Part::text("well")]];
     let agent = Assistant::new("A", AnyModel::new(Replies(replies))).unwrap().tool(GetHistory::default());
     let mut log = log().await;
-    Chat::named("c")
+    Chat::builder("c")
         .participant(agent)
         .policy(sequential())
         .build()

@@ -77,7 +77,7 @@ fn chat_with(model: impl Model + Clone, params: &Params) -> Chat {
         Assistant::new(name, polylogue::AnyModel::new(model.clone())).unwrap().params(params.clone())
     };
     let policy = until(max_turns(8), round_robin());
-    Chat::named("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
+    Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
 }
 
 #[tokio::test]
@@ -265,7 +265,7 @@ async fn asked(
     let model = Clumsy { malformed, made: Arc::default() };
     let agent = Assistant::new("Ann", polylogue::AnyModel::new(model.clone())).unwrap().params(params);
     let chat =
-        Chat::named("one").participant(agent).policy(until(max_turns(2), round_robin())).build().unwrap();
+        Chat::builder("one").participant(agent).policy(until(max_turns(2), round_robin())).build().unwrap();
     let mut log = log().await;
     let result = chat.run_in(&mut log, "Talk.").await.map(|result| result.status);
     let made = *model.made.lock().unwrap();

@@ -69,7 +69,7 @@ fn in_turn(chat: &Transcript) -> Step {
 
 fn counters(outside: &Outside) -> Chat {
     let (a, b) = (Counter(name("A"), Some(Arc::clone(outside))), Counter(name("B"), None));
-    Chat::named("count").participant(a).participant(b).policy(in_turn).build().unwrap()
+    Chat::builder("count").participant(a).participant(b).policy(in_turn).build().unwrap()
 }
 
 async fn play(prefix: &[Arc<Event>]) -> Vec<Arc<Event>> {
@@ -131,7 +131,7 @@ async fn a_log_that_was_cut_anywhere_continues_as_it_went() {
 async fn a_message_to_a_waiting_conversation_takes_effect_when_the_turn_is_over() {
     let chat = || {
         let (a, b) = (Asking(name("A")), Counter(name("B"), None));
-        Chat::named("ask").participant(a).participant(b).policy(in_turn).build().unwrap()
+        Chat::builder("ask").participant(a).participant(b).policy(in_turn).build().unwrap()
     };
     let mut log = log_of(&[]).await;
     let Status::Waiting(questions) = chat().run_in(&mut log, "go").await.unwrap().status else {
@@ -189,7 +189,7 @@ impl Agent for Steered {
 fn steered(policy: impl Policy, instructions: Vec<Instruction>, outside: &Outside) -> Chat {
     let [a, b, c] = [("A", instructions), ("B", Vec::new()), ("C", Vec::new())]
         .map(|(who, instructions)| Steered(name(who), instructions, Arc::clone(outside)));
-    let chat = Chat::named("steered").participant(a).participant(b).participant(c);
+    let chat = Chat::builder("steered").participant(a).participant(b).participant(c);
     chat.policy(until(max_turns(4), policy)).build().unwrap()
 }
 
@@ -240,7 +240,7 @@ async fn a_late_joiner_whose_condition_holds_joins_before_a_chosen_speaker() {
         let steered = |who, instructions| Steered(name(who), instructions, Arc::clone(&outside));
         let (a, b, d) = (steered("A", instructions), steered("B", Vec::new()), steered("D", Vec::new()));
         let policy = with_late_joiner(round_robin(), name("D"), says("A"), JoinHistory::All);
-        Chat::named("late")
+        Chat::builder("late")
             .participant(a)
             .participant(b)
             .late_joiner(d)
@@ -466,7 +466,7 @@ async fn what_had_arrived_of_a_cancelled_reply_is_kept_and_counts_as_said_if_its
     let agents = || ["Ann", "Bob"].map(|who| Assistant::new(who, model.clone()).unwrap());
     let chat = || {
         let [ann, bob] = agents();
-        Chat::named("slow")
+        Chat::builder("slow")
             .participant(ann)
             .participant(bob)
             .policy(until(max_turns(2), round_robin()))
@@ -527,7 +527,7 @@ async fn giving_up_turns_keeps_what_others_of_the_same_step_have_said() {
             true => AnyAgent::new(Function::new(who, |_| Err(Error::Agent("no ink".into()))).unwrap()),
             false => AnyAgent::new(Assistant::new(who, AnyModel::new(Fixed)).unwrap()),
         };
-        let chat = Chat::named("both").participant(agent("Ann")).participant(agent("Bob"));
+        let chat = Chat::builder("both").participant(agent("Ann")).participant(agent("Bob"));
         let chat = chat.policy(parallel()).build().unwrap();
         let mut log = log_of(&[]).await;
         chat.run_in(&mut log, "go").await.unwrap_err();
@@ -589,7 +589,7 @@ async fn a_run_ends_while_further_instructions_are_being_carried_out() {
         let outside = Outside::default();
         *outside.lock().unwrap() = Some(log.handle());
         let ann = Assistant::new("Ann", AnyModel::new(Canceling(outside, times))).unwrap();
-        let chat = Chat::named("canceled").participant(ann).policy(round_robin()).build().unwrap();
+        let chat = Chat::builder("canceled").participant(ann).policy(round_robin()).build().unwrap();
         // A minute of virtual time, which passes only when nothing else can happen.
         let run = tokio::time::timeout(Duration::from_secs(60), chat.run_in(&mut log, "go"));
         let ended = run.await.unwrap_or_else(|_| panic!("canceled {times} times, {polls} polls: it hangs"));
@@ -621,7 +621,7 @@ impl Agent for Hurried {
 
 #[tokio::test]
 async fn a_question_that_is_not_answered_in_time_gets_its_default_answer_once_also_after_a_restart() {
-    let chat = || Chat::named("ask").participant(Hurried).policy(sequential()).build().unwrap();
+    let chat = || Chat::builder("ask").participant(Hurried).policy(sequential()).build().unwrap();
     let mut log = log_of(&[]).await;
     assert!(matches!(chat().run_in(&mut log, "go").await.unwrap().status, Status::Waiting(_)));
     let asked = log.events().await;
@@ -693,7 +693,7 @@ async fn instructions_during_a_tool_call_stand_in_the_log_where_it_can_be_cut_an
     let outside = Outside::default();
     let chat = |given: Vec<Instruction>| {
         let (a, b) = (Calling(given, Arc::clone(&outside)), Counter(name("B"), None));
-        Chat::named("calls")
+        Chat::builder("calls")
             .participant(a)
             .participant(b)
             .policy(until(max_turns(2), round_robin()))

@@ -40,7 +40,7 @@ fn human(who: &str) -> AnyAgent {
 
 /// A chat of `agents` in which the first says `carry`, and then `turns` turns are taken.
 fn chat_of(chat: &str, agents: &[&AnyAgent], turns: u64, carry: &Carryover) -> Chat {
-    let builder = agents.iter().fold(Chat::named(chat), |chat, agent| chat.participant((*agent).clone()));
+    let builder = agents.iter().fold(Chat::builder(chat), |chat, agent| chat.participant((*agent).clone()));
     let carry = carry.clone().author(agents[0].name().clone());
     let policy = with_summary(until(max_turns(turns), round_robin()), last_message_without("TERMINATE"));
     carry.apply_to(builder).policy(policy).build().unwrap()
@@ -64,11 +64,11 @@ async fn a_sequence_with_a_person_a_tool_a_continued_history_and_a_skipped_chat(
     );
     let chat = |calls: &Calls| {
         let [ann, bob, judge] = ["Ann", "Bob", "Judge"].map(|who| assistant(who, calls, &script));
-        let kept = Chat::named("again").participant(ann.clone()).participant(bob.clone());
+        let kept = Chat::builder("again").participant(ann.clone()).participant(bob.clone());
         let kept = Carryover::message("And now?").author(name("Ann")).apply_to(kept);
         let kept = kept.continues(name("first")).policy(until(max_turns(1), round_robin())).build().unwrap();
         let skipped = chat_of("skipped", &[&ann, &bob], 9, &Carryover::task());
-        Chat::named("work")
+        Chat::builder("work")
             .participant(chat_of("first", &[&ann, &bob], 3, &Carryover::task()))
             .participant(WithCarryover::new(skipped, Carryover::custom(|_, _| String::new())))
             .participant(chat_of(
@@ -108,7 +108,7 @@ async fn a_graph_of_chats_with_a_person_and_a_tool() {
         ]);
         let order = order.unwrap();
         let me = human("Me");
-        Chat::named("work")
+        Chat::builder("work")
             .participant(chat_of(
                 "report",
                 &[&me, &dora],
@@ -165,7 +165,7 @@ async fn what_is_said_in_chats_at_the_same_time_does_not_depend_on_who_is_faster
     let calls = Calls::default();
     let [ann, bob, cid, dan, eve] =
         ["Ann", "Bob", "Cid", "Dan", "Eve"].map(|who| assistant(who, &calls, &script));
-    let chat = Chat::named("work")
+    let chat = Chat::builder("work")
         .participant(chat_of("one", &[&ann, &bob], 3, &Carryover::task()))
         .participant(chat_of("two", &[&dan, &cid], 3, &Carryover::task()))
         .participant(chat_of("end", &[&ann, &eve], 1, &Carryover::task().dependencies_of(&order)))
@@ -191,7 +191,7 @@ async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
     );
     let chat = |calls: &Calls| {
         let [poet, sam, clerk] = ["Poet", "Sam", "Clerk"].map(|who| assistant(who, calls, &script));
-        let inner = Chat::named("inner")
+        let inner = Chat::builder("inner")
             .participant(chat_of("poem", &[&clerk, &poet], 1, &Carryover::task()))
             .participant(chat_of("check", &[&clerk, &human("Me")], 1, &Carryover::message("Is it good?")))
             .policy(sequential())
@@ -201,7 +201,7 @@ async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
             Nested::new(inner).context(OuterContext::summarized_by(sam, "What do they want?").unwrap());
         let asks = Trigger::received(|line| line.message.plain().contains("please"));
         let stack = Stack::new("Clerk").unwrap().then(when(asks, nested)).then(clerk);
-        Chat::named("desk")
+        Chat::builder("desk")
             .participant(human("Guest"))
             .participant(stack)
             .policy(until(max_turns(4), round_robin()))
@@ -224,11 +224,11 @@ async fn a_person_who_reflects_is_waited_for() {
     let script = script(r#"[{"Poet": "a poem"}]"#);
     let chat = |calls: &Calls| {
         let poet = assistant("Poet", calls, &script);
-        let inner = Chat::named("inner").participant(poet).policy(sequential()).build().unwrap();
+        let inner = Chat::builder("inner").participant(poet).policy(sequential()).build().unwrap();
         let nested = Nested::new(inner)
             .message(OuterContext::summarized_by(human("Me"), "What is it about?").unwrap());
         let stack = Stack::new("Clerk").unwrap().then(nested);
-        Chat::named("desk").participant(stack).policy(sequential()).build().unwrap()
+        Chat::builder("desk").participant(stack).policy(sequential()).build().unwrap()
     };
     let log = check(chat, &["about rain"]).await;
     assert_eq!(said(&log, "/Clerk.1.2"), ["user: about rain", "Poet: a poem"]);

@@ -39,7 +39,7 @@ fn agent(who: &str, model: AnyModel) -> Assistant {
 }
 
 fn solo(name: &str, agent: Assistant) -> Chat {
-    Chat::named(name).participant(agent).policy(sequential()).build().unwrap()
+    Chat::builder(name).participant(agent).policy(sequential()).build().unwrap()
 }
 
 /// What was read of the state, in order.
@@ -94,7 +94,7 @@ async fn what_a_chat_within_sets_is_seen_outside_and_by_its_next_run() {
     let events = cut(|calls| {
         let model = || calls.through(script.model("test"));
         let inner = solo("inner", agent("In", model()));
-        let chat = Chat::named("outer").participant(inner).participant(agent("Out", model()));
+        let chat = Chat::builder("outer").participant(inner).participant(agent("Out", model()));
         chat.policy(until(max_turns(4), round_robin())).build().unwrap()
     })
     .await;
@@ -106,12 +106,12 @@ async fn a_value_set_in_a_nested_chat_ends_the_outermost_chat() {
     let script =
         steps([says("Out", "well"), sets("In", "approved", true), says("In", "yes"), says("Out", "never")]);
     let model = || AnyModel::new(script.model("test"));
-    let inner = Chat::named("inner")
+    let inner = Chat::builder("inner")
         .participant(solo("core", agent("In", model())))
         .policy(sequential())
         .build()
         .unwrap();
-    let chat = Chat::named("outer").participant(agent("Out", model())).participant(inner);
+    let chat = Chat::builder("outer").participant(agent("Out", model())).participant(inner);
     let chat = chat.policy(until(state::reaches("approved", true), round_robin())).build().unwrap();
     let (status, _) = run(&chat).await;
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
@@ -133,7 +133,7 @@ async fn values_of_one_run_of_a_chat_are_not_visible_elsewhere() {
     let events = cut(|calls| {
         let model = || calls.through(script.model("test"));
         let own = agent("In", model()).tool(SetState::new().scope(StateScope::Chat));
-        let chat = Chat::named("outer").participant(solo("inner", own)).participant(agent("Out", model()));
+        let chat = Chat::builder("outer").participant(solo("inner", own)).participant(agent("Out", model()));
         chat.policy(until(max_turns(3), round_robin())).build().unwrap()
     })
     .await;
@@ -161,11 +161,11 @@ async fn chats_at_the_same_time_see_what_was_set_before_and_not_what_others_set_
     ]);
     let events = cut(|calls| {
         let model = || calls.through(script.model("test"));
-        let both = Chat::named("both")
+        let both = Chat::builder("both")
             .participant(solo("one", agent("A", model())))
             .participant(solo("two", agent("B", model())));
         let both = both.policy(parallel()).build().unwrap();
-        let chat = Chat::named("outer")
+        let chat = Chat::builder("outer")
             .participant(agent("First", model()))
             .participant(both)
             .participant(agent("Last", model()));
@@ -199,7 +199,7 @@ async fn an_agent_tool_shares_the_state_and_remembers_it_in_order() {
     let events = cut(|calls| {
         let model = || calls.through(script.model("test"));
         let out = agent("Out", model()).agent_tool(AgentTool::agent(agent("Critic", model())));
-        Chat::named("group").participant(out).policy(until(max_turns(2), round_robin())).build().unwrap()
+        Chat::builder("group").participant(out).policy(until(max_turns(2), round_robin())).build().unwrap()
     })
     .await;
     let expected = [r#"Critic: {"x":1}"#, r#"Out: {"x":2}"#, r#"Critic: {"x":3}"#, r#"Critic: {"x":3}"#];

@@ -103,7 +103,7 @@ fn said(events: &[Arc<Event>]) -> Vec<String> {
 
 fn pair(silent: &Silent, policy: impl Policy) -> Chat {
     let [ann, bob] = ["Ann", "Bob"].map(|name| silent.agent(name));
-    Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
+    Chat::builder("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
 }
 
 fn check_empty(reason: &StopReason, summary: &str, case: &str) {
@@ -169,7 +169,7 @@ async fn a_message_to_a_running_chat_ends_a_silence() {
         Ok(Act::Pass)
     });
     let silent = Silent::new(vec![]);
-    let chat = Chat::named("pair").participant(ann.unwrap()).participant(silent.agent("Bob"));
+    let chat = Chat::builder("pair").participant(ann.unwrap()).participant(silent.agent("Bob"));
     let chat = chat.policy(until(LoopDetector::default(), round_robin())).build().unwrap();
     chat.run_in(&mut log, "What is 2 + 2?").await.unwrap();
     // It takes two turns without words after the message.
@@ -195,7 +195,7 @@ async fn a_message_of_a_picture_or_a_value_alone_is_a_result_and_stays_what_it_i
         let said = part.clone();
         let painter = Function::new("Painter", move |_| Ok(Act::Say(vec![said.clone()]))).unwrap();
         let silent = Silent::new(vec![]);
-        let inner = Chat::named("inner")
+        let inner = Chat::builder("inner")
             .participant(painter)
             .participant(silent.agent("Ann"))
             .policy(sequential())
@@ -204,7 +204,7 @@ async fn a_message_of_a_picture_or_a_value_alone_is_a_result_and_stays_what_it_i
         let (reason, summary, _) = run(&inner, "Draw two cats.").await;
         assert_eq!((reason, summary.as_str()), (StopReason::from(Reason::AllSpoken), words));
         let outer =
-            Chat::named("outer").participant(inner).participant(silent.agent("Bob")).policy(sequential());
+            Chat::builder("outer").participant(inner).participant(silent.agent("Bob")).policy(sequential());
         let (reason, summary, events) = run(&outer.build().unwrap(), "Draw two cats.").await;
         assert_eq!((reason, summary.as_str()), (StopReason::from(Reason::AllSpoken), words));
         let parts = events.iter().rev().find_map(|event| match &event.body {
@@ -219,8 +219,8 @@ async fn a_message_of_a_picture_or_a_value_alone_is_a_result_and_stays_what_it_i
 async fn the_picture_next_to_the_text_of_a_result_is_kept() {
     let painter =
         || Function::new("Painter", |_| Ok(Act::Say(vec![Part::text("Two cats."), picture()]))).unwrap();
-    let inner = Chat::named("inner").participant(painter()).policy(sequential()).build().unwrap();
-    let outer = Chat::named("outer").participant(inner).policy(sequential()).build().unwrap();
+    let inner = Chat::builder("inner").participant(painter()).policy(sequential()).build().unwrap();
+    let outer = Chat::builder("outer").participant(inner).policy(sequential()).build().unwrap();
     let (_, summary, events) = run(&outer, "Draw two cats.").await;
     assert_eq!(summary, "Two cats.");
     let of = |event: &Arc<Event>| match &event.body {
@@ -243,7 +243,7 @@ async fn a_debate_whose_votes_cannot_be_read_ends_undecided_with_the_last_argume
         (0, "Undecided (red: 0; blue: 0)"),
         (2, "Undecided (red: 0; blue: 0)\n\nAnn: I am Ann.\n\nBob: I am Bob."),
     ] {
-        let chat = Chat::named("debate")
+        let chat = Chat::builder("debate")
             .participant(say("Ann"))
             .participant(say("Bob"))
             .policy(debate(rounds))
@@ -259,7 +259,7 @@ async fn the_last_message_before_silence_is_the_result() {
     let model = script(r#"[{"Ann": "It is 4."}]"#).model("test");
     let ann = Assistant::new("Ann", AnyModel::new(model)).unwrap();
     let silent = Silent::new(vec![]);
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(ann)
         .participant(silent.agent("Bob"))
         .policy(sequential())
@@ -273,7 +273,7 @@ async fn the_last_message_before_silence_is_the_result() {
 async fn a_silent_chat_is_not_summarized() {
     let (silent, summing) = (Silent::new(vec![]), Silent::new(vec![Part::text("All was agreed.")]));
     let [ann, bob] = ["Ann", "Bob"].map(|name| silent.agent(name));
-    let chat = Chat::named("pair").participant(ann).participant(bob);
+    let chat = Chat::builder("pair").participant(ann).participant(bob);
     let chat = with_summarizer(chat, summing.agent("Judge"), SUMMARY_PROMPT, sequential()).build().unwrap();
     let (reason, summary, _) = run(&chat, "Agree!").await;
     check_empty(&reason, &summary, "reflection");
@@ -282,7 +282,7 @@ async fn a_silent_chat_is_not_summarized() {
 
 /// A chat of two silent agents, or of one and a chat like it.
 fn nest(silent: &Silent, depth: usize) -> ChatBuilder {
-    let chat = Chat::named(&format!("level{depth}")).participant(silent.agent("Ann"));
+    let chat = Chat::builder(&format!("level{depth}")).participant(silent.agent("Ann"));
     let chat = match depth {
         0 => chat.participant(silent.agent("Bob")),
         _ => chat.participant(nest(silent, depth - 1).build().unwrap()),
@@ -305,17 +305,17 @@ async fn silence_in_chats_within_chats_is_noticed_at_once() {
 #[tokio::test]
 async fn the_task_of_a_silent_chat_is_not_carried_over() {
     let silent = Silent::new(vec![]);
-    let first = Chat::named("first").participant(silent.agent("Ann")).policy(sequential()).build().unwrap();
+    let first = Chat::builder("first").participant(silent.agent("Ann")).policy(sequential()).build().unwrap();
     let echo = Function::new("Echo", |turn| {
         let received = turn.last_message().map(|line| line.message.plain().into_owned());
         Ok(Act::say(received.unwrap_or_default()))
     });
     let second = polylogue::policies::carryover::Carryover::message("Go on.")
-        .apply_to(Chat::named("second").participant(echo.unwrap()).policy(sequential()))
+        .apply_to(Chat::builder("second").participant(echo.unwrap()).policy(sequential()))
         .build()
         .unwrap();
     let chat =
-        Chat::named("work").participant(first).participant(second).policy(sequential()).build().unwrap();
+        Chat::builder("work").participant(first).participant(second).policy(sequential()).build().unwrap();
     let (_, summary, _) = run(&chat, "A secret question").await;
     assert_eq!(summary, "Go on.");
 }
@@ -327,7 +327,7 @@ fn proxied(oversight: HumanInput, turns: u64) -> Chat {
     });
     let proxy = Stack::new("Bob").unwrap().then(oversight);
     let opening = |task: &str| vec![Message::text(name("Bob"), task)];
-    let chat = Chat::named("pair").participant(counting.unwrap()).participant(proxy).opening(opening);
+    let chat = Chat::builder("pair").participant(counting.unwrap()).participant(proxy).opening(opening);
     chat.policy(until(LoopDetector::default(), until(max_turns(turns), round_robin()))).build().unwrap()
 }
 
@@ -353,7 +353,7 @@ async fn an_empty_default_reply_continues_the_chat_and_none_ends_it() {
         ann.unwrap()
     };
     let chat = |bob: Stack| {
-        let chat = Chat::named("pair").participant(ann()).participant(bob);
+        let chat = Chat::builder("pair").participant(ann()).participant(bob);
         chat.policy(until(max_turns(4), round_robin())).build().unwrap()
     };
     let (reason, _, events) = run(&chat(Stack::new("Bob").unwrap().otherwise("")), "hi").await;
@@ -368,7 +368,7 @@ async fn a_model_in_a_stack_that_says_nothing_is_silent_and_ends_nothing() {
     let silent = Silent::new(vec![]);
     let bob = Stack::new("Bob").unwrap().then(HumanInput::never()).then(silent.agent("Bob"));
     let ann = Function::new("Ann", |_| Ok(Act::say("Well?")));
-    let chat = Chat::named("pair").participant(ann.unwrap()).participant(bob);
+    let chat = Chat::builder("pair").participant(ann.unwrap()).participant(bob);
     let chat = chat.policy(until(max_turns(4), round_robin())).build().unwrap();
     let (reason, _, events) = run(&chat, "hi").await;
     assert_eq!(said(&events), ["Ann: Well?", "Bob: -", "Ann: Well?", "Bob: -"]);
@@ -381,7 +381,7 @@ async fn a_blank_first_message_is_replied_to_by_the_one_it_is_for() {
     let silent = Silent::new(vec![Part::text("What can I do for you?")]);
     let [ann, bob] = ["Ann", "Bob"].map(|name| AnyAgent::new(silent.agent(name)));
     for blank in ["", " \n"] {
-        let pair = |name: &str| Chat::named(name).participant(ann.clone()).participant(bob.clone());
+        let pair = |name: &str| Chat::builder(name).participant(ann.clone()).participant(bob.clone());
         let policy = || until(max_messages(2), round_robin());
         let carried = polylogue::policies::carryover::Carryover::message(blank).author(name("Ann"));
         let chat = carried.apply_to(pair("pair")).policy(policy()).build().unwrap();
@@ -398,8 +398,8 @@ fn continuing(ends: impl Policy) -> Chat {
         Ok(Act::say(format!("{} lines", turn.transcript().all_messages().len())))
     });
     let talk =
-        Chat::named("talk").participant(ann.unwrap()).continues(name("talk")).policy(ends).build().unwrap();
-    Chat::named("outer").participant(talk).policy(until(max_turns(3), round_robin())).build().unwrap()
+        Chat::builder("talk").participant(ann.unwrap()).continues(name("talk")).policy(ends).build().unwrap();
+    Chat::builder("outer").participant(talk).policy(until(max_turns(3), round_robin())).build().unwrap()
 }
 
 #[tokio::test]
@@ -418,9 +418,10 @@ async fn inherited_messages_are_no_result() {
         let at = turn.transcript().at().as_str().ends_with(".1");
         Ok(if at { Act::say("Once.") } else { Act::Pass })
     });
-    let talk = Chat::named("talk").participant(nothing.unwrap()).continues(name("talk")).policy(sequential());
+    let talk =
+        Chat::builder("talk").participant(nothing.unwrap()).continues(name("talk")).policy(sequential());
     let outer =
-        Chat::named("outer").participant(talk.build().unwrap()).policy(until(max_turns(2), round_robin()));
+        Chat::builder("outer").participant(talk.build().unwrap()).policy(until(max_turns(2), round_robin()));
     let (_, _, events) = run(&outer.build().unwrap(), "hi").await;
     assert_eq!(said(&events), ["Ann: Once.", "talk: Once.", "Ann: -", "talk: -"]);
 }

@@ -9,7 +9,7 @@ const COUNT: &str = r#"[{"Ann": "One."}, {"Bob": "Two. DONE"}]"#;
 
 fn counting(script: &str) -> Chat {
     let model = models::scripted(script).unwrap();
-    Chat::named("counting")
+    Chat::builder("counting")
         .participant(Assistant::new("Ann", &model).unwrap().system("Count on."))
         .participant(Assistant::new("Bob", &model).unwrap().system("Count on. Say DONE at two."))
         .policy(round_robin())
@@ -62,7 +62,7 @@ async fn the_error_of_a_streamed_run_is_its_last_item() {
 #[tokio::test]
 async fn the_first_condition_that_holds_ends_the_chat_before_the_policy() {
     let model = models::scripted(r#"[{"Ann": "One."}, {"Bob": "Two."}]"#).unwrap();
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(Assistant::new("Ann", &model).unwrap())
         .participant(Assistant::new("Bob", &model).unwrap())
         .policy(round_robin())
@@ -78,7 +78,7 @@ async fn the_first_condition_that_holds_ends_the_chat_before_the_policy() {
 #[tokio::test]
 async fn a_waiting_run_names_the_person_and_continues_in_its_log() {
     let model = models::scripted(r#"[{"Clerk": "Which train?"}, {"Clerk": "Booked."}]"#).unwrap();
-    let chat = Chat::named("journey")
+    let chat = Chat::builder("journey")
         .participant(Assistant::new("Clerk", &model).unwrap())
         .participant(Human::new("Traveler").unwrap())
         .policy(round_robin())
@@ -100,7 +100,7 @@ async fn a_waiting_run_names_the_person_and_continues_in_its_log() {
 #[tokio::test]
 async fn the_selector_of_a_group_comes_with_it() {
     let model = models::scripted(r#"[{"selector": "Bob"}, {"Bob": "DONE"}]"#).unwrap();
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(Assistant::new("Ann", &model).unwrap())
         .participant(Assistant::new("Bob", &model).unwrap())
         .policy(Group::select_by(Selector::new("selector", &model).unwrap()))

@@ -76,7 +76,7 @@ fn closed(status: Status) -> StopReason {
 #[tokio::test(start_paused = true)]
 async fn a_call_in_flight_ends_with_the_time_of_the_run_and_a_resumption_counts_the_time_before() {
     let (store, model) = (AnyStore::new(Memory::new()), Slow::default());
-    let chat = Chat::named("pair").participant(speaker("A", &model)).participant(speaker("B", &model));
+    let chat = Chat::builder("pair").participant(speaker("A", &model)).participant(speaker("B", &model));
     let chat = chat.policy(round_robin()).build().unwrap();
     let mut log = timed(stored(&store).await, Some(10));
     let reason = closed(chat.run_in(&mut log, "go").await.unwrap().status);
@@ -110,7 +110,7 @@ async fn a_call_in_flight_ends_with_the_time_of_the_run_and_a_resumption_counts_
 #[tokio::test(start_paused = true)]
 async fn the_time_in_which_a_person_is_waited_for_does_not_count() {
     let model = Slow::default();
-    let chat = Chat::named("pair").participant(speaker("A", &model)).participant(Human::new("Me").unwrap());
+    let chat = Chat::builder("pair").participant(speaker("A", &model)).participant(Human::new("Me").unwrap());
     let chat = chat.policy(round_robin()).build().unwrap();
     let mut log = timed(Log::in_memory(), Some(10));
     let mut status = chat.run_in(&mut log, "go").await.unwrap().status;
@@ -127,9 +127,9 @@ async fn the_time_in_which_a_person_is_waited_for_does_not_count() {
 async fn a_chat_and_an_agent_have_time_of_their_own_and_the_outer_chat_continues() {
     let seconds = |limit: u64| Allowance { time_ms: Some(limit * 1000), ..Allowance::default() };
     let model = Slow::default();
-    let inner = Chat::named("inner").participant(speaker("A", &model)).participant(speaker("B", &model));
+    let inner = Chat::builder("inner").participant(speaker("A", &model)).participant(speaker("B", &model));
     let inner = inner.policy(round_robin()).limits(seconds(6)).build().unwrap();
-    let outer = Chat::named("outer").participant(inner).participant(speaker("C", &model));
+    let outer = Chat::builder("outer").participant(inner).participant(speaker("C", &model));
     let outer = outer.policy(sequential()).build().unwrap();
     let mut log = timed(Log::in_memory(), None);
     outer.run_in(&mut log, "go").await.unwrap();
@@ -144,7 +144,7 @@ async fn a_chat_and_an_agent_have_time_of_their_own_and_the_outer_chat_continues
     assert_eq!(ends[0], "/inner.1: the chat `inner` has reached the limit of 6 s of running time");
     assert_eq!((ends.len(), model.requests()), (2, 3));
 
-    let pair = Chat::named("pair").participant(speaker("A", &model)).participant(speaker("B", &model));
+    let pair = Chat::builder("pair").participant(speaker("A", &model)).participant(speaker("B", &model));
     let pair = pair.policy(round_robin()).build().unwrap();
     let agent = Name::new("B").unwrap();
     let mut log = timed(Log::in_memory(), None).agent_limits([(agent.clone(), seconds(6))]);
@@ -191,7 +191,7 @@ async fn a_turn_that_is_given_up_takes_no_more_time_of_its_agent_and_the_chat_st
                 (1, 0) => Step::Turn(TurnRequest::to_all(second.clone())),
                 _ => Step::close(StopReason::Finished, chat),
             };
-        let chat = Chat::named("main").participant(Assistant::new("A", failing).unwrap());
+        let chat = Chat::builder("main").participant(Assistant::new("A", failing).unwrap());
         let chat = chat.participant(speaker("B", &model)).policy(policy).limits(seconds(of_chat));
         let chat = chat.build().unwrap();
         let mut log = timed(Log::in_memory(), None).agent_limits([(a.clone(), seconds(of_agent))]);

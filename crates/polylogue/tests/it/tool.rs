@@ -73,7 +73,7 @@ async fn called(tool: impl Tool, args: Value) -> Outcome {
     let script = json!([{"Ann": {"calls": [{"tool": name, "args": args}]}}, {"Ann": "done"}]);
     let script: Script = serde_json::from_value(script).unwrap();
     let agent = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tool(tool);
-    let chat = Chat::named("solo").participant(agent).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("solo").participant(agent).policy(sequential()).build().unwrap();
     let (store, id) = (AnyStore::new(Memory::new()), LogId::new("test").unwrap());
     let mut log = Log::create(store, id).await.unwrap();
     chat.run_in(&mut log, "go").await.unwrap();

@@ -34,7 +34,7 @@ fn counter(who: &str, sends: Option<(LogHandle, &str)>) -> Function {
 
 /// Ann and Bob. In the first turn of Bob, someone outside sends a message, if there is an outside.
 fn pair(policy: impl Policy, sends: Option<(LogHandle, &str)>) -> Chat {
-    let chat = Chat::named("pair").participant(counter("Ann", None)).participant(counter("Bob", sends));
+    let chat = Chat::builder("pair").participant(counter("Ann", None)).participant(counter("Bob", sends));
     chat.policy(policy).build().unwrap()
 }
 
@@ -132,7 +132,7 @@ async fn a_message_in_the_last_turn_is_answered_wherever_the_log_is_cut() {
 /// Runs Ann and Kim, a person, who is asked in the last turn and says blue, then crimson. `sends` are sent while
 /// the first question is open.
 async fn answered(log: &mut Log, sends: &[&str]) {
-    let chat = Chat::named("ask").participant(counter("Ann", None)).participant(Human::new("Kim").unwrap());
+    let chat = Chat::builder("ask").participant(counter("Ann", None)).participant(Human::new("Kim").unwrap());
     let chat = chat.policy(sequential()).build().unwrap();
     let mut status = begin_or_resume(&chat, log).await;
     while let Status::Waiting(questions) = status {

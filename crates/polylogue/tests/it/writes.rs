@@ -52,7 +52,7 @@ fn shown(writes: &Writes) -> Vec<String> {
 async fn a_model_call_costs_one_write() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}]"#);
     let assistant = |who| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
-    let chat = Chat::named("pair").participant(assistant("A")).participant(assistant("B"));
+    let chat = Chat::builder("pair").participant(assistant("A")).participant(assistant("B"));
     let chat = chat.policy(until(max_turns(3), round_robin())).build().unwrap();
     let (mut log, writes) = noted(usize::MAX).await;
     chat.run_in(&mut log, "count").await.unwrap();
@@ -91,7 +91,7 @@ async fn a_reply_is_written_before_its_agent_waits_for_something_else() {
     let (mut log, writes) = noted(usize::MAX).await;
     let model = AnyModel::new(script.model("test"));
     let agent = Slow { name: name("A"), model, writes: Arc::clone(&writes), waits: 1 };
-    let chat = Chat::named("one").participant(agent).policy(until(max_turns(1), round_robin()));
+    let chat = Chat::builder("one").participant(agent).policy(until(max_turns(1), round_robin()));
     chat.build().unwrap().run_in(&mut log, "count").await.unwrap();
     assert_eq!(shown(&writes), ["Opened TurnStarted", "ModelReplied", "Message Closed"]);
 }
@@ -104,7 +104,7 @@ async fn a_reply_is_written_while_a_parallel_turn_waits() {
         let model = AnyModel::new(script.model("test"));
         Slow { name: name(who), model, writes: Arc::clone(&writes), waits }
     };
-    let chat = Chat::named("both").participant(agent("A", 0)).participant(agent("B", 1)).policy(parallel());
+    let chat = Chat::builder("both").participant(agent("A", 0)).participant(agent("B", 1)).policy(parallel());
     chat.build().unwrap().run_in(&mut log, "count").await.unwrap();
     let expected = ["Opened TurnStarted", "ModelReplied ModelReplied", "Message Message Closed"];
     assert_eq!(shown(&writes), expected);
@@ -116,7 +116,7 @@ async fn a_reply_that_cannot_be_written_ends_the_run() {
     let (mut log, writes) = noted(1).await;
     let model = AnyModel::new(script.model("test"));
     let agent = Slow { name: name("A"), model, writes: Arc::clone(&writes), waits: 1 };
-    let chat = Chat::named("one").participant(agent).policy(until(max_turns(1), round_robin()));
+    let chat = Chat::builder("one").participant(agent).policy(until(max_turns(1), round_robin()));
     let error = chat.build().unwrap().run_in(&mut log, "count").await.unwrap_err();
     assert!(matches!(error, Error::Store(StoreError::Full { .. })), "{error}");
     assert_eq!(shown(&writes), ["Opened TurnStarted"]);

@@ -105,7 +105,7 @@ impl AssistantTurn<'_, '_> {
             ..self.agent.params.clone()
         };
         let repairer = repairer(self.turn.me(), self.agent.model.clone())?.params(params);
-        Chat::named("repair").participant(repairer).policy(one_turn).build()
+        Chat::builder("repair").participant(repairer).policy(one_turn).build()
     }
 }
 

@@ -50,7 +50,7 @@ impl Candidates {
 /// # use polylogue::policies::group::introduce;
 /// # use polylogue::{AnyModel, Assistant, Chat, Group};
 /// # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
-/// let team = Chat::named("team")
+/// let team = Chat::builder("team")
 ///     .participant(Assistant::new("Planner", model.clone())?.description("makes plans"))
 ///     .participant(Assistant::new("Coder", model)?.description("writes programs"))
 ///     .introduction_of(introduce)

@@ -31,7 +31,7 @@ impl GroupSolve {
         let group = group.map(|group| group.checked(&before, &after)).transpose()?;
         let plan = Plan { before, group, after };
         let plan = Arc::new(plan);
-        let mut chat = Chat::named(name).opening(|_| Vec::new()).max_turns(plan.cap());
+        let mut chat = Chat::builder(name).opening(|_| Vec::new()).max_turns(plan.cap());
         for (who, is_member) in plan.agents() {
             let agent = Member::new(who, Arc::clone(&plan));
             chat = if is_member { chat.participant(agent) } else { chat.private_agent(agent) };

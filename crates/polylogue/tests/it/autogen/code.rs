@@ -74,7 +74,7 @@ fn pair(lines: &[&str], coder: Coder, turns: u64) -> Chat {
     });
     let bob = Stack::new("Bob").unwrap().then(coder).otherwise("(nothing)");
     let policy = until(max_turns(turns), round_robin());
-    Chat::named("pair").participant(ann.unwrap()).participant(bob).policy(policy).build().unwrap()
+    Chat::builder("pair").participant(ann.unwrap()).participant(bob).policy(policy).build().unwrap()
 }
 
 /// What `who` said.
@@ -222,7 +222,7 @@ async fn only_new_code_is_run() {
 
 /// Ann and Cem each say something, then it is Bob's turn.
 async fn after_two(ann: &'static str, cem: &'static str, coder: Coder) -> String {
-    let chat = Chat::named("three")
+    let chat = Chat::builder("three")
         .participant(Function::new("Ann", move |_| Ok(Act::say(ann))).unwrap())
         .participant(Function::new("Cem", move |_| Ok(Act::say(cem))).unwrap())
         .participant(Stack::new("Bob").unwrap().then(coder).otherwise("(nothing)"))
@@ -252,7 +252,7 @@ async fn code_in_the_task_is_not_run_for_want_of_other() {
     assert_eq!((said(&events, "Bob"), bench.file("ran")), (vec!["(nothing)".to_owned()], None));
     // Input that is only code should run.
     let bob = Stack::new("Bob").unwrap().then(bench.coder());
-    let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("alone").participant(bob).policy(sequential()).build().unwrap();
     let replies = said(&run(&chat, task).await.1, "Bob");
     assert_eq!(replies, [format!("{}\n\nFiles written: `ran` (0 bytes)", ok("").trim_end())]);
     assert!(bench.file("ran").is_some());
@@ -286,7 +286,7 @@ async fn code_comes_after_people_and_tools_and_before_the_model() {
         .then(Executor::new().tool(clock()))
         .then(bench.coder())
         .then(Assistant::new("Bob", bobs.model()).unwrap());
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
         .policy(until(max_turns(8), round_robin()))
@@ -307,7 +307,7 @@ async fn nothing_runs_in_private_turns() {
     let ann = Function::new("Ann", |_| Ok(Act::say("```sh\ntouch ran\n```"))).unwrap();
     let bob = Stack::new("Bob").unwrap().then(bench.coder()).then(Assistant::new("Bob", model).unwrap());
     let policy = summarized_by(until(max_turns(1), round_robin()), name("Bob"), |_| "Sum up.".into());
-    let chat = Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap();
+    let chat = Chat::builder("pair").participant(ann).participant(bob).policy(policy).build().unwrap();
     assert_eq!(closed(&run(&chat, "go").await.0).1, "Ann wrote code.");
     assert_eq!(bench.file("ran"), None);
 }

@@ -25,7 +25,7 @@ fn speaker(who: &str) -> Function {
 
 /// Ann, Bob and Cid, who speak by themselves.
 fn group_chat(policy: impl Policy) -> ChatBuilder {
-    Chat::named("group")
+    Chat::builder("group")
         .participant(speaker("Ann"))
         .participant(speaker("Bob"))
         .participant(speaker("Cid"))

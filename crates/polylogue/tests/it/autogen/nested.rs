@@ -22,7 +22,7 @@ use crate::stage::{Spy, closed, log, name, printed, run, script};
 /// A chat of one agent that says `text`.
 fn solo(chat: &str, who: &str, text: &'static str) -> Chat {
     let agent = Function::new(who, move |_| Ok(Act::say(text))).unwrap();
-    Chat::named(chat).participant(agent).policy(sequential()).build().unwrap()
+    Chat::builder(chat).participant(agent).policy(sequential()).build().unwrap()
 }
 
 /// A chat of one agent that repeats its input.
@@ -34,7 +34,7 @@ fn echo_of(chat: &str) -> ChatBuilder {
     let say = |turn: &Turn<'_>| {
         Ok(Act::say(turn.last_message().map_or_else(String::new, |l| l.message.plain().into())))
     };
-    Chat::named(chat).participant(Function::new("Echo", say).unwrap()).policy(sequential())
+    Chat::builder(chat).participant(Function::new("Echo", say).unwrap()).policy(sequential())
 }
 
 fn from(who: &str) -> Trigger {
@@ -45,7 +45,7 @@ fn from(who: &str) -> Trigger {
 async fn asked(task: &str, clerk: impl Agent) -> (Status, Vec<Arc<Event>>) {
     let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
     let chat =
-        Chat::named("desk").participant(ann).participant(clerk).policy(until(max_turns(1), round_robin()));
+        Chat::builder("desk").participant(ann).participant(clerk).policy(until(max_turns(1), round_robin()));
     run(&chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap(), task).await
 }
 
@@ -74,7 +74,7 @@ impl Tool for Add {
 async fn inner_chats_run_before_tools_and_model_and_the_last_summary_is_the_reply() {
     // item 97
     let spy = Spy::on(script("[]"));
-    let inner = Chat::named("inner")
+    let inner = Chat::builder("inner")
         .participant(echo("first"))
         .participant(solo("second", "Poet", "a poem TERMINATE"))
         .policy(polylogue::policies::with_summary(
@@ -100,7 +100,7 @@ async fn inner_chats_run_before_tools_and_model_and_the_last_summary_is_the_repl
 async fn an_agent_replies_by_a_nested_chat_outside_of_any_other_chat() {
     // item 97: `generate_reply` of an agent alone is a chat with that agent alone
     let clerk = clerk(Nested::new(solo("inner", "Poet", "a poem")));
-    let alone = Chat::named("alone").participant(clerk).policy(sequential()).build().unwrap();
+    let alone = Chat::builder("alone").participant(clerk).policy(sequential()).build().unwrap();
     let (status, _) = run(&alone, "turn number 3 into 7").await;
     assert_eq!(closed(&status).1, "a poem");
 }
@@ -141,7 +141,7 @@ async fn the_first_message_may_be_computed_from_the_turn() {
 async fn inner_chats_without_a_message_are_skipped() {
     // item 98
     let skipped = WithCarryover::new(solo("skipped", "Zoe", "never"), Carryover::message(""));
-    let inner = Chat::named("inner").participant(solo("first", "Poet", "a poem")).participant(skipped);
+    let inner = Chat::builder("inner").participant(solo("first", "Poet", "a poem")).participant(skipped);
     let (_, events) = asked("hi", clerk(Nested::new(inner.policy(sequential()).build().unwrap()))).await;
     assert_eq!(replied(&events), "Clerk: a poem");
     assert!(!printed(&events).contains("/skipped.1"));
@@ -167,7 +167,7 @@ async fn a_function_decides_what_the_reply_is() {
 async fn without_anything_to_run_the_next_layer_is_asked() {
     // item 99, trap T26
     let skipped = WithCarryover::new(solo("skipped", "Zoe", "never"), Carryover::message("  "));
-    let nothing = Chat::named("inner").participant(skipped).policy(sequential()).build().unwrap();
+    let nothing = Chat::builder("inner").participant(skipped).policy(sequential()).build().unwrap();
     for nested in [
         Nested::new(nothing),
         Nested::new(solo("inner", "Poet", "a poem")).message(OuterContext::custom(|_| String::new())),
@@ -175,7 +175,7 @@ async fn without_anything_to_run_the_next_layer_is_asked() {
         assert_eq!(replied(&asked("hi", clerk(nested)).await.1), "Clerk: by the next layer");
     }
     // There is no message.
-    let alone = Chat::named("alone").participant(clerk(Nested::new(solo("inner", "Poet", "a poem"))));
+    let alone = Chat::builder("alone").participant(clerk(Nested::new(solo("inner", "Poet", "a poem"))));
     let (status, _) = run(&alone.policy(sequential()).build().unwrap(), "").await;
     assert_eq!(closed(&status).1, "by the next layer");
 }
@@ -196,9 +196,9 @@ impl Agent for Later {
 /// An agent whose inner chat has itself as a participant.
 fn ouroboros() -> Chat {
     let itself = Later(name("Clerk"), Arc::default());
-    let inner = Chat::named("inner").participant(itself.clone()).policy(sequential()).build().unwrap();
+    let inner = Chat::builder("inner").participant(itself.clone()).policy(sequential()).build().unwrap();
     itself.1.set(AnyAgent::new(clerk(Nested::new(inner)))).unwrap();
-    Chat::named("desk").participant(itself).policy(sequential()).build().unwrap()
+    Chat::builder("desk").participant(itself).policy(sequential()).build().unwrap()
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn carried(carry: Option<OuterContext>) -> String {
         None => nested,
     };
     let ann = Function::new("Ann", |_| Ok(Act::say("And in rhymes?"))).unwrap();
-    let chat = Chat::named("desk")
+    let chat = Chat::builder("desk")
         .participant(ann)
         .participant(clerk(nested))
         .policy(until(max_turns(2), round_robin()));
@@ -263,7 +263,7 @@ async fn the_cost_of_inner_chats_is_in_the_report_of_the_outer() {
     // trap T7
     let model = script(r#"[{"Poet": {"say": "a poem", "usage": {"input": 7, "output": 3}}}]"#);
     let poet = Assistant::new("Poet", model).unwrap();
-    let inner = Chat::named("inner").participant(poet).policy(sequential()).build().unwrap();
+    let inner = Chat::builder("inner").participant(poet).policy(sequential()).build().unwrap();
     let (_, events) = asked("hi", clerk(Nested::new(inner))).await;
     let report = Report::of(&events);
     assert_eq!((report.usage.calls, report.usage.tokens()), (1, 10));
@@ -286,7 +286,7 @@ fn operator(who: &str, operation: fn(i64) -> i64) -> impl Agent {
 async fn the_arithmetic_agent_of_the_document() {
     // item 97: a group chat, a check and a poem, packaged into one agent
     let picks = r#"[{"picker": "Multiplier"}, {"picker": "Multiplier"}, {"picker": "Adder"}]"#;
-    let group = Chat::named("group")
+    let group = Chat::builder("group")
         .participant(operator("Adder", |number| number + 1))
         .participant(operator("Multiplier", |number| number * 2))
         .private_agent(Selector::new("picker", script(picks)).unwrap())
@@ -296,12 +296,12 @@ async fn the_arithmetic_agent_of_the_document() {
         let summary = Carryover::task().items(around, &name("check")).join("");
         if summary == "13" { "It is right.".to_owned() } else { format!("{summary} is wrong.") }
     };
-    let work = Chat::named("work")
+    let work = Chat::builder("work")
         .participant(Carryover::task().apply_to(group).build().unwrap())
         .participant(Carryover::custom(check).apply_to(echo_of("check")).build().unwrap())
         .participant(
             Carryover::message("Write a poem about it.")
-                .apply_to(Chat::named("poem").participant(poet).policy(sequential()))
+                .apply_to(Chat::builder("poem").participant(poet).policy(sequential()))
                 .build()
                 .unwrap(),
         )
@@ -309,7 +309,7 @@ async fn the_arithmetic_agent_of_the_document() {
         .build()
         .unwrap();
     let arithmetic = Stack::new("Arithmetic").unwrap().then(Nested::new(work));
-    let alone = Chat::named("alone").participant(arithmetic).policy(sequential()).build().unwrap();
+    let alone = Chat::builder("alone").participant(arithmetic).policy(sequential()).build().unwrap();
     let (status, events) = run(&alone, "Turn number 3 into 13.").await;
     assert_eq!(closed(&status).1, "From three\nto thirteen");
     let poem = r#"/poem.1 opened [Poet] "Write a poem about it.\nContext: \n13\nIt is right.""#;

@@ -49,7 +49,7 @@ fn pair(lines: &'static [&'static str], human_input: HumanInput, turns: u64) -> 
         Ok(Act::say(lines[usize::try_from(nth).unwrap() % lines.len()]))
     });
     let bob = Stack::new("Bob").unwrap().then(human_input).otherwise("auto");
-    Chat::named("pair")
+    Chat::builder("pair")
         .participant(ann.unwrap())
         .participant(bob)
         .policy(until(max_turns(turns), round_robin()))
@@ -188,7 +188,7 @@ async fn a_limit_of_none_makes_no_reply_at_all() {
     let model = script("[]");
     let bob = Stack::new("Bob").unwrap();
     let bob = bob.then(HumanInput::never().max_auto_replies(0)).then(Assistant::new("Bob", model).unwrap());
-    let chat = Chat::named("pair").participant(ann).participant(bob).policy(round_robin()).build().unwrap();
+    let chat = Chat::builder("pair").participant(ann).participant(bob).policy(round_robin()).build().unwrap();
     let (status, _) = run(&chat, "").await;
     assert_eq!(closed(&status).0, "Bob's limit of 0 replies without human input");
     // Where a person is asked, no answer is none.
@@ -206,7 +206,7 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
     ));
     let ann = Assistant::new("Ann", spy.model()).unwrap().suggest_tool(clock().spec().clone());
     let bob = Stack::new("Bob").unwrap().then(HumanInput::always()).then(Executor::new().tool(clock()));
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
         .policy(until(max_turns(3), round_robin()))
@@ -280,7 +280,7 @@ async fn the_question_says_who_asks_and_has_its_answers_as_data() {
 #[tokio::test]
 async fn several_people_are_asked_each_in_their_own_name() {
     let person = |who| Stack::new(who).unwrap().then(HumanInput::always()).otherwise("auto");
-    let chat = Chat::named("three")
+    let chat = Chat::builder("three")
         .participant(person("Ann"))
         .participant(person("Bob"))
         .participant(person("Cem"))
@@ -339,7 +339,7 @@ async fn texts_and_limits_that_end_a_conversation_of_two() {
         .then(HumanInput::never().terminate_on(says("TERMINATE")))
         .otherwise("auto");
     let chat =
-        Chat::named("alone").participant(bob).policy(until(max_turns(1), round_robin())).build().unwrap();
+        Chat::builder("alone").participant(bob).policy(until(max_turns(1), round_robin())).build().unwrap();
     assert_eq!(closed(&run(&chat, "Say TERMINATE").await.0).0, "1 of 1 turn");
 }
 
@@ -353,7 +353,7 @@ async fn a_message_without_text_ends_nothing() {
         .unwrap()
         .then(HumanInput::never().terminate_on(says("TERMINATE")))
         .otherwise("auto");
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
         .policy(until(max_turns(2), round_robin()))
@@ -370,14 +370,14 @@ async fn private_turns_do_not_ask_the_person() {
     let bob = Stack::new("Bob").unwrap().then(HumanInput::always());
     let bob = bob.then(Assistant::new("Bob", model).unwrap());
     let policy = summarized_by(until(max_turns(2), round_robin()), name("Bob"), |_| "Sum up.".into());
-    let chat = Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap();
+    let chat = Chat::builder("pair").participant(ann).participant(bob).policy(policy).build().unwrap();
     assert_eq!(closed(&talk(&chat, "", &["hi"]).await.0).1, "They said hello.");
 }
 
 /// A chat of a model and of a person who may clear the history.
 fn clearing(spy: &Spy) -> Chat {
     let bob = Stack::new("Bob").unwrap().then(HumanInput::always().clear_command()).otherwise("auto");
-    Chat::named("pair")
+    Chat::builder("pair")
         .participant(Assistant::new("Ann", spy.model()).unwrap())
         .participant(bob)
         .policy(until(max_turns(5), round_robin()))
@@ -447,7 +447,7 @@ async fn a_prompt_of_the_policy_is_shown_to_the_person() {
         }),
         _ => Step::close(StopReason::Finished, chat),
     };
-    let chat = Chat::named("alone").participant(bob).policy(policy).build().unwrap();
+    let chat = Chat::builder("alone").participant(bob).policy(policy).build().unwrap();
     let (status, events) = talk(&chat, "hi", &["Oslo"]).await;
     assert!(questions(&events)[0].starts_with("Name a city. You speak as `Bob` to `user`."));
     assert_eq!(closed(&status).1, "Oslo");

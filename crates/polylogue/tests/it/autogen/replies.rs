@@ -29,7 +29,7 @@ fn passes_on() -> impl ReplyLayer {
 /// What `stack` does with a `message`, and nothing else.
 async fn replies_to(stack: Stack, message: Message) -> Status {
     let from = message.from.clone();
-    let chat = Chat::named("group").participant(stack).opening(move |_| vec![message.clone()]);
+    let chat = Chat::builder("group").participant(stack).opening(move |_| vec![message.clone()]);
     let other = Function::new("Other", |_| Ok(Act::Pass)).unwrap();
     let chat = if from == name("Other") { chat.participant(other) } else { chat };
     run(&chat.policy(until(max_turns(1), round_robin())).build().unwrap(), "").await.0
@@ -120,7 +120,7 @@ async fn a_message_of_a_person_differs_from_an_automatic_one() {
     let ann = Stack::new("Ann").unwrap().then(HumanInput::always()).otherwise("automatic");
     let bob =
         stack().then(when(Trigger::kind(MessageKind::Person), says("dear person"))).otherwise("dear machine");
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
         .policy(until(max_turns(4), round_robin()))
@@ -148,7 +148,7 @@ fn everything(model: &AnyModel) -> (Assistant, Stack) {
 }
 
 fn pair(ann: Assistant, bob: Stack, turns: u64) -> Chat {
-    Chat::named("pair")
+    Chat::builder("pair")
         .participant(ann)
         .participant(bob)
         .policy(until(max_turns(turns), round_robin()))
@@ -233,7 +233,7 @@ async fn hooks_run_in_the_order_in_which_they_were_added() {
         appends(" y")(parts).into_iter().chain([Part::text(turn.me().as_str())]).collect()
     });
     let ann = Assistant::new("Ann", spy.model()).unwrap();
-    let chat = Chat::named("pair").participant(bob).participant(ann).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("pair").participant(bob).participant(ann).policy(sequential()).build().unwrap();
     let (_, events) = run(&chat, "hi").await;
     let asked = spy.asked();
     assert_eq!(asked[0].entries, [Entry::user("(a reminder)"), Entry::user("hi 1 2")]);
@@ -252,7 +252,7 @@ async fn a_hook_on_received_messages_changes_the_request_and_not_the_log() {
     let model = AnyModel::new(HookedModel::new(spy.model()).on_received(appends(" (be brief)")));
     let bob = Assistant::new("Bob", model).unwrap();
     let ann = Function::new("Ann", |_| Ok(Act::say("more"))).unwrap();
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(bob)
         .participant(ann)
         .policy(until(max_turns(3), round_robin()))
@@ -272,7 +272,7 @@ async fn a_hook_that_makes_an_invalid_request_or_reply_is_reported() {
     async fn error(hook: impl Fn(HookedModel) -> HookedModel) -> Error {
         let model = AnyModel::new(hook(HookedModel::new(script(r#"[{"Bob": "r"}]"#))));
         let bob = Assistant::new("Bob", model).unwrap();
-        let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
+        let chat = Chat::builder("alone").participant(bob).policy(sequential()).build().unwrap();
         chat.run_in(&mut log().await, "hi").await.unwrap_err()
     }
     let spoilt = error(|model| model.on_view(|_, _| Vec::new())).await;
@@ -298,7 +298,7 @@ async fn a_hook_that_makes_an_invalid_request_or_reply_is_reported() {
 #[tokio::test]
 async fn a_hook_may_leave_nothing_to_send() {
     let bob = before_send(Function::new("Bob", |_| Ok(Act::say("x"))).unwrap(), |_, _| Vec::new());
-    let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("alone").participant(bob).policy(sequential()).build().unwrap();
     assert!(printed(&run(&chat, "hi").await.1).contains("Bob passes"));
 }
 
@@ -307,14 +307,19 @@ async fn a_hook_may_leave_nothing_to_send() {
 async fn agents_are_layers() {
     let inner = |text: &'static str| {
         let clerk = Function::new("Clerk", move |_| Ok(Act::say(text))).unwrap();
-        Chat::named("office").participant(clerk).opening(|_| Vec::new()).policy(sequential()).build().unwrap()
+        Chat::builder("office")
+            .participant(clerk)
+            .opening(|_| Vec::new())
+            .policy(sequential())
+            .build()
+            .unwrap()
     };
     let quiet = polylogue_core::AnyAgent::new(Function::new("Quiet", |_| Ok(Act::Pass)).unwrap());
     let whole = |text| {
         stack().then(Human::new("Bob").unwrap()).then(quiet.clone()).then(inner(text)).otherwise("none")
     };
     for (answer, office, said) in [("mine", "theirs", "mine"), (" ", "theirs", "theirs"), ("", "", "none")] {
-        let chat = Chat::named("group").participant(whole(office)).policy(sequential()).build().unwrap();
+        let chat = Chat::builder("group").participant(whole(office)).policy(sequential()).build().unwrap();
         let (status, _) = talk(&chat, "hi", &[answer]).await;
         assert_eq!(closed(&status).1, said);
     }
@@ -336,7 +341,7 @@ async fn a_failing_layer_is_logged_and_retried() {
     let broken = |is_broken: bool| {
         let fails = from_fn(move |_| if is_broken { Err(Error::Agent("no luck".into())) } else { Ok(None) });
         let bob = stack().then(fails).otherwise("at last");
-        Chat::named("alone").participant(bob).policy(sequential()).build().unwrap()
+        Chat::builder("alone").participant(bob).policy(sequential()).build().unwrap()
     };
     let mut log = log().await;
     assert_eq!(broken(true).run_in(&mut log, "hi").await.unwrap_err().to_string(), "no luck");
@@ -356,7 +361,7 @@ async fn what_a_hook_takes_out_of_a_reply_is_not_shown_either() {
     });
     let bob =
         Assistant::new("Bob", AnyModel::new(masked)).unwrap().tool(polylogue::tools::GetHistory::default());
-    let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("alone").participant(bob).policy(sequential()).build().unwrap();
     let mut log = log().await;
     let mut watch = log.subscribe().await;
     chat.run_in(&mut log, "hi").await.unwrap();

@@ -18,7 +18,7 @@ use crate::stage::{Asked, Spy, closed, log, name, run, script};
 /// A chat of `a` and `b` in which `a` says `carry`, and then `turns` turns are taken.
 fn pair(chat: &str, agents: (&AnyAgent, &AnyAgent), turns: u64, carry: &Carryover) -> Chat {
     let (a, b) = agents;
-    let builder = Chat::named(chat)
+    let builder = Chat::builder(chat)
         .participant(a.clone())
         .participant(b.clone())
         .policy(until(max_turns(turns), round_robin()));
@@ -34,7 +34,7 @@ fn in_sequence(chats: impl IntoIterator<Item = Chat>) -> Chat {
 }
 
 fn ordered(policy: impl Policy, chats: impl IntoIterator<Item = Chat>) -> Chat {
-    let work = chats.into_iter().fold(Chat::named("work"), |work, chat| work.participant(chat));
+    let work = chats.into_iter().fold(Chat::builder("work"), |work, chat| work.participant(chat));
     work.policy(policy).build().unwrap()
 }
 
@@ -107,7 +107,7 @@ async fn results_come_in_order_and_each_chat_may_have_another_sender() {
 fn a_chat_without_participants_fails_before_anything_runs() {
     // item 50
     let error =
-        Carryover::message("A").apply_to(Chat::named("first")).policy(round_robin()).build().unwrap_err();
+        Carryover::message("A").apply_to(Chat::builder("first")).policy(round_robin()).build().unwrap_err();
     assert_eq!(error.to_string(), "`first` has no participants");
 }
 
@@ -169,7 +169,7 @@ async fn a_chat_of_a_sequence_can_be_run_alone() {
 async fn second_start(keeps: bool) -> Vec<Entry> {
     let spy = Spy::on(script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#));
     let (ann, bob) = (assistant("Ann", spy.model()), assistant("Bob", spy.model()));
-    let chat = Chat::named("second")
+    let chat = Chat::builder("second")
         .participant(ann.clone())
         .participant(bob.clone())
         .policy(until(max_turns(1), round_robin()));
@@ -359,10 +359,10 @@ async fn private_messages_are_carried_over_to_those_they_are_for() {
         _ => sequential().next(chat),
     };
     let first = pair("first", (&ann, &bob), 1, &Carryover::message("A"));
-    let second = Chat::named("second").participant(Function::new("Cid", |_| Ok(Act::say("x"))).unwrap());
+    let second = Chat::builder("second").participant(Function::new("Cid", |_| Ok(Act::say("x"))).unwrap());
     let second =
         second.policy(until(max_turns(1), round_robin())).task_from(Carryover::message("B").task_from());
-    let work = Chat::named("work")
+    let work = Chat::builder("work")
         .participant(whisper)
         .participant(first)
         .participant(second.build().unwrap())
@@ -378,7 +378,7 @@ async fn a_participant_that_left_is_not_waited_for() {
     let says = |who: &str| Function::new(who, |_| Ok(Act::say("here"))).unwrap();
     let order = Dag::new([("first", vec![]), ("second", vec!["first"]), ("third", vec!["second"])]).unwrap();
     let chat =
-        Chat::named("work").participant(leaves()).participant(says("second")).participant(says("third"));
+        Chat::builder("work").participant(leaves()).participant(says("second")).participant(says("third"));
     let chat = chat.policy(order).build().unwrap();
     let turns = |events: &[Arc<Event>]| {
         let requests = events.iter().filter_map(|event| match &event.body {

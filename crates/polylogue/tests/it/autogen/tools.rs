@@ -60,7 +60,7 @@ fn pair(model: &AnyModel, executor: Executor) -> Chat {
     let ann = Assistant::new("Ann", model.clone()).unwrap();
     let ann = executor.specs().cloned().fold(ann, Assistant::suggest_tool);
     let bob = Stack::new("Bob").unwrap().then(HumanInput::never()).then(executor).otherwise("So it is.");
-    Chat::named("pair")
+    Chat::builder("pair")
         .participant(ann)
         .participant(bob)
         .policy(until(max_turns(3), round_robin()))
@@ -164,7 +164,7 @@ async fn an_executor_answers_calls_of_tools_that_it_does_not_have() {
         let ann = Assistant::new("Ann", script(r#"[{"Ann": {"calls": [{"tool": "clock"}]}}]"#)).unwrap();
         let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Pardon?");
         let chat =
-            Chat::named("group").participant(ann.suggest_tool(clock().spec().clone())).participant(bob);
+            Chat::builder("group").participant(ann.suggest_tool(clock().spec().clone())).participant(bob);
         let other = |_| Function::new("Cem", |_| Ok(Act::Pass)).unwrap();
         (0..others)
             .map(other)
@@ -241,7 +241,7 @@ async fn who_only_advertises_a_tool_never_runs_it() {
     let spy = Spy::on(script(r#"[{"Ann": {"calls": [{"tool": "clock"}]}}, {"Ann": "So you do not know."}]"#));
     let ann = Assistant::new("Ann", spy.model()).unwrap().suggest_tool(clock().spec().clone());
     let bob = Function::new("Bob", |_| Ok(Act::say("What?"))).unwrap();
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
         .policy(until(max_turns(3), round_robin()))
@@ -278,7 +278,7 @@ async fn own_tools_and_those_of_others_are_called_together() {
     let ann = Assistant::new("Ann", spy.model()).unwrap().tool(GetHistory::default());
     let ann = ann.suggest_tool(clock().spec().clone());
     let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(clock()));
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
         .policy(until(max_turns(3), round_robin()))
@@ -306,7 +306,7 @@ async fn suggested_tools_are_not_offered_in_private_turns() {
     let ann = Assistant::new("Ann", spy.model()).unwrap().tool(GetHistory::default());
     let ann = ann.suggest_tool(clock().spec().clone());
     let policy = summarized_by(sequential(), name("Ann"), |_| "Sum up.".into());
-    let chat = Chat::named("alone").participant(ann).policy(policy).build().unwrap();
+    let chat = Chat::builder("alone").participant(ann).policy(policy).build().unwrap();
     assert_eq!(closed(&run(&chat, "hi").await.0).1, "They greeted.");
     let offered: Vec<usize> = spy.asked().iter().map(|asked| asked.tools.len()).collect();
     assert_eq!(offered, [2, 1]);
@@ -351,7 +351,7 @@ async fn calls_of_several_agents_are_distinguished() {
     let private = polylogue_core::Audience::Only(vec![name("Cem")]);
     let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(echo)).otherwise("nothing to do");
     let silent = |who| Function::new(who, |_| Ok(Act::Pass)).unwrap();
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(silent("Ann"))
         .participant(silent("Cem"))
         .participant(silent("Dan"))
@@ -374,7 +374,7 @@ async fn outcomes_are_text_for_all_but_the_caller() {
     let bob = Stack::new("Bob").unwrap().then(executor);
     let spy = Spy::on(script(r#"[{"Cem": "I see."}]"#));
     let cem = Assistant::new("Cem", spy.model()).unwrap();
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(ann)
         .participant(bob)
         .participant(cem)
@@ -401,7 +401,7 @@ async fn calls_without_text_are_a_loop_only_when_they_are_equal() {
         let ann = executor.specs().cloned().fold(ann, Assistant::suggest_tool);
         let bob = Stack::new("Bob").unwrap().then(executor).otherwise("So it is.");
         let strict = LoopDetector { calls: 3, ..LoopDetector::default() };
-        let chat = Chat::named("pair").participant(ann).participant(bob);
+        let chat = Chat::builder("pair").participant(ann).participant(bob);
         let chat = chat.policy(until(Stop::from(strict) | max_turns(14), round_robin())).build().unwrap();
         let (status, _) = run(&chat, "go").await;
         closed(&status).0

@@ -48,7 +48,7 @@ async fn no_place_to_run_code_is_needed_before_there_is_code() {
     let sandbox = Sandbox::container(dir.path(), Engine::new("/nowhere/docker", "python:3-slim"));
     let bob = Stack::new("Bob").unwrap().then(Coder::new().tool(python(sandbox))).otherwise("go on");
     let ann = script("[{\"Ann\": \"hello\"}, {\"Ann\": \"```python\\nprint(1)\\n```\"}]");
-    let chat = Chat::named("pair").participant(Assistant::new("Ann", ann).unwrap()).participant(bob);
+    let chat = Chat::builder("pair").participant(Assistant::new("Ann", ann).unwrap()).participant(bob);
     let (status, events) = run(&chat.policy(until(max_turns(4), round_robin())).build().unwrap(), "go").await;
     assert!(printed(&events).contains("Bob says: go on"), "{}", printed(&events));
     let (reason, reply) = closed(&status);
@@ -62,7 +62,7 @@ async fn no_place_to_run_code_is_needed_before_there_is_code() {
 async fn a_run_can_be_cancelled_and_continued() {
     let chat = |reply: &str| {
         let bob = Assistant::new("Bob", script(reply)).unwrap();
-        Chat::named("alone").participant(bob).policy(sequential()).build().unwrap()
+        Chat::builder("alone").participant(bob).policy(sequential()).build().unwrap()
     };
     let mut log = log().await;
     let cancel = log.cancellation();
@@ -93,8 +93,10 @@ async fn a_window_keeps_the_order_the_task_and_calls_with_their_results() {
         let bob = Assistant::new("Bob", spy.model()).unwrap().tool(Clock::new());
         let bob = bob.view(ViewOptions { window: Window::Messages(limit), ..ViewOptions::default() });
         let ann = Assistant::new("Ann", model.clone()).unwrap();
-        let chat =
-            Chat::named("pair").participant(bob).participant(ann).policy(until(max_turns(16), round_robin()));
+        let chat = Chat::builder("pair")
+            .participant(bob)
+            .participant(ann)
+            .policy(until(max_turns(16), round_robin()));
         run(&chat.build().unwrap(), "the task").await;
         for asked in spy.asked() {
             assert_eq!(asked.entries[0], Entry::user("the task"), "{limit}");
@@ -125,7 +127,7 @@ async fn parameters_belong_to_one_agent() {
     let spy = Spy::on(script(r#"[{"Ann": "a"}, {"Bob": "b"}]"#));
     let agent = |who| Assistant::new(who, spy.model()).unwrap();
     let warm = Params { temperature: Some(0.7), ..Params::default() };
-    let chat = Chat::named("pair").participant(agent("Ann").params(warm.clone())).participant(agent("Bob"));
+    let chat = Chat::builder("pair").participant(agent("Ann").params(warm.clone())).participant(agent("Bob"));
     run(&chat.policy(sequential()).build().unwrap(), "go").await;
     let asked: Vec<Params> = spy.asked().into_iter().map(|asked| asked.params).collect();
     assert_eq!(asked, [warm, Params::default()]);
@@ -138,7 +140,7 @@ async fn an_agent_that_gets_a_tool_loses_no_figures() {
         |text: &str| format!(r#"{{"Bob": {{"say": "{text}", "usage": {{"input": 7, "output": 3}}}}}}"#);
     let spy = Spy::on(script(&format!("[{}, {}]", reply("one"), reply("two"))));
     let bob = Assistant::new("Bob", AnyModel::new(spy.clone())).unwrap();
-    let chat = |bob: Assistant| Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
+    let chat = |bob: Assistant| Chat::builder("alone").participant(bob).policy(sequential()).build().unwrap();
     let mut log = log().await;
     chat(bob.clone()).run_in(&mut log, "go").await.unwrap();
     let more = Message::text(Name::user(), "again");

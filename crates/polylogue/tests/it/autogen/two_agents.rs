@@ -24,7 +24,7 @@ use crate::stage::{Spy, closed, log, name, printed, run, script};
 /// A chat of Ann, who speaks first, and Bob.
 fn pair(ann: impl Agent, bob: impl Agent, policy: impl Policy) -> Chat {
     let opening = |task: &str| vec![Message::text(name("Ann"), task)];
-    Chat::named("pair")
+    Chat::builder("pair")
         .participant(ann)
         .participant(bob)
         .opening(opening)
@@ -143,7 +143,7 @@ fn five_thousand_messages_need_no_stack() {
 async fn a_message_without_content_is_none_and_an_empty_text_is_one() {
     let ann = Function::new("Ann", |_| Ok(Act::Say(Vec::new()))).unwrap();
     let bob = Function::new("Bob", |_| Ok(Act::Say(vec![Part::text("")]))).unwrap();
-    let chat = Chat::named("pair").participant(ann).participant(bob).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("pair").participant(ann).participant(bob).policy(sequential()).build().unwrap();
     let (_, events) = run(&chat, "hi").await;
     assert_eq!(messages(&events), ["user: hi", "Bob: "]);
     assert!(printed(&events).contains("Ann passes"));
@@ -155,7 +155,7 @@ async fn unknown_keys_of_a_message_do_not_reach_the_model() {
     let text = r#"{"from": "Ann", "role": "boss", "parts": [{"text": "hi"}], "color": "red"}"#;
     let message: Message = serde_json::from_str(text).unwrap();
     let spy = Spy::on(script(r#"[{"Bob": "r1"}]"#));
-    let chat = Chat::named("pair").participant(parrot("Ann")).participant(assistant("Bob", &spy.model()));
+    let chat = Chat::builder("pair").participant(parrot("Ann")).participant(assistant("Bob", &spy.model()));
     let chat = chat.opening(move |_| vec![message.clone()]).policy(turns(1)).build().unwrap();
     let (_, events) = run(&chat, "").await;
     assert_eq!(spy.asked()[0].entries, [Entry::user("hi")]);
@@ -168,7 +168,7 @@ async fn a_tool_call_is_native_for_the_caller_and_text_for_the_other() {
     let clock = FunctionTool::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
     let model = script(r#"[{"Ann": {"calls": [{"tool": "clock", "id": "c1"}]}}]"#);
     let ann = assistant("Ann", &model).suggest_tool(polylogue::Tool::spec(&clock).clone());
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(ann)
         .participant(parrot("Bob"))
         .policy(until(max_turns(1), round_robin()));
@@ -185,7 +185,7 @@ async fn pictures_reach_the_model_and_are_named_in_the_transcript() {
     let parts = vec![Part::text("What is this?"), Part::Media(picture)];
     let spy = Spy::on(script(r#"[{"Bob": "A cat."}]"#));
     let message = Message { parts: parts.clone(), ..Message::text(name("Ann"), "") };
-    let chat = Chat::named("pair").participant(parrot("Ann")).participant(assistant("Bob", &spy.model()));
+    let chat = Chat::builder("pair").participant(parrot("Ann")).participant(assistant("Bob", &spy.model()));
     let chat = chat.opening(move |_| vec![message.clone()]).policy(turns(1)).build().unwrap();
     let (_, events) = run(&chat, "").await;
     assert_eq!(spy.asked()[0].entries, [Entry::User { parts }]);
@@ -203,7 +203,7 @@ async fn a_message_without_a_wish_for_a_reply_gets_none() {
         }
     };
     let chat = |replies| {
-        Chat::named("pair")
+        Chat::builder("pair")
             .participant(parrot("Bob"))
             .participant(parrot("Ann"))
             .policy(post(replies))
@@ -221,7 +221,7 @@ async fn a_message_without_a_wish_for_a_reply_gets_none() {
 #[tokio::test]
 async fn an_agent_replies_to_given_messages_without_a_conversation() {
     let spy = Spy::on(script(r#"[{"Bob": "Paris."}]"#));
-    let bob = || Chat::named("alone").participant(assistant("Bob", &spy.model())).policy(sequential());
+    let bob = || Chat::builder("alone").participant(assistant("Bob", &spy.model())).policy(sequential());
     let messages = |_: &str| vec![Message::text(Name::user(), "France?")];
     let (status, _) = run(&bob().opening(messages).build().unwrap(), "").await;
     assert_eq!(closed(&status).1, "Paris.");
@@ -264,7 +264,7 @@ async fn the_first_message_may_be_computed() {
         vec![Message::text(name("Ann"), text)]
     };
     let chat =
-        Chat::named("pair").participant(parrot("Ann")).participant(parrot("Bob")).opening_from(opening);
+        Chat::builder("pair").participant(parrot("Ann")).participant(parrot("Bob")).opening_from(opening);
     let (_, events) = run(&chat.policy(turns(1)).build().unwrap(), "weather").await;
     assert_eq!(messages(&events)[0], "Ann: Ann to Bob: weather in \"Oslo\"");
 }
@@ -273,7 +273,7 @@ async fn the_first_message_may_be_computed() {
 #[tokio::test]
 async fn a_person_is_asked_for_the_first_message_when_there_is_none() {
     let ann = Stack::new("Ann").unwrap().then(HumanInput::terminate());
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(ann)
         .participant(parrot("Bob"))
         .policy(until(max_turns(2), round_robin()));
@@ -313,7 +313,7 @@ async fn one_definition_serves_several_conversations_at_once() {
 #[test]
 fn two_agents_of_one_name_are_refused() {
     let chat =
-        Chat::named("pair").participant(parrot("Ann")).participant(parrot("Ann")).policy(round_robin());
+        Chat::builder("pair").participant(parrot("Ann")).participant(parrot("Ann")).policy(round_robin());
     assert_eq!(chat.build().unwrap_err().to_string(), "two agents of `pair` are named `Ann`");
 }
 

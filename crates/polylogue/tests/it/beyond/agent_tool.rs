@@ -11,7 +11,7 @@ use crate::beyond::stage::{Cast, events_with, fails, name, play, print};
 
 /// Eve and Max talk until one has enough, or both spoke.
 fn research(cast: &Cast<'_>) -> Chat {
-    Chat::named("research")
+    Chat::builder("research")
         .participant(cast.assistant("Eve"))
         .participant(cast.assistant("Max"))
         .policy(until(says("ENOUGH") | max_turns(2), round_robin()))
@@ -22,7 +22,7 @@ fn research(cast: &Cast<'_>) -> Chat {
 
 /// Ann alone, who speaks `turns` times.
 fn alone(ann: polylogue::Assistant, turns: u64) -> Chat {
-    Chat::named("main").participant(ann).policy(until(max_turns(turns), round_robin())).build().unwrap()
+    Chat::builder("main").participant(ann).policy(until(max_turns(turns), round_robin())).build().unwrap()
 }
 
 #[tokio::test]
@@ -78,7 +78,8 @@ async fn a_person_within_is_waited_for() {
     let answers = ["Yes.", "Really."];
     let events = events_with(script, &|nth| answers[nth], |cast| {
         let person = |who| Human::new(who).unwrap();
-        let office = Chat::named("office").participant(person("Boss")).policy(sequential()).build().unwrap();
+        let office =
+            Chat::builder("office").participant(person("Boss")).policy(sequential()).build().unwrap();
         let ann = cast.assistant("Ann").agent_tool(AgentTool::chat(office));
         alone(ann.agent_tool(AgentTool::agent(person("Boss")).named("boss")), 1)
     })
@@ -102,7 +103,7 @@ async fn an_empty_result_is_reported() {
         let leaver = Function::new("leaver", |_| {
             Ok(Act::Stop(StopReason::Left { who: name("leaver"), why: "had enough".into() }))
         });
-        let silent = Chat::named("silent")
+        let silent = Chat::builder("silent")
             .participant(mute("x"))
             .policy(with_summary(until(max_turns(1), round_robin()), |_| "".into()))
             .build()

@@ -28,7 +28,7 @@ fn pair(cast: &Cast<'_>) -> Chat {
     let ann = cast.assistant("Ann").suggest_tool(echo("echo").spec().clone());
     let ann = ann.suggest_tool(echo("gone").spec().clone());
     let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Well.");
-    Chat::named("pair")
+    Chat::builder("pair")
         .participant(ann)
         .participant(bob)
         .policy(until(max_turns(2), round_robin()))
@@ -150,7 +150,7 @@ async fn a_default_answer_to_an_approval_can_only_refuse() {
         let chat = |cast: &Cast<'_>| {
             let executor = Executor::new().tool(echo("echo")).approval(Approval::always());
             let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Well.");
-            Chat::named("pair")
+            Chat::builder("pair")
                 .participant(cast.assistant("Ann").suggest_tool(echo("echo").spec().clone()))
                 .participant(AnswerTimeout::new(bob, Duration::from_secs(3600), answer))
                 .policy(until(max_turns(2), round_robin()))
@@ -173,7 +173,7 @@ async fn what_a_rule_denies_runs_as_no_edit_either() {
     let calls = move |cast: &Cast<'_>| {
         let approval = Approval::by(move |wanted: &ApprovalRequest| decide(&wanted.call.args.to_string()));
         let executor = Executor::new().tool(echo("echo")).approval(approval);
-        Chat::named("pair")
+        Chat::builder("pair")
             .participant(cast.assistant("Ann").suggest_tool(echo("echo").spec().clone()))
             .participant(Stack::new("Bob").unwrap().then(executor).otherwise("Well."))
             .policy(until(max_turns(2), round_robin()))
@@ -194,7 +194,7 @@ async fn what_a_rule_denies_runs_as_no_edit_either() {
         let shell = FunctionTool::new("shell", "Runs it.", shell).repeatable();
         let coder =
             Coder::new().tool(shell).approval(Approval::by(move |block: &CodeBlock| decide(&block.code)));
-        Chat::named("pair")
+        Chat::builder("pair")
             .participant(cast.assistant("Ann"))
             .participant(Stack::new("Bob").unwrap().then(coder).otherwise("Well."))
             .policy(until(max_turns(2), round_robin()))

@@ -19,7 +19,7 @@ use crate::common::log_of;
 /// Eve, who looks things up.
 fn research(cast: &Cast<'_>) -> AgentTool {
     let chat =
-        Chat::named("research").participant(cast.assistant("Eve")).policy(sequential()).build().unwrap();
+        Chat::builder("research").participant(cast.assistant("Eve")).policy(sequential()).build().unwrap();
     AgentTool::chat(chat).description("Finds out.").background()
 }
 
@@ -35,7 +35,7 @@ fn boss() -> AgentTool {
 }
 
 fn alone(ann: Assistant) -> Chat {
-    Chat::named("main").participant(ann).policy(sequential()).build().unwrap()
+    Chat::builder("main").participant(ann).policy(sequential()).build().unwrap()
 }
 
 fn has(text: &str, lines: &[&str]) {
@@ -52,7 +52,7 @@ async fn the_conversation_continues_and_the_result_is_posted_at_its_end() {
         {"Ann": {"calls": [{"tool": "research", "args": {"task": "cats?"}, "id": "c1"}]}},
         {"Ann": "I look it up."}, {"Bob": "Fine."}, {"Eve": "Cats purr."}, {"Ann": "They purr."}]"#;
     let text = play(script, |cast| {
-        Chat::named("main")
+        Chat::builder("main")
             .participant(cast.assistant("Ann").agent_tool(research(cast)))
             .participant(cast.assistant("Bob"))
             .policy(sequential())
@@ -184,7 +184,7 @@ async fn a_task_that_passes_a_limit_fails_and_the_chat_continues() {
     let script: Script = serde_json::from_str(text).unwrap();
     let limits = Allowance { calls: Some(1), ..Allowance::default() };
     let eve = Assistant::new("Eve", script.model("test")).unwrap();
-    let talk = Chat::named("talk")
+    let talk = Chat::builder("talk")
         .participant(eve)
         .policy(round_robin())
         .max_turns(5)
@@ -206,7 +206,7 @@ async fn a_task_that_passes_a_limit_fails_and_the_chat_continues() {
     );
     // A limit of the starting agent, which pays for its tasks: the task fails.
     let eve = Assistant::new("Eve", script.model("test")).unwrap();
-    let talk = Chat::named("talk").participant(eve).policy(round_robin()).max_turns(2).build().unwrap();
+    let talk = Chat::builder("talk").participant(eve).policy(round_robin()).max_turns(2).build().unwrap();
     let ann = Assistant::new("Ann", script.model("test")).unwrap();
     let chat = alone(ann.agent_tool(AgentTool::chat(talk).named("Eve").background()));
     let limits = Allowance { calls: Some(3), ..Allowance::default() };
@@ -265,7 +265,7 @@ async fn a_person_in_a_task_is_waited_for_when_nothing_else_is_to_do() {
         {"Ann": {"calls": [{"tool": "boss", "args": {"task": "May I?"}, "id": "c1"}]}},
         {"Ann": "Asked."}, {"Bob": "Good."}, {"Ann": "I may."}]"#;
     let events = events_with(script, &|_| "Yes.", |cast| {
-        Chat::named("main")
+        Chat::builder("main")
             .participant(cast.assistant("Ann").agent_tool(boss()))
             .participant(cast.assistant("Bob"))
             .policy(sequential())
@@ -291,11 +291,11 @@ async fn tasks_end_with_their_chat() {
         {"Ann": "I asked."}, {"Bob": "No time."}]"#;
     // Where the chat is at its limit, and where it is to end without them.
     let limited = |cast: &Cast<'_>| {
-        let builder = Chat::named("main").participant(cast.assistant("Ann").agent_tool(boss()));
+        let builder = Chat::builder("main").participant(cast.assistant("Ann").agent_tool(boss()));
         builder.participant(cast.assistant("Bob")).policy(round_robin()).max_turns(2).build().unwrap()
     };
     let ended = |cast: &Cast<'_>| {
-        Chat::named("main")
+        Chat::builder("main")
             .participant(cast.assistant("Ann").agent_tool(boss()))
             .participant(cast.assistant("Bob"))
             .policy(sequential())
@@ -330,7 +330,7 @@ async fn a_turn_that_continues_in_a_reopened_chat_does_not_wait_for_a_cancelled_
     let chat = |cast: &Cast<'_>| {
         let ann = cast.assistant("Ann").agent_tool(boss()).max_background(1);
         let calls = Allowance { calls: Some(1), ..Allowance::default() };
-        Chat::named("main").participant(ann).limits(calls).policy(sequential()).build().unwrap()
+        Chat::builder("main").participant(ann).limits(calls).policy(sequential()).build().unwrap()
     };
     let mut log = log_of(&played_from(&[], script, chat).await).await;
     log.reopen_for(LimitOverrides { calls: Some(8), ..LimitOverrides::default() }).await.unwrap();
@@ -373,10 +373,10 @@ async fn a_task_that_a_given_up_turn_awaited_keeps_what_it_did() {
     )
     .unwrap();
     let assistant = |who: &str| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
-    let desk = Chat::named("desk").participant(assistant("Eve").tool(SetState::new()));
+    let desk = Chat::builder("desk").participant(assistant("Eve").tool(SetState::new()));
     let desk = desk.participant(Human::new("Boss").unwrap()).policy(sequential()).build().unwrap();
     let ann = assistant("Ann").agent_tool(AgentTool::chat(desk).description("Decides.").background());
-    let chat = Chat::named("main").participant(ann).policy(round_robin()).max_turns(2).build().unwrap();
+    let chat = Chat::builder("main").participant(ann).policy(round_robin()).max_turns(2).build().unwrap();
     let mut log = log().await;
     let waiting = chat.run_in(&mut log, "task").await.unwrap();
     let [(at, question)] = waiting.questions() else { panic!("{:?}", waiting.questions()) };
@@ -437,7 +437,7 @@ async fn too_many_are_refused() {
     );
     let of_chat = play(script, |cast| {
         let ann = cast.assistant("Ann").agent_tool(echo("echo"));
-        Chat::named("main").participant(ann).policy(sequential()).max_background(1).build().unwrap()
+        Chat::builder("main").participant(ann).policy(sequential()).max_background(1).build().unwrap()
     })
     .await;
     has(

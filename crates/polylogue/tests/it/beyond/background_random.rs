@@ -89,7 +89,8 @@ impl Agent for Worker {
 
 fn chat(seed: u64, model: &AnyModel) -> Chat {
     let worker = |who: &str| Worker { name: name(who), seed, model: model.clone(), depth: 2 };
-    let builder = Chat::named("main").participant(worker("Ann")).participant(worker("Bob")).max_background(3);
+    let builder =
+        Chat::builder("main").participant(worker("Ann")).participant(worker("Bob")).max_background(3);
     match seed % 3 {
         0 => builder.policy(sequential()),
         1 => builder.policy(until(max_turns(3), round_robin())),

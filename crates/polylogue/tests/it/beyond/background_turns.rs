@@ -20,7 +20,7 @@ use crate::common::log_of;
 
 /// A chat of `who`, of whom those of `background` have their turns in the background.
 fn chat(cast: &Cast<'_>, who: &[&str], background: &[&str]) -> polylogue_core::ChatBuilder {
-    who.iter().fold(Chat::named("main"), |chat, who| {
+    who.iter().fold(Chat::builder("main"), |chat, who| {
         let agent = cast.assistant(who);
         match background.contains(who) {
             true => chat.participant(BackgroundTurns::new(agent)),
@@ -138,7 +138,7 @@ fn bob(outside: &Outside) -> Function {
 fn office(outside: &Outside) -> Chat {
     let says = |who: &str, text: &'static str| Function::new(who, move |_| Ok(Act::say(text))).unwrap();
     let policy = with_late_joiner(round_robin(), name("Lex"), stop::says("lawyer"), JoinHistory::All);
-    Chat::named("office")
+    Chat::builder("office")
         .participant(BackgroundTurns::new(says("Ann", "Facts.")))
         .participant(bob(outside))
         .participant(says("Cid", "Good."))
@@ -288,8 +288,9 @@ async fn a_failure_leads_to_a_turn_without_a_message() {
     let script = r#"[{"Bob": "Fine."}]"#;
     let events = events(script, |cast| {
         let silent = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
-        let chat =
-            Chat::named("main").participant(BackgroundTurns::new(silent)).participant(cast.assistant("Bob"));
+        let chat = Chat::builder("main")
+            .participant(BackgroundTurns::new(silent))
+            .participant(cast.assistant("Bob"));
         chat.policy(sequential()).build().unwrap()
     })
     .await;
@@ -305,8 +306,9 @@ async fn a_failure_is_not_two_empty_replies() {
     let graph = Graph::of(["Ann", "Bob"]).starts_with("Ann").edge(("Ann", "Bob")).build().unwrap();
     let events = played_from(&[], script, |cast| {
         let silent = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
-        let chat =
-            Chat::named("main").participant(BackgroundTurns::new(silent)).participant(cast.assistant("Bob"));
+        let chat = Chat::builder("main")
+            .participant(BackgroundTurns::new(silent))
+            .participant(cast.assistant("Bob"));
         chat.policy(until(Stop::from(LoopDetector::default()), graph.clone())).build().unwrap()
     })
     .await;
@@ -406,7 +408,7 @@ async fn turns_at_the_same_time_do_not_pass_the_limit_on_background_tasks() {
                 waits: if nth == 0 { 0 } else { waits },
             });
             let chat = starters
-                .fold(Chat::named("main").max_background(of_chat), |chat, agent| chat.participant(agent));
+                .fold(Chat::builder("main").max_background(of_chat), |chat, agent| chat.participant(agent));
             let chat = chat.policy(parallel()).build().unwrap();
             let store = AnyStore::new(SlowStore(Memory::new().into()));
             let log = Log::create(store, LogId::new("slow").unwrap()).await.unwrap().clock(|| Timestamp(0));

@@ -75,7 +75,7 @@ fn talk(model: AnyModel, turns: u64, compaction: Option<&Compaction>) -> Chat {
         window: polylogue_core::Window::Messages(4),
         ..polylogue_core::ViewOptions::default()
     });
-    Chat::named("talk")
+    Chat::builder("talk")
         .participant(ann)
         .participant(bob)
         .policy(round_robin())

@@ -125,7 +125,12 @@ const TASK: &str = "Look at everything, and mind the gap.";
 fn work(model: AnyModel, set: impl FnOnce(Assistant) -> Assistant) -> Chat {
     let look = Look(ToolSpec::new("look", "Looks.", json!({"type": "object"})).repeatable());
     let ann = Assistant::new("Ann", model).unwrap().tool(AnyTool::new(look)).max_tool_rounds(100);
-    Chat::named("work").participant(set(ann)).policy(round_robin()).stop(stop::max_turns(1)).build().unwrap()
+    Chat::builder("work")
+        .participant(set(ann))
+        .policy(round_robin())
+        .stop(stop::max_turns(1))
+        .build()
+        .unwrap()
 }
 
 async fn run(model: &Worker, set: impl FnOnce(Assistant) -> Assistant) -> Vec<Event> {
@@ -286,7 +291,7 @@ async fn a_refused_request_of_a_selector_ends_the_chat() {
         let selector = Selector::new("Chair", calls.through(refusing(10))).unwrap();
         let ann = Assistant::new("Ann", calls.through(refusing(10_000))).unwrap();
         let bob = Assistant::new("Bob", calls.through(refusing(10_000))).unwrap();
-        let group = Chat::named("group").participant(ann).participant(bob);
+        let group = Chat::builder("group").participant(ann).participant(bob);
         group.policy(Group::select_by(selector)).stop(stop::max_turns(4)).build().unwrap()
     };
     assert_eq!(end_after_refusal(&chat).await.as_deref(), Some("context_full"));

@@ -148,7 +148,7 @@ fn guarded(model: Guard, turns: u64) -> Chat {
         Ok(Act::say(text))
     })
     .unwrap();
-    Chat::named("doors")
+    Chat::builder("doors")
         .participant(bob)
         .participant(ann)
         .policy(round_robin())

@@ -140,13 +140,18 @@ async fn a_participant_who_left_is_not_asked_again_and_an_earlier_vote_still_cou
 async fn a_debate_that_all_leave_or_one_stops_ends() {
     let leave = |who: &str| Function::new(who, |_| Ok(Act::Leave("bored".into()))).unwrap();
     let said = play("[]", |_| {
-        Chat::named("group").participant(leave("A")).participant(leave("B")).policy(debate()).build().unwrap()
+        Chat::builder("group")
+            .participant(leave("A"))
+            .participant(leave("B"))
+            .policy(debate())
+            .build()
+            .unwrap()
     })
     .await;
     assert!(said.ends_with("closed (no participant is left; B left last: bored): "), "{said}");
     let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(StopReason::Stopped { by: "fire".into() }));
     let said = play("[]", |_| {
-        let builder = Chat::named("group").participant(Function::new("A", stop).unwrap());
+        let builder = Chat::builder("group").participant(Function::new("A", stop).unwrap());
         builder.policy(debate()).build().unwrap()
     })
     .await;
@@ -158,7 +163,7 @@ async fn a_second_debate_in_the_same_conversation_is_a_new_one() {
     let script: polylogue_models::Script =
         serde_json::from_str(r#"[{"A": "1"}, {"A": "red"}, {"A": "2"}, {"A": "blue"}]"#).unwrap();
     let a = polylogue::Assistant::new("A", polylogue::AnyModel::new(script.model("test"))).unwrap();
-    let chat = Chat::named("group").participant(a).policy(debate()).build().unwrap();
+    let chat = Chat::builder("group").participant(a).policy(debate()).build().unwrap();
     let mut log = log().await;
     let red = chat.run_in(&mut log, "task").await.unwrap().status;
     let blue = chat.continue_with(&mut log, Message::text(Name::user(), "and now?")).await.unwrap().status;

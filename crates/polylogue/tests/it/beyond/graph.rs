@@ -30,7 +30,7 @@ async fn run(script: &str, flow: Graph) -> String {
 }
 
 fn graph_chat(cast: &Cast<'_>, script: &str, graph: &polylogue::policies::graph::CheckedGraph) -> Chat {
-    let mut builder = Chat::named("group");
+    let mut builder = Chat::builder("group");
     for who in graph.nodes() {
         builder = if script.contains(&format!("\"{who}\"")) {
             builder.participant(cast.assistant(who.as_str()))
@@ -176,7 +176,7 @@ async fn conditions_read_the_state_as_it_was_then() {
         let say = |who: &'static str| Function::new(who, move |_| Ok(Act::say(who))).unwrap();
         let critic = cast.assistant("Critic").tool(SetState::new().only(["good"]));
         let builder =
-            Chat::named("group").participant(say("Writer")).participant(critic).participant(say("Printer"));
+            Chat::builder("group").participant(say("Writer")).participant(critic).participant(say("Printer"));
         builder.policy(graph.clone()).build().unwrap()
     })
     .await;
@@ -202,10 +202,11 @@ async fn conditions_read_what_chats_within_and_around_had_set_by_then() {
     let said = play(&script.to_string(), |cast| {
         let say = |who: &'static str| Function::new(who, move |_| Ok(Act::say(who))).unwrap();
         let setting = |who: &str| cast.assistant(who).tool(SetState::new());
-        let critic = Chat::named("Critic").participant(setting("Eve")).policy(sequential()).build().unwrap();
-        let group = Chat::named("group").participant(say("Writer")).participant(critic);
+        let critic =
+            Chat::builder("Critic").participant(setting("Eve")).policy(sequential()).build().unwrap();
+        let group = Chat::builder("group").participant(say("Writer")).participant(critic);
         let group = group.participant(say("Printer")).participant(say("Other")).policy(graph.clone());
-        let office = Chat::named("office").participant(setting("Boss")).participant(group.build().unwrap());
+        let office = Chat::builder("office").participant(setting("Boss")).participant(group.build().unwrap());
         office.policy(sequential()).build().unwrap()
     })
     .await;
@@ -228,7 +229,7 @@ async fn people_can_be_nodes_and_a_node_who_left_ends_the_graph() {
     ] {
         let events = events_with("[]", &|nth| answers[nth], |_| {
             let say = |who: &'static str| Function::new(who, move |_| Ok(Act::say(who))).unwrap();
-            let builder = Chat::named("group")
+            let builder = Chat::builder("group")
                 .participant(say("Writer"))
                 .participant(polylogue::Human::new("Boss").unwrap());
             builder.participant(say("Printer")).policy(graph.clone()).build().unwrap()
@@ -243,7 +244,7 @@ async fn people_can_be_nodes_and_a_node_who_left_ends_the_graph() {
     let said = play("[]", |_| {
         let leave = Function::new("A", |_| Ok(Act::Leave("home".into()))).unwrap();
         let b = Function::new("B", |_| Ok(Act::Pass)).unwrap();
-        Chat::named("group").participant(leave).participant(b).policy(graph.clone()).build().unwrap()
+        Chat::builder("group").participant(leave).participant(b).policy(graph.clone()).build().unwrap()
     })
     .await;
     assert_eq!(end(&said), "closed (A left: home): ");
@@ -255,13 +256,13 @@ async fn a_participant_can_end_it_and_something_more_begins_it_again() {
     let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(StopReason::Stopped { by: "A".into() }));
     let said = play("[]", |_| {
         let b = Function::new("B", |_| Ok(Act::Pass)).unwrap();
-        let builder = Chat::named("group").participant(Function::new("A", stop).unwrap()).participant(b);
+        let builder = Chat::builder("group").participant(Function::new("A", stop).unwrap()).participant(b);
         builder.policy(graph.clone()).build().unwrap()
     })
     .await;
     assert_eq!(end(&said), "closed (stopped by A): ");
     let count = |turn: &polylogue::Turn<'_>| Ok(Act::say(turn.transcript().all_messages().len().to_string()));
-    let chat = Chat::named("group").participant(Function::new("A", count).unwrap());
+    let chat = Chat::builder("group").participant(Function::new("A", count).unwrap());
     let chat = chat.participant(Function::new("B", count).unwrap()).policy(graph).build().unwrap();
     let mut log = log().await;
     chat.run_in(&mut log, "task").await.unwrap();
@@ -286,7 +287,7 @@ async fn long_loops_come_to_their_end() {
         let graph = graph.edge(Edge::from(("B", "End")).otherwise()).build().unwrap();
         let say = |who: &str| Function::new(who, |_| Ok(Act::say("on"))).unwrap();
         let builder =
-            Chat::named("group").participant(say("A")).participant(say("B")).participant(say("End"));
+            Chat::builder("group").participant(say("A")).participant(say("B")).participant(say("End"));
         let chat = builder.policy(graph).max_turns(1000).build().unwrap();
         let mut log = log().await;
         let status = chat.run_in(&mut log, "task").await.unwrap().status;

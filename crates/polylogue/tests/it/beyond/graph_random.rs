@@ -48,7 +48,7 @@ fn graph_chat(graph: &CheckedGraph, salt: usize) -> Chat {
         })
         .unwrap()
     };
-    let builder = Chat::named("group").max_turns(12);
+    let builder = Chat::builder("group").max_turns(12);
     let builder = graph
         .nodes()
         .iter()

@@ -14,7 +14,7 @@ use crate::beyond::stage::{Cast, events, events_with, fails, log, name, play, pr
 
 fn desk(cast: &Cast<'_>, after: AfterHandoff) -> Chat {
     let transfer = |who: &str| Handoff::to(who, "When it is theirs.").unwrap();
-    Chat::named("desk")
+    Chat::builder("desk")
         .participant(cast.assistant("Front").tool(transfer("Billing")).tool(transfer("Tech")))
         .participant(
             cast.assistant("Billing")
@@ -110,7 +110,7 @@ async fn a_person_talks_with_the_current_agent_and_can_leave() {
         {"Tech": {"say": "Is it plugged in?", "expect": {"last": "I hand over to Tech."}}},
         {"Tech": {"say": "Then plug it in", "expect": {"last": "No"}}}]"#;
     let events = events_with(script, &|nth| ["It is broken", "No", "exit"][nth], |cast| {
-        Chat::named("desk")
+        Chat::builder("desk")
             .participant(cast.assistant("Front").tool(Handoff::to("Tech", "").unwrap()))
             .participant(cast.assistant("Tech"))
             .participant(Human::new("Customer").unwrap())
@@ -130,7 +130,7 @@ async fn a_person_talks_with_the_current_agent_and_can_leave() {
 async fn no_handoff_to_a_participant_who_left_or_has_not_joined() {
     let script = r#"[{"Front": {"calls": [{"tool": "transfer_to_Later"}]}}, {"Front": "alone"}]"#;
     let said = play(script, |cast| {
-        Chat::named("desk")
+        Chat::builder("desk")
             .participant(cast.assistant("Front").tool(Handoff::to("Later", "").unwrap()))
             .late_joiner(cast.assistant("Later"))
             .policy(handoffs(name("Front"), AfterHandoff::To(name("Later"))))
@@ -163,7 +163,7 @@ async fn a_custom_tool_hands_over() {
     let script = r#"[{"Front": {"calls": [{"tool": "route", "args": {"to": "Tech"}}]}}, {"Front": "Wait"}, {"Tech": "Hello"}]"#;
     let events = events(script, |cast| {
         let route = Route(ToolSpec::new("route", "", json!({"type": "object"})).repeatable());
-        let chat = Chat::named("desk")
+        let chat = Chat::builder("desk")
             .participant(cast.assistant("Front").tool(route))
             .participant(cast.assistant("Tech"));
         chat.policy(handoffs(name("Front"), AfterHandoff::End)).build().unwrap()
@@ -189,8 +189,8 @@ async fn names_that_no_provider_accepts_get_other_tool_names() {
     assert!(Handoff::to("no/name", "").is_err());
     let script = serde_json::json!([{"Front": {"calls": [{"tool": tools[0]}]}}, {"Köchin": "Suppe"}]);
     let said = play(&script.to_string(), |cast| {
-        let chat =
-            Chat::named("desk").participant(cast.assistant("Front").tool(Handoff::to("Köchin", "").unwrap()));
+        let chat = Chat::builder("desk")
+            .participant(cast.assistant("Front").tool(Handoff::to("Köchin", "").unwrap()));
         chat.participant(cast.assistant("Köchin"))
             .policy(handoffs(name("Front"), AfterHandoff::End))
             .build()
@@ -208,7 +208,7 @@ async fn a_reopened_conversation_continues_with_the_current_agent() {
     .unwrap();
     let model = polylogue::AnyModel::new(script.model("test"));
     let front = polylogue::Assistant::new("Front", model.clone()).unwrap();
-    let chat = Chat::named("desk")
+    let chat = Chat::builder("desk")
         .participant(front.tool(Handoff::to("Tech", "").unwrap()))
         .participant(polylogue::Assistant::new("Tech", model).unwrap())
         .policy(handoffs(name("Front"), AfterHandoff::End))
@@ -238,9 +238,9 @@ async fn a_chat_is_handed_over_to_and_reads_the_note() {
     let said = play(script, |cast| {
         let experts = cast.chat(&["One", "Two"]).policy(polylogue::sequential());
         let experts =
-            Chat::named("Experts").participant(experts.build().unwrap()).policy(polylogue::sequential());
+            Chat::builder("Experts").participant(experts.build().unwrap()).policy(polylogue::sequential());
         let front = cast.assistant("Front").tool(Handoff::to("Experts", "").unwrap());
-        let chat = Chat::named("desk").participant(front).participant(experts.build().unwrap());
+        let chat = Chat::builder("desk").participant(front).participant(experts.build().unwrap());
         chat.policy(handoffs(name("Front"), AfterHandoff::End)).build().unwrap()
     })
     .await;
@@ -262,7 +262,7 @@ async fn a_call_in_a_private_turn_is_no_handoff() {
             |_| "And?".into(),
         );
         let front = cast.assistant("Front").tool(Handoff::to("Tech", "").unwrap());
-        Chat::named("desk")
+        Chat::builder("desk")
             .participant(front)
             .participant(cast.assistant("Tech"))
             .policy(policy)

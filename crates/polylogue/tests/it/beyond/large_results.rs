@@ -47,7 +47,7 @@ fn outcomes(events: &[Arc<Event>]) -> Vec<&Outcome> {
 
 fn ann(cast: &Cast<'_>) -> Chat {
     let agent = cast.assistant("Ann").tools(LargeResults::default().tools([List::tool()]));
-    Chat::named("group").participant(agent).policy(sequential()).build().unwrap()
+    Chat::builder("group").participant(agent).policy(sequential()).build().unwrap()
 }
 
 #[tokio::test]
@@ -108,7 +108,7 @@ async fn made(log: &mut Log, tools: Vec<AnyTool>, calls: Vec<Call>) {
         })
     });
     let agent = agent.unwrap();
-    let chat = Chat::named("group").participant(agent).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("group").participant(agent).policy(sequential()).build().unwrap();
     chat.run_in(log, "task").await.unwrap();
 }
 

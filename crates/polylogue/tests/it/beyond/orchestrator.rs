@@ -169,7 +169,7 @@ async fn a_participant_who_left_is_not_selected_and_without_participants_it_ends
     let script = Value::Array(script).to_string();
     let events = events_with(&script, &|_| "exit", |cast| {
         let coder = Function::new("Coder", |_| Ok(Act::Leave("tired".into()))).unwrap();
-        let builder = Chat::named("group").participant(coder).participant(Human::new("Me").unwrap());
+        let builder = Chat::builder("group").participant(coder).participant(Human::new("Me").unwrap());
         builder.private_agent(cast.assistant("Planner")).policy(short()).build().unwrap()
     })
     .await;
@@ -209,7 +209,7 @@ async fn the_planner_receives_the_task_the_team_and_the_facts() {
     let assistant = |who| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
     let coder = assistant("Coder").description("Writes programs.");
     let ledger = Orchestrator::new("Planner").unwrap().participant(&coder).participant(&assistant("Surfer"));
-    let builder = Chat::named("lab")
+    let builder = Chat::builder("lab")
         .participant(coder)
         .participant(assistant("Surfer"))
         .private_agent(assistant("Planner"));

@@ -45,7 +45,7 @@ async fn a_message_after_reading_names_the_sources_of_text_and_so_do_later_ones(
     let script = format!(r#"[{{"Ann": "Hello."}}, {{"Bob": "Hi."}}, {READS}, {{"Bob": "So I run it."}}]"#);
     let chat = |cast: &Cast<'_>| {
         let ann = cast.assistant("Ann").tool(page());
-        Chat::named("pair")
+        Chat::builder("pair")
             .participant(ann)
             .participant(cast.assistant("Bob"))
             .policy(until(max_turns(4), round_robin()))
@@ -62,11 +62,11 @@ async fn a_trace_leaves_the_chat_within_a_turn_and_follows_into_the_next() {
     let script = format!(r#"[{READS}, {{"Bob": "I see."}}]"#);
     let chat = |cast: &Cast<'_>| {
         let one = |name: &str, who| {
-            Chat::named(name).participant(who).policy(until(max_turns(1), round_robin())).build().unwrap()
+            Chat::builder(name).participant(who).policy(until(max_turns(1), round_robin())).build().unwrap()
         };
         let (read, work) =
             (one("reading", cast.assistant("Ann").tool(page())), one("working", cast.assistant("Bob")));
-        Chat::named("both").participant(read).participant(work).policy(sequential()).build().unwrap()
+        Chat::builder("both").participant(read).participant(work).policy(sequential()).build().unwrap()
     };
     let events = events_with(&script, &|_| "", chat).await;
     let all = said(&events);
@@ -96,7 +96,7 @@ async fn a_rule_can_require_approval_only_after_text_from_outside_was_read() {
             },
         ));
         let ann = cast.assistant("Ann").tool(page());
-        Chat::named("pair")
+        Chat::builder("pair")
             .participant(ann)
             .participant(bob)
             .policy(until(max_turns(4), round_robin()))

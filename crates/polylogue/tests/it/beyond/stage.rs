@@ -29,7 +29,7 @@ impl Cast<'_> {
 
     /// A chat of assistants with these names.
     pub(crate) fn chat(&self, names: &[&str]) -> ChatBuilder {
-        names.iter().fold(Chat::named("group"), |builder, who| builder.participant(self.assistant(who)))
+        names.iter().fold(Chat::builder("group"), |builder, who| builder.participant(self.assistant(who)))
     }
 }
 

@@ -28,7 +28,7 @@ async fn values_are_set_read_in_the_same_turn_and_end_the_chat() {
         let writer = cast.assistant("A").tool(SetState::new()).tool(GetState::new());
         let policy = until(state::reaches("ok", true) | max_turns(9), round_robin());
         let builder =
-            Chat::named("group").participant(writer).participant(cast.assistant("B").tool(SetState::new()));
+            Chat::builder("group").participant(writer).participant(cast.assistant("B").tool(SetState::new()));
         builder.opening(with_state(json!({"ok": false}))).policy(policy).build().unwrap()
     })
     .await;
@@ -54,7 +54,7 @@ async fn invalid_keys_and_values_of_the_state_are_refused_with_a_reason() {
     ]}}, {"A": "sorry"}]);
     let said = play(&script.to_string(), |cast| {
         let a = cast.assistant("A").tool(SetState::new().only(["a", "b"])).tool(GetState::new());
-        Chat::named("group").participant(a).policy(until(max_turns(1), round_robin())).build().unwrap()
+        Chat::builder("group").participant(a).policy(until(max_turns(1), round_robin())).build().unwrap()
     })
     .await;
     let failures: Vec<_> =
@@ -78,7 +78,7 @@ async fn there_is_an_end_to_the_keys() {
     let script = r#"[{"A": {"calls": [{"tool": "set_state", "args": {"key": "new", "value": 1}},
         {"tool": "set_state", "args": {"key": "k1", "value": 2}}]}}, {"A": "hm"}]"#;
     let events = events(script, |cast| {
-        let builder = Chat::named("group").participant(cast.assistant("A").tool(SetState::new()));
+        let builder = Chat::builder("group").participant(cast.assistant("A").tool(SetState::new()));
         let builder = builder.opening(with_state(Value::Object(full.clone())));
         builder.policy(until(max_turns(1), round_robin())).build().unwrap()
     })
@@ -93,7 +93,7 @@ async fn of_parallel_turns_the_last_request_counts_whatever_the_timing() {
     let set = |who: &str, delay: u64| json!({who: {"calls": [{"tool": "set_state", "args": {"key": "k", "value": who}}], "delay_ms": delay}});
     let script = json!([set("A", 20), {"A": "a"}, set("B", 0), {"B": "b"}]);
     let events = events(&script.to_string(), |cast| {
-        let builder = Chat::named("group").participant(cast.assistant("A").tool(SetState::new()));
+        let builder = Chat::builder("group").participant(cast.assistant("A").tool(SetState::new()));
         builder.participant(cast.assistant("B").tool(SetState::new())).policy(parallel()).build().unwrap()
     })
     .await;
@@ -106,7 +106,7 @@ async fn functions_set_values_by_what_they_say_and_other_data_is_left_alone() {
         let say = |who: &str, data: Value| {
             Function::new(who, move |_| Ok(Act::Say(vec![Part::Data(data.clone())]))).unwrap()
         };
-        Chat::named("group")
+        Chat::builder("group")
             .participant(say("A", json!({"state": {"a": 1}})))
             .participant(say("B", json!({"state": {"b": 1}, "more": 1})))
             .participant(say("C", json!({"state": "c"})))
@@ -131,7 +131,7 @@ async fn a_group_selects_by_state() {
             _ if urgent(chat) => c.clone().into(),
             _ => b.clone().into(),
         };
-        let builder = Chat::named("group").participant(cast.assistant("A").tool(SetState::new()));
+        let builder = Chat::builder("group").participant(cast.assistant("A").tool(SetState::new()));
         let builder = builder.participant(cast.assistant("B")).participant(cast.assistant("C"));
         builder.policy(until(max_turns(2), Group::custom(rule))).build().unwrap()
     })

@@ -32,7 +32,7 @@ fn with_tools(agent: Assistant, count: usize) -> Assistant {
 }
 
 fn alone(agent: Assistant) -> Chat {
-    Chat::named("group").participant(agent).policy(sequential()).build().unwrap()
+    Chat::builder("group").participant(agent).policy(sequential()).build().unwrap()
 }
 
 fn ann(cast: &Cast<'_>) -> Assistant {

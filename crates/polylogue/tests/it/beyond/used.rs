@@ -33,7 +33,7 @@ const SCRIPT: &str = r#"[
 
 fn ann(cast: &Cast<'_>, cost: Option<Money>) -> Chat {
     let ann: Assistant = cast.assistant("Ann").tool(Search::new(cost));
-    Chat::named("group").participant(ann).policy(sequential()).build().unwrap()
+    Chat::builder("group").participant(ann).policy(sequential()).build().unwrap()
 }
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn stopped(limits: Limits, cost: Option<Money>) -> StopReason {
     let price = polylogue_core::Price::FREE;
     let model = polylogue::AnyModel::new(Free(script.model("test"), price));
     let ann = Assistant::new("Ann", model).unwrap().tool(Search::new(cost));
-    let chat = Chat::named("group").participant(ann).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("group").participant(ann).policy(sequential()).build().unwrap();
     let mut log = log().await.limits(limits);
     match chat.run_in(&mut log, "task").await.unwrap().status {
         Status::Closed { reason, .. } => reason,

@@ -164,7 +164,7 @@ async fn composites_in_a_chat_resume_at_every_cut() {
     );
     let chat = |calls: &Calls| {
         let model = calls.through(script.model("test"));
-        Chat::named("desk")
+        Chat::builder("desk")
             .participant(Blogger::new("blogger", &model, 1))
             .participant(agent("reader", &model))
             .policy(until(max_turns(4), round_robin()))

@@ -99,7 +99,7 @@ async fn an_agent_that_left_is_back_when_it_is_called_again() {
     };
     let twice = Twice("twice".try_into().unwrap(), AnyAgent::new(Function::new("bot", act).unwrap()));
     assert_eq!(session().await.call(&twice, "stay").await.unwrap().plain(), "heard stay");
-    let chat = Chat::named("group").participant(twice).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("group").participant(twice).policy(sequential()).build().unwrap();
     let (_, events) = run(&chat, "stay").await;
     assert!(
         events

@@ -306,8 +306,11 @@ async fn without_a_choice_the_first_draft_wins_and_one_draft_needs_no_critic() {
 async fn an_agent_that_reached_its_own_limit_has_a_new_turn_when_the_chat_continues() {
     let script = script(&format!(r#"[{CALL}, {CALL}, {{"bot": "found it"}}]"#));
     let bot = agent("bot", &script).tool(search());
-    let chat =
-        Chat::named("group").participant(React::new(bot).max_rounds(1)).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("group")
+        .participant(React::new(bot).max_rounds(1))
+        .policy(sequential())
+        .build()
+        .unwrap();
     let store = AnyStore::new(Memory::new());
     let mut log = Log::create(store, LogId::new("limit").unwrap()).await.unwrap();
     let ended = chat.run_in(&mut log, "Find it.").await.unwrap().status;

@@ -44,7 +44,7 @@ async fn get_history_of_an_empty_chat_says_so() {
     use polylogue::{Chat, sequential};
     let spy = Spy::on(script(r#"[{"bot": {"calls": [{"tool": "get_history"}]}}, {"bot": "done"}]"#));
     let bot = agent("bot", &spy.model()).tool(GetHistory::default());
-    let chat = Chat::named("solo").participant(bot).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("solo").participant(bot).policy(sequential()).build().unwrap();
     chat.run_in(&mut crate::stage::log().await, "").await.unwrap();
     let shown = spy.asked().pop().unwrap().entries.pop().unwrap();
     assert_eq!(plain(shown.parts()), "Nothing was said yet.");

@@ -33,12 +33,12 @@ fn team(server: &Server, limits: &Cents) -> Chat {
     let crowd = |called: &str, agents: u64| -> Vec<Name> {
         (0..agents).map(|number| name(&format!("{called}{number}"))).collect()
     };
-    let mut inner = Chat::named("inner").limits(spend(limits.inner));
+    let mut inner = Chat::builder("inner").limits(spend(limits.inner));
     for name in crowd("inner", 6) {
         inner = inner.participant(agent(name.as_str(), server));
     }
     let inner = inner.policy(steps(crowd("inner", 6))).build().unwrap();
-    let mut outer = Chat::named("outer").limits(spend(limits.outer)).max_turns(200);
+    let mut outer = Chat::builder("outer").limits(spend(limits.outer)).max_turns(200);
     let mut names = crowd("A", 44);
     for name in &names {
         outer = outer.participant(agent(name.as_str(), server));

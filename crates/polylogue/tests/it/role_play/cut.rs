@@ -91,7 +91,7 @@ async fn a_nested_role_play_resumes_at_every_cut() {
         let role_play = RolePlay::new(agent("Python_programmer", &model), agent("Trader", &model))
             .specify(agent("Specifier", &model))
             .critic(Critic::new(agent("Critic", &model), 2));
-        let chat = Chat::named("office")
+        let chat = Chat::builder("office")
             .participant(agent("Boss", &model))
             .participant(role_play.build("workers").unwrap());
         chat.policy(until(max_turns(4), round_robin())).build().unwrap()

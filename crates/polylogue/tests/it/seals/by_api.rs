@@ -200,7 +200,7 @@ fn pair_of(model: &AnyModel, turns: u64, change: impl Fn(Assistant) -> Assistant
         change(Assistant::new(name, model.clone()).unwrap().tool(weather.repeatable()))
     };
     let policy = until(max_turns(turns), round_robin());
-    Chat::named("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
+    Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
 }
 
 /// Continues a log that begins with `events`, and is empty without any.

@@ -47,7 +47,7 @@ fn chat(
 ) -> Chat {
     let model = calls.through(script.model("test").with_skills(capabilities));
     let agent = made(Assistant::new("M", model).unwrap());
-    Chat::named("alone").participant(agent).policy(until(max_turns(turns), round_robin())).build().unwrap()
+    Chat::builder("alone").participant(agent).policy(until(max_turns(turns), round_robin())).build().unwrap()
 }
 
 const JSON: &str = r#"{"secret": 7, "guess": 3}"#;
@@ -108,7 +108,7 @@ async fn two_at_the_same_time_that_turn_out_to_be_unable() {
     let script: Script = serde_json::from_value(steps("A").chain(steps("B")).collect::<Value>()).unwrap();
     let chat = |calls: &Calls| {
         let agent = |who| Assistant::new(who, calls.through(script.model("test"))).unwrap().tool(clock());
-        Chat::named("both")
+        Chat::builder("both")
             .participant(agent("A"))
             .participant(agent("B"))
             .policy(parallel())
@@ -218,7 +218,7 @@ async fn continues_otherwise(
             let mut log = log_of(&events[..cut]).await;
             let model = Anything(others);
             let agent = made(Assistant::new("M", AnyModel::new(model)).unwrap());
-            let chat = Chat::named("alone")
+            let chat = Chat::builder("alone")
                 .participant(agent)
                 .policy(until(max_turns(2), round_robin()))
                 .build()

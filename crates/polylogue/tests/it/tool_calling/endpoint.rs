@@ -51,7 +51,7 @@ async fn a_tool_works_on_a_server_of_plain_text() {
     let server = Server::start(small_model()).await;
     let endpoint = endpoint(&server);
     let agent = |who: &str| Assistant::new(who, AnyModel::new(model(&endpoint))).unwrap().tool(high_low());
-    let chat = Chat::named("pair").participant(agent("Ann")).participant(agent("Bob"));
+    let chat = Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob"));
     let chat = chat.policy(until(max_turns(4), round_robin())).build().unwrap();
     let (status, events) = run(&chat, "Is seven more than three?").await;
     let text = printed(&events);
@@ -68,7 +68,7 @@ async fn an_answer_of_a_form_works_on_a_server_of_plain_text() {
     let server = Server::start(small_model()).await;
     let agent =
         Assistant::new("Ann", AnyModel::new(model(&endpoint(&server)))).unwrap().output_schema(form());
-    let chat = Chat::named("alone").participant(agent).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("alone").participant(agent).policy(sequential()).build().unwrap();
     let (status, events) = run(&chat, "How much more is ten than three?").await;
     assert_eq!(closed(&status).1, r#"{"more":7}"#, "{}", printed(&events));
     assert_eq!(server.violations(), [""; 0]);
@@ -83,7 +83,7 @@ async fn a_known_missing_capability_is_not_tried() {
         Config { capabilities: polylogue_core::Capabilities::TEXT, ..Config::new(server.base_url()) };
     let model = AnyModel::new(Endpoint::new(config).unwrap().model("small"));
     let agent = Assistant::new("Ann", model).unwrap().tool(clock()).tool(clock()).output_schema(form());
-    let chat = Chat::named("alone").participant(agent).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("alone").participant(agent).policy(sequential()).build().unwrap();
     let (status, events) = run(&chat, "How much more is ten than three?").await;
     assert_eq!(closed(&status).1, r#"{"more":7}"#, "{}", printed(&events));
     assert_eq!((bodies_with(&server, "tools"), bodies_with(&server, "response_format")), (0, 0));
@@ -95,7 +95,7 @@ async fn a_known_missing_capability_is_not_tried() {
 async fn a_failed_turn_continues_once_the_missing_capability_is_configured() {
     let first = Server::start(small_model()).await;
     let ann = |model| Assistant::new("Ann", AnyModel::new(model)).unwrap().tool(high_low());
-    let chat = |model| Chat::named("alone").participant(ann(model)).policy(sequential()).build().unwrap();
+    let chat = |model| Chat::builder("alone").participant(ann(model)).policy(sequential()).build().unwrap();
     let (_, events) = run(&chat(model(&endpoint(&first))), "Is seven more than three?").await;
     for cut in 1..events.len() {
         let server = Server::start(small_model()).await;
@@ -126,7 +126,7 @@ async fn a_tool_works_on_a_model_of_ollama_without_tools() {
     let endpoint = Endpoint::new(Config::ollama(&server.ollama_url())).unwrap();
     let agent = Assistant::new("Ann", AnyModel::new(model(&endpoint))).unwrap().tool(high_low());
     let chat =
-        Chat::named("alone").participant(agent).policy(until(max_turns(2), round_robin())).build().unwrap();
+        Chat::builder("alone").participant(agent).policy(until(max_turns(2), round_robin())).build().unwrap();
     let (status, events) = run(&chat, "Is seven more than three?").await;
     let text = printed(&events);
     assert_eq!(closed(&status).1, "Seven is more than three.", "{text}");

@@ -50,7 +50,7 @@ async fn the_partner_reads_what_the_tool_returned_and_the_talk_is_forgotten() {
         let received = turn.last_message().map(|line| line.message.plain().into_owned());
         Ok(polylogue::Act::say(format!("I heard: {}", received.unwrap_or_default())))
     });
-    let chat = Chat::named("game").participant(master).participant(player.unwrap());
+    let chat = Chat::builder("game").participant(master).participant(player.unwrap());
     let chat = chat.policy(until(max_turns(3), round_robin())).build().unwrap();
     let (_, events) = run(&chat, "Compare 7 and 3.").await;
     assert!(printed(&events).contains("P says: I heard: The secret number is higher. // (tool)\n"));
@@ -263,7 +263,7 @@ async fn a_tool_keeps_its_state_from_turn_to_turn() {
     let spec = ToolSpec::new("count", "Counts.", json!({"type": "object", "properties": {}}));
     let model = AnyModel::new(lines(&["ack", "ack", "ack", "ack", "ack", "ack"]));
     let counter = PromptedTool::new(Counter(spec, AtomicU32::new(0))).mandatory();
-    let chat = Chat::named("counting").participant(five(talker(model, counter)));
+    let chat = Chat::builder("counting").participant(five(talker(model, counter)));
     let chat = chat.policy(until(max_turns(3), round_robin())).build().unwrap();
     let (_, events) = run(&chat, "Count.").await;
     let said = events.iter().filter_map(|event| match &event.body {
@@ -302,7 +302,7 @@ async fn no_tools_in_private_turns() {
     let judge = polylogue::Name::new("M").unwrap();
     let policy =
         polylogue::policies::summarized_by(polylogue::sequential(), judge, |_| "What was it about?".into());
-    let chat = Chat::named("alone").participant(agent).policy(policy).build().unwrap();
+    let chat = Chat::builder("alone").participant(agent).policy(policy).build().unwrap();
     let (status, _) = run(&chat, "Compare 7 and 3.").await;
     assert_eq!(crate::stage::closed(&status).1, "It was about numbers.");
     model.finish().unwrap();

@@ -33,7 +33,7 @@ fn pair(model: EndpointModel) -> Chat {
         let agent = Assistant::new(who, model.clone()).unwrap();
         agent.system(format!("You are {who}, and brief.")).tool(high_low())
     };
-    let chat = Chat::named("pair").participant(agent("Ann")).participant(agent("Bob"));
+    let chat = Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob"));
     chat.policy(until(max_turns(4), round_robin())).build().unwrap()
 }
 
@@ -107,7 +107,7 @@ async fn a_turn_that_calls_tools_by_text_is_resumed_wherever_it_is_cut_after_a_r
     let chat = |server: &Server| {
         let agent = Assistant::new("Ann", AnyModel::new(model(server))).unwrap().system("You are Ann.");
         let agent = agent.tool(high_low()).tool_calling(ToolCalling::Text);
-        Chat::named("one").participant(agent).policy(until(max_turns(1), round_robin())).build().unwrap()
+        Chat::builder("one").participant(agent).policy(until(max_turns(1), round_robin())).build().unwrap()
     };
     let server = || Server::start(Behavior::from(Playbook::new(play)).plain_template());
     let (first, second) = (server().await, server().await);
@@ -127,7 +127,7 @@ async fn interrupted(config: Config, server: &Server) -> (Vec<Capability>, Vec<S
         let agent = Assistant::new(who, model.clone()).unwrap().system(format!("You are {who}."));
         agent.suggest_tool(high_low().spec().clone())
     };
-    let chat = Chat::named("pair").participant(agent("Ann")).participant(agent("Bob"));
+    let chat = Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob"));
     let chat = chat.policy(until(max_turns(4), round_robin())).build().unwrap();
     let before = server.count();
     let (status, events) = run(&chat, "Is seven more than three?").await;

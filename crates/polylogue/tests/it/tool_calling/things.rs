@@ -67,7 +67,7 @@ pub(crate) fn talker(model: AnyModel, tool: PromptedTool) -> Assistant {
 
 /// A chat of one turn.
 pub(crate) fn alone(agent: Assistant) -> Chat {
-    Chat::named("alone").participant(agent).policy(sequential()).build().unwrap()
+    Chat::builder("alone").participant(agent).policy(sequential()).build().unwrap()
 }
 
 /// The result of a turn of an agent alone.

@@ -106,7 +106,7 @@ async fn reasoning_is_not_sent_to_other_agents_and_terminates_nothing() {
             if is_ollama { Config::ollama(&server.ollama_url()) } else { Config::new(server.base_url()) };
         let model = Endpoint::new(config).unwrap().model("m");
         let agent = |who| Assistant::new(who, AnyModel::new(model.clone())).unwrap();
-        let chat = Chat::named("pair").participant(agent("Ann")).participant(agent("Bob"));
+        let chat = Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob"));
         let chat = chat.policy(until(says("STOP") | max_turns(4), round_robin())).build().unwrap();
         let (status, events) = run(&chat, "Talk.").await;
         assert_eq!(closed(&status).1, "Word 1.", "way {nth}: {}", printed(&events));

@@ -419,7 +419,7 @@ async fn no_call_begins_under_a_claim_that_was_lost() {
     let claim =
         Queue::claim_due(&store, 1, &Features::none(), &[], LeaseNumber::ALL).await.unwrap().pop().unwrap();
     let model = models::scripted(r#"[{"Ann": "Hello."}]"#).unwrap();
-    let chat = Chat::named("solo").participant(Assistant::new("Ann", &model).unwrap()).policy(sequential());
+    let chat = Chat::builder("solo").participant(Assistant::new("Ann", &model).unwrap()).policy(sequential());
     let chat = chat.build().unwrap();
     is_slow.store(true, Ordering::Relaxed);
     // Its last append is kept, and its reply comes when another worker has the log.

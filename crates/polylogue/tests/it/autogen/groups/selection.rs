@@ -19,7 +19,7 @@ async fn selected(
 ) -> (Vec<Choice>, Vec<crate::stage::Asked>) {
     let spy = Spy::on(script(replies));
     let group = until(max_turns(turns), Group::select_by_name(name("sel")));
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(speaker("Ann"))
         .participant(speaker("Coder"))
         .participant(speaker("Coder_2"))
@@ -48,7 +48,7 @@ async fn a_model_that_answers_a_name_gives_that_participant_the_turn() {
     let selector = Selector::new("sel", spy.model()).unwrap();
     let selector =
         selector.system("Play:\n{roles}\nOf {agentlist}, {no one else}.").prompt("Now one of {agentlist}.");
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(described("Ann", "asks"))
         .participant(described("Bob", "answers {roles}"))
         .participant(described("Cid", ""))
@@ -145,7 +145,7 @@ async fn names_are_found_as_whole_words_and_the_longest_match_wins() {
         assert_eq!(choice.by, by_selector(), "{reply}: {choice:?}");
         let (_, events) = {
             let selector = Selector::new("sel", script(&format!(r#"[{{"sel": "{reply}"}}]"#))).unwrap();
-            let chat = Chat::named("group")
+            let chat = Chat::builder("group")
                 .participant(speaker("Ann"))
                 .participant(speaker("Coder"))
                 .participant(speaker("Coder_2"))

@@ -33,7 +33,7 @@ fn runner(who: &str, which: &str, by: fn(i64) -> i64) -> Stack {
 fn tooled(spy: &Spy, policy: impl Policy) -> Chat {
     let ann = Assistant::new("Ann", spy.model()).unwrap();
     let offered = ["double", "triple", "cube"].map(|which| tool(which, |n| n).spec().clone());
-    Chat::named("group")
+    Chat::builder("group")
         .participant(speaker("Bob"))
         .participant(offered.into_iter().fold(ann, Assistant::suggest_tool))
         .participant(runner("Two", "double", |n| n * 2))
@@ -117,7 +117,7 @@ async fn the_owner_of_tools_can_be_a_private_agent() {
         r#"[{"Ann": {"calls": [{"tool": "double", "args": {"of": 5}}]}}, {"Ann": "10"}, {"Ann": "bye"}]"#,
     );
     let ann = assistant("Ann", &model).suggest_tool(tool("double", |n| n).spec().clone());
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(ann)
         .participant(speaker("Bob"))
         .private_agent(runner("Two", "double", |n| n * 2))
@@ -135,7 +135,7 @@ async fn cleared(answers: &[&str]) -> (Vec<String>, Vec<String>, Vec<String>) {
         Spy::on(script(r#"[{"Bob": "b1"}, {"Bob": "b2"}]"#)),
     );
     let me = Stack::new("Me").unwrap().then(HumanInput::always().clear_command());
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(Assistant::new("Ann", ann.model()).unwrap())
         .participant(Assistant::new("Bob", bob.model()).unwrap())
         .participant(me.then(from_fn(|_| Ok(Some(Act::say("auto"))))))
@@ -188,7 +188,7 @@ async fn clearing_keeps_calls_and_results_together() {
             r#"[{"Ann": {"say": "asks", "calls": [{"tool": "double", "args": {"of": 5}}]}}, {"Ann": "ten"}, {"Ann": "end"}]"#,
         ));
         let me = Stack::new("Me").unwrap().then(HumanInput::always().clear_command());
-        let chat = Chat::named("group")
+        let chat = Chat::builder("group")
             .participant(
                 Assistant::new("Ann", spy.model())
                     .unwrap()

@@ -17,7 +17,7 @@ use crate::stage::{Spy, closed, log};
 /// A group of agents that speak by one script, with what is sent to them.
 fn scripted(spy: &Spy, names: &[&str], policy: impl Policy) -> ChatBuilder {
     let add = |chat: ChatBuilder, who: &&str| chat.participant(Assistant::new(who, spy.model()).unwrap());
-    names.iter().fold(Chat::named("group"), add).policy(policy)
+    names.iter().fold(Chat::builder("group"), add).policy(policy)
 }
 
 // Items 74 and 75. All participants see the same text; the opening counts as a message.
@@ -44,7 +44,7 @@ async fn a_terminating_message_ends_the_chat_before_the_next_selection() {
     let selector = Spy::on(script(r#"[{"sel": "Bob"}]"#));
     let policy = until(says("TERMINATE"), Group::select_by_name(name("sel")));
     let bob = Function::new("Bob", |_| Ok(Act::say("done TERMINATE"))).unwrap();
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(speaker("Ann"))
         .participant(bob)
         .participant(speaker("Cid"))
@@ -65,7 +65,7 @@ async fn a_terminating_message_ends_the_chat_before_the_next_selection() {
 async fn a_persons_exit_and_a_participants_limit_end_the_run() {
     let bob = |human_input| Stack::new("Bob").unwrap().then(human_input).otherwise("auto");
     let trio = |human_input| {
-        let chat = Chat::named("group")
+        let chat = Chat::builder("group")
             .participant(speaker("Ann"))
             .participant(bob(human_input))
             .participant(speaker("Cid"));
@@ -88,7 +88,7 @@ async fn a_persons_exit_and_a_participants_limit_end_the_run() {
 async fn participants_are_introduced_once_and_before_all_else() {
     let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1"}, {"Ann": "a2"}, {"Bob": "b2"}]"#));
     let member = |who: &str, about: &str| Assistant::new(who, spy.model()).unwrap().description(about);
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(member("Ann", "adds\nnumbers"))
         .participant(member("Bob", ""))
         .introduction_of(introduce)
@@ -120,7 +120,7 @@ const TWO_RUNS: &str = r#"[{"Adder": "4"}, {"Doubler": "8"}, {"Adder": "9"}, {"D
 #[tokio::test]
 async fn a_group_twice_in_a_sequence_starts_again_with_the_first_result() {
     let spy = Spy::on(script(TWO_RUNS));
-    let outer = Chat::named("twice")
+    let outer = Chat::builder("twice")
         .participant(numbers(&spy).build().unwrap())
         .policy(until(max_turns(2), round_robin()));
     let (status, _) = run(&outer.build().unwrap(), "3").await;
@@ -134,7 +134,7 @@ async fn a_group_twice_in_a_sequence_can_continue() {
     let spy = Spy::on(script(TWO_RUNS));
     let group = numbers(&spy).continues(name("group")).build().unwrap();
     let outer =
-        Chat::named("twice").participant(group).policy(until(max_turns(2), round_robin())).build().unwrap();
+        Chat::builder("twice").participant(group).policy(until(max_turns(2), round_robin())).build().unwrap();
     let (status, _) = run(&outer, "3").await;
     assert_eq!(closed(&status).1, "18");
     assert_eq!(sent(&spy.asked()[2].entries), ["user: 3", "assistant: 4", "user: 8", "user: 8"]);
@@ -155,7 +155,7 @@ async fn the_summary_is_the_last_message_whichever_agent_started() {
 #[tokio::test]
 async fn a_group_in_a_group_contributes_its_summary_and_the_outer_continues() {
     let inner = group_chat(until(max_turns(2), Group::round_robin())).build().unwrap();
-    let outer = Chat::named("house")
+    let outer = Chat::builder("house")
         .participant(speaker("Dan"))
         .participant(inner)
         .participant(speaker("Eve"))
@@ -172,7 +172,7 @@ async fn pictures_survive() {
     let picture = || Part::Media(Media { kind: "image/png".into(), url: "https://example.org/a.png".into() });
     let spy = Spy::on(script(r#"[{"Bob": "I see"}, {"Cid": "me too"}]"#));
     let ann = Function::new("Ann", move |_| Ok(Act::Say(vec![Part::text("look"), picture()]))).unwrap();
-    let chat = Chat::named("group")
+    let chat = Chat::builder("group")
         .participant(ann)
         .participant(Assistant::new("Bob", spy.model()).unwrap())
         .participant(Assistant::new("Cid", spy.model()).unwrap())
@@ -196,7 +196,7 @@ async fn a_group_continues_from_its_log() {
             |who| Assistant::new(who, spy.model()).unwrap().tool(polylogue::tools::GetHistory::default());
         let group =
             with_late_joiner(Group::select_by_name(name("sel")), name("Cid"), max_turns(2), JoinHistory::All);
-        Chat::named("group")
+        Chat::builder("group")
             .participant(member("Ann"))
             .participant(member("Bob"))
             .late_joiner(member("Cid"))
@@ -230,17 +230,19 @@ async fn a_group_continues_from_its_log() {
 // Item 96, trap T35.
 #[test]
 fn two_agents_of_a_group_cannot_have_the_same_name() {
-    let twice = Chat::named("group")
+    let twice = Chat::builder("group")
         .participant(speaker("Ann"))
         .participant(speaker("Ann"))
         .policy(Group::round_robin());
     let Err(Error::Config(why)) = twice.build() else { panic!("two agents have one name") };
     assert_eq!(why.to_string(), "two agents of `group` are named `Ann`");
     let selector = Selector::new("Ann", script("[]")).unwrap();
-    let twice =
-        Chat::named("group").participant(speaker("Ann")).private_agent(selector).policy(Group::round_robin());
+    let twice = Chat::builder("group")
+        .participant(speaker("Ann"))
+        .private_agent(selector)
+        .policy(Group::round_robin());
     assert!(twice.build().is_err());
-    let Err(Error::Config(why)) = Chat::named("group").policy(Group::round_robin()).build() else {
+    let Err(Error::Config(why)) = Chat::builder("group").policy(Group::round_robin()).build() else {
         panic!("a group without participants")
     };
     assert_eq!(why.to_string(), "`group` has no participants");
@@ -253,7 +255,7 @@ async fn late_joiners_see_the_configured_history() {
     let seen_by_cid = async |sees| {
         let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1 Cid!"}, {"Cid": "c1"}]"#));
         let member = |who| Assistant::new(who, spy.model()).unwrap();
-        let chat = Chat::named("group")
+        let chat = Chat::builder("group")
             .participant(member("Ann"))
             .participant(member("Bob"))
             .late_joiner(member("Cid"));
@@ -273,8 +275,10 @@ async fn late_joiners_see_the_configured_history() {
 #[tokio::test]
 async fn a_group_continues_until_one_is_left() {
     let human = |who: &str| Human::new(who).unwrap();
-    let chat =
-        Chat::named("group").participant(speaker("Ann")).participant(human("Bob")).participant(human("Cid"));
+    let chat = Chat::builder("group")
+        .participant(speaker("Ann"))
+        .participant(human("Bob"))
+        .participant(human("Cid"));
     let chat = chat.policy(until(max_turns(20), Group::round_robin())).build().unwrap();
     let (status, events) = talk(&chat, "hi", &["exit", "well", "exit"]).await;
     assert_eq!(speakers(&events), "user Ann Cid Ann");

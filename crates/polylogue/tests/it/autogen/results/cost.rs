@@ -61,7 +61,7 @@ async fn a_cached_reply_adds_only_to_what_it_would_have_cost() {
         let [ann, bob] =
             ["Ann", "Bob"].map(|who| assistant(who, &AnyModel::new(cache.around(model(&[who])))));
         let policy = until(max_turns(2), round_robin());
-        Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
+        Chat::builder("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
     };
     let first = Report::of(&run(&chat(), "go").await.1);
     assert_eq!((spent(&first.usage), first.usage.saved), (usage(2), usage(0)));
@@ -77,7 +77,7 @@ async fn a_cached_reply_adds_only_to_what_it_would_have_cost() {
 async fn without_a_cache_every_call_is_made() {
     // trap T28: there is none unless one is made
     let chat = || {
-        let chat = Chat::named("solo").participant(assistant("Ann", &model(&["Ann"])));
+        let chat = Chat::builder("solo").participant(assistant("Ann", &model(&["Ann"])));
         chat.policy(sequential()).build().unwrap()
     };
     for _ in 0..2 {
@@ -89,13 +89,13 @@ async fn without_a_cache_every_call_is_made() {
 /// A group with a selector and a nested chat, both with summaries.
 fn group() -> Chat {
     let model = model(&["Ann", "Inner", "Picker", "Summary", "Inners_summary"]);
-    let inner = Chat::named("Bob").participant(assistant("Inner", &model));
+    let inner = Chat::builder("Bob").participant(assistant("Inner", &model));
     let inner = with_summarizer(inner, assistant("Inners_summary", &model), SUMMARY_PROMPT, sequential())
         .build()
         .unwrap();
     let picker = Selector::new("Picker", picks()).unwrap();
     let group =
-        Chat::named("group").participant(assistant("Ann", &model)).participant(inner).private_agent(picker);
+        Chat::builder("group").participant(assistant("Ann", &model)).participant(inner).private_agent(picker);
     let policy = until(max_turns(2), Group::select_by_name(name("Picker")));
     with_summarizer(group, assistant("Summary", &model), SUMMARY_PROMPT, policy).build().unwrap()
 }
@@ -148,9 +148,9 @@ async fn a_chat_in_a_private_turn_is_private_with_all_that_is_within() {
     // trap T7
     let model = model(&["Ann", "Deep"]);
     let deep =
-        Chat::named("deep").participant(assistant("Deep", &model)).policy(sequential()).build().unwrap();
-    let judge = Chat::named("judge").participant(deep).policy(sequential()).build().unwrap();
-    let chat = Chat::named("solo").participant(assistant("Ann", &model));
+        Chat::builder("deep").participant(assistant("Deep", &model)).policy(sequential()).build().unwrap();
+    let judge = Chat::builder("judge").participant(deep).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("solo").participant(assistant("Ann", &model));
     let chat = with_summarizer(chat, judge, SUMMARY_PROMPT, sequential()).build().unwrap();
     let (_, events): (_, Vec<Arc<Event>>) = run(&chat, "go").await;
     let report = Report::of(&events);
@@ -166,7 +166,7 @@ async fn a_chat_in_a_private_turn_is_private_with_all_that_is_within() {
 async fn a_turn_that_a_limit_left_open_is_of_the_run_that_finishes_it() {
     // trap T7
     let model = model(&["Ann", "Summary"]);
-    let chat = Chat::named("solo").participant(assistant("Ann", &model));
+    let chat = Chat::builder("solo").participant(assistant("Ann", &model));
     let chat =
         with_summarizer(chat, assistant("Summary", &model), SUMMARY_PROMPT, sequential()).build().unwrap();
     let mut log = log().await.limits(Limits { calls: Some(1), ..Limits::default() });

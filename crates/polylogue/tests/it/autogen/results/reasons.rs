@@ -25,7 +25,7 @@ fn parrot(who: &str, text: &'static str) -> impl Agent {
 
 /// Ann, who says `text`, and Bob, who says "well", in turn until `stop`.
 fn pair(text: &'static str, stop: impl polylogue::stop::Condition) -> Chat {
-    let chat = Chat::named("pair").participant(parrot("Ann", text)).participant(parrot("Bob", "well"));
+    let chat = Chat::builder("pair").participant(parrot("Ann", text)).participant(parrot("Bob", "well"));
     chat.policy(until(stop, round_robin())).build().unwrap()
 }
 
@@ -66,7 +66,7 @@ async fn conditions_on_text_do_not_fail_on_messages_without_text() {
             | matches("TERMINATE", Vec::new()).unwrap()
             | when("mine", |chat| chat.last().is_some_and(|line| line.message.plain().contains("TERMINATE")))
             | max_turns(1);
-        let chat = Chat::named("c").participant(mute).policy(until(stop, round_robin())).build().unwrap();
+        let chat = Chat::builder("c").participant(mute).policy(until(stop, round_robin())).build().unwrap();
         // Of what is not text, only what can be shown is something that was said.
         let why = why(&chat, "go").await;
         assert!(["1 of 1 turn", "no participant said anything; 1 of 1 turn"].contains(&&*why), "{why}");
@@ -74,7 +74,7 @@ async fn conditions_on_text_do_not_fail_on_messages_without_text() {
 }
 
 fn solo(agent: impl Agent, policy: impl Policy) -> Chat {
-    Chat::named("solo").participant(agent).policy(policy).build().unwrap()
+    Chat::builder("solo").participant(agent).policy(policy).build().unwrap()
 }
 
 fn metered() -> Assistant {
@@ -92,7 +92,7 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
     let say = |text| parrot("Ann", text);
     let leaves = || Function::new("Ann", |_| Ok(Act::Leave("I am tired".into()))).unwrap();
     let both = says("well").by(name("Ann")) & max_turns(2);
-    let group = Chat::named("group")
+    let group = Chat::builder("group")
         .participant(say("x"))
         .participant(parrot("Bob", "y"))
         .policy(graph())
@@ -101,7 +101,7 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
     let never = HumanInput::never().max_auto_replies(1);
     let layered = Stack::new("Ann").unwrap().then(never).then(AnyAgent::new(say("x")));
     let nested = (0..2).fold(solo(say("x"), sequential()), |chat, depth| {
-        Chat::named(&format!("c{depth}")).participant(chat).policy(sequential()).build().unwrap()
+        Chat::builder(&format!("c{depth}")).participant(chat).policy(sequential()).build().unwrap()
     });
     vec![
         (solo(say("x"), sequential()), none, "Ann replied"),
@@ -163,7 +163,7 @@ async fn time_and_people_and_the_owner_end_a_run_for_a_reason_too() {
     assert_eq!(closed(&status).0, "the limit of 5 s");
 
     let human = Stack::new("Me").unwrap().then(HumanInput::always());
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(human)
         .participant(parrot("Bob", "well"))
         .policy(round_robin())
@@ -200,8 +200,8 @@ async fn a_failure_leaves_the_messages_so_far_and_says_whose_it_is() {
     let failing = r#"[{"Ann": "one"}, {"Bob": {"error": {"status": 503, "message": "overloaded"}}}]"#;
     let agents = ["Ann", "Bob"].map(|who| Assistant::new(who, script(failing)).unwrap());
     let [ann, bob] = agents;
-    let chat = Chat::named("pair").participant(ann).participant(bob).policy(round_robin()).build().unwrap();
-    let house = Chat::named("house").participant(chat).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("pair").participant(ann).participant(bob).policy(round_robin()).build().unwrap();
+    let house = Chat::builder("house").participant(chat).policy(sequential()).build().unwrap();
     let mut log = log().await;
     let error = house.run_in(&mut log, "go").await.unwrap_err();
     assert_eq!(error.fault(), Fault::Provider);
@@ -217,7 +217,7 @@ async fn a_failure_leaves_the_messages_so_far_and_says_whose_it_is() {
 async fn agents_with_nothing_to_say_stop_after_the_first_empty_reply() {
     // item 41, trap T2
     let idle = |who| Stack::new(who).unwrap();
-    let chat = Chat::named("pair").participant(idle("Ann")).participant(idle("Bob")).policy(round_robin());
+    let chat = Chat::builder("pair").participant(idle("Ann")).participant(idle("Bob")).policy(round_robin());
     let chat = chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap();
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(closed(&status), ("no participant said anything; Bob has no reply".into(), String::new()));
@@ -228,9 +228,9 @@ async fn agents_with_nothing_to_say_stop_after_the_first_empty_reply() {
 async fn what_every_person_answers_is_in_the_report_with_their_name_and_the_question() {
     // item 35, trap T8
     let me = Human::new("Me").unwrap().question("Well?");
-    let inner = Chat::named("inner").participant(Human::new("You").unwrap().question("And you?"));
+    let inner = Chat::builder("inner").participant(Human::new("You").unwrap().question("And you?"));
     let inner = inner.policy(sequential()).build().unwrap();
-    let chat = Chat::named("talk")
+    let chat = Chat::builder("talk")
         .participant(me)
         .participant(inner)
         .policy(until(max_turns(3), round_robin()))

@@ -13,7 +13,7 @@ use crate::stage::{Spy, closed, log, name, run, script};
 async fn summary_of(text: &'static str) -> (String, String) {
     let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
     let bob = Function::new("Bob", move |_| Ok(Act::say(text))).unwrap();
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
         .opening(|task| vec![Message::text(name("Ann"), task)]);
@@ -35,7 +35,7 @@ async fn the_summary_is_the_last_message_without_the_word_that_ended_it() {
 #[tokio::test]
 async fn the_opening_of_a_chat_need_not_be_its_summary() {
     let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
-    let chat = Chat::named("solo")
+    let chat = Chat::builder("solo")
         .participant(ann)
         .policy(with_summary(until(max_turns(1), round_robin()), last_reply));
     assert_eq!(closed(&run(&chat.build().unwrap(), "go").await.0).1, "");
@@ -47,7 +47,7 @@ async fn reflection(options: ViewOptions) -> (Vec<crate::stage::Asked>, String) 
     let [ann, bob] = ["Ann", "Bob"].map(|who| Assistant::new(who, spy.model()).unwrap().system("Count."));
     // On Bob's model: who it is on is said, and not searched for.
     let summary = Assistant::new("Bobs_summary", spy.model()).unwrap().view(options);
-    let chat = Chat::named("pair")
+    let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
         .opening(|task| vec![Message::text(name("Ann"), task)]);
@@ -77,7 +77,8 @@ async fn a_reflection_is_one_call_more_with_the_history_and_the_prompt_last() {
 fn the_author_of_a_reflection_is_no_participant() {
     let bob = || Function::new("Bob", |_| Ok(Act::Pass)).unwrap();
     let twice =
-        with_summarizer(Chat::named("solo").participant(bob()), bob(), SUMMARY_PROMPT, round_robin()).build();
+        with_summarizer(Chat::builder("solo").participant(bob()), bob(), SUMMARY_PROMPT, round_robin())
+            .build();
     assert!(
         matches!(twice, Err(Error::Config(why)) if why.to_string() == "two agents of `solo` are named `Bob`")
     );
@@ -94,7 +95,7 @@ async fn a_custom_summary_is_made_of_the_whole_chat() {
             }
             None => String::new(),
         });
-        Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
+        Chat::builder("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
     };
     assert_eq!(closed(&run(&chat(Some("in short")), "go").await.0).1, "in short: 3 messages of 2 members");
     assert_eq!(closed(&run(&chat(None), "go").await.0).1, "");
@@ -106,7 +107,7 @@ async fn an_earlier_result_is_not_changed_by_a_later_run() {
     let model = script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#);
     let bob = Assistant::new("Bob", model).unwrap();
     let chat =
-        Chat::named("solo").participant(bob).policy(until(max_turns(1), round_robin())).build().unwrap();
+        Chat::builder("solo").participant(bob).policy(until(max_turns(1), round_robin())).build().unwrap();
     let mut log = log().await;
     chat.run_in(&mut log, "go").await.unwrap();
     let first = Report::of(&log.events().await);
