@@ -38,9 +38,9 @@ mod tests {
     }
 
     #[test]
-    fn own_agent() {
+    fn custom_agent() {
         check(
-            env!("CARGO_BIN_EXE_own_agent"),
+            env!("CARGO_BIN_EXE_custom_agent"),
             &expect![[r#"
                 (a person goes to the garden and reads the thermometer)
                 failed: script:demo: the connection broke
@@ -54,9 +54,9 @@ mod tests {
     }
 
     #[test]
-    fn own_policy() {
+    fn custom_policy() {
         check(
-            env!("CARGO_BIN_EXE_own_policy"),
+            env!("CARGO_BIN_EXE_custom_policy"),
             &expect![[r#"
             user: What should we build?
             Ann: A bench by the pond
@@ -412,8 +412,8 @@ mod tests {
 
     /// What one machine prints and another does not - paths and lines of a traceback - is left out.
     #[test]
-    fn runs_code() {
-        let (mut program, _folder) = program(env!("CARGO_BIN_EXE_runs_code"));
+    fn code_execution() {
+        let (mut program, _folder) = program(env!("CARGO_BIN_EXE_code_execution"));
         let printed = String::from_utf8(program.output().unwrap().stdout).unwrap();
         let refuses = |line: &&str| {
             line.contains("the sandbox does not work here") || line.contains("there is no program `python3`")
