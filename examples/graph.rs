@@ -11,7 +11,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Writer": "Rain drummed."}, {"Grammar": "Correct."}, {"Style": "Better."}, {"Editor": "Print it."},
             {"Printer": "Printed."}]"#,
     )?;
-    let graph = Graph::of(["Writer", "Grammar", "Style", "Editor", "Printer"])
+    let graph = Graph::builder(["Writer", "Grammar", "Style", "Editor", "Printer"])
         .starts_with("Writer")
         .edge(("Writer", "Grammar"))
         .edge(("Writer", "Style"))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue::Result;
-use polylogue::policies::graph::{self as library, CheckedGraph, Join};
+use polylogue::policies::graph::{self as library, Join};
 use polylogue_config::{At, ByName, Config, OneOrMany, Same};
 use polylogue_core::{ConfigError, Error, Name, PatternError};
 
@@ -131,8 +131,8 @@ impl Part for At<Graph> {
 }
 
 impl Graph {
-    fn checked(&self, chat: &ChatFrame<'_>) -> Result<CheckedGraph> {
-        let mut graph = library::Graph::of(chat.participants.iter().map(ToString::to_string));
+    fn checked(&self, chat: &ChatFrame<'_>) -> Result<library::Graph> {
+        let mut graph = library::Graph::builder(chat.participants.iter().map(ToString::to_string));
         for start in &self.start {
             graph = graph.starts_with(start.as_str());
         }
@@ -172,7 +172,7 @@ impl Edge {
             (Some(text), _) => edge.says(text.as_str()),
             (None, Some(text)) => {
                 let condition = Condition::compile(text)?;
-                edge.given(move |chat| condition.holds_or_records_error(chat))
+                edge.when(move |chat| condition.holds_or_records_error(chat))
             }
             (None, None) => edge,
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue_core::{Error, Name, PatternError, Policy, Result, Step, Transcript, TurnRequest, UnknownName};
 
-use super::graph::{self, CheckedGraph, Link};
+use super::graph::{self, Graph, Link};
 use crate::stop::Reason;
 
 /// Runs chats by their dependencies: a policy for a chat whose participants are chats.
@@ -34,7 +34,7 @@ use crate::stop::Reason;
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Dag(Arc<CheckedGraph>);
+pub struct Dag(Arc<Graph>);
 
 impl Dag {
     /// Creates the DAG of `chats`, each with its dependencies.
@@ -61,7 +61,7 @@ impl Dag {
         }
         let before = |chat: usize| links.iter().filter(move |link| link.to == chat).map(|link| link.from);
         match graph::cycle(nodes.len(), before) {
-            None => Ok(Self(Arc::new(CheckedGraph::of_dependencies(nodes, links)))),
+            None => Ok(Self(Arc::new(Graph::of_dependencies(nodes, links)))),
             Some(cycle) => {
                 let chats = cycle.into_iter().filter_map(|chat| nodes.get(chat)).cloned().collect();
                 Err(PatternError::Cycle { chats }.into())

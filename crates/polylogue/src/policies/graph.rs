@@ -15,7 +15,7 @@
 //! use polylogue::policies::graph::{Edge, Graph};
 //! use polylogue::{AnyModel, Assistant, Chat};
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
-//! let graph = Graph::of(["Writer", "Grammar", "Style", "Editor", "Printer"])
+//! let graph = Graph::builder(["Writer", "Grammar", "Style", "Editor", "Printer"])
 //!     .starts_with("Writer")
 //!     .edge(("Writer", "Grammar"))
 //!     .edge(("Writer", "Style"))
@@ -37,8 +37,8 @@ mod checked;
 mod edge;
 mod run;
 
-pub use self::build::Graph;
-pub use self::checked::{CheckedGraph, Join};
+pub use self::build::GraphBuilder;
+pub use self::checked::{Graph, Join};
 pub use self::edge::Edge;
 
 pub(super) use self::build::cycle;

@@ -2,13 +2,13 @@
 
 use polylogue_core::{Name, PatternError, Result, UnknownName};
 
-use super::checked::{AfterLeaving, CheckedGraph, Join, roots};
+use super::checked::{AfterLeaving, Graph, Join, roots};
 use super::edge::{Edge, EdgeCondition, Link};
 
-/// A graph under construction; see the [module](super).
+/// Builds a [`Graph`]; see the [module](super) for an example.
 #[derive(Debug, Clone, Default)]
 #[must_use]
-pub struct Graph {
+pub struct GraphBuilder {
     nodes: Vec<String>,
     starts: Vec<String>,
     edges: Vec<Edge>,
@@ -16,11 +16,13 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Creates a graph of these participants. Nodes that are ready together run in this order.
-    pub fn of<N: Into<String>>(nodes: impl IntoIterator<Item = N>) -> Self {
-        Self { nodes: nodes.into_iter().map(Into::into).collect(), ..Self::default() }
+    /// Returns a builder of a graph of these participants. Nodes that are ready together run in this order.
+    pub fn builder<N: Into<String>>(nodes: impl IntoIterator<Item = N>) -> GraphBuilder {
+        GraphBuilder { nodes: nodes.into_iter().map(Into::into).collect(), ..GraphBuilder::default() }
     }
+}
 
+impl GraphBuilder {
     /// Adds an edge: a pair of names, or an [`Edge`] with a condition.
     pub fn edge(mut self, edge: impl Into<Edge>) -> Self {
         self.edges.push(edge.into());
@@ -44,13 +46,13 @@ impl Graph {
     /// # Errors
     /// When it has no start or no end, when a node is unknown, listed twice or unreachable, when a loop is endless, or
     /// when a node has edges both with and without a condition.
-    pub fn build(self) -> Result<CheckedGraph> {
+    pub fn build(self) -> Result<Graph> {
         checked(self)
     }
 }
 
 /// The graph, if it is valid.
-fn checked(graph: Graph) -> Result<CheckedGraph> {
+fn checked(graph: GraphBuilder) -> Result<Graph> {
     let nodes = named(&graph.nodes)?;
     let mut links = linked(&graph.edges, &nodes)?;
     let mut joins = vec![Join::default(); nodes.len()];
@@ -79,7 +81,7 @@ fn checked(graph: Graph) -> Result<CheckedGraph> {
     }
     let forward = mark_back(&reached, &mut links);
     let leads = (0..nodes.len()).map(|node| leads(node, nodes.len(), &forward)).collect();
-    Ok(CheckedGraph { nodes, starts, links, joins, leads, after_leaving: AfterLeaving::Close })
+    Ok(Graph { nodes, starts, links, joins, leads, after_leaving: AfterLeaving::Close })
 }
 
 fn named(nodes: &[String]) -> Result<Vec<Name>> {

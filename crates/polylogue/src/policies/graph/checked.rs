@@ -26,12 +26,12 @@ pub(crate) enum AfterLeaving {
     Continue,
 }
 
-/// A checked graph of participants: a [`Policy`](polylogue_core::Policy).
+/// A graph of participants, checked when it was [built](super::GraphBuilder::build): a [`Policy`](polylogue_core::Policy).
 ///
 /// The chat ends when no node is ready. The stop reason is completion; if the run got stuck before a final node,
 /// because no condition held or a join waits for an edge that cannot fire, the reason names the last node.
 #[derive(Clone, derive_more::Debug)]
-pub struct CheckedGraph {
+pub struct Graph {
     pub(super) nodes: Vec<Name>,
     pub(super) starts: Vec<usize>,
     pub(super) links: Vec<Link>,
@@ -42,7 +42,7 @@ pub struct CheckedGraph {
     pub(super) after_leaving: AfterLeaving,
 }
 
-impl CheckedGraph {
+impl Graph {
     /// A graph of unconditional edges without a cycle, in which every node waits for all of its edges.
     pub(crate) fn of_dependencies(nodes: Vec<Name>, links: Vec<Link>) -> Self {
         let (joins, starts) = (vec![Join::All; nodes.len()], roots(nodes.len(), &links));

@@ -20,9 +20,9 @@ pub(super) enum EdgeCondition {
     #[default]
     Always,
     /// On the message of the turn before.
-    Said(#[debug(skip)] Arc<dyn Fn(&str) -> bool + Send + Sync>),
+    Message(#[debug(skip)] Arc<dyn Fn(&str) -> bool + Send + Sync>),
     /// On the transcript.
-    Given(#[debug(skip)] Arc<dyn Fn(&Transcript) -> bool + Send + Sync>),
+    Transcript(#[debug(skip)] Arc<dyn Fn(&Transcript) -> bool + Send + Sync>),
     Otherwise,
 }
 
@@ -36,18 +36,18 @@ impl Edge {
     /// Fires only when the message of the turn before contains `text`, case-insensitive.
     pub fn says(self, text: &str) -> Self {
         let text = text.to_lowercase();
-        self.when(move |said| said.to_lowercase().contains(&text))
+        self.when_message(move |said| said.to_lowercase().contains(&text))
     }
 
     /// Fires only when `holds` is true of the message of the turn before; of an empty text after a silent turn.
-    pub fn when(self, holds: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        Self { when: EdgeCondition::Said(Arc::new(holds)), ..self }
+    pub fn when_message(self, holds: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self { when: EdgeCondition::Message(Arc::new(holds)), ..self }
     }
 
     /// Fires only when `holds`, a pure function, is true of the transcript after the turn before: for instance
-    /// [`state::is`](crate::tools::state::is). It does not see the usage of nested chats.
-    pub fn given(self, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Self {
-        Self { when: EdgeCondition::Given(Arc::new(holds)), ..self }
+    /// [`state::is`](crate::tools::state::is). The transcript is without the usage of nested chats.
+    pub fn when(self, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Self {
+        Self { when: EdgeCondition::Transcript(Arc::new(holds)), ..self }
     }
 
     /// Fires only when no other edge of the same node does.

@@ -4,12 +4,12 @@ use polylogue_core::{
     Choice, Chooser, EarlierTranscript, Name, Policy, Step, StopReason, Transcript, TurnRequest,
 };
 
-use super::checked::{AfterLeaving, CheckedGraph, Join};
+use super::checked::{AfterLeaving, Graph, Join};
 use super::edge::{EdgeCondition, Link};
 use crate::policies::replay::{Kind, Replay, ReplayStep, is_present};
 use crate::stop::Reason;
 
-impl Policy for CheckedGraph {
+impl Policy for Graph {
     fn next(&self, chat: &Transcript) -> Step {
         match chat.ended_by() {
             Some((_, reason)) => Step::close(reason.clone(), chat),
@@ -21,7 +21,7 @@ impl Policy for CheckedGraph {
 }
 
 /// The next turns along the graph that are not in the log, in the order of the nodes; without any, why the chat ends.
-pub(crate) fn ready(graph: &CheckedGraph, chat: &Transcript) -> Result<Vec<TurnRequest>, StopReason> {
+pub(crate) fn ready(graph: &Graph, chat: &Transcript) -> Result<Vec<TurnRequest>, StopReason> {
     let mut past = Replay::of(chat);
     let mut position = Position::new(graph, chat);
     let mut due: Vec<ReadyNode> =
@@ -98,7 +98,7 @@ impl ReadyNode {
 
 /// The position of a run in its graph.
 struct Position<'g> {
-    graph: &'g CheckedGraph,
+    graph: &'g Graph,
     /// The chat at this point, where conditions read it.
     past: EarlierTranscript<'g>,
     /// For each edge, how often it fired, and whether its target has not run since.
@@ -108,7 +108,7 @@ struct Position<'g> {
 }
 
 impl<'g> Position<'g> {
-    fn new(graph: &'g CheckedGraph, chat: &'g Transcript) -> Self {
+    fn new(graph: &'g Graph, chat: &'g Transcript) -> Self {
         let past = EarlierTranscript::of(chat);
         Self { graph, past, fired: vec![(0, false); graph.links.len()], stuck: None }
     }
@@ -116,14 +116,14 @@ impl<'g> Position<'g> {
     /// `node` had its turn, which ended with the event at `end`: its edges fire.
     fn leave(&mut self, node: usize, said: &str, end: usize) {
         let graph = self.graph;
-        if graph.from(node).any(|(_, link)| matches!(link.when, EdgeCondition::Given(_))) {
+        if graph.from(node).any(|(_, link)| matches!(link.when, EdgeCondition::Transcript(_))) {
             self.past.advance(end);
         }
         let past = self.past.transcript();
         let mut open = self.open(node, |when| match when {
             EdgeCondition::Always => true,
-            EdgeCondition::Said(holds) => holds(said),
-            EdgeCondition::Given(holds) => holds(past),
+            EdgeCondition::Message(holds) => holds(said),
+            EdgeCondition::Transcript(holds) => holds(past),
             EdgeCondition::Otherwise => false,
         });
         if open.is_empty() {

@@ -211,7 +211,8 @@ async fn nodes_of_a_graph_that_depend_on_it_wait_for_its_result() {
         ("Facts", "Writer"),
         ("Title", "Writer"),
     ];
-    let graph = edges.iter().fold(Graph::of(names).starts_with("Start"), |graph, edge| graph.edge(*edge));
+    let graph =
+        edges.iter().fold(Graph::builder(names).starts_with("Start"), |graph, edge| graph.edge(*edge));
     let graph = graph.build().unwrap();
     let by_graph =
         events(script, |cast| chat(cast, &names, &["Facts"]).policy(graph.clone()).build().unwrap()).await;
@@ -303,7 +304,7 @@ async fn a_failure_leads_to_a_turn_without_a_message() {
 #[tokio::test]
 async fn a_failure_is_not_two_empty_replies() {
     let script = r#"[{"Bob": "Fine."}]"#;
-    let graph = Graph::of(["Ann", "Bob"]).starts_with("Ann").edge(("Ann", "Bob")).build().unwrap();
+    let graph = Graph::builder(["Ann", "Bob"]).starts_with("Ann").edge(("Ann", "Bob")).build().unwrap();
     let events = played_from(&[], script, |cast| {
         let silent = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
         let chat = Chat::builder("main")

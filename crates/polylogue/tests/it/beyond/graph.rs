@@ -1,6 +1,6 @@
 //! Graphs.
 
-use polylogue::policies::graph::{Edge, Graph, Join};
+use polylogue::policies::graph::{Edge, Graph, GraphBuilder, Join};
 use polylogue::tools::state::{self, SetState};
 use polylogue::{Act, Chat, Function, Message, Name, Status, sequential};
 use polylogue_core::StopReason;
@@ -24,12 +24,12 @@ fn end(said: &str) -> &str {
 }
 
 /// Every participant says its scripted text, or else its own name.
-async fn run(script: &str, flow: Graph) -> String {
+async fn run(script: &str, flow: GraphBuilder) -> String {
     let graph = flow.build().unwrap();
     play(script, |cast| graph_chat(cast, script, &graph)).await
 }
 
-fn graph_chat(cast: &Cast<'_>, script: &str, graph: &polylogue::policies::graph::CheckedGraph) -> Chat {
+fn graph_chat(cast: &Cast<'_>, script: &str, graph: &Graph) -> Chat {
     let mut builder = Chat::builder("group");
     for who in graph.nodes() {
         builder = if script.contains(&format!("\"{who}\"")) {
@@ -44,14 +44,14 @@ fn graph_chat(cast: &Cast<'_>, script: &str, graph: &polylogue::policies::graph:
 
 #[tokio::test]
 async fn a_chain_ends_after_its_last_node() {
-    let said = run("[]", Graph::of(["C", "B", "A"]).edge(("A", "B")).edge(("B", "C"))).await;
+    let said = run("[]", Graph::builder(["C", "B", "A"]).edge(("A", "B")).edge(("B", "C"))).await;
     assert_eq!((order(&said).as_str(), end(&said)), ("A B C", "closed (the graph is complete): C"));
 }
 
 #[tokio::test]
 async fn what_is_due_at_once_speaks_at_once_and_a_join_waits_for_all() {
     let flow = || {
-        let flow = Graph::of(["Start", "Fast", "Slow", "Slower", "End"]);
+        let flow = Graph::builder(["Start", "Fast", "Slow", "Slower", "End"]);
         let flow = flow.edge(("Start", "Fast")).edge(("Start", "Slow")).edge(("Slow", "Slower"));
         flow.edge(("Fast", "End")).edge(("Slower", "End"))
     };
@@ -62,12 +62,13 @@ async fn what_is_due_at_once_speaks_at_once_and_a_join_waits_for_all() {
 
 #[tokio::test]
 async fn several_begin_at_once() {
-    let said = run("[]", Graph::of(["A", "B", "C"]).edge(("A", "C")).edge(("B", "C"))).await;
+    let said = run("[]", Graph::builder(["A", "B", "C"]).edge(("A", "C")).edge(("B", "C"))).await;
     assert_eq!(order(&said), "[A B] C");
 }
 
-fn reviewed() -> Graph {
-    let flow = Graph::of(["Writer", "Critic", "Printer"]).starts_with("Writer").edge(("Writer", "Critic"));
+fn reviewed() -> GraphBuilder {
+    let flow =
+        Graph::builder(["Writer", "Critic", "Printer"]).starts_with("Writer").edge(("Writer", "Critic"));
     flow.edge(Edge::from(("Critic", "Writer")).says("AGAIN").max_times(2))
         .edge(Edge::from(("Critic", "Printer")).otherwise())
 }
@@ -86,7 +87,7 @@ async fn a_loop_continues_while_its_condition_holds_up_to_its_bound() {
 // Trap T41: several loops needed activation groups, or the joins in them waited forever.
 #[tokio::test]
 async fn loops_within_loops_with_joins_in_them() {
-    let flow = Graph::of(["Plan", "Code", "Test", "Docs", "Review", "Ship"]).starts_with("Plan");
+    let flow = Graph::builder(["Plan", "Code", "Test", "Docs", "Review", "Ship"]).starts_with("Plan");
     let flow = flow.edge(("Plan", "Code")).edge(("Plan", "Docs"));
     let flow = flow
         .edge(Edge::from(("Code", "Code")).says("retry"))
@@ -115,7 +116,7 @@ async fn back_edges_do_not_depend_on_the_order_of_the_edges() {
     let script = r#"[{"D": "again"}, {"D": "fine"}]"#;
     for turned in 0..6 {
         let edges = edges().cycle().skip(turned).take(6);
-        let flow = edges.fold(Graph::of(["A", "B", "C", "D", "End"]), Graph::edge);
+        let flow = edges.fold(Graph::builder(["A", "B", "C", "D", "End"]), GraphBuilder::edge);
         // C is not asked again, and D does not wait for it in vain.
         assert_eq!(order(&run(script, flow.clone()).await), "A [B C] D B D End", "{turned}");
         let said = run(script, flow.join("D", Join::All)).await;
@@ -126,7 +127,7 @@ async fn back_edges_do_not_depend_on_the_order_of_the_edges() {
 
 #[tokio::test]
 async fn an_earlier_approval_does_not_stand_for_a_later_refusal() {
-    let flow = Graph::of(["Writer", "One", "Two", "Print"]).starts_with("Writer");
+    let flow = Graph::builder(["Writer", "One", "Two", "Print"]).starts_with("Writer");
     let flow = ["One", "Two"].iter().fold(flow, |flow, critic| {
         let flow = flow.edge(("Writer", *critic)).edge(Edge::from((*critic, "Print")).says("yes"));
         flow.edge(Edge::from((*critic, "Writer")).otherwise())
@@ -139,23 +140,23 @@ async fn an_earlier_approval_does_not_stand_for_a_later_refusal() {
 
 #[tokio::test]
 async fn a_path_that_ends_before_a_final_node_says_where() {
-    let flow = Graph::of(["A", "B", "C"]).edge(Edge::from(("A", "B")).says("left"));
-    let flow = flow.edge(Edge::from(("A", "C")).when(|said| said.len() > 99));
+    let flow = Graph::builder(["A", "B", "C"]).edge(Edge::from(("A", "B")).says("left"));
+    let flow = flow.edge(Edge::from(("A", "C")).when_message(|said| said.len() > 99));
     assert_eq!(end(&run("[]", flow).await), "closed (no participant may speak after A): A");
     // The join waits for C, to which no edge leads.
-    let flow = Graph::of(["A", "B", "C", "End"]).edge(Edge::from(("A", "B")).says("a"));
+    let flow = Graph::builder(["A", "B", "C", "End"]).edge(Edge::from(("A", "B")).says("a"));
     let flow = flow.edge(Edge::from(("A", "C")).otherwise()).edge(("B", "End")).edge(("C", "End"));
     assert_eq!(end(&run("[]", flow.clone()).await), "closed (the graph is complete): End");
     let gate = flow.join("End", Join::All);
     assert_eq!(end(&run("[]", gate).await), "closed (no participant may speak after B): B");
-    let bound = Graph::of(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).max_times(2));
+    let bound = Graph::builder(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).max_times(2));
     let said = run("[]", bound.edge(Edge::from(("A", "B")).otherwise())).await;
     assert_eq!(order(&said), "A A A B");
 }
 
 #[tokio::test]
 async fn silence_leads_on_and_is_an_empty_text() {
-    let flow = Graph::of(["A", "B", "C"]).edge(Edge::from(("A", "B")).when(str::is_empty));
+    let flow = Graph::builder(["A", "B", "C"]).edge(Edge::from(("A", "B")).when_message(str::is_empty));
     let said = run(r#"[{"A": ""}]"#, flow.edge(Edge::from(("A", "C")).otherwise())).await;
     assert_eq!(order(&said), "A B");
 }
@@ -165,10 +166,10 @@ async fn conditions_read_the_state_as_it_was_then() {
     // The state changes after each review: what held at the first must not be asked of the last.
     let script = r#"[{"Critic": {"calls": [{"tool": "set_state", "args": {"key": "good", "value": false}}]}}, {"Critic": "no"},
         {"Critic": {"calls": [{"tool": "set_state", "args": {"key": "good", "value": true}}]}}, {"Critic": "yes"}]"#;
-    let graph = Graph::of(["Writer", "Critic", "Printer"])
+    let graph = Graph::builder(["Writer", "Critic", "Printer"])
         .starts_with("Writer")
         .edge(("Writer", "Critic"))
-        .edge(Edge::from(("Critic", "Printer")).given(state::is("good", true)))
+        .edge(Edge::from(("Critic", "Printer")).when(state::is("good", true)))
         .edge(Edge::from(("Critic", "Writer")).otherwise())
         .build()
         .unwrap();
@@ -191,11 +192,11 @@ async fn conditions_read_what_chats_within_and_around_had_set_by_then() {
         set("Eve", "good", json!(false)), {"Eve": "no"}, set("Eve", "good", json!(true)), {"Eve": "yes"}
     ]);
     // Boss sets a value before the graph begins, and Eve in a chat within it, which is one of its nodes.
-    let graph = Graph::of(["Writer", "Critic", "Printer", "Other"])
+    let graph = Graph::builder(["Writer", "Critic", "Printer", "Other"])
         .starts_with("Writer")
-        .edge(Edge::from(("Writer", "Critic")).given(state::is("strict", true)))
+        .edge(Edge::from(("Writer", "Critic")).when(state::is("strict", true)))
         .edge(Edge::from(("Writer", "Other")).otherwise())
-        .edge(Edge::from(("Critic", "Printer")).given(state::is("good", true)))
+        .edge(Edge::from(("Critic", "Printer")).when(state::is("good", true)))
         .edge(Edge::from(("Critic", "Writer")).otherwise())
         .build()
         .unwrap();
@@ -216,7 +217,7 @@ async fn conditions_read_what_chats_within_and_around_had_set_by_then() {
 
 #[tokio::test]
 async fn people_can_be_nodes_and_a_node_who_left_ends_the_graph() {
-    let graph = Graph::of(["Writer", "Boss", "Printer"])
+    let graph = Graph::builder(["Writer", "Boss", "Printer"])
         .starts_with("Writer")
         .edge(("Writer", "Boss"))
         .edge(Edge::from(("Boss", "Writer")).says("no"))
@@ -239,7 +240,8 @@ async fn people_can_be_nodes_and_a_node_who_left_ends_the_graph() {
         assert_eq!(order(&said), wanted);
         assert!(end(&said).contains(reason), "{said}");
     }
-    let again = Graph::of(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).when(str::is_empty));
+    let again =
+        Graph::builder(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).when_message(str::is_empty));
     let graph = again.edge(Edge::from(("A", "B")).otherwise()).build().unwrap();
     let said = play("[]", |_| {
         let leave = Function::new("A", |_| Ok(Act::Leave("home".into()))).unwrap();
@@ -252,7 +254,7 @@ async fn people_can_be_nodes_and_a_node_who_left_ends_the_graph() {
 
 #[tokio::test]
 async fn a_participant_can_end_it_and_something_more_begins_it_again() {
-    let graph = Graph::of(["A", "B"]).edge(("A", "B")).build().unwrap();
+    let graph = Graph::builder(["A", "B"]).edge(("A", "B")).build().unwrap();
     let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(StopReason::Stopped { by: "A".into() }));
     let said = play("[]", |_| {
         let b = Function::new("B", |_| Ok(Act::Pass)).unwrap();
@@ -274,7 +276,7 @@ async fn a_participant_can_end_it_and_something_more_begins_it_again() {
 
 #[tokio::test]
 async fn a_node_that_is_no_participant_is_a_fault_of_the_team() {
-    let graph = Graph::of(["A", "B"]).edge(("A", "B")).build().unwrap();
+    let graph = Graph::builder(["A", "B"]).edge(("A", "B")).build().unwrap();
     let error =
         fails(r#"[{"A": "hm"}]"#, |cast| cast.chat(&["A"]).policy(graph.clone()).build().unwrap()).await;
     assert!(error.contains("gives a turn to `B`, who is not a participant"), "{error}");
@@ -283,7 +285,7 @@ async fn a_node_that_is_no_participant_is_a_fault_of_the_team() {
 #[tokio::test]
 async fn long_loops_come_to_their_end() {
     let often = |edge: Edge| async {
-        let graph = Graph::of(["A", "B", "End"]).starts_with("A").edge(("A", "B")).edge(edge);
+        let graph = Graph::builder(["A", "B", "End"]).starts_with("A").edge(("A", "B")).edge(edge);
         let graph = graph.edge(Edge::from(("B", "End")).otherwise()).build().unwrap();
         let say = |who: &str| Function::new(who, |_| Ok(Act::say("on"))).unwrap();
         let builder =
@@ -297,6 +299,6 @@ async fn long_loops_come_to_their_end() {
         );
         log.transcript().await.unwrap().turns()
     };
-    assert_eq!(often(Edge::from(("B", "A")).given(|chat| chat.turns() < 400)).await, 401);
+    assert_eq!(often(Edge::from(("B", "A")).when(|chat| chat.turns() < 400)).await, 401);
     assert_eq!(often(Edge::from(("B", "A")).max_times(299)).await, 601);
 }

@@ -1,6 +1,6 @@
 //! Graphs made by chance.
 
-use polylogue::policies::graph::{CheckedGraph, Edge, Graph, Join};
+use polylogue::policies::graph::{Edge, Graph, GraphBuilder, Join};
 use polylogue::{Act, Chat, Function};
 
 use crate::beyond::stage::play;
@@ -19,9 +19,9 @@ impl Chance {
 
 /// A graph in which every member but the last has an edge to the next, and at most one more: to a later one, or, under
 /// a condition, to anyone.
-fn graph(chance: &mut Chance) -> Graph {
+fn graph(chance: &mut Chance) -> GraphBuilder {
     let nodes = &NAMES[..2 + chance.below(5)];
-    let mut flow = Graph::of(nodes.iter().copied()).starts_with("A");
+    let mut flow = Graph::builder(nodes.iter().copied()).starts_with("A");
     for (nth, pair) in nodes.windows(2).enumerate() {
         let (from, next) = (pair[0], Edge::from((pair[0], pair[1])));
         let (any, later) = (nodes[chance.below(nodes.len())], nodes.get(nth + 2 + chance.below(3)));
@@ -40,7 +40,7 @@ fn graph(chance: &mut Chance) -> Graph {
 }
 
 /// Every participant says one of two words, by the number of messages before.
-fn graph_chat(graph: &CheckedGraph, salt: usize) -> Chat {
+fn graph_chat(graph: &Graph, salt: usize) -> Chat {
     let say = |nth: usize, who: &polylogue::Name| {
         Function::new(who.as_str(), move |turn| {
             let again = (turn.transcript().all_messages().len() * 7 + nth * 3 + salt).is_multiple_of(3);
