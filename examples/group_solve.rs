@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let judge =
         Task::new(keeper, "Your objective is fulfilled when a guess is your number: then say that they won.");
     let guess = Task::new(Assistant::new("Guesser", model)?, "Find a secret number from 1 to 3.");
-    let chat = GroupSolve::of([judge.self_terminating(), guess], EndMode::OneLastChat)
+    let chat = GroupSolve::new([judge.self_terminating(), guess], EndMode::OneLastChat)
         .before(secret)
         .shift_content("What is your guess?")
         .max_iterations(5)

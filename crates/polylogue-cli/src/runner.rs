@@ -246,7 +246,7 @@ impl Runner {
         let (usage, turns) = (conversation.usage().await, conversation.turns().await);
         let (id, events) = (conversation.id().clone(), conversation.events().await);
         let cut = match status {
-            Ok(Status::Closed { .. }) => polylogue::runs::Report::of(&events).cut,
+            Ok(Status::Closed { .. }) => polylogue::runs::Report::of_last_run(&events).cut,
             _ => None,
         };
         let end_status = match status {

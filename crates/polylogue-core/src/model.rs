@@ -351,7 +351,7 @@ mod tests {
             inbox: None,
             body,
         };
-        let transcript = Transcript::of(&Path::root(), &[std::sync::Arc::new(event)]).unwrap();
+        let transcript = Transcript::from_events(&Path::root(), &[std::sync::Arc::new(event)]).unwrap();
         let view = View::of(&transcript, &me, ViewOptions::default());
         let (params, encoded, at) = (&Params::default(), &EncodeCache::default(), &Path::root());
         let origin = Origin::new(at, &me, 0);

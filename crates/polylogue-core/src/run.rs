@@ -300,7 +300,7 @@ impl<'l> RunningChat<'l> {
         let mut before = self.log.events().await;
         before.retain(|event| event.seq <= started.seq);
         let mut transcript =
-            Transcript::of(self.transcript.at(), &before).map_err(|flaw| self.log.invalid(&flaw))?;
+            Transcript::from_events(self.transcript.at(), &before).map_err(|flaw| self.log.invalid(&flaw))?;
         transcript.inherit_from(&self.transcript);
         Ok(Some(Box::new(transcript)))
     }

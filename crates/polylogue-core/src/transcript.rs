@@ -159,7 +159,10 @@ impl Transcript {
     ///
     /// # Errors
     /// Names the event that cannot follow those before it.
-    pub fn of<'e>(at: &Path, events: impl IntoIterator<Item = &'e Arc<Event>>) -> Result<Self, String> {
+    pub fn from_events<'e>(
+        at: &Path,
+        events: impl IntoIterator<Item = &'e Arc<Event>>,
+    ) -> Result<Self, String> {
         let mut transcript = Self::new(at.clone());
         for event in events {
             if event.at == *at || event.at.is_within(at) {

@@ -38,7 +38,7 @@ impl AgentHistory {
         let events: Vec<Arc<Event>> = events.iter().cloned().map(Arc::new).collect();
         let mut all = Vec::new();
         for at in chats(&events) {
-            let chat = Transcript::of(&at, &events).map_err(polylogue_core::Error::Bug)?;
+            let chat = Transcript::from_events(&at, &events).map_err(polylogue_core::Error::Bug)?;
             for who in speakers(&chat, &works) {
                 let history = History::through(&chat, &who, view_options(&who));
                 let there = stored

@@ -86,7 +86,7 @@ fn needed(events: &[Arc<Event>]) -> Result<BTreeSet<Name>> {
     let without_end: Vec<Arc<Event>> = events.iter().filter(|event| !is_end(event)).cloned().collect();
     let mut needed = BTreeSet::new();
     for chat in unfinished_chats(&without_end) {
-        let transcript = Transcript::of(chat, events).map_err(polylogue_core::Error::Bug)?;
+        let transcript = Transcript::from_events(chat, events).map_err(polylogue_core::Error::Bug)?;
         let mut open = transcript.current_speakers().peekable();
         if open.peek().is_some() && !chat.is_root() {
             needed.extend(transcript.participants().iter().cloned());

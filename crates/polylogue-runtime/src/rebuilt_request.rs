@@ -131,9 +131,9 @@ fn candidates(
     reply: &ModelReply,
 ) -> Result<Vec<Candidate>> {
     let mut assistants = stored.assistants()?;
-    let here = Transcript::of(&event.at, before).map_err(polylogue_core::Error::Bug)?;
+    let here = Transcript::from_events(&event.at, before).map_err(polylogue_core::Error::Bug)?;
     for at in std::iter::once(event.at.clone()).chain(event.at.ancestors()) {
-        let chat = Transcript::of(&at, before).map_err(polylogue_core::Error::Bug)?;
+        let chat = Transcript::from_events(&at, before).map_err(polylogue_core::Error::Bug)?;
         assistants.extend(stored.team.assistants_in(&chat, &|_| Ok(silent()))?);
     }
     assistants.retain(|assistant| assistant.name() == who);

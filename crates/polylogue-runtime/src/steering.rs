@@ -381,7 +381,7 @@ impl Runtime {
         let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
         let mut speaking: Vec<&Path> = Vec::new();
         for chat in unfinished_chats(&events) {
-            let transcript = Transcript::of(chat, &events).map_err(polylogue_core::Error::Bug)?;
+            let transcript = Transcript::from_events(chat, &events).map_err(polylogue_core::Error::Bug)?;
             let is_task = |path: &Path, around: &Path| path.as_background_of(around).is_some();
             let is_apart = |other: &&Path| {
                 !chat.is_within(other) && !other.is_within(chat)

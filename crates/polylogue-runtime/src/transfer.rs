@@ -186,5 +186,5 @@ fn check(events: &[Arc<Event>]) -> Result<(), String> {
         let deep = text::excerpt(&deep.to_string(), 80);
         return Err(format!("the chat `{deep}` is nested deeper than {DEEPEST} levels"));
     }
-    Transcript::of(&Path::root(), events).map(drop)
+    Transcript::from_events(&Path::root(), events).map(drop)
 }

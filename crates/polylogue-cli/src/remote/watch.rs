@@ -335,7 +335,7 @@ impl<'r> Watch<'r> {
             }
             Rest::Closed => {
                 let (reason, _) = ended(&self.events)?;
-                let cut = Report::of(&self.events).cut;
+                let cut = Report::of_last_run(&self.events).cut;
                 let exit = match Exit::from(reason) {
                     Exit::Done if cut.is_some() => Exit::Cut,
                     exit => exit,

@@ -26,7 +26,7 @@ impl Log {
     /// When the log is not a valid conversation.
     pub async fn transcript_of(&self, at: &Path) -> Result<Transcript> {
         let buffer = self.buffer.lock().await;
-        Transcript::of(at, &buffer.events).map_err(|flaw| self.invalid(&flaw))
+        Transcript::from_events(at, &buffer.events).map_err(|flaw| self.invalid(&flaw))
     }
 
     pub(crate) fn invalid(&self, flaw: &str) -> Error {

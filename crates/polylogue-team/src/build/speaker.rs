@@ -76,7 +76,7 @@ impl<'a> AgentBuilder<'a> {
 
     /// The agent with a parser of its blocks.
     fn parsed(&self, agent: &'a Agent, keys: &'a ModelKeys, around: &BuildScope<'a>) -> Result<Parsed> {
-        let blocks = ToolBlocks::of(keys.output_blocks.iter().map(OutputBlock::build));
+        let blocks = ToolBlocks::new(keys.output_blocks.iter().map(OutputBlock::build));
         Ok(Parsed::new(self.assistant(agent, keys, around)?, blocks))
     }
 

@@ -36,7 +36,9 @@ async fn run(team: &Team, answers: &[&str]) -> Ran {
 
 impl Ran {
     fn solved(&self) -> GroupSolveResult {
-        GroupSolveResult::of(&Transcript::of(&polylogue_core::Path::root(), &self.events).unwrap())
+        GroupSolveResult::from_transcript(
+            &Transcript::from_events(&polylogue_core::Path::root(), &self.events).unwrap(),
+        )
     }
 
     /// The messages of the outermost chat that were sent to agents.

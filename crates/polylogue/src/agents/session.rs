@@ -79,7 +79,7 @@ pub struct Session {
 impl Session {
     /// Creates a session in memory only, gone when it is dropped.
     pub fn in_memory() -> Self {
-        Self::of(Log::in_memory())
+        Self::from_log(Log::in_memory())
     }
 
     /// Creates a session in `store`.
@@ -90,7 +90,7 @@ impl Session {
     where
         StoreError: From<I::Error>,
     {
-        Ok(Self::of(Log::create(store, id).await?))
+        Ok(Self::from_log(Log::create(store, id).await?))
     }
 
     /// Opens an existing session in `store`; agents keep their memory, also from other processes.
@@ -101,11 +101,11 @@ impl Session {
     where
         StoreError: From<I::Error>,
     {
-        Ok(Self::of(Log::open(store, id).await?))
+        Ok(Self::from_log(Log::open(store, id).await?))
     }
 
     /// Creates a session on a log: a new one, or one that was a session before.
-    pub const fn of(log: Log) -> Self {
+    pub const fn from_log(log: Log) -> Self {
         Self { log }
     }
 

@@ -26,7 +26,7 @@
 //! let mut summaries = Vec::new();
 //! let tasks = ["wash", "cook", "rest"].map(String::from);
 //! let each = |ended: polylogue::runs::batch::BatchResult<String>| {
-//!     summaries.push(format!("{}: {}", ended.item, Report::of(&ended.events).summary));
+//!     summaries.push(format!("{}: {}", ended.item, Report::of_last_run(&ended.events).summary));
 //! };
 //! Batch::new(AnyStore::new(Memory::new())).concurrency(2).run(tasks, start, each).await?;
 //! summaries.sort();

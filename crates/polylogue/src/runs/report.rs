@@ -23,7 +23,7 @@ pub use self::ledger::{Purpose, Row};
 /// ```
 /// # async fn example(log: polylogue::Log) {
 /// use polylogue::runs::report::{Purpose, Report};
-/// let report = Report::of(&log.events().await);
+/// let report = Report::of_last_run(&log.events().await);
 /// for row in report.rows.iter().filter(|row| row.purpose == Purpose::Private) {
 ///     println!("{} called {} in private turns for {}", row.who, row.model, row.usage.cost);
 /// }
@@ -85,7 +85,7 @@ pub struct Failed {
 
 impl Report {
     /// Returns the report of the last run: after a reopening, from there on. `events` are those of a log, in order.
-    pub fn of(events: &[Arc<Event>]) -> Self {
+    pub fn of_last_run(events: &[Arc<Event>]) -> Self {
         let (earlier, run) = last_run(events);
         let mut reader = Reader::new(Path::root());
         // Turns that a limit left open are finished in this run.
@@ -95,7 +95,7 @@ impl Report {
     }
 
     /// Returns the report of all runs of a conversation together.
-    pub fn of_all(events: &[Arc<Event>]) -> Self {
+    pub fn of_all_runs(events: &[Arc<Event>]) -> Self {
         Self::read(Path::root(), events)
     }
 

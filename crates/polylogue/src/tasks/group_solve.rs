@@ -21,7 +21,7 @@
 //!     "You will receive guesses. Your objective is fulfilled when a guess is the secret number: then say `You won`.",
 //! );
 //! let guess = Task::new(guesser, "Find a secret number from 1 to 3. Propose one number.");
-//! GroupSolve::of([answer.self_terminating(), guess], EndMode::OneLastChat)
+//! GroupSolve::new([answer.self_terminating(), guess], EndMode::OneLastChat)
 //!     .before(secret)
 //!     .shift_content("What is your guess?")
 //!     .build("guess")
@@ -37,7 +37,7 @@
 //! let read = Task::new(agent("Reader")?, "Read the invoice.");
 //! let check = Task::new(agent("Clerk")?, "Check the sums.");
 //! let lead = Task::new(agent("Lead")?, "Your objective is fulfilled when the sums are agreed on.").self_terminating();
-//! GroupSolve::of([read, check, lead], EndMode::FirstCompletion)
+//! GroupSolve::new([read, check, lead], EndMode::FirstCompletion)
 //!     .max_iterations(3)
 //!     .after(Task::new(agent("Reader")?, "Write down the result."))
 //!     .build("invoice")
@@ -88,7 +88,7 @@ impl GroupSolve {
     pub const DEFAULT_MAX_ITERATIONS: u64 = 5;
 
     /// Creates a group of two or more agents that talk about their tasks, in this order, and stop as `mode` says.
-    pub fn of(tasks: impl IntoIterator<Item = Task>, mode: EndMode) -> Self {
+    pub fn new(tasks: impl IntoIterator<Item = Task>, mode: EndMode) -> Self {
         let group = Group {
             tasks: tasks.into_iter().collect(),
             mode,

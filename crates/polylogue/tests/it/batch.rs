@@ -107,7 +107,7 @@ fn memory() -> AnyStore {
 
 /// What was said in a conversation: times differ.
 fn said(events: &[Arc<Event>]) -> Vec<String> {
-    Report::of(events)
+    Report::of_last_run(events)
         .messages
         .iter()
         .map(|message| format!("{}: {}", message.from, message.plain()))

@@ -40,7 +40,7 @@ async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str], log: Exp
 }
 
 fn view(events: &[Arc<Event>], who: &str) -> String {
-    let chat = Transcript::of(&polylogue_core::Path::root(), events).unwrap();
+    let chat = Transcript::from_events(&polylogue_core::Path::root(), events).unwrap();
     let view = View::of(&chat, &name(who), ViewOptions::default());
     let lines: Vec<String> = view.entries().iter().map(|e| serde_json::to_string(e).unwrap()).collect();
     lines.join("\n")
@@ -519,7 +519,7 @@ async fn an_agent_that_forgets_private_turns_sees_none_of_them() {
         answer: &|_, _, _| unreachable!(),
     };
     let events = cut.everywhere().await.unwrap();
-    let chat = Transcript::of(&polylogue_core::Path::root(), &events[..events.len() - 2]).unwrap();
+    let chat = Transcript::from_events(&polylogue_core::Path::root(), &events[..events.len() - 2]).unwrap();
     let view =
         View::of(&chat, &name("S"), ViewOptions { forget_private_turns: true, ..ViewOptions::default() });
     let texts: Vec<String> =

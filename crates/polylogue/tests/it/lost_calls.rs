@@ -169,13 +169,13 @@ async fn they_count_once_when_a_call_in_a_session_is_undone() {
     let (ann, eve) = (model.agent("Ann"), AnyAgent::new(function("Eve")));
     // The first agent speaks at the root, another one next to it.
     for is_first in [true, false] {
-        let session = Session::of(log().await);
+        let session = Session::from_log(log().await);
         if !is_first {
             session.call(&eve, "hi").await.unwrap();
         }
         dies(&model, 1, session.call(&ann, "go")).await;
         let sent = model.calls();
-        let session = Session::of(log_of(&session.log().events().await).await);
+        let session = Session::from_log(log_of(&session.log().events().await).await);
         assert!(session.undo(&eve).await.is_err(), "it is a call of another agent");
         assert!(session.undo(&ann).await.unwrap());
         assert_eq!((lost(session.log()).await, model.calls()), ((1, cents(20)), sent), "{is_first}");

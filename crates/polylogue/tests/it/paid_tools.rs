@@ -140,7 +140,7 @@ async fn what_does_not_say_what_it_cost_counts_as_declared_also_if_it_fails() {
         let mut log = log_of(&[]).await.budget(budget.clone());
         chat(&tool, 1).run_in(&mut log, "go").await.unwrap();
         let events = log.events().await;
-        let report = Report::of_all(&events);
+        let report = Report::of_all_runs(&events);
         assert_eq!((report.usage.counted_cost(), budget.used().cost), (cents(spent), cents(spent)));
         assert_eq!((report.usage.unpriced, report.usage.unmetered, report.usage.calls), (0, 0, 0));
         let by = events.iter().find_map(|event| match &event.body {

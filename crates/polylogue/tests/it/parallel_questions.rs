@@ -144,7 +144,7 @@ async fn play(
 fn story(events: &[Arc<Event>]) -> Vec<Vec<Body>> {
     let paths: BTreeSet<&Path> = events.iter().map(|event| &event.at).collect();
     let chat = |at: &Path| -> Vec<Body> {
-        let chat = Transcript::of(at, events).unwrap();
+        let chat = Transcript::from_events(at, events).unwrap();
         chat.events().iter().map(|event| event.body.clone()).collect()
     };
     paths.into_iter().map(chat).collect()
@@ -165,7 +165,7 @@ async fn check(chat: ChatWith<'_>, gate: Gate, answers: &[(&str, &str)]) -> Vec<
 
 /// What is said in the outermost chat, in order.
 fn said(events: &[Arc<Event>]) -> Vec<String> {
-    let chat = Transcript::of(&Path::root(), events).unwrap();
+    let chat = Transcript::from_events(&Path::root(), events).unwrap();
     chat.replies().map(|line| format!("{}: {}", line.message.from, line.message.plain())).collect()
 }
 

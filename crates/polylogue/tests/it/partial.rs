@@ -96,7 +96,7 @@ async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
         .build()
         .unwrap();
     let (_, summary, events) = run(&chat).await;
-    let report = Report::of(&events);
+    let report = Report::of_last_run(&events);
     let said: Vec<_> = report.messages.iter().map(|message| message.plain().into_owned()).collect();
     assert_eq!(said, ["Tell me of the sea", "The sea is gray and cold.", "And deep."]);
     assert_eq!((&*summary, report.cut, report.usage.calls), ("And deep.", None, 4));
@@ -116,7 +116,7 @@ async fn continuing_is_bounded_and_what_is_cut_off_then_is_marked() {
             (reason, shown.asked().len()),
             (StopReason::from(Reason::Replied { who: name("Ann") }), times as usize + 1)
         );
-        let report = Report::of(&events);
+        let report = Report::of_last_run(&events);
         assert_eq!((summary, report.cut.clone()), ("la ".repeat(times as usize + 1), Some(Finish::Length)));
         assert_eq!(report.messages[1].cut(), Some(Finish::Length));
     }
@@ -125,7 +125,7 @@ async fn continuing_is_bounded_and_what_is_cut_off_then_is_marked() {
 #[tokio::test]
 async fn what_the_provider_filtered_is_marked_and_not_continued() {
     let shown = Told::new([reply("I would", Finish::Filter)]);
-    let report = Report::of(&run(&alone(shown.agent())).await.2);
+    let report = Report::of_last_run(&run(&alone(shown.agent())).await.2);
     assert_eq!((report.cut.clone(), report.messages[1].cut()), (Some(Finish::Filter), Some(Finish::Filter)));
     assert_eq!(serde_json::to_value(&report).unwrap()["cut"], "filter");
 }
@@ -134,13 +134,13 @@ async fn what_the_provider_filtered_is_marked_and_not_continued() {
 async fn the_callers_own_limit_on_tokens_applies_unless_continuations_are_set() {
     let limited = |shown: &Told| shown.agent().params(Params { max_tokens: Some(5), ..Params::default() });
     let shown = Told::new([part("The sea"), whole(" is gray.")]);
-    let report = Report::of(&run(&alone(limited(&shown))).await.2);
+    let report = Report::of_last_run(&run(&alone(limited(&shown))).await.2);
     assert_eq!(
         (&*report.summary, report.cut.clone(), shown.asked().len()),
         ("The sea", Some(Finish::Length), 1)
     );
     let shown = Told::new([part("The sea"), whole(" is gray.")]);
-    let report = Report::of(&run(&alone(limited(&shown).max_continuations(1))).await.2);
+    let report = Report::of_last_run(&run(&alone(limited(&shown).max_continuations(1))).await.2);
     assert_eq!((&*report.summary, report.cut.clone()), ("The sea is gray.", None));
 }
 
@@ -153,7 +153,7 @@ async fn a_cut_reply_that_cannot_be_continued_is_said_and_marked() {
         .policy(until(max_turns(2), round_robin()))
         .build()
         .unwrap();
-    let report = Report::of(&run(&chat).await.2);
+    let report = Report::of_last_run(&run(&chat).await.2);
     assert_eq!(report.messages[1].cut(), Some(Finish::Length));
     assert_eq!(texts(&shown.asked()[2]), ["Tell me of the sea", "The sea", "Continue."], "it is read once");
 }
@@ -164,7 +164,7 @@ async fn the_mark_goes_with_a_result_through_chats_within_chats() {
     let inner =
         Chat::builder("inner").participant(alone(shown.agent())).policy(sequential()).build().unwrap();
     let chat = Chat::builder("outer").participant(inner).policy(sequential()).build().unwrap();
-    let report = Report::of(&run(&chat).await.2);
+    let report = Report::of_last_run(&run(&chat).await.2);
     assert_eq!((&*report.summary, report.cut.clone()), ("The sea", Some(Finish::Filter)));
 }
 
@@ -174,7 +174,7 @@ async fn thoughts_that_met_the_limit_are_no_output_and_the_report_says_why() {
     let shown = Told::new([Ok(Reply { parts: thoughts, finish: Finish::Length, ..Reply::text("") })]);
     let (reason, summary, events) = run(&alone(shown.agent())).await;
     assert_eq!((reason.outcome(), &*summary, shown.asked().len()), (RunOutcome::NoOutput, "", 1));
-    assert_eq!(Report::of(&events).cut, Some(Finish::Length));
+    assert_eq!(Report::of_last_run(&events).cut, Some(Finish::Length));
 }
 
 #[tokio::test]
@@ -204,7 +204,7 @@ async fn continued_replies_are_cut_and_resumed_as_others() {
     };
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
     let said: Vec<_> =
-        Report::of(&events).messages.iter().map(|message| message.plain().into_owned()).collect();
+        Report::of_last_run(&events).messages.iter().map(|message| message.plain().into_owned()).collect();
     assert_eq!(said, ["count", "three, four", "five,", "six"]);
 }
 
@@ -216,7 +216,7 @@ async fn said_after(count: usize) -> (Vec<String>, Option<Finish>, Vec<Vec<Strin
     let shown = Told::new(replies.chain([whole("The sea is gray."), whole("And deep.")]));
     let policy = until(max_turns(2), round_robin());
     let chat = Chat::builder("group").participant(shown.agent()).policy(policy).build().unwrap();
-    let report = Report::of(&run(&chat).await.2);
+    let report = Report::of_last_run(&run(&chat).await.2);
     let said = report.messages.iter().map(|message| message.plain().into_owned()).collect();
     (said, report.messages[1].cut(), shown.asked().iter().map(|entries| texts(entries)).collect())
 }
@@ -246,7 +246,7 @@ async fn the_rest_of_a_truncated_reply_is_asked_for_again_in_place() {
         let policy = until(max_turns(2), round_robin());
         let chat = Chat::builder("group").participant(shown.agent()).policy(policy).build().unwrap();
         let (_, _, events) = run(&chat).await;
-        let report = Report::of(&events);
+        let report = Report::of_last_run(&events);
         let said: Vec<_> = report.messages.iter().map(|message| message.plain().into_owned()).collect();
         assert_eq!(said, ["Tell me of the sea", "The sea is gray.", "And deep."], "{count}");
         let asked = shown.asked();
@@ -282,7 +282,7 @@ async fn said_by_listed(replies: &[Result<Reply, ModelError>]) -> Vec<String> {
         answer: &|_, _, _| unreachable!("no one is asked"),
     };
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{replies:?}: {flaw}"));
-    Report::of(&events).messages.iter().map(|message| message.plain().into_owned()).collect()
+    Report::of_last_run(&events).messages.iter().map(|message| message.plain().into_owned()).collect()
 }
 
 #[tokio::test]

@@ -286,7 +286,7 @@ async fn a_call_that_cannot_be_parsed_is_asked_for_once_more_and_then_with_what_
             text.starts_with("Your last reply could not be parsed") && text.ends_with("\n\n<function=look{")
         };
         assert_eq!((asked, prompts.filter(is_of_call).count()), (made, prompted), "{malformed}");
-        let cut = polylogue::runs::Report::of(&events).cut;
+        let cut = polylogue::runs::Report::of_last_run(&events).cut;
         assert_eq!(cut, (malformed == 6).then_some(Finish::Malformed), "{malformed}");
     }
 }

@@ -104,7 +104,7 @@ async fn a_message_to_a_running_conversation_is_seen_from_the_next_turn_on() {
         kinds(&events),
         ["A: I see 1", "sent: wait, DONE is not enough", "B: I see 3", "A: I see 4", "B: I see 5"]
     );
-    let chat = Transcript::of(&Path::root(), &events).unwrap();
+    let chat = Transcript::from_events(&Path::root(), &events).unwrap();
     assert_eq!(chat.turns(), 4, "it is not a turn");
     let view = View::of(&chat, &name("B"), ViewOptions::default());
     let whole = serde_json::to_string(&view.entries()).unwrap();

@@ -137,7 +137,7 @@ impl<'a> Record<'a> {
         events: &[Arc<Event>],
         (conversation, team): (&'a str, &'a str),
     ) -> Self {
-        let report = Report::of_all(events);
+        let report = Report::of_all_runs(events);
         let RowEnd { state, reason, hint } = ending;
         let usage = report.usage;
         let is_metered = usage.unmetered == 0;

@@ -112,7 +112,7 @@ impl CallConversation {
     /// What comes of a conversation that is over, or failed.
     async fn answer(self, status: polylogue_runtime::Result<Status>) -> Answer {
         let (turns, id) = (self.conversation.turns().await, self.conversation.id().to_string());
-        let cut = polylogue::runs::Report::of(&self.conversation.events().await).cut;
+        let cut = polylogue::runs::Report::of_last_run(&self.conversation.events().await).cut;
         let released = self.conversation.release().await;
         let status = match released {
             Err(error) if status.is_ok() => Err(error),

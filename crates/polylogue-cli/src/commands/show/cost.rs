@@ -24,7 +24,7 @@ const HEAD: [&str; COLUMNS] =
 /// What all runs of a conversation cost: a line for each chat, agent, purpose and model, and the sum.
 pub(crate) fn shown(events: &[Event], as_json: bool, looks: OutputStyle) -> serde_json::Result<Sanitized> {
     let events: Vec<Arc<Event>> = events.iter().cloned().map(Arc::new).collect();
-    let report = Report::of_all(&events);
+    let report = Report::of_all_runs(&events);
     if as_json {
         let line = |row: &Row| {
             let Row { at, who, model, purpose, usage } = row;

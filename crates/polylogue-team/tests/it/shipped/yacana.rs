@@ -21,12 +21,12 @@ async fn played(team: &str) -> Played {
 }
 
 fn transcript(played: &Played) -> Transcript {
-    Transcript::of(&At::root(), &played.events).unwrap()
+    Transcript::from_events(&At::root(), &played.events).unwrap()
 }
 
 /// What `who` knows, as the document on dual chats prints it.
 fn history(played: &Played, who: &str) -> String {
-    History::of(&transcript(played), &name(who)).to_string()
+    History::from_transcript(&transcript(played), &name(who)).to_string()
 }
 
 /// Who spoke in the talk, in order, and whose tasks were complete at its end.
@@ -38,7 +38,7 @@ fn course(played: &Played) -> (Vec<String>, Vec<String>) {
         Body::TurnStarted { turns } => turns.iter().find(is_of_talk).map(|turn| turn.who.to_string()),
         _ => None,
     });
-    let complete = GroupSolveResult::of(&transcript(played)).complete;
+    let complete = GroupSolveResult::from_transcript(&transcript(played)).complete;
     (turns.collect(), complete.iter().map(|done| format!("{} in {}", done.who, done.iteration)).collect())
 }
 

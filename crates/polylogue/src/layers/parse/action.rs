@@ -50,7 +50,7 @@ use crate::tools::runner::{Finished, Runner};
 /// let call = serde_json::json!({"name": "Shop.price", "parameters": {"article": "tea"}});
 /// let reply = session.call(&runner, Message { parts: vec![Part::Note(call)], ..Message::from("") }).await?;
 /// assert_eq!(reply.plain(), "tea: 5 EUR");
-/// assert_eq!(CallRecord::of(&reply).map(|ran| ran.state), Some(RunState::Done));
+/// assert_eq!(CallRecord::from_message(&reply).map(|ran| ran.state), Some(RunState::Done));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -126,7 +126,7 @@ impl ActionExecutor {
     /// The name and arguments of the call in `message`.
     fn wish(&self, message: &Message) -> std::result::Result<(String, Value), Refusal> {
         let nothing = || Refusal::not_read("There is nothing to run.");
-        let block = match (ParsedBlock::of(message), value(message)) {
+        let block = match (ParsedBlock::from_message(message), value(message)) {
             (Some(block), _) => block,
             (None, Some(call @ Value::Object(_))) => ParsedBlock {
                 tool_type: None,

@@ -27,7 +27,7 @@ pub struct ParsedBlock {
 
 impl ParsedBlock {
     /// Returns the value in `message`; `None` if no block parser made one.
-    pub fn of(message: &Message) -> Option<Self> {
+    pub fn from_message(message: &Message) -> Option<Self> {
         serde_json::from_value(value(message)?.clone()).ok()
     }
 
@@ -38,7 +38,7 @@ impl ParsedBlock {
 
     /// Returns the kind of tool, if the text has a call, valid or not.
     pub fn calls(message: &Message) -> Option<String> {
-        Self::of(message)?.tool_type
+        Self::from_message(message)?.tool_type
     }
 }
 
@@ -145,8 +145,8 @@ pub struct ToolBlocks {
 }
 
 impl ToolBlocks {
-    /// Blocks of these kinds.
-    pub fn of(blocks: impl IntoIterator<Item = ToolBlock>) -> Self {
+    /// Creates a parser of blocks of these kinds.
+    pub fn new(blocks: impl IntoIterator<Item = ToolBlock>) -> Self {
         Self { template: String::new(), blocks: blocks.into_iter().collect() }
     }
 

@@ -40,7 +40,7 @@ pub enum RunState {
 
 impl CallRecord {
     /// Returns the result of the call that `message` answers; `None` if it answers none.
-    pub fn of(message: &Message) -> Option<Self> {
+    pub fn from_message(message: &Message) -> Option<Self> {
         message.parts.iter().rev().find_map(|part| match part {
             Part::Note(value) => serde_json::from_value(value.clone()).ok(),
             _ => None,

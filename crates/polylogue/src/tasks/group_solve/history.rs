@@ -27,7 +27,7 @@ pub struct History {
 
 impl History {
     /// Returns the history of `who` at the end of `chat`, with the view of a [`Task`](crate::tasks::Task).
-    pub fn of(chat: &Transcript, who: &Name) -> Self {
+    pub fn from_transcript(chat: &Transcript, who: &Name) -> Self {
         Self::through(chat, who, ViewOptions { forget_private_turns: true, ..ViewOptions::default() })
     }
 

@@ -10,7 +10,7 @@ use crate::termination::verdict::Verdict;
 /// # use polylogue::tasks::GroupSolveResult;
 /// # use polylogue::Log;
 /// # async fn example(log: &Log) -> polylogue::Result<()> {
-/// let solved = GroupSolveResult::of(&log.transcript().await?);
+/// let solved = GroupSolveResult::from_transcript(&log.transcript().await?);
 /// for done in &solved.complete {
 ///     println!("{} was done in iteration {}", done.who, done.iteration);
 /// }
@@ -51,7 +51,7 @@ pub struct Checked {
 
 impl GroupSolveResult {
     /// Returns the result so far; since the chat was last opened, if it was reopened.
-    pub fn of(chat: &Transcript) -> Self {
+    pub fn from_transcript(chat: &Transcript) -> Self {
         let mut solved = Self::default();
         let (mut spoken, mut iteration_of) = (0_u64, 0);
         for event in chat.events() {

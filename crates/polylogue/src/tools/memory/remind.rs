@@ -233,7 +233,7 @@ mod tests {
             Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
         };
         let events: Vec<Arc<Event>> = (0..).zip(bodies).map(event).collect();
-        let transcript = Transcript::of(&Path::root(), &events).unwrap();
+        let transcript = Transcript::from_events(&Path::root(), &events).unwrap();
         known_facts(&transcript, &ann(), &scope(of)).into_iter().collect()
     }
 

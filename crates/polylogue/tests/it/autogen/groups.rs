@@ -38,7 +38,7 @@ fn begun_by_ann(chat: ChatBuilder) -> Chat {
 }
 
 fn folded(events: &[Arc<Event>]) -> Transcript {
-    Transcript::of(&Path::root(), events).unwrap()
+    Transcript::from_events(&Path::root(), events).unwrap()
 }
 
 /// The speakers in the chat, in order, the opening included.

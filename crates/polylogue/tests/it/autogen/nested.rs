@@ -50,7 +50,7 @@ async fn asked(task: &str, clerk: impl Agent) -> (Status, Vec<Arc<Event>>) {
 }
 
 fn replied(events: &[Arc<Event>]) -> String {
-    let report = Report::of(events);
+    let report = Report::of_last_run(events);
     report.messages.last().map(|message| format!("{}: {}", message.from, message.plain())).unwrap()
 }
 
@@ -210,9 +210,9 @@ async fn a_nested_chat_that_triggers_itself_is_stopped_and_the_log_is_intact() {
     let events = log.events().await;
     assert_eq!(events.iter().map(|event| event.at.depth()).max(), Some(3));
     for at in events.iter().map(|event| event.at.clone()).collect::<std::collections::BTreeSet<Path>>() {
-        Transcript::of(&at, &events).unwrap();
+        Transcript::from_events(&at, &events).unwrap();
     }
-    let report = Report::of(&events);
+    let report = Report::of_last_run(&events);
     assert_eq!((report.reason, report.failures.len()), (Some(StopReason::Depth { limit: 3 }), 0));
 }
 
@@ -265,7 +265,7 @@ async fn the_cost_of_inner_chats_is_in_the_report_of_the_outer() {
     let poet = Assistant::new("Poet", model).unwrap();
     let inner = Chat::builder("inner").participant(poet).policy(sequential()).build().unwrap();
     let (_, events) = asked("hi", clerk(Nested::new(inner))).await;
-    let report = Report::of(&events);
+    let report = Report::of_last_run(&events);
     assert_eq!((report.usage.calls, report.usage.tokens()), (1, 10));
     let row = &report.rows[0];
     assert_eq!((row.at.as_str(), row.who.as_str()), ("/Clerk.1", "Poet"));

@@ -160,7 +160,7 @@ async fn a_chat_of_a_sequence_can_be_run_alone() {
         let bob = assistant("Bob", script(r#"[{"Bob": "one"}]"#));
         let ann = AnyAgent::new(Function::new("Ann", |_| Ok(Act::Pass)).unwrap());
         let (_, events) = run(&pair("first", (&ann, &bob), 1, &Carryover::message("A")), task).await;
-        Report::of(&events).messages[0].plain().into_owned()
+        Report::of_last_run(&events).messages[0].plain().into_owned()
     };
     assert_eq!((said("").await, said("go").await), ("A".to_owned(), "go".to_owned()));
 }

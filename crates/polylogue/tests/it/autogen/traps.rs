@@ -148,6 +148,6 @@ async fn an_agent_that_gets_a_tool_loses_no_figures() {
     let asked = spy.asked();
     assert_eq!((asked[0].tools.len(), asked[1].tools.len()), (0, 1));
     let events = log.events().await;
-    assert_eq!(Report::of(&events).usage.calls, 1, "those of the last run");
-    assert_eq!(Report::of_all(&events).usage.calls, 2);
+    assert_eq!(Report::of_last_run(&events).usage.calls, 1, "those of the last run");
+    assert_eq!(Report::of_all_runs(&events).usage.calls, 2);
 }

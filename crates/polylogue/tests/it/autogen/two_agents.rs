@@ -54,7 +54,7 @@ fn brief_parrot(who: &str, limit: u64) -> Stack {
 }
 
 fn folded(events: &[Arc<Event>]) -> Transcript {
-    Transcript::of(&Path::root(), events).unwrap()
+    Transcript::from_events(&Path::root(), events).unwrap()
 }
 
 /// Speakers and texts in the chat.

@@ -102,7 +102,7 @@ async fn facts_and_pinned_messages_are_in_every_later_request() {
         assert!(text.contains(FACT) && text.contains(PINNED) && text.starts_with("The task."), "{text}");
         assert!(text.len() < 2_000 * 4, "{} bytes", text.len());
     }
-    let report = Report::of(&events);
+    let report = Report::of_last_run(&events);
     assert!(report.rows.iter().any(|row| row.purpose == Purpose::Compaction));
 }
 

@@ -38,7 +38,7 @@ async fn all_argue_at_once_then_vote_in_secret() {
         C says in private: I choose **Dark red**.
         closed (the vote was for `dark red`): dark red"#]]
     .assert_eq(&said);
-    let tallies = debate().tallies(&Transcript::of(&Path::root(), &events).unwrap());
+    let tallies = debate().tallies(&Transcript::from_events(&Path::root(), &events).unwrap());
     let votes = vec![(name("A"), Some(1)), (name("B"), Some(2)), (name("C"), Some(1))];
     assert_eq!(tallies, [VoteResult { votes, counts: vec![0, 2, 1] }]);
 }
@@ -65,7 +65,7 @@ async fn an_unclear_voter_is_asked_once_more_and_then_abstains() {
     let said = print(&events);
     assert!(said.contains(r#"turn A in private "red/dark red/blue""#), "{said}");
     assert!(said.ends_with("closed (the vote was for `red`): red"), "the first of those tied: {said}");
-    let tallies = debate().rounds(0).tallies(&Transcript::of(&Path::root(), &events).unwrap());
+    let tallies = debate().rounds(0).tallies(&Transcript::from_events(&Path::root(), &events).unwrap());
     assert_eq!(tallies[0].votes, [(name("A"), None), (name("B"), Some(0)), (name("C"), Some(2))]);
     assert_eq!(tallies[0].first(), [0, 2]);
 }
@@ -104,7 +104,7 @@ async fn after_a_tie_they_argue_once_more_and_vote_again() {
     let tie = |rounds| debate().rounds(0).tie(Tie::Again(rounds));
     let events = events(&format!("{TIED}, {again}]"), |cast| council(cast, tie(2))).await;
     assert!(print(&events).ends_with("closed (the vote was for `red`): red"));
-    let tallies = tie(2).tallies(&Transcript::of(&Path::root(), &events).unwrap());
+    let tallies = tie(2).tallies(&Transcript::from_events(&Path::root(), &events).unwrap());
     assert_eq!(tallies.iter().map(|tally| tally.counts.clone()).collect::<Vec<_>>(), [[1, 0, 1], [2, 0, 1]]);
     let still = r#"{"A": "x"}, {"B": "y"}, {"C": "z"}, {"A": "red"}, {"B": "blue"}, {"C": ""}, {"C": "?"}"#;
     let said = play(&format!("{TIED}, {still}]"), |cast| council(cast, tie(1))).await;
@@ -131,8 +131,10 @@ async fn a_participant_who_left_is_not_asked_again_and_an_earlier_vote_still_cou
         builder.policy(debate().rounds(0).tie(Tie::Again(3))).build().unwrap()
     })
     .await;
-    let tallies =
-        debate().rounds(0).tie(Tie::Again(3)).tallies(&Transcript::of(&Path::root(), &events).unwrap());
+    let tallies = debate()
+        .rounds(0)
+        .tie(Tie::Again(3))
+        .tallies(&Transcript::from_events(&Path::root(), &events).unwrap());
     assert_eq!(tallies.iter().map(|tally| tally.counts.clone()).collect::<Vec<_>>(), [[1, 0, 1], [2, 0, 0]]);
 }
 

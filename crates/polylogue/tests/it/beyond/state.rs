@@ -38,7 +38,7 @@ async fn values_are_set_read_in_the_same_turn_and_end_the_chat() {
     assert!(said.contains(r#"A gets #A-1-0: {"ok":false,"draft":{"words":3}}"#), "{said}");
     assert!(said.contains(r#"A gets #A-1-1: {"words":3}"#), "{said}");
     assert!(said.ends_with("closed (the condition `ok is true` held): approved"), "{said}");
-    let transcript = Transcript::of(&Path::root(), &events).unwrap();
+    let transcript = Transcript::from_events(&Path::root(), &events).unwrap();
     assert_eq!(Value::Object(state::of(&transcript)), json!({"ok": true}));
     assert_eq!(state::get(&transcript, "ok"), Some(json!(true)));
     assert!(state::is("ok", true)(&transcript) && state::is("draft", Value::Null)(&transcript));
@@ -84,7 +84,7 @@ async fn there_is_an_end_to_the_keys() {
     })
     .await;
     assert!(print(&events).contains("failed: there are 256 keys already; take one away first"));
-    let state = state::of(&Transcript::of(&Path::root(), &events).unwrap());
+    let state = state::of(&Transcript::from_events(&Path::root(), &events).unwrap());
     assert_eq!((state.len(), state.get("k1")), (256, Some(&json!(2))));
 }
 
@@ -97,7 +97,7 @@ async fn of_parallel_turns_the_last_request_counts_whatever_the_timing() {
         builder.participant(cast.assistant("B").tool(SetState::new())).policy(parallel()).build().unwrap()
     })
     .await;
-    assert_eq!(state::get(&Transcript::of(&Path::root(), &events).unwrap(), "k"), Some(json!("B")));
+    assert_eq!(state::get(&Transcript::from_events(&Path::root(), &events).unwrap(), "k"), Some(json!("B")));
 }
 
 #[tokio::test]
@@ -116,7 +116,10 @@ async fn functions_set_values_by_what_they_say_and_other_data_is_left_alone() {
             .unwrap()
     })
     .await;
-    assert_eq!(Value::Object(state::of(&Transcript::of(&Path::root(), &events).unwrap())), json!({"a": 1}));
+    assert_eq!(
+        Value::Object(state::of(&Transcript::from_events(&Path::root(), &events).unwrap())),
+        json!({"a": 1})
+    );
 }
 
 #[tokio::test]

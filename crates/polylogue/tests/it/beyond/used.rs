@@ -39,7 +39,7 @@ fn ann(cast: &Cast<'_>, cost: Option<Money>) -> Chat {
 #[tokio::test]
 async fn what_tools_ask_of_models_is_in_the_sum_and_in_a_row_of_its_own() {
     let events = events(SCRIPT, |cast| ann(cast, Some(Money::dollars(0.01)))).await;
-    let report = Report::of(&events);
+    let report = Report::of_last_run(&events);
     assert_eq!((report.usage.calls, report.usage.tokens()), (3, 3_000), "{:?}", report.usage);
     assert_eq!(report.usage.cost, Money::dollars(0.03));
     let row = report.rows.iter().find(|row| &*row.model == "toy:vectors").unwrap();

@@ -170,7 +170,7 @@ pub(crate) fn talk_of(lines: &[(&str, &str, &str)]) -> Transcript {
         Arc::new(Event { seq, at: Path::root(), time: Timestamp(time), ran_ms: time, inbox: None, body })
     };
     let events: Vec<_> = (0..).zip(bodies).map(event).collect();
-    Transcript::of(&Path::root(), &events).unwrap()
+    Transcript::from_events(&Path::root(), &events).unwrap()
 }
 
 fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {

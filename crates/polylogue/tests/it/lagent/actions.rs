@@ -62,7 +62,7 @@ fn note(value: Value) -> Message {
 async fn run(value: Value) -> (String, CallRecord) {
     let reply = session().await.call(&shop(), note(value)).await.unwrap();
     assert_eq!(reply.from, "runner");
-    (reply.plain().into_owned(), CallRecord::of(&reply).unwrap())
+    (reply.plain().into_owned(), CallRecord::from_message(&reply).unwrap())
 }
 
 async fn call(name: &str, parameters: Value) -> (String, RunState) {
@@ -154,7 +154,7 @@ async fn a_finish_is_a_state_of_its_own() {
     let named = ActionExecutor::new("runner").unwrap().tool(Finish::named("FinalAnswer"));
     let call = json!({"name": "FinalAnswer", "parameters": {"response": "done"}});
     let reply = session().await.call(&named, note(call)).await.unwrap();
-    assert_eq!(CallRecord::of(&reply).unwrap().state, RunState::Finished);
+    assert_eq!(CallRecord::from_message(&reply).unwrap().state, RunState::Finished);
     // The same tool ends the turn of an agent whose calls are native.
     let spy = Spy::on(script(
         r#"[{"bot": {"calls": [{"tool": "finish", "args": {"response": "It is 7."}}]}}, {"bot": "not asked"}]"#,
@@ -216,7 +216,7 @@ async fn a_call_that_was_rejected_or_changed_says_so() {
         let (at, question) = session.log().questions().await.unwrap().remove(0);
         session.answer(&at, &question.who, answer).await.unwrap();
         let reply = session.resume(&runner).await.unwrap().unwrap();
-        let ran = CallRecord::of(&reply).unwrap();
+        let ran = CallRecord::from_message(&reply).unwrap();
         assert_eq!((ran.state, ran.args), (state, args), "{answer}");
         assert!(reply.plain().contains(said), "{}", reply.plain());
     }
@@ -231,7 +231,7 @@ async fn an_executor_has_hooks_before_and_after() {
         if value(&message).is_some() { note(cheaper) } else { message }
     });
     let after = runner.after(|message| {
-        let state = CallRecord::of(&message).map(|ran| ran.state);
+        let state = CallRecord::from_message(&message).map(|ran| ran.state);
         Message::text(message.from.clone(), format!("{state:?}: {}", message.plain()))
     });
     let tea = || note(json!({"name": "Shop.price", "parameters": {"article": "tea"}}));
@@ -283,7 +283,7 @@ async fn what_the_validation_of_a_block_objected_to_reaches_the_model() {
     let session = session().await;
     let called = session.call(&solver, "Sell it.").await.unwrap();
     let refused = session.call(&shop(), called).await.unwrap();
-    assert_eq!(CallRecord::of(&refused).unwrap().state, RunState::NotRead);
+    assert_eq!(CallRecord::from_message(&refused).unwrap().state, RunState::NotRead);
     session.call(&solver, refused).await.unwrap();
     let shown = plain(spy.asked()[1].entries.last().unwrap().parts()).into_owned();
     assert_eq!(
@@ -315,7 +315,7 @@ async fn an_empty_outcome_is_reported_as_text() {
     )));
     let reply = session().await.call(&runner, note(json!({"name": "once"}))).await.unwrap();
     assert_eq!(reply.plain(), "(It ran, and there is no output.)");
-    assert_eq!(CallRecord::of(&reply).unwrap().args, json!({}));
+    assert_eq!(CallRecord::from_message(&reply).unwrap().args, json!({}));
 }
 
 /// Brings a page.

@@ -43,7 +43,7 @@ async fn play(
     store.release(claim).await.unwrap();
     let counter = Calls::default();
     let agents = agents(&counter);
-    let mut session = Session::of(Log::open(store, id).await.unwrap().clock(|| Timestamp(0)));
+    let mut session = Session::from_log(Log::open(store, id).await.unwrap().clock(|| Timestamp(0)));
     let over = prefix.iter().filter(|event| is_call_end(event)).count();
     let mut resumes = true;
     for (agent, text) in &calls[over..] {

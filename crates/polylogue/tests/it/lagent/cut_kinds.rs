@@ -212,7 +212,7 @@ impl Agent for Runs {
                 break;
             }
             message = turn.ask(&self.2, message).await?;
-            if CallRecord::of(&message).is_some_and(|ran| ran.state == RunState::Finished) {
+            if CallRecord::from_message(&message).is_some_and(|ran| ran.state == RunState::Finished) {
                 break;
             }
         }

@@ -18,7 +18,7 @@ async fn session_of(events: &[Arc<Event>]) -> Session {
         store.append(&claim, events).await.unwrap();
     }
     store.release(claim).await.unwrap();
-    Session::of(Log::open(store, id).await.unwrap().clock(|| Timestamp(0)))
+    Session::from_log(Log::open(store, id).await.unwrap().clock(|| Timestamp(0)))
 }
 
 /// L12, at every cut: a call that is given up leaves the session as it was before it, or as it was after.

@@ -158,7 +158,7 @@ fn the_first_block_is_read_and_its_end_may_be_missing() {
 fn of_several_kinds_the_first_that_is_there_is_read() {
     let plugin =
         ToolBlock::new("plugin").between("<plugin>", "</plugin>").json().instructions("Call plugins so.");
-    let mixed = ToolBlocks::of([plugin, python()]).instructions("Two forms:");
+    let mixed = ToolBlocks::new([plugin, python()]).instructions("Two forms:");
     assert_eq!(mixed.instruction(), "Two forms:\n\nCall plugins so.");
     assert_eq!(read(&mixed, "x```python\n1")["tool_type"], "interpreter");
     assert_eq!(read(&mixed, r#"<plugin>{"name": "a"}</plugin>"#)["action"]["name"], "a");
@@ -199,7 +199,7 @@ async fn blocks_are_sent_back_whole_and_refused_ones_not_at_all() {
         assert_eq!(value(&first).unwrap()["status"], 1);
         assert_eq!(first.plain(), "Hm.\n```python\n{\"a\": 1}");
         let second = session.call(&bot, "y").await.unwrap();
-        assert_eq!(ParsedBlock::of(&second).unwrap().status, -1);
+        assert_eq!(ParsedBlock::from_message(&second).unwrap().status, -1);
         session.call(&bot, "z").await.unwrap();
         assert_eq!(texts(&spy.asked()[2].entries), expected);
         assert!(spy.asked()[2].entries.iter().all(|entry| entry.parts().len() == 1));
@@ -215,7 +215,7 @@ async fn a_parsed_agent_has_other_stop_words_for_one_call() {
     let stop = polylogue_core::Params { stop: vec!["```python".into()], ..Default::default() };
     let session = session().await;
     let first = session.call(&bot, "a").await.unwrap();
-    assert_eq!(ParsedBlock::of(&first).unwrap().action, "1");
+    assert_eq!(ParsedBlock::from_message(&first).unwrap().action, "1");
     let second = session.call(&bot.clone().with(|agent| agent.params(stop.clone())), "b").await.unwrap();
     assert_eq!((second.plain().into_owned(), ParsedBlock::calls(&second)), ("x".into(), None));
     let stops: Vec<_> = spy.asked().into_iter().map(|asked| asked.params.stop).collect();

@@ -20,7 +20,7 @@ pub(crate) async fn session() -> Session {
 
 pub(crate) async fn session_in(store: AnyStore) -> Session {
     let log = Log::create(store, LogId::new("test").unwrap()).await.unwrap();
-    Session::of(log.clock(|| Timestamp(0)))
+    Session::from_log(log.clock(|| Timestamp(0)))
 }
 
 /// A model whose server refuses tools.

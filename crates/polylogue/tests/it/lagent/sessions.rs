@@ -136,7 +136,7 @@ fn bloggers() -> [Blogger; 2] {
 }
 
 async fn limited(limits: Limits) -> Session {
-    Session::of(session().await.into_log().limits(limits))
+    Session::from_log(session().await.into_log().limits(limits))
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn a_call_that_is_resumed_counts_its_model_calls_from_where_it_began() {
         let claim = store.create(&id, &Meta::default()).await.unwrap();
         store.append(&claim, &events[..cut]).await.unwrap();
         store.release(claim).await.unwrap();
-        let session = Session::of(Log::open(store, id).await.unwrap().limits(limits));
+        let session = Session::from_log(Log::open(store, id).await.unwrap().limits(limits));
         let ended = session.resume(&long).await.unwrap_err().to_string();
         assert!(ended.contains("3 model calls"), "cut before event {cut}: {ended}");
         assert_eq!(session.log().usage().await.counted_calls(), 6, "cut before event {cut}");

@@ -92,8 +92,13 @@ async fn a_loaded_agent_with_a_parser_asks_what_the_old_one_would_have() {
     let json = serde_json::to_string(&first.state(&parsed(&old)).await.unwrap()).unwrap();
     second.load(&parsed(&new), &serde_json::from_str(&json).unwrap()).await.unwrap();
     let state = second.state(&parsed(&new)).await.unwrap();
-    let statuses: Vec<_> =
-        state.get("memory").unwrap().iter().filter_map(ParsedBlock::of).map(|block| block.status).collect();
+    let statuses: Vec<_> = state
+        .get("memory")
+        .unwrap()
+        .iter()
+        .filter_map(ParsedBlock::from_message)
+        .map(|block| block.status)
+        .collect();
     assert_eq!(statuses, [1, -1]);
     first.call(&parsed(&old), "c").await.unwrap();
     second.call(&parsed(&new), "c").await.unwrap();

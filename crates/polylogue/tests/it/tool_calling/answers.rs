@@ -39,7 +39,7 @@ async fn the_value_rides_on_the_message() {
     assert_eq!(said(&done), seven());
     assert_eq!(done.asked[0].params.schema, Some(schema()));
     assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: {\"more\":7}"]);
-    let transcript = polylogue::Transcript::of(&polylogue_core::Path::root(), &done.events).unwrap();
+    let transcript = polylogue::Transcript::from_events(&polylogue_core::Path::root(), &done.events).unwrap();
     let reader =
         polylogue_core::View::of(&transcript, &name("Reader"), polylogue_core::ViewOptions::default());
     let read: Vec<_> = reader.entries().iter().flat_map(Entry::parts).collect();

@@ -93,7 +93,7 @@ pub(crate) async fn turn(model: Scripted, made: impl FnOnce(AnyModel) -> Assista
 
 /// The history of M after the events.
 pub(crate) fn remembered(events: &[Arc<Event>]) -> Vec<String> {
-    let transcript = Transcript::of(&Path::root(), events).unwrap();
+    let transcript = Transcript::from_events(&Path::root(), events).unwrap();
     entries(View::of(&transcript, &name("M"), ViewOptions::default()).entries())
 }
 

@@ -11,7 +11,7 @@ use crate::yacana::table::{Played, agent, lines, lists, one, two};
 /// One iteration in which `one` is asked, and replies this to the question for a decision, one after the other.
 async fn decided(replies: &[&str], check: Check) -> Played {
     let spy = lists(&[&["A1", "A2", "RA2"], replies].concat(), &["B1", "B2"]);
-    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     Played::of(spy, solve.max_iterations(1).check(check)).await
 }
 
@@ -27,7 +27,7 @@ async fn the_decision_is_asked_for_at_a_low_temperature() {
         let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "no"], &["B1", "B2", "B3"]);
         let warm = agent("one", spy.model()).params(Params { temperature: Some(0.9), ..Params::default() });
         let task = polylogue::tasks::Task::new(warm, "P1").self_terminating();
-        let solve = GroupSolve::of([task, two(&spy)], EndMode::FirstCompletion).check(check);
+        let solve = GroupSolve::new([task, two(&spy)], EndMode::FirstCompletion).check(check);
         let played = Played::of(spy, solve).await;
         let asked = played.spy.asked();
         asked
@@ -67,7 +67,7 @@ async fn a_failure_while_asked_changes_nothing() {
     let steps = r#"[{"one": "A1"}, {"one": "A2"}, {"one": "RA2"}, {"one": "gone"}, {"one": "yes"}, {"one": "A3"},
                     {"one": "RA3"}, {"one": "no"}, {"two": "B1"}, {"two": "B2"}, {"two": "B3"}]"#;
     let spy = Spy::on(AnyModel::new(Shaky { model: script(steps), failed: false.into() }));
-    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let chat = solve.build("group").unwrap();
     let mut log = log().await;
     assert!(chat.run_in(&mut log, "").await.unwrap_err().to_string().contains("gone"));
@@ -115,7 +115,7 @@ async fn reasoning_is_not_read_as_a_decision() {
     let spy = Spy::on(script(
         r#"[{"one": "A1"}, {"one": "A2"}, {"one": "RA2"}, {"one": {"think": "yes", "say": "no"}}, {"two": "B1"}, {"two": "B2"}]"#,
     ));
-    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     assert!(complete(&Played::of(spy, solve).await));
 }
 
@@ -147,7 +147,7 @@ async fn the_decision_is_structured_where_the_model_is_known_to_support_schemas(
         let spy = Spy::on(AnyModel::new(
             polylogue_models::Script::new(steps).model("test").with_skills(capabilities),
         ));
-        let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
+        let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
         Played::of(spy, solve.max_iterations(1).check(check)).await
     };
     let json = r#"{"objectives_left": false}"#;
@@ -182,7 +182,7 @@ async fn the_form_of_answers_is_not_that_of_reflections() {
     let spy = lists(&["{\"n\":1}", "{\"n\":2}", "RA2", "no"], &["B1", "B2"]);
     let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let task = one(&spy).output_schema(schema).self_terminating();
-    let played = Played::of(spy.clone(), GroupSolve::of([task, two(&spy)], EndMode::FirstCompletion)).await;
+    let played = Played::of(spy.clone(), GroupSolve::new([task, two(&spy)], EndMode::FirstCompletion)).await;
     assert!(complete(&played));
     let formed: Vec<bool> = spy.asked().iter().map(|asked| asked.params.schema.is_some()).collect();
     assert_eq!(formed, [true, false, false, true, false, false]);
@@ -212,7 +212,7 @@ async fn a_model_that_can_only_write_decides_in_a_form_too() {
     let model = AnyModel::new(TextOnly(spy.model()));
     let task = polylogue::tasks::Task::new(agent("one", model), "P1").self_terminating().keeps_reflections();
     let solve =
-        GroupSolve::of([task, two(&spy)], EndMode::FirstCompletion).check(Check::default().structured());
+        GroupSolve::new([task, two(&spy)], EndMode::FirstCompletion).check(Check::default().structured());
     let played = Played::of(spy, solve).await;
     assert!(complete(&played));
     let knows = ["user P1", "assistant A1", "user B2", "assistant A2", "user REFL", "assistant RA2"];

@@ -118,7 +118,7 @@ fn solve(
     let one = one.self_terminating().keeps_reflections();
     let two = Task::new(agent("two"), "").prompt_from(|about| format!("Play {about}"));
     let two = if mode == EndMode::AllComplete { two.self_terminating() } else { two };
-    GroupSolve::of([one, two], mode)
+    GroupSolve::new([one, two], mode)
         .before(Task::new(agent("one"), "S").forget())
         .after(Task::new(agent("last"), "Sum up."))
         .reconcile()
@@ -192,7 +192,7 @@ async fn two_end_on_disk(mode: EndMode, reason: &str) {
             let two = Task::new(agent("two"), "P2");
             let two = if mode == EndMode::AllComplete { two.self_terminating() } else { two };
             let limit = if is_asked { 3 } else { 1 };
-            GroupSolve::of([one, two], mode).max_iterations(limit).build("group").unwrap()
+            GroupSolve::new([one, two], mode).max_iterations(limit).build("group").unwrap()
         })
         .await;
         let last = match mode {
@@ -241,7 +241,7 @@ fn three(calls: &Calls, script: &Script, (by, trace): (ToolCalling, ToolHistory)
         Task::new(agent("B"), "PB"),
     ];
     let limit = if mode == EndMode::MaxIterations { 1 } else { 3 };
-    GroupSolve::of(tasks, mode)
+    GroupSolve::new(tasks, mode)
         .max_iterations(limit)
         .check(Check::default().structured())
         .build("group")
@@ -294,7 +294,7 @@ async fn a_wrapped_policy() {
     let end = check(&in_memory, |calls| {
         let agent = |who: &str| Assistant::new(who, calls.through(script.model("test"))).unwrap();
         let task = |who: &str| Task::new(agent(who), "P").tool(GetHistory::default());
-        let solve = GroupSolve::of([task("one"), task("two")], EndMode::MaxIterations);
+        let solve = GroupSolve::new([task("one"), task("two")], EndMode::MaxIterations);
         let (chat, policy) = solve.into_parts("group").unwrap();
         chat.policy(until(max_turns(3), policy)).build().unwrap()
     })

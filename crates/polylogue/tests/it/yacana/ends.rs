@@ -14,7 +14,7 @@ async fn play(mode: EndMode, flags: [bool; 2], max: u64, one_says: &[&str], two_
     let spy = lists(one_says, two_says);
     let flag = |task: polylogue::tasks::Task, flag: bool| if flag { task.self_terminating() } else { task };
     let tasks = [flag(one(&spy), flags[0]), flag(two(&spy), flags[1])];
-    Played::of(spy, GroupSolve::of(tasks, mode).max_iterations(max)).await
+    Played::of(spy, GroupSolve::new(tasks, mode).max_iterations(max)).await
 }
 
 const ONE: [bool; 2] = [true, false];
@@ -145,7 +145,7 @@ async fn the_limit_may_be_as_high_as_one_likes() {
 async fn no_agent_is_asked_when_only_the_limit_ends_it() {
     let spy = lists(&["A1", "A2"], &["B1", "B2"]);
     let tasks = [one(&spy).self_terminating().keeps_reflections(), two(&spy)];
-    let played = Played::of(spy, GroupSolve::of(tasks, EndMode::MaxIterations).max_iterations(1)).await;
+    let played = Played::of(spy, GroupSolve::new(tasks, EndMode::MaxIterations).max_iterations(1)).await;
     assert_eq!(played.requests(), ["one: P1", "two: P2", "two: A1", "one: B2"]);
     assert!(played.solved.checks.is_empty());
 }
@@ -178,7 +178,7 @@ async fn an_agent_that_leaves_or_stops_ends_the_talk() {
             Ok(if begins { Act::say("A1") } else { act.clone() })
         };
         let one = Task::by(Function::new("one", quits).unwrap(), "P1");
-        let played = Played::of(spy.clone(), GroupSolve::of([one, two(&spy)], EndMode::MaxIterations)).await;
+        let played = Played::of(spy.clone(), GroupSolve::new([one, two(&spy)], EndMode::MaxIterations)).await;
         assert_eq!((played.reason().as_str(), played.said()), (why, vec!["B2".to_owned()]));
     }
 }
@@ -187,16 +187,16 @@ async fn an_agent_that_leaves_or_stops_ends_the_talk() {
 #[tokio::test]
 async fn a_reopened_group_continues() {
     let spy = lists(&["A1", "A2", "none", "no", "A3", "A4", "none", "no"], &["B1", "B2", "B3", "B4"]);
-    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let chat = solve.build("group").unwrap();
     let mut log = crate::stage::log().await;
     chat.run_in(&mut log, "").await.unwrap();
     let more = polylogue::Message::text(polylogue::Name::user(), "Again!");
     chat.continue_with(&mut log, more).await.unwrap();
     let transcript = log.transcript().await.unwrap();
-    let solved = GroupSolveResult::of(&transcript);
+    let solved = GroupSolveResult::from_transcript(&transcript);
     assert_eq!((solved.complete.len(), solved.iterations), (1, 1));
-    let knows = crate::yacana::table::lines(&History::of(&transcript, &name("two")).entries);
+    let knows = crate::yacana::table::lines(&History::from_transcript(&transcript, &name("two")).entries);
     assert_eq!(knows[4..], ["user A2", "user Again!", "user P2", "assistant B3", "user A3", "assistant B4"]);
 }
 
@@ -204,7 +204,7 @@ async fn a_reopened_group_continues() {
 #[tokio::test]
 async fn a_participant_summarizes_after_it_was_asked_about_its_task() {
     let spy = lists(&["A1", "A2", "none", "no", "They agreed."], &["B1", "B2"]);
-    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let (chat, policy) = solve.into_parts("group").unwrap();
     let policy = polylogue::policies::summarized_by(policy, name("one"), |_| "Sum up.".into());
     let played = Played::chat(spy, &chat.policy(policy).build().unwrap()).await;
@@ -220,7 +220,7 @@ async fn a_talk_that_reached_a_limit_of_the_run_continues_under_a_higher_one() {
     use polylogue::{Limits, Status};
     for calls in 1..10 {
         let spy = lists(&["A1", "A2", "some", "yes", "A3", "none", "no"], &["B1", "B2", "B3"]);
-        let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
+        let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
         let chat = solve.build("group").unwrap();
         let limits = |calls| Limits { calls: Some(calls), ..Limits::default() };
         let mut log = crate::stage::log().await.limits(limits(calls));
@@ -236,8 +236,9 @@ async fn a_talk_that_reached_a_limit_of_the_run_continues_under_a_higher_one() {
         };
         assert_eq!(reason, StopReason::from(Reason::Completed { who: vec![name("one")] }));
         assert_eq!(spy.asked().len(), 10, "no request is made twice");
-        let knows =
-            crate::yacana::table::lines(&History::of(&log.transcript().await.unwrap(), &name("one")).entries);
+        let knows = crate::yacana::table::lines(
+            &History::from_transcript(&log.transcript().await.unwrap(), &name("one")).entries,
+        );
         let all = ["user P1", "assistant A1", "user B2", "assistant A2", "user B3", "assistant A3"];
         assert_eq!(knows, all, "{calls}");
     }

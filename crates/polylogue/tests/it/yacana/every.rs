@@ -31,7 +31,7 @@ impl Set {
             let task = if self.flagged[at] { task.self_terminating() } else { task };
             if self.flagged[at] && self.keeps { task.keeps_reflections() } else { task }
         };
-        let solve = GroupSolve::of([task(0), task(1)], self.mode).max_iterations(self.max);
+        let solve = GroupSolve::new([task(0), task(1)], self.mode).max_iterations(self.max);
         let solve = solve.shift_owner(["one", "two"][self.owner]);
         let solve = if self.reconciles { solve.reconcile() } else { solve };
         if self.content { solve.shift_content("go") } else { solve }

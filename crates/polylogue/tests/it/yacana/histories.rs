@@ -14,7 +14,7 @@ fn check(played: &Played, table: &Expect) {
 #[tokio::test]
 async fn two_plain_tasks_and_one_iteration() {
     let spy = numbered(2);
-    let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(1);
+    let solve = GroupSolve::new([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     let played = Played::of(spy, solve).await;
     check(
         &played,
@@ -33,7 +33,7 @@ async fn two_plain_tasks_and_one_iteration() {
 #[tokio::test]
 async fn amusement_park() {
     let spy = numbered(6);
-    let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations);
+    let solve = GroupSolve::new([one(&spy), two(&spy)], EndMode::MaxIterations);
     let played = Played::of(spy, solve).await;
     check(
         &played,
@@ -61,7 +61,7 @@ async fn amusement_park() {
 #[tokio::test]
 async fn amusement_park_with_ten_iterations() {
     let spy = numbered(11);
-    let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(10);
+    let solve = GroupSolve::new([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(10);
     let played = Played::of(spy, solve).await;
     let (one, two) = (played.knows("one"), played.knows("two"));
     assert_eq!((one.len(), two.len()), (22, 22));
@@ -79,7 +79,7 @@ fn secret(spy: &crate::stage::Spy) -> Task {
 #[tokio::test]
 async fn guess_the_number_until_the_first_completion() {
     let spy = lists(&["R", "A1", "A2", "nothing", "no"], &["B1", "B2"]);
-    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let played = Played::of(spy.clone(), solve.before(secret(&spy))).await;
     check(
         &played,
@@ -104,7 +104,7 @@ async fn guess_the_number_and_one_last_chat() {
         &["R", "A1", "A2", "some", "yes", "A3", "some", "yes", "A4", "none", "no"],
         &["B1", "B2", "B3", "B4", "B5"],
     );
-    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::OneLastChat);
+    let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::OneLastChat);
     let played = Played::of(spy.clone(), solve.before(secret(&spy))).await;
     check(
         &played,
@@ -129,7 +129,7 @@ async fn guess_the_number_and_one_last_chat() {
 #[tokio::test]
 async fn guess_the_number_and_one_last_group_chat() {
     let spy = lists(&["R", "A1", "A2", "none", "no", "A3"], &["B1", "B2", "B3"]);
-    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::OneLastGroupChat);
+    let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::OneLastGroupChat);
     let played = Played::of(spy.clone(), solve.before(secret(&spy))).await;
     check(
         &played,
@@ -155,7 +155,7 @@ async fn counting_until_all_are_complete() {
         &["B1", "B2", "?", "yes", "B3", "?", "yes", "B4", "?", "no"],
     );
     let tasks = [one(&spy).self_terminating(), two(&spy).self_terminating()];
-    let played = Played::of(spy.clone(), GroupSolve::of(tasks, EndMode::AllComplete)).await;
+    let played = Played::of(spy.clone(), GroupSolve::new(tasks, EndMode::AllComplete)).await;
     check(
         &played,
         &expect![[r#"
@@ -177,7 +177,7 @@ async fn counting_until_all_are_complete() {
 #[tokio::test]
 async fn list_of_numbers_that_is_never_complete() {
     let spy = lists(&["A1", "A2", "?", "yes", "A3", "?", "yes", "A4", "?", "yes"], &["B1", "B2", "B3", "B4"]);
-    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let played = Played::of(spy, solve.max_iterations(3)).await;
     check(
         &played,
@@ -201,7 +201,7 @@ async fn list_of_numbers_that_is_never_complete() {
 async fn bat_and_ball_with_reflections_that_are_kept() {
     let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "no"], &["B1", "B2", "B3"]);
     let one = one(&spy).self_terminating().keeps_reflections();
-    let solve = GroupSolve::of([one, two(&spy)], EndMode::FirstCompletion).reconcile();
+    let solve = GroupSolve::new([one, two(&spy)], EndMode::FirstCompletion).reconcile();
     let played = Played::of(spy, solve).await;
     check(
         &played,
@@ -228,7 +228,7 @@ async fn bat_and_ball_with_reflections_that_are_kept() {
 async fn bat_and_ball_with_reflections_that_are_not_kept() {
     let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "no"], &["B1", "B2", "B3"]);
     let solve =
-        GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion).reconcile();
+        GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion).reconcile();
     let played = Played::of(spy, solve).await;
     check(
         &played,
@@ -254,7 +254,7 @@ async fn guess_up_to_twenty_without_a_tool() {
         &["B1", "B2", "?", "yes", "B3", "?", "yes", "B4", "?", "yes", "B5", "?", "yes", "B6", "?", "yes"],
     );
     let tasks = [one(&spy), two(&spy).self_terminating()];
-    let played = Played::of(spy.clone(), GroupSolve::of(tasks, EndMode::FirstCompletion)).await;
+    let played = Played::of(spy.clone(), GroupSolve::new(tasks, EndMode::FirstCompletion)).await;
     check(
         &played,
         &expect![[r#"
@@ -282,11 +282,11 @@ async fn guess_up_to_twenty_without_a_tool() {
 async fn histories_are_what_the_models_were_sent() {
     let spy = lists(&["R", "A1", "A2", "RA2", "yes", "A3", "RA3", "no"], &["B1", "B2", "B3", "B4"]);
     let one = one(&spy).self_terminating().keeps_reflections();
-    let solve = GroupSolve::of([one, two(&spy)], EndMode::OneLastChat).reconcile();
+    let solve = GroupSolve::new([one, two(&spy)], EndMode::OneLastChat).reconcile();
     let played = Played::of(spy.clone(), solve.before(secret(&spy))).await;
     let mut last = [0, 0];
     for asked in played.spy.asked() {
-        let history = History::of(&played.chat, &asked.who).entries;
+        let history = History::from_transcript(&played.chat, &asked.who).entries;
         let decides = asked.params.temperature == Some(polylogue::tasks::group_solve::Check::TEMPERATURE);
         if !decides {
             assert_eq!(asked.entries, history[..asked.entries.len()], "{}", asked.who);

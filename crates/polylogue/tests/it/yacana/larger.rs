@@ -13,7 +13,7 @@ fn group(spy: &Spy, flagged: &str, mode: EndMode) -> GroupSolve {
         let task = Task::new(agent(who, spy.model()), format!("P{who}"));
         if flagged.contains(who) { task.self_terminating() } else { task }
     };
-    GroupSolve::of(["A", "B", "C"].map(task), mode)
+    GroupSolve::new(["A", "B", "C"].map(task), mode)
 }
 
 fn spy(json: &str) -> Spy {
@@ -148,7 +148,7 @@ async fn reflections_are_kept_by_their_owner_alone() {
     );
     let task = |who: &str| Task::new(agent(who, spy.model()), format!("P{who}"));
     let tasks = [task("A"), task("B").self_terminating().keeps_reflections(), task("C")];
-    let played = Played::of(spy.clone(), GroupSolve::of(tasks, EndMode::FirstCompletion)).await;
+    let played = Played::of(spy.clone(), GroupSolve::new(tasks, EndMode::FirstCompletion)).await;
     let of = |who: &str| played.knows(who).iter().filter(|line| line.contains("left: ")).count();
     assert_eq!((of("A"), of("B"), of("C")), (0, 2, 0));
     let knows = played.knows("B");
@@ -162,7 +162,7 @@ async fn an_agent_with_only_solo_tasks_sees_nothing_of_the_talk() {
     let spy = spy(r#"[{"one": "A1"}, {"one": "A2"}, {"two": "B1"}, {"two": "B2"}, {"judge": "fine"}]"#);
     let (one, two) = (crate::yacana::table::one(&spy), crate::yacana::table::two(&spy));
     let judge = Task::new(agent("judge", spy.model()), "PJ");
-    let solve = GroupSolve::of([one, two], EndMode::MaxIterations).max_iterations(1).after(judge);
+    let solve = GroupSolve::new([one, two], EndMode::MaxIterations).max_iterations(1).after(judge);
     let played = Played::of(spy, solve).await;
     assert_eq!(played.knows("judge"), ["user PJ", "assistant fine"]);
     assert_eq!(played.knows("one"), ["user P1", "assistant A1", "user B2", "assistant A2"]);

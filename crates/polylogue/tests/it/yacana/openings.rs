@@ -9,7 +9,7 @@ use crate::yacana::table::{Played, agent, lines, lists, numbered, one, two};
 
 async fn once(change: impl FnOnce(GroupSolve) -> GroupSolve) -> Played {
     let spy = numbered(2);
-    let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(1);
+    let solve = GroupSolve::new([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     Played::of(spy, change(solve)).await
 }
 
@@ -25,7 +25,7 @@ async fn the_second_receives_the_answer_of_the_first_and_neither_knows_the_other
 #[tokio::test]
 async fn the_first_can_receive_the_answer_of_the_second() {
     let spy = numbered(3);
-    let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(2);
+    let solve = GroupSolve::new([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(2);
     let played = Played::of(spy, solve.shift_owner("one")).await;
     assert_eq!(
         played.knows("one"),
@@ -103,7 +103,7 @@ async fn a_system_text_is_never_the_first_message() {
     let spy = lists(&["", "A2"], &["B1", "B2"]);
     let silent = Assistant::new("one", spy.model()).unwrap().system("You are secret.");
     let solve =
-        GroupSolve::of([Task::new(silent, "P1"), two(&spy)], EndMode::MaxIterations).max_iterations(1);
+        GroupSolve::new([Task::new(silent, "P1"), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     let played = Played::of(spy, solve).await;
     assert_eq!(played.knows("two"), ["user P2", "assistant B1", "user Continue.", "assistant B2"]);
     assert_eq!(played.spy.asked()[3].system.as_deref(), Some("You are secret."));
@@ -114,7 +114,8 @@ async fn a_system_text_is_never_the_first_message() {
 async fn system_texts_stay_in_front() {
     let spy = numbered(2);
     let shown = agent("one", spy.model()).system("Be brief.");
-    let solve = GroupSolve::of([Task::new(shown, "P1"), two(&spy)], EndMode::MaxIterations).max_iterations(1);
+    let solve =
+        GroupSolve::new([Task::new(shown, "P1"), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     let played = Played::of(spy, solve).await;
     for asked in played.spy.asked() {
         assert_eq!(asked.system.as_deref(), (asked.who.as_str() == "one").then_some("Be brief."));
@@ -127,7 +128,7 @@ async fn pictures_of_a_task_are_sent_with_its_prompt_and_reconciled_with_it() {
     let spy: Spy = numbered(2);
     let picture = Media { kind: "image/png".into(), url: "https://example.org/bat.png".into() };
     let tasks = [one(&spy).media(picture.clone()), two(&spy)];
-    let solve = GroupSolve::of(tasks, EndMode::MaxIterations).max_iterations(1).reconcile();
+    let solve = GroupSolve::new(tasks, EndMode::MaxIterations).max_iterations(1).reconcile();
     let played = Played::of(spy, solve).await;
     for asked in played.spy.asked() {
         let pictures: Vec<usize> = (0..asked.entries.len())

@@ -39,7 +39,7 @@ async fn game(trace: ToolHistory) -> Played {
     let secret = Task::new(agent("master", spy.model()), "S");
     let player = Task::new(agent("player", spy.model()), "P1").self_terminating();
     let master = Task::new(master, "P2").prompted_tool(PromptedTool::new(HighLow::new()).mandatory());
-    let solve = GroupSolve::of([player, master], EndMode::FirstCompletion).before(secret);
+    let solve = GroupSolve::new([player, master], EndMode::FirstCompletion).before(secret);
     let played = Played::of(spy, solve).await;
     assert_eq!((played.requests().len(), played.solved.iterations), (35, 5));
     assert_eq!(played.reason(), "the task of player is complete");

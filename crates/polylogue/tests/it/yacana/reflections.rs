@@ -9,7 +9,7 @@ async fn asked_twice(keeps: bool) -> Played {
     let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "yes"], &["B1", "B2", "B3"]);
     let one = one(&spy).self_terminating();
     let one = if keeps { one.keeps_reflections() } else { one };
-    Played::of(spy.clone(), GroupSolve::of([one, two(&spy)], EndMode::FirstCompletion).max_iterations(2))
+    Played::of(spy.clone(), GroupSolve::new([one, two(&spy)], EndMode::FirstCompletion).max_iterations(2))
         .await
 }
 
@@ -29,7 +29,7 @@ async fn only_self_terminating_agents_are_asked_about_their_task() {
 async fn of_two_agents_none_is_asked_about_the_answer_to_its_task() {
     let spy = lists(&["A1", "A2", "?", "yes"], &["B1", "B2", "?", "yes"]);
     let tasks = [one(&spy).self_terminating(), two(&spy).self_terminating()];
-    let played = Played::of(spy, GroupSolve::of(tasks, EndMode::FirstCompletion).max_iterations(1)).await;
+    let played = Played::of(spy, GroupSolve::new(tasks, EndMode::FirstCompletion).max_iterations(1)).await;
     assert_eq!(played.requests()[..4], ["one: P1", "two: P2", "two: A1", "two: REFL"]);
     assert!(played.solved.checks.iter().all(|check| check.iteration == 1));
 }

@@ -25,7 +25,7 @@ fn a_group_that_ends_by_a_completion_needs_a_self_terminating_task() {
     let spy = unused();
     for mode in [FirstCompletion, OneLastChat, OneLastGroupChat, AllComplete] {
         refused(
-            GroupSolve::of([one(&spy), two(&spy)], mode),
+            GroupSolve::new([one(&spy), two(&spy)], mode),
             "the group ends when a task is complete, but asks no agent",
         );
     }
@@ -35,8 +35,8 @@ fn a_group_that_ends_by_a_completion_needs_a_self_terminating_task() {
 #[test]
 fn a_group_has_two_tasks_and_an_iteration() {
     let spy = unused();
-    refused(GroupSolve::of([one(&spy)], EndMode::MaxIterations), "a group needs at least 2 tasks");
-    let none = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
+    refused(GroupSolve::new([one(&spy)], EndMode::MaxIterations), "a group needs at least 2 tasks");
+    let none = GroupSolve::new([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
     refused(none, "a group needs at least 1 iteration");
     assert_eq!(polylogue::tasks::tasks("none", []).unwrap_err().to_string(), "`none` has no participants");
 }
@@ -45,7 +45,7 @@ fn a_group_has_two_tasks_and_an_iteration() {
 #[tokio::test]
 async fn settings_can_be_corrected_after_an_error() {
     let spy = numbered(2);
-    let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
+    let solve = GroupSolve::new([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
     assert!(solve.clone().build("group").is_err());
     let chat = solve.max_iterations(1).build("group").unwrap();
     for _ in 0..2 {
@@ -62,7 +62,7 @@ async fn settings_can_be_corrected_after_an_error() {
 #[test]
 fn the_first_message_is_for_one_of_the_two() {
     let spy = unused();
-    let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).shift_owner("three");
+    let solve = GroupSolve::new([one(&spy), two(&spy)], EndMode::MaxIterations).shift_owner("three");
     refused(solve, "unknown agent `three` as the recipient of the first message");
 }
 
@@ -71,7 +71,7 @@ fn the_first_message_is_for_one_of_the_two() {
 fn settings_of_two_are_refused_for_three() {
     let spy = unused();
     let three = || {
-        GroupSolve::of(
+        GroupSolve::new(
             ["a", "b", "c"].map(|who| Task::new(agent(who, spy.model()), "P")),
             EndMode::MaxIterations,
         )
@@ -90,7 +90,7 @@ fn settings_of_two_are_refused_for_three() {
 fn no_agent_talks_to_itself() {
     let spy = unused();
     refused(
-        GroupSolve::of([one(&spy), one(&spy)], EndMode::MaxIterations),
+        GroupSolve::new([one(&spy), one(&spy)], EndMode::MaxIterations),
         "the agent `one` is listed twice",
     );
 }
@@ -98,7 +98,7 @@ fn no_agent_talks_to_itself() {
 #[test]
 fn settings_that_a_task_cannot_have_are_refused() {
     let spy = unused();
-    let group = |task: Task| GroupSolve::of([task, two(&spy)], EndMode::MaxIterations);
+    let group = |task: Task| GroupSolve::new([task, two(&spy)], EndMode::MaxIterations);
     refused(
         group(one(&spy).forget()),
         "the task of `one` forgets, but the agents of a group need its messages",
@@ -128,7 +128,7 @@ fn settings_that_a_task_cannot_have_are_refused() {
     );
     let named = ["a", "TaskManager", "c"].map(|who| Task::new(agent(who, spy.model()), "P"));
     refused(
-        GroupSolve::of(named, EndMode::MaxIterations),
+        GroupSolve::new(named, EndMode::MaxIterations),
         "the group has an agent named `TaskManager`, but gives its tasks by this name",
     );
 }
@@ -136,7 +136,7 @@ fn settings_that_a_task_cannot_have_are_refused() {
 #[test]
 fn what_only_happens_in_a_group_is_refused_for_a_task_alone() {
     let spy = unused();
-    let group = || GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations);
+    let group = || GroupSolve::new([one(&spy), two(&spy)], EndMode::MaxIterations);
     let flagged = "the task of `one` stops by itself, but is solved alone, where it is not asked";
     refused(group().before(one(&spy).self_terminating()), flagged);
     refused(group().after(one(&spy).self_terminating()), flagged);
@@ -152,7 +152,7 @@ fn what_only_happens_in_a_group_is_refused_for_a_task_alone() {
 fn a_question_that_asks_nothing_is_refused() {
     let spy = unused();
     let group = |check| {
-        GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion).check(check)
+        GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion).check(check)
     };
     for check in
         [Check::default().reflection(" "), Check::default().decision(""), Check::default().again("\n")]

@@ -76,7 +76,7 @@ async fn a_history_is_printed_as_blocks_of_role_and_text() {
     let spy = lists(&[" The secret number is: 2", "Noted.\n\n2"], &[]);
     let chat = tasks("all", [one(&spy), Task::new(agent("one", spy.model()), "Say it again.")]).unwrap();
     let played = Played::chat(spy, &chat).await;
-    let history = History::of(&played.chat, &name("one"));
+    let history = History::from_transcript(&played.chat, &name("one"));
     expect![[r#"
         [user]:
         P1
@@ -95,5 +95,5 @@ async fn a_history_is_printed_as_blocks_of_role_and_text() {
     "#]]
     .assert_eq(&history.to_string());
     assert_eq!(history, History::through(&played.chat, &name("one"), ViewOptions::default()));
-    assert_eq!(History::of(&played.chat, &name("absent")).to_string(), "");
+    assert_eq!(History::from_transcript(&played.chat, &name("absent")).to_string(), "");
 }

@@ -24,14 +24,14 @@ impl Played {
 
     pub(crate) async fn chat(spy: Spy, chat: &Chat) -> Self {
         let (_, events) = run(chat, "").await;
-        let chat = Transcript::of(&Path::root(), &events).unwrap();
-        let solved = GroupSolveResult::of(&chat);
+        let chat = Transcript::from_events(&Path::root(), &events).unwrap();
+        let solved = GroupSolveResult::from_transcript(&chat);
         Self { events, chat, solved, spy }
     }
 
     /// What `who` knows, one entry a line.
     pub(crate) fn knows(&self, who: &str) -> Vec<String> {
-        lines(&History::of(&self.chat, &name(who)).entries)
+        lines(&History::from_transcript(&self.chat, &name(who)).entries)
     }
 
     /// Both points of view, side by side.

@@ -67,7 +67,7 @@ fn game() -> (Spy, GroupSolve) {
     let secret = Task::new(agent("master", spy.model()), "S");
     let player = Task::new(agent("player", spy.model()), "P1").self_terminating();
     let master = Task::new(agent("master", spy.model()), "P2").tool(HighLow::new());
-    let solve = GroupSolve::of([player, master], EndMode::FirstCompletion).before(secret);
+    let solve = GroupSolve::new([player, master], EndMode::FirstCompletion).before(secret);
     (spy, solve)
 }
 
@@ -103,7 +103,7 @@ async fn who_is_asked_about_its_task_is_offered_no_tools() {
     let task = crate::yacana::table::one(&spy).tool(HighLow::new()).self_terminating();
     let played = Played::of(
         spy.clone(),
-        GroupSolve::of([task, crate::yacana::table::two(&spy)], EndMode::FirstCompletion),
+        GroupSolve::new([task, crate::yacana::table::two(&spy)], EndMode::FirstCompletion),
     )
     .await;
     let asked = played.spy.asked();
@@ -124,7 +124,7 @@ async fn a_task_alone_calls_its_tools() {
     ));
     let chat = tasks("all", [crate::yacana::table::one(&spy).tool(HighLow::new())]).unwrap();
     let played = Played::chat(spy, &chat).await;
-    let printed = History::of(&played.chat, &name("one")).to_string();
+    let printed = History::from_transcript(&played.chat, &name("one")).to_string();
     assert!(
         printed.contains("[assistant]:\n(calls `high_low` with {\"secret_number\":\"x\"})\n"),
         "{printed}"

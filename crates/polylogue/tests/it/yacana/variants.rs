@@ -8,7 +8,7 @@ use crate::yacana::table::{Played, lists, one, two};
 /// The list of numbers, whose first agent holds its task to be incomplete until the limit of two iterations.
 async fn list_of_numbers(change: impl FnOnce(GroupSolve) -> GroupSolve) -> Played {
     let spy = lists(&["A1", "A2", "?", "yes", "A3", "?", "yes"], &["B1", "B2", "B3"]);
-    let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
+    let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let played = Played::of(spy, change(solve.max_iterations(2))).await;
     assert_eq!((played.reason().as_str(), played.requests().len()), ("the limit of 2 rounds", 10));
     played

@@ -63,9 +63,9 @@ async fn a_cached_reply_adds_only_to_what_it_would_have_cost() {
         let policy = until(max_turns(2), round_robin());
         Chat::builder("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
     };
-    let first = Report::of(&run(&chat(), "go").await.1);
+    let first = Report::of_last_run(&run(&chat(), "go").await.1);
     assert_eq!((spent(&first.usage), first.usage.saved), (usage(2), usage(0)));
-    let second = Report::of(&run(&chat(), "go").await.1);
+    let second = Report::of_last_run(&run(&chat(), "go").await.1);
     assert_eq!((spent(&second.usage), second.usage.saved), (usage(0), usage(2)));
     assert_eq!(second.messages, first.messages);
     // Per model, too.
@@ -81,7 +81,7 @@ async fn without_a_cache_every_call_is_made() {
         chat.policy(sequential()).build().unwrap()
     };
     for _ in 0..2 {
-        let report = Report::of(&run(&chat(), "go").await.1);
+        let report = Report::of_last_run(&run(&chat(), "go").await.1);
         assert_eq!(spent(&report.usage), usage(1));
     }
 }
@@ -128,7 +128,7 @@ async fn every_call_of_a_run_is_attributed_and_no_other() {
         "/Bob.1   Inner Nested 1",
         "/Bob.1   Inners_summary Private 1",
     ];
-    let first = Report::of(&log.events().await);
+    let first = Report::of_last_run(&log.events().await);
     assert_eq!(rows(&first), once);
     assert_eq!(spent(&first.usage), usage(6));
     assert_eq!(first.usage_of(|row| row.purpose == Purpose::Private).calls, 4);
@@ -136,9 +136,9 @@ async fn every_call_of_a_run_is_attributed_and_no_other() {
 
     chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
     let events = log.events().await;
-    let second = Report::of(&events);
+    let second = Report::of_last_run(&events);
     assert_eq!(rows(&second).iter().map(|row| row.replace("Bob.2", "Bob.1")).collect::<Vec<_>>(), once);
-    let all = Report::of_all(&events);
+    let all = Report::of_all_runs(&events);
     assert_eq!((second.usage.calls, all.usage.calls), (6, 12));
     assert_eq!(all.usage, log.usage().await);
 }
@@ -153,7 +153,7 @@ async fn a_chat_in_a_private_turn_is_private_with_all_that_is_within() {
     let chat = Chat::builder("solo").participant(assistant("Ann", &model));
     let chat = with_summarizer(chat, judge, SUMMARY_PROMPT, sequential()).build().unwrap();
     let (_, events): (_, Vec<Arc<Event>>) = run(&chat, "go").await;
-    let report = Report::of(&events);
+    let report = Report::of_last_run(&events);
     assert_eq!(rows(&report), ["         Ann Speaking 1", "/judge.1/deep.1 Deep Private 1"]);
     assert_eq!(&*report.summary, "Deep");
     // Seen from within, it is nested.
@@ -171,15 +171,15 @@ async fn a_turn_that_a_limit_left_open_is_of_the_run_that_finishes_it() {
         with_summarizer(chat, assistant("Summary", &model), SUMMARY_PROMPT, sequential()).build().unwrap();
     let mut log = log().await.limits(Limits { calls: Some(1), ..Limits::default() });
     chat.run_in(&mut log, "go").await.unwrap();
-    assert_eq!(rows(&Report::of(&log.events().await)), ["         Ann Speaking 1"]);
+    assert_eq!(rows(&Report::of_last_run(&log.events().await)), ["         Ann Speaking 1"]);
     let mut log = log.limits(Limits::default());
     chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
-    let report = Report::of(&log.events().await);
+    let report = Report::of_last_run(&log.events().await);
     assert_eq!(rows(&report), ["         Ann Speaking 1", "         Summary Private 2"]);
 }
 
 #[test]
 fn a_report_of_nothing_is_empty() {
-    let report = Report::of(&[]);
+    let report = Report::of_last_run(&[]);
     assert_eq!((report.reason, report.messages.len(), report.rows.len()), (None, 0, 0));
 }

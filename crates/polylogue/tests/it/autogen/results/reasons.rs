@@ -147,7 +147,7 @@ async fn every_way_to_end_gives_a_reason_that_a_program_can_read() {
         let status = chat.run_in(&mut log, "go").await.unwrap().status;
         let Status::Closed { reason, .. } = &status else { panic!("{expected}: {status:?}") };
         assert_eq!(reason.to_string(), expected);
-        assert_eq!(Report::of(&log.events().await).reason.as_ref(), Some(reason));
+        assert_eq!(Report::of_last_run(&log.events().await).reason.as_ref(), Some(reason));
         let read = serde_json::from_str(&serde_json::to_string(reason).unwrap()).unwrap();
         assert_eq!(*reason, read, "a program reads the same");
     }
@@ -205,7 +205,7 @@ async fn a_failure_leaves_the_messages_so_far_and_says_whose_it_is() {
     let mut log = log().await;
     let error = house.run_in(&mut log, "go").await.unwrap_err();
     assert_eq!(error.fault(), Fault::Provider);
-    let report = Report::of(&log.events().await);
+    let report = Report::of_last_run(&log.events().await);
     assert_eq!((report.reason.clone(), &*report.summary), (None, ""));
     let [failed] = &report.failures[..] else { panic!("{:?}", report.failures) };
     assert_eq!((failed.at.as_str(), failed.who.as_str()), ("/pair.1", "Bob"));
@@ -221,7 +221,7 @@ async fn agents_with_nothing_to_say_stop_after_the_first_empty_reply() {
     let chat = chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap();
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(closed(&status), ("no participant said anything; Bob has no reply".into(), String::new()));
-    assert_eq!(Transcript::of(&polylogue_core::Path::root(), &events).unwrap().turns(), 1);
+    assert_eq!(Transcript::from_events(&polylogue_core::Path::root(), &events).unwrap().turns(), 1);
 }
 
 #[tokio::test]
@@ -242,13 +242,13 @@ async fn what_every_person_answers_is_in_the_report_with_their_name_and_the_ques
             |a: &polylogue::runs::report::Answer| format!("{} {} `{}` `{}`", a.at, a.who, a.question, a.text);
         report.answers.iter().map(as_text).collect()
     };
-    let report = Report::of(&events);
+    let report = Report::of_last_run(&events);
     assert_eq!(reported(&report), [" Me `Well?` `fine`", "/inner.1 You `And you?` ``", " Me `Well?` `bye`"]);
     assert!(report.questions.is_empty());
 
     let (status, events) = answered(&chat, &["fine"]).await;
     assert!(matches!(status, Status::Waiting(_)));
-    let report = Report::of(&events);
+    let report = Report::of_last_run(&events);
     assert_eq!((report.reason.is_none(), report.answers.len()), (true, 1));
     let (at, question) = &report.questions[0];
     assert_eq!((at.as_str(), question.who.as_str(), &*question.text), ("/inner.1", "You", "And you?"));

@@ -20,7 +20,7 @@ async fn summary_of(text: &'static str) -> (String, String) {
     let policy = until(says("TERMINATE") | max_turns(1), round_robin());
     let chat = chat.policy(with_summary(policy, last_message_without("TERMINATE"))).build().unwrap();
     let (status, events) = run(&chat, "go").await;
-    (closed(&status).1, Report::of(&events).messages.last().unwrap().plain().into_owned())
+    (closed(&status).1, Report::of_last_run(&events).messages.last().unwrap().plain().into_owned())
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn an_earlier_result_is_not_changed_by_a_later_run() {
         Chat::builder("solo").participant(bob).policy(until(max_turns(1), round_robin())).build().unwrap();
     let mut log = log().await;
     chat.run_in(&mut log, "go").await.unwrap();
-    let first = Report::of(&log.events().await);
+    let first = Report::of_last_run(&log.events().await);
     let before = first.clone();
     chat.continue_with(&mut log, Message::text(polylogue::Name::user(), "more")).await.unwrap();
     assert_eq!(first, before);
@@ -119,6 +119,6 @@ async fn an_earlier_result_is_not_changed_by_a_later_run() {
     };
     let events = log.events().await;
     assert_eq!(texts(&first), ["go", "one"]);
-    assert_eq!(texts(&Report::of(&events)), ["more", "two"]);
-    assert_eq!(texts(&Report::of_all(&events)), ["go", "one", "more", "two"]);
+    assert_eq!(texts(&Report::of_last_run(&events)), ["more", "two"]);
+    assert_eq!(texts(&Report::of_all_runs(&events)), ["go", "one", "more", "two"]);
 }
