@@ -96,7 +96,7 @@ pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
 pub use transcript::{
     BackgroundEntry, EarlierTranscript, EndedTurn, MessageSource, RaisedLimits, Transcript, TranscriptMessage,
 };
-pub use turn::{Act, BackgroundStart, InputRequest, ModelAttempt, ModelCall, OwnTask, Turn};
+pub use turn::{Act, BackgroundStart, BackgroundTaskState, InputRequest, ModelAttempt, ModelCall, Turn};
 pub use view::{
     BEGIN, CONTINUE, Compactable, EncodeCache, Entry, KeptSize, PromptRole, ShowNames, View, ViewOptions,
     Window,

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock};
 
 pub use self::act::{Act, InputRequest};
-pub use self::background::{BackgroundStart, OwnTask};
+pub use self::background::{BackgroundStart, BackgroundTaskState};
 pub(crate) use self::background_tasks::{BackgroundTasks, Begun, Rest};
 use crate::log::UncheckedTurn;
 use crate::transcript::{OpenTurn, in_order};

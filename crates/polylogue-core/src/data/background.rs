@@ -21,7 +21,7 @@ pub struct BackgroundTask {
     pub id: Arc<str>,
     /// Counts the tasks that the agent started in this chat, from 1.
     pub number: u64,
-    /// What works: the name under which [`Agent::background_agent`](crate::Agent::background_agent) knows it.
+    /// The agent that works on it: the name for which [`Agent::background_agent`](crate::Agent::background_agent) returns it.
     pub target: Arc<str>,
     /// The message that it receives.
     pub task: Arc<str>,

@@ -15,7 +15,7 @@ pub(crate) fn counts_at_end(body: &Body) -> bool {
 
 impl Transcript {
     /// Returns the background tasks that were started in this chat, in order.
-    pub fn background(&self) -> &[BackgroundEntry] {
+    pub fn background_tasks(&self) -> &[BackgroundEntry] {
         &self.background
     }
 

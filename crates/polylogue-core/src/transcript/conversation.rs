@@ -222,7 +222,7 @@ impl Log {
         if transcript.closed().is_none() {
             let reason = StopReason::Stopped { by: by.to_owned() };
             let summary = transcript.summary();
-            let ended = Self::cancelled_tasks(transcript.background());
+            let ended = Self::cancelled_tasks(transcript.background_tasks());
             self.append(&Path::root(), ended.into_iter().chain([Body::Closed { reason, summary }])).await?;
         }
         Ok(())
@@ -245,7 +245,7 @@ impl Log {
             && open.iter().all(|turn| said(turn).is_none())
         {
             // None of them has ended. Background tasks that were started before continue.
-            let earlier = transcript.background().iter().filter(|entry| entry.seq < since);
+            let earlier = transcript.background_tasks().iter().filter(|entry| entry.seq < since);
             let earlier: Vec<Path> =
                 earlier.map(|entry| transcript.path_of_background(&entry.task)).collect();
             return self.undo_except(&Path::root(), since, &earlier).await;

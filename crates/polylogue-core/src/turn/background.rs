@@ -16,9 +16,9 @@ pub enum BackgroundStart {
     Refused(Arc<str>),
 }
 
-/// A background task of the agent whose turn it is.
+/// A background task that the agent whose turn it is started, and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnTask {
+pub struct BackgroundTaskState {
     /// The task.
     pub task: BackgroundTask,
     /// How it ended; `None` while it is open.
@@ -26,12 +26,12 @@ pub struct OwnTask {
 }
 
 impl Turn<'_> {
-    /// Starts a background task: [`Agent::background_agent`](crate::Agent::background_agent) of this agent returns what works under the name
-    /// `target`, which receives `task`. The turn continues at once. The result is posted in this chat when it is there, unless this
-    /// agent [waits](Self::wait_for_background) for it.
+    /// Starts a background task: the agent that [`Agent::background_agent`](crate::Agent::background_agent) returns for
+    /// `target` receives the message `task`. The turn continues at once. The result is posted in this chat when the task
+    /// ends, unless this agent [waits](Self::wait_for_background) for it.
     ///
-    /// It is refused when there is nothing of that name, or when too many are open: `max` of this agent in this chat, or the limit of
-    /// the chat ([`max_background`](crate::ChatBuilder::max_background)) or of the run
+    /// It is refused when there is no such agent, or when too many tasks are open: `max` of this agent in this chat, or the
+    /// limit of the chat ([`max_background`](crate::ChatBuilder::max_background)) or of the run
     /// ([`Limits::background`](crate::Limits::background)).
     ///
     /// # Errors
@@ -45,19 +45,19 @@ impl Turn<'_> {
         self.begin_background(target, task.into(), max, false).await
     }
 
-    /// Moves the work of this turn to a background task: [`Agent::background_agent`](crate::Agent::background_agent) of this agent returns
-    /// what works under the agent's own name, which receives `task`. The turn then ends without a message. When the result is
-    /// there, the chat gives this agent a turn for it between two steps, in which it says the
-    /// [result](crate::Transcript::result_of_turn).
+    /// Moves the work of this turn to a background task: the agent that
+    /// [`Agent::background_agent`](crate::Agent::background_agent) returns for this agent's own name receives the message
+    /// `task`. End the turn without a message then. When the task ends, the chat gives this agent a turn between two steps, in
+    /// which it says the [result](crate::Transcript::result_of_turn).
     ///
-    /// It is refused when such a task is open, and as [`start_background`](Self::start_background) is.
+    /// It is refused when such a task is open, and for the reasons of [`start_background`](Self::start_background).
     ///
     /// # Errors
     /// When the log cannot be written.
     pub async fn move_to_background(&mut self, task: impl Into<Arc<str>>) -> Result<BackgroundStart> {
         let me = self.me().clone();
-        let is_open = |own: &OwnTask| own.task.turn && own.status.is_none();
-        let max = if self.background().iter().any(is_open) { 0 } else { usize::MAX };
+        let is_open = |own: &BackgroundTaskState| own.task.turn && own.status.is_none();
+        let max = if self.background_tasks().iter().any(is_open) { 0 } else { usize::MAX };
         self.begin_background(me.as_str(), task.into(), max, true).await
     }
 
@@ -114,7 +114,7 @@ impl Turn<'_> {
     }
 
     /// Returns the background tasks that this agent started in this chat, in order.
-    pub fn background(&self) -> Vec<OwnTask> {
+    pub fn background_tasks(&self) -> Vec<BackgroundTaskState> {
         // What a resumed turn has not replayed yet has not happened.
         let next = self.past.front().map_or(u64::MAX, |event| event.seq);
         let ends_later = |id: &str| {
@@ -123,17 +123,19 @@ impl Turn<'_> {
         };
         // Those of this turn are in the journal, also after a resumption.
         let is_of_turn = |seq: u64| self.journal.iter().chain(&self.past).any(|event| event.seq == seq);
-        let known = self.transcript.background().iter();
+        let known = self.transcript.background_tasks().iter();
         let known = known.filter(|entry| entry.task.who == *self.me() && !is_of_turn(entry.seq));
-        let mut own: Vec<OwnTask> = known
-            .map(|entry| OwnTask {
+        let mut own: Vec<BackgroundTaskState> = known
+            .map(|entry| BackgroundTaskState {
                 task: entry.task.clone(),
                 status: entry.status.filter(|_| !ends_later(&entry.task.id)),
             })
             .collect();
         for event in self.journal.iter().chain(self.ends.iter().filter(|end| end.seq < next)) {
             match &event.body {
-                Body::BackgroundStarted(task) => own.push(OwnTask { task: task.clone(), status: None }),
+                Body::BackgroundStarted(task) => {
+                    own.push(BackgroundTaskState { task: task.clone(), status: None });
+                }
                 Body::BackgroundEnded(result) => {
                     let ended = own.iter_mut().filter(|own| own.task.id == result.id);
                     ended.for_each(|own| own.status = Some(result.status));
@@ -155,8 +157,11 @@ impl Turn<'_> {
             self.replay_event(event);
             return Ok(Some(result));
         }
-        let open = self.background().into_iter().find(|own| *own.task.id == *id && own.status.is_none());
-        let Some(OwnTask { task, .. }) = open.filter(|_| self.past.is_empty()) else { return Ok(None) };
+        let open =
+            self.background_tasks().into_iter().find(|own| *own.task.id == *id && own.status.is_none());
+        let Some(BackgroundTaskState { task, .. }) = open.filter(|_| self.past.is_empty()) else {
+            return Ok(None);
+        };
         // This turn has no call in flight: it would have the next event.
         self.doubt = None;
         let rest = if cancels {
@@ -167,7 +172,7 @@ impl Turn<'_> {
             self.awaited(&task).await?
         };
         let Some(result) = rest.result_of(&task, true) else { return Err(Interrupt::Waiting.into()) };
-        let known = self.transcript.background().iter().find(|entry| entry.task == task);
+        let known = self.transcript.background_tasks().iter().find(|entry| entry.task == task);
         let since = known.map_or(0, crate::BackgroundEntry::known_until);
         let path = self.transcript.path_of_background(&task);
         self.within.extend(self.log.events_within(&path, since).await);
@@ -225,7 +230,7 @@ impl Turn<'_> {
         if depth > self.log.depth() {
             return Some(format!("chats are nested at most {} deep", self.log.depth()).into());
         }
-        let open = self.background().iter().filter(|own| own.status.is_none()).count();
+        let open = self.background_tasks().iter().filter(|own| own.status.is_none()).count();
         if open >= max {
             return Some(too_many(max, "of this agent"));
         }

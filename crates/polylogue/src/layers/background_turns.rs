@@ -58,7 +58,7 @@ impl Agent for BackgroundTurns {
             Some(_) => return Ok(Act::Pass),
             None => {}
         }
-        if turn.background().iter().any(|own| own.task.turn && own.status.is_none()) {
+        if turn.background_tasks().iter().any(|own| own.task.turn && own.status.is_none()) {
             return Ok(Act::Pass);
         }
         match turn.move_to_background(seen_by(turn)).await? {

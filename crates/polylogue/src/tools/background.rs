@@ -27,8 +27,8 @@
 //! ```
 
 use polylogue_core::{
-    BackgroundResult, BackgroundStart, BackgroundStatus, Call, Outcome, OutcomeStatus, OwnTask, Part, Result,
-    ToolSpec, Turn, text,
+    BackgroundResult, BackgroundStart, BackgroundStatus, BackgroundTaskState, Call, Outcome, OutcomeStatus,
+    Part, Result, ToolSpec, Turn, text,
 };
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ pub(crate) async fn start(turn: &mut Turn<'_>, target: &str, task: &str, max: us
 pub(crate) async fn run(turn: &mut Turn<'_>, call: &Call) -> Result<Outcome> {
     let id = call.args.get("task").and_then(Value::as_str).map(str::trim).filter(|id| !id.is_empty());
     match (call.tool.as_str(), id) {
-        (LIST, _) => Ok(listed(&turn.background())),
+        (LIST, _) => Ok(listed(&turn.background_tasks())),
         (WAIT, id) => wait(turn, id).await,
         (_, Some(id)) => {
             let result = turn.cancel_background(id).await?;
@@ -98,7 +98,7 @@ pub(crate) async fn run(turn: &mut Turn<'_>, call: &Call) -> Result<Outcome> {
 async fn wait(turn: &mut Turn<'_>, id: Option<&str>) -> Result<Outcome> {
     let ids: Vec<String> = match id {
         Some(id) => vec![id.to_owned()],
-        None => open(&turn.background()).map(|own| own.task.id.to_string()).collect(),
+        None => open(&turn.background_tasks()).map(|own| own.task.id.to_string()).collect(),
     };
     if ids.is_empty() {
         return Ok(Outcome::failed("no background task is running"));
@@ -121,12 +121,12 @@ fn outcome(results: &[BackgroundResult]) -> Outcome {
     Outcome::new(status, parts).truncated()
 }
 
-fn open(own: &[OwnTask]) -> impl Iterator<Item = &OwnTask> {
+fn open(own: &[BackgroundTaskState]) -> impl Iterator<Item = &BackgroundTaskState> {
     own.iter().filter(|own| own.status.is_none())
 }
 
-fn listed(own: &[OwnTask]) -> Outcome {
-    let line = |own: &OwnTask| {
+fn listed(own: &[BackgroundTaskState]) -> Outcome {
+    let line = |own: &BackgroundTaskState| {
         let status = own.status.map_or("running", BackgroundStatus::as_str);
         format!("- {}: {status}. Task: {}", own.task.id, text::excerpt(&own.task.task, TASK_CHARS))
     };
@@ -142,7 +142,7 @@ fn listed(own: &[OwnTask]) -> Outcome {
 const TASK_CHARS: usize = 100;
 
 fn unknown(turn: &Turn<'_>, id: &str) -> Outcome {
-    let own = turn.background();
+    let own = turn.background_tasks();
     let running: Vec<String> = open(&own).map(|own| format!("`{}`", own.task.id)).collect();
     let running = if running.is_empty() { "none".to_owned() } else { running.join(", ") };
     Outcome::failed(format!("no background task `{id}` is running; running: {running}"))

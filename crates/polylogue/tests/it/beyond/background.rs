@@ -174,7 +174,7 @@ async fn an_error_is_a_result_and_usage_counts() {
     has(&text, &["Eve-2 of Ann completed, posted: Two.", "Ann says: One failed."]);
     let transcript = log.transcript().await.unwrap();
     assert_eq!((run.usage.calls, transcript.usage().calls), (4, 4));
-    assert_eq!(transcript.background().len(), 2);
+    assert_eq!(transcript.background_tasks().len(), 2);
 }
 
 #[tokio::test]
