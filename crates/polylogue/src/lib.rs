@@ -92,6 +92,20 @@
 //! | many runs | [`Batch`], and a [`Budget`] for all of them |
 //! | to cancel | [`Log::cancellation`] |
 //! | to implement a model, a tool, a store or a policy | [`kernel`], layer by layer |
+//!
+//! # Cargo features
+//!
+//! | feature | adds | default |
+//! |---|---|---|
+//! | `models` | `polylogue::models`: endpoints of providers, scripts, caches, fallbacks | yes |
+//! | `sqlite` | `polylogue::stores`: logs in a database file, in a folder, or in memory | no |
+//! | `local` | `polylogue::local`: models in this process, from GGUF files | no |
+//!
+//! # Async runtime
+//!
+//! A run is a future that any runtime can poll; this crate spawns no tasks. The models of `polylogue::models` use the
+//! network and timers of Tokio. Drop the future to abort the run, or [cancel](Log::cancellation) it to end it in order; in
+//! both cases the log can be resumed.
 
 /// In an implementation of [`Agent`](polylogue_core::Agent) for a wrapper: forwards these methods to the agent in the field.
 macro_rules! forward_agent {
