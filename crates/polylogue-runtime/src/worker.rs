@@ -1,6 +1,5 @@
 //! Workers of a runtime: the loop of [`polylogue::runs::worker`], with conversations whose teams are stored with them.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::resume_unwind;
 use std::pin::pin;
@@ -9,22 +8,22 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either, select};
 use polylogue::runs::worker::{
-    Claimed, Pace, Rest, SlackAt, Worker as WorkerLoop, WorkerEvent, WorkerSlots, WorkerStore, WorkerTime,
-    is_stopped,
+    Claimed, Pace, Places, Rest, SlackAt, Worker as WorkerLoop, WorkerEvent, WorkerStore, WorkerTime,
 };
 use polylogue_core::{
-    AnyStore, Cancellation, Due, Event, Features, LogId, LogState, Queue as _, Status, Store as _,
-    StoreError, Summary, Timer,
+    AnyStore, Cancellation, Due, Event, Features, LogId, Queue as _, Status, Store as _, StoreError, Timer,
 };
 use polylogue_store::parts::uptime;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
-use crate::{Conversation, Error, OpenOptions, Prepared, Result, Runtime};
+use crate::{
+    ClaimedConversation, Conversation, Error, OpenOptions, Prepared, Result, Runtime, StoredDocument,
+};
 
 /// Prepares the team that is stored with a conversation: models, permissions and secrets are those of this process.
 pub trait StoredTeams: Send + Sync + 'static {
-    /// Returns the prepared team of the conversation `id`.
+    /// Returns the prepared team of the conversation `id`, with which `document` is stored: its log is not read again.
     ///
     /// # Errors
     /// Why it cannot be run by this process, in one line.
@@ -32,6 +31,7 @@ pub trait StoredTeams: Send + Sync + 'static {
         &'a self,
         runtime: &'a Runtime,
         id: &'a LogId,
+        document: &'a StoredDocument,
     ) -> BoxFuture<'a, std::result::Result<Prepared, String>>;
 }
 
@@ -131,17 +131,7 @@ impl Worker {
     /// [`StoreError::Newer`] when a later version has changed the store while it ran: it has dropped what it ran, and this version can write nothing
     /// there any more. No other error ends it.
     pub async fn run(self: &Arc<Self>, stop: impl Future<Output = ()>) -> Result<()> {
-        let work = self.worker.run(|claimed| async {
-            match (self.is_at_rest(&claimed.claim.id).await, self.runtime.budget_reached()) {
-                (Ok(true), _) => Rest::Until(Due::Never),
-                (Ok(false), None) => Arc::clone(self).run_as_task(claimed).await.1,
-                // It would end at once, though others may have a budget for it.
-                (Ok(false), Some(reason)) => {
-                    Rest::ForOthers { why: format!("a worker has used its own budget: {reason}") }
-                }
-                (Err(error), _) => Rest::failed(&error.into()),
-            }
-        });
+        let work = self.worker.run(|claimed| async { Arc::clone(self).run_as_task(claimed).await.1 });
         self.drained_by(stop, work).await;
         match self.ended_by.get() {
             Some(error) => Err(error.clone().into()),
@@ -185,20 +175,6 @@ impl Worker {
         }
     }
 
-    /// Whether nothing is to be done, such as when another process has run it since it was due: it is closed, or a person has stopped it,
-    /// and nothing new is in its inbox. Its team is not prepared for that.
-    async fn is_at_rest(&self, id: &LogId) -> std::result::Result<bool, StoreError> {
-        let events = self.runtime.store().read(id, 0).await?;
-        let taken: BTreeSet<u64> = events.iter().filter_map(|event| event.inbox).collect();
-        // Those that it has, from the first one on, are not read again.
-        let until = (1..).take_while(|number| taken.contains(number)).last().unwrap_or_default();
-        let inbox = self.runtime.store().inbox(id, until).await?;
-        let is_over = matches!(Summary::of(&events, true).state(), LogState::Done | LogState::Ended);
-        let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
-        let has_news = inbox.iter().any(|(number, _)| !taken.contains(number));
-        Ok(!has_news && (is_over || is_stopped(&events)))
-    }
-
     /// Runs it as a task, so that the conversations of a worker share the threads of the process.
     async fn run_as_task(self: Arc<Self>, claimed: Claimed) -> (Result<Status>, Rest) {
         let id = claimed.claim.id.clone();
@@ -212,18 +188,39 @@ impl Worker {
         }
     }
 
+    /// Opens it and runs it to its rest. Its log is read once, after it was claimed.
     async fn run_to_rest(&self, claimed: &Claimed) -> (Result<Status>, Rest) {
-        let (conversation, prepared) = match self.open(claimed).await {
-            Ok(opened) => opened,
-            Err(error) => {
-                let rest = match &error {
-                    // Another worker may have the key, the program or the permission.
-                    Error::Unprepared { .. } => Rest::ForOthers { why: error.to_string() },
-                    error => Rest::failed(&error.clone().into_run()),
-                };
-                return (Err(error), rest);
-            }
+        let found = match self.runtime.read_claimed(&claimed.claim).await {
+            Ok(found) => found,
+            Err(error) => return unopened(error),
         };
+        // One that was named by its id is run whatever is to be done.
+        let is_due = claimed.claim.found.is_some();
+        if is_due && let Some(rest) = self.leaves(&found).await {
+            return (Ok(Status::Cancelled), rest);
+        }
+        match self.open(found, claimed).await {
+            Ok((conversation, prepared)) => self.run_opened(claimed, conversation, prepared).await,
+            Err(error) => unopened(error),
+        }
+    }
+
+    /// Until when it leaves alone what was due: its team is not prepared for that.
+    async fn leaves(&self, found: &ClaimedConversation) -> Option<Rest> {
+        if found.is_at_rest().await {
+            return Some(Rest::Until(Due::Never));
+        }
+        // It would end at once, though others may have a budget for it.
+        let reason = self.runtime.budget_reached()?;
+        Some(Rest::ForOthers { why: format!("a worker has used its own budget: {reason}") })
+    }
+
+    async fn run_opened(
+        &self,
+        claimed: &Claimed,
+        conversation: Conversation,
+        prepared: Prepared,
+    ) -> (Result<Status>, Rest) {
         let before = conversation.events().await;
         let ended = match Rest::before(&before) {
             Some(rest) => (Ok(Status::Cancelled), rest),
@@ -280,14 +277,25 @@ impl Worker {
     }
 
     /// The conversation, and its team.
-    async fn open(&self, claimed: &Claimed) -> Result<(Conversation, Prepared)> {
+    async fn open(&self, found: ClaimedConversation, claimed: &Claimed) -> Result<(Conversation, Prepared)> {
         let id = &claimed.claim.id;
-        let prepared = self.teams.prepare(&self.runtime, id).await;
+        let document = found.document().await?;
+        let prepared = self.teams.prepare(&self.runtime, id, &document).await;
         let prepared = prepared.map_err(|why| Error::Unprepared { id: id.clone(), why })?;
         let options = OpenOptions { stop: Some(claimed.stop.clone()), ..OpenOptions::default() };
-        let conversation = self.runtime.open_claimed(&claimed.claim, &prepared, options).await?;
+        let conversation = self.runtime.open_prepared(found, &prepared, options).await?;
         Ok((conversation, prepared))
     }
+}
+
+/// What follows if a conversation could not be opened.
+fn unopened(error: Error) -> (Result<Status>, Rest) {
+    let rest = match &error {
+        // Another worker may have the key, the program or the permission, and a program of its own the agents.
+        Error::Unprepared { .. } | Error::NoTeam { .. } => Rest::ForOthers { why: error.to_string() },
+        error => Rest::failed(&error.clone().into_run()),
+    };
+    (Err(error), rest)
 }
 
 impl Error {

@@ -6,7 +6,8 @@ use futures_util::future::BoxFuture;
 use polylogue_core::{Features, LogId, Status, Store as _, StoreError};
 use polylogue_models::{Provider, Recording, check_model_name, model_names};
 use polylogue_runtime::{
-    Prepared, Runtime, StoreLocation, StoredTeams, Worker, WorkerMeter, WorkerOptions, offered,
+    Prepared, Runtime, StoreLocation, StoredDocument, StoredTeams, Worker, WorkerMeter, WorkerOptions,
+    offered,
 };
 use polylogue_server::{LiveError, LiveNode, LiveOptions, StoreMetrics, WorkerMeters, WorkerMetrics};
 
@@ -182,7 +183,12 @@ pub(super) fn worker(
 struct OfCommandLine(args::TeamOptions);
 
 impl StoredTeams for OfCommandLine {
-    fn prepare<'a>(&'a self, runtime: &'a Runtime, id: &'a LogId) -> BoxFuture<'a, Result<Prepared, String>> {
+    fn prepare<'a>(
+        &'a self,
+        runtime: &'a Runtime,
+        id: &'a LogId,
+        document: &'a StoredDocument,
+    ) -> BoxFuture<'a, Result<Prepared, String>> {
         let options = args::RunOptions { team: self.0.clone(), ..args::RunOptions::default() };
         Box::pin(async move {
             // A conversation keeps the team that it has, whatever its file says now.
@@ -195,7 +201,7 @@ impl StoredTeams for OfCommandLine {
                 version,
                 shared_budget: false,
             };
-            let prepared = stored.prepare(runtime).await;
+            let prepared = stored.prepare_document(runtime, document).await;
             prepared.map(|(prepared, _)| prepared).map_err(|error| {
                 let (what, hint) = error.into_parts();
                 hint.iter().fold(what, |what, hint| format!("{what}; hint: {hint}"))

@@ -10,8 +10,8 @@ use polylogue_core::{
 };
 use polylogue_models::Env;
 use polylogue_runtime::{
-    Access, DatabaseAddress, Prepared, RunOptions, Runtime, StoreLocation, StoredTeam, StoredTeams, Worker,
-    WorkerOptions, offered,
+    Access, DatabaseAddress, Prepared, RunOptions, Runtime, StoreLocation, StoredDocument, StoredTeam,
+    StoredTeams, Worker, WorkerOptions, offered,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -69,13 +69,18 @@ impl StoreWrapper for EarlierStore {
 struct EarlierTeams;
 
 impl StoredTeams for EarlierTeams {
-    fn prepare<'a>(&'a self, runtime: &'a Runtime, id: &'a LogId) -> BoxFuture<'a, Result<Prepared, String>> {
-        Box::pin(async move { prepared(runtime, id).await.map_err(|error| error.to_string()) })
+    fn prepare<'a>(
+        &'a self,
+        runtime: &'a Runtime,
+        _id: &'a LogId,
+        document: &'a StoredDocument,
+    ) -> BoxFuture<'a, Result<Prepared, String>> {
+        Box::pin(async move { prepared(runtime, document).await.map_err(|error| error.to_string()) })
     }
 }
 
-async fn prepared(runtime: &Runtime, id: &LogId) -> polylogue_runtime::Result<Prepared> {
-    let StoredTeam { team, digest, .. } = runtime.stored_document(id).await?.team()?;
+async fn prepared(runtime: &Runtime, document: &StoredDocument) -> polylogue_runtime::Result<Prepared> {
+    let StoredTeam { team, digest, .. } = document.team()?;
     let access = Access::new(Env::process(), digest.as_str());
     Prepared::new(runtime.place(), team, digest, access, RunOptions::default()).await
 }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use polylogue_core::{Chat, Claim, Log, LogId, Meta, StoreError};
+use polylogue::runs::worker::is_stopped;
+use polylogue_core::{Chat, Claim, InboxMessage, Log, LogId, LogState, Meta, StoreError, Summary};
 
 use super::{OpenOptions, Runtime, timed};
 use crate::conversation::{Conversation, Opened};
@@ -18,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct ClaimedConversation {
     log: Log,
     meta: Meta,
+    /// What is in its inbox, and not in its log. What comes later is delivered to its run.
+    messages: Vec<(u64, InboxMessage)>,
 }
 
 impl ClaimedConversation {
@@ -27,6 +30,17 @@ impl ClaimedConversation {
     /// [`Error::NoTeam`](crate::Error::NoTeam) when its own program began it.
     pub async fn document(&self) -> Result<StoredDocument> {
         StoredDocument::of_events(self.log.id(), self.meta.clone(), &self.log.events().await)
+    }
+
+    /// Whether nothing is to be done, such as when another process has run it since it was due: it is closed, or a person has stopped it,
+    /// and nothing new is in its inbox.
+    pub(crate) async fn is_at_rest(&self) -> bool {
+        let events = self.log.events().await;
+        let is_taken = |number: u64| events.iter().any(|event| event.inbox == Some(number));
+        let has_news = self.messages.iter().any(|(number, _)| !is_taken(*number));
+        let summary = Summary::of(events.iter().map(|event| &**event), true);
+        let is_over = matches!(summary.state(), LogState::Done | LogState::Ended);
+        !has_news && (is_over || is_stopped(&events))
     }
 
     /// Releases the claim: when workers look at the conversation stays unchanged.
@@ -66,7 +80,8 @@ impl Runtime {
         let meta = self.own_meta(id).await?;
         let chat = Self::chat_of(id, prepared)?;
         let log = self.claim(id, options.take_over).await?;
-        self.opened_log(chat, ClaimedConversation { log, meta }, (prepared, before), options).await
+        let claimed = self.with_inbox(log, meta).await?;
+        self.opened_log(chat, claimed, (prepared, before), options).await
     }
 
     /// Claims the stored conversation `id` before its team is prepared, which its [document](ClaimedConversation::document) names: its log
@@ -76,7 +91,20 @@ impl Runtime {
     /// [`StoreError::Busy`] when this or another process has it open, or when it is damaged; [`Error::Imported`](crate::Error::Imported).
     pub async fn claim_unprepared(&self, id: &LogId) -> Result<ClaimedConversation> {
         let meta = self.own_meta(id).await?;
-        Ok(ClaimedConversation { log: self.claim(id, false).await?, meta })
+        let log = self.claim(id, false).await?;
+        self.with_inbox(log, meta).await
+    }
+
+    /// Reads as [`claim_unprepared`](Self::claim_unprepared) a conversation that a worker has claimed.
+    pub(crate) async fn read_claimed(&self, claim: &Claim) -> Result<ClaimedConversation> {
+        let meta = self.own_meta(&claim.id).await?;
+        let log = Log::open_claimed(self.store().clone(), claim.clone()).await?;
+        self.with_inbox(log, meta).await
+    }
+
+    async fn with_inbox(&self, log: Log, meta: Meta) -> Result<ClaimedConversation> {
+        let messages = self.untaken(&log).await?;
+        Ok(ClaimedConversation { log, meta, messages })
     }
 
     /// Opens a conversation that was [claimed](Self::claim_unprepared), as [`open`](Self::open).
@@ -93,22 +121,6 @@ impl Runtime {
         self.opened_log(chat, claimed, (prepared, None), options).await
     }
 
-    /// Opens as [`open`](Self::open) a conversation, for a conversation that a worker has claimed.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub async fn open_claimed(
-        &self,
-        claim: &Claim,
-        prepared: &Prepared,
-        options: OpenOptions,
-    ) -> Result<Conversation> {
-        let meta = self.own_meta(&claim.id).await?;
-        let chat = Self::chat_of(&claim.id, prepared)?;
-        let log = Log::open_claimed(self.store().clone(), claim.clone()).await?;
-        self.opened_log(chat, ClaimedConversation { log, meta }, (prepared, None), options).await
-    }
-
     fn chat_of(id: &LogId, prepared: &Prepared) -> Result<Chat> {
         let run = prepared.run();
         run.make_work_dir(id)?;
@@ -118,14 +130,13 @@ impl Runtime {
     async fn opened_log(
         &self,
         chat: Chat,
-        ClaimedConversation { log, meta }: ClaimedConversation,
+        ClaimedConversation { log, meta, messages }: ClaimedConversation,
         (prepared, earlier): (&Prepared, Option<&Prepared>),
         options: OpenOptions,
     ) -> Result<Conversation> {
         let (run, id) = (prepared.run(), &log.id().clone());
         let of_team = prepared.limits_of(run.team());
         let log = log.forked_from(meta.parent.as_ref());
-        let messages = self.untaken(&log).await?;
         // What the inbox raises, it raises from the limits that the conversation has.
         let events = log.events().await;
         let before = overrides_of(&meta, &events);

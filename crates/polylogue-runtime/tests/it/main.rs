@@ -13,3 +13,4 @@ mod forks;
 mod moves;
 mod questions;
 mod unanswered;
+mod workers;
