@@ -4,7 +4,7 @@ use std::path::Path;
 
 use polylogue::{Message, Name};
 use polylogue_config::suggest;
-use polylogue_core::{GivenApproval, LogId, Part, Store as _};
+use polylogue_core::{Due, GivenApproval, LogId, Part, Queue as _, Store as _};
 use polylogue_runtime::{
     Conversation, OpenOptions, Prepared, RequestedPermission, Resumed, Runtime, StoredDocument,
 };
@@ -44,6 +44,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let (mut prepared, conversation, attached) = opened(args, &runtime, &id, &settings).await?;
     let message = message(args, &conversation, attached)?;
     let resumed = conversation.resume(message.clone()).await?;
+    if resumed != Resumed::Continues
+        && let Some(queue) = runtime.store().queue()
+    {
+        // One that is parked has nothing left that could fail again.
+        queue.schedule(&id, Due::Never, None).await?;
+    }
     let (refused, over) = (refused(&resumed, args), over(&resumed, args));
     let given = message.as_ref().zip(args.message.as_deref());
     report_unchanged(&conversation, resumed, given, &place).await?;

@@ -79,6 +79,18 @@ impl Client {
         Self { address, token }
     }
 
+    /// Of the metrics of a worker.
+    pub(crate) fn of_metrics(worker: &WorkerProcess) -> Self {
+        let mut address = String::new();
+        until("the worker serves metrics", || {
+            let log = worker.log();
+            let line = log.split("metrics at http://").nth(1).and_then(|rest| rest.split_once('\n'));
+            address = line.map(|(line, _)| line.trim_end_matches("/metrics").to_owned()).unwrap_or_default();
+            !address.is_empty()
+        });
+        Self { address, token: String::new() }
+    }
+
     fn get(&self, path: &str, head: &str) -> BufReader<TcpStream> {
         let mut socket = TcpStream::connect(&self.address).unwrap();
         let (address, token) = (&self.address, &self.token);
@@ -89,7 +101,7 @@ impl Client {
         BufReader::new(socket)
     }
 
-    fn text(&self, path: &str) -> String {
+    pub(crate) fn text(&self, path: &str) -> String {
         let mut text = String::new();
         self.get(path, "").read_to_string(&mut text).unwrap();
         text
@@ -182,10 +194,7 @@ fn a_client_follows_a_worker_over_a_drain_and_a_kill() {
     let metrics = client.text("/metrics");
     assert!(metrics.contains("polylogue_cluster_conversations{state=\"held\"} 1"), "{metrics}");
     assert!(metrics.contains("polylogue_followed_live 1"), "{metrics}");
-    let of_worker =
-        second.log().split("metrics at http://").nth(1).map(|rest| rest.lines().next().unwrap().to_owned());
-    let address = of_worker.unwrap().trim_end_matches("/metrics").to_owned();
-    let of_worker = Client { address, token: String::new() };
+    let of_worker = Client::of_metrics(&second);
     let metrics = of_worker.text("/metrics");
     for line in [
         "cluster_conversations{state=\"held\"} 1",

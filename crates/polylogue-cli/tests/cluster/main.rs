@@ -8,6 +8,8 @@ mod budgets;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
+mod damaged;
+#[cfg(test)]
 mod database;
 #[cfg(test)]
 mod dev;

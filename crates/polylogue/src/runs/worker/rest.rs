@@ -57,8 +57,8 @@ impl Rest {
     /// A conversation that is closed, or that a person has paused or cancelled, rests until an inbox message comes, one that waits for
     /// people until the first of its questions has its default answer, and one that a [drained](super::Claimed::is_draining) worker
     /// stopped is due at once, as is one that a person has continued before it had stopped. One whose model is not to be called for a while, because of a rate limit, is due after that. One that
-    /// fails in the [same way each time](Error::is_permanent) is left to other workers, and parked after [`PERMANENT_TRIES`]. After
-    /// another failed turn it is due after a pause that grows with the failures since the last reply of a model.
+    /// fails in the [same way each time](Error::is_permanent) is left to other workers, and parked after [`PERMANENT_TRIES`]; one whose log is
+    /// damaged is parked at once. After another failed turn it is due after a pause that grows with the failures since the last reply of a model.
     pub fn after(status: &Result<Status>, events: &[Arc<Event>], earlier: usize, is_draining: bool) -> Self {
         match status {
             Ok(Status::Closed { .. }) => Self::Until(Due::Never),
@@ -112,7 +112,8 @@ impl Rest {
         }
     }
 
-    /// Decides for a conversation that could not be opened, or failed without an event that says so.
+    /// Decides for a conversation that could not be opened, or failed without an event that says so. One that is damaged is parked at once: what
+    /// one worker cannot read, no other one can.
     pub fn failed(error: &Error) -> Self {
         Self::failed_after(error, 1)
     }
@@ -126,6 +127,9 @@ impl Rest {
                 | StoreError::UnknownInstruction { .. }
                 | StoreError::Full { .. },
             ) => Self::ForOthers { why: error.to_string() },
+            Error::Store(StoreError::Damaged { .. }) => {
+                Self::Failed { due: Due::Never, why: with_hint(error) }
+            }
             Error::Within { error, .. } => Self::failed_after(error, failures),
             error => Self::Failed { due: Due::After(backoff(failures)), why: with_hint(error) },
         }
@@ -353,6 +357,16 @@ mod tests {
         is_no_failure(Error::Store(StoreError::UnknownEvent { place, seq: 7, kind }));
         let (place, kind) = ("the inbox of `a` in the store".to_owned(), "dim".to_owned());
         is_no_failure(Error::Store(StoreError::UnknownInstruction { place, number: 7, kind }));
+    }
+
+    #[test]
+    fn what_is_damaged_is_parked_at_once_with_the_hint() {
+        let damaged = StoreError::Damaged { place: "`a` in the store".into(), why: "torn".into(), intact: 3 };
+        let error = Error::Within { at: "Ann".into(), error: Box::new(damaged.into()) };
+        for rest in [Rest::failed(&error), Rest::after(&Err(error.clone()), &[], 0, false)] {
+            let Rest::Failed { due: Due::Never, why } = &rest else { panic!("{rest:?}") };
+            assert!(why.contains("3 events are intact; hint: ") && why.contains("--repair"), "{why}");
+        }
     }
 
     /// W21.
