@@ -6,6 +6,8 @@ mod answers;
 #[cfg(test)]
 mod budgets;
 #[cfg(test)]
+mod builds;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod damaged;

@@ -19,18 +19,24 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 /// A home folder whose conversations are in one store.
 pub(crate) struct Place {
     dir: TempDir,
+    program: String,
     vars: Vec<(String, String)>,
 }
 
 impl Place {
     /// With conversations at `store`.
     pub(crate) fn new(store: &str) -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), vars: vec![("POLYLOGUE_STORE".into(), store.into())] }
+        Self::of_default_store().with_var("POLYLOGUE_STORE", store)
     }
 
     /// With conversations where they are by default.
     pub(crate) fn of_default_store() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), vars: Vec::new() }
+        Self { dir: tempfile::tempdir().unwrap(), program: PROGRAM.to_owned(), vars: Vec::new() }
+    }
+
+    /// With another build of the program.
+    pub(crate) fn with_program(self, program: String) -> Self {
+        Self { program, ..self }
     }
 
     /// With `model` instead of OpenAI's.
@@ -56,7 +62,7 @@ impl Place {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        self.command_of(PROGRAM, args)
+        self.command_of(&self.program, args)
     }
 
     fn command_of(&self, program: &str, args: &[&str]) -> Command {
@@ -118,7 +124,10 @@ impl Place {
 
     /// Starts a worker that ignores `SIGHUP`.
     pub(crate) fn worker_with_nohup(&self, args: &[&str]) -> WorkerProcess {
-        self.start(self.command_of("nohup", &[&[PROGRAM, "worker"], args].concat()), "worker.out")
+        self.start(
+            self.command_of("nohup", &[&[self.program.as_str(), "worker"], args].concat()),
+            "worker.out",
+        )
     }
 
     /// Starts the program, whose output is in the file `output`.
@@ -178,6 +187,13 @@ impl WorkerProcess {
     pub(crate) fn end(&mut self) -> i32 {
         until("the worker ends", || self.child.try_wait().unwrap().is_some());
         self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+
+    /// Has it release all that it runs, and end.
+    #[track_caller]
+    pub(crate) fn drain(&mut self) {
+        self.signal(Signal::TERM);
+        assert_eq!(self.end(), 0, "{}", self.log());
     }
 
     /// What it logged.

@@ -173,11 +173,6 @@ impl Pair<'_> {
     }
 }
 
-fn drain(worker: &mut WorkerProcess) {
-    worker.signal(Signal::TERM);
-    assert_eq!(worker.end(), 0, "{}", worker.log());
-}
-
 /// Workers of an earlier release and of this one are drained in turn. The earlier one leaves a conversation whose limits this release has raised,
 /// and one that needs what only this release offers.
 #[test]
@@ -205,11 +200,11 @@ fn conversations_move_both_ways_between_workers_of_two_releases() {
     pair.progress(&later, &[&raised, &needs]);
     assert_eq!(of_type(&place.events(&raised), "limits_changed").len(), 1);
     pair.progress(&earlier, &[&moves]);
-    drain(&mut earlier);
+    earlier.drain();
     pair.progress(&later, &[&moves, &raised, &needs]);
     earlier = place.process(earlier::WORKER);
     until("both are seen", || place.cluster().0.len() == 2);
-    drain(&mut later);
+    later.drain();
     pair.progress(&earlier, &[&moves]);
     until("the event is not known", || pair.why(&raised).contains("`limits_changed`"));
     let left = [&raised, &needs].map(|id| place.events(id));
@@ -217,7 +212,7 @@ fn conversations_move_both_ways_between_workers_of_two_releases() {
     assert_eq!([&raised, &needs].map(|id| place.events(id)), left, "nothing more has run");
     later = place.worker(OFFERS);
     pair.progress(&later, &[&raised, &needs]);
-    [earlier, later].iter_mut().for_each(drain);
+    [earlier, later].iter_mut().for_each(WorkerProcess::drain);
     let mut replies = 0;
     for id in [&moves, &raised, &needs] {
         let events = place.events(id);
@@ -260,13 +255,13 @@ fn conversations_keep_their_teams_on_workers_of_both_releases() {
     pair.progress(&earlier, &all);
     let mut later = place.worker(&[]);
     until("both are seen", || place.cluster().0.len() == 2);
-    drain(&mut earlier);
+    earlier.drain();
     pair.progress(&later, &all);
     earlier = place.process(earlier::WORKER);
     until("both are seen", || place.cluster().0.len() == 2);
-    drain(&mut later);
+    later.drain();
     pair.progress(&earlier, &all);
-    drain(&mut earlier);
+    earlier.drain();
     let versions = |events: &[Value]| {
         let texts = of_type(events, "message").into_iter().map(|said| said["parts"][0]["text"].to_string());
         let mut versions: Vec<String> = texts.map(|text| text[1..4].to_owned()).collect();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use polylogue_test::server::{Answer, Behavior, PieceGate, Playbook, Received, Server};
 use serde_json::Value;
@@ -35,6 +36,11 @@ impl Script {
         stops: [usize; KILLS],
     ) -> Self {
         Self { replies, agents, stops, given: Vec::new(), held: 0, asked: Vec::new() }
+    }
+
+    /// Holds nothing back. One call follows the other.
+    pub(crate) fn undisturbed(replies: Vec<Value>) -> Self {
+        Self::new(replies, None, [usize::MAX; KILLS])
     }
 
     /// The reply of the undisturbed run to a request, unless all were given.
@@ -97,10 +103,12 @@ impl Scripts {
         Self(Arc::new(Mutex::new(State { scripts, killed: 0, gate: PieceGate::new() })))
     }
 
-    pub(crate) fn serve(&self) -> Server {
+    /// A server that takes `latency` for each reply.
+    pub(crate) fn serve(&self, latency: Duration) -> Server {
         let state = Arc::clone(&self.0);
         let book = Playbook::new(move |received, _| state.lock().unwrap().answer(received));
-        Server::bind((Ipv4Addr::LOCALHOST, 0).into(), Behavior::from(book)).unwrap()
+        let behavior = Behavior::from(book).latency(latency);
+        Server::bind((Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap()
     }
 
     /// Whether a call of the team waits for its reply, and everything before it is in the team's log, which has these events.
@@ -111,6 +119,19 @@ impl Scripts {
         // Where agents work at the same time, one may still run a tool while another one waits.
         let runs_tool = script.agents.is_some() && count("tool_called") != count("tool_returned");
         script.held > 0 && count("model_replied") == script.given.len() && !runs_tool
+    }
+
+    /// How many calls of all teams have finished.
+    pub(crate) fn finished(&self) -> usize {
+        self.0.lock().unwrap().scripts.values().map(|script| script.given.len()).sum()
+    }
+
+    /// Each call of the team was made, and none twice.
+    #[track_caller]
+    pub(crate) fn assert_calls_are_made_once(&self, model: &str) {
+        let state = self.0.lock().unwrap();
+        let Script { replies, given, asked, .. } = &state.scripts[model];
+        assert_eq!([given.len(), asked.len()], [replies.len(); 2], "{model}");
     }
 
     /// The present worker was killed. The replies to the next one are held back when they have begun.

@@ -24,12 +24,12 @@ const ANSWERS: [(&str, &[&str]); 4] = [
 const NEEDS_MEMORY: &str = "remembers";
 
 /// One team has a server of MCP.
-const ALLOW: [&str; 2] = ["--allow", "mcp"];
+pub(crate) const ALLOW: [&str; 2] = ["--allow", "mcp"];
 
 /// A team that ships.
-struct Team {
+pub(crate) struct Team {
     name: String,
-    file: String,
+    pub(crate) file: String,
     answers: &'static [&'static str],
     /// The log of a run that nothing disturbed.
     undisturbed: Vec<Value>,
@@ -58,13 +58,26 @@ impl Team {
     }
 
     /// The name of the model that speaks for it.
-    fn model(&self) -> String {
+    pub(crate) fn model(&self) -> String {
         format!("test-{}", self.name)
+    }
+
+    /// Whether one model call follows the other, no person is asked, and no turn of the outermost chat takes long: nor does a drain.
+    pub(crate) fn is_steady(&self) -> bool {
+        let is_turn = |event: &Value| event["type"] == "turn_started" && event.get("at").is_none();
+        let turns = self.undisturbed.split(is_turn);
+        let longest = turns.map(|events| of_type(events, "model_replied").len()).max();
+        self.agents.is_none() && self.answers.is_empty() && longest <= Some(4)
+    }
+
+    /// What its agents say, in order.
+    pub(crate) fn replies(&self) -> Vec<Value> {
+        of_type(&self.undisturbed, "model_replied").into_iter().cloned().collect()
     }
 
     /// Its script, which stops twice: the second time not before the first one.
     fn script(&self, chance: &mut Chance) -> Script {
-        let replies: Vec<Value> = of_type(&self.undisturbed, "model_replied").into_iter().cloned().collect();
+        let replies = self.replies();
         let first = chance.below(replies.len());
         let second = first + chance.below(replies.len() - first);
         Script::new(replies, self.agents.clone(), [first, second])
@@ -197,7 +210,7 @@ fn without_files(mut what: Value) -> Value {
 
 /// The log has no gap, and nothing more or less happened than in the run that nothing disturbed.
 #[track_caller]
-fn assert_as_undisturbed(team: &Team, events: &[Value]) {
+pub(crate) fn assert_as_undisturbed(team: &Team, events: &[Value]) {
     let (name, undisturbed) = (&team.name, &team.undisturbed);
     let seqs: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
     assert_eq!(seqs, (0..events.len() as u64).collect::<Vec<_>>(), "{name}");
@@ -207,7 +220,8 @@ fn assert_as_undisturbed(team: &Team, events: &[Value]) {
     assert_eq!(said(events), said(undisturbed), "{name}");
 }
 
-fn teams(alone: &Place) -> Vec<Team> {
+/// All teams that ship, each after a run in `alone`.
+pub(crate) fn teams(alone: &Place) -> Vec<Team> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../teams");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let is_team = |file: &PathBuf| {
@@ -230,7 +244,7 @@ fn every_shipped_team_ends_the_same_though_its_workers_are_killed_in_turn() {
     let mut chance = Chance(number("POLYLOGUE_SEED", 1) as u64);
     let scripts = teams.iter().map(|team| (team.model(), team.script(&mut chance))).collect();
     let scripts = Scripts::new(scripts);
-    let model = scripts.serve();
+    let model = scripts.serve(Duration::ZERO);
     let place = Place::new(&database.url()).with_model(&model);
     let mut cluster = Cluster::new(&database, &place, &teams);
     let token = place.run(&["token", "new", "client", "--scope", "read"], 0).out.trim().to_owned();
