@@ -28,6 +28,10 @@ pub struct BudgetFigures {
     pub tokens: SharedAmount,
     /// Of model calls.
     pub calls: SharedAmount,
+    /// How many processes have drawn from it.
+    pub processes: u64,
+    /// How many conversations it has paid for.
+    pub conversations: u64,
 }
 
 /// How much of something a budget allows, and what became of it.
@@ -67,7 +71,8 @@ impl DatabaseFigures {
 
 /// In the order of [`BudgetFigures`].
 const BUDGETS: &str = "SELECT name, max_dollars::float8, dollars::float8, drawn_dollars::float8,
-        max_tokens::float8, tokens::float8, drawn_tokens::float8, max_calls::float8, calls::float8, drawn_calls::float8
+        max_tokens::float8, tokens::float8, drawn_tokens::float8, max_calls::float8, calls::float8, drawn_calls::float8,
+        processes, conversations
     FROM polylogue.cluster_budgets WHERE name NOT LIKE '@%' ORDER BY name LIMIT $1";
 
 const LIMITS: &str = "SELECT provider, model, coalesce(max(wait_seconds), 0)::float8 AS wait,
@@ -113,6 +118,8 @@ fn budget(database: &Database, row: &Row) -> Result<BudgetFigures, StoreError> {
         dollars: amount(1)?,
         tokens: amount(4)?,
         calls: amount(7)?,
+        processes: database.get::<i64>(row, 10)?.cast_unsigned(),
+        conversations: database.get::<i64>(row, 11)?.cast_unsigned(),
     })
 }
 

@@ -28,7 +28,7 @@ const LOGS: &str = "SELECT id, state, (extract(epoch FROM overdue) * 1000)::bigi
 
 const FIGURES: &str =
     "SELECT state, count(*), coalesce(max(extract(epoch FROM overdue)) FILTER (WHERE state IN ('ready', 'lost')), 0)::float8,
-        coalesce(sum(takeovers), 0)::bigint
+        coalesce(sum(takeovers), 0)::bigint, count(failure)
     FROM polylogue.cluster WHERE tenant = $1 GROUP BY state";
 
 /// Those that wait for a worker, by what they need. One that no worker continues is due at no time.
@@ -46,9 +46,10 @@ async fn figures(database: &Database, tenant: &str) -> Result<QueueFigures, Stor
     let lost = lost.first().map_or(Ok(0), |row| database.get::<i64>(row, 0))?;
     let mut figures = QueueFigures { lost_events: lost.cast_unsigned(), ..QueueFigures::default() };
     for row in &rows {
-        let count: i64 = database.get(row, 1)?;
+        let (count, failing): (i64, i64) = (database.get(row, 1)?, database.get(row, 4)?);
         if let Some(state) = QueueState::of(&database.get::<String>(row, 0)?) {
             figures.logs.push((state, count.cast_unsigned()));
+            figures.failing.push((state, failing.cast_unsigned()));
         }
         figures.overdue_seconds = figures.overdue_seconds.max(database.get(row, 2)?);
         figures.takeovers += database.get::<i64>(row, 3)?.cast_unsigned();

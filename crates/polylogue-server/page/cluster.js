@@ -11,7 +11,7 @@ const EVERY = 3000;
 /** States in the order of the list, with what they mean. */
 const STATES = {
     lost: 'its process has died or hangs',
-    parked: 'it failed repeatedly, or permanently',
+    parked: 'it failed repeatedly or permanently, or is damaged',
     ready: 'it waits for a worker',
     held: 'a process runs it',
     timed: 'it continues later',
@@ -55,12 +55,13 @@ function Worker({ worker }) {
             ${worker.offers.length > 0 && html`<span>offers ${worker.offers.join(', ')}</span>`}</span></li>`;
 }
 
-/** `3 of 20 calls`, for what is limited. @param {any} budget */
+/** `3 of 20 calls (2 drawn)`, for what is limited. @param {any} budget */
 function used({ limits, used, drawn }) {
-    const parts = [`${dollars(used.cost)}${limits.cost === null ? '' : ` of ${dollars(limits.cost)}`}`];
-    if (limits.cost !== null && drawn.cost > 0) parts[0] += ` (${dollars(drawn.cost)} drawn)`;
-    if (limits.tokens !== null) parts.push(`${short(used.tokens)} of ${short(limits.tokens)} tokens`);
-    if (limits.calls !== null) parts.push(`${short(used.calls)} of ${short(limits.calls)} calls`);
+    /** @param {string} text @param {number} amount @param {(amount: number) => string} shown */
+    const withDrawn = (text, amount, shown) => (amount > 0 ? `${text} (${shown(amount)} drawn)` : text);
+    const parts = [limits.cost === null ? dollars(used.cost) : withDrawn(`${dollars(used.cost)} of ${dollars(limits.cost)}`, drawn.cost, dollars)];
+    if (limits.tokens !== null) parts.push(withDrawn(`${short(used.tokens)} of ${short(limits.tokens)} tokens`, drawn.tokens, short));
+    if (limits.calls !== null) parts.push(withDrawn(`${short(used.calls)} of ${short(limits.calls)} calls`, drawn.calls, short));
     return parts;
 }
 
@@ -68,7 +69,8 @@ function used({ limits, used, drawn }) {
 function Budget({ budget }) {
     return html`<li class="run-row"><span class="run-title">${budget.budget}</span>
         <span class="run-facts">${used(budget).map((part) => html`<span>${part}</span>`)}
-            <span>${counted(budget.conversations, 'conversation')}</span></span></li>`;
+            <span>${counted(budget.conversations, 'conversation')}</span>
+            <span>${budget.processes === 1 ? '1 process' : `${budget.processes} processes`}</span></span></li>`;
 }
 
 /** @param {{limit: any}} props */

@@ -17,6 +17,11 @@ struct BudgetLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NameLabels {
+    budget: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LimitLabels {
     provider: String,
     model: String,
@@ -50,7 +55,11 @@ pub(crate) fn number(count: u64) -> i64 {
 
 fn register_budgets(registry: &mut Registry, budgets: &[BudgetFigures]) {
     let [most, used, drawn] = [(); 3].map(|()| Amounts::<BudgetLabels>::default());
-    for BudgetFigures { name, dollars, tokens, calls } in budgets {
+    let [by, of_all] = [(); 2].map(|()| Family::<NameLabels, Gauge>::default());
+    for BudgetFigures { name, dollars, tokens, calls, processes, conversations } in budgets {
+        let labels = NameLabels { budget: name.clone() };
+        by.get_or_create(&labels).set(number(*processes));
+        of_all.get_or_create(&labels).set(number(*conversations));
         for (of, amount) in [("dollars", dollars), ("tokens", tokens), ("calls", calls)] {
             let labels = BudgetLabels { budget: name.clone(), of };
             if let Some(limit) = amount.most {
@@ -64,6 +73,8 @@ fn register_budgets(registry: &mut Registry, budgets: &[BudgetFigures]) {
     registry.register("budget_used", "What was used of a shared budget, as far as it was reported", used);
     let help = "What processes have drawn of a shared budget for their next calls, and not used yet";
     registry.register("budget_drawn", help, drawn);
+    registry.register("budget_processes", "Processes that have drawn from a shared budget", by);
+    registry.register("budget_conversations", "Conversations that a shared budget has paid for", of_all);
 }
 
 fn register_limits(registry: &mut Registry, limits: &[RateLimitFigures]) {

@@ -10,7 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{Response, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use polylogue_core::{Queue as _, QueueState, StoreError};
+use polylogue_core::{Queue as _, QueueState, SeenWorker, StoreError};
 use polylogue_runtime::{PostgresWatch, Runtime};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -40,6 +40,11 @@ struct NeedsLabels {
     needs: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VersionLabels {
+    version: String,
+}
+
 /// A registry that has the version of the program.
 pub(crate) fn registry() -> Registry {
     let mut registry = Registry::with_prefix("polylogue");
@@ -59,14 +64,11 @@ pub(crate) async fn register(
         (None, Err(_)) => return Ok(()),
     };
     let figures = &overview.figures;
-    let states = Family::<StateLabels, Gauge>::default();
-    // All, so that none is absent because there is no conversation in it.
-    for state in QueueState::ALL {
-        let count = number(figures.count(state));
-        states.get_or_create(&StateLabels { state: state.as_str() }).set(count);
-    }
     let help = "Conversations that are not idle, on all workers";
-    registry.register("cluster_conversations", help, states);
+    registry.register("cluster_conversations", help, by_state(|state| figures.count(state)));
+    let help = "Those of them that the last worker could not run, or left to others";
+    registry.register("cluster_failing", help, by_state(|state| figures.count_failing(state)));
+    register_workers(registry, &overview.workers);
     let overdue = Gauge::<f64, std::sync::atomic::AtomicU64>::default();
     let (takeovers, lost) = (Gauge::<i64>::default(), Gauge::<i64>::default());
     overdue.set(figures.overdue_seconds);
@@ -85,6 +87,31 @@ pub(crate) async fn register(
     let help = "Conversations that wait for a worker, though none offers what they need";
     registry.register("cluster_unserved", help, unserved);
     Ok(())
+}
+
+/// A count for each state: for all, so that none is absent because there is no conversation in it.
+fn by_state(count: impl Fn(QueueState) -> u64) -> Family<StateLabels, Gauge> {
+    let states = Family::<StateLabels, Gauge>::default();
+    for state in QueueState::ALL {
+        states.get_or_create(&StateLabels { state: state.as_str() }).set(number(count(state)));
+    }
+    states
+}
+
+fn register_workers(registry: &mut Registry, workers: &[SeenWorker]) {
+    let of_version = Family::<VersionLabels, Gauge>::default();
+    let (places, taken) = (Gauge::<i64>::default(), Gauge::<i64>::default());
+    // Not absent because there is no worker.
+    of_version.get_or_create(&VersionLabels { version: env!("CARGO_PKG_VERSION").into() }).set(0);
+    for SeenWorker { version, info, held, .. } in workers {
+        of_version.get_or_create(&VersionLabels { version: version.clone() }).inc();
+        places.inc_by(number(info.at_once));
+        taken.inc_by(number(*held));
+    }
+    registry.register("cluster_workers", "Workers that were active in the last minute", of_version);
+    let help = "Conversations that these workers can run at the same time";
+    registry.register("cluster_places", help, places);
+    registry.register("cluster_places_taken", "Conversations that these workers run", taken);
 }
 
 /// The metrics of a worker, `/metrics`, at an address of its own: what it counts, and figures of the queue. It has numbers

@@ -102,6 +102,8 @@ impl From<ParkedLog> for QueuedLog {
 pub struct QueueFigures {
     /// The number of logs in each state, for those that are not idle.
     pub logs: Vec<(QueueState, u64)>,
+    /// The number of those whose last try failed, or that the last worker left to others, in each state: [`QueuedLog::why`] says why.
+    pub failing: Vec<(QueueState, u64)>,
     /// For how many seconds the first of those has waited that are ready, or whose worker is lost.
     pub overdue_seconds: f64,
     /// How often those that are not idle were taken over from a worker that was lost.
@@ -116,9 +118,9 @@ pub struct QueueFigures {
 impl QueueFigures {
     /// Counts a log.
     pub fn add(&mut self, log: &QueuedLog) {
-        match self.logs.iter_mut().find(|(state, _)| *state == log.state) {
-            Some((_, count)) => *count += 1,
-            None => self.logs.push((log.state, 1)),
+        add_to(&mut self.logs, log.state);
+        if log.why.is_some() {
+            add_to(&mut self.failing, log.state);
         }
         self.takeovers += log.takeovers;
         let waits = matches!(log.state, QueueState::Ready | QueueState::Lost);
@@ -133,13 +135,29 @@ impl QueueFigures {
 
     /// Returns how many logs are in this state.
     pub fn count(&self, state: QueueState) -> u64 {
-        self.logs.iter().filter(|(of, _)| *of == state).map(|(_, count)| *count).sum()
+        count_of(&self.logs, state)
+    }
+
+    /// Returns how many logs in this state could not be run when they were tried last.
+    pub fn count_failing(&self, state: QueueState) -> u64 {
+        count_of(&self.failing, state)
     }
 
     /// Returns how many logs are not idle.
     pub fn all(&self) -> u64 {
         self.logs.iter().map(|(_, count)| *count).sum()
     }
+}
+
+fn add_to(counts: &mut Vec<(QueueState, u64)>, state: QueueState) {
+    match counts.iter_mut().find(|(of, _)| *of == state) {
+        Some((_, count)) => *count += 1,
+        None => counts.push((state, 1)),
+    }
+}
+
+fn count_of(counts: &[(QueueState, u64)], state: QueueState) -> u64 {
+    counts.iter().filter(|(of, _)| *of == state).map(|(_, count)| *count).sum()
 }
 
 /// Workers and logs of a queue, at one moment.
@@ -282,7 +300,7 @@ mod tests {
             needs: Features::none(),
             tries: 0,
             takeovers: 1,
-            why: None,
+            why: (state == QueueState::Parked || id == "ready-1").then(|| "no key".into()),
         };
         let logs = [
             log("timed", QueueState::Timed, Some(-5)),
@@ -296,6 +314,8 @@ mod tests {
             let overview = QueueOverview::of_logs(logs.clone(), most);
             assert_eq!((overview.figures.all(), overview.figures.count(QueueState::Ready)), (6, 2));
             assert_eq!((overview.figures.overdue_seconds, overview.figures.takeovers), (3.0, 6));
+            let failing = QueueState::ALL.map(|state| overview.figures.count_failing(state));
+            assert_eq!(failing, [0, 1, 1, 0, 0], "lost, parked, ready, held, timed");
             overview.logs.iter().map(|log| log.id.to_string()).collect()
         };
         assert_eq!(listed(0), [""; 0]);

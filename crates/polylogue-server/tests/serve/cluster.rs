@@ -129,7 +129,9 @@ async fn monitoring_reads_what_the_processes_of_a_database_share() {
             VALUES('openai', 'a', 'test', now() + interval '1 hour', 7, 2);
         INSERT INTO polylogue.slots(provider, account, slot, until)
             SELECT 'local', 'a', n, CASE n WHEN 0 THEN now() + interval '1 hour' ELSE 'epoch' END FROM generate_series(0, 3) n;
-        INSERT INTO polylogue.budgets(name, max_cost, cost, drawn_cost) VALUES('apart', 20e12, 3.5e12, 0.25e12);
+        INSERT INTO polylogue.budgets(name, max_cost, cost, drawn_cost, pieces) VALUES('apart', 20e12, 3.5e12, 0.25e12, '{\"a\": {}, \"b\": {}}');
+        INSERT INTO polylogue.budget_logs(budget, tenant, log, before_calls, before_tokens, before_cost)
+            VALUES('apart', 'local', 'held', 0, 0, 0);
         INSERT INTO polylogue.budgets(name, max_tokens) VALUES('@token:1:20000', 5)",
     );
     let text = world.get("/metrics").await.body;
@@ -138,6 +140,8 @@ async fn monitoring_reads_what_the_processes_of_a_database_share() {
         "budget_limit{budget=\"apart\",of=\"dollars\"} 20.0",
         "budget_used{budget=\"apart\",of=\"dollars\"} 3.5",
         "budget_drawn{budget=\"apart\",of=\"dollars\"} 0.25",
+        "budget_processes{budget=\"apart\"} 2",
+        "budget_conversations{budget=\"apart\"} 1",
         "limit_wait_seconds{provider=\"openai\",model=\"test\"} 3",
         "limit_requests_total{provider=\"openai\",model=\"test\"} 7",
         "limit_refusals_total{provider=\"openai\",model=\"test\"} 2",
@@ -145,6 +149,11 @@ async fn monitoring_reads_what_the_processes_of_a_database_share() {
         "limit_slots_taken{provider=\"local\",model=\"\"} 1",
         "cluster_unserved{needs=\"gpu\"} 1",
         "cluster_conversations{state=\"parked\"} 1",
+        "cluster_failing{state=\"parked\"} 1",
+        "cluster_failing{state=\"ready\"} 0",
+        concat!("cluster_workers{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
+        "cluster_places 7",
+        "cluster_places_taken 1",
         "database_bytes{table=\"blobs\"} ",
     ] {
         assert!(text.contains(&format!("polylogue_{sample}")), "{sample}: {text}");
@@ -199,6 +208,9 @@ async fn the_page_shows_the_cluster_and_follows_it() {
     let Some(cluster) = Cluster::new().await else { return };
     let world = &cluster.world;
     let Some(mut browser) = browser_of(world).await else { return };
+    let _ = cluster.database.sql(
+        "INSERT INTO polylogue.budgets(name, max_tokens, tokens, drawn_tokens, pieces) VALUES('apart', 500, 12, 3, '{\"a\": {}}')",
+    );
     browser.press("Cluster").await;
     browser.until("document.querySelectorAll('.cluster-part').length === 3").await;
     let shown = browser.text().await;
@@ -209,6 +221,8 @@ async fn the_page_shows_the_cluster_and_follows_it() {
         "Resume",
         "runs 1 of 7",
         "$0 of $20.00",
+        "12 of 500 tokens (3 drawn)",
+        "1 process",
         "continues in 59 min",
     ] {
         assert!(shown.contains(text), "{text}: {shown}");

@@ -174,10 +174,19 @@ async fn s42_metrics_are_the_totals_of_the_logs_and_have_no_labels_of_clients() 
     // A token of another tenant reads what that tenant has taken, and one of a team what that team has.
     let (_, foreign) = world.new_token("other", &[Scope::Metrics]);
     let names: BTreeSet<String> = metrics(&world, &foreign).await.into_keys().map(|(name, _)| name).collect();
-    let of_store =
-        ["cluster_conversations", "cluster_lost_events", "cluster_overdue_seconds", "cluster_takeovers"];
-    let of_tenant = of_store.into_iter().chain(["build_info", "conversations_running"]);
-    assert_eq!(names, of_tenant.map(|name| format!("polylogue_{name}")).collect());
+    let of_queue = [
+        "conversations",
+        "failing",
+        "lost_events",
+        "overdue_seconds",
+        "places",
+        "places_taken",
+        "takeovers",
+        "workers",
+    ];
+    let of_queue = of_queue.map(|name| format!("polylogue_cluster_{name}"));
+    let of_tenant = ["build_info", "conversations_running"].map(|name| format!("polylogue_{name}"));
+    assert_eq!(names, of_queue.into_iter().chain(of_tenant).collect());
     let made = json!({"name": "n", "scopes": ["metrics"], "teams": ["talk"]});
     let of_talk = world.post("/api/v1/tokens", &made).await.json()["token"].as_str().unwrap().to_owned();
     let samples = metrics(&world, &of_talk).await;
