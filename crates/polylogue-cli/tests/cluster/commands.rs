@@ -140,6 +140,11 @@ fn a_conversation_whose_process_has_died_is_lost_until_it_is_resumed() {
     assert!(states().is_empty());
 }
 
+/// Whether no worker has ever claimed the conversation, also without a try.
+fn is_unclaimed(server: &PostgresServer, id: &str) -> bool {
+    server.sql(&format!("SELECT worker IS NULL, events FROM polylogue.logs WHERE id = '{id}'")) == "t|0"
+}
+
 /// W45.
 #[test]
 fn a_conversation_that_needs_what_no_worker_offers_is_shown_with_the_missing_word() {
@@ -162,7 +167,7 @@ fn a_conversation_that_needs_what_no_worker_offers_is_shown_with_the_missing_wor
     assert_eq!(logs[0]["missing"], serde_json::json!(["gpu"]), "{logs:?}");
     let shown = place.run(&["cluster"], 0).out;
     assert!(shown.contains("needs browser gpu; no worker offers gpu"), "{shown}");
-    assert!(place.events(&id).is_empty(), "it is not taken");
+    assert!(is_unclaimed(&server, &id));
     let _with = place.worker(&["--offers", "gpu,browser,more"]);
     until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
 }
@@ -190,7 +195,7 @@ fn a_conversation_with_local_files_waits_for_a_worker_of_its_machine() {
     until("one without files is run anywhere", || of_type(&place.events(&plain), "closed").len() == 1);
     let shown = place.run(&["cluster"], 0).out;
     assert!(shown.contains("no worker offers files-on-"), "{shown}");
-    assert!(place.events(&id).is_empty(), "it is not taken");
+    assert!(is_unclaimed(&server, &id));
     let _worker = place.worker(&["--allow", "unsafe-host"]);
     until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
 }
@@ -328,7 +333,7 @@ fn a_conversation_with_files_in_a_volume_waits_for_a_worker_that_has_it() {
     until("one without files is run anywhere", || of_type(&place.events(&plain), "closed").len() == 1);
     let shown = place.run(&["cluster"], 0).out;
     assert!(shown.contains(&format!("no worker offers files-in-{}", volume.path().display())), "{shown}");
-    assert!(place.events(&id).is_empty(), "it is not taken");
+    assert!(is_unclaimed(&server, &id));
     let unmounted = Place::new(&server.url()).with_var("POLYLOGUE_FILES", "volume:/nowhere/at/all");
     let refused = unmounted.run(&["worker"], 2);
     assert!(

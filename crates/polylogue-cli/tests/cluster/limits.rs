@@ -27,7 +27,8 @@ fn a_conversation_that_waits_for_a_rate_limit_occupies_no_worker() {
     };
     until("it is put back", || state(&waits).is_some_and(|log| log["state"] == "timed"));
     let overdue = state(&waits).unwrap()["overdue_ms"].as_i64().unwrap();
-    assert!((-600_000..-5_000).contains(&overdue), "{overdue}: {}", worker.log());
+    // Until the end of the wait, of which this test has seen no more than its patience.
+    assert!((-600_000..-420_000).contains(&overdue), "{overdue}: {}", worker.log());
     // It has not failed.
     let listed = place.run(&["runs", "--json", "--state", "failed"], 0);
     assert_eq!(listed.out, "", "{:?}", place.events(&waits));

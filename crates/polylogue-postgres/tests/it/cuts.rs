@@ -77,6 +77,7 @@ async fn an_append_that_is_cut_while_its_log_is_taken_over_is_fenced() {
         proxy.cut_next(cut);
         let fenced = store.append(&claim, &[said(1, "late")]).await;
         assert_eq!(fenced, Err(StoreError::Fenced { id: log.clone() }), "{cut:?}");
+        assert_eq!(proxy.cuts(), 1, "{cut:?}");
         rival.append(&taken, &some(1, 2)).await.unwrap();
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert_events(&rival.read(&log, 0).await.unwrap(), 2);

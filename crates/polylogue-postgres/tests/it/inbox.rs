@@ -55,6 +55,24 @@ async fn a_message_is_heard_by_the_process_that_has_its_log() {
     assert_eq!(heard, Ok(true));
 }
 
+/// W24: an answer that is given again with its key, by several processes at once, is one message.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_many_processes_post_at_once_with_one_key_is_one_message() {
+    const PROCESSES: usize = 8;
+    let Some(server) = PostgresServer::start() else { return };
+    let stores: Vec<Postgres> = (0..PROCESSES).map(|_| open(&server)).collect();
+    let log = id("a");
+    let claim = stores[0].create(&log, &Meta::default()).await.unwrap();
+    stores[0].release(claim).await.unwrap();
+    for number in 1..=5 {
+        let message = message(&format!("key {number}"));
+        let posted = stores.iter().map(|store| store.post(&log, &message));
+        let numbers: Vec<_> = futures_util::future::join_all(posted).await;
+        assert_eq!(numbers, vec![Ok(number); PROCESSES]);
+        assert_eq!(stores[0].inbox(&log, number - 1).await, Ok(vec![(number, message)]));
+    }
+}
+
 /// Through a pooler in transaction mode, `LISTEN` succeeds and nothing arrives: inboxes are polled.
 #[tokio::test]
 async fn through_a_pooler_in_transaction_mode_nothing_is_heard() {

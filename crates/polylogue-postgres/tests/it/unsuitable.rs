@@ -224,6 +224,8 @@ async fn tables_whose_maker_was_killed_at_any_statement_are_made_by_the_next_one
             .await
             .unwrap_or_else(|error| panic!("statement {last}: {error}"));
         assert_eq!(tables(), all);
+        let made: u32 = server.sql("SELECT last_value FROM made").parse().unwrap();
+        assert!(made > statements, "statement {last}: {made} statements, so no session was killed");
     }
     println!("{statements} statements, {killed} seen as lost");
 }

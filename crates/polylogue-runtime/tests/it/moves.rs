@@ -33,6 +33,29 @@ async fn the_selector_of_a_group_may_have_an_open_turn() {
     assert_eq!(missing_in(&fails, &other).await.as_deref(), Some("talk_selector"));
 }
 
+/// A person is asked in a chat within the conversation.
+#[tokio::test]
+async fn who_takes_part_in_a_chat_with_an_open_turn_is_needed() {
+    let desk = |participants: &str, also: &str| {
+        format!(
+            "
+name: talk
+task: Count.
+agents: [{{name: Ann}}, {{name: Bob}}, {{name: Pat, human: true}}{also}]
+chat: {{participants: [desk], pattern: sequential}}
+chats: [{{name: desk, description: A desk., participants: [{participants}], pattern: sequential}}]
+script: [{{Ann: one}}, {{Bob: two}}]
+"
+        )
+    };
+    let before = desk("Ann, Pat, Bob", "");
+    assert_eq!(missing_in(&before, &desk("Ann, Pat, Bob", ", {name: Law}")).await, None);
+    for who in ["Ann", "Bob", "Pat"] {
+        let renamed = before.replace(who, "Law");
+        assert_eq!(missing_in(&before, &renamed).await.as_deref(), Some(who));
+    }
+}
+
 #[tokio::test]
 async fn who_has_joined_is_needed() {
     let chat = "participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}";

@@ -132,7 +132,9 @@ async fn monitoring_reads_what_the_processes_of_a_database_share() {
         INSERT INTO polylogue.budgets(name, max_cost, cost, drawn_cost, pieces) VALUES('apart', 20e12, 3.5e12, 0.25e12, '{\"a\": {}, \"b\": {}}');
         INSERT INTO polylogue.budget_logs(budget, tenant, log, before_calls, before_tokens, before_cost)
             VALUES('apart', 'local', 'held', 0, 0, 0);
-        INSERT INTO polylogue.budgets(name, max_tokens) VALUES('@token:1:20000', 5)",
+        INSERT INTO polylogue.budgets(name, max_tokens) VALUES('@token:1:20000', 5);
+        UPDATE polylogue.logs SET due = now() - interval '1 hour', takeovers = 3 WHERE id = 'ready';
+        UPDATE polylogue.logs SET lost_events = 4, takeovers = 2 WHERE id = 'held'",
     );
     let text = world.get("/metrics").await.body;
     for sample in [
@@ -153,6 +155,9 @@ async fn monitoring_reads_what_the_processes_of_a_database_share() {
         "cluster_failing{state=\"ready\"} 0",
         concat!("cluster_workers{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
         "cluster_places 7",
+        "cluster_overdue_seconds 36",
+        "cluster_takeovers 5",
+        "cluster_lost_events 4",
         "cluster_places_taken 1",
         "database_bytes{table=\"blobs\"} ",
     ] {

@@ -1065,10 +1065,23 @@ async fn s32_a_conversation_of_another_process_is_answered_and_stopped() {
     let id = begin(&holder, &json!({"team": "board"})).await;
     let question = asked(&holder, &id).await;
     let answer = |text: &str| json!({"question": question, "text": text});
-    let first = post(&front, &id, "answers", answer("Yes.")).await;
-    assert_eq!(first.status, 202, "{}", first.body);
+    let yes = async |world: &World| {
+        let request = world.request("POST", &format!("{PATH}/{id}/answers")).json(&answer("Yes."));
+        world.send(request.header("Idempotency-Key", "yes")).await
+    };
+    let first = yes(&front).await;
+    assert_eq!((first.status, first.header("idempotent-replayed")), (202, None), "{}", first.body);
     assert!(first.json()["seq"].is_u64() && first.json()["node"].is_string(), "{}", first.body);
     for world in [&front, &holder] {
+        // The same again, and another one.
+        let again = yes(world).await;
+        assert_eq!(
+            (again.status, again.header("idempotent-replayed")),
+            (202, Some("true")),
+            "{}",
+            again.body
+        );
+        assert_eq!(again.json()["seq"], first.json()["seq"], "{}", again.body);
         let second = post(world, &id, "answers", answer("No.")).await;
         assert_eq!((second.status, &second.problem()["type"]), (409, &json!("/problems/answered")));
     }

@@ -96,6 +96,8 @@ enum Wrong {
     NeverParks,
     /// Failures are forgotten.
     FailuresDoNotCount,
+    /// What a worker leaves to others is idle.
+    LeavesToNoOne,
     /// What a log needs does not matter.
     IgnoresNeeds,
     /// A log that is taken over looks like one that was free.
@@ -207,6 +209,13 @@ impl QueueWrapper for Faulty {
         }
     }
 
+    async fn release_to_others(&self, claim: Claim, why: &str) -> Result<(), StoreError> {
+        match self.wrong {
+            Wrong::LeavesToNoOne => Queue::release_until(&self.inner, claim, Due::Never).await,
+            _ => Queue::release_to_others(&self.inner, claim, why).await,
+        }
+    }
+
     async fn heartbeat(&self, claims: &[Claim]) -> Result<Vec<Heartbeat>, StoreError> {
         if self.wrong == Wrong::HeartbeatsWithoutFence {
             let current: Vec<Claim> = {
@@ -251,6 +260,7 @@ async fn the_suite_finds_each_broken_rule() {
         (Wrong::NeverParks, "- a log whose workers die without an append is parked:"),
         (Wrong::FailuresDoNotCount, "- a log that fails repeatedly is parked, with the reason:"),
         (Wrong::FailuresDoNotCount, "- a log that fails permanently is parked at once, with the reason:"),
+        (Wrong::LeavesToNoOne, "- ReleaseToOthers: Held becomes Ready:"),
         (Wrong::HidesTakeovers, "- a claim says how long its log was due, and whether it was taken over:"),
         (Wrong::IgnoresNeeds, "- a log is claimed by workers that have what it needs:"),
         (Wrong::IgnoresLeaseNumbers, "- a lease lasts as long as the clock of the worker says that it may:"),

@@ -26,6 +26,8 @@ enum Action {
     ReleaseUntil(Due),
     ReleaseAtRest(Due),
     ReleaseFailed(Due),
+    ReleaseToOthers,
+    ContinueIfLost,
     Heartbeat,
     Append,
     /// A message that wakes it.
@@ -38,15 +40,15 @@ enum Action {
 }
 
 use Action::{
-    Append, ClaimDue, Heartbeat, Post, PostSilently, Release, ReleaseAtRest, ReleaseFailed, ReleaseUntil,
-    Schedule, SetNeeds, TimePasses,
+    Append, ClaimDue, ContinueIfLost, Heartbeat, Post, PostSilently, Release, ReleaseAtRest, ReleaseFailed,
+    ReleaseToOthers, ReleaseUntil, Schedule, SetNeeds, TimePasses,
 };
 use State::{Held, Idle, Lost, Parked, Ready, Timed};
 
 const STATES: [State; 6] = [Idle, Timed, Ready, Held, Lost, Parked];
 
 /// For each action, the states that those of [`STATES`] become, in their order.
-const ARROWS: [(Action, [State; 6]); 18] = [
+const ARROWS: [(Action, [State; 6]); 20] = [
     (ClaimDue, [Idle, Timed, Held, Held, Held, Parked]),
     (Release, [Idle, Timed, Ready, Timed, Ready, Parked]),
     (ReleaseUntil(Due::Never), [Idle, Timed, Ready, Idle, Idle, Parked]),
@@ -56,6 +58,8 @@ const ARROWS: [(Action, [State; 6]); 18] = [
     (ReleaseAtRest(Due::After(HOUR)), [Idle, Timed, Ready, Timed, Timed, Parked]),
     (ReleaseFailed(Due::After(HOUR)), [Idle, Timed, Ready, Timed, Timed, Parked]),
     (ReleaseFailed(Due::Never), [Idle, Timed, Ready, Parked, Parked, Parked]),
+    (ReleaseToOthers, [Idle, Timed, Ready, Ready, Ready, Parked]),
+    (ContinueIfLost, [Idle, Timed, Ready, Held, Lost, Parked]),
     (Heartbeat, [Idle, Timed, Ready, Held, Held, Parked]),
     (Append, [Idle, Timed, Ready, Held, Held, Parked]),
     (Post, [Ready, Ready, Ready, Held, Lost, Ready]),
@@ -139,6 +143,8 @@ async fn act(
         ReleaseUntil(due) => done("release_until", queue.release_until(claim, due).await)?,
         ReleaseAtRest(due) => done("release_at_rest", queue.release_at_rest(claim, due).await)?,
         ReleaseFailed(due) => done("release_failed", queue.release_failed(claim, due, "why").await)?,
+        ReleaseToOthers => done("release_to_others", queue.release_to_others(claim, "why").await)?,
+        ContinueIfLost => done("continue_if_lost", queue.continue_if_lost(&claim).await)?,
         Heartbeat => {
             let valid = done("heartbeat", queue.heartbeat(std::slice::from_ref(&claim)).await)?;
             same("whether it is valid", &(valid.len() == 1), &is_valid)?;

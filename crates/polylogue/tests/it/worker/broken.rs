@@ -40,9 +40,29 @@ fn is_found(broken: Broken, how: &str) {
         // The faults, and what they led to.
         assert!(script.len() < 12, "{} faults: {table}", script.len());
         assert!(what.contains(how) || table.contains(how), "found something else:\n{table}");
+        assert_says_who_did_what_when(&table);
+        // That is what is broken, and not the world.
+        let unbroken = run(seed, Broken::Not, logs, &script).violation;
+        assert_eq!(unbroken, None, "the protocol is violated:\n{table}");
         return;
     }
     panic!("{broken:?} was found in none of {SEARCH} worlds");
+}
+
+/// W10: after two lines of heading, each row has a time, who, and what, in order; the last one is the violation.
+#[track_caller]
+fn assert_says_who_did_what_when(table: &str) {
+    let rows: Vec<Vec<&str>> =
+        table.lines().skip(2).map(|row| row.split('|').map(str::trim).collect()).collect();
+    let times: Vec<u64> = rows.iter().map(|row| row[0].parse().unwrap()).collect();
+    assert!(times.is_sorted(), "{table}");
+    for row in &rows {
+        let [_, who, what] = row.as_slice() else { panic!("{row:?}:\n{table}") };
+        let is_known = ["worker ", "database", "a person", "all"].iter().any(|known| who.starts_with(known));
+        assert!(is_known && !what.is_empty(), "{row:?}:\n{table}");
+    }
+    let who: Vec<&str> = rows.iter().map(|row| row[1]).collect();
+    assert!(who.len() > 1 && who.ends_with(&["all"]) && !who[..who.len() - 1].contains(&"all"), "{table}");
 }
 
 /// W9.

@@ -439,6 +439,29 @@ async fn no_call_begins_under_a_claim_that_was_lost() {
     assert_eq!(chat.resume(&mut log).await.unwrap().text(), "Hello.");
 }
 
+/// W11, R3: a call begins under a claim that was confirmed 24 seconds ago only when it was confirmed again.
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_old_is_confirmed_before_a_call_begins() {
+    let Setup { queue, store, heartbeats, is_silent, .. } = setup();
+    ready(&queue, "a").await;
+    let claim =
+        Queue::claim_due(&store, 1, &Features::none(), &[], LeaseNumber::ALL).await.unwrap().pop().unwrap();
+    let any = store.store();
+    let asked = || heartbeats.load(Ordering::Relaxed);
+    sleep(Duration::from_secs(23)).await;
+    any.confirm(&claim).await.unwrap();
+    assert_eq!(asked(), 0, "it is fresh");
+    sleep(Duration::from_secs(1)).await;
+    any.confirm(&claim).await.unwrap();
+    assert_eq!(asked(), 1);
+    any.confirm(&claim).await.unwrap();
+    assert_eq!(asked(), 1, "it is fresh again");
+    sleep(Duration::from_secs(24)).await;
+    is_silent.store(true, Ordering::Relaxed);
+    let unknown = any.confirm(&claim).await;
+    assert!(matches!(unknown, Err(StoreError::Unreachable { .. })), "no call begins: {unknown:?}");
+}
+
 /// W8: while another worker has a log, the clock of the store jumps forward by a minute, twice. The log is taken over a lease after its last
 /// heartbeat.
 #[tokio::test(start_paused = true)]
