@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either, select};
 use polylogue::runs::worker::{
-    Claimed, Pace, Places, Rest, SlackAt, Worker as WorkerLoop, WorkerEvent, WorkerStore, WorkerTime,
+    Claimed, Pace, Rest, SlackAt, Worker as WorkerLoop, WorkerEvent, WorkerSlots, WorkerStore, WorkerTime,
 };
 use polylogue_core::{
     AnyStore, Cancellation, Due, Event, Features, LogId, Queue as _, Status, Store as _, StoreError, Timer,

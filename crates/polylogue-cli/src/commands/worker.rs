@@ -28,7 +28,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
     let meters = args.metrics.map(|_| WorkerMeters::default());
     let options = WorkerOptions {
         at_once: args.takes.at_once(),
-        places: None,
+        slots: None,
         offers: offers(&location, &args.takes.offers, &team_options)?,
         address: None,
         keeps_files: args.takes.keep_files,

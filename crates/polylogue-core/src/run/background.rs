@@ -219,7 +219,7 @@ impl<'l> Workplace<'l> {
         let Begun { task, about, around } = begun;
         let (log, tasks) = (self.log, Arc::clone(&self.tasks));
         let at = self.at.background(&task.who, task.number);
-        let agent = chat.agent(&task.who).and_then(|agent| agent.background(&task.target));
+        let agent = chat.agent(&task.who).and_then(|agent| agent.background_agent(&task.target));
         let Some(agent) = agent else {
             let why =
                 format!("`{}` has no `{}` any more that could work in the background", task.who, task.target);

@@ -183,7 +183,7 @@ impl Part for GroupSolve {
 
     fn build(&self, chat: &ChatFrame<'_>, agents: &dyn Agents) -> Result<Built> {
         let tasks = self.tasks.iter().map(|given| task(given, agents)).collect::<Result<Vec<_>>>()?;
-        let mut solve = Library::of(tasks, *self.end).max_iterations(self.max_iterations);
+        let mut solve = Library::new(tasks, *self.end).max_iterations(self.max_iterations);
         solve = solve.check(self.check.build());
         let FirstMessage { to, says } = &*self.shift;
         solve = solve.set(to.as_ref().map(Name::as_str), Library::shift_owner);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use polylogue_core::{Act, AnyAgent, Body, Message, Name, Part, Result, Transcript, TranscriptMessage, Turn};
 
-use super::Reply;
+use super::ReplyLayer;
 
 /// Wraps `layer`: it is asked only when `trigger` holds.
 pub fn when<R: ReplyLayer>(trigger: Trigger, layer: R) -> When<R> {

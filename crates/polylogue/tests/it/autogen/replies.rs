@@ -211,7 +211,7 @@ async fn counters_begin_at_zero_in_another_log() {
 }
 
 fn appends(word: &'static str) -> impl Fn(Vec<Part>) -> Vec<Part> + Send + Sync {
-    texts(move |text| format!("{text}{word}"))
+    map_text(move |text| format!("{text}{word}"))
 }
 
 // Item 25, traps T5 and T9.
