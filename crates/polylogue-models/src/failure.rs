@@ -1,7 +1,7 @@
 //! Turns failed requests into errors with a cause and a hint.
 
 use std::error::Error;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use polylogue_core::{FailedAttempt, ModelError, ModelErrorKind as Kind, text};
 use polylogue_http::{Broken, HeaderMap, Redactor, SendError, StatusCode, Uri};
@@ -11,7 +11,8 @@ use crate::api::Api;
 use crate::error_body::{ErrorBody, LARGE, LONG, MESSAGE_KEPT};
 use crate::google;
 use crate::ollama::{self, Advice};
-use crate::retry::{RetryAdvice, RetryStop, retry_after, wait_in_words};
+use crate::rate_headers::{asked, until_reset};
+use crate::retry::{RetryAdvice, RetryStop, wait_in_words};
 use crate::timeouts::{Limit, Timeouts};
 use crate::wire::draft::{DecodeError, EXCERPT};
 
@@ -142,6 +143,10 @@ impl ErrorContext<'_> {
         failure.again = match (should, failure.again) {
             (Some("false"), RetryAdvice::Yes(_)) => RetryAdvice::No,
             (Some("true"), RetryAdvice::No) => RetryAdvice::Yes(asked(refusal.headers)),
+            // A rate limit: its other headers say when it begins again.
+            (_, RetryAdvice::Yes(None)) if matches!(refusal.status, 413 | 429) => {
+                RetryAdvice::Yes(until_reset(refusal.headers))
+            }
             (_, again) => again,
         };
         failure.ended = ended_by(refusal.status);
@@ -448,20 +453,6 @@ pub(crate) fn cause(error: &ModelError, whom: &str) -> String {
         Some(status) => format!("{status} from {whom}"),
         None => error.message.clone(),
     }
-}
-
-/// The wait that the provider asks for.
-fn asked(headers: &HeaderMap) -> Option<Duration> {
-    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let milliseconds = header("retry-after-ms").and_then(|value| value.trim().parse::<f64>().ok());
-    milliseconds
-        .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1_000.0).ok())
-        .or_else(|| header("retry-after").and_then(|value| retry_after(value, sent_at(header("date")))))
-}
-
-/// When the server responded, by its own clock, which its dates are relative to. Without a `Date`, by ours.
-fn sent_at(date: Option<&str>) -> SystemTime {
-    date.and_then(|date| httpdate::parse_http_date(date.trim()).ok()).unwrap_or_else(SystemTime::now)
 }
 
 fn reason(status: u16) -> &'static str {

@@ -1,3 +1,5 @@
+use std::time::SystemTime;
+
 use polylogue_core::Fault;
 
 use super::*;
@@ -245,6 +247,25 @@ fn waits_that_are_asked_for_are_read_from_the_headers() {
     let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(30));
     let RetryAdvice::Yes(Some(wait)) = again(&[("retry-after", &soon)]) else { panic!("a date is a time") };
     assert!((20..=30).contains(&wait.as_secs()), "{wait:?}");
+}
+
+/// Headers of limits tell how long a rate limit lasts, and nothing else: they are sent with every response.
+#[test]
+fn the_end_of_a_limit_is_waited_for_if_no_wait_is_asked_for() {
+    let limit = [("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "6m0s")];
+    let again = |status: u16, more: &[(&'static str, &str)], message: &str, code: &str| {
+        let headers: Vec<_> = limit.iter().chain(more).copied().collect();
+        Case::new().refused(status, &headers, &error_body(message, code)).again
+    };
+    let after = |seconds| RetryAdvice::Yes(Some(Duration::from_secs(seconds)));
+    assert_eq!(again(429, &[], "too many", ""), after(360));
+    assert_eq!(again(413, &[], "too many", "rate_limit_exceeded"), after(360));
+    assert_eq!(again(429, &[("retry-after", "7")], "too many", ""), after(7));
+    assert_eq!(again(429, &[], "Please try again in 3s.", ""), after(3));
+    assert_eq!(again(429, &[("x-should-retry", "false")], "too many", ""), RetryAdvice::No);
+    assert_eq!(again(429, &[], "no credit", "insufficient_quota"), RetryAdvice::Spent);
+    assert_eq!(again(402, &[], "no credit", ""), RetryAdvice::Spent);
+    assert_eq!(again(503, &[], "busy", ""), RetryAdvice::Yes(None));
 }
 
 /// A wait in words counts where no header has one, and makes nothing retried that is not.

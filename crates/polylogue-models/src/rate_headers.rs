@@ -1,22 +1,23 @@
 //! What the headers of a response tell of a provider's rate limits.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use chrono::DateTime;
 use polylogue_core::{LearnedRate, LearnedRates, Rate};
 use polylogue_http::HeaderMap;
 
+const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The rates that `headers` tell: those of OpenAI's API, which others have taken over, or Anthropic's.
 ///
 /// <https://platform.openai.com/docs/guides/rate-limits>, <https://docs.anthropic.com/en/api/rate-limits>
 pub(crate) fn rates(headers: &HeaderMap) -> LearnedRates {
-    let number = |name: String| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
-    let text = |name: String| headers.get(name).and_then(|value| value.to_str().ok());
+    let number = |name: String| text(headers, &name)?.trim().parse::<u64>().ok();
     let open_ai = |what: &str| {
         let limit = number(format!("x-ratelimit-limit-{what}"))?;
         let remaining = number(format!("x-ratelimit-remaining-{what}"));
-        let reset = text(format!("x-ratelimit-reset-{what}")).and_then(duration);
+        let reset = text(headers, &format!("x-ratelimit-reset-{what}")).and_then(duration);
         Some((limit, remaining, period(limit, remaining, reset)))
     };
     // All of its limits are per minute.
@@ -57,6 +58,76 @@ fn period(limit: u64, remaining: Option<u64>, reset: Option<Duration>) -> Durati
     }
 }
 
+/// The wait that a response asks for: `retry-after-ms`, or `retry-after`.
+pub(crate) fn asked(headers: &HeaderMap) -> Option<Duration> {
+    let milliseconds = text(headers, "retry-after-ms").and_then(|value| value.trim().parse::<f64>().ok());
+    milliseconds
+        .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1_000.0).ok())
+        .or_else(|| text(headers, "retry-after").and_then(|value| retry_after(value, sent_at(headers))))
+}
+
+/// Parses a `Retry-After` header: seconds, or a date. A date in the past is no wait.
+fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
+    let header = header.trim();
+    if let Ok(seconds) = header.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = httpdate::parse_http_date(header).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+/// How long to wait after a response that met a rate limit and asks for no wait: until the limit that is used up begins again.
+/// If none is, or the headers do not tell, the longest time from a second to a minute: longer ones are of limits per day, of which
+/// some is left, and shorter ones are of limits of which nearly all is left.
+///
+/// Every header counts whose name is like `x-ratelimit-reset-requests` (OpenAI, Groq, Azure), `x-ratelimit-reset-tokens-minute`
+/// (Cerebras), `x-ratelimit-reset` (Together, OpenRouter), `x-tokenlimit-reset` (Together), `ratelimitbysize-reset` (Mistral) or
+/// `anthropic-ratelimit-input-tokens-reset`; what is left of its limit is in the header with `remaining` in its name.
+pub(crate) fn until_reset(headers: &HeaderMap) -> Option<Duration> {
+    let now = sent_at(headers);
+    let limits = headers.iter().filter(|(name, _)| name.as_str().contains("limit"));
+    let waits = limits.filter_map(|(name, value)| {
+        let name = name.as_str();
+        let wait = name.contains("reset").then(|| time_until(value.to_str().ok()?, now)).flatten()?;
+        let remaining = text(headers, &name.replacen("reset", "remaining", 1));
+        let is_used_up =
+            remaining.and_then(|left| left.trim().parse::<f64>().ok()).is_some_and(|left| left <= 0.0);
+        let counts = if is_used_up { !wait.is_zero() } else { (SECOND..=MINUTE).contains(&wait) };
+        // A limit that is used up comes before all others.
+        counts.then_some((is_used_up, wait))
+    });
+    waits.max().map(|(_, wait)| wait)
+}
+
+/// When the server responded, by its own clock, which its times are relative to. Without a `Date`, by ours.
+fn sent_at(headers: &HeaderMap) -> SystemTime {
+    let date = text(headers, "date").and_then(|date| httpdate::parse_http_date(date.trim()).ok());
+    date.unwrap_or_else(SystemTime::now)
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// From so many seconds on, a number is a time since 1970: no limit lasts for thirty years.
+const SINCE_1970: u64 = 1_000_000_000;
+/// From so many on, it is one in milliseconds.
+const IN_MILLISECONDS: u64 = 100_000_000_000;
+
+/// The time from `now` until that of a header: a duration, a time by RFC 3339, or one since 1970. A time in the past is no wait.
+fn time_until(text: &str, now: SystemTime) -> Option<Duration> {
+    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let Some(time) = duration(text) else {
+        let time = DateTime::parse_from_rfc3339(text.trim()).ok()?.timestamp_millis();
+        return Some(Duration::from_millis(time.try_into().ok()?).saturating_sub(since));
+    };
+    Some(match time.as_secs() {
+        ..SINCE_1970 => time,
+        ..IN_MILLISECONDS => time.saturating_sub(since),
+        milliseconds => Duration::from_millis(milliseconds).saturating_sub(since),
+    })
+}
+
 /// A duration as `1s`, `6m0s`, `12ms`, or a number of seconds.
 pub(crate) fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
@@ -86,78 +157,5 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
 }
 
 #[cfg(test)]
-mod tests {
-    use polylogue_http::{HeaderName, HeaderValue};
-
-    use super::*;
-
-    fn of(headers: &[(&'static str, &'static str)]) -> LearnedRates {
-        let header = |(name, value): &(&'static str, &'static str)| {
-            (HeaderName::from_static(name), HeaderValue::from_static(value))
-        };
-        rates(&headers.iter().map(header).collect())
-    }
-
-    fn brief(learned: Option<LearnedRate>) -> Option<(u64, u64, u64, Option<u64>)> {
-        let LearnedRate { rate, remaining } = learned?;
-        let burst = format!("{:.0}", rate.burst.floor()).parse().unwrap();
-        Some((rate.count, rate.period.as_secs(), burst, remaining))
-    }
-
-    #[test]
-    fn rates_are_read_from_the_headers_of_providers() {
-        let open_ai = of(&[
-            ("x-ratelimit-limit-requests", "10000"),
-            ("x-ratelimit-remaining-requests", "9999"),
-            ("x-ratelimit-reset-requests", "6ms"),
-            ("x-ratelimit-limit-tokens", "200000"),
-            ("x-ratelimit-remaining-tokens", "150000"),
-            ("x-ratelimit-reset-tokens", "15s"),
-        ]);
-        assert_eq!(brief(open_ai.requests), Some((10_000, 60, 1666, Some(9_999))));
-        assert_eq!(brief(open_ai.tokens), Some((200_000, 60, 33_333, Some(150_000))));
-        // Groq's limit on requests is per day, and that on tokens per minute.
-        let groq = of(&[
-            ("x-ratelimit-limit-requests", "14400"),
-            ("x-ratelimit-remaining-requests", "14370"),
-            ("x-ratelimit-reset-requests", "2m59.56s"),
-            ("x-ratelimit-limit-tokens", "18000"),
-            ("x-ratelimit-remaining-tokens", "17997"),
-            ("x-ratelimit-reset-tokens", "7.66ms"),
-        ]);
-        assert_eq!(brief(groq.requests), Some((14_400, 86_400, 14_400, Some(14_370))));
-        assert_eq!(brief(groq.tokens), Some((18_000, 60, 3000, Some(17_997))));
-        let anthropic = of(&[
-            ("anthropic-ratelimit-requests-limit", "50"),
-            ("anthropic-ratelimit-requests-remaining", "49"),
-            ("anthropic-ratelimit-requests-reset", "2026-01-01T00:00:01Z"),
-            ("anthropic-ratelimit-input-tokens-limit", "30000"),
-        ]);
-        assert_eq!(brief(anthropic.requests), Some((50, 60, 8, Some(49))));
-        assert_eq!(brief(anthropic.tokens), Some((30_000, 60, 5000, None)));
-        let second = of(&[
-            ("x-ratelimit-limit-requests", "10"),
-            ("x-ratelimit-remaining-requests", "4"),
-            ("x-ratelimit-reset-requests", "600ms"),
-        ]);
-        assert_eq!(brief(second.requests), Some((10, 1, 1, Some(4))));
-    }
-
-    #[test]
-    fn nonsense_in_headers_is_no_rate() {
-        for value in ["", "0", "-1", "soon", "1e9", "99999999999999999999999"] {
-            let rates = of(&[("x-ratelimit-limit-requests", value), ("x-ratelimit-reset-requests", value)]);
-            assert_eq!(rates, LearnedRates::default(), "{value}");
-        }
-        for (text, milliseconds) in [
-            ("1h2m3.5s", Some(3_723_500)),
-            ("12ms", Some(12)),
-            ("3", Some(3000)),
-            ("1x", None),
-            ("s", None),
-            ("1é", None),
-        ] {
-            assert_eq!(duration(text).map(|time| time.as_millis()), milliseconds, "{text}");
-        }
-    }
-}
+#[path = "rate_headers_tests.rs"]
+mod tests;

@@ -149,16 +149,6 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Parses a `Retry-After` header: seconds, or a date. A date in the past is no wait.
-pub(crate) fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
-    let header = header.trim();
-    if let Ok(seconds) = header.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let date = httpdate::parse_http_date(header).ok()?;
-    Some(date.duration_since(now).unwrap_or_default())
-}
-
 /// Words before the wait that an error asks for, in lower case: OpenAI's and Groq's, Azure's, Google's.
 const WAIT: [&str; 3] = ["try again in ", "retry after ", "retry in "];
 
@@ -231,20 +221,6 @@ mod tests {
         assert_eq!(attempts.next(Some(Duration::ZERO)), Ok(Duration::ZERO));
         let (asked, allowed) = (Duration::from_secs(61), Duration::from_secs(60));
         assert_eq!(attempts.next(Some(asked)), Err(RetryStop::Wait { asked, allowed }));
-    }
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
-        let after = |header| retry_after(header, now);
-        assert_eq!(after(" 20 "), Some(Duration::from_secs(20)));
-        assert_eq!(after("1.5"), Some(Duration::from_millis(1500)));
-        assert_eq!(after("Sun, 06 Nov 1994 08:50:07 GMT"), Some(Duration::from_secs(30)));
-        assert_eq!(after("Sunday, 06-Nov-94 08:49:47 GMT"), Some(Duration::from_secs(10)));
-        assert_eq!(after("Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
-        for nonsense in ["", "soon", "-1", "NaN", "1e400"] {
-            assert_eq!(after(nonsense), None, "{nonsense}");
-        }
     }
 
     #[test]

@@ -72,6 +72,9 @@ async fn a_wait_that_is_asked_for_is_waited_for_in_seconds_and_as_a_date() {
         Answer::status(429).retry_after_secs(1),
         Answer::status(503).retry_after_date(Duration::from_secs(1)),
         Answer::status(429).header("retry-after-ms", "1000"),
+        Answer::status(429)
+            .header("x-ratelimit-remaining-requests", "0")
+            .header("x-ratelimit-reset-requests", "1s"),
     ] {
         let server = Server::start(list([answer, Answer::text("ok")])).await;
         let begun = Instant::now();
@@ -83,13 +86,19 @@ async fn a_wait_that_is_asked_for_is_waited_for_in_seconds_and_as_a_date() {
 
 #[tokio::test]
 async fn a_wait_that_is_too_long_fails_at_once() {
-    let server =
-        Server::start(list([Answer::status(429).retry_after_secs(3600), Answer::text("never")])).await;
-    let begun = Instant::now();
-    let error = reply(&model(Config { retries: quick(5), ..config(&server) })).await.unwrap_err();
-    assert!(begun.elapsed() < Duration::from_secs(30));
-    assert!(error.message.ends_with("it asks to wait 3600s, but at most 60s are allowed"), "{error}");
-    assert_eq!(server.count(), 1);
+    for answer in [
+        Answer::status(429).retry_after_secs(3600),
+        Answer::status(429)
+            .header("x-ratelimit-remaining-tokens", "0")
+            .header("x-ratelimit-reset-tokens", "1h0m0s"),
+    ] {
+        let server = Server::start(list([answer, Answer::text("never")])).await;
+        let begun = Instant::now();
+        let error = reply(&model(Config { retries: quick(5), ..config(&server) })).await.unwrap_err();
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        assert!(error.message.ends_with("it asks to wait 3600s, but at most 60s are allowed"), "{error}");
+        assert_eq!(server.count(), 1);
+    }
 }
 
 /// Takes the reports of retries.
