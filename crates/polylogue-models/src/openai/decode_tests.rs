@@ -181,6 +181,36 @@ fn parallel_calls_are_put_together_whatever_is_missing() {
     assert_eq!(received, "<0 f ><0 - {\"a\"><0 - :1}><1 f {\"b\":2}>");
 }
 
+/// Each is a call: neither their id nor an index tells them apart, but they are whole.
+#[test]
+fn whole_calls_with_one_id_and_no_index_are_several() {
+    let piece = |tool: &str, args: &str| {
+        let function = json!({"name": tool, "arguments": args});
+        json!({"tool_calls": [{"id": "call_aaaaa", "function": function}]}).to_string()
+    };
+    let first = piece("f", r#"{"a":1}"#);
+    for (tool, sent, args) in [
+        ("f", r#"{"b":2}"#, r#"{"b":2}"#),
+        ("f", r#"{"a":1}"#, r#"{"a":1}"#),
+        ("g", "{}", "{}"),
+        ("g", "", "{}"),
+    ] {
+        let (reply, received) = stream(&deltas(&[&first, &piece(tool, sent)]));
+        let call = |id: &str, tool: &str, args: &str| (id.to_owned(), tool.to_owned(), args.to_owned());
+        let expected = [call("call_aaaaa", "f", r#"{"a":1}"#), call("call_Jo1_3_1", tool, args)];
+        assert_eq!(calls(&reply.unwrap()), expected, "{tool} {sent}");
+        assert_eq!(received, format!(r#"<0 f {{"a":1}}><1 {tool} {sent}>"#));
+    }
+    // A call whose id and name are repeated is one.
+    for rest in [&[piece("f", "")][..], &[piece("f", ""), piece("f", "")]] {
+        let pieces: Vec<&str> = [first.as_str()].into_iter().chain(rest.iter().map(String::as_str)).collect();
+        assert_eq!(calls(&stream(&deltas(&pieces)).0.unwrap()).len(), 1, "{rest:?}");
+    }
+    let thirds = [r#"{"a":"#, r#"{"b":"#, "{}}}"].map(|args| piece("f", args));
+    let reply = stream(&deltas(&thirds.each_ref().map(String::as_str))).0.unwrap();
+    assert_eq!(calls(&reply)[0].2, r#"{"a":{"b":{}}}"#);
+}
+
 #[test]
 fn ids_that_were_used_before_are_replaced() {
     let call = |id: &str| Part::Call(Call { id: id.into(), tool: "f".into(), args: json!({}) });

@@ -122,21 +122,23 @@ impl Draft {
         !self.tool.is_empty() || !self.args.is_empty()
     }
 
-    /// Whether a piece that seems to continue this call begins another: some servers give every call the same index, or none, and
-    /// repeat the name with every piece or only with the first.
+    /// Whether a piece that seems to continue this call begins another: some servers give every call the same index, or none, or the
+    /// same id, and repeat the name with every piece or only with the first.
     fn is_other_than(&self, piece: &Piece<'_>) -> bool {
-        if !piece.id.is_empty() && !self.id.is_empty() {
-            return self.id != piece.id;
+        let is_same_id = !piece.id.is_empty() && self.id == piece.id;
+        if !is_same_id && !piece.id.is_empty() && !self.id.is_empty() {
+            return true;
         }
         if piece.tool.is_empty() || self.tool.is_empty() {
             return false;
         }
-        // With an index, a name alone is a repetition rather than a new call.
+        // With an index or an id, a name alone is a repetition rather than a new call.
         let begins_again = match piece.args.is_empty() {
-            true => self.index.is_none(),
+            true => self.index.is_none() && !is_same_id,
             false => piece.args.trim_start().starts_with('{'),
         };
-        self.tool != piece.tool || (begins_again && is_whole(&self.args))
+        let is_same_call = self.tool == piece.tool || is_same_id && self.index.is_some();
+        !is_same_call || (begins_again && is_whole(&self.args))
     }
 }
 

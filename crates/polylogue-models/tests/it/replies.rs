@@ -84,9 +84,12 @@ async fn deviations_may_come_together() {
         Quirk::NoDone,
         Quirk::SplitEvery(1),
     ];
-    let answer = all.into_iter().fold(weather(), Answer::with);
-    let server = Server::start(Behavior::from(answer)).await;
-    is_weather(&reply(&model(config(&server))).await.unwrap(), "all together");
+    let whole = [Quirk::NoCallIndex, Quirk::SameCallId, Quirk::CallWhole];
+    for quirks in [&all[..], &whole] {
+        let answer = quirks.iter().cloned().fold(weather(), Answer::with);
+        let server = Server::start(Behavior::from(answer)).await;
+        is_weather(&reply(&model(config(&server))).await.unwrap(), &format!("{quirks:?}"));
+    }
 }
 
 #[tokio::test]
