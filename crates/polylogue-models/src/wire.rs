@@ -14,6 +14,7 @@ pub(crate) mod json;
 pub(crate) mod lenient;
 pub(crate) mod marks;
 pub(crate) mod media;
+pub(crate) mod object;
 pub(crate) mod parts;
 pub(crate) mod pictures;
 pub(crate) mod protocol;
@@ -26,3 +27,5 @@ pub(crate) mod words;
 pub(crate) mod decode_support;
 #[cfg(test)]
 mod streams_tests;
+#[cfg(test)]
+mod usage_tests;

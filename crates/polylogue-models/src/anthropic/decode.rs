@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::event::{Begun, Delta, Event, Tokens};
 use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::object::Object;
 use crate::wire::protocol::ReadReply;
 use crate::wire::think::Kind;
 
@@ -64,7 +65,7 @@ impl ReadReply for Messages {
             _ if event.error.is_some() => Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned())),
             Some("message_start") => {
                 (reply.said, reply.needs_end) = (true, true);
-                if let Some(Begun::Message { usage: Some(usage) }) = event.message.as_deref() {
+                if let Some(Begun::Message { usage: Object(Some(usage)) }) = event.message.as_deref() {
                     self.meter(&usage.at_start(), reply);
                 }
                 Ok(())
@@ -79,7 +80,7 @@ impl ReadReply for Messages {
             },
             Some("content_block_stop") if self.is_open(event) => self.close(reply, deltas),
             Some("message_delta") => {
-                event.usage.iter().for_each(|usage| self.meter(usage, reply));
+                event.usage.0.iter().for_each(|usage| self.meter(usage, reply));
                 if let Some(delta) = &event.delta {
                     self.stop(delta.stop_reason.get(), delta.stop_details.as_deref(), reply, deltas);
                 }
@@ -107,7 +108,7 @@ impl Messages {
         deltas: &mut dyn DeltaSink,
     ) -> Decoded {
         reply.said = true;
-        event.usage.iter().for_each(|usage| self.meter(usage, reply));
+        event.usage.0.iter().for_each(|usage| self.meter(usage, reply));
         for (index, block) in (0..).zip(content) {
             self.open(Some(index), block, reply, deltas)?;
             self.close(reply, deltas)?;

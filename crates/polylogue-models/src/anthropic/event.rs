@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::wire::lenient::{Count, Text};
+use crate::wire::object::Object;
 
 /// An event, or a whole message.
 #[derive(Debug, Deserialize)]
@@ -21,7 +22,8 @@ pub(crate) struct Event<'a> {
     /// The message that begins.
     #[serde(borrow)]
     pub(super) message: Option<Box<Begun<'a>>>,
-    pub(super) usage: Option<Box<Tokens>>,
+    #[serde(default)]
+    pub(super) usage: Object<Box<Tokens>>,
     pub(super) error: Option<IgnoredAny>,
     /// The blocks of a whole message.
     pub(super) content: Option<Vec<Value>>,
@@ -35,7 +37,8 @@ pub(crate) struct Event<'a> {
 #[serde(untagged)]
 pub(crate) enum Begun<'a> {
     Message {
-        usage: Option<Box<Tokens>>,
+        #[serde(default)]
+        usage: Object<Box<Tokens>>,
     },
     #[serde(borrow)]
     Other(#[allow(dead_code, reason = "it is not read")] Text<'a>),
@@ -67,9 +70,9 @@ pub(crate) struct Tokens {
     input_tokens: Count,
     cache_creation_input_tokens: Count,
     cache_read_input_tokens: Count,
-    cache_creation: Option<Lifetimes>,
+    cache_creation: Object<Lifetimes>,
     output_tokens: Count,
-    output_tokens_details: Option<Details>,
+    output_tokens_details: Object<Details>,
 }
 
 /// Tokens written to a cache, by lifetime.
@@ -96,7 +99,7 @@ struct Details {
 impl Tokens {
     /// The counts at the beginning of a message, which say nothing of its output: what they have of it is a placeholder.
     pub(super) fn at_start(self) -> Self {
-        Self { output_tokens: Count(None), output_tokens_details: None, ..self }
+        Self { output_tokens: Count(None), output_tokens_details: Object(None), ..self }
     }
 
     /// These counts, with those of `later` where it has any: gateways end a stream with an input of 0, whose beginning had it.
@@ -105,7 +108,7 @@ impl Tokens {
             Count(Some(1..)) => later,
             _ => Count(earlier.0.or(later.0)),
         };
-        let by_lifetime = later.cache_creation.filter(Lifetimes::has_any);
+        let by_lifetime = later.cache_creation.0.filter(Lifetimes::has_any);
         Self {
             input_tokens: of(later.input_tokens, self.input_tokens),
             cache_creation_input_tokens: of(
@@ -113,15 +116,15 @@ impl Tokens {
                 self.cache_creation_input_tokens,
             ),
             cache_read_input_tokens: of(later.cache_read_input_tokens, self.cache_read_input_tokens),
-            cache_creation: by_lifetime.or(self.cache_creation).or(later.cache_creation),
+            cache_creation: Object(by_lifetime.or(self.cache_creation.0).or(later.cache_creation.0)),
             output_tokens: of(later.output_tokens, self.output_tokens),
-            output_tokens_details: later.output_tokens_details.or(self.output_tokens_details),
+            output_tokens_details: Object(later.output_tokens_details.0.or(self.output_tokens_details.0)),
         }
     }
 
     /// The usage: the input is all of the prompt, from a cache or not. A prompt of zero tokens is unknown.
     pub(super) fn usage(&self) -> Usage {
-        let by_lifetime = self.cache_creation.map(|of| {
+        let by_lifetime = self.cache_creation.0.map(|of| {
             let count = |tokens: Count| tokens.0.unwrap_or_default();
             count(of.ephemeral_5m_input_tokens).saturating_add(count(of.ephemeral_1h_input_tokens))
         });
@@ -135,9 +138,9 @@ impl Tokens {
             output: self.output_tokens.0,
             cached: read,
             written,
-            written_long: self.cache_creation.and_then(|of| of.ephemeral_1h_input_tokens.0),
+            written_long: self.cache_creation.0.and_then(|of| of.ephemeral_1h_input_tokens.0),
             audio: None,
-            reasoning: self.output_tokens_details.and_then(|of| of.thinking_tokens.0),
+            reasoning: self.output_tokens_details.0.and_then(|of| of.thinking_tokens.0),
         }
     }
 }

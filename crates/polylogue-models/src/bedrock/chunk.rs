@@ -7,6 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::wire::lenient::{Arguments, Count, Text};
+use crate::wire::object::Object;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,7 +25,8 @@ pub(crate) struct Chunk<'a> {
     pub(super) output: Option<Output<'a>>,
     #[serde(borrow, default)]
     pub(super) stop_reason: Text<'a>,
-    pub(super) usage: Option<Tokens>,
+    #[serde(default)]
+    pub(super) usage: Object<Tokens>,
     /// An error.
     #[serde(rename = "__type")]
     kind: Option<IgnoredAny>,
@@ -116,7 +118,8 @@ pub(super) struct MessageStop<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Metadata {
-    pub(super) usage: Option<Tokens>,
+    #[serde(default)]
+    pub(super) usage: Object<Tokens>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -42,7 +42,7 @@ impl ReadReply for Converse {
             reply.stop_with(finish(stop.stop_reason.get()));
         }
         if let Some(metadata) = &chunk.metadata {
-            reply.meter(metadata.usage.as_ref().map(super::chunk::Tokens::usage).unwrap_or_default());
+            reply.meter(metadata.usage.0.as_ref().map(super::chunk::Tokens::usage).unwrap_or_default());
             reply.ended = reply.is_finished();
         }
         self.whole(chunk, reply, deltas)
@@ -63,7 +63,7 @@ impl Converse {
         }
         reply.stop_with(finish(chunk.stop_reason.get()));
         reply.ended = true;
-        reply.meter(chunk.usage.as_ref().map(super::chunk::Tokens::usage).unwrap_or_default());
+        reply.meter(chunk.usage.0.as_ref().map(super::chunk::Tokens::usage).unwrap_or_default());
         Ok(())
     }
 

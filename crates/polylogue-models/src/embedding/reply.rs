@@ -3,10 +3,11 @@
 use polylogue_core::Usage;
 use polylogue_memory::Embedded;
 use serde::Deserialize;
-use serde_json::Number;
+use serde_json::Value;
 
 use crate::wire::draft::DecodeError;
 use crate::wire::lenient::Count;
+use crate::wire::object::Object;
 
 /// A reply of any API.
 #[derive(Deserialize)]
@@ -15,7 +16,7 @@ struct Answer {
     #[serde(default)]
     data: Option<Vec<Row>>,
     #[serde(default)]
-    usage: Option<Tokens>,
+    usage: Object<Tokens>,
     /// Ollama's, Gemini's and Cohere's.
     #[serde(default)]
     embeddings: Option<Vectors>,
@@ -27,7 +28,7 @@ struct Answer {
     predictions: Option<Vec<Prediction>>,
     /// Gemini's newer models'.
     #[serde(default, rename = "usageMetadata")]
-    counted: Option<Counted>,
+    counted: Object<Counted>,
     /// Ollama's.
     #[serde(default)]
     prompt_eval_count: Count,
@@ -36,10 +37,10 @@ struct Answer {
     input_text_token_count: Count,
     /// Cohere's.
     #[serde(default)]
-    meta: Option<Meta>,
+    meta: Object<Meta>,
     /// Some servers report errors with a success status.
     #[serde(default)]
-    error: Option<serde_json::Value>,
+    error: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -99,13 +100,13 @@ struct Prediction {
 struct Predicted {
     values: Vec<f32>,
     #[serde(default)]
-    statistics: Option<Statistics>,
+    statistics: Object<Statistics>,
 }
 
 #[derive(Deserialize)]
 struct Statistics {
     #[serde(default)]
-    token_count: Option<Number>,
+    token_count: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -118,25 +119,25 @@ struct Counted {
 #[derive(Deserialize)]
 struct Meta {
     #[serde(default)]
-    billed_units: Option<Billed>,
+    billed_units: Object<Billed>,
 }
 
 #[derive(Deserialize)]
 struct Billed {
     #[serde(default)]
-    input_tokens: Option<Number>,
+    input_tokens: Option<Value>,
 }
 
 impl Answer {
     /// The tokens of the texts, as far as the reply says.
     fn input(&self) -> Option<u64> {
-        let usage = self.usage.as_ref();
-        let billed = || self.meta.as_ref()?.billed_units.as_ref()?.input_tokens.as_ref();
+        let usage = self.usage.0.as_ref();
+        let billed = || self.meta.0.as_ref()?.billed_units.0.as_ref()?.input_tokens.as_ref();
         let of_openai = usage.and_then(|usage| usage.prompt_tokens.0.or(usage.total_tokens.0));
         of_openai
             .or(self.prompt_eval_count.0)
             .or(self.input_text_token_count.0)
-            .or_else(|| self.counted.as_ref()?.prompt_token_count.0)
+            .or_else(|| self.counted.0.as_ref()?.prompt_token_count.0)
             .or_else(|| whole(billed()?))
             .or_else(|| self.predictions.as_deref()?.iter().map(Prediction::tokens).sum())
     }
@@ -155,12 +156,12 @@ impl Answer {
 
 impl Prediction {
     fn tokens(&self) -> Option<u64> {
-        whole(self.embeddings.statistics.as_ref()?.token_count.as_ref()?)
+        whole(self.embeddings.statistics.0.as_ref()?.token_count.as_ref()?)
     }
 }
 
 /// A count that may be written as `4.0`.
-fn whole(number: &Number) -> Option<u64> {
+fn whole(number: &Value) -> Option<u64> {
     number.as_u64().or_else(|| format!("{:.0}", number.as_f64()?).parse().ok())
 }
 
@@ -216,15 +217,25 @@ mod tests {
     /// What a text cost is then unknown.
     #[test]
     fn an_odd_count_costs_no_vector() {
-        let input = |count: &str| {
-            let body = format!(r#"{{"data":[{{"embedding":[1.0]}}],"usage":{{"prompt_tokens":{count}}}}}"#);
+        let input = |counts: &str| {
+            let body = format!(r#"{{"data":[{{"embedding":[1.0]}}],{counts}}}"#);
             let embedded = decode(body.as_bytes(), 1).unwrap();
             (embedded.vectors.len(), embedded.usage.input)
         };
         for (count, expected) in
             [("3", Some(3)), ("3.0", Some(3)), ("-1", None), ("null", None), ("[]", None)]
         {
-            assert_eq!(input(count), (1, expected), "{count}");
+            let counts = format!(r#""usage":{{"prompt_tokens":{count}}}"#);
+            assert_eq!(input(&counts), (1, expected), "{count}");
+        }
+        for odd in [r#""3""#, "3", "[3, 3]", "true"] {
+            for name in ["usage", "usageMetadata", "meta"] {
+                assert_eq!(input(&format!(r#""{name}":{odd}"#)), (1, None), "{name}: {odd}");
+            }
+        }
+        for (billed, expected) in [("3.0", Some(3)), (r#""many""#, None), ("-1", None)] {
+            let counts = format!(r#""meta":{{"billed_units":{{"input_tokens":{billed}}}}}"#);
+            assert_eq!(input(&counts), (1, expected), "{billed}");
         }
     }
 

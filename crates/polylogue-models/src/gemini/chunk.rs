@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::wire::lenient::{Arguments, Count, Text};
+use crate::wire::object::Object;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -14,7 +15,8 @@ pub(crate) struct Chunk<'a> {
     pub(super) candidates: Option<Vec<Candidate<'a>>>,
     #[serde(borrow)]
     pub(super) prompt_feedback: Option<Feedback<'a>>,
-    pub(super) usage_metadata: Option<Box<Tokens>>,
+    #[serde(default)]
+    pub(super) usage_metadata: Object<Box<Tokens>>,
     pub(super) error: Option<IgnoredAny>,
 }
 

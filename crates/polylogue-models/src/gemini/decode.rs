@@ -34,7 +34,7 @@ impl ReadReply for Gemini {
         if chunk.error.is_some() {
             return Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()));
         }
-        if let Some(tokens) = &chunk.usage_metadata {
+        if let Some(tokens) = &chunk.usage_metadata.0 {
             reply.meter(tokens.usage());
         }
         if let Some(feedback) = &chunk.prompt_feedback {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::said::Said;
 use crate::wire::lenient::{Arguments, Count, Text};
+use crate::wire::object::Object;
 
 /// The field for reasoning of `DeepSeek`, and of most servers since.
 pub(super) const REASONING: &str = "reasoning_content";
@@ -17,7 +18,8 @@ pub(super) const REASONING: &str = "reasoning_content";
 pub(crate) struct Chunk<'a> {
     #[serde(borrow)]
     pub(crate) choices: Option<Vec<Choice<'a>>>,
-    pub(crate) usage: Option<Box<Tokens>>,
+    #[serde(default)]
+    pub(crate) usage: Object<Box<Tokens>>,
     /// The model that replies.
     #[serde(borrow, default)]
     pub(crate) model: Text<'a>,
@@ -29,12 +31,14 @@ pub(crate) struct Chunk<'a> {
     pub(crate) message: Option<IgnoredAny>,
     pub(crate) detail: Option<IgnoredAny>,
     /// Groq's field for the usage of a streamed reply.
-    pub(crate) x_groq: Option<Box<Groq>>,
+    #[serde(default)]
+    pub(crate) x_groq: Object<Box<Groq>>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Groq {
-    pub(crate) usage: Option<Box<Tokens>>,
+    #[serde(default)]
+    pub(crate) usage: Object<Box<Tokens>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -97,10 +101,10 @@ pub(crate) struct Tokens {
     prompt_tokens: Count,
     completion_tokens: Count,
     total_tokens: Count,
-    prompt_tokens_details: Option<Details>,
+    prompt_tokens_details: Object<Details>,
     /// Mistral's second name for the same, in the same object.
-    prompt_token_details: Option<Details>,
-    completion_tokens_details: Option<Details>,
+    prompt_token_details: Object<Details>,
+    completion_tokens_details: Object<Details>,
     /// DeepSeek's field for cached tokens.
     prompt_cache_hit_tokens: Count,
     /// Mistral's field for cached tokens.
@@ -122,8 +126,8 @@ impl Tokens {
         let Some(input) = self.prompt_tokens.0.filter(|&tokens| tokens > 0) else {
             return polylogue_core::Usage::default();
         };
-        let detail = |details: &Option<Details>, pick: fn(&Details) -> Count| {
-            details.as_ref().and_then(|details| pick(details).0)
+        let detail = |details: &Object<Details>, pick: fn(&Details) -> Count| {
+            details.0.as_ref().and_then(|details| pick(details).0)
         };
         let of_prompt = |pick: fn(&Details) -> Count| {
             detail(&self.prompt_tokens_details, pick).or_else(|| detail(&self.prompt_token_details, pick))

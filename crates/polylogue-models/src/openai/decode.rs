@@ -32,13 +32,13 @@ impl ReadReply for ChatCompletions {
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
     ) -> Result<(), DecodeError> {
-        let odd = chunk.choices.is_none() && chunk.usage.is_none();
+        let odd = chunk.choices.is_none() && chunk.usage.0.is_none();
         let says = chunk.message.is_some() || chunk.detail.is_some() || chunk.object.get() == Some("error");
         if chunk.error.is_some() || (odd && says) {
             return Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()));
         }
-        let groq = chunk.x_groq.as_ref().and_then(|groq| groq.usage.as_ref());
-        if let Some(tokens) = chunk.usage.as_ref().or(groq) {
+        let groq = chunk.x_groq.0.as_ref().and_then(|groq| groq.usage.0.as_ref());
+        if let Some(tokens) = chunk.usage.0.as_ref().or(groq) {
             reply.metered |= reply.began && chunk.choices.as_ref().is_none_or(Vec::is_empty);
             reply.meter(tokens.usage());
         }

@@ -7,6 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::wire::lenient::{Arguments, Count, Text};
+use crate::wire::object::Object;
 
 /// An event, or a whole response.
 #[derive(Debug, Deserialize)]
@@ -33,7 +34,8 @@ pub(crate) struct Chunk<'a> {
     pub(super) object: Text<'a>,
     pub(super) status: Option<String>,
     pub(super) output: Option<Vec<Value>>,
-    pub(super) usage: Option<Box<Tokens>>,
+    #[serde(default)]
+    pub(super) usage: Object<Box<Tokens>>,
     pub(super) incomplete_details: Option<Incomplete>,
     pub(super) error: Option<Value>,
     /// Some servers use these instead of `error`.
@@ -47,7 +49,7 @@ pub(crate) struct Chunk<'a> {
 pub(super) struct Response {
     pub(super) status: Option<String>,
     pub(super) output: Option<Vec<Value>>,
-    pub(super) usage: Option<Box<Tokens>>,
+    pub(super) usage: Object<Box<Tokens>>,
     pub(super) incomplete_details: Option<Incomplete>,
     pub(super) error: Option<Value>,
 }
@@ -63,9 +65,9 @@ pub(super) struct Incomplete {
 #[serde(default)]
 pub(super) struct Tokens {
     input_tokens: Count,
-    input_tokens_details: Option<Details>,
+    input_tokens_details: Object<Details>,
     output_tokens: Count,
-    output_tokens_details: Option<Details>,
+    output_tokens_details: Object<Details>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -73,7 +75,7 @@ pub(super) struct Tokens {
 struct Details {
     cached_tokens: Count,
     cache_write_tokens: Count,
-    cache_write_tokens_details: Option<Lifetimes>,
+    cache_write_tokens_details: Object<Lifetimes>,
     reasoning_tokens: Count,
 }
 
@@ -90,8 +92,8 @@ impl Tokens {
         let Some(input) = self.input_tokens.0.filter(|&tokens| tokens > 0) else {
             return polylogue_core::Usage::default();
         };
-        let read = self.input_tokens_details.as_ref();
-        let lifetimes = read.and_then(|details| details.cache_write_tokens_details.as_ref());
+        let read = self.input_tokens_details.0.as_ref();
+        let lifetimes = read.and_then(|details| details.cache_write_tokens_details.0.as_ref());
         polylogue_core::Usage {
             input: Some(input),
             output: self.output_tokens.0,
@@ -99,7 +101,7 @@ impl Tokens {
             written: read.and_then(|details| details.cache_write_tokens.0),
             written_long: lifetimes.and_then(|lifetimes| lifetimes.ttl_12h_tokens.0),
             audio: None,
-            reasoning: self.output_tokens_details.as_ref().and_then(|details| details.reasoning_tokens.0),
+            reasoning: self.output_tokens_details.0.as_ref().and_then(|details| details.reasoning_tokens.0),
         }
     }
 }

@@ -124,7 +124,7 @@ impl ReadReply for Responses {
                 let end = End {
                     status: response.and_then(|response| response.status.as_deref()),
                     output: response.and_then(|response| response.output.as_deref()).unwrap_or_default(),
-                    usage: response.and_then(|response| response.usage.as_deref()),
+                    usage: response.and_then(|response| response.usage.0.as_deref()),
                     incomplete: response.and_then(|response| response.incomplete_details.as_ref()),
                     error: response.and_then(|response| response.error.as_ref()),
                 };
@@ -156,7 +156,7 @@ impl Responses {
         let end = End {
             status: chunk.status.as_deref(),
             output: chunk.output.as_deref().unwrap_or_default(),
-            usage: chunk.usage.as_deref(),
+            usage: chunk.usage.0.as_deref(),
             incomplete: chunk.incomplete_details.as_ref(),
             error: chunk.error.as_ref(),
         };

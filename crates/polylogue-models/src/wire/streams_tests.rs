@@ -217,7 +217,7 @@ fn all(api: Api, events: &[(&'static str, Value)]) -> Vec<u8> {
     events.iter().flat_map(|event| bytes(api, event)).collect()
 }
 
-fn usual(api: Api) -> Vec<(&'static str, Value)> {
+pub(super) fn usual(api: Api) -> Vec<(&'static str, Value)> {
     [events(api, true), end(api, true, None)].concat()
 }
 
@@ -233,7 +233,7 @@ fn read(api: Api, pieces: &[&[u8]]) -> (Result<Decoded, DecodeError>, Shown) {
     (read, shown)
 }
 
-fn reply(api: Api, events: &[(&'static str, Value)]) -> Reply {
+pub(super) fn reply(api: Api, events: &[(&'static str, Value)]) -> Reply {
     let bytes = all(api, events);
     read(api, &[&bytes]).0.unwrap_or_else(|error| panic!("{api:?}: {error:?}")).reply
 }
