@@ -120,11 +120,17 @@ pub trait Model: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// For a model that forwards each request to one of several others: returns the name of each of them, with the
-    /// parameters that it [ignores](Self::ignored). Default: empty, for a model that forwards nothing.
-    fn ignored_by_each(&self, params: &Params) -> Vec<(&str, Vec<&'static str>)> {
+    /// Returns the lowest `max_tokens` with which the model reasons, if `params` ask it to reason and have a lower one. What they
+    /// ask for is then [left out](Self::ignored). Default: `None`, for a model that reasons with any limit.
+    fn least_to_reason(&self, params: &Params) -> Option<u64> {
         let _ = params;
-        Vec::new()
+        None
+    }
+
+    /// For a model that forwards each request to one of several others: returns these, so that what one of them
+    /// [leaves out](Self::ignored) is logged under its name. Default: empty, for a model that forwards nothing.
+    fn alternatives(&self) -> &[AnyModel] {
+        &[]
     }
 
     /// Returns how long the model is not to be asked if another model can be, because its endpoint fails or is at its rate

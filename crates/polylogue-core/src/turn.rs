@@ -7,6 +7,7 @@ mod calls;
 mod compaction;
 mod continued;
 mod journal;
+mod left_out;
 mod model;
 mod repeats;
 mod tools;

@@ -289,8 +289,14 @@ impl Model for Fallback {
         })
     }
 
-    fn ignored_by_each(&self, params: &Params) -> Vec<(&str, Vec<&'static str>)> {
-        self.models.iter().map(|model| (model.name(), model.ignored(params))).collect()
+    /// That of the model that needs most; none if one of them reasons with any limit.
+    fn least_to_reason(&self, params: &Params) -> Option<u64> {
+        let least = self.models.iter().map(|model| model.least_to_reason(params));
+        least.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    fn alternatives(&self) -> &[AnyModel] {
+        &self.models
     }
 
     /// Until one of the models is available.

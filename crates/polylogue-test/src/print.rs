@@ -61,6 +61,14 @@ fn choice(choice: &Choice) -> String {
     format!(" (of [{}] {by}{})", of.join(", "), reply.unwrap_or_default())
 }
 
+/// Why parameters were left out.
+fn what_left_out(model: &str, output_limit: Option<u32>) -> String {
+    match output_limit {
+        Some(limit) => format!("what {limit} tokens of {model} leave no room for"),
+        None => format!("what {model} does not accept"),
+    }
+}
+
 /// The content of an event, as one line.
 fn body(body: &Body) -> String {
     match body {
@@ -110,8 +118,8 @@ fn body(body: &Body) -> String {
         Body::SealsRefused { who, model, why } => {
             format!("{who} continues without the seals that {model} refuses: {}", line(why))
         }
-        Body::ParametersIgnored { who, model, parameters } => {
-            format!("{who} leaves out what {model} does not accept: {}", parameters.join(", "))
+        Body::ParametersIgnored { who, model, parameters, output_limit } => {
+            format!("{who} leaves out {}: {}", what_left_out(model, *output_limit), parameters.join(", "))
         }
         Body::TooLong { who, model, limit, .. } => {
             let limit = limit.map(|limit| format!(" of {limit} tokens")).unwrap_or_default();

@@ -39,9 +39,9 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
             let tokens = format!("about {tokens_before} -> {tokens_after} tokens");
             (who, format!("compacted {replaced} messages of its history, {tokens}"))
         }
-        Body::ParametersIgnored { who, model, parameters } => {
+        Body::ParametersIgnored { who, model, parameters, output_limit } => {
             let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
-            (who, format!("leaves out {}, which `{model}` does not accept", names.join(", ")))
+            (who, format!("leaves out {}, {}", names.join(", "), why_left_out(model, *output_limit)))
         }
         Body::OutputLimited(limit) => (&limit.who, format!("may reply with {limit}")),
         Body::BackgroundStarted(BackgroundTask { who, id, task, .. }) => {
@@ -50,6 +50,16 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
         Body::BackgroundEnded(result) => (&result.who, end_of_task(result)),
         _ => return None,
     })
+}
+
+/// Why parameters were left out of a request to `model`.
+fn why_left_out(model: &str, output_limit: Option<u32>) -> String {
+    match output_limit {
+        Some(limit) => {
+            format!("because an output limit of {limit} tokens leaves `{model}` no room for reasoning")
+        }
+        None => format!("which `{model}` does not accept"),
+    }
 }
 
 /// That what the provider sealed of a reply is not kept.
@@ -181,6 +191,21 @@ mod tests {
         let [ann, bob] = ["Ann", "Bob"].map(|name| Name::new(name).unwrap());
         let choice = Choice { of: vec![ann.clone(), bob], by, reply: reply.map(Into::into) };
         selection(&TurnRequest::to_all(ann).with_choice(choice), whole)
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_request_is_named_with_why() {
+        let note = |output_limit| {
+            let (who, model) = (Name::new("Ann").unwrap(), "test:m".into());
+            let body =
+                Body::ParametersIgnored { who, model, parameters: vec!["effort".into()], output_limit };
+            of(&body).unwrap().1
+        };
+        assert_eq!(note(None), "leaves out `effort`, which `test:m` does not accept");
+        assert_eq!(
+            note(Some(1000)),
+            "leaves out `effort`, because an output limit of 1000 tokens leaves `test:m` no room for reasoning"
+        );
     }
 
     #[test]

@@ -80,7 +80,8 @@ pub enum Body {
         /// The error message of the model or its server.
         why: Arc<str>,
     },
-    /// Parameters that a model is known not to accept were left out. Logged once for each agent and model.
+    /// Parameters were left out of a request, because its model is known not to accept them, or its output limit leaves no room for them.
+    /// Logged once for each agent and model.
     ParametersIgnored {
         /// The agent that asked.
         who: Name,
@@ -88,6 +89,9 @@ pub enum Body {
         model: Arc<str>,
         /// The names of the parameters.
         parameters: Vec<Arc<str>>,
+        /// The output limit in tokens that leaves no room for reasoning, if that is why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output_limit: Option<u32>,
     },
     /// The output limit of the next model call was lowered to what is left of a limit on tokens or money.
     OutputLimited(OutputLimit),

@@ -30,8 +30,11 @@ macro_rules! inner_model {
         fn ignored(&$self, params: &Params) -> Vec<&'static str> {
             $inner.ignored(params)
         }
-        fn ignored_by_each(&$self, params: &Params) -> Vec<(&str, Vec<&'static str>)> {
-            $inner.ignored_by_each(params)
+        fn least_to_reason(&$self, params: &Params) -> Option<u64> {
+            $inner.least_to_reason(params)
+        }
+        fn alternatives(&$self) -> &[AnyModel] {
+            $inner.alternatives()
         }
         fn unavailable_for(&$self) -> Option<Duration> {
             $inner.unavailable_for()

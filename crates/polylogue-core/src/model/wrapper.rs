@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::inner_model::inner_model;
-use super::{Model, Request};
+use super::{AnyModel, Model, Request};
 use crate::{Capabilities, DeltaSink, ModelError, Money, Params, Reply, Usage};
 
 /// A model around another one that changes its calls: a cache, a recorder, a hook. Its name, prices, limits and capabilities are those of

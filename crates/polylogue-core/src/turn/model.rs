@@ -179,47 +179,6 @@ impl<'a> Turn<'a> {
         while self.replay_if(Body::is_of_form) {}
     }
 
-    /// The event for the parameters that the model is known not to accept, once for each agent and model. Of several models, those that
-    /// none accepts.
-    fn ignored(&self, ask: ModelCall<'_>) -> Result<Option<Body>> {
-        let parameters = ask.model.ignored(ask.params);
-        if !ask.params.strict {
-            return Ok(self.note_of_ignored(ask.model.name(), parameters));
-        }
-        // Of several models, one that does not accept all is not asked, unless none does.
-        let each = ask.model.ignored_by_each(ask.params);
-        let is_any_able = each.iter().any(|(_, parameters)| parameters.is_empty());
-        let parameters = match each.into_iter().next() {
-            Some((_, of_first)) if !is_any_able => of_first,
-            _ => parameters,
-        };
-        if parameters.is_empty() {
-            return Ok(None);
-        }
-        let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
-        let message = format!("the model does not accept {}", names.join(", "));
-        let error = ModelError::new(ModelErrorKind::Config, ask.model.name(), message);
-        Err(error.hint("leave them out, or set `strict: false` to have them left out").into())
-    }
-
-    /// The event for the parameters that `model`, one of several that could be asked, left out of the request to which it replied.
-    fn left_out_by(&self, model: &str, ask: ModelCall<'_>) -> Option<Body> {
-        let each = ask.model.ignored_by_each(ask.params);
-        let (_, parameters) = each.into_iter().find(|(name, _)| *name == model)?;
-        self.note_of_ignored(model, parameters)
-    }
-
-    /// The event for `parameters` that `model` does not accept, unless there are none, or the log has it.
-    fn note_of_ignored(&self, model: &str, parameters: Vec<&'static str>) -> Option<Body> {
-        if parameters.is_empty() {
-            return None;
-        }
-        let parameters: Vec<Arc<str>> = parameters.into_iter().map(Arc::from).collect();
-        let body = Body::ParametersIgnored { who: self.me().clone(), model: model.into(), parameters };
-        let mut known = self.transcript.events().iter().chain(&self.journal);
-        (!known.any(|event| event.body == body)).then_some(body)
-    }
-
     async fn record_stale(&mut self, error: ModelError) -> Result<()> {
         let (who, model, why) = (self.me().clone(), error.model.into(), error.message.into());
         self.record([Body::SealsRefused { who, model, why }]).await
@@ -309,8 +268,9 @@ impl<'a> Turn<'a> {
 
     /// Reserves a call, sends it, and logs the reply.
     async fn send(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
-        if let Some(body) = self.ignored(ask)? {
-            Box::pin(self.record([body])).await?;
+        let notes = self.left_out(ask)?;
+        if !notes.is_empty() {
+            Box::pin(self.record(notes)).await?;
         }
         let (reservation, nth) = self.reserve(ask).await?;
         let lowered = match reservation.lowered() {
@@ -368,7 +328,7 @@ impl<'a> Turn<'a> {
         if let Some(change) = view.prefix_change(at, &sample) {
             warn!(who = %sample.who, model = %sample.model, "{change}");
         }
-        if let Some(note) = self.left_out_by(&sample.model, ask) {
+        for note in self.left_out_by(&sample.model, ask) {
             Box::pin(self.record_with_next(note)).await?;
         }
         self.record_with_next(Body::ModelReplied(sample)).await?;

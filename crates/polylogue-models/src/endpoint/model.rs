@@ -283,6 +283,10 @@ impl Model for EndpointModel {
         params.names().into_iter().filter(is_ignored).collect()
     }
 
+    fn least_to_reason(&self, params: &Params) -> Option<u64> {
+        with_protocol!(self.api, P => P::least_to_reason(params, &self.accepts))
+    }
+
     fn unavailable_for(&self) -> Option<Duration> {
         self.endpoint.0.key_pool.unavailable_for()
     }

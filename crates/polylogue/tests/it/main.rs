@@ -25,6 +25,7 @@ mod given_up;
 mod groups;
 mod lagent;
 mod layers;
+mod left_out;
 mod limit_questions;
 mod limits;
 mod lost_calls;

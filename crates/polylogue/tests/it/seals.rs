@@ -410,7 +410,7 @@ async fn left_out(is_down: bool, refuses: [&'static str; 2], strict: bool) -> Re
     let mut log = log().await;
     chat_with(model, &params).run_in(&mut log, "Talk.").await.map_err(|error| error.to_string())?;
     let note = |body: &Body| match body {
-        Body::ParametersIgnored { who, model, parameters } => {
+        Body::ParametersIgnored { who, model, parameters, .. } => {
             Some(format!("{who}, {model}: {}", parameters.join(", ")))
         }
         _ => None,

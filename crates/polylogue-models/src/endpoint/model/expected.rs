@@ -41,22 +41,6 @@ impl EndpointModel {
         self.accepts.effort(params)
     }
 
-    /// Returns the lowest `max_tokens` with which the model reasons, if `params` ask it to reason and have a lower one: what they ask for
-    /// is then [left out](polylogue_core::Model::ignored).
-    ///
-    /// ```
-    /// use polylogue_core::{Effort, Params};
-    /// use polylogue_models::{Env, Models};
-    /// let model = Models::new(Env::default()).model("anthropic:claude-sonnet-4-5")?;
-    /// let low = |max_tokens| Params { effort: Some(Effort::Low), max_tokens: Some(max_tokens), ..Params::default() };
-    /// assert_eq!(model.least_to_reason(&low(1_000)), Some(2_048));
-    /// assert_eq!(model.least_to_reason(&low(2_048)), None);
-    /// # Ok::<(), polylogue_core::ModelError>(())
-    /// ```
-    pub fn least_to_reason(&self, params: &Params) -> Option<u64> {
-        with_protocol!(self.api, P => P::least_to_reason(params, &self.accepts))
-    }
-
     /// Whether it is known before a request with `params` is sent that the model lacks `capability` for it.
     fn cannot_express(&self, capability: Capability, params: &Params) -> bool {
         let (at, who, encoded) = (Path::root(), Name::user(), EncodeCache::default());
