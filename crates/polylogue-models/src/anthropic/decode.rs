@@ -75,10 +75,10 @@ impl ReadReply for Messages {
                 None => Ok(()),
             },
             Some("content_block_delta") => match &event.delta {
-                Some(delta) if self.is_open(event) => self.delta(delta, reply, deltas),
-                _ => Ok(()),
+                Some(delta) => self.delta(event.index.0, delta, reply, deltas),
+                None => Ok(()),
             },
-            Some("content_block_stop") if self.is_open(event) => self.close(reply, deltas),
+            Some("content_block_stop") if self.is_open(event.index.0) => self.close(reply, deltas),
             Some("message_delta") => {
                 event.usage.0.iter().for_each(|usage| self.meter(usage, reply));
                 if let Some(delta) = &event.delta {
@@ -123,9 +123,9 @@ impl Messages {
         reply.meter(self.usage.usage());
     }
 
-    /// Whether an event is about the block that is not complete.
-    fn is_open(&self, event: &Event<'_>) -> bool {
-        event.index.0.is_none_or(|index| self.index == Some(index))
+    /// Whether an event with this index is about the block that is not complete.
+    fn is_open(&self, index: Option<u64>) -> bool {
+        index.is_none_or(|index| self.index == Some(index))
     }
 
     fn open(
@@ -170,7 +170,16 @@ impl Messages {
         Ok(())
     }
 
-    fn delta(&mut self, delta: &Delta<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> Decoded {
+    fn delta(
+        &mut self,
+        index: Option<u64>,
+        delta: &Delta<'_>,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Decoded {
+        if !self.is_open(index) {
+            return self.delta_without_start(index, delta, reply, deltas);
+        }
         match (&mut self.block, delta.kind.get()) {
             (Block::Text { .. }, Some("text_delta")) => reply.write(piece(&delta.text), deltas),
             (Block::Text { citations }, Some("citations_delta")) => {
@@ -195,8 +204,31 @@ impl Messages {
                 input.push_str(more);
                 reply.grow(more)
             }
-            _ => Ok(()),
+            (Block::Other { .. }, _) => Ok(()),
+            _ => self.delta_without_start(index, delta, reply, deltas),
         }
+    }
+
+    /// Takes a piece that does not belong to the block that is not complete: gateways leave out where blocks begin, or mix them. Words
+    /// begin a block, and arguments belong to the call with the same index.
+    fn delta_without_start(
+        &mut self,
+        index: Option<u64>,
+        delta: &Delta<'_>,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Decoded {
+        let block = match delta.kind.get() {
+            Some("text_delta") if delta.text.get().is_some() => "text",
+            Some("thinking_delta") if delta.thinking.get().is_some() => "thinking",
+            Some("input_json_delta") if index.is_some() && delta.partial_json.get().is_some() => {
+                let args = piece(&delta.partial_json);
+                return reply.call(&Piece { index, args, ..Piece::default() }, deltas);
+            }
+            _ => return Ok(()),
+        };
+        self.open(index, &json!({"type": block}), reply, deltas)?;
+        self.delta(index, delta, reply, deltas)
     }
 
     /// Completes the block, if there is one.

@@ -193,7 +193,8 @@ fn a_stream_ends_by_its_mark_and_what_is_unknown_changes_nothing() {
         assert_eq!(stream(&events[..kept]).0, Err(DecodeError::Cut), "{kept} events");
     }
     let unknown = [
-        json!({"type": "content_block_delta", "index": 7, "delta": {"type": "text_delta", "text": "x"}}),
+        json!({"type": "content_block_delta", "index": 7, "delta": {"type": "new_delta", "text": "x"}}),
+        json!({"type": "content_block_delta", "index": 7, "delta": {"type": "text_delta", "text": ""}}),
         json!({"type": "content_block_delta", "index": 0, "delta": {"type": "new_delta", "text": "x"}}),
         json!({"type": "content_block_delta", "index": 0}),
         json!({"type": "content_block_start", "index": 9}),
@@ -205,6 +206,69 @@ fn a_stream_ends_by_its_mark_and_what_is_unknown_changes_nothing() {
         let mut with = events.clone();
         with.insert(at, event.clone());
         assert_eq!(stream(&with).0.unwrap(), reply, "{event} at {at}");
+    }
+}
+
+/// R10: gateways leave out where blocks begin and end. Nothing of them is lost, and the order stays.
+#[test]
+fn pieces_of_blocks_without_a_beginning_are_kept() {
+    let text = |index: u64, text: &str| delta(index, json!({"type": "text_delta", "text": text}));
+    let think = |index: u64, text: &str| delta(index, json!({"type": "thinking_delta", "thinking": text}));
+    let sign = |index: u64| delta(index, json!({"type": "signature_delta", "signature": "sig"}));
+    let no_index = |event: Value| json!({"type": event["type"], "delta": event["delta"]});
+    let block = || begin(0, json!({"type": "text", "text": ""}));
+    let thought = |text: &str| Part::Thought(text.into());
+    for (events, parts, shown) in [
+        (vec![text(0, "Hel"), text(0, "lo")], vec![Part::text("Hello")], "[Hel][lo]"),
+        (vec![no_index(text(0, "Hel")), no_index(text(0, "lo"))], vec![Part::text("Hello")], "[Hel][lo]"),
+        (vec![think(0, "Hm."), end(0), text(1, "Hi")], vec![thought("Hm."), Part::text("Hi")], "(Hm.)[Hi]"),
+        (vec![think(0, "Hm."), text(0, "Hi")], vec![thought("Hm."), Part::text("Hi")], "(Hm.)[Hi]"),
+        // After the end of its block, and after the beginning of another one.
+        (vec![block(), text(0, "a"), end(0), text(0, "b")], vec![Part::text("a"), Part::text("b")], "[a][b]"),
+        (
+            vec![block(), text(0, "a"), text(1, "b"), text(0, "c")],
+            vec![Part::text("a"), Part::text("b"), Part::text("c")],
+            "[a][b][c]",
+        ),
+        // A signature belongs to no other block.
+        (vec![text(0, "a"), sign(1)], vec![Part::text("a")], "[a]"),
+    ] {
+        let all: Vec<Value> = [start()].into_iter().chain(events).chain(stop("end_turn")).collect();
+        let (reply, received) = stream(&all);
+        let reply = reply.unwrap();
+        assert_eq!((reply.reply.parts, &*received), (parts, shown), "{all:?}");
+        assert_eq!(reply.seals, [], "{all:?}");
+    }
+    let signed: Vec<Value> =
+        [start(), think(0, "Hm."), sign(0), text(1, "Hi")].into_iter().chain(stop("end_turn")).collect();
+    assert_eq!(seals(&stream(&signed).0.unwrap()), [(0, json!({"signature": "sig"}))]);
+}
+
+#[test]
+fn arguments_belong_to_the_call_of_their_index() {
+    let call = |index: u64, tool: &str| {
+        begin(
+            index,
+            json!({"type": "tool_use", "id": format!("toolu_000{index}"), "name": tool, "input": {}}),
+        )
+    };
+    let args =
+        |index: u64, args: &str| delta(index, json!({"type": "input_json_delta", "partial_json": args}));
+    for (events, expected) in [
+        (
+            vec![call(0, "f"), call(1, "g"), args(0, "{\"a\":"), args(1, "{\"b\":2}"), args(0, "1}")],
+            vec![("f", "{\"a\":1}"), ("g", "{\"b\":2}")],
+        ),
+        (vec![call(0, "f"), end(0), args(0, "{\"a\":1}")], vec![("f", "{\"a\":1}")]),
+        // Its name is lost, and the model is prompted to write it again.
+        (vec![args(0, "{\"a\":"), args(0, "1}")], vec![("", "{\"a\":1}")]),
+        (vec![args(0, "")], vec![]),
+    ] {
+        let all: Vec<Value> = [start()].into_iter().chain(events).chain(stop("tool_use")).collect();
+        let calls = stream(&all).0.unwrap().reply.calls();
+        let made: Vec<_> = calls.iter().map(|call| (&*call.tool, call.args.to_string())).collect();
+        let expected: Vec<_> = expected.into_iter().map(|(tool, args)| (tool, args.to_owned())).collect();
+        assert_eq!(made, expected, "{all:?}");
     }
 }
 
