@@ -134,8 +134,8 @@ impl From<Price> for DatedPrices {
     }
 }
 
-/// The user's own prices by `provider:model`, which replace list prices: for a discount, a price that changed, or a model
-/// that the table lacks.
+/// Own prices by `provider:model`, of a user or of a team. Those of the user replace list prices: for a discount, a price that changed,
+/// or a model that the table lacks.
 ///
 /// ```
 /// use polylogue_core::Price;
@@ -183,6 +183,27 @@ impl Prices {
         self.own_dated(provider, model, day).map(|dated| &dated.price)
     }
 
+    /// Returns the same as [`own`](Self::own) of a model as `provider:model`, with the limits that are given with the price.
+    ///
+    /// ```
+    /// use polylogue_core::Price;
+    /// use polylogue_models::{Day, Prices};
+    /// let prices = Prices::new([("house:big".to_owned(), Price::FREE.into())]);
+    /// assert_eq!(prices.named("house:big-2026-11-30", Day::today()).unwrap().price, Price::FREE);
+    /// assert_eq!(prices.named("house:bigger", Day::today()), None);
+    /// ```
+    pub fn named(&self, name: &str, day: Day) -> Option<&DatedPrice> {
+        let (provider, model) = name.split_once(':')?;
+        self.own_dated(provider, model, day)
+    }
+
+    /// Returns whether any of the prices that may count for `model` at `provider`, on whatever day, is below `list` for some kind of token.
+    pub fn may_be_below(&self, list: &Price, provider: &str, model: &str) -> bool {
+        let is_below = |prices: &DatedPrices| prices.0.iter().any(|dated| dated.price.is_below(list));
+        let mut names = price_names(provider, model).into_iter().flatten();
+        names.any(|name| self.fitting(provider, name, model).any(|(_, prices)| is_below(prices)))
+    }
+
     /// The user's limits of `model` at `provider` on `day`.
     pub(crate) fn own_limits(&self, provider: &str, model: &str, day: Day) -> ModelLimits {
         self.own_dated(provider, model, day).map(|dated| dated.limits).unwrap_or_default()
@@ -193,16 +214,29 @@ impl Prices {
         names.find_map(|name| self.own_named(provider, name, model, day))
     }
 
-    /// The price of the longest name of which `name` is an edition; of several forms of that name, the one that is written as `model`.
+    /// The price of the longest name of which `name` is an edition; of several forms of that name, the one that is written as `model` at
+    /// `provider`.
     fn own_named(&self, provider: &str, name: &str, model: &str, day: Day) -> Option<&DatedPrice> {
+        let fitting = self.fitting(provider, name, model);
+        let priced = fitting.filter_map(|(exactness, prices)| Some((exactness, prices.dated(day)?)));
+        priced.max_by_key(|(exactness, _)| *exactness).map(|(_, price)| price)
+    }
+
+    /// The prices of names of which `name` is an edition, but for those that are less exact than the row of the table, each with how
+    /// exactly it names `model` at `provider`.
+    fn fitting(
+        &self,
+        provider: &str,
+        name: &str,
+        model: &str,
+    ) -> impl Iterator<Item = ((usize, bool, bool), &DatedPrices)> {
         let listed = KnownModel::find(provider, name).map_or(0, |known| known.model.len());
-        let priced = self.0.iter().filter_map(|(key, prices)| {
+        self.0.iter().filter_map(move |(key, prices)| {
             let (at, written) = key.split_once(':').filter(|(at, _)| listed_as(at) == listed_as(provider))?;
             let own = price_name(at, written);
             let fits = name.strip_prefix(own).is_some_and(is_edition) && own.len() >= listed;
-            Some(((own.len(), written == model), prices.dated(day)?)).filter(|_| fits)
-        });
-        priced.max_by_key(|(exactness, _)| *exactness).map(|(_, price)| price)
+            fits.then_some(((own.len(), at == provider, written == model), prices))
+        })
     }
 
     /// Returns the price of `model` at `provider` on `day`: the user's, or else the [list price](list_price).
@@ -364,6 +398,18 @@ mod tests {
             let prices = Prices::new([(format!("bedrock:{priced}"), price.into())]);
             let found = prices.own("bedrock", &asked, Day::today()).map(|price| price.input);
             assert_eq!(found, counts.then_some(77.0), "the price of {priced} for {asked}");
+        }
+        // The exact name comes first.
+        let price = |input| DatedPrices::from(Price { input, ..Price::FREE });
+        let names = ["openai-chat:gpt-4o", "openai:gpt-4o", "openai:gpt-4o-2031-01-01"].map(str::to_owned);
+        let prices = Prices::new(names.into_iter().zip([1.0, 2.0, 3.0].map(price)));
+        for (asked, input) in [
+            ("openai-chat:gpt-4o", 1.0),
+            ("openai:gpt-4o", 2.0),
+            ("openai:gpt-4o-2032-01-01", 2.0),
+            ("openai-responses:gpt-4o-2031-01-01", 3.0),
+        ] {
+            assert_eq!(prices.named(asked, Day::today()).unwrap().price.input, input, "{asked}");
         }
         let prices = Prices::new([("gemini:models/gemini-2.5-pro".to_owned(), Price::FREE.into())]);
         assert_eq!(prices.own("gemini", "gemini-2.5-pro", Day::today()), Some(&Price::FREE));

@@ -4,7 +4,7 @@ use polylogue_core::{
     AnyModel, BoundException, BoundSummary, DeltaSink, Limits, LogId, Model, ModelError, ModelErrorKind,
     Price, Reply, Request, Store as _,
 };
-use polylogue_models::{Day, EndpointModel, Env, Fallback, ModelLimits, Models, Prices, model_names};
+use polylogue_models::{Day, EndpointModel, Env, Fallback, Models, Prices, model_names};
 use polylogue_team::{Team, TeamBound};
 
 use crate::models::{price_of, surcharged, unknown_price, unknown_surcharge};
@@ -17,10 +17,11 @@ use crate::{Result, Runtime, StoredBound, TeamRun, bound_summary};
 /// # Errors
 /// When an agent has no model, or the team cannot be built.
 pub fn bound_of(team: &Team, limits: &Limits, prices: &Prices) -> Result<TeamBound> {
-    let models = models_of(team, prices);
+    let (models, own) = (models_of(team, prices), team.own_prices());
     let model = |name: &str| match models.model(name) {
         Ok(model) => {
-            let (price, limits) = (price_in(team, &model), limits_in(team, &model));
+            let limits = own.named(model.name(), Day::today()).map(|own| own.limits).unwrap_or_default();
+            let price = price_in(&own, &model);
             AnyModel::new(model.with_limits(limits).with_price(price))
         }
         Err(_) => AnyModel::new(UnknownModel(name.to_owned())),
@@ -36,8 +37,8 @@ pub fn bound_of(team: &Team, limits: &Limits, prices: &Prices) -> Result<TeamBou
 /// Why models of `team` cannot be called under a budget, because their price is unknown. Models that only an environment defines
 /// are left out.
 pub(crate) fn unpriced_models(team: &Team, prices: &Prices) -> Vec<ModelError> {
-    let models = models_of(team, prices);
-    let is_unpriced = |name: &&str| models.model(name).is_ok_and(|model| price_in(team, &model).is_none());
+    let (models, own) = (models_of(team, prices), team.own_prices());
+    let is_unpriced = |name: &&str| models.model(name).is_ok_and(|model| price_in(&own, &model).is_none());
     let surcharged = surcharged(team, &models).into_iter().map(unknown_surcharge);
     team.models().into_iter().filter(is_unpriced).map(unknown_price).chain(surcharged).collect()
 }
@@ -51,16 +52,10 @@ fn models_of(team: &Team, prices: &Prices) -> Models {
     models
 }
 
-/// The price of `model` in `team`.
-fn price_in(team: &Team, model: &EndpointModel) -> Option<Price> {
-    let own = team.prices.get(model.name()).and_then(|prices| prices.on(Day::today())).cloned();
+/// The price of `model` in a team with its `own` prices.
+fn price_in(own: &Prices, model: &EndpointModel) -> Option<Price> {
+    let own = own.named(model.name(), Day::today()).map(|own| own.price.clone());
     price_of(own, model.price(), false)
-}
-
-/// The limits of `model` in `team`.
-fn limits_in(team: &Team, model: &EndpointModel) -> ModelLimits {
-    let prices = team.prices.get(model.name());
-    prices.map(|prices| prices.limits(Day::today())).unwrap_or_default()
 }
 
 impl TeamRun<'_> {
@@ -149,6 +144,32 @@ mod tests {
         let cost = |price: &str| team(price).at_most.picodollars().unwrap();
         assert!(cost("{input: 0, output: 0}") > 0);
         assert!(cost("{input: 1000, output: 1000}") > 100 * cost("{input: 0, output: 0}"));
+    }
+
+    /// As the rows of the table and the user's prices do: for editions without a price of their own, and other names of the provider.
+    #[test]
+    fn prices_of_the_team_count_for_all_names_of_a_model_and_the_exact_one_first() {
+        let prices = "{'openai:house': {input: 1, output: 1, window: 4000}, 'openai:house-2026-11-30': {input: 2, output: 2}}";
+        for (model, dollars, window) in [
+            ("openai:house", Some(1.0), Some(4000)),
+            ("openai:house-2025-01-31", Some(1.0), Some(4000)),
+            ("openai-responses:house", Some(1.0), Some(4000)),
+            ("openai:house-2026-11-30", Some(2.0), None),
+            ("openai:house-mini", None, None),
+            ("mistral:house", None, None),
+        ] {
+            let text = format!(
+                "{{name: t, model: '{model}', task: hi, prices: {prices}, agents: [{{name: Ann}}], \
+                 chat: {{participants: [Ann], pattern: sequential}}}}"
+            );
+            let team = parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
+            let (models, own) = (models_of(&team, &Prices::default()), team.own_prices());
+            let found = models.model(model).unwrap();
+            assert_eq!(price_in(&own, &found).map(|price| price.input), dollars, "{model}");
+            let limits = own.named(found.name(), Day::today()).map(|own| own.limits);
+            assert_eq!(limits.and_then(|limits| limits.window), window, "{model}");
+            assert_eq!(unpriced_models(&team, &Prices::default()).is_empty(), dollars.is_some(), "{model}");
+        }
     }
 
     #[test]

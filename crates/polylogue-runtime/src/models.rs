@@ -14,7 +14,7 @@ use polylogue_core::{
     AnyModel, Body, Error as RunError, Event, Media, Model as _, ModelError, ModelErrorKind, Params, Price,
 };
 use polylogue_models::{
-    Cache, Cassette, Day, Embedder, FailureClass, Fallback, FallbackReturn, ModelLimits, Models, Recorder,
+    Cache, Cassette, Day, Embedder, FailureClass, Fallback, FallbackReturn, Models, Prices, Recorder,
     Recording, Script, ScriptStep, model_names,
 };
 use polylogue_team::{Agent, Team};
@@ -40,10 +40,10 @@ pub(crate) struct TeamModels {
     /// The failures after which the next model of a list is asked.
     fallback: Vec<FailureClass>,
     fallback_return: FallbackReturn,
-    /// What the team says that models cost.
-    prices: Vec<(String, Price)>,
-    /// The limits of models as the team says them.
-    limits: BTreeMap<String, ModelLimits>,
+    /// What the team says that models cost, and their limits.
+    own_prices: Prices,
+    /// The day whose prices count.
+    today: Day,
     /// The models for which that counts, even below the user's own or the list price.
     cheap: BTreeSet<String>,
     budget: bool,
@@ -85,11 +85,7 @@ impl TeamModels {
             .as_ref()
             .map(|file| if choosing.resumed { Cassette::append(file) } else { Cassette::create(file) });
         let record = record.transpose()?;
-        let today = Day::today();
-        let prices =
-            team.prices.iter().filter_map(|(name, prices)| Some((name.clone(), prices.on(today)?.clone())));
-        let prices = prices.collect();
-        let limits = team.prices.iter().map(|(name, prices)| (name.clone(), prices.limits(today))).collect();
+        let (own_prices, today) = (team.own_prices(), Day::today());
         let cheap = choosing.access.lower_prices(team, &options.prices);
         let cache = match &source {
             ModelSource::Live(..) => options.cache.clone().or_else(|| team.cache_file()),
@@ -98,7 +94,7 @@ impl TeamModels {
         let cache = cache.map(Cache::open).transpose()?;
         let (fallback, fallback_return, budget) =
             (team.fallback.clone(), team.fallback_return, choosing.budget);
-        Ok(Self { source, record, cache, fallback, fallback_return, prices, limits, cheap, budget })
+        Ok(Self { source, record, cache, fallback, fallback_return, own_prices, today, cheap, budget })
     }
 
     /// Whether the team's script speaks.
@@ -247,7 +243,8 @@ impl TeamModels {
             None => {
                 let model = models.model(name)?;
                 let price = self.price(model.name(), model.price())?;
-                let limits = self.limits.get(model.name()).copied().unwrap_or_default();
+                let own = self.own_prices.named(model.name(), self.today);
+                let limits = own.map(|own| own.limits).unwrap_or_default();
                 AnyModel::new(model.with_limits(limits).with_price(price))
             }
         };
@@ -260,7 +257,7 @@ impl TeamModels {
     /// What the model called `name` costs: as the team says, but no less than by its `list` price unless the user allows that. Under a budget, a model of unknown price is
     /// refused before it costs anything.
     fn price(&self, name: &str, list: Option<Price>) -> Result<Option<Price>, ModelError> {
-        let own = self.prices.iter().find(|(model, _)| model == name).map(|(_, price)| price.clone());
+        let own = self.own_prices.named(name, self.today).map(|own| own.price.clone());
         let price = price_of(own, list, self.cheap.contains(name));
         if self.budget && price.is_none() {
             return Err(unknown_price(name));

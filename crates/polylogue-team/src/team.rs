@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use polylogue_config::{At, Config, NewName, Switch};
 use polylogue_core::{Name, TaskFrom};
-use polylogue_models::{DatedPrices, FailureClass, FallbackReturn, Script};
+use polylogue_models::{DatedPrices, FailureClass, FallbackReturn, Prices, Script};
 use polylogue_tools::command::Declaration;
 use polylogue_tools::http;
 
@@ -182,6 +182,11 @@ impl Team {
     pub(crate) fn media_mut(&mut self) -> impl Iterator<Item = &mut At<Media>> {
         let inner = self.chats.iter_mut().map(|inner| &mut inner.chat);
         std::iter::once(&mut self.chat).chain(inner).flat_map(Chat::media_mut)
+    }
+
+    /// Returns the prices of the file. One counts for all names of its model, as those of a user do ([`Prices::own`]).
+    pub fn own_prices(&self) -> Prices {
+        Prices::new(self.prices.clone())
     }
 
     /// Returns the name and description of every chat of the team, the outermost first: its participants and its pattern.

@@ -344,6 +344,11 @@ fn a_run_costs_what_the_users_file_says_and_no_less_than_a_team_may_say() {
     let between = "prices: {\"openai:gpt-4o\": {input: 2, output: 6}}";
     let said = costs("openai:gpt-4o", between, "$0.0005");
     assert!(!said.contains("--allow prices"), "{said}");
+    // It counts for editions of the model, which may not cost less than they do either.
+    costs("openai:mine-2026-11-30", "prices: {\"openai:mine\": {input: 1000, output: 1000}}", "$0.22");
+    let lower = "prices: {\"openai:gpt-4o\": {input: 0.5, output: 0.5}}";
+    let said = costs("openai:gpt-4o-2031-01-01", lower, "$0.0003");
+    assert!(said.contains("are below yours or the list prices"), "{said}");
     // The team's own no longer counts.
     costs(
         "openai:test",

@@ -81,8 +81,11 @@ impl Team {
     fn lower_prices(&self, prices: &Prices) -> Vec<String> {
         let today = Day::today();
         let vectors = self.memory.embed.as_deref().filter(|_| self.needs_memory());
+        let own = self.own_prices();
+        if own.is_empty() {
+            return Vec::new();
+        }
         let is_lower = |name: &&str| {
-            let Some(own) = self.prices.get(*name) else { return false };
             let Some((provider, model)) = name.split_once([':', '/']) else { return false };
             let (provider, model) = (provider.trim(), model.trim());
             let given = self.endpoint_of(name).and_then(|(_, endpoint)| endpoint.base_url.as_deref());
@@ -90,7 +93,7 @@ impl Team {
                 Some(url) => prices.at(provider, url, model, today),
                 None => prices.of(provider, model, today),
             };
-            list.is_some_and(|list| own.0.iter().any(|own| own.price.is_below(&list)))
+            list.is_some_and(|list| own.may_be_below(&list, provider, model))
         };
         self.models().into_iter().chain(vectors).filter(is_lower).map(str::to_owned).collect()
     }
