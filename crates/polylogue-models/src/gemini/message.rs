@@ -188,7 +188,7 @@ fn call_part(
     out.extend_from_slice(br#"{"functionCall":{"#);
     function(out, message.id(call), &call.tool, style);
     out.extend_from_slice(br#","args":"#);
-    out.extend_from_slice(message.arguments(at, call).as_bytes());
+    out.extend_from_slice(message.arguments_object(at, call).as_bytes());
     out.put_u8(b'}');
     sign(out, signature);
     out.put_u8(b'}');

@@ -47,7 +47,7 @@ impl WriteMessages for Ollama {
         }
         if calls.peek().is_some() {
             let write = |out: &mut BytesMut, (at, call)| {
-                tool_call(out, message.id(call), call, &message.arguments(at, call))
+                tool_call(out, message.id(call), call, &message.arguments_object(at, call))
             };
             list(out, "tool_calls", calls, write);
         }

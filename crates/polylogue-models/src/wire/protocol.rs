@@ -158,6 +158,15 @@ impl<'a> Own<'a> {
             None => Cow::Owned(words::arguments(call).to_string()),
         }
     }
+
+    /// The same for APIs where the object is a part of the body, and not a text in it: no key comes twice in an object, which some
+    /// servers refuse.
+    pub(crate) fn arguments_object(&self, index: usize, call: &Call) -> Cow<'a, str> {
+        match self.arguments(index, call) {
+            Cow::Borrowed(raw) if words::repeats_keys(raw, &call.args) => Cow::Owned(call.args.to_string()),
+            arguments => arguments,
+        }
+    }
 }
 
 /// The result of a tool call to be encoded.

@@ -30,6 +30,30 @@ pub(crate) fn arguments(call: &Call) -> Cow<'_, Value> {
     }
 }
 
+/// Whether an object in `json`, the text of `value`, has a key twice: the text has more keys than the value. Each is before a colon outside
+/// of strings.
+pub(crate) fn repeats_keys(json: &str, value: &Value) -> bool {
+    let (mut in_string, mut is_escaped, mut keys) = (false, false, 0_usize);
+    for byte in json.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b':' if !in_string => keys += 1,
+            _ => {}
+        }
+    }
+    keys > keys_of(value)
+}
+
+fn keys_of(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => values.iter().map(keys_of).sum(),
+        Value::Object(fields) => fields.len() + fields.values().map(keys_of).sum::<usize>(),
+        _ => 0,
+    }
+}
+
 pub(crate) fn is_wordless(part: &Part) -> bool {
     match part {
         Part::Call(_) | Part::Thought(_) | Part::Note(_) | Part::Cut(_) => true,
@@ -74,5 +98,27 @@ pub(crate) fn in_words(media: &Media) -> String {
     match media.url.starts_with("data:") {
         true => format!("[{}]", media.kind),
         false => format!("[{}: {}]", media.kind, media.url),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_come_twice_are_found_at_any_depth() {
+        for (json, repeats) in [
+            (r#"{"a": 1, "b": [{"a": 2}, {"a": 3}]}"#, false),
+            (r#"{"a:": ":\"a\":1", "b\\": 2, "c\"": {":": "}"}}"#, false),
+            ("{}", false),
+            (r#"{"a": 1, "a": 1}"#, true),
+            (r#"{"a": 1, "b": {"c": [{"d": ":", "d": 2}]}}"#, true),
+            (r#"{"a": {"b": 1, "c": 2}, "a": {}}"#, true),
+            // The same key in another form.
+            (r#"{"a": 1, "\u0061": 2}"#, true),
+        ] {
+            let value = serde_json::from_str(json).unwrap();
+            assert_eq!(repeats_keys(json, &value), repeats, "{json}");
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! What a reply has next to its parts goes back to the server that sent it, byte for byte.
 
-use crate::common::{Asked, ask, config, entry, model, weather};
+use crate::common::{Asked, ask, config, config_of, entry, model, weather};
 use polylogue_core::{Entry, Outcome, Part, Reply};
-use polylogue_models::{Config, Endpoint, SendReasoning};
+use polylogue_models::{Api, Config, Endpoint, SendReasoning};
 use polylogue_test::server::{Answer, Behavior, History, Playbook, Quirk, Server};
 use serde_json::{Value, json};
 
@@ -59,6 +59,28 @@ async fn ollama_gets_the_object_as_the_model_wrote_it() {
     // The scripted server writes its object again, so what it sent is what counts.
     let received = String::from_utf8(server.requests()[1].bytes.clone()).unwrap();
     assert!(received.contains(r#""arguments":{"b":1.0,"a":"é","c":2}"#), "{received}");
+}
+
+/// The calls of another model, whose arguments have a key twice: where they are an object of the body, that would be no proper JSON.
+#[tokio::test]
+async fn keys_that_come_twice_are_sent_once_where_arguments_are_an_object() {
+    let answers = [Answer::default().call_raw("weather", RAW), Answer::text("Sunny.")];
+    let server = Server::start(Playbook::list(answers)).await;
+    let entries = twice(config(&server), |_| {}).await;
+    for (api, provider, name) in [
+        (Api::Messages, "anthropic", "claude-sonnet-5"),
+        (Api::Gemini, "gemini", "gemini-3-pro-preview"),
+        (Api::Converse, "bedrock", "anthropic.claude-sonnet-4-5-20250929-v1:0"),
+        (Api::Ollama, "ollama", "qwen3"),
+    ] {
+        let server = Server::start(Behavior::from("Sunny.")).await;
+        let model = Endpoint::new(config_of(api, provider, &server)).unwrap().model(name);
+        let asked = Asked { tools: vec![weather()], ..Asked::new(entries.clone()) };
+        ask(&model, &asked).await.0.unwrap_or_else(|error| panic!("{api:?}: {error:?}"));
+        assert_eq!(server.violations(), [""; 0], "{api:?}");
+        let sent = String::from_utf8(server.requests()[0].bytes.clone()).unwrap();
+        assert!(sent.contains(r#"{"b":2.5,"a":"é/","c":100.0}"#), "{api:?}: {sent}");
+    }
 }
 
 /// The reasoning that the last request of `server` has, by message.
