@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue_core::{Entry, Finish, Outcome, Part, Reply};
 use polylogue_models::{Config, Endpoint, EndpointModel, Key};
-use polylogue_test::server::{Answer, Playbook, Quirk, Server};
+use polylogue_test::server::{Answer, Behavior, History, Playbook, Quirk, Server};
 use serde_json::json;
 
 use super::{claude, config};
@@ -62,6 +62,39 @@ async fn thoughts_go_back_signed_to_the_model_that_had_them_and_to_no_other() {
     assert_eq!(thoughts(3), [false, false, true]);
     assert_eq!(thoughts(4), [true, true, false, false], "what the first model wrote came after the same");
     assert_eq!(thoughts(5)[..3], [false, false, true]);
+}
+
+/// P36, P37: thoughts with nothing but a signature, and redacted ones, go back in their places.
+#[tokio::test]
+async fn every_block_goes_back_as_it_came() {
+    let content = json!([
+        {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+        {"type": "redacted_thinking", "data": "c2VjcmV0"},
+        {"type": "thinking", "thinking": "", "signature": "bm9uZQ=="},
+        {"type": "text", "text": "I look."},
+        {"type": "redacted_thinking", "data": "bW9yZQ=="},
+        {"type": "tool_use", "id": "toolu_0001", "name": "weather", "input": {"b": 1, "a": [2]}},
+    ]);
+    let message = json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-5", "content": content,
+        "stop_reason": "tool_use", "usage": {"input_tokens": 9, "output_tokens": 4},
+    });
+    let message = message.to_string();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        message.len()
+    );
+    let first = Server::start(Behavior::raw(format!("{head}{message}"))).await;
+    // What it sent itself is not known to the second server.
+    let second = Server::start(Behavior::from("Sunny.").history(History::Any)).await;
+    let whole = |server: &Server| {
+        let config = Config { stream: false, cache_marks: false, ..config(server) };
+        Endpoint::new(config).unwrap().model("claude-sonnet-5")
+    };
+    let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
+    turn(&whole(&first), &mut asked).await;
+    ask(&whole(&second), &asked).await.0.unwrap();
+    assert_eq!(second.requests()[0].messages()[1]["content"], content);
 }
 
 // R8: signatures belong to the account of a key, so that a conversation stays with the key that made them, while others take the

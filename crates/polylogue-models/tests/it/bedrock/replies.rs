@@ -1,5 +1,7 @@
 //! Replies of Bedrock, whole and streamed, and its errors.
 
+use std::time::Duration;
+
 use polylogue_core::{Finish, ModelErrorKind as Kind, Usage};
 use polylogue_models::Config;
 use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server};
@@ -10,7 +12,9 @@ use crate::common::{Asked, ask, model, quick, reply, text};
 
 #[tokio::test]
 async fn a_reply_is_the_same_streamed_whole_and_however_it_is_cut() {
-    let quirks = [Quirk::NoUsage, Quirk::SplitEvery(1), Quirk::SplitEvery(7), Quirk::Unstreamed];
+    // With pauses, the usage comes a while after the stop.
+    let pace = Quirk::Pace(Duration::from_millis(20));
+    let quirks = [Quirk::NoUsage, pace, Quirk::SplitEvery(1), Quirk::SplitEvery(7), Quirk::Unstreamed];
     for quirk in quirks.into_iter().map(Some).chain([None]) {
         for stream in [true, false] {
             let case = format!("{quirk:?}, stream {stream}");

@@ -109,6 +109,57 @@ async fn a_conversation_with_tools_people_and_pictures_is_in_googles_form() {
     assert_eq!(body, expected);
 }
 
+/// P52: no part is empty, no message is without parts, and the first one is of the role `user`.
+#[tokio::test]
+async fn no_part_is_blank_and_no_message_empty() {
+    let asked = Asked::new([
+        Entry::assistant("Hello."),
+        Entry::user(" \n"),
+        Entry::own(vec![Part::Thought("Hm.".into()), Part::text(" ")]),
+        Entry::own(vec![Part::text("\t"), look("call_of_mine", json!({}))]),
+        result("call_of_mine", Outcome::done(" ")),
+    ]);
+    let body = sent(config, NEW, &asked).await;
+    let contents = body["contents"].as_array().unwrap();
+    let roles: Vec<&str> = contents.iter().map(|content| content["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "model", "user", "model", "user", "model", "user"]);
+    let none = json!([{"text": "(no content)"}]);
+    assert_eq!((&contents[2]["parts"], &contents[3]["parts"]), (&none, &none));
+    assert_eq!(contents[5]["parts"].as_array().unwrap().len(), 1, "only the call");
+    assert_eq!(contents[6]["parts"][0]["functionResponse"]["response"]["output"], "(no content)");
+}
+
+/// P62: the server refuses what is not rewritten, in the schema of a reply and in that of a tool.
+#[tokio::test]
+async fn schemas_with_keywords_that_gemini_refuses_are_accepted() {
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {
+            "kind": {"const": "cat"},
+            "flag": {"const": true},
+            "name": {"type": "string", "pattern": "^a", "maxLength": 4},
+            "color": {"$ref": "#/$defs/Color", "description": "Its color."},
+            "both": {"allOf": [{"type": "string"}, {"minLength": 1}]},
+            "one": {"oneOf": [{"type": "string"}, {"not": {"type": "null"}}]},
+        },
+        "required": ["kind"],
+        "additionalProperties": false,
+        "$defs": {"Color": {"enum": ["red", "blue"]}},
+    });
+    let params = Params { schema: Some(schema.clone()), ..Params::default() };
+    let tools = vec![ToolSpec::new("look", "Looks.", schema)];
+    let body = sent(config, NEW, &Asked { params, tools, ..Asked::default() }).await;
+    for place in
+        ["/generationConfig/responseJsonSchema", "/tools/0/functionDeclarations/0/parametersJsonSchema"]
+    {
+        let properties = &body.pointer(place).unwrap()["properties"];
+        assert_eq!(properties["kind"], json!({"enum": ["cat"]}), "{place}");
+        assert_eq!(properties["color"], json!({"$ref": "#/$defs/Color"}), "{place}");
+        assert_eq!(properties.as_object().unwrap().len(), 6, "{place}");
+    }
+}
+
 #[tokio::test]
 async fn parameters_are_in_the_generation_config_and_extra_fields_in_their_place() {
     let schema =

@@ -1,15 +1,15 @@
 //! Requests, byte for byte.
 
 use polylogue_core::{
-    Call, Effort, Entry, Media, Model as _, ModelErrorKind, Outcome, Params, Part, Thinking, ToolChoice,
-    ToolSpec,
+    AnyModel, Call, Effort, Entry, Media, Model as _, ModelErrorKind, Outcome, Params, Part, Thinking,
+    ToolChoice, ToolSpec,
 };
 use polylogue_models::{Config, EndpointModel};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::{Value, json};
 
 use super::{config, plain, reasoning};
-use crate::common::{Asked, ask, weather};
+use crate::common::{Asked, ask, text, weather};
 
 async fn server() -> Server {
     Server::start(Behavior::from(Playbook::always(Answer::text("Sunny.")))).await
@@ -109,7 +109,7 @@ async fn what_a_model_refuses_is_left_out_and_told() {
     assert_eq!((body["temperature"].as_f64(), absent), (Some(0.5), [None, None, None]));
 }
 
-/// P74: stop texts have no field. The caller cuts the reply there.
+/// P74: stop texts have no field. The reply is cut there.
 #[tokio::test]
 async fn stop_texts_are_not_sent() {
     let server = server().await;
@@ -117,6 +117,10 @@ async fn stop_texts_are_not_sent() {
     let body = sent(&reasoning(config(&server)), &server, &Asked { params, ..Asked::default() }).await;
     let format = json!({"format": {"type": "json_object"}});
     assert_eq!((body.get("stop"), &body["max_output_tokens"], &body["text"]), (None, &json!(16), &format));
+    let params = Params { stop: vec!["nn".into()], ..Params::default() };
+    let (model, asked) = (AnyModel::new(reasoning(config(&server))), Asked { params, ..Asked::default() });
+    let reply = model.complete(&asked.request(), &mut ()).await.unwrap();
+    assert_eq!((text(&reply), server.requests()[1].body.get("stop")), ("Su".to_owned(), None));
 }
 
 /// P81: pictures, documents and sound in the forms that the API takes.
