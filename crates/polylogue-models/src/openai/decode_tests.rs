@@ -224,9 +224,13 @@ fn ids_that_were_used_before_are_replaced() {
 
 #[test]
 fn arguments_that_are_no_object_are_kept_as_text() {
-    for (sent, kept) in
-        [("", json!({})), ("{\"a\":", json!("{\"a\":")), ("[1]", json!("[1]")), ("hi", json!("hi"))]
-    {
+    for (sent, kept) in [
+        ("", json!({})),
+        ("{\"a\":", json!("{\"a\":")),
+        ("[1]", json!("[1]")),
+        ("hi", json!("hi")),
+        ("{}]", json!("{}]")),
+    ] {
         let function = json!({"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": sent}}]});
         let reply = stream(&deltas(&[&function.to_string()])).0.unwrap();
         assert_eq!(calls(&reply)[0].2, kept.to_string());
@@ -239,6 +243,27 @@ fn arguments_that_are_no_object_are_kept_as_text() {
         r#"{"function_call":{"arguments":":1}"}}"#,
     ];
     assert_eq!(calls(&stream(&deltas(&old)).0.unwrap())[0].2, "{\"a\":1}");
+}
+
+/// What can be parsed before the end need not be the whole: gateways begin with the empty object of Anthropic's first event.
+#[test]
+fn an_empty_object_before_the_pieces_of_another_is_no_part_of_it() {
+    let read = |args: &[&str], repeats: bool| {
+        let piece = |(nth, args): (usize, &&str)| {
+            let call = match nth == 0 || repeats {
+                true => json!({"index": 0, "id": "call_aaaaa", "function": {"name": "f", "arguments": args}}),
+                false => json!({"index": 0, "function": {"arguments": args}}),
+            };
+            json!({"tool_calls": [call]}).to_string()
+        };
+        let all: Vec<String> = args.iter().enumerate().map(piece).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        calls(&stream(&deltas(&all)).0.unwrap()).into_iter().map(|(_, _, args)| args).collect::<Vec<_>>()
+    };
+    for args in [&["{}", "{\"a\":", "1}"][..], &["{}", " {\"a\":1}"], &["{\"a\":1}"]] {
+        assert_eq!([false, true].map(|repeats| read(args, repeats)), [["{\"a\":1}"]; 2], "{args:?}");
+    }
+    assert_eq!(read(&["{}"], false), ["{}"]);
 }
 
 #[test]

@@ -126,8 +126,10 @@ impl Draft {
     /// same id, and repeat the name with every piece or only with the first.
     fn is_other_than(&self, piece: &Piece<'_>) -> bool {
         let is_same_id = !piece.id.is_empty() && self.id == piece.id;
-        if !is_same_id && !piece.id.is_empty() && !self.id.is_empty() {
-            return true;
+        let have_ids = !piece.id.is_empty() && !self.id.is_empty();
+        // An id is that of several calls only where nothing else could tell them apart.
+        if have_ids && (!is_same_id || self.index.is_some()) {
+            return !is_same_id;
         }
         if piece.tool.is_empty() || self.tool.is_empty() {
             return false;
@@ -137,8 +139,7 @@ impl Draft {
             true => self.index.is_none() && !is_same_id,
             false => piece.args.trim_start().starts_with('{'),
         };
-        let is_same_call = self.tool == piece.tool || is_same_id && self.index.is_some();
-        !is_same_call || (begins_again && is_whole(&self.args))
+        self.tool != piece.tool || (begins_again && is_whole(&self.args))
     }
 }
 
@@ -148,6 +149,11 @@ fn is_whole(args: &str) -> bool {
 
 /// The model's text as an object, with the text if that is another one than the object's; else the text unchanged.
 fn arguments(text: String) -> (Value, Option<Arc<str>>) {
+    // Gateways send the empty object of Anthropic's first event before the pieces.
+    let text = match text.strip_prefix("{}") {
+        Some(rest) if rest.trim_start().starts_with('{') => rest.to_owned(),
+        _ => text,
+    };
     if text.trim().is_empty() {
         return (Value::Object(serde_json::Map::new()), None);
     }
