@@ -162,6 +162,20 @@ fn at_a_limit_a_person_is_asked_and_the_raise_survives_a_process_that_is_killed(
 }
 
 #[test]
+fn a_conversation_that_waits_at_a_limit_ends_there_when_it_is_resumed_without_questions() {
+    let server = serve(talker());
+    let home = Home::at(&server);
+    home.file("team.yaml", TEAM);
+    home.run(&[&RUN[..], &["--max-calls", "2", "--on-limit", "ask"]].concat()).exits(5);
+    let ended = home.run(&["resume", "last", "--on-limit", "stop"]).exits(3);
+    assert!(ended.out.contains("limit: 2 model calls"), "{}", ended.out);
+    assert_eq!(server.count(), 2);
+    // Later limits end it, too.
+    home.run(&["resume", "last", "--max-calls", "1"]).exits(3);
+    assert_eq!((server.count(), of_type(&home.events(), "input_required").len()), (3, 1));
+}
+
+#[test]
 fn standard_input_raises_a_limit_only_where_it_may_approve() {
     let server = serve(talker());
     let home = Home::at(&server);

@@ -9,6 +9,9 @@ use crate::{
 /// The answer that is logged for a person who raised the limit in another way.
 const RAISED: &str = "raised";
 
+/// The answer that is logged when limits end the run or the chat since the question was asked, instead of asking a person.
+const STOP: &str = "stop";
+
 /// What follows when a limit is reached.
 pub(crate) enum AtLimit {
     /// The run or the chat ends, or a background task fails.
@@ -97,14 +100,17 @@ impl Log {
         Ok(())
     }
 
-    /// Answers the question about a limit that was raised since it was asked.
-    pub(crate) async fn answer_raised(&self) -> Result<()> {
+    /// Answers the question about a limit that was raised since it was asked; if the run `stops` at limits now, also one that was not.
+    pub(crate) async fn answer_about_limit(&self, stops: bool) -> Result<()> {
         for OpenQuestion { at, question, .. } in self.look(OpenQuestion::of).await {
             let Question { who: to, limit: Some(raise), .. } = question else { continue };
-            if self.is_raised(&raise.reached).await {
-                let body = Body::InputProvided { to, text: RAISED.into(), by: Responder::Unnamed };
-                self.append(&at, [body]).await?;
-            }
+            let text = match self.is_raised(&raise.reached).await {
+                true => RAISED,
+                false if stops => STOP,
+                false => continue,
+            };
+            let body = Body::InputProvided { to, text: text.into(), by: Responder::Unnamed };
+            self.append(&at, [body]).await?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::pin::pin;
 use super::{Body, Event, Instruction, Log, Pending, Timing};
 use crate::data::text;
 use crate::limits::CancelMode;
-use crate::{LimitOverrides, Limits, Path, Result};
+use crate::{LimitOverrides, Limits, OnLimit, Path, Result};
 
 impl Log {
     /// Appends the event of an instruction, unless the log has it.
@@ -81,12 +81,12 @@ impl Log {
         match body {
             Body::LimitsChanged { limits, .. } => {
                 self.set_limits(limits);
-                self.answer_raised().await?;
+                self.answer_about_limit(limits.on_limit == Some(OnLimit::Stop)).await?;
             }
             Body::OwnLimitsRaised { .. } => {
                 // Calls that wait for others to be settled may fit now.
                 self.account.changed.send_replace(());
-                self.answer_raised().await?;
+                self.answer_about_limit(false).await?;
             }
             Body::Paused => self.set_paused(true),
             Body::Resumed => self.set_paused(false),

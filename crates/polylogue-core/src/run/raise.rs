@@ -3,7 +3,7 @@
 use super::RunningChat;
 use crate::log::AtLimit;
 use crate::transcript::LimitQuestion;
-use crate::{Body, Chat, DefaultAnswer, LimitRaise, Name, Question, Result, Status, StopReason};
+use crate::{Body, Chat, DefaultAnswer, LimitRaise, Name, OnLimit, Question, Result, Status, StopReason};
 
 impl RunningChat<'_> {
     /// Asks a person to raise the limit that was reached, if people are asked and may raise it. Else closes the outermost chat. Chats within
@@ -23,12 +23,13 @@ impl RunningChat<'_> {
         }
     }
 
-    /// Takes in the answer to the question about a limit, if one was asked. Returns the status of the run if it does not continue.
+    /// Takes in the answer to the question about a limit, if one was asked: a run at whose limits no person is asked does not wait for one.
+    /// Returns the status of the run if it does not continue.
     pub(super) async fn take_in_raise(&mut self) -> Result<Option<Status>> {
         if self.transcript.limit_question().is_none() || self.transcript.closed().is_some() {
             return Ok(None);
         }
-        self.log.answer_raised().await?;
+        self.log.answer_about_limit(self.log.limits_now().on_limit == OnLimit::Stop).await?;
         self.transcript = self.log.transcript().await?;
         let asked = self.transcript.limit_question().cloned();
         let Some(LimitQuestion { question: Question { limit: Some(raise), .. }, answer, .. }) = asked else {

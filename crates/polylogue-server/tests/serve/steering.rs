@@ -341,6 +341,34 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 }
 
 #[tokio::test]
+async fn what_waits_at_a_limit_ends_there_when_limits_are_to_end_it() {
+    let team = "
+name: asks
+task: Count.
+agents: [{name: Ann}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
+limits: {calls: 2, on_limit: ask}
+script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
+";
+    let world = World::with_team("asks", team).await;
+    for route in ["resume", "raise"] {
+        let id = begin(&world, &json!({"team": "asks"})).await;
+        until(&world, &id, "waiting").await;
+        let stopped = post(&world, &id, route, json!({"limits": {"on_limit": "stop"}})).await;
+        assert_eq!(stopped.status, 202, "{route}: {}", stopped.body);
+        let ended = until(&world, &id, "closed").await;
+        assert_eq!(
+            (&ended["ended"]["word"], &ended["turns"]),
+            (&json!("limit"), &json!(2)),
+            "{route}: {ended}"
+        );
+        let events = events(&world, &id).await;
+        let answers: Vec<_> = events.iter().filter(|event| event["type"] == "input_provided").collect();
+        assert!(matches!(answers.as_slice(), [answer] if answer["text"] == "stop"), "{route}: {answers:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_raise_of_an_agent_counts_for_its_own_limits() {
     let team = "
 name: few

@@ -238,6 +238,33 @@ async fn no_answer_in_time_is_no_also_in_another_process() {
 }
 
 #[tokio::test]
+async fn a_run_that_continues_without_asking_ends_at_the_limit_of_its_question_wherever_it_is_cut() {
+    let (asks, chat) = (Limits { turns: Some(2), ..ASK }, chat(&Cents::default()));
+    let mut log = asking(asks).await;
+    waiting(chat.run_in(&mut log, "go").await.unwrap().status);
+    let asked = log.events().await;
+    let stops = Limits { on_limit: OnLimit::Stop, ..asks };
+    let mut log = reopened(&asked, stops).await;
+    let ended = StopReason::Turns { limit: 2, next: None };
+    assert_eq!(reason(chat.resume(&mut log).await.unwrap().status), ended);
+    let whole = log.events().await;
+    let new: Vec<String> = whole[asked.len()..].iter().map(|event| kind(&event.body)).collect();
+    assert_eq!(new.len(), 2, "{new:?}");
+    assert!(new[0].contains(r#"text: "stop""#) && new[1] == format!("closed: {ended}"), "{new:?}");
+    let mut log = reopened(&whole[..=asked.len()], stops).await;
+    assert_eq!(reason(chat.resume(&mut log).await.unwrap().status), ended, "cut after the answer");
+    assert_eq!(log.events().await.len(), whole.len());
+    // A limit that is higher now was raised. The next one ends the run, too.
+    let mut log = reopened(&asked, Limits { turns: Some(3), ..stops }).await;
+    let next = StopReason::Turns { limit: 3, next: None };
+    assert_eq!(reason(chat.resume(&mut log).await.unwrap().status), next);
+    let events = log.events().await;
+    assert!(kind(&events[asked.len()].body).contains(r#"text: "raised""#));
+    let asked = events.iter().filter(|event| matches!(event.body, Body::InputRequired(_)));
+    assert_eq!(asked.count(), 1, "no person is asked at the next limit");
+}
+
+#[tokio::test]
 async fn a_limit_that_is_raised_from_outside_answers_its_question() {
     let mut log = asking(Limits { turns: Some(2), ..ASK }).await;
     let chat = chat(&Cents::default());

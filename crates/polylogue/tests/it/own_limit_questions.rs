@@ -7,7 +7,7 @@ use crate::common::{log_of, name, script};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::tools::agent_tool::AgentTool;
-use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Status, round_robin, sequential};
+use polylogue::{AnyModel, Assistant, Chat, Human, Limits, Log, Status, round_robin, sequential};
 use polylogue_core::{
     Allowance, AllowanceOwner, BackgroundStatus, Body, DeltaSink, Event, Instruction, LimitOverrides, Model,
     ModelError, OnLimit, Question, RaiseTerms, Reply, Request, Responder, RunOutcome, StopReason, Timestamp,
@@ -217,6 +217,40 @@ async fn a_limit_of_an_agent_that_is_raised_from_outside_answers_its_question() 
     chat.resume(&mut log).await.unwrap();
     assert_eq!(log.calls().await[&name("A")], 4);
     assert_eq!(log.questions().await.unwrap().len(), 1, "a higher limit is another one");
+}
+
+/// From now on, no person is asked at a limit.
+async fn stop_at_limits(log: &mut Log) {
+    let more = LimitOverrides { on_limit: Some(OnLimit::Stop), ..LimitOverrides::default() };
+    let raised = log.handle().instruct(Instruction::RaiseLimits(more));
+    log.post_inbox().await.unwrap();
+    raised.confirmed().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_question_about_a_limit_of_an_agent_is_answered_when_limits_end_chats_from_then_on() {
+    let (chat, mut log) = pair(1, asking()).await;
+    chat.run_in(&mut log, "go").await.unwrap();
+    assert_eq!(log.questions().await.unwrap().len(), 1);
+    stop_at_limits(&mut log).await;
+    assert!(log.questions().await.unwrap().is_empty());
+    let status = chat.resume(&mut log).await.unwrap().status;
+    let (of, limit) = (AllowanceOwner::Agent(name("A")), Box::new(StopReason::Calls { limit: 1 }));
+    assert_eq!(reason(&status), &StopReason::Allowance { of, limit });
+    assert_eq!(asked_in(&log.events().await).len(), 1);
+}
+
+#[tokio::test]
+async fn a_question_of_a_participant_stays_open_when_limits_end_chats() {
+    let kim = Human::new("Kim").unwrap();
+    let chat = Chat::named("main").participant(kim).policy(sequential()).build().unwrap();
+    let mut log = log_of(&[]).await.limits(asking());
+    chat.run_in(&mut log, "go").await.unwrap();
+    stop_at_limits(&mut log).await;
+    let status = chat.resume(&mut log).await.unwrap().status;
+    let Status::Waiting(questions) = &status else { panic!("{status:?}") };
+    assert!(matches!(questions.as_slice(), [(_, question)] if question.who == name("Kim")), "{questions:?}");
+    assert_eq!(answered_in(&log.events().await), 0);
 }
 
 /// The chat has not run in the process in which it is raised: its question says which limit it is.
