@@ -6,7 +6,7 @@ mod elsewhere;
 mod release;
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use futures_util::future::{Either, select};
@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     has_limits: AtomicBool,
     /// Another version of its team, which is not in the log yet.
     team: std::sync::Mutex<Option<TeamChanged>>,
+    /// How many events it had when its last run ended because all that is open in it waits for people; 0 if that ended otherwise.
+    waits_at: AtomicUsize,
     /// Locked while the conversation runs; `None` when it was released.
     log: Mutex<Option<Log>>,
 }
@@ -84,6 +86,7 @@ impl Conversation {
             attached: Default::default(),
             has_limits,
             team: std::sync::Mutex::default(),
+            waits_at: AtomicUsize::new(0),
             log: Mutex::new(Some(log)),
         }))
     }
@@ -187,15 +190,19 @@ impl Conversation {
     async fn run_once(&self) -> Result<Status> {
         let mut log = self.0.log.lock().await;
         let log = log.as_mut().ok_or_else(|| self.gone())?;
-        let Shared { chat, opened, .. } = &*self.0;
-        if !log.has_begun().await? {
-            return Ok(chat.run_with(log, &opened.task, self.attached()).await?.status);
-        }
-        log.post_inbox().await?;
-        if !self.has_logged_limits() && log.transcript().await?.closed().is_none() {
-            self.log_changes(log).await?;
-        }
-        Ok(chat.resume(log).await?.status)
+        let Shared { chat, opened, waits_at, .. } = &*self.0;
+        let result = if log.has_begun().await? {
+            log.post_inbox().await?;
+            if !self.has_logged_limits() && log.transcript().await?.closed().is_none() {
+                self.log_changes(log).await?;
+            }
+            chat.resume(log).await?
+        } else {
+            chat.run_with(log, &opened.task, self.attached()).await?
+        };
+        let waits = matches!(result.status, Status::Waiting(_));
+        waits_at.store(if waits { result.events.len() } else { 0 }, Ordering::Relaxed);
+        Ok(result.status)
     }
 
     /// Lets it continue with `prepared`, another version of its team, of which `changes` are the differences in words:

@@ -4,10 +4,13 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use polylogue_core::{
-    AnyStore, Body, Event, LogId, Meta, Name, Path, Question, Store as _, StoreError, StoreWrapper, Timestamp,
+    AnyStore, Body, Due, Event, LogId, Meta, Name, Path, Question, Queue as _, Status, Store as _,
+    StoreError, StoreWrapper, Timestamp,
 };
-use polylogue_runtime::{Runtime, StoreLocation};
+use polylogue_runtime::{ForkPoint, OpenOptions, Runtime, StoreLocation};
 use polylogue_store::Memory;
+
+use crate::conversations::world;
 
 /// Notes which events are read.
 struct Noting(AnyStore, Arc<Mutex<Vec<Range<u64>>>>);
@@ -45,5 +48,40 @@ async fn open_questions_are_found_from_the_end_of_the_log() {
         let read = read.lock().unwrap().clone();
         assert_eq!(read.last().map(|range| range.start), Some(first), "{read:?}");
         assert!(read.iter().all(|range| range.end == count), "{read:?}");
+    }
+}
+
+const BOTH: &str = "
+name: both
+task: Help.
+agents: [{name: Pat, human: true}, {name: Ann}]
+chat: {participants: [Pat, Ann], pattern: parallel}
+script: [{Ann: Thanks.}]
+";
+
+#[tokio::test]
+async fn workers_continue_a_turn_that_was_interrupted_while_another_one_waits_for_a_person() {
+    let world = world(BOTH).await;
+    let (runtime, queue) = (&world.runtime, world.runtime.queue().unwrap());
+    let open = async |id: &LogId| runtime.open(id, &world.team, OpenOptions::default()).await.unwrap();
+    let begun = runtime.begin(&world.team.run()).await.unwrap();
+    let whole = begun.id().clone();
+    begun.run().await.unwrap();
+    let events = begun.events().await;
+    begun.release().await.unwrap();
+    drop(begun);
+    let replied = events.iter().find(|event| matches!(event.body, Body::ModelReplied(_))).unwrap();
+    // As a process leaves it that is interrupted during Ann's call.
+    let point = ForkPoint { event: Some(replied.seq), ..ForkPoint::default() };
+    let half = runtime.fork(&whole, &point).await.unwrap().id;
+    for (id, runs, is_queued) in [(&half, false, true), (&half, true, false), (&whole, true, false)] {
+        queue.schedule(id, Due::Now, None).await.unwrap();
+        let opened = open(id).await;
+        if runs {
+            assert!(matches!(opened.run().await.unwrap(), Status::Waiting(_)), "{id}");
+        }
+        assert_eq!(opened.questions().await.len(), 1, "{id}");
+        opened.release().await.unwrap();
+        assert_eq!(queue.is_queued(id).await.unwrap(), is_queued, "{id}, run: {runs}");
     }
 }

@@ -1,0 +1,219 @@
+//! Tests of when conversations rest.
+
+use polylogue_core::{ModelError, ModelErrorKind, Timestamp};
+
+use super::*;
+
+#[test]
+fn pauses_double_up_to_the_longest() {
+    let seconds: Vec<u64> = [0, 1, 2, 3, 8, 9, 100, usize::MAX].map(|n| backoff(n).as_secs()).to_vec();
+    assert_eq!(seconds, [5, 5, 10, 20, 600, 600, 600, 600]);
+}
+
+fn events(bodies: impl IntoIterator<Item = Body>) -> Vec<Arc<Event>> {
+    let event = |(seq, body)| Event {
+        seq,
+        at: polylogue_core::Path::root(),
+        time: Timestamp(0),
+        ran_ms: 0,
+        inbox: None,
+        body,
+    };
+    (0..).zip(bodies).map(|numbered| Arc::new(event(numbered))).collect()
+}
+
+#[test]
+fn what_a_person_has_stopped_is_left_alone_and_what_a_drain_stops_continues() {
+    let cancelled = || Body::Cancelled { now: true };
+    let never = || Rest::Until(Due::Never);
+    // The events before a run, those of it, and when it is due if the worker was drained.
+    let cases = [
+        (vec![], vec![], Rest::Until(Due::Now)),
+        (vec![Body::Resumed], vec![], Rest::Until(Due::Now)),
+        (vec![], vec![Body::Paused], never()),
+        (vec![], vec![cancelled()], never()),
+        // What the step that was let end says after it.
+        (vec![], vec![cancelled(), Body::reopened(None)], never()),
+        // Earlier ones were continued by this run.
+        (vec![cancelled()], vec![Body::Resumed], Rest::Until(Due::Now)),
+    ];
+    // What a person says before the step has ended that was let end.
+    let answered = Body::InputProvided {
+        to: polylogue_core::Name::user(),
+        text: "yes".into(),
+        by: polylogue_core::Responder::person(None),
+    };
+    for (stopped, said, due) in [
+        (Body::Paused, Body::Resumed, Due::Now),
+        (cancelled(), Body::Resumed, Due::Now),
+        (cancelled(), answered.clone(), Due::Now),
+        // It waits for the resumption.
+        (Body::Paused, answered, Due::Never),
+    ] {
+        let events = events([stopped, Body::reopened(None), said]);
+        for is_draining in [true, false] {
+            let rest = Rest::after(&Ok(Status::Cancelled), &events, 0, is_draining);
+            assert_eq!(rest, Rest::Until(due), "{events:?}");
+        }
+    }
+    for (before, during, rest) in cases {
+        let text = format!("{before:?} {during:?}");
+        let earlier = before.len();
+        let events = events(before.into_iter().chain(during));
+        let cancelled = Ok(Status::Cancelled);
+        assert_eq!(Rest::after(&cancelled, &events, earlier, true), rest, "{text}");
+        assert_eq!(Rest::after(&cancelled, &events, earlier, false), never(), "{text}");
+    }
+    for stopped in [Body::Paused, cancelled()] {
+        assert_eq!(Rest::before(&events([Body::reopened(None), stopped.clone()])), Some(never()));
+        assert_eq!(Rest::before(&events([stopped, Body::Resumed])), None);
+    }
+    // What is said meanwhile continues what was cancelled, and waits where it was paused.
+    let message = || polylogue_core::Message::text(polylogue_core::Name::user(), "Hurry.");
+    let by = polylogue_core::Responder::default();
+    let answer = Body::InputProvided { to: polylogue_core::Name::user(), text: "yes".into(), by };
+    for said in [Body::Sent(message()), Body::reopened(Some(message())), answer] {
+        assert_eq!(Rest::before(&events([cancelled(), said.clone()])), None, "{said:?}");
+        let paused = events([Body::Paused, said.clone()]);
+        assert_eq!(Rest::before(&paused), Some(never()), "{said:?}");
+        assert_eq!(Rest::of_log(&paused, Due::Now, false), Due::Never, "{said:?}");
+    }
+}
+
+/// The log alone does not say whether the turn of another participant is in progress.
+#[test]
+fn a_question_keeps_workers_away_only_where_nothing_else_can_continue() {
+    let asks = |who: &str, after_ms| {
+        let default = Some(polylogue_core::DefaultAnswer { after_ms, text: "no".into() });
+        let question = polylogue_core::Question::new(Name::new(who).unwrap(), "?");
+        Body::InputRequired(polylogue_core::Question { default, ..question })
+    };
+    let by = polylogue_core::Responder::default();
+    let answer = Body::InputProvided { to: Name::new("Ann").unwrap(), text: "yes".into(), by };
+    let sent = Body::Sent(polylogue_core::Message::text(Name::user(), "Hurry."));
+    let several = [asks("Ann", 500), asks("Bob", 900)];
+    let answered = [&several[..], &[answer]].concat();
+    let and_sent = [&answered[..], &[sent]].concat();
+    let cancelled = [&several[..], &[Body::Cancelled { now: true }]].concat();
+    let at = |ms| Due::At(Timestamp(ms));
+    for (bodies, due, waits, rests) in [
+        // The first default answer of all that are open.
+        (&several[..], Due::Now, true, at(500)),
+        (&several[..1], Due::Now, true, at(500)),
+        (&several[1..], Due::Now, true, at(900)),
+        (&answered[..], Due::Now, true, at(900)),
+        // Nothing has run since the answer, or the turn of Cid is in progress.
+        (&answered[..], Due::Now, false, Due::Now),
+        (&and_sent[..], Due::Now, false, Due::Now),
+        (&several[..], Due::Now, false, Due::Now),
+        (&several[..], Due::Never, false, at(500)),
+        (&cancelled[..], Due::Now, false, Due::Never),
+    ] {
+        let log = events(bodies.iter().cloned());
+        assert_eq!(Rest::of_log(&log, due, waits), rests, "{bodies:?}, {due:?}, {waits}");
+    }
+}
+
+/// Messages wait for the end of a step, and cancellations do not.
+#[test]
+fn what_was_sent_before_a_cancellation_continues_nothing() {
+    let message = polylogue_core::Message::text(polylogue_core::Name::user(), "Hurry.");
+    for (cancelled, sent, due) in [(2, 1, Due::Never), (1, 2, Due::Now)] {
+        let mut events = events([Body::Cancelled { now: true }, Body::Sent(message.clone())]);
+        for (event, number) in events.iter_mut().zip([cancelled, sent]) {
+            Arc::make_mut(event).inbox = Some(number);
+        }
+        let rest = Rest::after(&Ok(Status::Cancelled), &events, 0, false);
+        assert_eq!(rest, Rest::Until(due));
+        assert_eq!(is_stopped(&events), due == Due::Never);
+    }
+}
+
+#[test]
+fn a_model_that_must_not_be_called_for_a_while_is_no_failure() {
+    let error = ModelError::new(ModelErrorKind::Refused, "a:b", "too many requests");
+    let inner = Error::Model(error.clone().wait_for(Duration::from_mins(1)));
+    let within = Error::Within { at: "Ann".into(), error: Box::new(inner.clone()) };
+    for waits in [inner, within] {
+        let rest = Rest::after(&Err(waits), &[], 0, false);
+        assert_eq!(rest, Rest::Until(Due::After(Duration::from_mins(1))));
+    }
+    let rest = Rest::after(&Err(Error::Model(error)), &[], 0, false);
+    assert!(matches!(rest, Rest::Failed { due: Due::After(BACKOFF_FIRST), .. }), "{rest:?}");
+}
+
+/// W43: while a cluster is updated, workers of both versions have the same database.
+#[test]
+fn what_a_later_version_has_written_is_left_to_its_workers() {
+    let (place, kind) = ("`a` in the store".to_owned(), "hologram_shown".to_owned());
+    is_no_failure(Error::Store(StoreError::UnknownEvent { place, seq: 7, kind }));
+    let (place, kind) = ("the inbox of `a` in the store".to_owned(), "dim".to_owned());
+    is_no_failure(Error::Store(StoreError::UnknownInstruction { place, number: 7, kind }));
+}
+
+/// W21.
+#[test]
+fn a_full_disk_is_no_failure_of_a_conversation() {
+    let error = Error::Store(StoreError::Full { place: "the store".into() });
+    is_no_failure(Error::Within { at: "Ann".into(), error: Box::new(error) });
+}
+
+/// Such a conversation is not parked, however often that happens.
+#[track_caller]
+fn is_no_failure(error: Error) {
+    for rest in [Rest::failed(&error), Rest::after(&Err(error.clone()), &[], 0, false)] {
+        assert!(matches!(rest, Rest::ForOthers { .. }), "{error}: {rest:?}");
+    }
+}
+
+fn failed(who: &str, error: &Error) -> Body {
+    Body::Failed { who: Name::new(who).unwrap(), error: polylogue_core::Failure::from(error) }
+}
+
+/// As if the provider had refused the key.
+fn refused_key() -> Error {
+    let error = ModelError::new(ModelErrorKind::Config, "a:b", "status 401").hint("check the key");
+    Error::Within { at: "Ann".into(), error: Box::new(error.into()) }
+}
+
+#[test]
+fn what_fails_permanently_is_left_to_other_workers_and_parked_with_the_hint_at_last() {
+    let (error, mut bodies) = (refused_key(), Vec::new());
+    let why = "`Ann`: a:b: status 401; hint: check the key".to_owned();
+    let mut next = |before: &[Body]| {
+        bodies.extend_from_slice(before);
+        // Two agents with one key.
+        let earlier = bodies.len();
+        bodies.extend([failed("Ann", &error), failed("Bob", &error)]);
+        Rest::after(&Err(error.clone()), &events(bodies.clone()), earlier, false)
+    };
+    let parked = Rest::Failed { due: Due::Never, why: why.clone() };
+    let left = Rest::ForOthers { why };
+    let after = [next(&[]), next(&[]), next(&[]), next(&[])];
+    assert_eq!(after, [left.clone(), left.clone(), parked.clone(), parked.clone()]);
+    // Those of before do not count when a person has done something about it.
+    assert_eq!([next(&[Body::Resumed]), next(&[]), next(&[])], [left.clone(), left, parked]);
+}
+
+#[test]
+fn what_may_succeed_later_or_is_not_in_the_log_is_tried_again() {
+    let spent = Error::from(ModelError::new(ModelErrorKind::Spent, "a:b", "status 402"));
+    let log = events([failed("Ann", &refused_key()), failed("Ann", &spent)]);
+    let is_tried_again = |rest: &Rest| matches!(rest, Rest::Failed { due: Due::After(_), .. });
+    let after_spent = Rest::after(&Err(spent), &log, 1, false);
+    assert!(is_tried_again(&after_spent), "{after_spent:?}");
+    // It failed before a turn could: the tries of the store count.
+    let unlogged = Rest::after(&Err(refused_key()), &log, 2, false);
+    assert!(is_tried_again(&unlogged), "{unlogged:?}");
+}
+
+#[test]
+fn calls_that_were_put_off_are_no_failures_for_the_next_pause() {
+    let error = ModelError::new(ModelErrorKind::Refused, "a:b", "too many requests");
+    let put_off = failed("Ann", &error.clone().postponed_for(Duration::from_mins(1)).into());
+    let failed = failed("Ann", &error.into());
+    let bodies = [put_off.clone(), failed.clone(), put_off.clone(), put_off, failed];
+    assert_eq!(failures(&events(bodies)), 2);
+}
+
+const BACKOFF_FIRST: Duration = BACKOFF.0;
