@@ -108,7 +108,7 @@ use self::result_account::ResultAccount;
 pub use self::results::{StoredResults, StoredText};
 pub use self::store::{AnyStore, RecoveredEvents, Store, StoreWrapper};
 pub use self::summary::{Progress, Summary};
-pub(crate) use self::turns::turns_begun;
+pub(crate) use self::turns::turns_taken;
 use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
 use crate::limits::{Account, Budgets};

@@ -33,6 +33,12 @@ impl TurnRequest {
         Self { who, prompt: Some(prompt.into()), to: Audience::private(), choice: None }
     }
 
+    /// Whether the participant selects the next speaker in this private turn: the candidates are known, and the choice is not made yet.
+    pub(crate) fn selects(&self) -> bool {
+        let by = self.choice.as_ref().map(|choice| &choice.by);
+        self.to.is_private() && matches!(by, Some(Chooser::Agent(who)) if *who == self.who)
+    }
+
     /// Adds how the participant was selected.
     #[must_use]
     pub fn with_choice(self, choice: Choice) -> Self {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Body, Event, Log, turns_begun};
+use super::{Body, Event, Log, turns_taken};
 use crate::{Error, Interrupt, Path, Result};
 
 impl Log {
-    /// Appends the next step of a chat, if the limits allow the turns that begin with it. Chats that run in parallel cannot exceed them
-    /// together. `None` if limits of the chat itself were raised since `last_raise`: its policy must look again.
+    /// Appends the next step of a chat, if the limits allow the turns that it takes: no speaker is selected for a turn that may not begin.
+    /// Chats that run in parallel cannot exceed them together. `None` if limits of the chat itself were raised since `last_raise`: its
+    /// policy must look again.
     pub(crate) async fn append_step(
         &self,
         at: &Path,
@@ -19,7 +20,7 @@ impl Log {
             return Ok(None);
         }
         if let Some(reason) =
-            self.limits_now().too_many_turns(buffer.totals.turns.begun(), turns_begun(&bodies))
+            self.limits_now().too_many_turns(buffer.totals.turns.begun(), turns_taken(&bodies))
         {
             return Err(Error::Interrupt(Interrupt::Limit(reason)));
         }

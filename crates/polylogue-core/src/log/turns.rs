@@ -79,12 +79,22 @@ pub(super) fn is_in(path: &Path, chat: &Path) -> bool {
 }
 
 /// How many turns whose messages others see begin with these events.
-pub(crate) fn turns_begun(bodies: &[Body]) -> u64 {
+fn turns_begun(bodies: &[Body]) -> u64 {
     let begun = |body: &Body| match body {
         Body::TurnStarted { turns } => public(turns).count() as u64,
         _ => 0,
     };
     bodies.iter().map(begun).sum()
+}
+
+/// How many turns whose messages others see a step with these events takes: those that begin, or the one for which a private turn selects a
+/// speaker.
+pub(crate) fn turns_taken(bodies: &[Body]) -> u64 {
+    let selects = |body: &Body| match body {
+        Body::TurnStarted { turns } => turns.iter().any(TurnRequest::selects),
+        _ => false,
+    };
+    turns_begun(bodies).max(bodies.iter().any(selects).into())
 }
 
 /// The requests whose messages others see.
@@ -97,7 +107,26 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{BackgroundResult, BackgroundStatus, StopReason, Timestamp};
+    use crate::{BackgroundResult, BackgroundStatus, Choice, Chooser, StopReason, Timestamp};
+
+    #[test]
+    fn a_selection_takes_the_turn_of_the_speaker_and_other_private_turns_take_none() {
+        let name = |text: &str| Name::new(text).unwrap();
+        let by = |who: &str| Choice { of: vec![name("Ann")], by: Chooser::Agent(name(who)), reply: None };
+        let private = || TurnRequest::private(name("Sel"), "?");
+        let public = || TurnRequest::to_all(name("Ann"));
+        for (turns, begun, taken) in [
+            (vec![private().with_choice(by("Sel"))], 0, 1),
+            (vec![private()], 0, 0),
+            (vec![private().with_choice(by("Ann"))], 0, 0),
+            (vec![public().with_choice(by("Sel"))], 1, 1),
+            (vec![public(), private()], 1, 1),
+            (vec![public(), public()], 2, 2),
+        ] {
+            let bodies = [Body::TurnStarted { turns }];
+            assert_eq!((turns_begun(&bodies), turns_taken(&bodies)), (begun, taken), "{bodies:?}");
+        }
+    }
 
     #[test]
     fn open_turns_of_a_chat_that_is_over_do_not_count() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{RunningChat, Wanted};
-use crate::log::turns_begun;
+use crate::log::turns_taken;
 use crate::turn::ChatInfo as _;
 use crate::{
     Allowance, AllowanceOwner, Body, Chat, Event, LimitOverrides, Limits, Log, Message, Path, Result,
@@ -38,7 +38,7 @@ impl Chat {
         if let Some(Body::Closed { reason, .. }) = next.first() {
             return Ok(Some(reason.clone()));
         }
-        let turns = turns_begun(&next);
+        let turns = turns_taken(&next);
         let too_many = limits.too_many_turns(log.turns_begun().await, turns);
         let holds = turns > 0 && holds_still(self, log, &reason, limits, more).await;
         Ok(too_many.or(holds.then_some(reason)))
@@ -71,7 +71,7 @@ impl Chat {
         Ok(match next.first() {
             Some(Body::Closed { reason, .. }) => Some(reason.clone()),
             // A message or a private turn is followed by a turn at least.
-            _ => limits.too_many_turns(begun, turns_begun(&next).max(1)),
+            _ => limits.too_many_turns(begun, turns_taken(&next).max(1)),
         })
     }
 

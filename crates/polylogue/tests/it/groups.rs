@@ -1,16 +1,15 @@
 //! Invariants 6 and 7 for group chats: a log cut anywhere and run again becomes the same log.
 
-use crate::common::{name, script};
-use polylogue::layers::executor::Executor;
+use crate::common::{log_of, name, script};
+use polylogue::layers::executor::{Declared, Executor};
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::group::{HumanSelector, Method, Repeat, Selected, Transitions, introduce};
 use polylogue::policies::{Selector, until, with_late_joiner};
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_messages, max_turns, says};
-use polylogue::tools::FunctionTool;
-use polylogue::{Act, Assistant, Chat, Function, Group, Human, Log, Name, Status, Tool, Transcript};
-use polylogue_core::{AnyStore, ChatBuilder, JoinHistory, LogId, StopReason, ToolError};
+use polylogue::{Act, Assistant, Chat, Function, Group, Human, Limits, Log, Name, Status, Tool, Transcript};
+use polylogue_core::{AnyStore, ChatBuilder, JoinHistory, LimitOverrides, LogId, StopReason, ToolError};
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
 
@@ -82,6 +81,28 @@ async fn a_model_that_chooses_after_corrections_or_not_at_all() {
     };
     let log = check(chat, &[]).await;
     assert!(log.contains("selected no participant in 3 replies"), "{log}");
+}
+
+/// Its reply would be for a turn that may not begin.
+#[tokio::test]
+async fn no_speaker_is_selected_when_no_turn_is_left() {
+    let script = script(r#"[{"sel": "Bob"}, {"sel": "Cid"}, {"sel": "Ann"}]"#);
+    let selector = Selector::new("sel", script.model("test")).unwrap();
+    let chat = trio().private_agent(selector).policy(Group::selected_by(name("sel"))).build().unwrap();
+    let limits = Limits { turns: Some(2), ..Limits::default() };
+    let mut log = log_of(&[]).await.limits(limits);
+    let limit = StopReason::Turns { limit: 2, next: None };
+    let ended = chat.run_in(&mut log, "go").await.unwrap();
+    assert_eq!((ended.stop_reason(), log.calls().await[&name("sel")]), (Some(&limit), 2));
+    // Before it asks again, a resumption knows that nothing would follow.
+    let (none, more) = (LimitOverrides::default(), LimitOverrides { turns: Some(1), ..Default::default() });
+    assert_eq!(chat.ends_again(&log, &limits, none).await.unwrap(), Some(limit));
+    let raised = log.limits_beyond(more).await.over(limits);
+    assert_eq!(chat.ends_again(&log, &raised, more).await.unwrap(), None);
+    log.reopen_for(more).await.unwrap();
+    let mut log = log.limits(raised);
+    chat.resume(&mut log).await.unwrap();
+    assert_eq!((log.turns().await, log.calls().await[&name("sel")]), (3, 3));
 }
 
 #[tokio::test]
