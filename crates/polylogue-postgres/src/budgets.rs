@@ -16,12 +16,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-use polylogue_core::{Allowance, Budget, CountedUsage, LogId, StoreError};
+use polylogue_core::{Allowance, Budget, LogId, StoreError};
 use tokio::runtime::{Builder, Runtime};
 
 use self::account::Account;
 use self::inner::Inner;
-pub use self::logs::Recount;
+pub use self::logs::{LogUsage, Recount};
 pub use self::names::{is_daily, token_budget};
 pub use self::pieces::BudgetListing;
 use crate::address::Address;
@@ -96,9 +96,9 @@ impl PostgresBudgets {
         self.run(move |inner| async move { inner.names_of(&id).await }).await
     }
 
-    /// Lets `budget`, which is [for the log](Budget::for_log) `id`, pay for it from now on. `used` is what the log has used so
-    /// far: what an earlier process has not reported of it is counted now. A new log has used nothing, and inherits nothing of
-    /// one that was removed.
+    /// Lets `budget`, which is [for the log](Budget::for_log) `id`, pay for it from now on. `usage` is what the log has used so
+    /// far: what an earlier process has not reported of it is counted now, lost calls up to what that process had drawn. A new log has used
+    /// nothing, and inherits nothing of one that was removed.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -106,11 +106,12 @@ impl PostgresBudgets {
         &self,
         (name, budget): (&str, &Budget),
         id: &LogId,
-        used: CountedUsage,
+        usage: LogUsage,
         is_new: bool,
     ) -> Result<(), StoreError> {
         let (name, id) = (name.to_owned(), id.clone());
-        let spent = self.run(move |inner| async move { inner.claim(&name, &id, used, is_new).await }).await?;
+        let spent =
+            self.run(move |inner| async move { inner.claim(&name, &id, usage, is_new).await }).await?;
         budget.knows(spent);
         Ok(())
     }

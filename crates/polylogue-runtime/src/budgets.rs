@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use polylogue_core::{Allowance, Budget, Chat, CountedUsage, Log, LogId, Summary};
-use polylogue_postgres::{PostgresBudgets, is_daily};
+use polylogue_postgres::{LogUsage, PostgresBudgets, is_daily};
 
 use crate::{Error, Result, StoreLocation};
 
@@ -80,7 +80,7 @@ impl Paying {
     /// Has them pay for a new conversation.
     pub(crate) async fn begin(self, log: Log) -> Result<Log> {
         let (log, handles) = self.attach(log);
-        self.pay(log.id(), &handles, CountedUsage::default(), true).await?;
+        self.pay(log.id(), &handles, LogUsage::default(), true).await?;
         Ok(log)
     }
 
@@ -88,13 +88,15 @@ impl Paying {
     /// its log: only then is it known what the log has used.
     pub(crate) async fn open(self, log: Log, chat: &Chat) -> Result<Log> {
         let (mut log, handles) = self.attach(log);
+        let before = counted(&log).await;
         chat.charge_lost_calls(&mut log).await?;
-        let events = log.events().await;
-        let used = Summary::of(events.iter().map(|event| &**event), true).usage.counted();
+        let used = counted(&log).await;
+        let usage = LogUsage { used, lost: used.less(before) };
+        let events = log.events().await.len() as u64;
         for name in &self.ended {
-            self.pool.end(name, log.id(), events.len() as u64, used).await?;
+            self.pool.end(name, log.id(), events, usage).await?;
         }
-        self.pay(log.id(), &handles, used, false).await?;
+        self.pay(log.id(), &handles, usage, false).await?;
         Ok(log)
     }
 
@@ -103,10 +105,16 @@ impl Paying {
         (handles.iter().cloned().fold(log, Log::budget), handles)
     }
 
-    async fn pay(&self, id: &LogId, handles: &[Budget], used: CountedUsage, is_new: bool) -> Result<()> {
+    async fn pay(&self, id: &LogId, handles: &[Budget], usage: LogUsage, is_new: bool) -> Result<()> {
         for ((name, _), budget) in self.budgets.iter().zip(handles) {
-            self.pool.pay((name, budget), id, used, is_new).await?;
+            self.pool.pay((name, budget), id, usage, is_new).await?;
         }
         Ok(())
     }
+}
+
+/// What the conversation of `log` has used.
+async fn counted(log: &Log) -> CountedUsage {
+    let events = log.events().await;
+    Summary::of(events.iter().map(|event| &**event), true).usage.counted()
 }

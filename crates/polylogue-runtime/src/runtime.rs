@@ -143,9 +143,10 @@ impl Runtime {
         Self(Arc::new(Inner { place, store, budget, shared, has_successors, open }))
     }
 
-    /// What pays for a conversation that has also budgets of its `own`.
+    /// What pays for a conversation that has also budgets of its `own`. Calls that an earlier process has lost were not paid by the budget of
+    /// this one.
     fn budgets<'b>(&'b self, own: &'b [Budget]) -> impl Iterator<Item = Budget> + 'b {
-        self.0.budget.iter().chain(own).cloned()
+        self.0.budget.iter().map(Budget::without_lost_calls).chain(own.iter().cloned())
     }
 
     /// Checks that the store can be used: a database is connected to on first use only. [Warnings](StoreLocation::warnings) are logged.

@@ -361,7 +361,7 @@ impl Spending {
         }
         match used(tenants, line, later).await {
             Ok(used) => {
-                accounts.iter().for_each(|account| account.budget.spend(used.counted()));
+                accounts.iter().for_each(|account| account.budget.count_usage(&used));
                 Some(used)
             }
             Err(problem) => {

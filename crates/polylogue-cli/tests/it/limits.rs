@@ -129,6 +129,25 @@ fn a_limit_that_is_changed_while_a_person_is_waited_for_holds_when_the_person_ha
     assert!(ended.out.contains("limit: 3 turns"), "{}", ended.out);
 }
 
+/// It begins with the process, which has not paid for that call.
+#[test]
+fn a_call_that_an_earlier_process_has_lost_does_not_count_in_the_budget_of_the_next_one() {
+    let stuck = serve(talker().latency(Duration::from_secs(600)));
+    let mut home = Home::at(&stuck);
+    home.file("team.yaml", TEAM);
+    let running = home.start(&RUN);
+    until("the model is asked", || stuck.count() >= 1);
+    running.signal(Signal::KILL);
+    running.end().exits(-1);
+    let quick = serve(talker());
+    home.set("OPENAI_BASE_URL", &quick.base_url());
+    let ended = home.run(&["resume", "last", "--budget-calls", "2"]).exits(3);
+    assert!(ended.out.contains("the process has reached the limit of 2 model calls"), "{}", ended.out);
+    assert_eq!(quick.count(), 2);
+    let charged = of_type(&home.events(), "charged");
+    assert!(charged.iter().any(|charge| charge["why"] == "crashed" && charge["calls"] == 1), "{charged:?}");
+}
+
 #[test]
 fn at_a_limit_a_person_is_asked_and_the_raise_survives_a_process_that_is_killed() {
     let server = serve(talker());

@@ -16,7 +16,7 @@ use super::busy_time::BusyTime;
 use super::fit::Quantity;
 use super::piece::Piece;
 use super::{Admission, Allowance, CountedUsage, Limits, Reserved, RunReservation, RunUsage, Standing};
-use crate::{AllowanceOwner, LogId, Money, StopReason, StoreError};
+use crate::{AllowanceOwner, LogId, Money, StopReason, StoreError, TotalUsage};
 
 /// Limits on calls, tokens, money and time that several runs share, such as those of a batch or a process. Cloning shares
 /// it.
@@ -39,6 +39,8 @@ pub struct Budget {
     pub(super) shared: Arc<Shared>,
     /// The log whose calls it pays for, if that is counted.
     pub(super) log: Option<Arc<LogId>>,
+    /// Whether it does not count calls of earlier processes.
+    pub(super) skips_lost: bool,
 }
 
 pub(super) struct Shared {
@@ -119,7 +121,14 @@ impl Budget {
             balance: Mutex::new(balance),
             changed: watch::Sender::new(()),
         });
-        Self { shared, log: None }
+        Self { shared, log: None, skips_lost: false }
+    }
+
+    /// Returns the same budget, for runs that earlier processes may have begun, which it has not paid for: calls that may have been in
+    /// flight when these died do not count. For a budget that begins with the process.
+    #[must_use]
+    pub fn without_lost_calls(&self) -> Self {
+        Self { skips_lost: true, ..self.clone() }
     }
 
     /// Returns the owner of the limits, as in [`StopReason::Allowance`].
@@ -164,8 +173,20 @@ impl Budget {
         self.shared.changed.send_replace(());
     }
 
-    /// Adds what calls used at most that were in flight when a process died. Where processes share the budget, all of it counts.
+    /// Adds what a run used that has ended, such as in an earlier process. Calls whose usage is not known fitted into the limits together: they
+    /// count no more than is left.
+    pub fn count_usage(&self, usage: &TotalUsage) {
+        let uncertain = TotalUsage { uncertain: usage.uncertain, ..TotalUsage::default() }.counted();
+        self.spend(usage.counted().less(uncertain));
+        self.doubt(uncertain);
+    }
+
+    /// Adds what calls used at most that were in flight when a process died. Where processes share the budget, its store replaces that by
+    /// what it counts of the log.
     pub(crate) fn doubt(&self, most: CountedUsage) {
+        if self.skips_lost {
+            return;
+        }
         let mut balance = self.balance();
         if balance.piece.is_some() {
             balance.count(self.log.as_ref(), most);
@@ -296,8 +317,12 @@ impl Budget {
         self.shared.changed.send_replace(());
     }
 
-    /// The money and the tokens that are left, reservations included, where they are limited.
+    /// The money and the tokens that a lost call can have used: all that is left, reservations included, where they are limited and it was
+    /// paid from here.
     pub(crate) fn left(&self) -> (Option<Money>, Option<u64>) {
+        if self.skips_lost {
+            return (None, None);
+        }
         let (Allowance { cost, tokens, .. }, used) = (self.limits(), self.used());
         (
             cost.map(|limit| limit.saturating_sub(used.cost)),

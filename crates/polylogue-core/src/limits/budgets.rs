@@ -70,7 +70,7 @@ impl Budgets {
         self.0.iter().for_each(|budget| budget.doubt(most));
     }
 
-    /// The money and the tokens that are left in all of them, reservations included, where they are limited.
+    /// The money and the tokens that a lost call can have used, by what is left in all of them, where they are limited.
     pub(crate) fn left(&self) -> (Option<Money>, Option<u64>) {
         let left = || self.0.iter().map(Budget::left);
         (left().filter_map(|left| left.0).min(), left().filter_map(|left| left.1).min())
@@ -134,7 +134,7 @@ pub(crate) async fn changed(changes: &mut [watch::Receiver<()>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AllowanceOwner, Error};
+    use crate::{AllowanceOwner, Error, TotalUsage, UncertainUsage};
 
     fn call(dollars: f64) -> Bound {
         let cost = Some(Money::dollars(dollars));
@@ -181,6 +181,29 @@ mod tests {
         assert!(budget.is_exhausted());
         budget.spend(Money::dollars(0.4));
         assert_eq!(budget.used().cost, Money::dollars(1.1), "what is certain counts in any case");
+    }
+
+    #[test]
+    fn calls_of_unknown_usage_of_runs_that_have_ended_count_no_more_than_is_left() {
+        let budget = Budget::new("token", Money::dollars(1.0));
+        let uncertain = UncertainUsage { calls: 1, cost: Money::dollars(0.8), ..UncertainUsage::default() };
+        let usage = TotalUsage { calls: 2, cost: Money::dollars(0.4), uncertain, ..TotalUsage::default() };
+        budget.count_usage(&usage);
+        assert_eq!((budget.used().calls, budget.used().cost), (3, Money::dollars(1.0)));
+        budget.count_usage(&TotalUsage { cost: Money::dollars(0.5), ..TotalUsage::default() });
+        assert_eq!(budget.used().cost, Money::dollars(1.0), "it may be what was left");
+    }
+
+    #[test]
+    fn a_budget_that_begins_with_a_process_neither_counts_nor_bounds_lost_calls() {
+        let budget = Budget::new("process", Money::dollars(1.0));
+        let all = list(&[budget.without_lost_calls()]);
+        all.doubt(Money::dollars(0.9).into());
+        assert_eq!((budget.used().cost, all.left()), (Money::default(), (None, None)));
+        all.spend(Money::dollars(0.3).into());
+        assert_eq!(budget.used().cost, Money::dollars(0.3), "what is sent from now on counts");
+        let batch = list(&[budget.without_lost_calls(), Budget::new("batch", Money::dollars(0.5))]);
+        assert_eq!(batch.left().0, Some(Money::dollars(0.5)));
     }
 
     #[tokio::test]

@@ -38,6 +38,18 @@ impl Add for CountedUsage {
     }
 }
 
+impl CountedUsage {
+    /// Returns what is left of it without `used`: 0 where that is more.
+    #[must_use]
+    pub const fn less(self, used: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(used.calls),
+            tokens: self.tokens.saturating_sub(used.tokens),
+            cost: self.cost.less(used.cost),
+        }
+    }
+}
+
 impl AddAssign for CountedUsage {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;

@@ -49,7 +49,7 @@ impl Budget {
             })
         });
         drop(balance);
-        Self { shared: Arc::clone(&self.shared), log }
+        Self { shared: Arc::clone(&self.shared), log, skips_lost: self.skips_lost }
     }
 
     /// Says that the store has counted all that the log of this budget had used before, and that this process runs it. `spent` is what was
@@ -60,7 +60,7 @@ impl Budget {
         let Some(piece) = piece else { return };
         if let Some(part) = self.log.as_ref().and_then(|log| piece.logs.get_mut(&**log)) {
             let counted = std::mem::take(&mut part.unreported);
-            piece.unreported = less(piece.unreported, counted);
+            piece.unreported = piece.unreported.less(counted);
             part.is_known = true;
         }
         piece.standing.spent = spent;
@@ -123,15 +123,6 @@ impl Budget {
     /// Changes when a call is not covered by what is drawn.
     pub fn asked(&self) -> Option<watch::Receiver<()>> {
         self.balance().piece.as_ref().map(|piece| piece.asked.subscribe())
-    }
-}
-
-/// The difference, 0 where there is less.
-fn less(from: CountedUsage, used: CountedUsage) -> CountedUsage {
-    CountedUsage {
-        calls: from.calls.saturating_sub(used.calls),
-        tokens: from.tokens.saturating_sub(used.tokens),
-        cost: from.cost.saturating_sub(used.cost),
     }
 }
 

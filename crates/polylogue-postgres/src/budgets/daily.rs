@@ -3,9 +3,9 @@
 use polylogue_core::{Allowance, Budget, CountedUsage, LogId, StopReason, StoreError};
 use tokio_postgres::types::Type;
 
-use super::PostgresBudgets;
 use super::inner::Inner;
 use super::names::{day_of, title};
+use super::{LogUsage, PostgresBudgets};
 use crate::database::{Access, Parameter};
 
 /// After so many days a budget is removed, with what it says of logs.
@@ -63,19 +63,14 @@ impl PostgresBudgets {
         }))
     }
 
-    /// Notes that a budget no longer pays for the log `id`, which has `events` events and has used `used`.
+    /// Notes that a budget no longer pays for the log `id`, which has `events` events and has used what `usage` says, as in
+    /// [`pay`](Self::pay).
     ///
     /// # Errors
     /// When the database cannot be written.
-    pub async fn end(
-        &self,
-        name: &str,
-        id: &LogId,
-        events: u64,
-        used: CountedUsage,
-    ) -> Result<(), StoreError> {
+    pub async fn end(&self, name: &str, id: &LogId, events: u64, usage: LogUsage) -> Result<(), StoreError> {
         let (name, id) = (name.to_owned(), id.clone());
-        self.run(move |inner| async move { inner.end(&name, &id, events, used).await }).await
+        self.run(move |inner| async move { inner.end(&name, &id, events, usage).await }).await
     }
 }
 
@@ -86,8 +81,8 @@ impl Inner {
     }
 
     /// What was used so far is counted first: a process that dies in between leaves a budget that still pays.
-    async fn end(&self, name: &str, id: &LogId, events: u64, used: CountedUsage) -> Result<(), StoreError> {
-        self.count((name, &self.tenant, id), used, None, None, false).await?;
+    async fn end(&self, name: &str, id: &LogId, events: u64, usage: LogUsage) -> Result<(), StoreError> {
+        self.count((name, &self.tenant, id), usage, None, None, false).await?;
         let events = events.cast_signed();
         let parameters: [Parameter<'_>; 4] = [
             (&self.tenant, Type::TEXT),

@@ -1,13 +1,13 @@
 //! The logs that a budget pays for: what of their usage is in the budget, and counting it again.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use polylogue_core::{CountedUsage, Log, LogId, Money, StoreError, Summary};
 use tokio_postgres::types::Type;
 
 use super::inner::Inner;
-use super::pieces::{give_back, signed};
+use super::pieces::{KINDS, give_back, signed};
 use crate::database::{Access, Database, Parameter};
 use crate::logs::Logs;
 
@@ -28,20 +28,67 @@ pub struct Recount {
     pub unreadable: u64,
 }
 
+/// What a log has used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogUsage {
+    /// All of it: calls of unknown usage at their upper bound.
+    pub used: CountedUsage,
+    /// The part of it that calls have used at most which may have been in flight when the last process died, and that was charged just now.
+    pub lost: CountedUsage,
+}
+
+impl From<CountedUsage> for LogUsage {
+    fn from(used: CountedUsage) -> Self {
+        Self { used, lost: CountedUsage::default() }
+    }
+}
+
 /// Sets what is counted of a log to what it has used, if its process is still the one that is expected (`$8`), or any with null. `$9`: the log
-/// is new. Returns what was used of the budget with it.
-const COUNT: &str = "WITH old AS MATERIALIZED (
-        SELECT before_calls, before_tokens, before_cost, calls, tokens, cost FROM polylogue.budget_logs
-        WHERE budget = $1 AND tenant = $2 AND log = $3 AND ($8::text IS NULL OR node = $8) FOR UPDATE),
-    more AS MATERIALIZED (
-        SELECT CASE WHEN $9 THEN 0 ELSE $4::bigint - before_calls - calls END AS calls, CASE WHEN $9 THEN 0 ELSE $5::bigint - before_tokens - tokens END AS tokens,
-            CASE WHEN $9 THEN 0 ELSE $6::bigint - before_cost - cost END AS cost FROM old),
-    changed AS (
-        UPDATE polylogue.budget_logs AS l SET node = $7, calls = l.calls + more.calls, tokens = l.tokens + more.tokens, cost = l.cost + more.cost,
-            before_calls = CASE WHEN $9 THEN -l.calls ELSE l.before_calls END, before_tokens = CASE WHEN $9 THEN -l.tokens ELSE l.before_tokens END,
-            before_cost = CASE WHEN $9 THEN -l.cost ELSE l.before_cost END
-        FROM more WHERE l.budget = $1 AND l.tenant = $2 AND l.log = $3)
-    UPDATE polylogue.budgets AS b SET calls = b.calls + more.calls, tokens = b.tokens + more.tokens, cost = b.cost + more.cost FROM more WHERE b.name = $1";
+/// is new.
+///
+/// It is paid from the piece of the process that ran it last, if that is another one than the next (`$7`). Lost calls count no more than is
+/// left there, because all calls that were sent were covered by the piece together. What they do not count is noted as used before, so that it
+/// does not count later.
+static COUNT: LazyLock<String> = LazyLock::new(|| {
+    let each = |text: &str| {
+        let of = |(nth, kind): (usize, &&str)| {
+            let (used, lost) = (format!("${}::bigint", 4 + nth), format!("${}::bigint", 10 + nth));
+            text.replace("USED", &used).replace("LOST", &lost).replace("KIND", kind)
+        };
+        KINDS.iter().enumerate().map(of).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "WITH old AS MATERIALIZED (
+            SELECT node, {known} FROM polylogue.budget_logs
+            WHERE budget = $1 AND tenant = $2 AND log = $3 AND ($8::text IS NULL OR node = $8) FOR UPDATE),
+        held AS MATERIALIZED (
+            SELECT b.pieces -> old.node AS piece FROM polylogue.budgets AS b JOIN old ON old.node IS DISTINCT FROM $7::text
+            WHERE b.name = $1 FOR UPDATE OF b),
+        more AS MATERIALIZED (SELECT node, piece, {more} FROM old LEFT JOIN held ON true),
+        counted AS MATERIALIZED (SELECT node, piece, {counted} FROM more),
+        paid AS MATERIALIZED (SELECT node, piece, {paid} FROM counted),
+        changed AS (
+            UPDATE polylogue.budget_logs AS l SET node = $7, {noted}
+            FROM paid WHERE l.budget = $1 AND l.tenant = $2 AND l.log = $3)
+        UPDATE polylogue.budgets AS b SET {add}, pieces = CASE WHEN piece IS NULL THEN b.pieces
+            ELSE b.pieces || jsonb_build_object(node, piece || jsonb_build_object({rest})) END
+        FROM paid WHERE b.name = $1",
+        known = each("before_KIND, KIND"),
+        more = each("CASE WHEN $9 THEN 0 ELSE USED - before_KIND - KIND END AS KIND"),
+        counted = each(
+            "KIND AS all_KIND, CASE WHEN piece -> 'most' ->> 'KIND' IS NULL THEN KIND
+                ELSE greatest(KIND - LOST, least(KIND, (piece ->> 'KIND')::numeric)) END AS KIND"
+        ),
+        paid = each(
+            "KIND, all_KIND - KIND AS less_KIND, least(greatest(KIND, 0), coalesce((piece ->> 'KIND')::numeric, 0)) AS paid_KIND"
+        ),
+        noted = each(
+            "KIND = l.KIND + paid.KIND, before_KIND = CASE WHEN $9 THEN -l.KIND ELSE l.before_KIND + less_KIND END"
+        ),
+        add = each("KIND = b.KIND + paid.KIND, drawn_KIND = b.drawn_KIND - paid_KIND"),
+        rest = each("'KIND', coalesce((piece ->> 'KIND')::numeric, 0) - paid_KIND"),
+    )
+});
 
 /// Sets what was used of a budget to the sum of what is counted of its logs, all of which are locked first.
 const SUM: &str = "WITH counted AS MATERIALIZED (
@@ -90,15 +137,16 @@ impl Inner {
         rows.iter().map(|row| self.get(row, 0)).collect()
     }
 
-    /// Notes that this process runs a log, which has used so much. Returns what was used of the budget.
+    /// Notes that this process runs a log, which has used so much. Returns what was used of the budget. What a process had drawn whose lease
+    /// has expired is returned, if this was the last of its logs.
     pub(super) async fn claim(
-        &self,
+        self: &Arc<Self>,
         name: &str,
         id: &LogId,
-        used: CountedUsage,
+        usage: LogUsage,
         is_new: bool,
     ) -> Result<CountedUsage, StoreError> {
-        let [calls, tokens, cost] = amounts(used);
+        let [calls, tokens, cost] = amounts(usage.used);
         let parameters: [Parameter<'_>; 6] = [
             (&name, Type::TEXT),
             (&self.tenant, Type::TEXT),
@@ -108,7 +156,15 @@ impl Inner {
             (&cost, Type::INT8),
         ];
         self.database.query(Access::Write, ADD, &parameters).await?;
-        self.count((name, &self.tenant, id), used, Some(&self.node), None, is_new).await?;
+        self.count((name, &self.tenant, id), usage, Some(&self.node), None, is_new).await?;
+        let (standing, mut expired) = self.read(name).await?.ok_or_else(|| self.gone(name))?;
+        expired.retain(|node| *node != self.node);
+        if expired.is_empty() {
+            return Ok(standing.spent);
+        }
+        for node in &expired {
+            self.release_expired(name, node).await?;
+        }
         Ok(self.standing(name).await?.ok_or_else(|| self.gone(name))?.spent)
     }
 
@@ -116,13 +172,14 @@ impl Inner {
     pub(super) async fn count(
         &self,
         (name, tenant, id): (&str, &str, &LogId),
-        used: CountedUsage,
+        usage: LogUsage,
         node: Option<&String>,
         expected: Option<&String>,
         is_new: bool,
     ) -> Result<(), StoreError> {
-        let [calls, tokens, cost] = amounts(used);
-        let parameters: [Parameter<'_>; 9] = [
+        let [calls, tokens, cost] = amounts(usage.used);
+        let [lost_calls, lost_tokens, lost_cost] = amounts(usage.lost);
+        let parameters: [Parameter<'_>; 12] = [
             (&name, Type::TEXT),
             (&tenant, Type::TEXT),
             (&id.as_str(), Type::TEXT),
@@ -132,8 +189,11 @@ impl Inner {
             (&node, Type::TEXT),
             (&expected, Type::TEXT),
             (&is_new, Type::BOOL),
+            (&lost_calls, Type::INT8),
+            (&lost_tokens, Type::INT8),
+            (&lost_cost, Type::INT8),
         ];
-        self.database.query(Access::Write, COUNT, &parameters).await.map(drop)
+        self.database.query(Access::Write, &COUNT, &parameters).await.map(drop)
     }
 
     async fn paid(&self, name: &str, node: Option<&str>) -> Result<Vec<PaidLog>, StoreError> {
@@ -204,7 +264,7 @@ impl Inner {
             match counted {
                 Counted::Used(used) => {
                     let runs_it = node.as_ref().filter(|_| is_claimed);
-                    self.count((name, &tenant, &id), used, runs_it, node.as_ref(), false).await?;
+                    self.count((name, &tenant, &id), used.into(), runs_it, node.as_ref(), false).await?;
                     recount.counted += 1;
                 }
                 Counted::Unreadable => {

@@ -28,14 +28,15 @@ pub struct BudgetListing {
 }
 
 /// What is limited, as columns.
-const KINDS: [&str; 3] = ["calls", "tokens", "cost"];
+pub(super) const KINDS: [&str; 3] = ["calls", "tokens", "cost"];
 
 /// More than any budget has: all that is left.
 const ALL: i64 = i64::MAX;
 
 /// Adds what logs have used, if this process still runs them, and replaces the piece of this process: what is reserved for calls in flight
 /// stays, and as much is added as the next call needs, and a hundredth of what is left, if there is so much. What is compared is in the row
-/// that is updated, or in rows that are locked before. A statement whose number the row has already does nothing.
+/// that is updated, or in rows that are locked before. A statement whose number the row has already does nothing. The piece says what was
+/// limited for all calls in flight: they use no more of that than the piece has.
 static DRAW: LazyLock<String> = LazyLock::new(|| {
     let each = |text: &str| KINDS.map(|kind| text.replace("KIND", kind)).join(", ");
     let old = |kind: &str| format!("coalesce((b.pieces -> $3 ->> '{kind}')::numeric, 0)");
@@ -65,7 +66,7 @@ static DRAW: LazyLock<String> = LazyLock::new(|| {
         head AS (
             UPDATE polylogue.budgets AS b SET {add}, {drawn},
                 pieces = b.pieces || jsonb_build_object($3, jsonb_build_object('number', $4::bigint, 'calls', {calls}, 'tokens', {tokens}, 'cost', {cost},
-                    'until', extract(epoch FROM clock_timestamp()) + $16::bigint / 1000.0))
+                    'until', extract(epoch FROM clock_timestamp()) + $16::bigint / 1000.0, 'most', jsonb_build_object({most})))
             FROM used WHERE b.name = $1 AND coalesce((b.pieces -> $3 ->> 'number')::bigint, 0) < $4
             RETURNING {STANDING}),
         put AS (
@@ -73,6 +74,9 @@ static DRAW: LazyLock<String> = LazyLock::new(|| {
             FROM mine, head WHERE l.budget = $1 AND l.tenant = $2 AND l.log = mine.log)
         SELECT * FROM head",
         sums = each("coalesce(sum(KIND), 0) AS KIND"),
+        most = each(
+            "'KIND', CASE WHEN $9::bigint > 0 AND b.pieces -> $3 -> 'most' -> 'KIND' = 'null' THEN NULL ELSE b.max_KIND END"
+        ),
         add = each("KIND = b.KIND + used.KIND"),
         drawn = drawn.collect::<Vec<_>>().join(", "),
         report = each("KIND = l.KIND + mine.KIND"),
@@ -126,7 +130,8 @@ impl Inner {
         Ok(self.read(name).await?.map(|(standing, _)| standing))
     }
 
-    async fn read(&self, name: &str) -> Result<Option<(BudgetStanding, Vec<String>)>, StoreError> {
+    /// The same, and whose leases have expired.
+    pub(super) async fn read(&self, name: &str) -> Result<Option<(BudgetStanding, Vec<String>)>, StoreError> {
         let sql = format!("SELECT {STANDING} FROM polylogue.budgets AS b WHERE b.name = $1 AND $2 <> $3");
         let parameters: [Parameter<'_>; 3] =
             [(&name, Type::TEXT), (&"", Type::TEXT), (&self.node, Type::TEXT)];
@@ -225,12 +230,7 @@ impl Inner {
         let cost = number(2)?.map(|picodollars| Money { picodollars });
         let limits = Allowance { calls: number(0)?, tokens: number(1)?, cost, time_ms: None };
         let (spent, drawn, all) = (counted(3)?, counted(6)?, counted(9)?);
-        let others = CountedUsage {
-            calls: all.calls.saturating_sub(drawn.calls),
-            tokens: all.tokens.saturating_sub(drawn.tokens),
-            cost: all.cost.saturating_sub(drawn.cost),
-        };
-        Ok((BudgetStanding { limits, spent, drawn, others }, self.get(row, 12)?))
+        Ok((BudgetStanding { limits, spent, drawn, others: all.less(drawn) }, self.get(row, 12)?))
     }
 }
 
