@@ -208,7 +208,8 @@ impl Runner {
     ) -> Result<Option<String>, CliError> {
         match status {
             Ok(Status::Closed { reason, .. }) => limit::past_limit(&self.conversation, reason).await,
-            Ok(Status::Waiting(_)) => Ok(Some("--answer TEXT".to_owned())),
+            // Of several, each is asked at the terminal.
+            Ok(Status::Waiting(questions)) => Ok((questions.len() == 1).then(|| "--answer TEXT".to_owned())),
             _ => Ok(None),
         }
     }
@@ -324,7 +325,13 @@ fn print_questions(output: Output, questions: &[(Path, Question)], end: &RunEnd)
         print_note(&format!("{}{}", question.who, asks(question)));
         print_verbatim(&in_words(question));
     }
-    print_note_wrapped(&format!("{}: answer with `{}`", end.status, end.resume()));
+    let answer = match questions {
+        [_] => end.resume(),
+        _ => end.place.command(&format!("answer {} NUMBER TEXT", end.id)),
+    };
+    let numbers = end.place.command("waiting");
+    let which = if questions.len() > 1 { format!("; `{numbers}` lists the numbers") } else { String::new() };
+    print_note_wrapped(&format!("{}: answer with `{answer}`{which}", end.status));
 }
 
 /// Whether the person at the terminal sees what happens.

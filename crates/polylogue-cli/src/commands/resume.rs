@@ -4,15 +4,15 @@ use std::path::Path;
 
 use polylogue::{Message, Name};
 use polylogue_config::suggest;
-use polylogue_core::{Due, GivenApproval, LogId, Part, Queue as _, Store as _};
+use polylogue_core::{GivenApproval, LogId, OpenQuestion, Part, Store as _};
 use polylogue_runtime::{
     Conversation, OpenOptions, Prepared, RequestedPermission, Resumed, Runtime, StoredDocument,
 };
 use polylogue_team::{Loaded, Usage};
 
 use super::hand_over::{check_resumed, hand_over, print_id};
-use super::steer;
 use super::team_version::{NewerTeam, TeamVersion};
+use super::{steer, waiting};
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, UNWATCHED, settings};
 use crate::limit;
@@ -42,6 +42,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     }
     let runtime = args.budgets.pay_for(runtime).await?;
     let (mut prepared, conversation, attached) = opened(args, &runtime, &id, &settings).await?;
+    if args.answer.is_some() {
+        waiting::chosen(OpenQuestion::of(&conversation.events().await), (&id, &place), None)?;
+    }
     let message = message(args, &conversation, attached)?;
     let resumed = conversation.resume(message.clone()).await?;
     if resumed != Resumed::Continues
@@ -134,9 +137,6 @@ async fn opened(
     let conversation = runtime.open_version(id, (&prepared, before.as_ref()), options).await?;
     if !changes.is_empty() {
         conversation.change_team(&prepared, changes)?;
-    }
-    if args.answer.is_some() && conversation.questions().await.is_empty() {
-        return Err(polylogue_runtime::Error::NoQuestion { id: id.clone() }.into());
     }
     Ok((prepared, conversation, attached))
 }

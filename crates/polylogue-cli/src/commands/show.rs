@@ -141,13 +141,18 @@ pub(crate) fn print_open(events: &[Event], (id, place): (&LogId, &PlaceOption), 
     let Summary { progress, questions, is_paused, .. } = Summary::of(events, true);
     let asked = questions.iter().map(|(_, who)| who.as_str()).collect::<Vec<_>>().join(" and ");
     let resume = place.command(&format!("resume {id}"));
+    let number = if questions.len() > 1 { "NUMBER " } else { "" };
+    let answer = place.command(&format!("answer {id} {number}TEXT"));
     print_note_wrapped(&match progress {
         Progress::New | Progress::Closed(_) => return,
         _ if is_running && !asked.is_empty() => {
-            format!("It waits for {asked}: `{}` answers.", place.command(&format!("answer {id} TEXT")))
+            format!("It waits for {asked}: `{answer}` answers.")
         }
         _ if is_running => "It is running.".to_owned(),
         Progress::Failed(_) => format!("It has failed: `{resume}` tries again."),
+        Progress::Open if questions.len() > 1 => {
+            format!("It waits for {asked}: `{answer}` answers one, and `{resume}` continues it.")
+        }
         Progress::Open if !asked.is_empty() => {
             format!("It waits for {asked}: `{resume} --answer TEXT` answers.")
         }

@@ -11,6 +11,7 @@ use super::watch::Watch;
 use crate::args;
 use crate::commands::price::line_of_run;
 use crate::commands::run::task_of;
+use crate::commands::waiting;
 use crate::error::{CliError, Exit};
 use crate::launch::settings;
 use crate::limit::counted;
@@ -128,8 +129,9 @@ pub(super) async fn resume(cli: &args::Cli, args: &args::Resume, remote: &Remote
     // What a list has of it leaves out whether its bound has ended to apply.
     let conversation = client.conversation(&client.find(&args.id).await?.id).await?;
     let Conversation { id, state, asked, .. } = &conversation;
-    if args.answer.is_some() && asked.is_empty() {
-        return Err(polylogue_runtime::Error::NoQuestion { id: id.clone() }.into());
+    if args.answer.is_some() {
+        let open = asked.iter().cloned().map(Into::into).collect();
+        waiting::chosen(open, (id, &remote.place), None)?;
     }
     let events = client.all_events(id, 0).await?.into_iter().map(Into::into).collect();
     let limits = args.options.team.limits.overrides();

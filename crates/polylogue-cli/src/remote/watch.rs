@@ -383,7 +383,9 @@ impl<'r> Watch<'r> {
     async fn continuation(&self, rest: &Rest) -> Result<(bool, Option<String>), CliError> {
         match rest {
             Rest::Closed => {}
-            Rest::Waiting(_) => return Ok((true, Some("--answer TEXT".to_owned()))),
+            Rest::Waiting(asked) => {
+                return Ok((true, (asked.len() == 1).then(|| "--answer TEXT".to_owned())));
+            }
             Rest::Stopped | Rest::Failed(_) | Rest::Left => return Ok((true, None)),
         }
         // A token that may only look does not learn it.

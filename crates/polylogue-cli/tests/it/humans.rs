@@ -403,6 +403,35 @@ fn a_team_learns_from_lines_that_a_loop_reads_from_standard_input() {
     }
 }
 
+#[test]
+fn one_of_several_questions_is_answered_by_its_number_alone() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: hall\ntask: Choose.\nagents: [{name: Kim, human: true}, {name: Lee, human: true}]\n\
+         chat: {participants: [Kim, Lee], pattern: parallel}\n",
+    );
+    let ran = home.run(&["run", "team.yaml", "--quiet"]).exits(5);
+    let id = home.id();
+    let answer = format!("`polylogue answer {id} NUMBER TEXT`");
+    assert!(ran.err.contains(&format!("waiting for Kim and Lee: answer with {answer}")), "{}", ran.err);
+    let shown = home.run(&["resume", "last"]).exits(5);
+    assert!(shown.out.ends_with(&format!(" / `polylogue resume {id}`\n")), "{}", shown.out);
+    let refused = home.run(&["resume", "last", "--answer", "red"]).exits(2);
+    assert!(refused.err.contains("has 2 open questions") && refused.err.contains(&answer), "{}", refused.err);
+    assert!(of_type(&home.events(), "input_provided").is_empty());
+    let noted = home.run(&["show", "last"]).ok();
+    assert!(noted.err.contains(&format!("waits for Kim and Lee: {answer} answers one")), "{}", noted.err);
+    let waiting = home.run(&["waiting", "--json"]).ok().lines();
+    let mut numbers: Vec<String> = waiting.iter().map(|open| open["question"].to_string()).collect();
+    numbers.reverse();
+    for (number, text) in numbers.iter().zip(["blue", "red"]) {
+        home.run(&["answer", "last", number, text]).ok();
+    }
+    home.run(&["resume", "last"]).ok();
+    assert_eq!(said(&home.events()), ["Choose.", "red", "blue"]);
+}
+
 /// The chat of Kim ends at its limit while Kim is asked.
 #[test]
 fn an_answer_is_for_the_only_question_that_is_open() {

@@ -154,11 +154,23 @@ impl CallConversation {
         let questions = OpenQuestion::of(&self.conversation.events().await);
         // A person who can answer resumes it. What was appended is kept, whatever the store says now.
         let _ = self.conversation.release().await;
-        let status = format!(
-            "The conversation `{id}` waits for {who}, and {why}. {}\n`{}` answers it and continues.",
-            form.text,
-            self.place.command(&format!("resume {id} --answer TEXT"))
-        );
+        let continues = match questions.len() {
+            0 | 1 => {
+                format!(
+                    "`{}` answers it and continues",
+                    self.place.command(&format!("resume {id} --answer TEXT"))
+                )
+            }
+            _ => {
+                let answer = self.place.command(&format!("answer {id} {} TEXT", open.seq));
+                format!(
+                    "`{answer}` answers it, and `{}` continues",
+                    self.place.command(&format!("resume {id}"))
+                )
+            }
+        };
+        let status =
+            format!("The conversation `{id}` waits for {who}, and {why}. {}\n{continues}.", form.text);
         let asked: Vec<Asked> = questions.iter().map(Asked::from).collect();
         let value =
             json!({"conversation": id.to_string(), "ended": format!("waiting for {who}"), "asked": asked});
