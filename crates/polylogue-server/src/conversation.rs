@@ -45,7 +45,8 @@ pub(crate) async fn listing(tenant: &Tenant, id: &LogId) -> Result<Listing, Prob
 
 /// A conversation and its present state.
 pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Conversation, Problem> {
-    let status = status(tenant, listing).await?;
+    let (changed, status) = present(tenant, listing).await?;
+    let listing = changed.as_ref().unwrap_or(listing);
     let Listing { id, title: whole, created, parent, summary, .. } = listing;
     let (team, title) = tenant.team_of(listing).await.unwrap_or_else(|| (whole.clone(), ""));
     let team_name = whole.strip_suffix(title).unwrap_or(whole).trim_end().to_owned();
@@ -82,8 +83,24 @@ pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Conve
 /// Its state alone, as event streams show it.
 pub(crate) async fn state_of(tenant: &Tenant, id: &LogId) -> Result<Value, Problem> {
     let listing = listing(tenant, id).await?;
-    let state = serde_json::to_value(status(tenant, &listing).await?);
-    state.map_err(|error| Problem::internal(error.to_string()))
+    let (_, status) = present(tenant, &listing).await?;
+    serde_json::to_value(status).map_err(|error| Problem::internal(error.to_string()))
+}
+
+/// The present state of a conversation, and its entry in the list if that was read again: a run that has ended since `listing` was read is
+/// over, and `listing` does not have its end.
+async fn present(tenant: &Tenant, listing: &Listing) -> Result<(Option<Listing>, Status), Problem> {
+    let before = status(tenant, listing).await?;
+    if before.state != ConversationState::Halted || before.ended.is_some() {
+        return Ok((None, before));
+    }
+    let now = match self::listing(tenant, &listing.id).await {
+        Err(problem) if problem.is_not_found() => return Ok((None, before)),
+        now => now?,
+    };
+    let status =
+        if now.summary.events == listing.summary.events { before } else { status(tenant, &now).await? };
+    Ok((Some(now), status))
 }
 
 async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
@@ -134,6 +151,8 @@ fn damaged(id: &LogId) -> Ended {
 async fn state(tenant: &Tenant, listing: &Listing) -> Result<(ConversationState, Option<Ended>), Problem> {
     let runs_here = tenant.runs.is_running(&listing.id);
     Ok(match (&listing.summary.progress, listing.state()) {
+        // It is closed once nothing follows: its run may write what comes after the end, or is about to reopen it.
+        (Progress::Closed(_), _) if tenant.runs.has_task(&listing.id) => (ConversationState::Running, None),
         (Progress::Closed(reason), _) => (ConversationState::Closed, Some(ending(reason))),
         (_, LogState::Waiting) => (ConversationState::Waiting, None),
         _ if runs_here && !rests_here(tenant, listing) => (ConversationState::Running, None),

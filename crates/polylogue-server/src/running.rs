@@ -37,6 +37,8 @@ struct Entry {
     is_abandoned: bool,
     /// Whether it runs because an earlier process was running it, and no one has asked for that since.
     is_adopted: bool,
+    /// Whether a task runs it, or is about to. Otherwise a request only reads it or closes it.
+    has_task: bool,
 }
 
 impl Runs {
@@ -56,6 +58,19 @@ impl Runs {
     /// Whether this process runs it, or is about to.
     pub(crate) fn is_running(&self, id: &LogId) -> bool {
         self.running().contains_key(id)
+    }
+
+    /// Notes that a task is about to run it, until that [leaves](Self::leave) it.
+    pub(crate) fn note_task(&self, id: &LogId) {
+        if let Some(entry) = self.running().get_mut(id) {
+            entry.has_task = true;
+        }
+    }
+
+    /// Whether a task runs it, or is about to. A task that has ended the conversation can still write to the log: it lifts a limit on the
+    /// length of replies, which was for the response that has ended.
+    pub(crate) fn has_task(&self, id: &LogId) -> bool {
+        self.running().get(id).is_some_and(|entry| entry.has_task)
     }
 
     /// How many run.
@@ -165,8 +180,8 @@ impl Runs {
         let left = match running.get_mut(id) {
             Some(entry) if entry.again => {
                 // What ended an earlier wait does not end the next one.
-                let Entry { generation, is_abandoned, is_adopted, .. } = *entry;
-                *entry = Entry { generation, is_abandoned, is_adopted, ..Entry::default() };
+                let Entry { generation, is_abandoned, is_adopted, has_task, .. } = *entry;
+                *entry = Entry { generation, is_abandoned, is_adopted, has_task, ..Entry::default() };
                 (true, None)
             }
             _ => (false, running.remove(id).and_then(|entry| entry.halt)),
@@ -365,6 +380,18 @@ mod tests {
             ask(&runs, &id);
             assert!(!runs.is_adopted(&id));
         }
+    }
+
+    #[test]
+    fn one_has_a_task_from_its_beginning_until_that_leaves_it() {
+        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        runs.note_task(&id);
+        assert!(runs.enter(&id) && !runs.has_task(&id), "a request reads it");
+        assert!(!runs.leave(&id));
+        assert!(runs.enter(&id));
+        runs.note_task(&id);
+        assert!(!runs.enter(&id) && runs.leave(&id) && runs.has_task(&id), "it runs once more");
+        assert!(!runs.leave(&id) && !runs.has_task(&id));
     }
 
     #[test]

@@ -67,6 +67,7 @@ pub(crate) fn begin(
     first: (Option<Opened>, Stretch),
 ) {
     let (app, tenant, payer) = (Arc::clone(app), Arc::clone(tenant), slot.payer.clone());
+    tenant.runs.note_task(id);
     let task = Task { app, tenant, id: id.clone(), payer };
     task.note();
     tokio::spawn(task.run(slot, first));

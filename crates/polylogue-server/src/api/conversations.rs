@@ -78,7 +78,7 @@ pub(crate) fn limits_schema(about: &str) -> Value {
             "tokens": count,
             "cost": {"type": "integer", "minimum": 0, "description": "In picodollars: a dollar has 10^12"},
             "time_ms": count,
-            "reply_tokens": {"type": "integer", "minimum": 1, "description": "The most tokens of one reply, below the `max_tokens` of the team. A reply that reaches it is cut off"},
+            "reply_tokens": {"type": "integer", "minimum": 1, "description": "The most tokens of one reply, below the `max_tokens` of the team, until the conversation ends or waits for a person. A reply that reaches it is cut off"},
             "on_limit": {"enum": ["stop", "ask"], "description": "Whether a person is asked to raise a limit. Default: that of the team"},
         },
     })
@@ -102,12 +102,7 @@ async fn create(call: Call) -> Reply {
 
 /// The answer to a request that has made a conversation, or that repeats one: what `GET` returns now.
 pub(crate) async fn created(tenant: &Tenant, id: &LogId, is_replayed: bool) -> Reply {
-    let was_running = tenant.runs.is_running(id);
-    let mut conversation = whole(tenant, &listing(tenant, id).await?).await?;
-    if was_running && conversation.state == ConversationState::Halted {
-        // Its run ended after it was listed.
-        conversation = whole(tenant, &listing(tenant, id).await?).await?;
-    }
+    let conversation = whole(tenant, &listing(tenant, id).await?).await?;
     let mut response = json_reply(StatusCode::CREATED, &conversation)?;
     if let Ok(place) = HeaderValue::from_str(&format!("{PATH}/{}", conversation.id)) {
         response.headers_mut().insert(LOCATION, place);
@@ -250,6 +245,10 @@ async fn get(call: Call) -> Reply {
 /// A conversation and its present state, with what lists leave out.
 async fn whole(tenant: &Tenant, listing: &Listing) -> Result<Conversation, Problem> {
     let mut document = describe(tenant, listing).await?;
+    if document.state == ConversationState::Closed {
+        // Its run may have stored its last event since its entry in the list was read.
+        document = describe(tenant, &self::listing(tenant, &listing.id).await?).await?;
+    }
     let meta = tenant.runtime.store().meta(&listing.id).await?;
     (document.imported, document.bound) = (Some(is_imported(&meta)), bound_summary(&meta));
     document.node = tenant.runtime.node_of(&listing.id).await?;
@@ -301,6 +300,10 @@ async fn remove(call: Call) -> Reply {
     if tenant.runs.rests(&id) {
         // Its run only waits until it is resumed.
         stop(&tenant, &id, true).await;
+        is_left(&tenant, &id).await;
+    }
+    if !tenant.runs.has_task(&id) {
+        // A request that reads it has it open for a moment.
         is_left(&tenant, &id).await;
     }
     if tenant.runs.is_running(&id) {

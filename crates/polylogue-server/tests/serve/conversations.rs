@@ -88,6 +88,29 @@ async fn s17_a_conversation_is_begun_and_runs_to_its_end() {
 }
 
 #[tokio::test]
+async fn s17_a_conversation_is_closed_once_its_run_has_stored_its_last_event() {
+    let world = World::new().await;
+    for _ in 0..5 {
+        let id = begin(&world, &json!({"team": "short", "limits": {"reply_tokens": 50}})).await;
+        let path = format!("{PATH}/{id}");
+        // As fast as possible, so that the end is seen early.
+        let closed = loop {
+            let now = world.get(&path).await.json();
+            match now["state"].as_str().unwrap() {
+                "running" => {}
+                "closed" => break now,
+                state => panic!("{state}: {now}"),
+            }
+        };
+        let events = events(&world, &id).await;
+        // The limit on replies was for the run that has ended.
+        assert_eq!(events.last().unwrap()["type"], "limits_changed");
+        assert_eq!(closed["seq"], events.len());
+        assert_eq!(world.send(world.request("DELETE", &path)).await.status, 200);
+    }
+}
+
+#[tokio::test]
 async fn a_team_takes_its_inputs_and_refuses_others() {
     let world = World::new().await;
     let id = begin(&world, &json!({"team": "talk", "inputs": {"tone": "loud"}})).await;
