@@ -80,13 +80,13 @@ pub use limits::{
 };
 pub use log::chain;
 pub use log::{
-    AnswerChoice, AnswerEffect, AnyQueue, AnyStore, Blobs, Body, Choice, Chooser, Claim, Clock, Confirmation,
-    Cursor, DefaultAnswer, Due, DynQueue, Event, FailedAttempt, FeatureError, Features, FoundDue,
-    GivenApproval, Heartbeat, HistoryEntry, InboxMessage, Instruction, InstructionError, JoinHistory, LEASE,
-    Lease, LeaseNumber, ListQuery, Listing, Log, LogHandle, LogState, MAX_TRIES, Meta, Meter, NotStored,
-    OpenQuestion, Opening, Page, Parent, ParkedLog, PauseHold, Progress, Question, QuestionKind, Queue,
-    QueueFigures, QueueOverview, QueueState, QueueWrapper, QueuedLog, RecoveredEvents, Reservation,
-    ResourceKey, Resources, Responder, SeenWorker, Store, StoreWrapper, StoredResults, StoredText,
+    AnswerChoice, AnswerEffect, AnyQueue, AnyStore, Blobs, Body, BoundFacts, Choice, Chooser, Claim, Clock,
+    Confirmation, Cursor, DefaultAnswer, Due, DynQueue, Event, FailedAttempt, FeatureError, Features,
+    FoundDue, GivenApproval, Heartbeat, HistoryEntry, InboxMessage, Instruction, InstructionError,
+    JoinHistory, LEASE, Lease, LeaseNumber, ListQuery, Listing, Log, LogHandle, LogState, MAX_TRIES, Meta,
+    Meter, NotStored, OpenQuestion, Opening, Page, Parent, ParkedLog, PauseHold, Progress, Question,
+    QuestionKind, Queue, QueueFigures, QueueOverview, QueueState, QueueWrapper, QueuedLog, RecoveredEvents,
+    Reservation, ResourceKey, Resources, Responder, Results, SeenWorker, Store, StoreWrapper, StoredText,
     Subscription, Summary, TeamChanged, Timestamp, TurnRequest, Update, WorkerInfo,
 };
 pub use model::{AnyModel, EarlierReplies, Model, ModelWrapper, Origin, Request, SealsSent};

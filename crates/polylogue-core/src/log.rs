@@ -17,6 +17,7 @@ mod background;
 mod background_start;
 mod blobs;
 mod bound_account;
+mod bound_facts;
 mod buffer;
 mod cancel;
 pub mod chain;
@@ -73,6 +74,7 @@ use tracing::{debug, error, trace};
 
 pub(crate) use self::answers::Answer;
 pub use self::blobs::Blobs;
+pub use self::bound_facts::BoundFacts;
 use self::buffer::EventBuffer;
 pub(crate) use self::buffer::{RunTotals, calls_before};
 pub use self::claim::{Claim, FoundDue, LEASE, LeaseNumber};

@@ -82,17 +82,17 @@ impl TeamRun<'_> {
 }
 
 impl Runtime {
-    /// Returns why the bound of the conversation `id` does not apply any more; `None` if it does, or if there is none.
+    /// Returns why the bound of the conversation `id` does not apply any more; `None` if it does, or if there is none. Reads no log.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn bound_exception(&self, id: &LogId) -> Result<Option<BoundException>> {
-        // What runs here has its events in memory.
+        // What runs here knows whether prices have changed.
         if let Some(open) = self.get(id) {
             return Ok(open.bound_exception().await);
         }
         let Some(bound) = StoredBound::of(&self.store().meta(id).await?) else { return Ok(None) };
-        Ok(bound.most.exception_after(&self.store().read(id, 0).await?))
+        Ok(bound.most.exception_by(&self.listing(id).await?.summary.bound))
     }
 
     /// Returns what the conversation `id` was computed to take at most before it began; `None` where a script speaks, no model

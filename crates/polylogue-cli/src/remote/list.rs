@@ -100,14 +100,13 @@ fn listing(conversation: &Conversation) -> Listing {
             events: conversation.seq,
             // The caller has its words.
             progress: Progress::Open,
-            questions: Vec::new(),
-            title: None,
             is_paused: conversation.paused,
             task: task.clone(),
             started: conversation.started_ms,
             last: conversation.updated_ms,
             turns: conversation.turns,
             usage: conversation.usage,
+            ..Summary::default()
         },
         is_damaged: false,
         is_archived: conversation.archived,

@@ -1,5 +1,7 @@
 //! Upper bounds on the usage of a model call.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Money;
 
 /// The upper bound of a model call: the most tokens and money that it can use.
@@ -16,7 +18,7 @@ pub struct Bound {
 }
 
 /// The upper bound of the input tokens of a request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputTokens {
     /// All tokens but those of pages.
     pub all: u64,

@@ -132,7 +132,8 @@ impl fmt::Display for BoundSummary {
 }
 
 /// The reason why the [bound](RunBound) of a run no longer applies: something happened that its computation did not include.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BoundException {
     /// The conversation began with longer messages, or with other pictures or documents.
     Opening,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::bound_facts::BoundFacts;
 use super::clock::Timestamp;
 use super::event::{Body, Event};
 use super::question::Question;
@@ -12,22 +13,21 @@ use crate::{Name, Path, StopReason, TotalUsage};
 /// A summary of a conversation for lists: a fold of its events. A store keeps it next to the log and updates it in the same write as
 /// the events, so that lists read no logs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Summary {
     /// The number of events.
     pub events: u64,
     /// How far the conversation got.
     pub progress: Progress,
     /// Who is asked for input, and in which chats.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<(Path, Name)>,
     /// Whether it was paused from outside.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub is_paused: bool,
     /// The beginning of the first task, [`TASK_CHARS`](Self::TASK_CHARS) at most.
     pub task: Arc<str>,
     /// The title that it was given last, instead of that of its [`Meta`](super::Meta). Empty: it has none any more.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<Arc<str>>,
     /// The time of the first event.
     #[serde(rename = "started_ms")]
@@ -39,6 +39,8 @@ pub struct Summary {
     pub turns: u64,
     /// The usage and cost of all model calls.
     pub usage: TotalUsage,
+    /// What decides whether the bound of the run still applies.
+    pub bound: BoundFacts,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -80,6 +82,7 @@ impl Summary {
         self.events = event.seq.saturating_add(1);
         self.last = event.time;
         self.usage.add_event(event);
+        self.bound.add(event);
         add_turn(&mut self.turns, event);
         Question::track(&mut self.questions, event, |question| question.who.clone(), |who| who);
         match &event.body {

@@ -87,21 +87,25 @@ async fn s17_a_conversation_is_begun_and_runs_to_its_end() {
     assert_eq!(world.get(&format!("{PATH}/{id}")).await.status, 404);
 }
 
+/// The conversation as soon as it is closed, without an event stream.
+async fn seen_closed(world: &World, id: &str) -> Value {
+    loop {
+        let now = world.get(&format!("{PATH}/{id}")).await.json();
+        match now["state"].as_str().unwrap() {
+            "running" => {}
+            "closed" => return now,
+            state => panic!("{state}: {now}"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn s17_a_conversation_is_closed_once_its_run_has_stored_its_last_event() {
     let world = World::new().await;
     for _ in 0..5 {
         let id = begin(&world, &json!({"team": "short", "limits": {"reply_tokens": 50}})).await;
         let path = format!("{PATH}/{id}");
-        // As fast as possible, so that the end is seen early.
-        let closed = loop {
-            let now = world.get(&path).await.json();
-            match now["state"].as_str().unwrap() {
-                "running" => {}
-                "closed" => break now,
-                state => panic!("{state}: {now}"),
-            }
-        };
+        let closed = seen_closed(&world, &id).await;
         let events = events(&world, &id).await;
         // The limit on replies was for the run that has ended.
         assert_eq!(events.last().unwrap()["type"], "limits_changed");
@@ -438,4 +442,23 @@ async fn a_conversation_that_begins_has_what_it_takes_at_most() {
     assert_eq!(world.get(PATH).await.json()["conversations"][0].get("bound"), None);
     let scripted = begin(&world, &json!({"team": "talk"})).await;
     assert_eq!(world.get(&format!("{PATH}/{scripted}")).await.json().get("bound"), None);
+}
+
+#[tokio::test]
+async fn one_conversation_is_shown_without_reading_its_log() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    assert_eq!(seen_closed(&world, &id).await.get("bound_ended"), None);
+    assert_eq!(world.post(&format!("{PATH}/{id}/messages"), &json!({"text": "More."})).await.status, 202);
+    seen_closed(&world, &id).await;
+    let reads = async || {
+        let metrics = world.get("/metrics").await.body;
+        let count =
+            |line: &str| line.strip_prefix("polylogue_store_seconds_count{op=\"read\"} ").map(str::to_owned);
+        metrics.lines().find_map(count).unwrap()
+    };
+    let before = reads().await;
+    let shown = seen_closed(&world, &id).await;
+    assert_eq!(shown["bound_ended"], "the conversation continued with a message");
+    assert_eq!(reads().await, before);
 }
