@@ -12,7 +12,7 @@ use crate::conversation::listing;
 use crate::idempotency::Key;
 use crate::opened::Opened;
 use crate::problem::Problem;
-use crate::runs::{is_held, promise, run, run_stored, take_back};
+use crate::runs::{self, Stretch, is_held, promise, run_stored, take_back};
 use crate::spending::Payer;
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -82,7 +82,7 @@ pub(crate) async fn begin(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     token: &Token,
-    (prepared, wanted): (Arc<Prepared>, &NewConversation),
+    (prepared, wanted, stretch): (Arc<Prepared>, &NewConversation, Stretch),
     key: Option<&Key>,
 ) -> Result<(Listing, bool), Problem> {
     let mut run_of_team = prepare_run(&prepared, wanted).await?;
@@ -94,7 +94,7 @@ pub(crate) async fn begin(
         match make((app, tenant), run_of_team, new, (&slot.payer, Vec::new())).await {
             Ok(conversation) => {
                 let opened = Opened { conversation, prepared };
-                run(app, tenant, &id, slot, Some(opened));
+                runs::begin(app, tenant, &id, slot, (Some(opened), stretch));
                 return Ok((listing(tenant, &id).await?, false));
             }
             Err(error) if is_taken(&error) => match key {

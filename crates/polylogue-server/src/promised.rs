@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::LogId;
 use polylogue_runtime::fresh_id;
+use serde::{Deserialize, Serialize};
 
 use crate::spending::NotedPayer;
 
@@ -42,6 +43,17 @@ impl Drop for OwnFolder {
     }
 }
 
+/// What is noted of a conversation that is to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Promise {
+    /// Who pays.
+    #[serde(flatten)]
+    pub(crate) payer: NotedPayer,
+    /// Whether it runs for clients that wait for its response, and for no one else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_awaited: bool,
+}
+
 /// What dead processes have left.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Adopted {
@@ -56,10 +68,10 @@ impl Promised {
         Self { root, own: Mutex::new(None) }
     }
 
-    /// Notes that it is to run, and who pays. A process that is killed later leaves the note, as a whole.
-    pub(crate) fn note(&self, tenant: &str, id: &LogId, payer: &NotedPayer) -> io::Result<()> {
+    /// Notes that it is to run. A process that is killed later leaves the note, as a whole.
+    pub(crate) fn note(&self, tenant: &str, id: &LogId, promise: &Promise) -> io::Result<()> {
         let folder = self.own_folder()?.join(tenant);
-        let (file, text) = (folder.join(id.as_str()), serde_json::to_vec(payer)?);
+        let (file, text) = (folder.join(id.as_str()), serde_json::to_vec(promise)?);
         // No id has a dot.
         let new = file.with_extension("new");
         match fs::write(&new, &text) {
@@ -72,10 +84,27 @@ impl Promised {
         fs::rename(new, file)
     }
 
-    /// Who pays for it, if that can be read.
-    pub(crate) fn payer(&self, tenant: &str, id: &LogId) -> Option<NotedPayer> {
+    fn promise(&self, tenant: &str, id: &LogId) -> Option<Promise> {
         let text = fs::read(self.own_folder().ok()?.join(tenant).join(id.as_str())).ok()?;
         serde_json::from_slice(&text).ok()
+    }
+
+    /// Who pays for it, if that can be read.
+    pub(crate) fn payer(&self, tenant: &str, id: &LogId) -> Option<NotedPayer> {
+        self.promise(tenant, id).map(|promise| promise.payer)
+    }
+
+    /// Whether it is to run for clients that wait for its response, and for no one else.
+    pub(crate) fn is_awaited(&self, tenant: &str, id: &LogId) -> bool {
+        self.promise(tenant, id).is_some_and(|promise| promise.is_awaited)
+    }
+
+    /// Notes that it is to run for others, too, if it still is.
+    pub(crate) fn renew(&self, tenant: &str, id: &LogId) -> io::Result<()> {
+        match self.promise(tenant, id) {
+            Some(promise) => self.note(tenant, id, &Promise { is_awaited: false, ..promise }),
+            None => Ok(()),
+        }
     }
 
     /// Notes that it need not run any more, whichever process has run it.
@@ -207,6 +236,10 @@ mod tests {
         NotedPayer { token: token.into(), limits: Vec::new() }
     }
 
+    fn promise(token: &str) -> Promise {
+        Promise { payer: payer(token), is_awaited: true }
+    }
+
     fn adopted(promised: &Promised) -> Vec<(String, LogId)> {
         promised.adopt().unwrap().conversations
     }
@@ -216,7 +249,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let [first, second] = [(); 2].map(|()| Promised::at(dir.path().join("running")));
         for process in [&first, &second] {
-            process.note("local", &id("a"), &payer("tok-1")).unwrap();
+            process.note("local", &id("a"), &promise("tok-1")).unwrap();
         }
         second.withdraw("local", &id("a")).unwrap();
         second.withdraw("local", &id("b")).unwrap();
@@ -233,9 +266,9 @@ mod tests {
         let first = process();
         first.clear("local", &id("a")).unwrap();
         for (tenant, of) in [("local", "b"), ("local", "a"), ("other", "a"), ("local", "c")] {
-            first.note(tenant, &id(of), &payer("tok-1")).unwrap();
+            first.note(tenant, &id(of), &promise("tok-1")).unwrap();
         }
-        first.note("local", &id("c"), &payer("tok-2")).unwrap();
+        first.note("local", &id("c"), &promise("tok-2")).unwrap();
         assert_eq!(first.payer("local", &id("a")), Some(payer("tok-1")));
         assert_eq!(first.payer("local", &id("c")), Some(payer("tok-2")));
         first.clear("local", &id("b")).unwrap();
@@ -250,12 +283,29 @@ mod tests {
     }
 
     #[test]
+    fn the_next_process_knows_what_ran_for_waiting_clients_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = || Promised::at(dir.path().join("running"));
+        let first = process();
+        for of in ["a", "b"] {
+            first.note("local", &id(of), &promise("tok-1")).unwrap();
+        }
+        first.renew("local", &id("b")).unwrap();
+        first.renew("local", &id("c")).unwrap();
+        drop(first);
+        let next = process();
+        assert_eq!(adopted(&next).len(), 2, "what is not noted is not renewed");
+        assert_eq!(["a", "b"].map(|of| next.is_awaited("local", &id(of))), [true, false]);
+        assert_eq!(next.payer("local", &id("b")), Some(payer("tok-1")));
+    }
+
+    #[test]
     fn a_living_process_keeps_its_own_and_a_dead_one_is_taken_over_once() {
         let dir = tempfile::tempdir().unwrap();
         let process = || Promised::at(dir.path().join("running"));
         let (dead, living, next) = (process(), process(), process());
-        dead.note("local", &id("of-dead"), &payer("tok-1")).unwrap();
-        living.note("local", &id("of-living"), &payer("tok-1")).unwrap();
+        dead.note("local", &id("of-dead"), &promise("tok-1")).unwrap();
+        living.note("local", &id("of-living"), &promise("tok-1")).unwrap();
         assert_eq!(next.adopt().unwrap(), Adopted { conversations: Vec::new(), has_others: true });
         drop(dead);
         let conversations = vec![("local".into(), id("of-dead"))];

@@ -76,14 +76,14 @@ pub(crate) async fn resume_all(app: &Arc<App>) {
     let mut open = Vec::new();
     for (name, tenant, id, found) in oldest_first(app, promised).await {
         let default = first_default(&tenant, &id).await;
-        if found.is_some_and(|found| was_running(&found, &default)) {
+        if let Some(found) = found.filter(|found| was_running(found, &default)) {
             let Some(noted) = app.promised.payer(&name, &id) else {
                 warn!(conversation = %id, "a conversation is not continued: it is not known who pays for it");
                 continue;
             };
             // Its budget of today was counted before.
             match app.spending.admit_payer(app.spending.payer_of(noted), &app.tenants, &name).await {
-                Ok(payer) => open.push((tenant, id, payer)),
+                Ok(payer) => open.push(Adoption { tenant, id, payer, events: found.summary.events }),
                 Err(problem) => warn!(conversation = %id, %problem, "a conversation is not continued"),
             }
             continue;
@@ -97,28 +97,37 @@ pub(crate) async fn resume_all(app: &Arc<App>) {
             _ => take_back(app, &tenant, &id),
         }
     }
-    for (tenant, id, payer) in resume_free(app, open).await {
+    for Adoption { tenant, id, payer, events } in resume_free(app, open).await {
         let app = Arc::clone(app);
         tokio::spawn(async move {
             resume_when_free(Arc::clone(&app), Arc::clone(&tenant), id.clone(), payer).await;
-            stop_left(app, tenant, id).await;
+            stop_left(app, tenant, id, events).await;
         });
     }
 }
 
-type Promised = (Arc<Tenant>, LogId, Payer);
+/// A conversation that an earlier process was running, and that continues.
+struct Adoption {
+    tenant: Arc<Tenant>,
+    id: LogId,
+    payer: Payer,
+    /// How many events it had then.
+    events: u64,
+}
 
 /// Continues those that no process has claimed, and returns the others. A process that has just ended can have its claims for a moment.
-async fn resume_free(app: &Arc<App>, mut open: Vec<Promised>) -> Vec<Promised> {
+async fn resume_free(app: &Arc<App>, mut open: Vec<Adoption>) -> Vec<Adoption> {
     for look in 1..=LOOKS {
         let mut held = Vec::new();
-        for (tenant, id, payer) in open {
-            if is_held(&tenant, &id).await {
-                held.push((tenant, id, payer));
-            } else {
-                resume(app, &tenant, &id, payer);
-                tokio::spawn(stop_left(Arc::clone(app), tenant, id));
+        for adoption in open {
+            if is_held(&adoption.tenant, &adoption.id).await {
+                held.push(adoption);
+                continue;
             }
+            let Adoption { tenant, id, payer, events } = adoption;
+            let is_awaited = app.promised.is_awaited(&tenant.name, &id);
+            resume(app, &tenant, &id, (payer, is_awaited));
+            tokio::spawn(stop_left(Arc::clone(app), tenant, id, events));
         }
         open = held;
         if open.is_empty() {

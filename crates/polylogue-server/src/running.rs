@@ -39,6 +39,8 @@ struct Entry {
     is_adopted: bool,
     /// Whether a task runs it, or is about to. Otherwise a request only reads it or closes it.
     has_task: bool,
+    /// Whether it runs for clients that wait for its response, and for no one else.
+    is_awaited: bool,
 }
 
 impl Runs {
@@ -60,10 +62,11 @@ impl Runs {
         self.running().contains_key(id)
     }
 
-    /// Notes that a task is about to run it, until that [leaves](Self::leave) it.
-    pub(crate) fn note_task(&self, id: &LogId) {
+    /// Notes that a task is about to run it, until that [leaves](Self::leave) it. `is_awaited`: for clients that wait for its response, and
+    /// for no one else.
+    pub(crate) fn note_task(&self, id: &LogId, is_awaited: bool) {
         if let Some(entry) = self.running().get_mut(id) {
-            entry.has_task = true;
+            (entry.has_task, entry.is_awaited) = (true, is_awaited);
         }
     }
 
@@ -71,6 +74,12 @@ impl Runs {
     /// length of replies, which was for the response that has ended.
     pub(crate) fn has_task(&self, id: &LogId) -> bool {
         self.running().get(id).is_some_and(|entry| entry.has_task)
+    }
+
+    /// Whether this process runs it for clients that wait for its response, and for no one else: those that an earlier process had, if that
+    /// was running it.
+    pub(crate) fn is_awaited(&self, id: &LogId) -> bool {
+        self.running().get(id).is_some_and(|entry| entry.is_awaited)
     }
 
     /// How many run.
@@ -129,7 +138,7 @@ impl Runs {
     pub(crate) fn renew(&self, id: &LogId) {
         if let Some(entry) = self.running().get_mut(id) {
             entry.generation = self.next_generation();
-            (entry.is_abandoned, entry.is_adopted) = (false, false);
+            (entry.is_abandoned, entry.is_adopted, entry.is_awaited) = (false, false, false);
         }
     }
 
@@ -180,8 +189,10 @@ impl Runs {
         let left = match running.get_mut(id) {
             Some(entry) if entry.again => {
                 // What ended an earlier wait does not end the next one.
-                let Entry { generation, is_abandoned, is_adopted, has_task, .. } = *entry;
-                *entry = Entry { generation, is_abandoned, is_adopted, has_task, ..Entry::default() };
+                let Entry { generation, is_abandoned, is_adopted, has_task, is_awaited, .. } = *entry;
+                let kept =
+                    Entry { generation, is_abandoned, is_adopted, has_task, is_awaited, ..Entry::default() };
+                *entry = kept;
                 (true, None)
             }
             _ => (false, running.remove(id).and_then(|entry| entry.halt)),
@@ -385,12 +396,15 @@ mod tests {
     #[test]
     fn one_has_a_task_from_its_beginning_until_that_leaves_it() {
         let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
-        runs.note_task(&id);
+        runs.note_task(&id, true);
         assert!(runs.enter(&id) && !runs.has_task(&id), "a request reads it");
         assert!(!runs.leave(&id));
         assert!(runs.enter(&id));
-        runs.note_task(&id);
+        runs.note_task(&id, true);
         assert!(!runs.enter(&id) && runs.leave(&id) && runs.has_task(&id), "it runs once more");
+        assert!(runs.is_awaited(&id));
+        runs.renew(&id);
+        assert!(runs.has_task(&id) && !runs.is_awaited(&id), "it runs for others, too");
         assert!(!runs.leave(&id) && !runs.has_task(&id));
     }
 

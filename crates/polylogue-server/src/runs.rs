@@ -18,6 +18,7 @@ use crate::conversation::listing;
 use crate::default_answers::time_is_up;
 use crate::meter;
 use crate::opened::{Opened, close, open};
+use crate::promised::Promise;
 use crate::slots::{Running, Slot};
 use crate::spending::{PaidRun, Payer};
 use crate::tenants::Tenant;
@@ -29,12 +30,23 @@ pub(crate) struct Stretch {
     pub(crate) follower: Option<oneshot::Sender<Subscription>>,
     /// How many tokens replies of agents in the outermost chat may take from then on.
     pub(crate) reply_tokens: Option<u64>,
+    /// Whether it runs for clients that wait for its response, and for no one else.
+    pub(crate) is_awaited: bool,
 }
 
 /// Runs a stored conversation, unless it runs already.
 pub(crate) fn run_stored(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, slot: Slot) {
     if !run_stretch(app, tenant, id, slot, Stretch::default()) {
-        tenant.runs.renew(id);
+        renew(app, tenant, id);
+    }
+}
+
+/// Notes that a conversation that runs does so for someone who does not wait for a response, too: also after a restart.
+pub(crate) fn renew(app: &App, tenant: &Tenant, id: &LogId) {
+    let was_awaited = tenant.runs.is_awaited(id);
+    tenant.runs.renew(id);
+    if was_awaited && let Err(error) = app.promised.renew(&tenant.name, id) {
+        warn!(conversation = %id, %error, "after a restart, a conversation runs for its first client alone");
     }
 }
 
@@ -67,7 +79,7 @@ pub(crate) fn begin(
     first: (Option<Opened>, Stretch),
 ) {
     let (app, tenant, payer) = (Arc::clone(app), Arc::clone(tenant), slot.payer.clone());
-    tenant.runs.note_task(id);
+    tenant.runs.note_task(id, first.1.is_awaited);
     let task = Task { app, tenant, id: id.clone(), payer };
     task.note();
     tokio::spawn(task.run(slot, first));
@@ -355,7 +367,8 @@ pub(crate) fn continue_in_time(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId)
     tokio::spawn(async move {
         while let Some(noted) = time_is_up(&app, &tenant, &id).await {
             if !is_held(&tenant, &id).await {
-                return resume(&app, &tenant, &id, app.spending.payer_of(noted));
+                // The response that has ended with the question had its client.
+                return resume(&app, &tenant, &id, (app.spending.payer_of(noted), false));
             }
             // A worker that has it gives the answer. Other processes have it for a moment only.
             if !looks_again(&app).await {
@@ -367,7 +380,8 @@ pub(crate) fn continue_in_time(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId)
 
 /// Notes that the next process of the server continues the conversation, if this one ends before it is at rest.
 pub(crate) fn promise(app: &App, tenant: &Tenant, id: &LogId, payer: &Payer) {
-    if let Err(error) = app.promised.note(&tenant.name, id, &payer.noted) {
+    let promise = Promise { payer: payer.noted.clone(), is_awaited: tenant.runs.is_awaited(id) };
+    if let Err(error) = app.promised.note(&tenant.name, id, &promise) {
         warn!(conversation = %id, %error, "a restart will not continue a conversation");
     }
 }
@@ -379,13 +393,13 @@ pub(crate) fn take_back(app: &App, tenant: &Tenant, id: &LogId) {
     }
 }
 
-/// Continues it, however many others wait until they may run.
-pub(crate) fn resume(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, payer: Payer) {
+/// Continues it, however many others wait until they may run. `is_awaited`: as in [`Stretch`].
+pub(crate) fn resume(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, (payer, is_awaited): (Payer, bool)) {
     info!(conversation = %id, "a conversation is continued");
     let slot = app.slots.wait(&format!("tenant {}", tenant.name), payer);
-    match run_stretch(app, tenant, id, slot, Stretch::default()) {
+    match run_stretch(app, tenant, id, slot, Stretch { is_awaited, ..Stretch::default() }) {
         true => tenant.runs.adopt(id),
-        false => tenant.runs.renew(id),
+        false => renew(app, tenant, id),
     }
 }
 
@@ -426,7 +440,8 @@ pub(crate) async fn resume_when_free(app: Arc<App>, tenant: Arc<Tenant>, id: Log
             _ => return take_back(&app, &tenant, &id),
         }
         if !is_held(&tenant, &id).await {
-            return resume(&app, &tenant, &id, payer);
+            let is_awaited = app.promised.is_awaited(&tenant.name, &id);
+            return resume(&app, &tenant, &id, (payer, is_awaited));
         }
     }
 }

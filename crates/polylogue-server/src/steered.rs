@@ -51,7 +51,7 @@ pub(crate) async fn steer(
             // Who waits for the response has not asked for more than that.
             let is_waited_for = stretch.follower.is_some();
             if !runs::run_stretch(app, tenant, id, slot, stretch) && !is_waited_for {
-                tenant.runs.renew(id);
+                runs::renew(app, tenant, id);
             }
         }
         _ if holds => leave(app, tenant, id, slot).await,

@@ -113,25 +113,36 @@ async fn stop_abandoned(app: &App, tenant: &Tenant, id: &LogId, generation: u64)
     let Ok(posted) = posted_after(tenant, id, 0).await else { return };
     let last = posted.last().map_or(0, |(number, _)| *number);
     sleep(app.limits.abandoned_time).await;
-    let steers = |instruction: &Instruction| {
-        !matches!(instruction, Instruction::ClientDisconnected { .. } | Instruction::ChangeTitle { .. })
-    };
-    let is_steered = posted_after(tenant, id, last)
-        .await
-        .map_or(true, |posted| posted.iter().any(|(_, instruction)| steers(instruction)));
-    if !is_steered && is_still(app, tenant, id, generation) {
+    if !is_steered(tenant, id, last).await && is_still(app, tenant, id, generation) {
         stop(tenant, id, false).await;
     }
 }
 
-/// Stops a run that a restart has continued, after the same time, if the log says that its client had left.
-pub(crate) async fn stop_left(app: Arc<App>, tenant: Arc<Tenant>, id: LogId) {
-    let Some(generation) = tenant.runs.generation(&id) else { return };
+/// Whether someone has steered the conversation by more than another title since the message `last` of its inbox. What cannot be read may do
+/// so.
+async fn is_steered(tenant: &Tenant, id: &LogId, last: u64) -> bool {
+    let steers = |instruction: &Instruction| {
+        !matches!(instruction, Instruction::ClientDisconnected { .. } | Instruction::ChangeTitle { .. })
+    };
+    let posted = posted_after(tenant, id, last).await;
+    posted.map_or(true, |posted| posted.iter().any(|(_, instruction)| steers(instruction)))
+}
+
+/// Stops a run that a restart has continued, after the same time, if it is for clients alone that have waited for its response: their
+/// connections have ended with the earlier process, when the log had so many `events`. Not if one of them is back, or someone has continued or
+/// steered the conversation since.
+pub(crate) async fn stop_left(app: Arc<App>, tenant: Arc<Tenant>, id: LogId, events: u64) {
+    let Some(generation) = tenant.runs.generation(&id).filter(|_| tenant.runs.is_awaited(&id)) else {
+        return;
+    };
     sleep(app.limits.abandoned_time).await;
-    if !is_still(&app, &tenant, &id, generation) || !tenant.runs.is_adopted(&id) {
+    let is_left = || is_still(&app, &tenant, &id, generation) && tenant.runs.is_adopted(&id);
+    if !is_left() {
         return;
     }
-    if tenant.runtime.store().read(&id, 0).await.is_ok_and(|events| has_left(&events)) {
+    let Ok(before) = tenant.runtime.store().read_range(&id, 0..events).await else { return };
+    let last = before.iter().filter_map(|event| event.inbox).max().unwrap_or_default();
+    if !is_steered(&tenant, &id, last).await && is_left() {
         stop(&tenant, &id, false).await;
     }
 }

@@ -1,4 +1,4 @@
-//! A server that is killed, at random moments under load and at given ones, and one that is asked to end: S25, S38, S39, S60 and S78. What it has acknowledged is kept and done, answers and messages
+//! A server that is killed, at random moments under load and at given ones, and one that is asked to end: S25, S38, S39, S57, S60 and S78. What it has acknowledged is kept and done, answers and messages
 //! exactly once, what clients follow has no gap, and no finished model call is made again. `POLYLOGUE_KILLS` sets how often it is killed (default: 16); 200 take minutes, more than
 //! the tests of nextest may: `POLYLOGUE_KILLS=200 cargo test -p polylogue-cli --test kill s25 -- --nocapture`.
 
@@ -144,7 +144,7 @@ fn s60_a_picture_outlives_a_server_that_is_killed_before_its_conversation_runs()
     let picture = json!({"type": "image_url", "image_url": {"url": DOT}});
     let content = json!([{"type": "text", "text": "What is this?"}, picture]);
     let body = json!({"model": "team", "stream": true, "messages": [{"role": "user", "content": content}]});
-    let id = client.acknowledged(&body);
+    let (id, _) = client.completion("", &body);
     assert_eq!(process.kill(Moment::Start(Duration::ZERO)), None, "it ended: {}", process.errors());
     *killed.0.lock().unwrap() = true;
     killed.1.notify_all();
@@ -156,6 +156,47 @@ fn s60_a_picture_outlives_a_server_that_is_killed_before_its_conversation_runs()
     let with_picture = |request: &Arc<Received>| request.body.to_string().contains(DOT);
     let requests = place.server.requests();
     assert_eq!(requests.iter().filter(|request| with_picture(request)).count(), TURNS);
+    assert_eq!(place.server.violations(), [""; 0]);
+}
+
+/// All clients have lost their connections with the process: one of them comes back, and what no client waits for runs to its end.
+#[test]
+fn s57_a_response_whose_client_does_not_come_back_after_a_kill_is_stopped() {
+    const KEY: &str = "Idempotency-Key: back\r\n";
+    let later = PieceGate::new();
+    let model = Playbook::new({
+        let later = later.clone();
+        move |received, _| Answer::text(text_of(received)).gated(&later)
+    });
+    let place = Place::of(Kind::Sqlite, TEAM, Behavior::from(model));
+    let client = Client::new(new_token(&place));
+    let options = ["--limit", "abandoned_time=5"];
+    let mut process = serve_with(&place, &client, &options);
+    let begun = client.ask("POST", PATH, "", &json!({"team": "team", "message": "Talk."}).to_string());
+    let body = |text: &str| json!({"model": "team", "stream": true, "messages": [{"role": "user", "content": text}]});
+    let (lost, _lost) = client.completion("", &body("Talk about ships."));
+    let (joined, _cut) = client.completion(KEY, &body("Talk about birds."));
+    until("each waits for a reply", || place.server.count() == 3);
+    assert_eq!(process.kill(Moment::Start(Duration::ZERO)), None, "it ended: {}", process.errors());
+    client.forget_address();
+    let _process = serve_with(&place, &client, &options);
+    let (again, mut response) = client.completion(KEY, &body("Talk about birds."));
+    assert_eq!(again, joined);
+    let is_stopped = || client.events(&lost).iter().any(|event| event["type"] == "cancelled");
+    until("the response is stopped", is_stopped);
+    later.lift();
+    let conversation = |id: &str| client.ask("GET", &format!("{PATH}/{id}"), "", "");
+    until("its step is over", || conversation(&lost)["state"] == "halted");
+    assert_eq!(conversation(&lost)["turns"], 1);
+    let mut rest = String::new();
+    response.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("data: [DONE]"), "{rest}");
+    client.ask("POST", &format!("{PATH}/{lost}/resume"), "", "{}");
+    for id in [begun["id"].as_str().unwrap(), joined.as_str(), lost.as_str()] {
+        until("it ends", || conversation(id)["state"] == "closed");
+        assert_eq!(conversation(id)["turns"], json!(TURNS));
+    }
+    assert_eq!(place.server.count(), 3 * (TURNS + 1), "only the calls that were in flight come again");
     assert_eq!(place.server.violations(), [""; 0]);
 }
 
@@ -429,16 +470,17 @@ impl Client {
         }
     }
 
-    /// The conversation that a streamed chat completion has begun, which is known once its first chunk has come.
-    fn acknowledged(&self, body: &Value) -> String {
-        let mut lines = self
-            .send("POST", "/v1/chat/completions", "", &body.to_string())
-            .unwrap()
-            .lines()
-            .map(Result::unwrap);
-        let data = lines.find_map(|line| line.strip_prefix("data: ").map(str::to_owned));
-        let chunk: Value = serde_json::from_str(&data.expect("a chunk")).unwrap();
-        chunk["id"].as_str().unwrap().split('-').nth(1).unwrap().to_owned()
+    /// The conversation of a streamed chat completion, which is known once its first chunk has come, and the rest of the stream.
+    fn completion(&self, head: &str, body: &Value) -> (String, BufReader<TcpStream>) {
+        let mut socket = self.send("POST", "/v1/chat/completions", head, &body.to_string()).unwrap();
+        let chunk: Value = loop {
+            let mut line = String::new();
+            assert!(socket.read_line(&mut line).unwrap() > 0, "it ends without a chunk");
+            if let Some(data) = line.strip_prefix("data: ") {
+                break serde_json::from_str(data).unwrap();
+            }
+        };
+        (chunk["id"].as_str().unwrap().split('-').nth(1).unwrap().to_owned(), socket)
     }
 
     /// The result of a request of MCP, by a client that takes tasks.

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::conversations::{limits_schema, replayed};
 use super::steering::described;
 use crate::app::App;
+use crate::app::App;
 use crate::attendance::{Begun, Earlier};
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, find, listing};
@@ -22,7 +23,7 @@ use crate::idempotency::{Key, mismatch};
 use crate::opened::{Opened, open};
 use crate::problem::Problem;
 use crate::route::Route;
-use crate::runs::{is_left, run, run_stored};
+use crate::runs::{is_left, renew, run, run_stored};
 use crate::spending::Payer;
 use crate::steered::other_node;
 use crate::tenants::Tenant;
@@ -76,7 +77,7 @@ async fn resume(call: Call) -> Reply {
         true => app.wait(token),
         false => app.join(token).await?,
     };
-    if !enter_or_raise(&tenant, &id, limits).await? {
+    if !enter_or_raise(app, &tenant, &id, limits).await? {
         return json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?);
     }
     let resumed = async {
@@ -129,7 +130,12 @@ async fn resume_elsewhere(
 
 /// Takes the right to run a conversation that is to continue. If it runs, raises its limits and ends its pause instead. A run that has ended the
 /// conversation does not continue it, whatever it receives: it is waited for until that has left it. Returns whether the right was taken.
-async fn enter_or_raise(tenant: &Tenant, id: &LogId, limits: LimitOverrides) -> Result<bool, Problem> {
+async fn enter_or_raise(
+    app: &App,
+    tenant: &Tenant,
+    id: &LogId,
+    limits: LimitOverrides,
+) -> Result<bool, Problem> {
     loop {
         let summary = listing(tenant, id).await?.summary;
         let is_over = matches!(summary.progress, Progress::Closed(_));
@@ -143,7 +149,7 @@ async fn enter_or_raise(tenant: &Tenant, id: &LogId, limits: LimitOverrides) -> 
             // Another request was faster.
             continue;
         }
-        tenant.runs.renew(id);
+        renew(app, tenant, id);
         raise(tenant, id, limits).await?;
         unpause(tenant, id).await?;
         if limits.is_empty() || !has_ended_unraised(tenant, id, summary.events).await? {

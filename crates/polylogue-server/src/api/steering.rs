@@ -269,7 +269,7 @@ pub(super) async fn note(call: &Call, tenant: &Arc<Tenant>, id: &LogId, instruct
     if let Steered::Refused(why) = tenant.runtime.steer_once(id, instruction, &inbox_key).await? {
         return Err(Problem::refused(why.to_string()));
     }
-    tenant.runs.renew(id);
+    runs::renew(&call.app, tenant, id);
     tenant.runs.note_change(id);
     let document = described(tenant, id).await?;
     Ok(replayed(json_reply(StatusCode::ACCEPTED, &document)?, was_posted))

@@ -22,6 +22,7 @@ use crate::conversation::{find, listing};
 use crate::default_answers::is_up;
 use crate::idempotency::Key;
 use crate::problem::Problem;
+use crate::runs::Stretch;
 use crate::state_key::CallState;
 use crate::tail::{Follow, texts};
 use crate::token_file::now_ms;
@@ -94,7 +95,8 @@ pub(super) async fn hold(
         }
         None => {
             // Not given up half-way when the client goes away.
-            let starting = start(call.clone(), arguments);
+            let is_awaited = caller.is_stateless() && !caller.takes_tasks();
+            let starting = start(call.clone(), arguments, is_awaited);
             tokio::spawn(starting.in_current_span())
                 .await
                 .map_err(|_| Problem::internal("a mistake in the server ended this call"))??
@@ -110,8 +112,8 @@ pub(super) async fn hold(
     follow(&call, started, caller).await
 }
 
-/// Begins a conversation, or says the message in the one that the call names.
-async fn start(call: CallContext, arguments: Arguments) -> Result<CallState, Problem> {
+/// Begins a conversation, for the client alone if it `is_awaited`, or says the message in the one that the call names.
+async fn start(call: CallContext, arguments: Arguments, is_awaited: bool) -> Result<CallState, Problem> {
     let Visitor { app, tenant, token, headers, .. } = &call.visitor;
     let to = format!("mcp\0{}", call.tool);
     let key = Key::among(app, (token, &to), headers, || call.digest).await?;
@@ -127,7 +129,9 @@ async fn start(call: CallContext, arguments: Arguments) -> Result<CallState, Pro
     }
     let Arguments { message, inputs, .. } = arguments;
     let wanted = NewConversation { team: call.tool.clone(), message, inputs, ..NewConversation::default() };
-    let (begun, _) = begin(app, tenant, token, (Arc::clone(&call.team), &wanted), key.as_ref()).await?;
+    let stretch = Stretch { is_awaited, ..Stretch::default() };
+    let new_run = (Arc::clone(&call.team), &wanted, stretch);
+    let (begun, _) = begin(app, tenant, token, new_run, key.as_ref()).await?;
     Ok(new(begun.id))
 }
 

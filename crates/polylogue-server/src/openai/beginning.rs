@@ -152,7 +152,8 @@ impl Request {
         };
         match opening.await {
             Ok(opened) => {
-                runs::begin(app, tenant, id, slot, (Some(opened), Stretch::default()));
+                let stretch = Stretch { is_awaited: true, ..Stretch::default() };
+                runs::begin(app, tenant, id, slot, (Some(opened), stretch));
                 Ok(())
             }
             Err(problem) => {
@@ -355,7 +356,7 @@ impl Request {
         };
         let opened = Opened { conversation, prepared };
         let (follower, begins) = oneshot::channel();
-        let stretch = Stretch { follower: Some(follower), reply_tokens: None };
+        let stretch = Stretch { follower: Some(follower), reply_tokens: None, is_awaited: true };
         runs::begin(&call.app, tenant, id, slot, (Some(opened), stretch));
         Ok(Some(self.started((begun, Some(begins)), false, clients)))
     }
@@ -389,7 +390,7 @@ impl Request {
         let (follower, begins) = oneshot::channel();
         // One of an earlier request does not count for this one.
         let reply_tokens = Some(chat.max_tokens.unwrap_or(Conversation::ANY_REPLY_LENGTH));
-        let stretch = Stretch { follower: Some(follower), reply_tokens };
+        let stretch = Stretch { follower: Some(follower), reply_tokens, is_awaited: true };
         let (of, given) = ((&about, is_elsewhere), (instruction, message.as_str()));
         if let Steered::Refused(why) = steer(&call.app, tenant, of, given, (slot, stretch)).await? {
             call.app.attendance.forget(&begun);
