@@ -163,7 +163,12 @@ async fn a_migration_releases_all_claims_and_processes_of_the_earlier_format_wri
     assert_eq!(new.migrate().await, Ok(Migrated { from: FORMAT, to: NEXT, released: 1 }));
     assert_eq!(append(&running, &held, 1).await, Err(StoreError::Fenced { id: a.clone() }));
     // Each by a process that does not know yet.
-    let message = InboxMessage { key: "key".into(), posted: Timestamp(1), instruction: Instruction::Pause };
+    let message = InboxMessage {
+        key: "key".into(),
+        request: None,
+        posted: Timestamp(1),
+        instruction: Instruction::Pause,
+    };
     let worker = WorkerInfo::default();
     let results = [
         ("claim_due", claim_due(&old[0], 1).await.map(|_| ())),

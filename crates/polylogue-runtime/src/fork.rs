@@ -9,6 +9,7 @@ use polylogue_core::{
 use polylogue_team::Template;
 use serde::Deserialize as _;
 
+use crate::new_log::{NewLog, with_request};
 use crate::stored::{is_imported, now};
 use crate::{
     Conversation, Error, FilesPolicy, ForkError, Prepared, Result, StoreLocation, StoredTeam, fresh_id,
@@ -58,8 +59,8 @@ pub enum ForkedFiles {
 /// What a fork has that the original has not.
 #[derive(Default)]
 pub(crate) struct NewFork<'p> {
-    /// Its id. Default: a fresh one.
-    pub(crate) id: Option<LogId>,
+    /// Its id, and the request that makes it. Default: a fresh one.
+    pub(crate) log: Option<NewLog>,
     /// Its team. Default: that of the original.
     pub(crate) team: Option<&'p Prepared>,
 }
@@ -68,7 +69,7 @@ pub(crate) struct NewFork<'p> {
 pub(crate) async fn fork(
     place: &StoreLocation,
     store: &AnyStore,
-    (id, NewFork { id: new, team }): (&LogId, NewFork<'_>),
+    (id, NewFork { log: new, team }): (&LogId, NewFork<'_>),
     point: &ForkPoint,
 ) -> Result<Fork> {
     let events = store.read(id, 0).await?;
@@ -92,6 +93,8 @@ pub(crate) async fn fork(
     let is_of_another = team.is_some() && !copied.iter().all(|event| matches!(event.body, Body::Opened(_)));
     let meta = if is_of_another || lengthens(&events, point) { without_bound(meta) } else { meta };
     let meta = without_reply_limit(meta, &mut copied);
+    let (new, request) = new.map_or((None, None), |new| (Some(new.id), new.request));
+    let meta = with_request(meta, request.as_deref());
     let edited = point.is_edited || (point.event.is_some() && point.text.is_some());
     let meta = Meta { created: now(), parent: Some(Parent { id: id.clone(), event, edited }), ..meta };
     let fork = write(store, id, new, &meta, &copied).await?;

@@ -51,6 +51,7 @@ mod memory;
 mod models;
 mod moving;
 mod needs;
+mod new_log;
 pub mod permission_text;
 mod prepared;
 pub mod presentation;
@@ -81,7 +82,8 @@ pub use models::{
     local_resources,
 };
 pub use needs::offered;
-pub use polylogue::runs::worker::{SlackAt, WorkerEvent, WorkerSlots};
+pub use new_log::{NewLog, made_by};
+pub use polylogue::runs::worker::{Places, SlackAt, WorkerEvent};
 pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetFigures, BudgetListing, DatabaseFigures, LivePoint, Migrated,
     PostgresWatch, RateLimitFigures, Recount, SharedAmount, WatchedLog, token_budget,
@@ -93,8 +95,8 @@ pub use rebuilt_request::RebuiltRequest;
 pub use requested_permission::RequestedPermission;
 pub use runtime::{ClaimedConversation, OpenOptions, Runtime};
 pub use servers::{TeamServers, server_names};
-pub use shared_budgets::SharedBudgetSource;
-pub use steering::{PostedInstruction, Steered, WaitingRun};
+pub use shared_budgets::SharedPayers;
+pub use steering::{InstructionKey, PostedInstruction, Steered, WaitingRun};
 pub use store_location::{FilesPolicy, StoreLocation};
 pub use stored::{
     Sealer, StoredBound, StoredDocument, StoredTeam, begun_bound, bound_summary, fresh_id, is_imported,

@@ -15,8 +15,10 @@ pub use self::opening::ClaimedConversation;
 use crate::budgets::SharedBudgets;
 use crate::conversation::{Conversation, Opened, Shared};
 use crate::fork::NewFork;
+use crate::new_log::with_request;
 use crate::{
-    Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredDocument, StoredTeam, TeamRun, fresh_id,
+    Error, Fork, ForkPoint, NewLog, Prepared, Result, StoreLocation, StoredDocument, StoredTeam, TeamRun,
+    fresh_id,
 };
 
 /// The conversations of one store, and those of them that this process has open.
@@ -222,14 +224,21 @@ impl Runtime {
         }
     }
 
-    /// Begins a conversation as [`begin`](Self::begin) under a given id, and with a title of its own in lists.
+    /// Begins a conversation as [`begin`](Self::begin) under a given id, for a request if it names one, and with a title of its own in lists.
     ///
     /// # Errors
     /// As [`begin`](Self::begin); [`StoreError::Exists`] when there is a conversation with this id.
-    pub async fn begin_as(&self, run: &TeamRun<'_>, id: LogId, title: Option<&str>) -> Result<Conversation> {
+    pub async fn begin_as(
+        &self,
+        run: &TeamRun<'_>,
+        new: impl Into<NewLog>,
+        title: Option<&str>,
+    ) -> Result<Conversation> {
+        let NewLog { id, request } = new.into();
         let name = run.team().name.to_string();
         let stored = run.stored()?;
         let meta = stored.meta(title.map_or_else(|| name.clone(), |title| format!("{name} {title}")))?;
+        let meta = with_request(meta, request.as_deref());
         let paying = self.0.shared.paying(self.place(), None, Some(run.daily())).await?;
         // A refused one leaves no log.
         run.check_work_dir()?;
@@ -326,8 +335,8 @@ impl Runtime {
         crate::fork::fork(self.place(), self.store(), (id, NewFork::default()), point).await
     }
 
-    /// Forks as [`fork`](Self::fork), with a given id of the fork, and with another team if it is given: it has the same past,
-    /// and its agents continue it.
+    /// Forks as [`fork`](Self::fork), with a given id of the fork, for a request if it names one, and with another team if it is given: it has
+    /// the same past, and its agents continue it.
     ///
     /// # Errors
     /// As [`fork`](Self::fork), and when the team does not have the participants of the conversation; [`StoreError::Exists`] when there
@@ -336,10 +345,10 @@ impl Runtime {
         &self,
         id: &LogId,
         point: &ForkPoint,
-        new: LogId,
+        new: impl Into<NewLog>,
         team: Option<&Prepared>,
     ) -> Result<Fork> {
-        let new = NewFork { id: Some(new), team };
+        let new = NewFork { log: Some(new.into()), team };
         crate::fork::fork(self.place(), self.store(), (id, new), point).await
     }
 

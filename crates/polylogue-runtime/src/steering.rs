@@ -38,6 +38,36 @@ impl Steered {
     }
 }
 
+/// Identifies an instruction: a second one with the same key is not given.
+///
+/// ```
+/// use polylogue_runtime::InstructionKey;
+///
+/// let key = InstructionKey { request: Some("5d0c9e1f".into()), ..InstructionKey::from("from the shop, 17") };
+/// # let _ = key;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstructionKey {
+    /// The key.
+    pub key: Arc<str>,
+    /// Identifies the request that gives the instruction: [`InboxMessage::request`].
+    pub request: Option<Arc<str>>,
+}
+
+impl InstructionKey {
+    /// A key of its own, for an instruction that is given once.
+    #[must_use]
+    pub fn fresh() -> Self {
+        Self::from(fresh_id().as_str())
+    }
+}
+
+impl From<&str> for InstructionKey {
+    fn from(key: &str) -> Self {
+        Self { key: key.into(), request: None }
+    }
+}
+
 /// An instruction that is stored in the inbox of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostedInstruction {
@@ -96,7 +126,7 @@ impl Runtime {
     /// # Errors
     /// [`Error::NotBegun`], [`Error::Imported`], or when the store cannot be written.
     pub async fn steer(&self, id: &LogId, instruction: Instruction) -> Result<Steered> {
-        self.steer_once(id, instruction, fresh_id().as_str()).await
+        self.steer_once(id, instruction, InstructionKey::fresh()).await
     }
 
     /// Steers as [`steer`](Self::steer), with an idempotency key: an instruction with the key of an earlier one is not given
@@ -104,7 +134,13 @@ impl Runtime {
     ///
     /// # Errors
     /// As [`steer`](Self::steer).
-    pub async fn steer_once(&self, id: &LogId, instruction: Instruction, key: &str) -> Result<Steered> {
+    pub async fn steer_once(
+        &self,
+        id: &LogId,
+        instruction: Instruction,
+        key: impl Into<InstructionKey>,
+    ) -> Result<Steered> {
+        let key = key.into();
         let about = self.listing(id).await?;
         let posted = self.post_once(&about, instruction, key).await?;
         self.carry_out(id, posted).await
@@ -120,8 +156,9 @@ impl Runtime {
         &self,
         about: &Listing,
         instruction: Instruction,
-        key: &str,
+        key: impl Into<InstructionKey>,
     ) -> Result<PostedInstruction> {
+        let InstructionKey { key, request } = key.into();
         let Listing { id, summary, .. } = about;
         // A title is no part of what was said.
         if !matches!(instruction, Instruction::ChangeTitle { .. }) {
@@ -132,7 +169,7 @@ impl Runtime {
         if !has_begun && self.opening(id).await?.is_none() {
             return Err(self.not_begun(id).await?);
         }
-        let message = InboxMessage { key: key.into(), posted: now(), instruction };
+        let message = InboxMessage { key, request, posted: now(), instruction };
         let number = self.store().post(id, &message).await?;
         Ok(PostedInstruction { number, after: summary.events })
     }

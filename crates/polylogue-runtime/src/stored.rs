@@ -18,6 +18,7 @@ use polylogue_team::{Team, TeamBound};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::new_log::without_request;
 use crate::{Error, RequestedPermission, Result};
 
 /// Seals the [content](StoredTeam::content) of a team that is stored with a conversation, so that a store from elsewhere
@@ -178,7 +179,8 @@ impl StoredDocument {
                 _ => {}
             }
         }
-        let team = changed.cloned().unwrap_or(meta.team);
+        let mut team = changed.cloned().unwrap_or(meta.team);
+        without_request(&mut team);
         Self { id: id.clone(), team, limits, damage: None, has_begun }
     }
 

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::fork::{check_participants, without_team};
+use crate::new_log::with_request;
 use crate::stored::{StoredTeam, is_imported, now};
-use crate::{Error, Prepared, Result, Runtime};
+use crate::{Error, NewLog, Prepared, Result, Runtime};
 
 /// The longest title of an imported conversation, in characters.
 const TITLE_CHARS: usize = 300;
@@ -70,7 +71,8 @@ impl Runtime {
     ///
     /// # Errors
     /// [`Error::BadImport`]; [`StoreError::Exists`](polylogue_core::StoreError::Exists) when there is a conversation with this id.
-    pub async fn import(&self, text: &[u8], new: &LogId, team: Option<&Prepared>) -> Result<()> {
+    pub async fn import(&self, text: &[u8], new: impl Into<NewLog>, team: Option<&Prepared>) -> Result<()> {
+        let NewLog { id: new, request } = new.into();
         let (log, results) = split(text);
         let (meta, events) = Jsonl::parse_text(log).map_err(|why| Error::BadImport { why })?;
         // What another store has in its inbox does not concern this one, and a team from elsewhere is none that is looked at.
@@ -78,16 +80,17 @@ impl Runtime {
         let events: Vec<Arc<Event>> = events.into_iter().map(own).collect();
         check(&events).map_err(|why| Error::BadImport { why })?;
         let results = checked(results, &events).map_err(|why| Error::BadImport { why })?;
-        let claim = self.store().create(new, &imported(meta, &events, team)?).await?;
+        let meta = with_request(imported(meta, &events, team)?, request.as_deref());
+        let claim = self.store().create(&new, &meta).await?;
         let written = async {
-            self.store_results(new, &results).await?;
+            self.store_results(&new, &results).await?;
             self.store().append(&claim, &events).await
         };
         let written = written.await;
         self.store().release(claim).await?;
         if let Err(error) = written {
             // Half a conversation is none. Why it was not written is the error that counts.
-            let _ = self.store().remove(new).await;
+            let _ = self.store().remove(&new).await;
             return Err(error.into());
         }
         Ok(())

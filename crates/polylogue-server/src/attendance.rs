@@ -19,7 +19,7 @@ use crate::request::RequestDigest;
 use crate::token_file::now_ms;
 
 /// For how long a repeated request joins the run of the first: without a key, and with one.
-const JOINS: [Duration; 2] = [Duration::from_mins(10), Duration::from_hours(24)];
+pub(crate) const JOINS: [Duration; 2] = [Duration::from_mins(10), Duration::from_hours(24)];
 /// How long it is waited for the server to notice that a client is gone.
 pub(crate) const LEAVES: Duration = Duration::from_secs(1);
 /// How often it is looked.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{LimitOverrides, Limits, Listing, LogId, Part, StoreError};
-use polylogue_runtime::{Conversation, Error, Prepared, TeamRun, fresh_id};
+use polylogue_runtime::{Conversation, Error, NewLog, Prepared, TeamRun, fresh_id};
 use polylogue_wire::conversation::NewConversation;
 use tracing::warn;
 
@@ -53,15 +53,16 @@ pub(crate) fn withdraw(app: &App, tenant: &Tenant, id: &LogId) {
 pub(crate) async fn make(
     (app, tenant): (&App, &Tenant),
     run: TeamRun<'_>,
-    (id, title): (&LogId, Option<&str>),
+    (new, title): (&NewLog, Option<&str>),
     (payer, attached): (&Payer, Vec<Part>),
 ) -> Result<Conversation, Error> {
+    let id = &new.id;
     let run = run.with_budgets(payer.budgets()).with_daily(payer.daily());
     // Both before it is made: a process that is killed in between leaves none that never runs, and no message runs it besides.
     promise(app, tenant, id, payer);
     let is_new = tenant.runs.enter(id);
     let making = async {
-        let conversation = tenant.runtime.begin_as(&run, id.clone(), title).await?;
+        let conversation = tenant.runtime.begin_as(&run, new.clone(), title).await?;
         conversation.attach(attached);
         conversation.begin().await?;
         Ok::<_, Error>(conversation)
@@ -89,13 +90,12 @@ pub(crate) async fn begin(
     let slot = app.join(token).await?;
     let title = wanted.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
     loop {
-        let id = key.map_or_else(|| Ok(fresh_id()), Key::log_id)?;
-        let new = (&id, title);
-        match make((app, tenant), run_of_team, new, (&slot.payer, Vec::new())).await {
+        let new = key.map_or_else(|| Ok(fresh_id().into()), Key::new_log)?;
+        match make((app, tenant), run_of_team, (&new, title), (&slot.payer, Vec::new())).await {
             Ok(conversation) => {
                 let opened = Opened { conversation, prepared };
-                runs::begin(app, tenant, &id, slot, (Some(opened), stretch));
-                return Ok((listing(tenant, &id).await?, false));
+                runs::begin(app, tenant, &new.id, slot, (Some(opened), stretch));
+                return Ok((listing(tenant, &new.id).await?, false));
             }
             Err(error) if is_taken(&error) => match key {
                 Some(key) => return Ok((key.made(tenant).await?.ok_or(error)?, true)),

@@ -43,6 +43,11 @@ pub(crate) async fn listing(tenant: &Tenant, id: &LogId) -> Result<Listing, Prob
     Ok(tenant.runtime.listing(id).await?)
 }
 
+/// Whether the last response of a conversation has ended: with a result, or with a question.
+pub(crate) fn is_at_rest(listing: &Listing) -> bool {
+    matches!(listing.state(), LogState::Done | LogState::Ended | LogState::Waiting)
+}
+
 /// A conversation and its present state.
 pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Conversation, Problem> {
     let (changed, status) = present(tenant, listing).await?;

@@ -1,12 +1,15 @@
-//! Idempotency keys: a request that is repeated with its key has its effect once, also when the server was killed in between. No table keeps
-//! them: the key is in the id of the conversation that the request made, or in the inbox of the one that it changed.
+//! Idempotency keys: a request that is repeated with its key has its effect once, also when the server was killed in between, and at any server
+//! with the store. No table keeps them: the key is in the id of the conversation that the request made, or in the inbox of the one that it changed.
+//! The store makes an id once, and takes a message for each key once; what it has of the request tells whether that was the same one.
 
 use axum::http::HeaderMap;
-use polylogue_core::{ListQuery, Listing, LogId, Store as _};
+use polylogue_core::{Listing, LogId, Store as _};
+use polylogue_runtime::{InstructionKey, NewLog, made_by};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::app::App;
 use crate::call::Call;
+use crate::conversation::listing;
 use crate::problem::Problem;
 use crate::request::RequestDigest;
 use crate::tenants::Tenant;
@@ -15,12 +18,11 @@ use crate::token::Token;
 /// The longest key, in bytes.
 const LONGEST: usize = 255;
 
-/// The key of a request. While it exists, others with the same key wait.
+/// The key of a request. While it exists, others of this process with the same key wait.
 pub(crate) struct Key {
-    /// Digest of the key, its token and what it is sent to.
-    scope: String,
-    /// Digest of the body.
-    body: String,
+    digest: RequestDigest,
+    /// What the store has of the request.
+    request: String,
     _only: OwnedMutexGuard<()>,
 }
 
@@ -43,39 +45,57 @@ impl Key {
             Problem::bad_request(format!("`Idempotency-Key` must be 1 to {LONGEST} printable characters"))
         })?;
         let scope = blake3::hash(format!("{}\0{to}\0{key}", token.id).as_bytes()).to_hex();
-        let scope = scope.chars().take(24).collect::<String>();
+        let request = scope.chars().take(24).collect::<String>();
         let body = digest().to_hex().chars().take(16).collect();
-        let only = app.in_flight.enter(&scope).await;
-        Ok(Some(Self { scope, body, _only: only }))
+        let only = app.in_flight.enter(&request).await;
+        let digest = RequestDigest { request, body, has_key: true };
+        Ok(Some(Self { request: digest.to_stored(), digest, _only: only }))
     }
 
     /// What tells the request from others that chat completions have begun.
     pub(crate) fn digest(&self) -> RequestDigest {
-        RequestDigest { request: self.scope.clone(), body: self.body.clone(), has_key: true }
+        self.digest.clone()
     }
 
-    /// The id of the conversation that the request makes.
-    pub(crate) fn log_id(&self) -> Result<LogId, Problem> {
-        LogId::new(&format!("{}{}", self.log_prefix(), self.body))
-            .map_err(|error| Problem::internal(error.to_string()))
-    }
-
-    fn log_prefix(&self) -> String {
-        format!("k{}-", self.scope)
+    /// The conversation that the request makes.
+    pub(crate) fn new_log(&self) -> Result<NewLog, Problem> {
+        let id = LogId::new(&format!("k{}", self.digest.request))
+            .map_err(|error| Problem::internal(error.to_string()))?;
+        Ok(NewLog { id, request: Some(self.request.clone()) })
     }
 
     /// The conversation that an earlier request with this key has made.
     pub(crate) async fn made(&self, tenant: &Tenant) -> Result<Option<Listing>, Problem> {
-        let query = ListQuery { id: Some(self.log_prefix()), ..ListQuery::default() };
-        let Some(listing) = tenant.runtime.list(&query).await?.logs.into_iter().next() else {
-            return Ok(None);
+        let found = match listing(tenant, &self.new_log()?.id).await {
+            Err(problem) if problem.is_not_found() => return Ok(None),
+            found => found?,
         };
-        if listing.id == self.log_id()? { Ok(Some(listing)) } else { Err(mismatch()) }
+        let meta = tenant.runtime.store().meta(&found.id).await?;
+        // The document of a fork can have no place for it.
+        match made_by(&meta).is_none_or(|request| request == self.request) {
+            true => Ok(Some(found)),
+            false => Err(mismatch()),
+        }
+    }
+
+    /// Whether an earlier request with this key has made the conversation `id`, whose id does not tell.
+    pub(crate) async fn has_made(&self, tenant: &Tenant, id: &LogId) -> Result<bool, Problem> {
+        let meta = tenant.runtime.store().meta(id).await?;
+        match made_by(&meta) {
+            Some(request) if request == self.request => Ok(true),
+            Some(request) if request.starts_with(&format!("{}-", self.digest.request)) => Err(mismatch()),
+            _ => Ok(false),
+        }
     }
 
     /// The key of the message in the inbox of a conversation.
     pub(crate) fn inbox_key(&self) -> String {
-        format!("http-{}-{}", self.scope, self.body)
+        format!("http-{}", self.digest.request)
+    }
+
+    /// The same, with the request.
+    pub(crate) fn of_instruction(&self) -> InstructionKey {
+        InstructionKey { request: Some(self.request.as_str().into()), ..self.inbox_key().as_str().into() }
     }
 
     /// Whether an earlier request with this key has put a message into the inbox of `id`.
@@ -85,12 +105,13 @@ impl Key {
 
     /// The number of the message that an earlier request with this key has put into the inbox of `id`.
     async fn posted(&self, tenant: &Tenant, id: &LogId) -> Result<Option<u64>, Problem> {
-        let prefix = format!("http-{}-", self.scope);
+        let key = self.inbox_key();
         let posted = tenant.runtime.store().inbox(id, 0).await?;
-        let earlier = posted.iter().find(|(_, message)| message.key.starts_with(&prefix));
-        match earlier {
+        match posted.iter().find(|(_, message)| *message.key == *key) {
             None => Ok(None),
-            Some((number, message)) if *message.key == *self.inbox_key() => Ok(Some(*number)),
+            Some((number, message)) if message.request.as_deref() == Some(self.request.as_str()) => {
+                Ok(Some(*number))
+            }
             Some(_) => Err(mismatch()),
         }
     }
@@ -98,11 +119,18 @@ impl Key {
     /// The event that carries out what an earlier request with this key has put into the inbox of `id`, or the next one, if none does
     /// yet.
     pub(crate) async fn carried_out(&self, tenant: &Tenant, id: &LogId) -> Result<Option<u64>, Problem> {
-        let Some(number) = self.posted(tenant, id).await? else { return Ok(None) };
-        let events = tenant.runtime.store().read(id, 0).await?;
-        let carries = events.iter().find(|event| event.inbox == Some(number));
-        Ok(Some(carries.map_or(events.len() as u64, |event| event.seq)))
+        match self.posted(tenant, id).await? {
+            Some(number) => Ok(Some(carried_out(tenant, id, number).await?)),
+            None => Ok(None),
+        }
     }
+}
+
+/// The event that carries out the message `number` in the inbox of `id`, or the next one, if none does yet.
+pub(crate) async fn carried_out(tenant: &Tenant, id: &LogId, number: u64) -> Result<u64, Problem> {
+    let events = tenant.runtime.store().read(id, 0).await?;
+    let carries = events.iter().find(|event| event.inbox == Some(number));
+    Ok(carries.map_or(events.len() as u64, |event| event.seq))
 }
 
 /// The same key came with another body.

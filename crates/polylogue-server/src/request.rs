@@ -28,6 +28,14 @@ pub(crate) struct RequestDigest {
     pub(crate) has_key: bool,
 }
 
+impl RequestDigest {
+    /// What the store has of it, with what the request has made or sent.
+    pub(crate) fn to_stored(&self) -> String {
+        let Self { request, body, .. } = self;
+        format!("{}-{}", request.get(..24).unwrap_or(request), body.get(..16).unwrap_or(body))
+    }
+}
+
 /// The header with the id.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 

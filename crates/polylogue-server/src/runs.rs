@@ -10,10 +10,11 @@ use polylogue_core::{
 };
 use polylogue_runtime::Conversation;
 use tokio::sync::oneshot;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
 use crate::app::App;
+use crate::attendance::POLL;
 use crate::conversation::listing;
 use crate::default_answers::time_is_up;
 use crate::meter;
@@ -99,7 +100,7 @@ pub(crate) async fn stop(tenant: &Tenant, id: &LogId, now: bool) -> bool {
     !matches!(timeout(LEAVES, confirmation.confirmed()).await, Ok(Err(InstructionError::Lost)))
 }
 
-/// How long it is waited for a run that has ended its conversation to leave it.
+/// How long it is waited for a run that has ended its conversation to leave it, in this or another process.
 const LEAVES: Duration = Duration::from_secs(2);
 
 /// Waits for the run that has just ended the conversation to leave it. Returns whether it has.
@@ -407,6 +408,14 @@ pub(crate) fn resume(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, (payer, i
 pub(crate) async fn is_held(tenant: &Tenant, id: &LogId) -> bool {
     // Running it says what is wrong.
     tenant.runtime.is_claimed(id).await.unwrap_or(false)
+}
+
+/// Waits until no process has a conversation open, but not for long.
+pub(crate) async fn until_free(tenant: &Tenant, id: &LogId) {
+    let until = Instant::now() + LEAVES;
+    while is_held(tenant, id).await && Instant::now() < until {
+        sleep(POLL).await;
+    }
 }
 
 /// How often it is looked whether a conversation is free that another process has.

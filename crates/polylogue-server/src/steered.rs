@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{Due, Instruction, LimitOverrides, Listing, LogId};
-use polylogue_runtime::{PostedInstruction, Steered};
+use polylogue_runtime::{InstructionKey, PostedInstruction, Steered};
 use tracing::info;
 
 use crate::app::App;
@@ -28,7 +28,7 @@ pub(crate) async fn steer(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     (about, is_elsewhere): (&Listing, bool),
-    (instruction, key): (Instruction, &str),
+    (instruction, key): (Instruction, InstructionKey),
     (slot, stretch): (Slot, Stretch),
 ) -> Result<Steered, Problem> {
     let id = &about.id;

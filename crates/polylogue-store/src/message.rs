@@ -45,7 +45,12 @@ mod tests {
 
     #[test]
     fn an_instruction_that_only_a_later_version_knows_is_no_damage() {
-        let pause = InboxMessage { key: "a".into(), posted: Timestamp(1), instruction: Instruction::Pause };
+        let pause = InboxMessage {
+            key: "a".into(),
+            request: None,
+            posted: Timestamp(1),
+            instruction: Instruction::Pause,
+        };
         assert_eq!(parsed("\"pause\""), Ok(pause));
         for (instruction, name) in [
             (r#""dim""#, "dim"),

@@ -80,6 +80,9 @@ pub enum Instruction {
 pub struct InboxMessage {
     /// Identifies the message: a second one with the same key is not posted.
     pub key: Arc<str>,
+    /// Identifies the request that posted it. Another request with the same key finds by this that the key was used for something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Arc<str>>,
     /// The time at which it was posted.
     #[serde(rename = "posted_ms")]
     pub posted: Timestamp,

@@ -123,8 +123,12 @@ async fn w43_an_instruction_that_only_a_later_version_knows_is_kept_and_refused(
     let StoreError::UnknownInstruction { number: 1, kind, place } = &refused else { panic!("{refused:?}") };
     assert!(kind == "dim" && place.contains("postgres://"), "{refused:?}");
     assert!(refused.hint().unwrap().contains("update Polylogue"), "{refused:?}");
-    let message =
-        |key: &str| InboxMessage { key: key.into(), posted: Timestamp(1), instruction: Instruction::Pause };
+    let message = |key: &str| InboxMessage {
+        key: key.into(),
+        request: None,
+        posted: Timestamp(1),
+        instruction: Instruction::Pause,
+    };
     assert_eq!(store.post(&claim.id, &message("later")).await, Ok(1), "its key is known");
     assert_eq!(store.post(&claim.id, &message("last")).await, Ok(2));
     assert_eq!(store.inbox(&id("a"), 1).await, Ok(vec![(2, message("last"))]));

@@ -9,7 +9,7 @@ use polylogue_test::postgres::{Pooler, PostgresServer};
 use crate::support::{id, open, some};
 
 fn message(key: &str) -> InboxMessage {
-    InboxMessage { key: key.into(), posted: Timestamp(1), instruction: Instruction::Pause }
+    InboxMessage { key: key.into(), request: None, posted: Timestamp(1), instruction: Instruction::Pause }
 }
 
 /// Waits until the store hears of messages.

@@ -134,7 +134,7 @@ async fn a_raise_that_waits_when_it_is_opened_raises_the_limits_that_it_has() {
     conversation.run().await.unwrap();
     drop(conversation);
     let instruction = Instruction::RaiseLimits(turns(1));
-    let message = InboxMessage { key: "more".into(), posted: Timestamp(0), instruction };
+    let message = InboxMessage { key: "more".into(), request: None, posted: Timestamp(0), instruction };
     world.runtime.store().post(&id, &message).await.unwrap();
     let again = world.runtime.open(&id, &world.team, OpenOptions::default()).await.unwrap();
     assert_eq!(again.limits().turns, Some(3));
@@ -153,7 +153,7 @@ async fn a_raise_of_an_agent_that_waits_when_it_is_opened_counts() {
     drop(conversation);
     let more = LimitOverrides { calls: Some(1), ..LimitOverrides::default() };
     let instruction = Instruction::RaiseAgentLimits { who: Name::new("Ann").unwrap(), more };
-    let message = InboxMessage { key: "more".into(), posted: Timestamp(0), instruction };
+    let message = InboxMessage { key: "more".into(), request: None, posted: Timestamp(0), instruction };
     world.runtime.store().post(&id, &message).await.unwrap();
     let again = world.runtime.open(&id, &world.team, OpenOptions::default()).await.unwrap();
     assert!(matches!(again.resume(None).await.unwrap(), Resumed::Continues));

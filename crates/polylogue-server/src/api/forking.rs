@@ -87,12 +87,13 @@ async fn make(
     (key, payer): (Option<&Key>, Option<&Payer>),
 ) -> Result<(LogId, bool), Problem> {
     loop {
-        let new = key.map_or_else(|| Ok(fresh_id()), Key::log_id)?;
+        let log = key.map_or_else(|| Ok(fresh_id().into()), Key::new_log)?;
+        let new = log.id.clone();
         if let Some(payer) = payer {
             // Before it is made: a process that is killed in between leaves none that never runs.
             promise(app, tenant, &new, payer);
         }
-        let error = match tenant.runtime.fork_as(id, point, new.clone(), team).await {
+        let error = match tenant.runtime.fork_as(id, point, log, team).await {
             Ok(fork) => return Ok((fork.id, false)),
             Err(error) => error,
         };
@@ -103,7 +104,11 @@ async fn make(
             false => take_back(app, tenant, &new),
         }
         match key {
-            Some(_) if exists => return Ok((new, true)),
+            Some(key) if exists => {
+                // Not if it was for another fork.
+                key.made(tenant).await?;
+                return Ok((new, true));
+            }
             None if exists => {}
             _ => return Err(error.into()),
         }

@@ -7,7 +7,7 @@ use polylogue_core::{
     Body, Confirmation, Instruction, InstructionError, LimitOverrides, Listing, LogId, LogState, Progress,
     StopReason, Store as _,
 };
-use polylogue_runtime::{Continuation as Way, Resumed, Steered, fresh_id};
+use polylogue_runtime::{Continuation as Way, InstructionKey, Resumed, Steered};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{Continuation, Resume};
 use serde_json::{Value, json};
@@ -118,8 +118,8 @@ async fn resume_elsewhere(
 ) -> Reply {
     raise(tenant, id, limits).await?;
     if listing(tenant, id).await?.summary.is_paused {
-        let key = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
-        accepted(tenant.runtime.steer_once(id, Instruction::Resume, &key).await?)?;
+        let key = key.map_or_else(InstructionKey::fresh, Key::of_instruction);
+        accepted(tenant.runtime.steer_once(id, Instruction::Resume, key).await?)?;
     }
     // It has left it meanwhile.
     if other_node(tenant, id).await?.is_none() {
@@ -237,8 +237,7 @@ async fn raise(tenant: &Tenant, id: &LogId, more: LimitOverrides) -> Result<(), 
     if more.is_empty() {
         return Ok(());
     }
-    let key = fresh_id();
-    accepted(tenant.runtime.steer_once(id, Instruction::RaiseLimits(more), key.as_str()).await?)
+    accepted(tenant.runtime.steer(id, Instruction::RaiseLimits(more)).await?)
 }
 
 fn accepted(steered: Steered) -> Result<(), Problem> {

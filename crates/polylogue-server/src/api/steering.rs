@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use polylogue_core::{Body, Instruction, Listing, LogId, Message, Progress, Store as _};
-use polylogue_runtime::{Steered, fresh_id};
+use polylogue_runtime::{InstructionKey, Steered};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{
     Accepted, Answer, Conversation, NewMessage, NextSpeaker, Pause, Stop, Stopped, When,
@@ -184,9 +184,14 @@ pub(crate) async fn instruct(
         true => app.wait(token),
         false => app.join(token).await?,
     };
-    let inbox_key = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
-    let given = (instruction, inbox_key.as_str());
-    match steered::steer(app, tenant, (about, is_elsewhere), given, (slot, Stretch::default())).await? {
+    let given = (instruction, key.map_or_else(InstructionKey::fresh, Key::of_instruction));
+    let run = (slot, Stretch::default());
+    let steered = steered::steer(app, tenant, (about, is_elsewhere), given, run).await?;
+    if let Some(key) = key.filter(|_| !was_posted) {
+        // Another server can have posted something else with the key at the same time.
+        key.was_posted(tenant, id).await?;
+    }
+    match steered {
         Steered::Done { seq } => Ok((Some(seq), was_posted)),
         // It waits for the end of a step.
         Steered::Posted => Ok((None, was_posted)),
@@ -265,8 +270,12 @@ pub(super) async fn note(call: &Call, tenant: &Arc<Tenant>, id: &LogId, instruct
         Some(key) => key.was_posted(tenant, id).await?,
         None => false,
     };
-    let inbox_key = key.as_ref().map_or_else(|| fresh_id().to_string(), Key::inbox_key);
-    if let Steered::Refused(why) = tenant.runtime.steer_once(id, instruction, &inbox_key).await? {
+    let given = key.as_ref().map_or_else(InstructionKey::fresh, Key::of_instruction);
+    let steered = tenant.runtime.steer_once(id, instruction, given).await?;
+    if let Some(key) = key.as_ref().filter(|_| !was_posted) {
+        key.was_posted(tenant, id).await?;
+    }
+    if let Steered::Refused(why) = steered {
         return Err(Problem::refused(why.to_string()));
     }
     runs::renew(&call.app, tenant, id);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::Response;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use polylogue_core::{Listing, LogId};
-use polylogue_runtime::{Prepared, fresh_id};
+use polylogue_core::Listing;
+use polylogue_runtime::{NewLog, Prepared, fresh_id};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Import;
 use serde_json::{Value, json};
@@ -71,14 +71,15 @@ async fn import(call: Call) -> Reply {
         tenant.remove(&listing.id).await?;
     }
     loop {
-        let id = key.as_ref().map_or_else(|| Ok(fresh_id()), Key::log_id)?;
-        if store(&call, &tenant, (&id, &log), team.as_deref()).await? {
-            tenant.runs.note_change(&id);
-            return created(&tenant, &id, false).await;
+        let new = key.as_ref().map_or_else(|| Ok(fresh_id().into()), Key::new_log)?;
+        if store(&call, &tenant, (&new, &log), team.as_deref()).await? {
+            tenant.runs.note_change(&new.id);
+            return created(&tenant, &new.id, false).await;
         }
-        if key.is_some() {
+        if let Some(key) = &key {
             // Another process has made it for the same key.
-            return created(&tenant, &id, true).await;
+            key.made(&tenant).await?;
+            return created(&tenant, &new.id, true).await;
         }
     }
 }
@@ -87,13 +88,16 @@ async fn import(call: Call) -> Reply {
 async fn store(
     call: &Call,
     tenant: &Tenant,
-    (id, log): (&LogId, &str),
+    (new, log): (&NewLog, &str),
     team: Option<&str>,
 ) -> Result<bool, Problem> {
-    let import = async |team: Option<&Prepared>| match tenant.runtime.import(log.as_bytes(), id, team).await {
-        Ok(()) => Ok(true),
-        Err(error) if is_taken(&error) => Ok(false),
-        Err(error) => Err(Problem::from(error)),
+    let import = async |team: Option<&Prepared>| {
+        let imported = tenant.runtime.import(log.as_bytes(), new.clone(), team).await;
+        match imported {
+            Ok(()) => Ok(true),
+            Err(error) if is_taken(&error) => Ok(false),
+            Err(error) => Err(Problem::from(error)),
+        }
     };
     if let Some(team) = team {
         let team = served_team(call, tenant, team).await?;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use polylogue_core::{Body, Event, Instruction, Listing, LogId, OpenQuestion, RunOutcome, Store as _};
 use polylogue_mcp::serve::{FormAnswer, InvalidParams, TaskProgress, TaskReport, progress_line};
-use polylogue_runtime::fresh_id;
 use polylogue_wire::conversation::Asked;
 use serde_json::{Value, json};
 
@@ -167,6 +166,6 @@ pub(super) async fn cancel(visitor: &Visitor, id: &str, asks: bool) -> Result<()
     }
     // One that waits is cancelled in its log, and does not continue with a default answer.
     let cancel = Instruction::Cancel { now: true };
-    let steered = tenant.runtime.steer_once(conversation, cancel, fresh_id().as_str()).await;
+    let steered = tenant.runtime.steer(conversation, cancel).await;
     steered.map(drop).map_err(invalid)
 }

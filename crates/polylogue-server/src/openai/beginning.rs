@@ -1,13 +1,12 @@
 //! From a request for a chat completion to a run: a repeated one joins the run of the first.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use polylogue_core::{
-    Body, Due, Instruction, LimitOverrides, Listing, LogId, LogState, Message, Name, Part, Store as _,
+    Body, Instruction, LimitOverrides, Listing, LogId, LogState, Message, Name, Part, Store as _,
     Subscription,
 };
-use polylogue_runtime::{Conversation, ForkPoint, Steered, fresh_id};
+use polylogue_runtime::{Conversation, ForkPoint, InstructionKey, NewLog, Steered, fresh_id};
 use polylogue_wire::Scope;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::{Instant, sleep};
@@ -18,17 +17,17 @@ use super::request::{ChatRequest, NamedChat};
 use crate::attendance::{Begun, Earlier, LEAVES, POLL};
 use crate::beginning::{is_taken, make};
 use crate::call::Call;
-use crate::conversation::{find, listing, served_team};
+use crate::conversation::{find, is_at_rest, listing, served_team};
 use crate::default_answers::is_up;
 use crate::idempotency::{Key, mismatch};
-use crate::opened::{Opened, close, open};
+use crate::opened::{Opened, open};
 use crate::problem::Problem;
 use crate::request::RequestDigest;
-use crate::runs::{self, Stretch, is_held, is_left, run_stored, stop};
+use crate::runs::{self, Stretch, is_held, is_left, run_stored, until_free};
 use crate::steered::{other_node, steer};
 use crate::tenants::Tenant;
 use crate::token::Token;
-use crate::waiting::{Client, Waiting, is_cut_off, noted};
+use crate::waiting::{Client, Waiting, noted};
 
 /// A request, and who sends it.
 pub(super) struct Request {
@@ -90,12 +89,12 @@ impl Request {
     }
 
     /// Whether an SDK sends it again.
-    fn is_retry(&self) -> bool {
+    pub(super) fn is_retry(&self) -> bool {
         let count = self.call.headers.get("x-stainless-retry-count").and_then(|value| value.to_str().ok());
         count.and_then(|count| count.parse::<u32>().ok()).is_some_and(|count| count > 0)
     }
 
-    fn started(&self, (begun, begins): Beginning, is_replayed: bool, clients: Arc<()>) -> Started {
+    pub(super) fn started(&self, (begun, begins): Beginning, is_replayed: bool, clients: Arc<()>) -> Started {
         let app = &self.call.app;
         let waiting = Waiting::new(app, &self.tenant, &begun.id);
         let client = Client::new(app, &begun, self.call.headers.contains_key("idempotency-key"), clients);
@@ -103,7 +102,7 @@ impl Request {
     }
 
     /// Whether the log has what an earlier request has begun. It runs, if the process was killed before it could.
-    async fn continues(&self, begun: &Begun) -> Result<bool, Problem> {
+    pub(super) async fn continues(&self, begun: &Begun) -> Result<bool, Problem> {
         let tenant = &self.tenant;
         match listing(tenant, &begun.id).await {
             Err(problem) if problem.is_not_found() => return Ok(false),
@@ -169,10 +168,21 @@ impl Request {
         if let Some(key) = key
             && let Some(made) = key.made(tenant).await?
         {
-            return self.join_made(made.id, true).await;
+            match made.parent {
+                None => return self.join_made(made.id, true).await,
+                // The message may not be in the fork yet.
+                Some(_) if made.summary.events > 0 => {
+                    return self.say_in_fork(&made.id, digest, Some(key)).await;
+                }
+                // The process was killed before its events were stored.
+                Some(_) => tenant.remove(&made.id).await?,
+            }
         }
         if app.is_stopping() {
             return Err(Problem::stopping());
+        }
+        if let Some(begun) = self.begun_elsewhere(digest, key).await? {
+            return self.join_elsewhere(begun, key.is_some()).await;
         }
         match &chat.conversation {
             Some(NamedChat::OfClient(chat_id)) => self.begin_chat(chat_id, digest, key).await,
@@ -203,13 +213,18 @@ impl Request {
         loop {
             match history::find(&call.app, tenant, name.clone(), chat).await? {
                 None => {
-                    let id = key.map_or_else(|| Ok(fresh_id()), Key::log_id)?;
-                    match self.begin_new(&id, digest).await? {
-                        Some(started) => return Ok(started),
+                    let id = match key {
+                        Some(key) => key.new_log()?.id,
+                        None => fresh_id(),
+                    };
+                    if let Some(started) = self.begin_new(&id, digest).await? {
+                        return Ok(started);
+                    }
+                    // Without a key, there is one with this id by chance.
+                    if let Some(key) = key {
                         // Another process has made it meanwhile, for a request with the same key.
-                        None if key.is_some() => return self.join_made(id, true).await,
-                        // There is one with this id by chance.
-                        None => {}
+                        key.made(tenant).await?;
+                        return self.join_made(id, true).await;
                     }
                 }
                 Some(Continuation::Tip { id }) => {
@@ -221,68 +236,56 @@ impl Request {
                     }
                 }
                 Some(Continuation::Earlier { id, events, is_edited }) => {
-                    let (point, new) = (ForkPoint { event: Some(events), text: None, is_edited }, fresh_id());
-                    // Until the message is in the fork, the history ends there for others, too.
-                    let _only = self.enter_end_of(&new).await;
-                    let fork = tenant.runtime.fork_as(&id, &point, new, None).await?;
-                    if !is_at_rest(&listing(tenant, &fork.id).await?) {
-                        // It begins with a part of a response.
-                        self.give_up(&fork.id).await?;
-                    }
-                    return self.say(&fork.id, digest, key).await;
+                    let point = ForkPoint { event: Some(events), text: None, is_edited };
+                    return self.continue_fork((&id, &point), digest, key).await;
                 }
             }
         }
     }
 
-    /// Ends the response with which the history ends, if its client has cut it off: as in `polylogue chat`, what was said until then stays,
-    /// and the next message is not sent into turns that began before.
-    async fn end_response(&self, id: &LogId) -> Result<(), Problem> {
-        let Self { call, tenant, .. } = self;
-        let (app, until) = (&call.app, Instant::now() + LEAVES);
-        if !app.attendance.is_left(id, until).await {
-            return Ok(());
+    /// Forks a conversation, and says the user's message in the fork.
+    async fn continue_fork(
+        &self,
+        (id, point): (&LogId, &ForkPoint),
+        digest: &RequestDigest,
+        key: Option<&Key>,
+    ) -> Result<Started, Problem> {
+        let tenant = &self.tenant;
+        let new = key.map_or_else(|| Ok(fresh_id().into()), Key::new_log)?;
+        let fork = new.id.clone();
+        // Until the message is in the fork, the history ends there for others, too.
+        let _only = self.enter_end_of(&fork).await;
+        match (tenant.runtime.fork_as(id, point, new, None).await, key) {
+            // Another process has made it meanwhile, for a request with the same key, and may be writing it.
+            (Err(error), Some(key)) if is_taken(&error) => {
+                key.made(tenant).await?;
+                until_free(tenant, &fork).await;
+            }
+            (made, _) => drop(made?),
         }
-        // The note that the client has left can claim the conversation for a moment.
-        noted(app, Some(id)).await;
-        // Read after the last client has left: it may have received the whole response.
-        let (about, has_left) = (listing(tenant, id).await?, history::has_left(tenant, id).await?);
-        if is_at_rest(&about)
-            || about.summary.is_paused
-            || !is_cut_off(app, tenant, &about, has_left, until).await
-        {
-            return Ok(());
-        }
-        if !stop(tenant, id, true).await {
-            stop_elsewhere(tenant, id).await?;
-        }
-        // What does not stop gets the message where it is.
-        if !is_left(tenant, id).await || is_held(tenant, id).await {
-            return Ok(());
-        }
-        self.give_up(id).await
+        self.say_in_fork(&fork, digest, key).await
     }
 
-    /// Gives up the turns of a conversation that nothing runs, and closes it: what was said in them until then stays.
-    async fn give_up(&self, id: &LogId) -> Result<(), Problem> {
-        let Self { call, token, tenant, .. } = self;
-        let app = &call.app;
-        if !tenant.runs.enter(id) {
-            return Ok(());
+    /// Says the user's message in a fork, unless an earlier request with the same key has.
+    async fn say_in_fork(
+        &self,
+        id: &LogId,
+        digest: &RequestDigest,
+        key: Option<&Key>,
+    ) -> Result<Started, Problem> {
+        if !self.is_said(id, key).await? && !is_at_rest(&listing(&self.tenant, id).await?) {
+            // It begins with a part of a response.
+            self.give_up(id).await?;
         }
-        let slot = app.wait(token);
-        let ending = async {
-            let opened = open(app, tenant, id, LimitOverrides::default(), &slot.payer).await?;
-            let ended = opened.conversation.give_up(Name::user().as_str()).await;
-            close(opened, Due::Never).await;
-            Ok::<_, Problem>(ended?)
-        };
-        let ended = ending.await;
-        if tenant.runs.leave(id) {
-            // Something was sent to it meanwhile.
-            runs::run(app, tenant, id, slot, None);
+        self.say(id, digest, key).await
+    }
+
+    /// Whether an earlier request with the same key has said its message in a conversation.
+    async fn is_said(&self, id: &LogId, key: Option<&Key>) -> Result<bool, Problem> {
+        match key {
+            Some(key) => key.was_posted(&self.tenant, id).await,
+            None => Ok(false),
         }
-        ended
     }
 
     /// Waits until no other request continues the conversation by its history.
@@ -297,11 +300,8 @@ impl Request {
         digest: &RequestDigest,
         key: Option<&Key>,
     ) -> Result<Started, Problem> {
-        let Self { call, token, tenant, chat } = self;
-        let named = format!("{}\0{}\0{chat_id}", tenant.name, chat.model);
-        let of_chat = blake3::hash(named.as_bytes()).to_hex();
-        let id = LogId::new(&format!("chat-{}", of_chat.get(..40).unwrap_or_default()))
-            .map_err(|error| Problem::internal(error.to_string()))?;
+        let Self { call, token, tenant, .. } = self;
+        let id = self.log_of_chat(chat_id)?;
         // Two first messages of a chat are one conversation.
         let _only = call.app.in_flight.enter(id.as_str()).await;
         match find(tenant, token, id.as_str()).await {
@@ -318,6 +318,14 @@ impl Request {
         }
     }
 
+    /// The id of the conversation that a chat of the client has with the team.
+    pub(super) fn log_of_chat(&self, chat_id: &str) -> Result<LogId, Problem> {
+        let named = format!("{}\0{}\0{chat_id}", self.tenant.name, self.chat.model);
+        let of_chat = blake3::hash(named.as_bytes()).to_hex();
+        LogId::new(&format!("chat-{}", of_chat.get(..40).unwrap_or_default()))
+            .map_err(|error| Problem::internal(error.to_string()))
+    }
+
     /// Says the user's message in a conversation that the request names. A response that its client has cut off is ended before, if it still
     /// runs: what has come to rest continues where it is.
     async fn say_to_named(
@@ -326,11 +334,14 @@ impl Request {
         digest: &RequestDigest,
         key: Option<&Key>,
     ) -> Result<Started, Problem> {
-        let is_said = match key {
-            Some(key) => key.carried_out(&self.tenant, id).await?.is_some(),
-            None => false,
-        };
-        if !is_said && (self.tenant.runs.is_running(id) || is_held(&self.tenant, id).await) {
+        if let Some(key) = key
+            && key.has_made(&self.tenant, id).await?
+        {
+            return self.join_made(id.clone(), true).await;
+        }
+        if !self.is_said(id, key).await?
+            && (self.tenant.runs.is_running(id) || is_held(&self.tenant, id).await)
+        {
             self.end_response(id).await?;
         }
         self.say(id, digest, key).await
@@ -347,7 +358,8 @@ impl Request {
         let begun = Begun { id: id.clone(), from: 0, message: None };
         let clients = call.app.attendance.note(digest, &begun);
         let paid = (&slot.payer, chat.all_pictures());
-        let conversation = match make((&call.app, tenant), of_team, (id, None), paid).await {
+        let new = NewLog { id: id.clone(), request: Some(digest.to_stored()) };
+        let conversation = match make((&call.app, tenant), of_team, (&new, None), paid).await {
             Err(error) if is_taken(&error) => {
                 call.app.attendance.forget(&begun);
                 return Ok(None);
@@ -384,17 +396,24 @@ impl Request {
         let instruction = self.instruction(&about).await?;
         let is_elsewhere = other_node(tenant, id).await?.is_some();
         let slot = call.app.join(token).await?;
-        let message = key.map_or_else(|| fresh_id().to_string(), Key::inbox_key);
-        let begun = Begun { id: id.clone(), from, message: Some(message.clone()) };
+        let given = key.map_or_else(InstructionKey::fresh, Key::of_instruction);
+        let given = InstructionKey { request: Some(digest.to_stored().into()), ..given };
+        let begun = Begun { id: id.clone(), from, message: Some(given.key.to_string()) };
         let clients = call.app.attendance.note(digest, &begun);
         let (follower, begins) = oneshot::channel();
         // One of an earlier request does not count for this one.
         let reply_tokens = Some(chat.max_tokens.unwrap_or(Conversation::ANY_REPLY_LENGTH));
         let stretch = Stretch { follower: Some(follower), reply_tokens, is_awaited: true };
-        let (of, given) = ((&about, is_elsewhere), (instruction, message.as_str()));
-        if let Steered::Refused(why) = steer(&call.app, tenant, of, given, (slot, stretch)).await? {
+        let (of, given) = ((&about, is_elsewhere), (instruction, given));
+        let steered = steer(&call.app, tenant, of, given, (slot, stretch)).await?;
+        let sent = match steered {
+            Steered::Refused(why) => Err(Problem::refused(why.to_string())),
+            // Another server can have sent something else with the key at the same time.
+            _ => self.is_said(id, key).await,
+        };
+        if let Err(problem) = sent {
             call.app.attendance.forget(&begun);
-            return Err(Problem::refused(why.to_string()));
+            return Err(problem);
         }
         Ok(self.started((begun, Some(begins)), false, clients))
     }
@@ -432,25 +451,4 @@ impl Request {
             }
         }
     }
-}
-
-/// Whether the last response of a conversation has ended: with a result, or with a question.
-fn is_at_rest(listing: &Listing) -> bool {
-    matches!(listing.state(), LogState::Done | LogState::Ended | LogState::Waiting)
-}
-
-/// How long it is waited for another process to leave a conversation that it has stopped.
-const STOPS: Duration = Duration::from_secs(2);
-
-/// Has the process that runs a conversation, if one does, stop it at once, and waits until it has left it.
-async fn stop_elsewhere(tenant: &Tenant, id: &LogId) -> Result<(), Problem> {
-    if !is_held(tenant, id).await {
-        return Ok(());
-    }
-    tenant.runtime.steer(id, Instruction::Cancel { now: true }).await?;
-    let until = Instant::now() + STOPS;
-    while is_held(tenant, id).await && Instant::now() < until {
-        sleep(POLL).await;
-    }
-    Ok(())
 }

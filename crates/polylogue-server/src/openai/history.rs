@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use super::dialogue::{Continuation, Dialogue, task, users};
 use super::line::Draft;
-use super::request::{ChatRequest, Role};
+use super::request::ChatRequest;
 use crate::app::App;
 use crate::attendance::LEAVES;
 use crate::problem::Problem;
@@ -20,7 +20,7 @@ use crate::tenants::Tenant;
 use crate::waiting::{self, is_cut_off};
 
 /// How many of the newest conversations of a team are looked at.
-const NEWEST: usize = 200;
+pub(super) const NEWEST: usize = 200;
 
 /// How often it is looked again while another process may note that a client has left.
 const LOOK: Duration = Duration::from_millis(100);
@@ -33,7 +33,7 @@ pub(super) async fn find(
     name: String,
     request: &ChatRequest,
 ) -> Result<Option<Continuation>, Problem> {
-    if !request.messages.iter().any(|message| message.role == Role::Assistant) {
+    if !request.has_history() {
         return Ok(None);
     }
     let query = ListQuery { team: Some(name), limit: Some(NEWEST), ..ListQuery::default() };
@@ -101,7 +101,11 @@ async fn runs_elsewhere(tenant: &Tenant, id: &LogId) -> bool {
 }
 
 /// Whether a conversation can be the one of the request, as far as is known without its events.
-async fn is_possible(tenant: &Tenant, listing: &Listing, request: &ChatRequest) -> Result<bool, Problem> {
+pub(super) async fn is_possible(
+    tenant: &Tenant,
+    listing: &Listing,
+    request: &ChatRequest,
+) -> Result<bool, Problem> {
     let messages = request.messages.as_slice();
     let begins = |at: usize| {
         let task = task(messages.get(..=at).unwrap_or_default());

@@ -143,6 +143,11 @@ impl ChatRequest {
 }
 
 impl ChatRequest {
+    /// Whether it continues what a team has said.
+    pub(super) fn has_history(&self) -> bool {
+        self.messages.iter().any(|message| message.role == Role::Assistant)
+    }
+
     /// The pictures of all messages, as parts of one message.
     pub(super) fn all_pictures(&self) -> Vec<Part> {
         self.messages.iter().flat_map(|message| &message.pictures).cloned().map(Part::Media).collect()

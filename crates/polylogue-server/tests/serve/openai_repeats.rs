@@ -135,13 +135,19 @@ async fn s24_a_repeated_chat_completion_leaves_a_later_turn_alone() {
     }
 }
 
-#[tokio::test]
-async fn s24_one_key_makes_one_chat_completion_at_two_servers() {
+/// Two servers with a store that processes share. Replies of the model of the first one wait for the gate.
+async fn two_servers(limits: ServerLimits, gate: &Arc<Gate>) -> (World, World) {
     let dir = tempfile::tempdir().unwrap();
     // A folder of JSON lines: locks of SQLite are those of a process, and both servers are in one here.
     fs::create_dir_all(place(dir.path()).path()).unwrap();
-    let first = World::with_gate_in(dir, "more", generous(), Arc::new(Gate::open())).await;
+    let first = World::with_gate_in(dir, "more", limits, Arc::clone(gate)).await;
     let second = first.second_server("more", Arc::new(Gate::open())).await;
+    (first, second)
+}
+
+#[tokio::test]
+async fn s24_one_key_makes_one_chat_completion_at_two_servers() {
+    let (first, second) = two_servers(generous(), &Arc::new(Gate::open())).await;
     for nth in 0..4 {
         let ask = async |world: &World| {
             answer(world, &keyed(world, "long", &[user("Talk.")], &format!("key {nth}"), false), false).await
@@ -151,6 +157,55 @@ async fn s24_one_key_makes_one_chat_completion_at_two_servers() {
         assert_eq!((content(&one), &one["polylogue"]["state"]), ("more", &json!("closed")));
     }
     assert_eq!(first.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn s24_a_chat_completion_that_is_repeated_at_another_server_joins_its_run() {
+    for streams in [false, true] {
+        let gate = Arc::new(Gate::open());
+        let (first, second) = two_servers(generous(), &gate).await;
+        let begun = answer(&first, &keyed(&first, "long", &[user("Talk.")], "one", false), false).await;
+        let history = |last: &str| [user("Talk."), assistant(content(&begun)), user(last)];
+        let ask = async |world: &World| {
+            answer(world, &keyed(world, "long", &history("Go on."), "two", streams), streams).await
+        };
+        let calls = first.model_requests().len();
+        gate.open_until(calls + 1);
+        let joins = async {
+            until_asked(&first, calls + 2).await;
+            gate.lift();
+            ask(&second).await
+        };
+        let (own, joined) = tokio::join!(ask(&first), joins);
+        assert_eq!((conversation(&own), &joined), (conversation(&begun), &own));
+        assert_eq!(ask(&second).await, own, "it has ended");
+        let other = keyed(&second, "long", &history("Stop."), "two", streams).send(second.address).await;
+        assert_eq!((other.status, &other.problem()["error"]["code"]), (422, &json!("idempotency_mismatch")));
+        assert_eq!(second.model_requests().len(), 0);
+        assert_eq!(first.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn s55_a_retry_at_another_server_joins_the_run_that_its_client_has_lost() {
+    let gate = Arc::new(Gate::until(1));
+    let (first, second) = two_servers(generous(), &gate).await;
+    let id = lost(&first, streamed(&first, "Talk.")).await;
+    until_asked(&first, 2).await;
+    while events(&first, &id).await.iter().all(|event| event["type"] != "client_disconnected") {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let retry = streamed(&second, "Talk.").header("x-stainless-retry-count", "1").open(second.address).await;
+    gate.lift();
+    let (joined, is_done) = chunks(retry).await;
+    assert!(is_done && joined[0]["id"].as_str().unwrap().contains(&id), "{joined:?}");
+    assert_eq!(second.model_requests().len(), 0);
+    // The first server knows that someone waits for it again.
+    let log = events(&first, &id).await;
+    assert!(log.iter().any(|event| event["type"] == "resumed"), "{log:?}");
+    // Another one is none that comes again.
+    let (other, _) = chunks(streamed(&second, "Talk.").open(second.address).await).await;
+    assert!(!other[0]["id"].as_str().unwrap().contains(&id), "{other:?}");
 }
 
 #[tokio::test]
@@ -249,12 +304,8 @@ async fn s57_a_run_that_a_person_has_resumed_is_not_stopped_for_an_earlier_clien
 
 #[tokio::test]
 async fn s57_a_run_that_another_process_has_steered_is_not_stopped_for_an_earlier_client() {
-    let dir = tempfile::tempdir().unwrap();
-    // A folder of JSON lines: locks of SQLite are those of a process, and both servers are in one here.
-    fs::create_dir_all(place(dir.path()).path()).unwrap();
     let gate = Arc::new(Gate::until(1));
-    let first = World::with_gate_in(dir, "more", abandoned_after(1_500), Arc::clone(&gate)).await;
-    let second = first.second_server("more", Arc::new(Gate::open())).await;
+    let (first, second) = two_servers(abandoned_after(1_500), &gate).await;
     let id = lost(&first, streamed(&first, "Talk.")).await;
     until_asked(&first, 2).await;
     while events(&first, &id).await.iter().all(|event| event["type"] != "client_disconnected") {

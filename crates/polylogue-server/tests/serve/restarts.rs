@@ -282,6 +282,26 @@ async fn s24_one_key_makes_one_conversation_at_two_servers_and_the_one_that_has_
 }
 
 #[tokio::test]
+async fn s24_one_key_with_two_bodies_makes_one_conversation_at_two_servers() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(place(dir.path()).path()).unwrap();
+    let first = World::with_gate_in(dir, "more", generous(), Arc::new(Gate::until(0))).await;
+    let second = first.second_server("more", Arc::new(Gate::until(0))).await;
+    for nth in 0..8 {
+        let make = async |world: &World, message: &str| {
+            let request = world.request("POST", PATH).json(&json!({"team": "long", "message": message}));
+            world.send(request.header("Idempotency-Key", &format!("key {nth}"))).await
+        };
+        let (one, other) = tokio::join!(make(&first, "Sing."), make(&second, "Dance."));
+        let (made, refused) = if one.status == 201 { (one, other) } else { (other, one) };
+        assert_eq!([made.status, refused.status], [201, 422], "{} {}", made.body, refused.body);
+        assert_eq!(refused.problem()["type"], "/problems/idempotency-mismatch");
+        assert_eq!(noted_by(&first, made.json()["id"].as_str().unwrap()).len(), 1, "a restart continues it");
+    }
+    assert_eq!(first.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 8);
+}
+
+#[tokio::test]
 async fn s38_a_server_that_stops_says_so_until_its_conversations_are_at_rest() {
     let gate = Arc::new(Gate::until(0));
     let mut world = World::with_gate("more", generous(), Arc::clone(&gate)).await;

@@ -1080,6 +1080,35 @@ async fn s32_a_conversation_of_another_process_is_followed_and_steered() {
 }
 
 #[tokio::test]
+async fn s24_one_key_sends_one_message_at_two_servers() {
+    let (holder, front) = two_servers(&Arc::new(Gate::open())).await;
+    let id = begin(&holder, &json!({"team": "ask"})).await;
+    until(&holder, &id, "waiting").await;
+    let count = async |texts: [&str; 2]| {
+        let said = said(&events(&holder, &id).await);
+        said.iter().filter(|text| texts.contains(&text.as_str())).count()
+    };
+    for nth in 0..4 {
+        let send = async |world: &World, text: &str, of: &str| {
+            let request = world.request("POST", &format!("{PATH}/{id}/messages"));
+            let request =
+                request.json(&json!({"text": text})).header("Idempotency-Key", &format!("{of} {nth}"));
+            world.send(request).await
+        };
+        let same = format!("Hello {nth}.");
+        let (one, other) = tokio::join!(send(&holder, &same, "same"), send(&front, &same, "same"));
+        assert_eq!([one.status, other.status], [202, 202], "{} {}", one.body, other.body);
+        assert_eq!(count([same.as_str(), ""]).await, 1);
+        let texts = ["Come", "Go"].map(|text| format!("{text} {nth}."));
+        let (one, other) = tokio::join!(send(&holder, &texts[0], "two"), send(&front, &texts[1], "two"));
+        let (sent, refused) = if one.status == 202 { (one, other) } else { (other, one) };
+        assert_eq!([sent.status, refused.status], [202, 422], "{} {}", sent.body, refused.body);
+        assert_eq!(refused.problem()["type"], "/problems/idempotency-mismatch");
+        assert_eq!(count(texts.each_ref().map(String::as_str)).await, 1);
+    }
+}
+
+#[tokio::test]
 async fn s32_a_conversation_of_another_process_is_answered_and_stopped() {
     let gate = Arc::new(Gate::until(0));
     let (holder, front) = two_servers(&gate).await;

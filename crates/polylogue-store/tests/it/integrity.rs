@@ -285,7 +285,7 @@ fn post_later(kind: Kind, place: &Path, instruction: &str) {
 async fn an_instruction_that_only_a_later_version_knows_is_kept_and_refused() {
     let message = |key: &str| {
         let (posted, instruction) = (Timestamp(1), Instruction::Pause);
-        InboxMessage { key: key.into(), posted, instruction }
+        InboxMessage { key: key.into(), request: None, posted, instruction }
     };
     for kind in BOTH {
         let (dir, _) = sound(kind).await;

@@ -80,7 +80,7 @@ pub(super) async fn post(queue: &AnyQueue, id: &LogId, key: &str) -> Verdict {
 
 /// Posts an inbox message.
 pub(super) async fn give(queue: &AnyQueue, id: &LogId, key: &str, instruction: Instruction) -> Verdict {
-    let message = InboxMessage { key: key.into(), posted: Timestamp(1), instruction };
+    let message = InboxMessage { key: key.into(), request: None, posted: Timestamp(1), instruction };
     done("post", queue.post(id, &message).await).map(drop)
 }
 

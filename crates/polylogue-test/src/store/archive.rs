@@ -91,7 +91,7 @@ async fn continued(store: AnyStore) -> Verdict {
     let log = released(&store, "a", 3).await?;
     archived(&store, "a").await?;
     let instruction = Instruction::Cancel { now: false };
-    let message = InboxMessage { key: "one".into(), posted: Timestamp(1), instruction };
+    let message = InboxMessage { key: "one".into(), request: None, posted: Timestamp(1), instruction };
     same("the number of a message to it", &done("post", store.post(&log, &message).await)?, &1)?;
     let claim = done("claim", store.claim(&log).await)?;
     let gap = StoreError::Gap { id: log.clone(), kept: 3, given: 4 };

@@ -14,7 +14,12 @@ pub(super) async fn check(make: &impl Fn() -> AnyStore, report: &mut Report) {
 
 fn message(key: &str, now: bool) -> InboxMessage {
     let instruction = Instruction::Cancel { now };
-    InboxMessage { key: key.into(), posted: Timestamp(1_763_712_000_000), instruction }
+    InboxMessage {
+        key: key.into(),
+        request: Some("of a client".into()),
+        posted: Timestamp(1_763_712_000_000),
+        instruction,
+    }
 }
 
 async fn posted(store: AnyStore) -> Verdict {

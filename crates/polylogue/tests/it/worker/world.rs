@@ -95,7 +95,7 @@ impl World {
 
     pub(crate) async fn post(&self, id: &LogId, key: &str) {
         let instruction = Instruction::Send(Message::text(Name::user(), key));
-        let message = InboxMessage { key: key.into(), posted: Timestamp(1), instruction };
+        let message = InboxMessage { key: key.into(), request: None, posted: Timestamp(1), instruction };
         let is_held = Store::holder(&self.0.queue, id).await.unwrap().is_some();
         Store::post(&self.0.queue, id, &message).await.unwrap();
         let mut state = self.state();
