@@ -4,6 +4,9 @@ import { signal } from './lib.js';
 /** Who uses the page: `undefined` while that is not known, `null` for no one. */
 export const session = signal(/** @type {any} */ (undefined));
 
+/** The code of a link with which the page was opened although someone is logged in; empty for none. */
+export const otherLink = signal('');
+
 /** What has failed, for the line at the top. */
 export const failure = signal(/** @type {Problem | null} */ (null));
 
@@ -76,7 +79,8 @@ export async function send(method, path, body, further = {}) {
     // After an error of the server, it is unknown what has happened.
     if (response.status < 500) keys.delete(asked);
     if (response.ok) return document;
-    if (response.status === 401 && !isLogin) session.value = null;
+    // Who asks for the session sets it.
+    if (response.status === 401 && path !== '/session') session.value = null;
     throw new Problem({ status: response.status, ...document });
 }
 
@@ -131,23 +135,47 @@ const AGAIN = 2000;
 
 /** Logs in with the code of a link, or finds out who is logged in. */
 export async function login() {
-    const code = /^#login=(\w+)$/.exec(location.hash)?.[1];
+    const code = /^#login=(\w+)$/.exec(location.hash)?.[1] ?? '';
     // The code is in no history and no address bar.
     if (code) history.replaceState(null, '', '/');
     await enter(code);
 }
 
-/** @param {string | undefined} code */
+/** Who is logged in; `null` for no one. */
+const present = () => get('/session').catch((error) => {
+    if (error.status !== 401) throw error;
+    return null;
+});
+
+/**
+ * Logs in with the code of a link, unless someone is logged in: whoever made the link would read what is written in its session, which looks
+ * the same. A person decides.
+ * @param {string} code empty for none
+ */
 async function enter(code) {
     try {
-        session.value = code ? await post('/session', { code }) : await get('/session');
+        const found = await present();
+        session.value = found ?? (code ? await post('/session', { code }) : null);
+        otherLink.value = found ? code : '';
         failure.value = null;
     } catch (error) {
         const problem = problemOf(error);
-        if (code || problem.status !== 401) failure.value = problem;
+        failure.value = problem;
         // What may work later says nothing of who is logged in.
         if (!isTemporary(problem)) session.value = null;
         else setTimeout(enter, AGAIN, code);
+    }
+}
+
+/** Replaces the session by that of the other link. What the page shows belongs to the old one. */
+export async function useOtherLink() {
+    const code = otherLink.value;
+    otherLink.value = '';
+    if (await attempt(() => post('/session', { code }))) {
+        history.replaceState(null, '', '/');
+        location.reload();
+    } else if (failure.value && isTemporary(failure.value)) {
+        otherLink.value = code;
     }
 }
 

@@ -1,6 +1,6 @@
 // The page: what is at the top of every view, and which view an address shows.
 import { html, kept, effect, render, useEffect, useRef } from './lib.js';
-import { failure, login, logout, session } from './api.js';
+import { failure, login, logout, otherLink, session, useOtherLink } from './api.js';
 import { route, address } from './router.js';
 import { Bell, titled } from './attention.js';
 import { Runs } from './runs.js';
@@ -57,6 +57,15 @@ function Failure() {
     </div>`}</div>`;
 }
 
+/** A link does not replace a session by itself. */
+function OtherLink() {
+    return html`<div role="alert">${otherLink.value && html`<div class="notice">
+        <div>You are logged in already, as “${session.value.name}” (tenant ${session.value.tenant}). The link that you have opened is for another session, which may be another person's.</div>
+        <span class="actions"><button type="button" onClick=${useOtherLink}>Use the new link</button>
+        <button type="button" class="quiet" onClick=${() => (otherLink.value = '')}>Keep this session</button></span>
+    </div>`}</div>`;
+}
+
 function LoggedOut() {
     titled('');
     return html`<main class="login" tabindex="-1">
@@ -88,7 +97,7 @@ function Page() {
     }, [route.value.parts.join('/')]);
     if (session.value === undefined) return html`<${Failure} /><main class="login" aria-busy="true"><h1>Polylogue</h1><p>…</p></main>`;
     if (session.value === null) return html`<${Failure} /><${LoggedOut} />`;
-    return html`<${Top} /><${Failure} /><${View} /><${Help} />`;
+    return html`<${Top} /><${OtherLink} /><${Failure} /><${View} /><${Help} />`;
 }
 
 const root = /** @type {HTMLElement} */ (document.getElementById('page'));

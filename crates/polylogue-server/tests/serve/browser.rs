@@ -208,6 +208,13 @@ impl Browser {
         self.eval(&format!("{find}.click()")).await;
     }
 
+    /// The same with one that loads the document again.
+    pub(crate) async fn press_and_load(&mut self, text: &str) {
+        let before = self.events.len();
+        self.press(text).await;
+        self.loaded(before).await;
+    }
+
     /// Writes into a field, as a person does.
     pub(crate) async fn fill(&mut self, selector: &str, text: &str) {
         self.until(&format!("!!document.querySelector({})", json!(selector))).await;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use polylogue_server::{NewToken, login_url};
+use polylogue_server::{NewToken, Scope, login_url};
+use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::world::{Gate, World, generous};
@@ -108,6 +109,44 @@ async fn s92_s93_s96_a_run_is_begun_followed_forked_and_edited_in_the_page() {
     picture(&mut browser, "runs").await;
     browser.press("Log out").await;
     browser.until_text("You are not logged in.").await;
+    check_clean(&browser, &world);
+}
+
+/// Who is logged in.
+async fn session(browser: &mut Browser) -> Value {
+    browser.eval("fetch('/api/v1/session').then((response) => response.json())").await
+}
+
+#[tokio::test]
+async fn s92_a_link_does_not_replace_a_session_by_itself() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let own = session(&mut browser).await;
+    let new = NewToken { scopes: vec![Scope::Read], ..NewToken::local("another person") };
+    let link = login_url(&world.url, &world.tokens().create_link(new).unwrap());
+    // In another tab, and in one that shows the page already.
+    let (code, first) = (link.split_once('#').unwrap().1, browser.open_tab(&link).await);
+    browser.until_text("You are logged in already, as “page” (tenant local).").await;
+    assert_eq!(session(&mut browser).await["id"], own["id"]);
+    let address = browser.eval("location.href + history.state").await;
+    assert!(!address.as_str().unwrap().contains("ply_"), "{address}");
+    browser.press("Keep this session").await;
+    browser.until("!document.querySelector('.notice')").await;
+    browser.turn_to(first);
+    browser.eval(&format!("location.hash = '#{code}'")).await;
+    browser.until("document.querySelector('.notice')").await;
+    assert_eq!(session(&mut browser).await["id"], own["id"]);
+    picture(&mut browser, "another-link").await;
+    browser.press_and_load("Use the new link").await;
+    browser.until("document.querySelector('main h1')?.textContent === 'Runs'").await;
+    let other = session(&mut browser).await;
+    assert_eq!((&other["name"], &other["scopes"]), (&json!("another person"), &json!(["read"])));
+    // The link works once, and the session stays.
+    browser.eval(&format!("location.hash = '#{code}'")).await;
+    browser.press("Use the new link").await;
+    browser.until_text("the link was used before, or has expired").await;
+    browser.until("document.querySelector('main h1')?.textContent === 'Runs'").await;
+    assert_eq!(session(&mut browser).await["id"], other["id"]);
     check_clean(&browser, &world);
 }
 
