@@ -1,5 +1,5 @@
 // What a person writes: answers to questions, and messages.
-import { html, useSignal } from './lib.js';
+import { html, useEffect, useRef, useSignal } from './lib.js';
 import { attempt, post, serverTime } from './api.js';
 import { Avatar, Name } from './names.js';
 import { useDraft } from './drafts.js';
@@ -77,6 +77,13 @@ function Question({ id, run, open }) {
 
 /** @param {{id: string, run: any, asked: any[]}} props */
 export function Questions({ id, run, asked }) {
+    const open = asked.map(({ question }) => question).join();
+    const before = useRef(open);
+    useEffect(() => {
+        // The button with which a question was answered had the focus, and is gone with it.
+        if (before.current !== open && document.activeElement === document.body) document.querySelector('main')?.focus({ preventScroll: true });
+        before.current = open;
+    }, [open]);
     return html`<div aria-live="assertive">
         ${asked.map((open) => html`<${Question} key=${open.question} id=${id} run=${run} open=${open} />`)}
     </div>`;
@@ -114,8 +121,14 @@ export function Say({ id, run, state, wake }) {
         }
     });
     const about = state === 'closed' ? 'Continue the conversation …' : 'Say something to everyone …';
+    const submit = (/** @type {any} */ event) => {
+        event.preventDefault();
+        say();
+        // The button cannot keep it.
+        event.currentTarget.querySelector('textarea').focus();
+    };
     return html`<div role="status">${isRunning && left.map(({ text, after }) => html`<p class="note pending" key=${after}>Will be said when the present turn ends: “${clipped(text, 120)}”</p>`)}</div>
-        <form class="say" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), say())}>
+        <form class="say" onSubmit=${submit}>
         <textarea id="say" rows="1" aria-label=${about} placeholder=${about} value=${draft.text}
             onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(say)}></textarea>
         <button class="main" disabled=${isSending.value || !draft.text.trim()}>Send</button>

@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useSignal } from './lib.js';
 import { get } from './api.js';
 import { refine, route } from './router.js';
 import { Avatar, Name } from './names.js';
-import { json } from './parts.js';
+import { json, Step } from './parts.js';
 import { Verbatim } from './verbatim.js';
 
 /** The request that the address names. @returns {{who: string, call: number} | null} */
@@ -84,8 +84,8 @@ export function RequestDialog({ id, names }) {
         onClick=${(/** @type {any} */ event) => event.target === event.currentTarget && event.currentTarget.close()}>
         <div class="dialog-body">
             <div class="dialog-head"><${Avatar} names=${names} name=${who} /><h2>What <${Name} names=${names} name=${who} /> was sent: call ${call}${view && ` of ${view.calls}`}</h2>
-                <button type="button" class="quiet" aria-label="The call before" disabled=${call <= 1} onClick=${step(-1)}>←</button>
-                <button type="button" class="quiet" aria-label="The next call" disabled=${!view || call >= view.calls} onClick=${step(1)}>→</button>
+                <${Step} label="The call before" can=${call > 1} onClick=${step(-1)}>←<//>
+                <${Step} label="The next call" can=${view && call < view.calls} onClick=${step(1)}>→<//>
                 <button type="button" class="quiet" aria-label="Close" onClick=${() => dialog.current.close()}>✕</button></div>
             ${error ? html`<p class="bad">${error.message}</p>` : view ? html`<${Content} view=${view} before=${before} />` : html`<p aria-busy="true">…</p>`}
         </div>

@@ -29,6 +29,13 @@ function Media({ media }) {
 /** A sentence of the program, whose words in backticks are code. @param {string} text */
 export const quoted = (text) => text.split(/`([^`\n]+)`/).map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));
 
+/**
+ * A button that is pressed several times. At the end it does nothing, and keeps the focus, which a disabled one would lose.
+ * @param {{label: string, can: boolean, onClick: () => void, children?: any}} props
+ */
+export const Step = ({ label, can, onClick, children }) => html`<button type="button" class="quiet" aria-label=${label}
+    aria-disabled=${can ? undefined : 'true'} onClick=${() => can && onClick()}>${children}</button>`;
+
 /** A value as JSON; a text unchanged. @param {any} value */
 export const json = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2) ?? '');
 

@@ -4,6 +4,7 @@ import { get, refresh, serverTime } from './api.js';
 import { useTicks } from './ticks.js';
 import { refine, route } from './router.js';
 import { openRequest } from './calls.js';
+import { Step } from './parts.js';
 import { Avatar, Name } from './names.js';
 import { dollars, short, span } from './format.js';
 
@@ -170,8 +171,8 @@ export function Timeline({ id, run, state }) {
         <div class="timeline-head"><span>${span(now - begin)} in all</span><span class="key model">model</span><span class="key tool">tool</span><span class="key person">waits for a person</span>
             ${run.firsts.size > 0 && html`<span class="key first">until the first token</span>`}
             <span class="spring"></span>
-            <button type="button" class="quiet" aria-label="Zoom out" disabled=${zoom <= 1} onClick=${() => refine({ zoom: zoom > 2 ? zoom / 2 : null })}>−</button>
-            <button type="button" class="quiet" aria-label="Zoom in" disabled=${zoom >= 16} onClick=${() => refine({ zoom: zoom * 2 })}>+</button></div>
+            <${Step} label="Zoom out" can=${zoom > 1} onClick=${() => refine({ zoom: zoom > 2 ? zoom / 2 : null })}>−<//>
+            <${Step} label="Zoom in" can=${zoom < 16} onClick=${() => refine({ zoom: zoom * 2 })}>+<//></div>
         <div class="lanes" tabindex="0" role="region" aria-label="Calls in time"><div class="lanes-in zoom-${zoom}">
             <${Scale} length=${Math.max(1, now - begin)} zoom=${zoom} />
             ${whos.map((/** @type {string} */ who) => html`<${Lane} key=${who} rows=${rows.value} run=${run} who=${who} begin=${begin} end=${now} />`)}</div></div>

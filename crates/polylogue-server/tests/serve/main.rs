@@ -32,6 +32,7 @@ mod page_asked;
 mod page_attention;
 mod page_browser;
 mod page_editing;
+mod page_keys;
 mod page_layout;
 mod page_live;
 mod page_reading;
