@@ -1,9 +1,9 @@
 //! Variables in declarations: `${NAME}` and `${NAME:-default}`.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use polylogue_http::is_secret_name;
+use polylogue_http::{Redactor, is_secret_name};
 
 type LookUp = dyn Fn(&str) -> Option<String> + Send + Sync;
 
@@ -79,28 +79,57 @@ impl fmt::Debug for Variables {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Secrets {
     /// All that may be keys: values of variables, of the environment and of headers.
-    all: Vec<String>,
+    all: Values,
     /// Those that are keys by their names.
-    keys: Vec<String>,
+    keys: Values,
 }
+
+/// Values that are redacted.
+#[derive(Clone, Default)]
+struct Values {
+    values: Vec<String>,
+    /// Of all of them, once a text is looked at.
+    redactor: OnceLock<Redactor>,
+}
+
+impl Values {
+    fn add(&mut self, value: String) {
+        self.values.push(value);
+        self.redactor = OnceLock::new();
+    }
+
+    /// `text` without them. Short ones are kept, since they would match everywhere.
+    fn removed_from(&self, text: &str) -> String {
+        let redactor = || Redactor::exact(self.values.iter().map(String::as_str));
+        self.redactor.get_or_init(redactor).clean_as(text, "***")
+    }
+}
+
+impl PartialEq for Values {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values
+    }
+}
+
+impl Eq for Values {}
 
 impl Secrets {
     /// Adds the value of the variable or header called `name`.
     pub(crate) fn add(&mut self, name: &str, value: String) {
         if is_secret_name(name) {
-            self.keys.push(value.clone());
+            self.keys.add(value.clone());
         }
-        self.all.push(value);
+        self.all.add(value);
     }
 
     /// An error text without any of them.
     pub(crate) fn without_all(&self, text: &str) -> String {
-        without(&self.all, text)
+        self.all.removed_from(text)
     }
 
     /// A text of a result without the keys. Other values, such as the path of a folder, may be what the result is about.
     pub(crate) fn without_keys(&self, text: &str) -> String {
-        without(&self.keys, text)
+        self.keys.removed_from(text)
     }
 }
 
@@ -108,13 +137,6 @@ impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secrets")
     }
-}
-
-/// `text` with `secrets` redacted. Short ones are kept, since they would match everywhere.
-fn without(secrets: &[String], text: &str) -> String {
-    const SHORTEST: usize = 6;
-    let long = secrets.iter().filter(|secret| secret.len() >= SHORTEST);
-    long.fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "***"))
 }
 
 #[cfg(test)]
@@ -128,7 +150,7 @@ mod tests {
             _ => None,
         });
         let mut secrets = Secrets::default();
-        variables.expand(text, &mut secrets).map(|text| (text, secrets.all))
+        variables.expand(text, &mut secrets).map(|text| (text, secrets.all.values))
     }
 
     #[test]
@@ -155,5 +177,7 @@ mod tests {
         let text = "hunter22 is a key of /srv/data";
         assert_eq!(secrets.without_all(text), "*** is a key of ***");
         assert_eq!(secrets.without_keys(text), "*** is a key of /srv/data");
+        secrets.add("LONG_KEY", "0123456789abcdef".to_owned());
+        assert_eq!(secrets.without_keys("hunter22 MDEyMzQ1Njc4OWFiY2RlZg=="), "*** ***g==");
     }
 }
