@@ -12,7 +12,7 @@ use polylogue::kernel::log::{self, AnyQueue, AnyStore, Claim, Event, Store as _}
 use polylogue::kernel::model::{Model, Request};
 use polylogue::kernel::tool::{ToolCx, ToolError};
 use polylogue::policies::until;
-use polylogue::runs::worker::{Claimed, Pace, Rest, Worker, WorkerEvent, WorkerStore, WorkerTime};
+use polylogue::runs::worker::{Claimed, Pace, Release, Worker, WorkerEvent, WorkerStore, WorkerTime};
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Tool, round_robin};
 use polylogue_postgres::{Address, Postgres};
@@ -143,7 +143,7 @@ async fn conversation(
     claimed: Claimed,
     counts: &Arc<Counts>,
     has_latency: bool,
-) -> Rest {
+) -> Release {
     let seed =
         claimed.claim.id.as_str().bytes().fold(0, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte));
     let model = Remote {
@@ -155,18 +155,18 @@ async fn conversation(
     };
     let chat = match chat(model) {
         Ok(chat) => chat,
-        Err(error) => return Rest::failed(&error),
+        Err(error) => return Release::failed(&error),
     };
     let mut log = match Log::open_claimed(store.store(), claimed.claim.clone()).await {
         Ok(log) => log.limits(Limits { turns: Some(MANY), calls: Some(MANY), ..Limits::default() }),
-        Err(error) => return Rest::failed(&error),
+        Err(error) => return Release::failed(&error),
     }
     .timer(Timer::new(tokio::time::sleep))
     .cancelled_by(claimed.stop.clone());
     let earlier = log.events().await.len();
     let ran = if earlier == 0 { chat.run_in(&mut log, TASK).await } else { chat.resume(&mut log).await };
     let status = ran.map(|run| run.status);
-    Rest::after(&status, &log.events().await, earlier, claimed.is_draining())
+    Release::after(&status, &log.events().await, earlier, claimed.is_draining())
 }
 
 /// Two agents who speak in turn, and look something up in one of three steps.

@@ -42,7 +42,7 @@ pub(crate) fn message(from: Name, text: String, attached: Vec<Part>) -> Message 
 pub(crate) fn check(prepared: &Prepared, attached: &[Part]) -> Result<(), CliError> {
     for part in attached {
         let Part::Media(media) = part else { continue };
-        let Some(by) = prepared.unread_by(media) else { continue };
+        let Some(by) = prepared.unsupported_media(media) else { continue };
         let (what, _) = media_in_words(&media.kind);
         let why = format!("{what} is attached, and `{}` {}", by.model, by.why());
         return Err(CliError::usage(why).hint(by.hint(media)));

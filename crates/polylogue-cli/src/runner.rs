@@ -10,7 +10,7 @@ use futures_util::future::Either;
 use polylogue::{Agent as _, Status};
 use polylogue_core::{Body, Cancellation, Event, Finish, Path, Question, Responder, RunOutcome};
 use polylogue_mcp::Progress;
-use polylogue_runtime::asked::in_words;
+use polylogue_runtime::question_text::in_words;
 use polylogue_runtime::{Conversation, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
 

@@ -35,7 +35,6 @@
 mod access;
 pub mod address;
 mod agent_history;
-pub mod asked;
 mod bound;
 mod budgets;
 mod checked_models;
@@ -55,6 +54,7 @@ mod new_log;
 pub mod permission_text;
 mod prepared;
 pub mod presentation;
+pub mod question_text;
 mod rebuilt_request;
 mod requested_permission;
 mod runtime;
@@ -78,12 +78,11 @@ pub use files::RunFiles;
 pub use fork::{Fork, ForkPoint, ForkedFiles};
 pub use memory::{memory_of_others, open_memory};
 pub use models::{
-    LocalModelInfo, LocalResources, ModelOptions, UnreadBy, count_local, endpoint_allowed, local_model_info,
-    local_resources,
+    LocalModelInfo, LocalResources, ModelOptions, UnsupportedMedia, count_local, endpoint_allowed,
+    local_model_info, local_resources,
 };
-pub use needs::offered;
-pub use new_log::{NewLog, made_by};
-pub use polylogue::runs::worker::{Places, SlackAt, WorkerEvent};
+pub use needs::offered_features;
+pub use polylogue::runs::worker::{LeaseCheck, WorkerEvent, WorkerSlots};
 pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetFigures, BudgetListing, DatabaseFigures, LivePoint, Migrated,
     PostgresWatch, RateLimitFigures, Recount, SharedAmount, WatchedLog, token_budget,

@@ -26,7 +26,7 @@ use self::local::LocalModels;
 pub use self::local::{LocalModelInfo, LocalResources, count_local, local_model_info, local_resources};
 pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
-pub use self::unread_media::UnreadBy;
+pub use self::unread_media::UnsupportedMedia;
 use self::unread_media::unread;
 pub(crate) use self::unread_media::unread_media;
 use crate::address::{listens, shown};
@@ -208,10 +208,10 @@ impl TeamModels {
     }
 
     /// The model called `name`, if it is known not to read `media`.
-    pub(crate) fn unread_by(&self, name: &str, media: &Media) -> Option<UnreadBy> {
+    pub(crate) fn unread_by(&self, name: &str, media: &Media) -> Option<UnsupportedMedia> {
         let ModelSource::Live(models, local) = &self.source else { return None };
         match local.get(name) {
-            Some(_) => Some(UnreadBy::any(name)),
+            Some(_) => Some(UnsupportedMedia::any(name)),
             None => unread_media::unread_by(models, name, media),
         }
     }

@@ -84,7 +84,7 @@ impl Runtime {
 ///
 /// # Errors
 /// When the document cannot be read.
-pub fn offered(env: &Env, servers: Option<&Path>, any_key: bool) -> Result<Features> {
+pub fn offered_features(env: &Env, servers: Option<&Path>, any_key: bool) -> Result<Features> {
     let remote = Provider::all().iter().filter(|provider| !provider.is_local());
     let keys = remote.filter(|provider| any_key || is_reachable(provider, env)).map(key_word);
     let servers = server_names(servers)?;

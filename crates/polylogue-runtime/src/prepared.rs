@@ -15,7 +15,8 @@ use crate::memory::{TeamMemory, memory_of_others};
 use crate::models::{ModelChoice, TeamModels};
 use crate::servers::{TeamServers, server_names};
 use crate::{
-    Access, Error, LocalModelInfo, ModelOptions, Result, StoreLocation, StoredTeam, UnreadBy, fresh_id,
+    Access, Error, LocalModelInfo, ModelOptions, Result, StoreLocation, StoredTeam, UnsupportedMedia,
+    fresh_id,
 };
 
 /// The options of a run, besides what the team file says.
@@ -180,8 +181,8 @@ impl Prepared {
         self.models.local_models()
     }
 
-    /// Returns a model of the team that cannot read `media`, if there is one, as far as that is known.
-    pub fn unread_by(&self, media: &Media) -> Option<UnreadBy> {
+    /// Returns the first model of the team that is known not to read `media`, and why; `None` if every one may read it.
+    pub fn unsupported_media(&self, media: &Media) -> Option<UnsupportedMedia> {
         let mut names = self.team.models().into_iter().filter(|_| !self.is_scripted());
         names.find_map(|name| self.models.unread_by(name, media))
     }

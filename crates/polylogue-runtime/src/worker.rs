@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either, select};
 use polylogue::runs::worker::{
-    Claimed, Pace, Rest, SlackAt, Worker as WorkerLoop, WorkerEvent, WorkerSlots, WorkerStore, WorkerTime,
+    Claimed, LeaseCheck, Pace, Release, Worker as WorkerLoop, WorkerEvent, WorkerSlots, WorkerStore,
+    WorkerTime,
 };
 use polylogue_core::{
     AnyStore, Cancellation, Due, Event, Features, LogId, Queue as _, Status, Store as _, StoreError, Timer,
@@ -45,11 +46,11 @@ pub trait WorkerMeter: fmt::Debug + Send + Sync + 'static {
         conversation: &'a Conversation,
     ) -> BoxFuture<'a, Result<Status>>;
 
-    /// Notes what has happened to the worker.
+    /// Receives what has happened to the worker.
     fn note(&self, event: &WorkerEvent);
 
-    /// Notes how much of a lease was left.
-    fn note_slack(&self, at: SlackAt, left: Duration);
+    /// Receives how much of a lease was left at a check.
+    fn note_lease(&self, at: LeaseCheck, left: Duration);
 }
 
 /// The options of a worker.
@@ -104,8 +105,8 @@ impl Worker {
         let time = WorkerTime::new(uptime, Timer::new(tokio::time::sleep));
         let WorkerOptions { at_once, slots, offers, address, keeps_files, meter } = options;
         let noted = meter.clone();
-        let store = WorkerStore::new(runtime.queue()?, time).observe_slack(move |at, left| {
-            noted.iter().for_each(|meter| meter.note_slack(at, left));
+        let store = WorkerStore::new(runtime.queue()?, time).observe_leases(move |at, left| {
+            noted.iter().for_each(|meter| meter.note_lease(at, left));
         });
         let worker =
             WorkerLoop::new(store.clone()).concurrency(at_once).offers(offers.clone()).address(address);
@@ -151,9 +152,9 @@ impl Worker {
         let claim = self.store.claim(id).await?;
         let ended = Mutex::new(None);
         let work = self.worker.run_claimed(claim, |claimed| async {
-            let (status, rest) = Arc::clone(self).run_as_task(claimed).await;
+            let (status, release) = Arc::clone(self).run_as_task(claimed).await;
             *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
-            rest
+            release
         });
         self.drained_by(stop, work).await;
         match (ended.into_inner().unwrap_or_else(PoisonError::into_inner), self.ended_by.get()) {
@@ -176,7 +177,7 @@ impl Worker {
     }
 
     /// Runs it as a task, so that the conversations of a worker share the threads of the process.
-    async fn run_as_task(self: Arc<Self>, claimed: Claimed) -> (Result<Status>, Rest) {
+    async fn run_as_task(self: Arc<Self>, claimed: Claimed) -> (Result<Status>, Release) {
         let id = claimed.claim.id.clone();
         // Aborted when it is dropped.
         let mut task = JoinSet::new();
@@ -184,20 +185,20 @@ impl Worker {
         match task.join_next().await {
             Some(Ok(ended)) => ended,
             Some(Err(failed)) if failed.is_panic() => resume_unwind(failed.into_panic()),
-            Some(Err(_)) | None => (Err(StoreError::Fenced { id }.into()), Rest::Lost),
+            Some(Err(_)) | None => (Err(StoreError::Fenced { id }.into()), Release::Lost),
         }
     }
 
     /// Opens it and runs it to its rest. Its log is read once, after it was claimed.
-    async fn run_to_rest(&self, claimed: &Claimed) -> (Result<Status>, Rest) {
+    async fn run_to_rest(&self, claimed: &Claimed) -> (Result<Status>, Release) {
         let found = match self.runtime.read_claimed(&claimed.claim).await {
             Ok(found) => found,
             Err(error) => return unopened(error),
         };
         // One that was named by its id is run whatever is to be done.
         let is_due = claimed.claim.found.is_some();
-        if is_due && let Some(rest) = self.leaves(&found).await {
-            return (Ok(Status::Cancelled), rest);
+        if is_due && let Some(release) = self.leaves(&found).await {
+            return (Ok(Status::Cancelled), release);
         }
         match self.open(found, claimed).await {
             Ok((conversation, prepared)) => self.run_opened(claimed, conversation, prepared).await,
@@ -206,13 +207,13 @@ impl Worker {
     }
 
     /// Until when it leaves alone what was due: its team is not prepared for that.
-    async fn leaves(&self, found: &ClaimedConversation) -> Option<Rest> {
+    async fn leaves(&self, found: &ClaimedConversation) -> Option<Release> {
         if found.is_at_rest().await {
-            return Some(Rest::Until(Due::Never));
+            return Some(Release::Until(Due::Never));
         }
         // It would end at once, though others may have a budget for it.
         let reason = self.runtime.budget_reached()?;
-        Some(Rest::ForOthers { why: format!("a worker has used its own budget: {reason}") })
+        Some(Release::ForOthers { why: format!("a worker has used its own budget: {reason}") })
     }
 
     async fn run_opened(
@@ -220,16 +221,16 @@ impl Worker {
         claimed: &Claimed,
         conversation: Conversation,
         prepared: Prepared,
-    ) -> (Result<Status>, Rest) {
+    ) -> (Result<Status>, Release) {
         let before = conversation.events().await;
-        let ended = match Rest::before(&before) {
-            Some(rest) => (Ok(Status::Cancelled), rest),
+        let ended = match Release::before(&before) {
+            Some(release) => (Ok(Status::Cancelled), release),
             None => {
                 let team = prepared.team().name.to_string();
                 let status = self.run_unless_paused(&conversation, &team, &claimed.stop).await;
                 let outcome = status.clone().map_err(Error::into_run);
                 let events = conversation.events().await;
-                (status, Rest::after(&outcome, &events, before.len(), claimed.is_draining()))
+                (status, Release::after(&outcome, &events, before.len(), claimed.is_draining()))
             }
         };
         let events = conversation.events().await;
@@ -289,13 +290,13 @@ impl Worker {
 }
 
 /// What follows if a conversation could not be opened.
-fn unopened(error: Error) -> (Result<Status>, Rest) {
-    let rest = match &error {
+fn unopened(error: Error) -> (Result<Status>, Release) {
+    let release = match &error {
         // Another worker may have the key, the program or the permission, and a program of its own the agents.
-        Error::Unprepared { .. } | Error::NoTeam { .. } => Rest::ForOthers { why: error.to_string() },
-        error => Rest::failed(&error.clone().into_run()),
+        Error::Unprepared { .. } | Error::NoTeam { .. } => Release::ForOthers { why: error.to_string() },
+        error => Release::failed(&error.clone().into_run()),
     };
-    (Err(error), rest)
+    (Err(error), release)
 }
 
 impl Error {

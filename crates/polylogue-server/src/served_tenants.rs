@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use polylogue_core::{AnyStore, Status};
-use polylogue_runtime::{Conversation, SlackAt, WorkerEvent, WorkerMeter};
+use polylogue_runtime::{Conversation, LeaseCheck, WorkerEvent, WorkerMeter};
 use tracing::warn;
 
 use crate::app::App;
@@ -71,8 +71,8 @@ impl WorkerMeter for TenantMeter {
 
     fn note(&self, _event: &WorkerEvent) {}
 
-    fn note_slack(&self, at: SlackAt, left: Duration) {
-        self.store_metrics.count_slack(at, left);
+    fn note_lease(&self, at: LeaseCheck, left: Duration) {
+        self.store_metrics.count_lease(at, left);
     }
 }
 

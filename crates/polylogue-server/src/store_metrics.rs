@@ -10,7 +10,7 @@ use polylogue_core::{
     AnyQueue, AnyStore, Claim, DynQueue, Event, Features, Heartbeat, InboxMessage, LeaseNumber, ListQuery,
     LogId, Meta, Page, Queue, QueueWrapper, Store, StoreError, StoreWrapper,
 };
-use polylogue_runtime::SlackAt;
+use polylogue_runtime::LeaseCheck;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -74,10 +74,10 @@ impl StoreMetrics {
     }
 
     /// Counts how much of a lease was left.
-    pub(crate) fn count_slack(&self, at: SlackAt, left: Duration) {
+    pub(crate) fn count_lease(&self, at: LeaseCheck, left: Duration) {
         let at = match at {
-            SlackAt::Heartbeat => "heartbeat",
-            SlackAt::Call => "call",
+            LeaseCheck::Heartbeat => "heartbeat",
+            LeaseCheck::Call => "call",
         };
         self.slack.get_or_create(&Slack { at }).observe(left.as_secs_f64());
     }

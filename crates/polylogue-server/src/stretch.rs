@@ -1,7 +1,7 @@
 //! What has happened in a conversation since a request: a pure fold of its events, from which each protocol makes its result.
 
 use polylogue_core::{Body, Event, Finish, StopReason, Summary};
-use polylogue_runtime::asked::Received;
+use polylogue_runtime::question_text::LastMessages;
 
 /// What has happened in a conversation since a request.
 #[derive(Debug, Default, Clone)]
@@ -13,7 +13,7 @@ pub(crate) struct Stretch {
     /// The oldest question since the last answer, for clients that show it alone.
     pub(crate) question: Option<String>,
     /// What the next question is asked with.
-    pub(crate) received: Received,
+    pub(crate) received: LastMessages,
     /// Why the last turn failed.
     pub(crate) failure: Option<String>,
     /// Whether it was cancelled last.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use polylogue_core::{AnyStore, Due, Status};
-use polylogue_runtime::{Conversation, SlackAt, WorkerEvent, WorkerMeter};
+use polylogue_runtime::{Conversation, LeaseCheck, WorkerEvent, WorkerMeter};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -95,7 +95,7 @@ impl WorkerMeter for WorkerMeters {
         self.0.running.inc_by(running);
     }
 
-    fn note_slack(&self, at: SlackAt, left: Duration) {
-        self.0.store_metrics.count_slack(at, left);
+    fn note_lease(&self, at: LeaseCheck, left: Duration) {
+        self.0.store_metrics.count_lease(at, left);
     }
 }

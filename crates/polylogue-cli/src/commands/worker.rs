@@ -7,7 +7,7 @@ use polylogue_core::{Features, LogId, Status, Store as _, StoreError};
 use polylogue_models::{Provider, Recording, check_model_name, model_names};
 use polylogue_runtime::{
     Prepared, Runtime, StoreLocation, StoredDocument, StoredTeams, Worker, WorkerMeter, WorkerOptions,
-    offered,
+    offered_features,
 };
 use polylogue_server::{LiveError, LiveNode, LiveOptions, StoreMetrics, WorkerMeters, WorkerMetrics};
 
@@ -116,7 +116,7 @@ pub(super) fn offers(
 ) -> Result<Features, CliError> {
     let args::Models { model, offline, replay, .. } = &options.models;
     let any_key = model.is_some() || *offline || replay.is_some();
-    let found = offered(&trust::of_folder(place)?, options.allowed.mcp.as_deref(), any_key)?;
+    let found = offered_features(&trust::of_folder(place)?, options.allowed.mcp.as_deref(), any_key)?;
     let found = found.words().map(str::to_owned);
     let all: Vec<String> = said.iter().cloned().chain(place.files_feature()).chain(found).collect();
     features(&all)

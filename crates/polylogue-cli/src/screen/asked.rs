@@ -1,7 +1,7 @@
 //! What a person is asked at a terminal: questions are data, and these are its words for what can be typed.
 
 use polylogue_core::{AnswerChoice, AnswerEffect, Question, QuestionKind};
-use polylogue_runtime::asked::{answers, with_answers};
+use polylogue_runtime::question_text::{answers, with_answers};
 
 /// The text of `question`, with what its keys do.
 pub(crate) fn at_terminal(question: &Question) -> String {

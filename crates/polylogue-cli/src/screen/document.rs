@@ -16,11 +16,11 @@ use super::renderer::{Format, Renderer};
 use super::sanitized::Sanitized;
 use super::style::Style;
 use super::text::{Line, neutral};
-use polylogue_runtime::asked::with_answers;
 use polylogue_runtime::presentation::{
     Detail, Item, Kind, Presentation, ShownMessage, SummarySource, ToolResult, ValueText, result_text,
     value_text,
 };
+use polylogue_runtime::question_text::with_answers;
 
 /// Everything that happened, in this format.
 pub(crate) fn shown(events: &[Event], format: Format, pictures: Pictures) -> Sanitized {

@@ -11,7 +11,7 @@ use polylogue_core::{
 use polylogue_models::Env;
 use polylogue_runtime::{
     Access, DatabaseAddress, Prepared, RunOptions, Runtime, StoreLocation, StoredDocument, StoredTeam,
-    StoredTeams, Worker, WorkerOptions, offered,
+    StoredTeams, Worker, WorkerOptions, offered_features,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -93,8 +93,10 @@ async fn a_worker_of_an_earlier_release() {
     let location = StoreLocation::postgres(DatabaseAddress::parse(&address).unwrap(), "conversations.db");
     let store = AnyStore::new(EarlierStore(location.open_for_worker().unwrap()));
     let runtime = Runtime::with_store(location, store);
-    let options =
-        WorkerOptions { offers: offered(&Env::process(), None, false).unwrap(), ..WorkerOptions::default() };
+    let options = WorkerOptions {
+        offers: offered_features(&Env::process(), None, false).unwrap(),
+        ..WorkerOptions::default()
+    };
     let worker = Worker::new(&runtime, Arc::new(EarlierTeams), options).unwrap();
     let mut drained = signal(SignalKind::terminate()).unwrap();
     let terminated = async {

@@ -10,15 +10,15 @@ use super::endpoints::defined;
 use super::options::ModelChoice;
 use crate::{Access, ModelOptions, media_in_words};
 
-/// A model that cannot read a picture, a sound or a document.
+/// A model that cannot read a picture, a sound or a document, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnreadBy {
+pub struct UnsupportedMedia {
     /// The model, as `provider:model`.
     pub model: String,
     excess: Option<Excess>,
 }
 
-impl UnreadBy {
+impl UnsupportedMedia {
     /// The model called `name`, whatever the media are.
     pub(super) fn any(name: &str) -> Self {
         Self { model: name.to_owned(), excess: None }
@@ -48,20 +48,23 @@ pub(crate) fn unread_media(team: &Team, access: &Access, options: &ModelOptions)
     let choosing = ModelChoice { options, budget: false, resumed: false, access, cluster: None };
     let (models, _) = defined(team, &choosing);
     unread(team, |name, media| match team.model_file(name) {
-        Some(_) => Some(UnreadBy::any(name)),
+        Some(_) => Some(UnsupportedMedia::any(name)),
         None => unread_by(&models, name, media),
     })
 }
 
 /// The model called `name`, if it is known not to read `media`.
-pub(super) fn unread_by(models: &Models, name: &str, media: &Media) -> Option<UnreadBy> {
+pub(super) fn unread_by(models: &Models, name: &str, media: &Media) -> Option<UnsupportedMedia> {
     let model = models.model(name).ok()?;
-    let by = || UnreadBy { excess: model.exceeds(media), ..UnreadBy::any(name) };
+    let by = || UnsupportedMedia { excess: model.exceeds(media), ..UnsupportedMedia::any(name) };
     (model.reads(media) == Some(false)).then(by)
 }
 
 /// Media of `team` that an agent receives, and that its model cannot read as far as `unread_by` knows.
-pub(super) fn unread(team: &Team, unread_by: impl Fn(&str, &Media) -> Option<UnreadBy>) -> Diagnostics {
+pub(super) fn unread(
+    team: &Team,
+    unread_by: impl Fn(&str, &Media) -> Option<UnsupportedMedia>,
+) -> Diagnostics {
     let (mut found, mut places) = (Diagnostics::default(), BTreeSet::new());
     let all = team.received_media();
     for received in &all {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue_core::{Instruction, LogId, OpenQuestion, QuestionKind, Store as _};
 use polylogue_mcp::serve::{FormAnswer, FormQuestion};
-use polylogue_runtime::asked::Received;
+use polylogue_runtime::question_text::LastMessages;
 use polylogue_wire::conversation::Asked;
 
 use super::visitor::Visitor;
@@ -79,7 +79,7 @@ pub(super) async fn forms(
         false => Vec::new(),
     };
     let form = |open: &OpenQuestion| {
-        let mut received = Received::default();
+        let mut received = LastMessages::default();
         events.iter().take_while(|event| event.seq < open.seq).for_each(|event| received.add(event));
         let text = received.text(&open.at, &open.question);
         FormQuestion {

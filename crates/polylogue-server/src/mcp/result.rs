@@ -2,7 +2,7 @@
 
 use polylogue_core::{OpenQuestion, RunOutcome, StopReason, TotalUsage};
 use polylogue_mcp::serve::Answer;
-use polylogue_runtime::asked::in_words;
+use polylogue_runtime::question_text::in_words;
 use polylogue_wire::conversation::{Asked, Ending};
 use serde_json::{Value, json};
 

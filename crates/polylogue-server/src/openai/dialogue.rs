@@ -1,7 +1,7 @@
 //! What is said in a conversation, as a client of chat completions sees it, and which part of it a history is: a pure fold of the log.
 
 use polylogue_core::{Body, CallPurpose, Event, LogId, RunOutcome, StopReason, plain};
-use polylogue_runtime::asked::Received;
+use polylogue_runtime::question_text::LastMessages;
 
 use super::pictures;
 use super::request::{ChatMessage, Role, of_assistant};
@@ -117,7 +117,7 @@ impl Dialogue {
         let mut dialogue = Self { has_left: has_left(events), ..Self::default() };
         // Of the events since the caller spoke last.
         let mut from = 0;
-        let (mut received, mut lost) = (Received::default(), Vec::new());
+        let (mut received, mut lost) = (LastMessages::default(), Vec::new());
         for (nth, event) in events.iter().enumerate() {
             received.add(event);
             if !event.at.is_root() {

@@ -55,7 +55,7 @@ pub(super) fn check<'p>(
             .at(picture.place.clone(), "one too many"));
     }
     for Picture { media, place } in pictures {
-        let Some(by) = team.unread_by(media) else { continue };
+        let Some(by) = team.unsupported_media(media) else { continue };
         let (what, _) = media_in_words(&media.kind);
         let why = format!("{what} is sent, and `{}` of the team {}", by.model, by.why());
         return Err(Problem::unsupported_parameter(why).at(place.clone(), "not read").hint(by.hint(media)));

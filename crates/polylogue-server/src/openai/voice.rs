@@ -1,7 +1,7 @@
 //! Where a response shows what participants say, besides the result.
 
 use polylogue_core::{Body, CallPurpose, Delta, Event, Name, Path, plain};
-use polylogue_runtime::asked::without_last;
+use polylogue_runtime::question_text::without_last_message;
 
 use super::line::{Draft, Line};
 use super::speech::Speech;
@@ -78,7 +78,9 @@ impl Voice {
         let mut pieces = self.fail();
         let rest = match self {
             Self::Many(Channel::Content, speech) if speech.last().contains(content) => None,
-            Self::Many(Channel::Content, speech) => Some(without_last(content, speech.last()).to_owned()),
+            Self::Many(Channel::Content, speech) => {
+                Some(without_last_message(content, speech.last()).to_owned())
+            }
             Self::One(only) => Some(std::mem::take(&mut only.line).finish(content)),
             _ => Some(content.to_owned()),
         };

@@ -1,7 +1,7 @@
 //! Workers: processes that run the conversations of a queue.
 //!
 //! A [`Worker`] claims conversations that are due, up to [`concurrency`](Worker::concurrency) of them, has each run until it waits, ends or
-//! is stopped, and releases it until something must be done again ([`Rest`]). It sends heartbeats for all its claims in one
+//! is stopped, and releases it until something must be done again ([`Release`]). It sends heartbeats for all its claims in one
 //! operation. A conversation whose claim is lost is dropped at once: nothing more is appended to its log. Those of other
 //! workers are taken over when their leases have ended by the clock of the store and by its own: at the earliest a [`LEASE`] after it has begun.
 //!
@@ -15,7 +15,7 @@
 //! use polylogue::kernel::data::LogId;
 //! use polylogue::kernel::limits::Timer;
 //! use polylogue::kernel::log::{AnyQueue, AnyStore, Due, Meta, Queue, Store};
-//! use polylogue::runs::worker::{Claimed, Rest, Worker, WorkerStore, WorkerTime};
+//! use polylogue::runs::worker::{Claimed, Release, Worker, WorkerStore, WorkerTime};
 //! use polylogue::{Assistant, Chat, Log, models, sequential};
 //! use polylogue_store::Memory;
 //!
@@ -37,13 +37,13 @@
 //!     .run(|claimed: Claimed| async move {
 //!         let mut log = match Log::open_claimed(store.store(), claimed.claim.clone()).await {
 //!             Ok(log) => log.cancelled_by(claimed.stop.clone()),
-//!             Err(error) => return Rest::failed(&error),
+//!             Err(error) => return Release::failed(&error),
 //!         };
 //!         let earlier = log.events().await.len();
 //!         let status = chat.run_in(&mut log, "Greet me.").await.map(|run| run.status);
 //!         drain.request();
 //!         let events = log.events().await;
-//!         Rest::after(&status, &events, earlier, claimed.is_draining())
+//!         Release::after(&status, &events, earlier, claimed.is_draining())
 //!     })
 //!     .await;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -54,7 +54,7 @@
 mod drain;
 mod leases;
 mod pace;
-mod rest;
+mod release;
 mod slots;
 mod store;
 mod time;
@@ -78,10 +78,10 @@ use tokio::sync::OwnedSemaphorePermit;
 
 pub use self::drain::Drain;
 pub use self::pace::Pace;
-pub use self::rest::{BACKOFF, PERMANENT_TRIES, Rest, backoff, is_refused, is_stopped};
+pub use self::release::{BACKOFF, PERMANENT_TRIES, Release, backoff, is_refused, is_stopped};
 use self::slots::Taken;
 pub use self::slots::WorkerSlots;
-pub use self::store::{HEARTBEAT_INTERVAL, MAX_CONFIRMATION_AGE, SlackAt, Woken, WorkerStore};
+pub use self::store::{HEARTBEAT_INTERVAL, LeaseCheck, MAX_CONFIRMATION_AGE, Woken, WorkerStore};
 pub use self::time::WorkerTime;
 use self::unsuited::Unsuited;
 
@@ -248,7 +248,7 @@ impl Worker {
     pub async fn run<R, F>(&self, run: R)
     where
         R: Fn(Claimed) -> F + Sync,
-        F: Future<Output = Rest> + Send,
+        F: Future<Output = Release> + Send,
     {
         self.keep_until(self.work(&run)).await;
     }
@@ -257,7 +257,7 @@ impl Worker {
     pub async fn run_claimed<R, F>(&self, claim: Claim, run: R)
     where
         R: Fn(Claimed) -> F + Sync,
-        F: Future<Output = Rest> + Send,
+        F: Future<Output = Release> + Send,
     {
         self.keep_until(self.one((claim, None), &run)).await;
     }
@@ -280,7 +280,7 @@ impl Worker {
     async fn work<R, F>(&self, run: &R)
     where
         R: Fn(Claimed) -> F + Sync,
-        F: Future<Output = Rest> + Send,
+        F: Future<Output = Release> + Send,
     {
         let (mut pace, mut runs) = (self.pace.clone(), FuturesUnordered::new());
         let mut finding: Option<Finding<'_>> = None;
@@ -336,27 +336,27 @@ impl Worker {
     async fn one<R, F>(&self, (claim, _slot): (Claim, Taken), run: &R)
     where
         R: Fn(Claimed) -> F + Sync,
-        F: Future<Output = Rest> + Send,
+        F: Future<Output = Release> + Send,
     {
         self.tell(&WorkerEvent::Claimed(claim.id.clone()));
-        let rest = if self.drain.is_requested() {
-            Some(Rest::Until(Due::Now))
+        let release = if self.drain.is_requested() {
+            Some(Release::Until(Due::Now))
         } else {
             self.attend(&claim, run).await
         };
         self.stops().remove(&claim.fence);
-        let Some(rest) = rest else {
+        let Some(release) = release else {
             self.store.forget(&claim);
             return self.tell(&WorkerEvent::Lost(claim.id));
         };
-        self.release(claim, rest).await;
+        self.release(claim, release).await;
     }
 
     /// Has it run. `None` if its claim was lost.
-    async fn attend<R, F>(&self, claim: &Claim, run: &R) -> Option<Rest>
+    async fn attend<R, F>(&self, claim: &Claim, run: &R) -> Option<Release>
     where
         R: Fn(Claimed) -> F + Sync,
-        F: Future<Output = Rest> + Send,
+        F: Future<Output = Release> + Send,
     {
         let (lost, woken) = self.store.begin(claim)?;
         let (stop, drain) = (Cancellation::default(), self.drain.clone());
@@ -365,35 +365,37 @@ impl Worker {
         // A loss is noticed first.
         match select(pin!(lost.wait()), Box::pin(run)).await {
             Either::Left(_) => None,
-            Either::Right((Ok(Rest::Lost), _)) => None,
-            Either::Right((Ok(rest), _)) => Some(rest),
-            Either::Right((Err(_), _)) => Some(Rest::Failed {
+            Either::Right((Ok(Release::Lost), _)) => None,
+            Either::Right((Ok(release), _)) => Some(release),
+            Either::Right((Err(_), _)) => Some(Release::Failed {
                 due: Due::After(BACKOFF.0),
                 why: "its run panicked: this is a bug".into(),
             }),
         }
     }
 
-    async fn release(&self, claim: Claim, rest: Rest) {
+    async fn release(&self, claim: Claim, release: Release) {
         let (id, has_progress) = (claim.id.clone(), self.store.has_progress(&claim));
-        if !matches!(rest, Rest::ForOthers { .. }) {
+        if !matches!(release, Release::ForOthers { .. }) {
             self.unsuited().forget(&id);
         }
-        let (released, event) = match rest {
+        let (released, event) = match release {
             // Nothing happened and nothing would: not at once again.
-            Rest::Until(Due::Now) if !has_progress && !self.drain.is_requested() => {
+            Release::Until(Due::Now) if !has_progress && !self.drain.is_requested() => {
                 let due = Due::After(BACKOFF.0);
                 (self.store.release_until(claim, due).await, WorkerEvent::Released(id, due))
             }
-            Rest::Until(due) => (self.store.release_until(claim, due).await, WorkerEvent::Released(id, due)),
-            Rest::Failed { due, why } => {
+            Release::Until(due) => {
+                (self.store.release_until(claim, due).await, WorkerEvent::Released(id, due))
+            }
+            Release::Failed { due, why } => {
                 (self.store.release_failed(claim, due, &why).await, WorkerEvent::Failed(id, due, why))
             }
-            Rest::ForOthers { why } => {
+            Release::ForOthers { why } => {
                 self.unsuited().note(&id, self.store.time().now());
                 (self.store.release_to_others(claim, &why).await, WorkerEvent::LeftToOthers(id, why))
             }
-            Rest::Lost => (Ok(()), WorkerEvent::Lost(id)),
+            Release::Lost => (Ok(()), WorkerEvent::Lost(id)),
         };
         match released {
             Ok(()) => self.tell(&event),

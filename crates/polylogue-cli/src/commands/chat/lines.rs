@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{Body, Event, LogId, Question, RunOutcome, StopReason, TotalUsage};
-use polylogue_runtime::asked::in_words;
+use polylogue_runtime::question_text::in_words;
 
 use super::command::{HELP, Input};
 use crate::commands::write_data;

@@ -6,7 +6,7 @@ use polylogue_client::wire::conversation::Asked;
 use polylogue_core::{OpenQuestion, Responder, RunOutcome as Kind, Subscription};
 use polylogue_mcp::serve::{Answer, Caller, FormQuestion, UserAnswer, progress_line};
 use polylogue_runtime::Conversation;
-use polylogue_runtime::asked::Received;
+use polylogue_runtime::question_text::LastMessages;
 use polylogue_server::asked_schema;
 use serde_json::{Value, json};
 
@@ -138,7 +138,7 @@ impl CallConversation {
 
     /// A question, with the last message that the person received: the host does not show the conversation.
     async fn form(&self, open: &OpenQuestion) -> FormQuestion {
-        let mut received = Received::default();
+        let mut received = LastMessages::default();
         self.conversation.events().await.iter().for_each(|event| received.add(event));
         let text = received.text(&open.at, &open.question);
         FormQuestion {

@@ -35,22 +35,22 @@ const _: () =
 #[derive(Debug, Clone)]
 pub struct WorkerStore(Arc<Inner>);
 
-/// When it was looked how much of a lease is left.
+/// The occasion on which the time left of a lease is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SlackAt {
+pub enum LeaseCheck {
     /// Before a heartbeat, of the claim that was confirmed longest ago.
     Heartbeat,
     /// Before a model or tool call begins, of its claim: below 6 seconds it is confirmed first.
     Call,
 }
 
-/// Receives how much of leases is left.
+/// Receives the time left of leases.
 #[derive(Clone)]
-struct ObserveSlack(Arc<dyn Fn(SlackAt, Duration) + Send + Sync>);
+struct LeaseObserver(Arc<dyn Fn(LeaseCheck, Duration) + Send + Sync>);
 
-impl std::fmt::Debug for ObserveSlack {
+impl std::fmt::Debug for LeaseObserver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ObserveSlack")
+        f.write_str("LeaseObserver")
     }
 }
 
@@ -58,7 +58,7 @@ impl std::fmt::Debug for ObserveSlack {
 struct Inner {
     queue: AnyQueue,
     time: WorkerTime,
-    observe: ObserveSlack,
+    observe: LeaseObserver,
     held: Mutex<BTreeMap<u64, HeldClaim>>,
     leases: Mutex<SeenLeases>,
 }
@@ -103,23 +103,23 @@ impl LostSignal {
 impl WorkerStore {
     /// Wraps `queue`.
     pub fn new(queue: AnyQueue, time: WorkerTime) -> Self {
-        Self::observed(queue, time, ObserveSlack(Arc::new(|_, _| {})))
+        Self::observed(queue, time, LeaseObserver(Arc::new(|_, _| {})))
     }
 
-    fn observed(queue: AnyQueue, time: WorkerTime, observe: ObserveSlack) -> Self {
+    fn observed(queue: AnyQueue, time: WorkerTime, observe: LeaseObserver) -> Self {
         Self(Arc::new(Inner { queue, time, observe, held: Mutex::default(), leases: Mutex::default() }))
     }
 
-    /// Sets what receives how much of a lease is left, for a store that has claimed nothing yet: how late heartbeats are, and how near a worker
-    /// comes to a call without a valid claim.
+    /// Calls `observe` with the time left of a lease, before every heartbeat and call: it shows how late heartbeats are, and how
+    /// near a worker comes to a call without a valid claim. For a store that has claimed nothing yet.
     #[must_use]
-    pub fn observe_slack(self, observe: impl Fn(SlackAt, Duration) + Send + Sync + 'static) -> Self {
+    pub fn observe_leases(self, observe: impl Fn(LeaseCheck, Duration) + Send + Sync + 'static) -> Self {
         let Inner { queue, time, .. } = &*self.0;
-        Self::observed(queue.clone(), time.clone(), ObserveSlack(Arc::new(observe)))
+        Self::observed(queue.clone(), time.clone(), LeaseObserver(Arc::new(observe)))
     }
 
-    /// Says how much is left of a lease that was confirmed then.
-    fn tell_slack(&self, at: SlackAt, confirmed: Duration) {
+    /// Reports the time left of a lease that was `confirmed` at this time.
+    fn report_lease(&self, at: LeaseCheck, confirmed: Duration) {
         let age = self.time().now().saturating_sub(confirmed);
         (self.0.observe.0)(at, LEASE.saturating_sub(age));
     }
@@ -244,7 +244,7 @@ impl WorkerStore {
             return Ok(());
         }
         let first = claims.iter().filter_map(|claim| self.check(claim).ok()).min();
-        first.into_iter().for_each(|confirmed| self.tell_slack(SlackAt::Heartbeat, confirmed));
+        first.into_iter().for_each(|confirmed| self.report_lease(LeaseCheck::Heartbeat, confirmed));
         self.renew_all(&claims).await.map(drop)
     }
 
@@ -309,7 +309,7 @@ impl StoreWrapper for WorkerStore {
         self.noted(claim, sent, renewed)
     }
     async fn confirm(&self, claim: &Claim) -> Result<(), StoreError> {
-        self.tell_slack(SlackAt::Call, self.check(claim)?);
+        self.report_lease(LeaseCheck::Call, self.check(claim)?);
         loop {
             if self.time().now().saturating_sub(self.check(claim)?) < MAX_CONFIRMATION_AGE {
                 return Ok(());

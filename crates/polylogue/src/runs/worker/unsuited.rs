@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use polylogue_core::LogId;
 
-use super::rest::{BACKOFF, backoff};
+use super::release::{BACKOFF, backoff};
 
 /// How many are remembered: each question for due conversations names them.
 const MOST: usize = 1000;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use polylogue::runs::worker::{Claimed, Rest, Worker, WorkerEvent, WorkerStore, WorkerTime};
+use polylogue::runs::worker::{Claimed, Release, Worker, WorkerEvent, WorkerStore, WorkerTime};
 use polylogue_core::{
     AnyQueue, AnyStore, Claim, Due, DynQueue, Features, LEASE, LeaseNumber, LogId, Meta, Queue, QueueWrapper,
     Store, StoreError, StoreWrapper, Timer, Timestamp, WorkerInfo,
@@ -71,7 +71,7 @@ async fn a_worker_whose_store_a_later_version_has_changed_drops_what_it_runs_and
             .observe(move |event: &WorkerEvent| heard.lock().unwrap().push(event.clone()));
         let run = worker.run(|_: Claimed| async {
             is_changed.store(true, Ordering::Relaxed);
-            std::future::pending::<Rest>().await
+            std::future::pending::<Release>().await
         });
         timeout(LEASE / 2, run).await.expect("it ends by itself");
         let told = told.lock().unwrap();

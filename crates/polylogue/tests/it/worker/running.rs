@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use polylogue::runs::worker::{
-    Claimed, Drain, Pace, Rest, SlackAt, Worker, WorkerEvent, WorkerSlots, WorkerStore, WorkerTime,
+    Claimed, Drain, LeaseCheck, Pace, Release, Worker, WorkerEvent, WorkerSlots, WorkerStore, WorkerTime,
 };
 use polylogue::{Assistant, Chat, models, sequential};
 use polylogue_core::{
@@ -69,7 +69,7 @@ struct Setup {
     heartbeats: Arc<AtomicUsize>,
     is_slow: Arc<AtomicBool>,
     told: Arc<Mutex<Vec<WorkerEvent>>>,
-    slack: Arc<Mutex<Vec<(SlackAt, Duration)>>>,
+    slack: Arc<Mutex<Vec<(LeaseCheck, Duration)>>>,
 }
 
 fn setup() -> Setup {
@@ -89,7 +89,7 @@ fn setup() -> Setup {
     let slack = Arc::<Mutex<Vec<_>>>::default();
     let seen = Arc::clone(&slack);
     let store = WorkerStore::new(AnyQueue::new(failing).unwrap(), time)
-        .observe_slack(move |at, left| seen.lock().unwrap().push((at, left)));
+        .observe_leases(move |at, left| seen.lock().unwrap().push((at, left)));
     let heard = Arc::clone(&told);
     let worker = Worker::new(store.clone()).observe(move |event| heard.lock().unwrap().push(event.clone()));
     Setup { queue, store, worker, is_silent, heartbeats, is_slow, told, slack }
@@ -122,7 +122,7 @@ async fn workers_that_share_places_take_turns() {
             if order.lock().unwrap().len() == 10 {
                 drains.iter().for_each(Drain::request);
             }
-            Rest::Until(Due::Never)
+            Release::Until(Due::Never)
         };
         let slots = WorkerSlots::new(2);
         let (one, other) = (one.worker.slots(slots.clone()), other.worker.slots(slots));
@@ -160,7 +160,7 @@ async fn conversations_run_at_once_and_are_due_when_they_say() {
             if runs.values().sum::<usize>() == 10 {
                 drain.request();
             }
-            Rest::Until(if is_first { Due::After(Duration::from_mins(10)) } else { Due::Never })
+            Release::Until(if is_first { Due::After(Duration::from_mins(10)) } else { Due::Never })
         };
         worker.concurrency(3).run(run).await;
     }
@@ -183,7 +183,7 @@ async fn what_a_worker_cannot_run_is_left_to_others_and_is_not_tried() {
             if tried.lock().unwrap().len() == 7 {
                 drain.request();
             }
-            Rest::ForOthers { why: "no key".into() }
+            Release::ForOthers { why: "no key".into() }
         };
         let others = async {
             sleep(Duration::from_millis(100)).await;
@@ -225,7 +225,7 @@ async fn a_worker_that_cannot_run_more_than_it_remembers_is_not_kept_busy() {
             drain.request();
         }
         sleep(Duration::from_millis(1)).await;
-        Rest::ForOthers { why: "no key".into() }
+        Release::ForOthers { why: "no key".into() }
     });
     let wait = async {
         sleep(Duration::from_mins(1)).await;
@@ -251,7 +251,7 @@ async fn a_heartbeat_that_fails_once_is_harmless() {
             is_silent.store(false, Ordering::Relaxed);
             sleep(LEASE * 3).await;
             drain.request();
-            Rest::Until(Due::Never)
+            Release::Until(Due::Never)
         })
         .await;
     let told = told.lock().unwrap();
@@ -276,16 +276,16 @@ async fn how_much_is_left_of_leases_is_reported_before_heartbeats_and_calls() {
             is_silent.store(false, Ordering::Relaxed);
             sleep(Duration::from_secs(5)).await;
             drain.request();
-            Rest::Until(Due::Never)
+            Release::Until(Due::Never)
         })
         .await;
     let slack = slack.lock().unwrap();
-    let seconds = |at: SlackAt| -> Vec<f64> {
+    let seconds = |at: LeaseCheck| -> Vec<f64> {
         slack.iter().filter(|(when, _)| *when == at).map(|(_, left)| left.as_secs_f64().round()).collect()
     };
-    assert_eq!(seconds(SlackAt::Call), [25.0, 10.0], "{slack:?}");
+    assert_eq!(seconds(LeaseCheck::Call), [25.0, 10.0], "{slack:?}");
     // That with which the worker begins, the first one that fails, those that follow it each second, and the one that succeeds.
-    let heartbeats = seconds(SlackAt::Heartbeat);
+    let heartbeats = seconds(LeaseCheck::Heartbeat);
     let least = heartbeats.iter().copied().fold(f64::MAX, f64::min);
     assert!(heartbeats.starts_with(&[30.0, 20.0]) && [9.0, 10.0].contains(&least), "{slack:?}");
 }
@@ -307,7 +307,7 @@ async fn heartbeats_that_fail_for_a_lease_end_the_run_before_another_worker_can_
             claims.lock().unwrap().push(claimed.claim.clone());
             sleep(LEASE * 10).await;
             any.append(&claimed.claim, &[event(0, "too late", None)]).await.unwrap();
-            Rest::Until(Due::Never)
+            Release::Until(Due::Never)
         }
     });
     let watch = async {
@@ -342,7 +342,7 @@ async fn a_drained_worker_lets_turns_end_and_releases_everything_for_others() {
         assert!(claimed.is_draining());
         let rest = if claimed.claim.id.as_str() == "a" { 300 } else { 3_000 };
         sleep(Duration::from_millis(rest)).await;
-        Rest::Until(Due::Now)
+        Release::Until(Due::Now)
     });
     let stop = async {
         sleep(Duration::from_mins(1)).await;
@@ -364,7 +364,7 @@ async fn a_run_that_panics_or_fails_is_tried_again_and_then_parked() {
     let drain = worker.drain();
     let run = worker.run(|claimed: Claimed| async move {
         assert_ne!(claimed.claim.id.as_str(), "panics", "on purpose");
-        Rest::Failed { due: Due::After(Duration::from_secs(1)), why: "no such tool".into() }
+        Release::Failed { due: Due::After(Duration::from_secs(1)), why: "no such tool".into() }
     });
     let wait = async {
         sleep(Duration::from_mins(5)).await;
@@ -396,8 +396,8 @@ async fn a_log_that_is_dropped_leaves_the_release_to_its_worker() {
     let run = worker.run(|claimed: Claimed| async move {
         drop(Log::open_claimed(store.clone(), claimed.claim.clone()).await.unwrap());
         match claimed.claim.id.as_str() {
-            "idle" => Rest::Until(Due::Never),
-            _ => Rest::Failed { due: Due::After(Duration::from_secs(1)), why: "no such tool".into() },
+            "idle" => Release::Until(Due::Never),
+            _ => Release::Failed { due: Due::After(Duration::from_secs(1)), why: "no such tool".into() },
         }
     });
     let wait = async {
@@ -496,7 +496,7 @@ async fn a_jump_of_the_clock_of_the_store_ends_no_lease() {
         assert!(claimed.claim.found.unwrap().is_takeover);
         taken.lock().unwrap().get_or_insert(begun.elapsed());
         drain.request();
-        async { Rest::Until(Due::Never) }
+        async { Release::Until(Due::Never) }
     });
     tokio::join!(run, other);
     let taken = taken.into_inner().unwrap().unwrap();
@@ -524,7 +524,7 @@ async fn a_log_is_soon_with_another_worker_after_a_drain_and_after_a_kill() {
                 while !claimed.stop.is_requested() {
                     sleep(Duration::from_millis(10)).await;
                 }
-                Rest::Until(Due::Now)
+                Release::Until(Due::Now)
             };
             worker.run(run).await;
         });

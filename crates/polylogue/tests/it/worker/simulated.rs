@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use polylogue::runs::worker::{Claimed, Pace, Rest, Worker, WorkerStore, WorkerTime};
+use polylogue::runs::worker::{Claimed, Pace, Release, Worker, WorkerStore, WorkerTime};
 use polylogue_core::{AnyQueue, AnyStore, Claim, Due, Error, Event, LogId, Store as _, Timer};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -152,10 +152,10 @@ struct Conversations {
 }
 
 impl Conversations {
-    async fn converse(&self, claimed: Claimed) -> Rest {
+    async fn converse(&self, claimed: Claimed) -> Release {
         match self.steps(&claimed.claim).await {
-            Ok(due) => Rest::Until(due),
-            Err(error) => Rest::failed(&Error::from(error)),
+            Ok(due) => Release::Until(due),
+            Err(error) => Release::failed(&Error::from(error)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Until when a conversation rests.
+//! How workers release conversations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use polylogue_core::{
     Body, Due, Error, Event, LogState, Name, OpenQuestion, Result, Status, StoreError, Summary,
 };
 
-/// How long workers leave a conversation alone after a run.
+/// How a worker releases a conversation after a run: for how long workers leave it alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rest {
-    /// It rests until then, or until an inbox message comes.
+pub enum Release {
+    /// It is due again then, or when an inbox message comes.
     Until(Due),
     /// It could not be run. It is tried again at `due`; after several times in a row without an event it is parked, and with [`Due::Never`] at
     /// once.
@@ -45,9 +45,9 @@ pub fn backoff(failures: usize) -> Duration {
     BACKOFF.0.saturating_mul(factor).min(BACKOFF.1)
 }
 
-impl Rest {
-    /// Decides before a run of the log that has `events`: it rests until an inbox message comes if a person has [paused or
-    /// cancelled](is_stopped) it, because a run would continue it. `None` if it is to be run.
+impl Release {
+    /// Decides before a run of the log that has `events`: if a person has [paused or cancelled](is_stopped) it, it is not run but
+    /// released until an inbox message comes. `None` if it is to be run.
     pub fn before(events: &[Arc<Event>]) -> Option<Self> {
         is_stopped(events).then_some(Self::Until(Due::Never))
     }
@@ -237,5 +237,199 @@ fn failures(events: &[Arc<Event>]) -> usize {
 }
 
 #[cfg(test)]
-#[path = "rest_tests.rs"]
-mod tests;
+mod tests {
+    use polylogue_core::{ModelError, ModelErrorKind, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let seconds: Vec<u64> = [0, 1, 2, 3, 8, 9, 100, usize::MAX].map(|n| backoff(n).as_secs()).to_vec();
+        assert_eq!(seconds, [5, 5, 10, 20, 600, 600, 600, 600]);
+    }
+
+    fn events(bodies: impl IntoIterator<Item = Body>) -> Vec<Arc<Event>> {
+        let event = |(seq, body)| Event {
+            seq,
+            at: polylogue_core::Path::root(),
+            time: Timestamp(0),
+            ran_ms: 0,
+            inbox: None,
+            body,
+        };
+        (0..).zip(bodies).map(|numbered| Arc::new(event(numbered))).collect()
+    }
+
+    #[test]
+    fn what_a_person_has_stopped_is_left_alone_and_what_a_drain_stops_continues() {
+        let cancelled = || Body::Cancelled { now: true };
+        let never = || Release::Until(Due::Never);
+        // The events before a run, those of it, and when it is due if the worker was drained.
+        let cases = [
+            (vec![], vec![], Release::Until(Due::Now)),
+            (vec![Body::Resumed], vec![], Release::Until(Due::Now)),
+            (vec![], vec![Body::Paused], never()),
+            (vec![], vec![cancelled()], never()),
+            // What the step that was let end says after it.
+            (vec![], vec![cancelled(), Body::reopened(None)], never()),
+            // Earlier ones were continued by this run.
+            (vec![cancelled()], vec![Body::Resumed], Release::Until(Due::Now)),
+        ];
+        // What a person says before the step has ended that was let end.
+        let answered = Body::InputProvided {
+            to: polylogue_core::Name::user(),
+            text: "yes".into(),
+            by: polylogue_core::Responder::person(None),
+        };
+        for (stopped, said, due) in [
+            (Body::Paused, Body::Resumed, Due::Now),
+            (cancelled(), Body::Resumed, Due::Now),
+            (cancelled(), answered.clone(), Due::Now),
+            // It waits for the resumption.
+            (Body::Paused, answered, Due::Never),
+        ] {
+            let events = events([stopped, Body::reopened(None), said]);
+            for is_draining in [true, false] {
+                let release = Release::after(&Ok(Status::Cancelled), &events, 0, is_draining);
+                assert_eq!(release, Release::Until(due), "{events:?}");
+            }
+        }
+        for (before, during, release) in cases {
+            let text = format!("{before:?} {during:?}");
+            let earlier = before.len();
+            let events = events(before.into_iter().chain(during));
+            let cancelled = Ok(Status::Cancelled);
+            assert_eq!(Release::after(&cancelled, &events, earlier, true), release, "{text}");
+            assert_eq!(Release::after(&cancelled, &events, earlier, false), never(), "{text}");
+        }
+        for stopped in [Body::Paused, cancelled()] {
+            assert_eq!(Release::before(&events([Body::reopened(None), stopped.clone()])), Some(never()));
+            assert_eq!(Release::before(&events([stopped, Body::Resumed])), None);
+        }
+        // What is said meanwhile continues what was cancelled, and waits where it was paused.
+        let message = || polylogue_core::Message::text(polylogue_core::Name::user(), "Hurry.");
+        let by = polylogue_core::Responder::default();
+        let answer = Body::InputProvided { to: polylogue_core::Name::user(), text: "yes".into(), by };
+        for said in [Body::Sent(message()), Body::reopened(Some(message())), answer] {
+            assert_eq!(Release::before(&events([cancelled(), said.clone()])), None, "{said:?}");
+            let paused = events([Body::Paused, said.clone()]);
+            assert_eq!(Release::before(&paused), Some(never()), "{said:?}");
+            assert_eq!(Release::of_log(&paused), Some(Due::Never), "{said:?}");
+        }
+    }
+
+    /// Messages wait for the end of a step, and cancellations do not.
+    #[test]
+    fn what_was_sent_before_a_cancellation_continues_nothing() {
+        let message = polylogue_core::Message::text(polylogue_core::Name::user(), "Hurry.");
+        for (cancelled, sent, due) in [(2, 1, Due::Never), (1, 2, Due::Now)] {
+            let mut events = events([Body::Cancelled { now: true }, Body::Sent(message.clone())]);
+            for (event, number) in events.iter_mut().zip([cancelled, sent]) {
+                Arc::make_mut(event).inbox = Some(number);
+            }
+            let release = Release::after(&Ok(Status::Cancelled), &events, 0, false);
+            assert_eq!(release, Release::Until(due));
+            assert_eq!(is_stopped(&events), due == Due::Never);
+        }
+    }
+
+    #[test]
+    fn a_model_that_must_not_be_called_for_a_while_is_no_failure() {
+        let error = ModelError::new(ModelErrorKind::Refused, "a:b", "too many requests");
+        let inner = Error::Model(error.clone().wait_for(Duration::from_mins(1)));
+        let within = Error::Within { at: "Ann".into(), error: Box::new(inner.clone()) };
+        for waits in [inner, within] {
+            let release = Release::after(&Err(waits), &[], 0, false);
+            assert_eq!(release, Release::Until(Due::After(Duration::from_mins(1))));
+        }
+        let release = Release::after(&Err(Error::Model(error)), &[], 0, false);
+        assert!(matches!(release, Release::Failed { due: Due::After(BACKOFF_FIRST), .. }), "{release:?}");
+    }
+
+    /// W43: while a cluster is updated, workers of both versions have the same database.
+    #[test]
+    fn what_a_later_version_has_written_is_left_to_its_workers() {
+        let (place, kind) = ("`a` in the store".to_owned(), "hologram_shown".to_owned());
+        is_no_failure(Error::Store(StoreError::UnknownEvent { place, seq: 7, kind }));
+        let (place, kind) = ("the inbox of `a` in the store".to_owned(), "dim".to_owned());
+        is_no_failure(Error::Store(StoreError::UnknownInstruction { place, number: 7, kind }));
+    }
+
+    #[test]
+    fn what_is_damaged_is_parked_at_once_with_the_hint() {
+        let damaged = StoreError::Damaged { place: "`a` in the store".into(), why: "torn".into(), intact: 3 };
+        let error = Error::Within { at: "Ann".into(), error: Box::new(damaged.into()) };
+        for release in [Release::failed(&error), Release::after(&Err(error.clone()), &[], 0, false)] {
+            let Release::Failed { due: Due::Never, why } = &release else { panic!("{release:?}") };
+            assert!(why.contains("3 events are intact; hint: ") && why.contains("--repair"), "{why}");
+        }
+    }
+
+    /// W21.
+    #[test]
+    fn a_full_disk_is_no_failure_of_a_conversation() {
+        let error = Error::Store(StoreError::Full { place: "the store".into() });
+        is_no_failure(Error::Within { at: "Ann".into(), error: Box::new(error) });
+    }
+
+    /// Such a conversation is not parked, however often that happens.
+    #[track_caller]
+    fn is_no_failure(error: Error) {
+        for release in [Release::failed(&error), Release::after(&Err(error.clone()), &[], 0, false)] {
+            assert!(matches!(release, Release::ForOthers { .. }), "{error}: {release:?}");
+        }
+    }
+
+    fn failed(who: &str, error: &Error) -> Body {
+        Body::Failed { who: Name::new(who).unwrap(), error: polylogue_core::Failure::from(error) }
+    }
+
+    /// As if the provider had refused the key.
+    fn refused_key() -> Error {
+        let error = ModelError::new(ModelErrorKind::Config, "a:b", "status 401").hint("check the key");
+        Error::Within { at: "Ann".into(), error: Box::new(error.into()) }
+    }
+
+    #[test]
+    fn what_fails_permanently_is_left_to_other_workers_and_parked_with_the_hint_at_last() {
+        let (error, mut bodies) = (refused_key(), Vec::new());
+        let why = "`Ann`: a:b: status 401; hint: check the key".to_owned();
+        let mut next = |before: &[Body]| {
+            bodies.extend_from_slice(before);
+            // Two agents with one key.
+            let earlier = bodies.len();
+            bodies.extend([failed("Ann", &error), failed("Bob", &error)]);
+            Release::after(&Err(error.clone()), &events(bodies.clone()), earlier, false)
+        };
+        let parked = Release::Failed { due: Due::Never, why: why.clone() };
+        let left = Release::ForOthers { why };
+        let after = [next(&[]), next(&[]), next(&[]), next(&[])];
+        assert_eq!(after, [left.clone(), left.clone(), parked.clone(), parked.clone()]);
+        // Those of before do not count when a person has done something about it.
+        assert_eq!([next(&[Body::Resumed]), next(&[]), next(&[])], [left.clone(), left, parked]);
+    }
+
+    #[test]
+    fn what_may_succeed_later_or_is_not_in_the_log_is_tried_again() {
+        let spent = Error::from(ModelError::new(ModelErrorKind::Spent, "a:b", "status 402"));
+        let log = events([failed("Ann", &refused_key()), failed("Ann", &spent)]);
+        let is_tried_again =
+            |release: &Release| matches!(release, Release::Failed { due: Due::After(_), .. });
+        let after_spent = Release::after(&Err(spent), &log, 1, false);
+        assert!(is_tried_again(&after_spent), "{after_spent:?}");
+        // It failed before a turn could: the tries of the store count.
+        let unlogged = Release::after(&Err(refused_key()), &log, 2, false);
+        assert!(is_tried_again(&unlogged), "{unlogged:?}");
+    }
+
+    #[test]
+    fn calls_that_were_put_off_are_no_failures_for_the_next_pause() {
+        let error = ModelError::new(ModelErrorKind::Refused, "a:b", "too many requests");
+        let put_off = failed("Ann", &error.clone().postponed_for(Duration::from_mins(1)).into());
+        let failed = failed("Ann", &error.into());
+        let bodies = [put_off.clone(), failed.clone(), put_off.clone(), put_off, failed];
+        assert_eq!(failures(&events(bodies)), 2);
+    }
+
+    const BACKOFF_FIRST: Duration = BACKOFF.0;
+}

@@ -1,16 +1,17 @@
-//! What people are asked, in words: what can be answered, for clients whose users write their answers, and the last message that a
-//! person has received, for those that do not show the conversation.
+//! The texts of questions to people: with the possible answers, for clients whose users type them, and with the last message,
+//! for clients that do not show the conversation.
 
 use polylogue_core::{AnswerChoice, AnswerEffect, Body, Event, Message, Path, Question, QuestionKind};
 
 /// What comes between the question and the last message.
 const LAST: &str = "\n\nThe last message, from ";
 
-/// The last messages of participants since a person wrote something: of each chat and audience, the last one.
+/// The last message of each chat and audience since a person wrote something. Add every event in order, then read the text of
+/// a question.
 #[derive(Debug, Default, Clone)]
-pub struct Received(Vec<(Path, Message)>);
+pub struct LastMessages(Vec<(Path, Message)>);
 
-impl Received {
+impl LastMessages {
     /// Adds the next event.
     pub fn add(&mut self, event: &Event) {
         match &event.body {
@@ -43,7 +44,7 @@ impl Received {
 ///
 /// ```
 /// use polylogue_core::{Name, Question};
-/// use polylogue_runtime::asked::in_words;
+/// use polylogue_runtime::question_text::in_words;
 ///
 /// assert_eq!(in_words(&Question::new(Name::new("Pat")?, "Which color?")), "Which color?");
 /// # Ok::<(), polylogue_core::NameError>(())
@@ -78,7 +79,7 @@ pub fn answers(question: &Question) -> String {
 ///
 /// ```
 /// use polylogue_core::{AnswerChoice, AnswerEffect, Name, Question, QuestionKind};
-/// use polylogue_runtime::asked::with_answers;
+/// use polylogue_runtime::question_text::with_answers;
 ///
 /// let ann = AnswerChoice::new("1", AnswerEffect::Select).label("Ann: writes");
 /// let asked = Question::new(Name::new("Pat")?, "Who speaks next?");
@@ -115,7 +116,7 @@ fn labels(question: &Question, effect: AnswerEffect) -> impl Iterator<Item = &st
 }
 
 /// Returns the text of a question without the last message, if that is `said`, which is shown before it.
-pub fn without_last<'t>(text: &'t str, said: &str) -> &'t str {
+pub fn without_last_message<'t>(text: &'t str, said: &str) -> &'t str {
     match text.split_once(LAST) {
         Some((question, last)) if !said.is_empty() && last.ends_with(said) => question,
         _ => text,
@@ -130,8 +131,8 @@ mod tests {
 
     use super::*;
 
-    fn received(bodies: impl IntoIterator<Item = Body>) -> Received {
-        let mut received = Received::default();
+    fn received(bodies: impl IntoIterator<Item = Body>) -> LastMessages {
+        let mut received = LastMessages::default();
         for (seq, body) in (0..).zip(bodies) {
             let (at, time) = (Path::root(), Timestamp(0));
             received.add(&Event { seq, at, time, ran_ms: 0, inbox: None, body });
@@ -200,7 +201,10 @@ mod tests {
         let heard = received([to_all.clone(), others.clone()]);
         let text = heard.text(&Path::root(), &turn);
         assert_eq!(text, format!("{own}\n\nThe last message, from Ann:\n\nTo all."));
-        assert_eq!((without_last(&text, "To all."), without_last(&text, "Else.")), (own, text.as_str()));
+        assert_eq!(
+            (without_last_message(&text, "To all."), without_last_message(&text, "Else.")),
+            (own, text.as_str())
+        );
         let to_pat = said(&bob, "For you.", Audience::Only(vec![pat.clone()]));
         let text = received([to_all.clone(), to_pat, others]).text(&Path::root(), &turn);
         assert!(text.ends_with("from Bob:\n\nFor you."), "{text}");
