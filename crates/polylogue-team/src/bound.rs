@@ -35,7 +35,7 @@ use serde::Serialize;
 pub use self::amount::Amount;
 use self::amount::{NO_LIMIT, Sum};
 use self::case::{BYTES_PER_TOKEN, CALL_TOKENS, Case, PERSON, SEAL_BYTES, SEAL_BYTES_PER_TOKEN};
-use self::limited::Limited;
+use self::limited::{AtLimit, Limited};
 pub use self::open_loops::{LoopKind, OpenLoop};
 use self::reach::Reach;
 use self::speaker::Speaker;
@@ -76,6 +76,9 @@ pub struct TeamBound {
     pub unpriced: BTreeSet<String>,
     /// The date of the table of prices, as `YYYY-MM-DD`.
     pub price_date: String,
+    /// Which limits make `at_most` no more.
+    #[serde(skip)]
+    at_limit: AtLimit,
     /// The most bytes of the task and the messages with which it begins, with the tokens of what is attached, but for pages.
     #[serde(skip)]
     opening: u64,
@@ -266,6 +269,7 @@ impl Team {
             open_loops: open_loops::open_loops(self, limits, &most.unlimited_agents),
             unpriced: most.unpriced,
             price_date: KnownModel::table_date().to_owned(),
+            at_limit: limited.reached(&at_most),
             opening: most.opening,
             opening_pages: most.opening_pages,
             expects,

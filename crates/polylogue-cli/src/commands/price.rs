@@ -88,15 +88,22 @@ fn aligned(rows: &[[String; 4]]) -> Vec<String> {
 /// Where what is in the line of a run is explained.
 const PARTS: &str = "`polylogue check --price` has the parts.";
 
-/// The line that says before a run of the team `name` what it takes at most.
-pub(crate) fn line_of_run(name: &str, bound: &BoundSummary) -> String {
-    format!("{name} takes {bound}. {PARTS}")
+/// The line that says before a run of the team `name` what `ends` it at the latest, and what it takes at most until then. The turn
+/// in which it reaches one of `last` is its last one.
+pub(crate) fn line_of_run(name: &str, ends: &[String], bound: &BoundSummary, last: &[String]) -> String {
+    let ends = if ends.is_empty() { String::new() } else { format!("{} and ", ends.join(", ")) };
+    let most = bound.text.strip_prefix("at most ").unwrap_or(&bound.text);
+    let last = match last.is_empty() {
+        true => String::new(),
+        false => format!(" The turn that reaches {} is the last one.", last.join(" or ")),
+    };
+    format!("{name}: at most {ends}{most}.{last} {PARTS}")
 }
 
 /// The same before the first message of a chat. `None` where only the calls have a bound: a chat with one model has no team file in which
 /// a limit on its replies could be set.
 pub(crate) fn line_of_message(name: &str, bound: &BoundSummary) -> Option<String> {
-    bound.tokens.map(|_| format!("Until your next message, {name} takes {bound}."))
+    bound.tokens.map(|_| format!("Until your next message, {name} takes {}.", bound.text))
 }
 
 /// The same before a batch of `rows`. `None` where the script speaks.
@@ -106,5 +113,5 @@ pub(super) fn line_of_rows(prepared: &Prepared, rows: u64) -> Option<String> {
         1 => "The row takes".to_owned(),
         rows => format!("{rows} rows, each no longer than the task of the team file, take"),
     };
-    Some(format!("{subject} {bound}. {PARTS}"))
+    Some(format!("{subject} {}. {PARTS}", bound.text))
 }

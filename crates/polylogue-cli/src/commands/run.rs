@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use polylogue::{Chat, Limits};
-use polylogue_core::Money;
+use polylogue_core::{BoundSummary, Money};
 use polylogue_runtime::Prepared;
 use polylogue_team::{Overrides, Stop, Team};
 
@@ -52,17 +52,19 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     }
     let conversation = runtime.begin(&prepared.run()).await?;
     let bound = runtime.bound_summary(conversation.id()).await?;
-    if let Some(bound) = bound.as_ref().filter(|_| settings.output.is_conversation()) {
-        print_note_wrapped(&price::line_of_run(prepared.team().name.as_str(), bound));
-    }
+    let bounds = Bounds::of(prepared.team(), conversation.chat(), conversation.limits());
+    let line = bound.as_ref().map(|bound| bounds.line(prepared.team().name.as_str(), bound));
     if args.detach.detach {
+        if let Some(line) = line.filter(|_| settings.output.is_conversation()) {
+            print_note_wrapped(&line);
+        }
         let place = PlaceOption::of_store(&cli.named_store());
         let handed = (&conversation, &prepared, bound.as_ref());
         return hand_over::hand_over(&runtime, handed, &args.detach, &settings, &place).await;
     }
     conversation.attach(attached);
     if settings.output.is_conversation() {
-        introduce(&prepared, conversation.chat(), conversation.limits(), overrides.task.is_some());
+        introduce(&prepared, &bounds, line, overrides.task.is_some());
         print_default_model(&prepared, default.as_ref());
     }
     Runner {
@@ -91,18 +93,14 @@ pub(crate) fn task_of(args: &args::Run) -> Result<Option<String>, CliError> {
     Ok(task)
 }
 
-/// Says what a person has to know before it begins: who speaks, and what ends it at the latest.
-fn introduce(prepared: &Prepared, chat: &Chat, limits: &Limits, own_task: bool) {
+/// Says what a person has to know before it begins: who speaks, and what ends it at the latest: the `line` with the most that it
+/// takes, if a model is called.
+fn introduce(prepared: &Prepared, bounds: &Bounds, line: Option<String>, own_task: bool) {
     print_scripted(prepared, own_task);
-    let bounds = Bounds::of(prepared.team(), chat, limits);
-    let cost = match bounds.cost {
-        _ if prepared.is_scripted() => String::new(),
-        Some(cost) => format!(", {cost}"),
-        None => "; no limit on cost (`--max-cost`)".into(),
-    };
-    print_note_wrapped(&format!("{}: at most {bounds}{cost}", prepared.team().name));
+    let line = line.unwrap_or_else(|| format!("{}: at most {bounds}", prepared.team().name));
+    print_note_wrapped(&line);
     print_local_models(prepared);
-    if limits.cost.is_some() {
+    if bounds.is_cost_limited {
         warn_of_unbounded(prepared);
     }
 }
@@ -111,11 +109,16 @@ fn introduce(prepared: &Prepared, chat: &Chat, limits: &Limits, own_task: bool) 
 /// alone.
 struct Bounds {
     turns: String,
+    /// Those of each chat, if nothing else limits them.
+    turns_of_chat: Option<u64>,
     messages: Option<u64>,
     calls: u64,
     tokens: Option<u64>,
-    cost: Option<Money>,
     time: Option<Duration>,
+    is_cost_limited: bool,
+    /// Tokens and money of the conditions, which end the chat after the turn that reaches them.
+    tokens_of_stop: Option<u64>,
+    cost_of_stop: Option<Money>,
 }
 
 impl Bounds {
@@ -124,36 +127,59 @@ impl Bounds {
         let own = team.chat.limits.allowance().unwrap_or_default();
         let times = [own.time_ms, limits.time_ms].map(|time| time.map(Duration::from_millis));
         let time = |stop: &Stop| stop.max_time.map(Duration::from);
+        let tokens_of_stop = lowest(stop, |stop| stop.max_tokens, []);
+        let (turns, turns_of_chat) = turns(stop, chat, limits);
         Self {
-            turns: turns(stop, chat, limits),
+            turns,
+            turns_of_chat,
             messages: lowest(stop, |stop| stop.max_messages, []),
             calls: own.calls.into_iter().fold(limits.max_calls(), u64::min),
-            tokens: lowest(stop, |stop| stop.max_tokens, [own.tokens, limits.tokens]),
-            cost: lowest(stop, |stop| stop.max_cost.map(Money::dollars), [own.cost, limits.cost]),
+            tokens: [own.tokens, limits.tokens, tokens_of_stop].into_iter().flatten().min(),
             time: lowest(stop, time, times),
+            is_cost_limited: limits.cost.is_some(),
+            tokens_of_stop,
+            cost_of_stop: lowest(stop, |stop| stop.max_cost.map(Money::dollars), []),
         }
     }
-}
 
-/// Without the cost.
-impl fmt::Display for Bounds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.turns)?;
+    /// The line that says so of the team `name`, with its `bound`.
+    fn line(&self, name: &str, bound: &BoundSummary) -> String {
+        let cost = self.cost_of_stop.filter(|cost| bound.cost.is_none_or(|most| *cost < most));
+        let tokens = self.tokens_of_stop.filter(|tokens| bound.tokens.is_none_or(|most| *tokens < most));
+        let last = [cost.map(|cost| cost.to_string()), tokens.map(|tokens| counted(tokens, "token"))];
+        let last: Vec<String> = last.into_iter().flatten().collect();
+        // Fewer calls than a chat can have turns say more.
+        let is_said = |calls: u64| self.turns_of_chat.is_some_and(|turns| calls <= turns);
+        let turns = (!bound.calls.is_some_and(is_said)).then(|| self.turns.clone());
+        price::line_of_run(name, &self.ends(turns), bound, &last)
+    }
+
+    /// Those that are not in the bound of a run.
+    fn ends(&self, turns: Option<String>) -> Vec<String> {
         let messages = self.messages.map(|most| counted(most, "message"));
-        let tokens = self.tokens.map(|most| counted(most, "token"));
-        let bounds = [messages, Some(counted(self.calls, "model call")), tokens, self.time.map(time)];
-        bounds.into_iter().flatten().try_for_each(|bound| write!(f, ", {bound}"))
+        [turns, messages, self.time.map(time)].into_iter().flatten().collect()
     }
 }
 
-fn turns(stop: Option<&Stop>, chat: &Chat, limits: &Limits) -> String {
+/// Without the cost: no model is called.
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tokens = self.tokens.map(|most| counted(most, "token"));
+        let ends = self.ends(Some(self.turns.clone())).into_iter();
+        let bounds = ends.chain([counted(self.calls, "model call")]).chain(tokens);
+        f.write_str(&bounds.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// The limit on turns, and that of each chat, if it is that.
+fn turns(stop: Option<&Stop>, chat: &Chat, limits: &Limits) -> (String, Option<u64>) {
     let own = lowest(stop, |stop| stop.max_turns, []).filter(|turns| *turns < chat.max_turns());
     match (limits.turns, own) {
         (Some(turns), own) if own.is_none_or(|own| turns < own) => {
-            format!("{} in all", counted(turns, "turn"))
+            (format!("{} in all", counted(turns, "turn")), None)
         }
-        (_, Some(own)) => counted(own, "turn"),
-        (_, None) => format!("{} a chat", counted(chat.max_turns(), "turn")),
+        (_, Some(own)) => (counted(own, "turn"), None),
+        (_, None) => (format!("{} a chat", counted(chat.max_turns(), "turn")), Some(chat.max_turns())),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use polylogue_client::wire::conversation::{Conversation, ConversationState, NewConversation, Resume};
 use polylogue_client::wire::team::{Listed, Team, TeamLimits};
-use polylogue_core::LimitOverrides;
+use polylogue_core::{BoundSummary, LimitOverrides};
 
 use super::named_server::{Remote, uncertain};
 use super::watch::Watch;
@@ -33,10 +33,7 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Run, remote: &Remote) -> R
     let begun = remote.client.begin(&new).await;
     let begun = begun.map_err(|error| uncertain(error, "the conversation may have begun"))?;
     if settings.output.is_conversation() {
-        if let Some(bound) = &begun.bound {
-            print_note_wrapped(&line_of_run(&begun.team_name, bound));
-        }
-        introduce(&team, new.message.is_some(), remote);
+        introduce(&team, begun.bound.as_ref(), new.message.is_some(), remote);
     }
     Watch {
         remote,
@@ -102,7 +99,7 @@ pub(super) async fn all_teams(remote: &Remote) -> Result<String, CliError> {
 }
 
 /// Says what a person has to know before it begins.
-fn introduce(team: &Team, own_task: bool, remote: &Remote) {
+fn introduce(team: &Team, bound: Option<&BoundSummary>, own_task: bool, remote: &Remote) {
     if team.scripted {
         print_note_wrapped("This is a demonstration: the agents speak by the team's script.");
         if own_task {
@@ -111,16 +108,22 @@ fn introduce(team: &Team, own_task: bool, remote: &Remote) {
             );
         }
     }
+    let name = format!("{} at {}", team.name, remote.client.url());
     let TeamLimits { turns, calls, tokens, cost } = team.limits;
+    let turns = turns.map(|turns| counted(turns, "turn"));
+    if let Some(bound) = bound {
+        let ends: Vec<String> = turns.into_iter().collect();
+        return print_note_wrapped(&line_of_run(&name, &ends, bound, &[]));
+    }
     let bounds = [
-        turns.map(|turns| counted(turns, "turn")),
+        turns,
         calls.map(|calls| counted(calls, "model call")),
         tokens.map(|tokens| counted(tokens, "token")),
         cost.map(|cost| cost.to_string()),
     ];
     let bounds = bounds.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let bounds = if bounds.is_empty() { bounds } else { format!(": at most {bounds}") };
-    print_note_wrapped(&format!("{} at {}{bounds}", team.name, remote.client.url()));
+    print_note_wrapped(&format!("{name}{bounds}"));
 }
 
 pub(super) async fn resume(cli: &args::Cli, args: &args::Resume, remote: &Remote) -> Result<Exit, CliError> {

@@ -135,8 +135,7 @@ fn a_wrong_key() {
     home.file("team.yaml", TALK);
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(1);
     expect![[r#"
-        talk takes at most 1000 model calls; no bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST). `polylogue check --price` has the parts.
-        talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+        talk: at most 100 turns a chat and 1000 model calls; no bound on tokens and cost: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters`. `polylogue check --price` has the parts.
         error (config): openai:test: the provider answered with status 401: Incorrect API key provided
           hint: check the key in `OPENAI_API_KEY`, and what it is allowed to do
     "#]]
@@ -186,8 +185,7 @@ fn a_dead_endpoint() {
     assert_eq!(retries.len(), 4, "{err}");
     assert!(retries.iter().all(|line| line.starts_with("Alice: cannot connect to SERVER: ")), "{err}");
     expect![[r#"
-        talk takes at most 1000 model calls; no bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST). `polylogue check --price` has the parts.
-        talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+        talk: at most 100 turns a chat and 1000 model calls; no bound on tokens and cost: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters`. `polylogue check --price` has the parts.
         error (provider): openai:test: cannot connect to SERVER: tcp connect error: Connection refused (os error 111) (tried 5 times)
           hint: check that the server runs and that the base URL is right
     "#]].assert_eq(&undated(&(lines.join("\n") + "\n")));

@@ -335,10 +335,9 @@ fn an_error_is_shown_once_and_where_it_happened() {
     let (code, seen) = Terminal::open(&home, (100, 24), &["run", "team.yaml", "-m", "openai:test"]).end();
     assert_eq!(code, 1);
     expect![[r#"
-        pair takes at most 8 model calls; no bound on tokens: the length of a reply of `openai:test` has no
-        known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST). `polylogue
-        check --price` has the parts.
-        pair: at most 2 turns, 1000 model calls; no limit on cost (`--max-cost`)
+        pair: at most 2 turns and 8 model calls; no bound on tokens and cost: the length of a reply of
+        `openai:test` has no known limit: set `max_tokens` in `parameters`. `polylogue check --price` has
+        the parts.
         participants: A, B
 
         user → all

@@ -250,7 +250,7 @@ fn limits_of_one_are_in_the_singular() {
     let home = Home::at(&server);
     home.file("team.yaml", TEAM);
     let ended = home.run(&[&RUN[..], &["--max-turns", "1", "--max-calls", "1"]].concat()).exits(3);
-    assert!(ended.err.contains("pair: at most 1 turn in all, 1 model call;"), "{}", ended.err);
+    assert!(ended.err.contains("pair: at most 1 turn in all and 1 model call;"), "{}", ended.err);
 }
 
 #[test]

@@ -79,8 +79,31 @@ fn a_run_says_first_what_it_takes_at_most() {
     let json = home.run(&["check", "--price", "--json", "team.yaml"]).ok().lines().remove(0);
     let most = Money { picodollars: json["price"]["at_most"]["picodollars"].as_u64().unwrap() };
     let ran = home.run(&["run", "team.yaml"]).ok();
-    let line = format!("pair takes at most {most} in 2 model calls, ");
+    let line = format!("pair: at most {most} in 2 model calls, ");
     assert!(ran.err.starts_with(&line), "{line}: {}", ran.err);
+    assert_eq!(ran.err.matches("at most").count(), 1, "{}", ran.err);
+}
+
+/// The lower one of the bound and the limit, and which one that is.
+#[test]
+fn a_run_says_whether_its_limit_on_cost_is_what_it_takes_at_most() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
+    let home = Home::at(&server);
+    home.file("team.yaml", TEAM);
+    let first = |options: &[&str]| {
+        let ran = home.run(&[&["run", "team.yaml"][..], options].concat());
+        ran.err.lines().next().unwrap_or_default().to_owned()
+    };
+    let starts = |options: &[&str], expected: &str| {
+        let line = first(options);
+        assert!(line.starts_with(&format!("pair: at most {expected} in ")), "{line}");
+    };
+    starts(&["--max-cost", "0.25"], "$0.25 (the limit on cost)");
+    let both = "$0.25 (the limit on cost) and 100 tokens (the limit on tokens)";
+    starts(&["--max-cost", "0.25", "--max-tokens", "100"], both);
+    starts(&["--max-turns", "1", "--max-cost", "0.25"], "1 turn in all and $0.25 (the limit on cost)");
+    let bound = first(&["--max-cost", "1000"]);
+    assert!(bound.starts_with("pair: at most $0.") && !bound.contains("limit"), "{bound}");
 }
 
 /// Each front end says it with its prices and its team before the first call, and it is kept.
@@ -103,7 +126,8 @@ fn the_bound_is_first_wherever_a_run_begins_and_is_shown_again() {
     let said = format!("{} (prices of {}, team {team})", text("text"), text("price_date"));
     assert_eq!(first(home.run_reading("Talk\n", &["chat", "team.yaml", "--json"])), bound);
     let ran = home.run(&["run", "team.yaml"]).ok();
-    assert!(ran.err.starts_with(&format!("pair takes {said}. ")), "{said}: {}", ran.err);
+    let most = text("text").strip_prefix("at most ").unwrap();
+    assert!(ran.err.starts_with(&format!("pair: at most {most}. ")), "{}", ran.err);
     let quiet = home.run(&["run", "team.yaml", "--quiet"]).ok();
     assert!(!quiet.err.contains("at most"), "{}", quiet.err);
     let shown = home.run(&["show", "last"]).ok().out;
@@ -122,7 +146,8 @@ fn the_bound_is_first_wherever_a_run_begins_and_is_shown_again() {
     let lines = home.run(&["show", "last", "--json"]).ok().lines();
     assert_eq!((&lines[0]["bound"], &lines[1]["seq"]), (&there, &Value::from(0)));
     let ran = home.run(&["run", "team"]).ok();
-    assert!(ran.err.starts_with("pair takes at most $"), "{}", ran.err);
+    assert!(ran.err.starts_with("pair at http://") && ran.err.contains(": at most $"), "{}", ran.err);
+    assert_eq!(ran.err.matches("at most").count(), 1, "{}", ran.err);
     serving.end();
 }
 
@@ -247,13 +272,12 @@ fn a_run_without_prices_says_first_how_many_tokens_it_takes_at_most() {
         let tokens = most["input_tokens"].as_u64().unwrap() + most["output_tokens"].as_u64().unwrap();
         let ran = home.run(&["run", file]).ok();
         // Thousands are grouped.
-        let line = ran.err.lines().find(|line| line.contains("pair takes at most")).unwrap();
+        let line = ran.err.lines().find(|line| line.starts_with("pair: at most ")).unwrap();
         let plain = line.replace(',', "");
-        assert!(plain.contains(&format!("pair takes at most {tokens} tokens in 2 model calls")), "{line}");
+        assert!(plain.contains(&format!("at most {tokens} tokens in 2 model calls")), "{line}");
         assert!(line.contains(why), "{line}");
         let asks = home.run(&["run", "--on-limit", "ask", file]).ok();
-        let line =
-            format!("pair takes at most {tokens} tokens in 2 model calls unless a person raises a limit");
+        let line = format!("at most {tokens} tokens in 2 model calls unless a person raises a limit");
         assert!(asks.err.replace(',', "").contains(&line), "{}", asks.err);
     }
 }

@@ -45,8 +45,7 @@ fn a_changed_team_fails_naming_the_first_difference() {
         failed: it can be resumed · 1 turn · 58 tokens · cost unknown · TIME
         `polylogue show ID` / `polylogue resume ID`
         --- 1
-        talk takes at most 1000 model calls; no bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST). `polylogue check --price` has the parts.
-        talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+        talk: at most 100 turns a chat and 1000 model calls; no bound on tokens and cost: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters`. `polylogue check --price` has the parts.
         error (config): openai:test: call 1 of `Bob` is not the recorded one: `system` differs at character 12: it was `You are Bob.`, and is `You are Bob the brave.`
           hint: record it again; replayed was `talk.jsonl`
     "#]].assert_eq(&ran.masked(&home));
@@ -54,8 +53,7 @@ fn a_changed_team_fails_naming_the_first_difference() {
     home.file("shorter.yaml", &TALK.replace("tools: [get_history]", "description: x"));
     let ran = home.run(&["run", "shorter.yaml", "--replay", "talk.jsonl"]).exits(1);
     expect_test::expect![[r#"
-        talk takes at most 400 model calls; no bound on tokens: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST). `polylogue check --price` has the parts.
-        talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+        talk: at most 100 turns a chat and 400 model calls; no bound on tokens and cost: the length of a reply of `openai:test` has no known limit: set `max_tokens` in `parameters`. `polylogue check --price` has the parts.
         error (config): openai:test: call 1 of `Bob` is not the recorded one: `tools` had 1 item, and has 0; the first without a counterpart was `{"name":"get_history","description":"Returns the last messages of this conversat…`
           hint: record it again; replayed was `talk.jsonl`
     "#]].assert_eq(&undated(&ran.err));

@@ -62,11 +62,9 @@ fn a_run_at_80_columns() {
         (80, 50),
         &[],
         &expect![[r#"
-            shop takes at most 1000 model calls; no bound on tokens: the length of a reply
-            of `openai:test` has no known limit: set `max_tokens` in `parameters` (prices
-            of DATE, team DIGEST). `polylogue check --price` has the parts.
-            shop: at most 100 turns a chat, 1000 model calls; no limit on cost
-            (`--max-cost`)
+            shop: at most 100 turns a chat and 1000 model calls; no bound on tokens and
+            cost: the length of a reply of `openai:test` has no known limit: set
+            `max_tokens` in `parameters`. `polylogue check --price` has the parts.
             participants: Planner, work
 
             user → all
@@ -114,10 +112,9 @@ fn a_run_at_120_columns_with_whole_replies() {
         (120, 50),
         &["--no-stream"],
         &expect![[r#"
-            shop takes at most 1000 model calls; no bound on tokens: the length of a reply of `openai:test` has
-            no known limit: set `max_tokens` in `parameters` (prices of DATE, team DIGEST).
-            `polylogue check --price` has the parts.
-            shop: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+            shop: at most 100 turns a chat and 1000 model calls; no bound on tokens and cost: the length of a
+            reply of `openai:test` has no known limit: set `max_tokens` in `parameters`. `polylogue check
+            --price` has the parts.
             participants: Planner, work
 
             user → all

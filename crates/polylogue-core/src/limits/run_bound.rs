@@ -98,10 +98,12 @@ impl RunBound {
 /// };
 /// let said = "at most $4.10 in 142 model calls; usually about $0.0017 (prices of 2026-11-22, team 3fa8c1d2e0b4)";
 /// assert_eq!(bound.to_string(), said);
+/// let demo = BoundSummary { team_digest: "demo:writer-critic".to_owned(), ..bound };
+/// assert!(demo.to_string().ends_with(", team demo:writer-critic)"));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundSummary {
-    /// In words.
+    /// In words that begin with `at most`.
     pub text: String,
     /// Model calls, with those that are repeated because of failures; omitted without a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,13 +123,20 @@ pub struct BoundSummary {
 impl BoundSummary {
     /// How many characters of the digest are shown.
     const DIGITS: usize = 12;
+
+    /// What is shown of the digest: its beginning. A name that stands for content that never changes is shown whole.
+    fn shown_digest(&self) -> &str {
+        let is_digest = self.team_digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let beginning = self.team_digest.get(..Self::DIGITS).filter(|_| is_digest);
+        beginning.unwrap_or(&self.team_digest)
+    }
 }
 
 /// With the date of the prices, and the beginning of the digest.
 impl fmt::Display for BoundSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self { text, price_date, team_digest, .. }, digits) = (self, Self::DIGITS);
-        write!(f, "{text} (prices of {price_date}, team {team_digest:.digits$})")
+        let Self { text, price_date, .. } = self;
+        write!(f, "{text} (prices of {price_date}, team {})", self.shown_digest())
     }
 }
 

@@ -8,6 +8,13 @@ use polylogue_core::Allowance;
 use super::amount::{Amount, Sum};
 use crate::team::Team;
 
+/// Which limits of the run or of its outermost chat an amount reaches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct AtLimit {
+    pub(super) cost: bool,
+    pub(super) tokens: bool,
+}
+
 /// The limits within which a run stays.
 pub(super) struct Limited<'l> {
     run: &'l Limits,
@@ -32,6 +39,16 @@ impl<'l> Limited<'l> {
     /// `amount` within the limits on tokens and money of the run.
     pub(super) fn of_run(&self, amount: Amount) -> Amount {
         amount.within(self.run.tokens, self.run.cost).within(self.chat.tokens, self.chat.cost)
+    }
+
+    /// The limits that `amount`, of a whole run, reaches.
+    pub(super) fn reached(&self, amount: &Amount) -> AtLimit {
+        let cost = self.run.cost.into_iter().chain(self.chat.cost).min();
+        let tokens = self.run.tokens.into_iter().chain(self.chat.tokens).min();
+        AtLimit {
+            cost: cost.is_some_and(|cost| amount.money() >= u128::from(cost.picodollars)),
+            tokens: tokens.is_some_and(|tokens| amount.tokens >= u128::from(tokens)),
+        }
     }
 
     /// `amount`, the total of `sum` in a run, within the limits of `agent`.

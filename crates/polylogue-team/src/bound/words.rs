@@ -21,8 +21,8 @@ impl Amount {
 }
 
 impl TeamBound {
-    /// Describes what a run takes at most, as a part of a sentence: in money, or in tokens where the models cost nothing or a price is
-    /// unknown. `None` if it calls no model.
+    /// Describes what a run takes at most, as a part of a sentence that begins with `at most`: in money, or in tokens where the models
+    /// cost nothing or a price is unknown, and which limit makes it no more. `None` if it calls no model.
     ///
     /// ```
     /// # use polylogue::{AnyModel, Limits};
@@ -51,22 +51,45 @@ impl TeamBound {
         };
         let calls = format!("{calls}{tools}{unless}");
         if !self.is_finite() {
-            return Some(format!("at most {calls}; no bound on tokens: {}", self.unbounded.join("; ")));
+            return Some(self.unbounded_in_words(&calls));
         }
         let in_tokens = |amount: &Amount| format!("{} tokens", amount.tokens_in_words());
+        let limit = if self.at_limit.tokens { " (the limit on tokens)" } else { "" };
         Some(match self.no_price() {
-            Some(why) => format!("{}; {why}", self.amounts_in_words(&calls, in_tokens)),
-            None => self.amounts_in_words(&calls, |amount| self.money(amount)),
+            Some(why) => format!("{}; {why}", self.amounts_in_words(limit, &calls, in_tokens)),
+            None => {
+                let cost = if self.at_limit.cost { " (the limit on cost)" } else { "" };
+                let tokens = match self.at_limit.tokens {
+                    true => format!(" and {}{limit}", in_tokens(&self.at_most)),
+                    false => String::new(),
+                };
+                self.amounts_in_words(&format!("{cost}{tokens}"), &calls, |amount| self.money(amount))
+            }
         })
     }
 
-    fn amounts_in_words(&self, calls: &str, in_words: impl Fn(&Amount) -> String) -> String {
+    /// The same without a bound on tokens: money has one if a limit sets it.
+    fn unbounded_in_words(&self, calls: &str) -> String {
+        let why = self.unbounded.join("; ");
+        match self.at_most.picodollars().filter(|_| self.unpriced.is_empty()) {
+            None => format!("at most {calls}; no bound on tokens and cost: {why}"),
+            Some(0) => format!("at most {calls}; no bound on tokens: {why}"),
+            // Not at most that: the last call can exceed it.
+            Some(_) => {
+                let money = self.money(&self.at_most);
+                format!("at most {calls} within the limit of {money}; no bound on tokens: {why}")
+            }
+        }
+    }
+
+    /// `reached` says why the first amount is not more.
+    fn amounts_in_words(&self, reached: &str, calls: &str, in_words: impl Fn(&Amount) -> String) -> String {
         let [most, retried, typical] = [&self.at_most, &self.with_retries, &self.typical].map(in_words);
         let retries = match retried == most {
             true => String::new(),
             false => format!(", {retried} if every request is retried"),
         };
-        format!("at most {most} in {calls}{retries}; usually about {typical}")
+        format!("at most {most}{reached} in {calls}{retries}; usually about {typical}")
     }
 
     /// Why it says nothing about money; `None` if it does.
@@ -76,7 +99,7 @@ impl TeamBound {
             return Some(format!("the price of {} is unknown", unpriced.join(", ")));
         }
         match self.at_most.picodollars() {
-            None => Some("nothing limits their cost".to_owned()),
+            None => Some("the cost has no limit of its own".to_owned()),
             Some(0) => Some("its models cost nothing".to_owned()),
             Some(_) => None,
         }
