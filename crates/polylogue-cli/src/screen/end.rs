@@ -266,7 +266,7 @@ pub(crate) fn time(elapsed: Duration) -> String {
 }
 
 /// `3480` as `3,480`.
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -44,7 +44,7 @@ fn the_next_model_replies_at_its_own_price_and_the_screen_and_the_log_say_so() {
     let row = cost.lines().find(|line| line.contains("b:two")).unwrap();
     assert_eq!(
         row.split_whitespace().collect::<Vec<_>>(),
-        ["Ann", "turns", "b:two", "2", "2,000", "tokens", "$0.0060"]
+        ["Ann", "turns", "b:two", "2", "2,000", "$0.0060"]
     );
     let shown = home.run(&["show", "last"]).ok().out;
     assert_eq!(shown.matches(line).count(), 1, "{shown}");

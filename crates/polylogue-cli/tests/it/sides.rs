@@ -2,8 +2,9 @@
 
 use expect_test::expect;
 use polylogue::tasks::group_solve::Check;
+use polylogue_test::server::{Answer, Playbook, Quirk};
 
-use crate::home::Home;
+use crate::home::{Home, serve};
 
 const TEAM: &str = r#"
 name: guess
@@ -296,10 +297,35 @@ fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
     );
     assert_eq!((&guesser["agent"], &total["total"]["calls"]), (&"Guesser".into(), &3.into()));
     let table = home.run(&["show", "last", "--cost"]).ok().out;
-    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[0], ["agent", "for", "model", "calls", "tokens", "cost"]);
-    assert_eq!(rows[2][..2], ["Keeper", "turns"]);
-    assert_eq!((rows.len(), rows[3][0], rows[3][1]), (4, "total", "3"));
+    expect![[r#"
+        agent    for    model         calls  cost
+        Guesser  turns  script:guess      1    $0
+        Keeper   turns  script:guess      2    $0
+        total                             3    $0
+        tokens unknown: the replies are from a script, or from a server that reports no usage
+    "#]]
+    .assert_eq(&table);
+}
+
+/// Numbers end below each other, and what is known of some calls only is said in their row.
+#[test]
+fn costs_of_models_have_their_tokens_in_a_column() {
+    let server = serve(Playbook::new(|received, _| match received.model() {
+        "silent" => Answer::text("words").with(Quirk::NoUsage),
+        _ => Answer::text("words").usage(1000, 20),
+    }));
+    let home = Home::at(&server);
+    let team = "name: pair\ntask: Talk\nprices: {'openai-chat:loud': {input: 10, output: 10}}\n\
+                agents: [{name: Ann, model: 'openai-chat:loud'}, {name: Bob, model: 'openai-chat:silent'}]\n\
+                chat: {participants: [Ann, Bob], pattern: sequential}\n";
+    home.run(&["run", home.file("team.yaml", team)]).ok();
+    expect![[r#"
+        agent  for    model               calls          tokens              cost
+        Ann    turns  openai-chat:loud        1           1,020           $0.0102
+        Bob    turns  openai-chat:silent      1         unknown           unknown
+        total                                 2  at least 1,020  at least $0.0102
+    "#]]
+    .assert_eq(&home.run(&["show", "last", "--cost"]).ok().out);
 }
 
 #[test]

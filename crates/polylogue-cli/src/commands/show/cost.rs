@@ -1,5 +1,6 @@
 //! `show --cost`: what a conversation cost, by chat, agent and purpose.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use polylogue::runs::report::{Purpose, Report, Row};
@@ -8,7 +9,7 @@ use serde_json::json;
 
 use crate::screen::text::Line;
 use crate::screen::{
-    OutputStyle, Sanitized, Size, Style, cached_share, cost, prompt_savings, tokens, uncertain,
+    OutputStyle, Sanitized, Size, Style, cached_share, cost, grouped, prompt_savings, uncertain,
 };
 
 /// One line of the table, or its head.
@@ -16,10 +17,16 @@ type Cells = [String; COLUMNS];
 
 const COLUMNS: usize = 11;
 
-/// The columns; `thinking` is a part of the tokens. The chat is shown only if there are several, `thinking` only if models
-/// did, `cached` and `saved` only if a prompt cache was used, and `uncertain` only if a call had no reply.
+/// The columns; `thinking` is a part of the tokens. The chat is shown only if there are several, tokens only if any are known,
+/// `thinking` only if models did, `cached` and `saved` only if a prompt cache was used, and `uncertain` only if a call had no reply.
 const HEAD: [&str; COLUMNS] =
     ["agent", "chat", "for", "model", "calls", "tokens", "thinking", "cost", "cached", "saved", "uncertain"];
+
+/// Those of numbers, which end below each other.
+const NUMBERS: Range<usize> = 4..10;
+
+/// Stands in a column for what is not known.
+const UNKNOWN: &str = "unknown";
 
 /// What all runs of a conversation cost: a line for each chat, agent, purpose and model, and the sum.
 pub(crate) fn shown(events: &[Event], as_json: bool, looks: OutputStyle) -> serde_json::Result<Sanitized> {
@@ -36,13 +43,17 @@ pub(crate) fn shown(events: &[Event], as_json: bool, looks: OutputStyle) -> serd
         let total = Sanitized::json(&json!({"total": report.usage}));
         return report.rows.iter().map(line).chain(std::iter::once(total)).collect();
     }
+    let has_tokens = has_tokens(&report.usage);
     let mut rows: Vec<Cells> = vec![HEAD.map(str::to_owned)];
     rows.extend(report.rows.iter().map(|row| {
         let labels = [row.who.as_str(), row.at.as_str(), words(row.purpose), &row.model];
-        cells(labels, &row.usage)
+        cells(labels, &row.usage, has_tokens)
     }));
-    rows.push(cells(["total", "", "", ""], &report.usage));
+    rows.push(cells(["total", "", "", ""], &report.usage, has_tokens));
     let mut lines = table(&rows);
+    if !has_tokens {
+        lines.push(Line::new(NO_TOKENS, Style::DIM));
+    }
     let change = |(who, change): &(Name, PrefixChange)| Line::new(&format!("{who}: {change}"), Style::PLAIN);
     lines.extend(report.prefix_changes.iter().map(change));
     if looks.terminal {
@@ -60,13 +71,36 @@ const fn words(purpose: Purpose) -> &'static str {
     }
 }
 
-fn cells([who, chat, purpose, model]: [&str; 4], usage: &TotalUsage) -> Cells {
-    let calls = (usage.calls + usage.saved.calls).to_string();
-    let thinking = if usage.reasoning > 0 { usage.reasoning.to_string() } else { String::new() };
+/// Below a table of calls none of which has a known number of tokens.
+const NO_TOKENS: &str =
+    "tokens unknown: the replies are from a script, or from a server that reports no usage";
+
+/// Whether there is a number of tokens to show.
+const fn has_tokens(usage: &TotalUsage) -> bool {
+    usage.unmetered == 0 || usage.tokens() > 0
+}
+
+fn cells([who, chat, purpose, model]: [&str; 4], usage: &TotalUsage, has_tokens: bool) -> Cells {
+    let calls = grouped(usage.calls + usage.saved.calls);
+    let tokens = if has_tokens { tokens(usage) } else { String::new() };
+    let thinking = if usage.reasoning > 0 { grouped(usage.reasoning) } else { String::new() };
+    let cost = match usage.unpriced > 0 && usage.cost.picodollars == 0 {
+        true => UNKNOWN.to_owned(),
+        false => cost(usage),
+    };
     let [cached, saved, uncertain] =
         [cached_share(usage), prompt_savings(usage), uncertain(usage, false)].map(Option::unwrap_or_default);
     let [who, chat, purpose, model] = [who, chat, purpose, model].map(str::to_owned);
-    [who, chat, purpose, model, calls, tokens(usage), thinking, cost(usage), cached, saved, uncertain]
+    [who, chat, purpose, model, calls, tokens, thinking, cost, cached, saved, uncertain]
+}
+
+/// The number of tokens, without the word of the column's head.
+fn tokens(usage: &TotalUsage) -> String {
+    match (usage.unmetered, usage.tokens()) {
+        (0, tokens) => grouped(tokens),
+        (_, 0) => UNKNOWN.to_owned(),
+        (_, tokens) => format!("at least {}", grouped(tokens)),
+    }
 }
 
 /// The rows in columns; the first is their head. Columns that are empty below it are left out.
@@ -81,11 +115,14 @@ fn table(rows: &[Cells]) -> Vec<Line> {
     let line = |(nth, row): (usize, &Cells)| {
         let style = if nth == 0 { Style::BOLD } else { Style::PLAIN };
         let mut line = Line::default();
-        for (cell, width) in row.iter().zip(widths).filter(|(_, width)| *width > 0) {
+        for (column, (cell, width)) in row.iter().zip(widths).enumerate().filter(|(_, (_, width))| *width > 0)
+        {
             let cell = Line::new(cell, style);
-            let blanks = width.saturating_sub(cell.width()) + 2;
+            let blanks = " ".repeat(width.saturating_sub(cell.width()));
+            let [before, after] = if NUMBERS.contains(&column) { [&*blanks, ""] } else { ["", &*blanks] };
+            line.push(before, Style::PLAIN);
             line.append(&cell);
-            line.push(&" ".repeat(blanks), Style::PLAIN);
+            line.push(&format!("{after}  "), Style::PLAIN);
         }
         line.trimmed()
     };
