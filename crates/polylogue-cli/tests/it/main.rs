@@ -31,6 +31,7 @@ mod endpoints;
 #[cfg(test)]
 mod fallback;
 #[cfg(test)]
+mod first_hour;
 mod first_run;
 #[cfg(test)]
 mod folders;

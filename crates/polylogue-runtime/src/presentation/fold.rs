@@ -273,6 +273,10 @@ impl Presentation {
                 if let Some(Item { kind: Kind::Message(said), .. }) = self.out.last_mut() {
                     said.output = output.unwrap_or_default();
                 }
+                // The selection shows it.
+                if message.to.is_private() && value::only_selects(&message.parts) {
+                    self.waiting.extend(self.out.pop());
+                }
             }
             Some(text) => self.put(at, Kind::Decision { who: message.from.clone(), text }),
             None => self.private_reply(at, message),

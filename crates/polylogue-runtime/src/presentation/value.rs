@@ -1,12 +1,12 @@
 //! Values as text.
 
 use polylogue::tasks::group_solve::Verdict;
-use polylogue_core::{Outcome, Part, StoredResult};
+use polylogue_core::{Outcome, Part, StoredResult, plain};
 use serde_json::Value;
 
 /// The text that is shown for a value in a message.
 pub enum ValueText {
-    /// Nothing: a text of the message has its JSON.
+    /// Nothing: a text of the message has its JSON, or the speaker that it selects.
     Nothing,
     /// A sentence on whether an agent judges its task to be complete.
     Words(String),
@@ -36,10 +36,28 @@ fn stored_text(stored: &StoredResult) -> String {
 /// Returns the text that is shown of `value`, one of `parts`.
 pub fn value_text(value: &Value, parts: &[Part]) -> ValueText {
     let json = value.to_string();
-    if parts.iter().any(|part| matches!(part, Part::Text(text) if **text == *json)) {
+    let is_in_text = parts.iter().any(|part| matches!(part, Part::Text(text) if **text == *json));
+    if is_in_text || (selection(value).is_some() && !plain(parts).trim().is_empty()) {
         return ValueText::Nothing;
     }
     verdict(value).map_or(ValueText::Json(json), ValueText::Words)
+}
+
+/// The speaker that `value` selects, if it is what a selector answers: `null` if it selects none.
+fn selection(value: &Value) -> Option<&Value> {
+    let answer = value.as_object()?;
+    let is_answer = answer.keys().all(|key| key == "speaker" || key == "why");
+    answer.get("speaker").filter(|_| is_answer)
+}
+
+/// Whether `parts` say whom they select, and no more.
+pub(super) fn only_selects(parts: &[Part]) -> bool {
+    let text = plain(parts);
+    let is_said = |value: &Value| {
+        let name = selection(value).and_then(Value::as_str);
+        name.is_some_and(|name| ["", name].contains(&text.trim()) || *text.trim() == *value.to_string())
+    };
+    parts.iter().any(|part| matches!(part, Part::Data(value) if is_said(value)))
 }
 
 /// What an agent decided of its task, if `parts` have it.

@@ -1,7 +1,7 @@
-//! Items that later events may make superfluous: private replies and answers of people, whose effect shows the same text.
+//! Items that later events may make superfluous: private replies, selections and answers of people, whose effect shows the same text.
 
 use polylogue::stop::Reason;
-use polylogue_core::{Body, Event, Message, Name};
+use polylogue_core::{Body, Chooser, Event, Message, Name};
 use serde_json::Value;
 
 use super::{Item, Kind};
@@ -48,8 +48,16 @@ fn fate(item: &Item, next: Option<&Event>) -> Fate {
     match &item.kind {
         Kind::InputProvided { text, .. } if repeats(&next.body, text) => Fate::Repeated,
         Kind::PrivateReply { who, text } => fate_of_reply(who, text, &next.body),
+        Kind::Message(said) if is_selection_by(&said.message.from, &next.body) => Fate::Repeated,
         _ => Fate::Shown,
     }
+}
+
+/// Whether `next` begins the turn of a speaker that `who` has selected.
+fn is_selection_by(who: &Name, next: &Body) -> bool {
+    let by = Chooser::Agent(who.clone());
+    let Body::TurnStarted { turns } = next else { return false };
+    turns.iter().any(|turn| turn.choice.as_ref().is_some_and(|choice| choice.by == by))
 }
 
 fn fate_of_reply(who: &Name, text: &str, next: &Body) -> Fate {

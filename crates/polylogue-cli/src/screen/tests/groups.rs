@@ -12,8 +12,8 @@ fn events() -> Vec<Event> {
         let choice = Choice { of: of(), by, reply: Some(reply.into()) };
         Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who)).with_choice(choice)] }
     };
-    let aside = |text: &str| {
-        let parts = vec![Part::text(text)];
+    let aside = |text: &str, answer: serde_json::Value| {
+        let parts = vec![Part::text(text), Part::Data(answer)];
         Body::Message(Message { from: name("Pick"), to: Audience::private(), parts, outside: Vec::new() })
     };
     let ask = || Body::TurnStarted {
@@ -39,7 +39,7 @@ fn events() -> Vec<Event> {
         Body::Opened(opening),
         ask(),
         sampled("Pick", vec![Part::text("Ann")]),
-        aside("Ann"),
+        aside("Ann", json!({"speaker": "Ann"})),
         pick(Chooser::Agent(name("Pick")), "Ann", "Ann"),
         Body::ModelReplied(ModelReply { cached: true, ..sample }),
         Body::Message(Message { from: name("Ann"), to: Audience::All, parts: wants, outside: Vec::new() }),
@@ -52,7 +52,7 @@ fn events() -> Vec<Event> {
         }),
         ask(),
         sampled("Pick", vec![Part::text("Zoe")]),
-        aside("Zoe"),
+        aside("Zoe", json!({"speaker": null, "why": "`Zoe` is not a participant"})),
         pick(Chooser::Fallback { why: "`Zoe` is not a participant".into() }, "Cy", "Zoe"),
         said("Cy", "Done"),
         closed("Done"),
@@ -107,9 +107,6 @@ fn verbose_output_has_introductions_and_prompts() {
         Bob -> all:
         Add
 
-        Pick -> no one (private):
-        Ann
-
         Pick picks Ann among Ann, Bob, Cy
         Ann's next reply is from the cache
 
@@ -152,10 +149,6 @@ fn a_markdown_document_has_the_introduction() {
         ### Bob
 
         Add
-
-        ### Pick (private)
-
-        Ann
 
         *Pick picks Ann among Ann, Bob, Cy*
 
