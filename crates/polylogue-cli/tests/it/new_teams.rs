@@ -161,9 +161,30 @@ fn shells_and_man_know_every_command() {
     let completed = std::process::Command::new("bash").args(["-c", &complete]).output().unwrap();
     let completed = String::from_utf8_lossy(&completed.stdout).into_owned();
     assert!(completed.contains("--max-cost") && completed.contains("--max-calls"), "{completed}");
-    assert!(home.run(&["man"]).ok().out.contains(".TH polylogue"));
+}
+
+/// The synopsis is the usage, as in the help: the options have their own section.
+#[test]
+fn pages_of_the_manual_have_a_short_synopsis_and_sections() {
+    let home = Home::new();
+    let synopsis = |page: &str| {
+        let (_, rest) = page.split_once(".SH SYNOPSIS\n").unwrap();
+        rest.split_once("\n.SH DESCRIPTION").unwrap().0.to_owned()
+    };
+    let page = home.run(&["man"]).ok().out;
+    assert!(page.contains(".TH polylogue 1"), "{page}");
+    assert_eq!(synopsis(&page), "\\fBpolylogue\\fR [OPTIONS] <COMMAND>");
+    for part in [".SH EXAMPLES\n", ".SH \"EXIT STATUS\"\n", "\n  4  a limit on tokens or cost\n"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains(".SH EXTRA"), "{page}");
     home.run(&["man", "pages"]).ok();
-    assert!(fs::read_to_string(home.path("pages/polylogue-run.1")).unwrap().contains("max\\-cost"));
+    let page =
+        |command: &str| fs::read_to_string(home.path(&format!("pages/polylogue-{command}.1"))).unwrap();
+    assert_eq!(synopsis(&page("run")), "\\fBpolylogue run\\fR [OPTIONS] <TEAM> [TASK]");
+    assert_eq!(synopsis(&page("config-set")), "\\fBpolylogue config set\\fR [OPTIONS] <NAME> <VALUE>");
+    assert!(page("run").contains("max\\-cost") && page("resume").contains(".SH NOTES\n"));
+    assert!(page("run").contains("POLYLOGUE_STORE"), "variables of the environment are named");
 }
 
 #[test]
