@@ -209,7 +209,7 @@ impl<'a> Job<'a> {
             counted(total as u64, "row")
         ));
         let left = total.saturating_sub(skipped) as u64;
-        if let Some(line) = price::line_of_rows(&self.prepared, left) {
+        if let Some(line) = price::line_of_rows(&self.prepared, left, self.most.cost) {
             print_note_wrapped(&line);
         }
         if self.most.cost.is_some() || self.most.tokens.is_some() {

@@ -1,6 +1,6 @@
 //! What a run of a team takes at most, as a table and as a line.
 
-use polylogue_core::BoundSummary;
+use polylogue_core::{BoundSummary, Money};
 use polylogue_runtime::{Prepared, bound_of};
 use polylogue_team::{Amount, Team, TeamBound};
 
@@ -100,18 +100,23 @@ pub(crate) fn line_of_run(name: &str, ends: &[String], bound: &BoundSummary, las
     format!("{name}: at most {ends}{most}.{last} {PARTS}")
 }
 
-/// The same before the first message of a chat. `None` where only the calls have a bound: a chat with one model has no team file in which
-/// a limit on its replies could be set.
-pub(crate) fn line_of_message(name: &str, bound: &BoundSummary) -> Option<String> {
-    bound.tokens.map(|_| format!("Until your next message, {name} takes {}.", bound.text))
+/// The same before the reply to the first message of a chat. `None` where only the calls have a bound: a chat with one model has no team
+/// file in which a limit on its replies could be set.
+pub(crate) fn line_of_message(bound: &BoundSummary) -> Option<String> {
+    bound.tokens.map(|_| format!("This message takes {}.", bound.text))
 }
 
-/// The same before a batch of `rows`. `None` where the script speaks.
-pub(super) fn line_of_rows(prepared: &Prepared, rows: u64) -> Option<String> {
+/// The same before a batch of `rows`, which its `budget` can end before. `None` where the script speaks.
+pub(super) fn line_of_rows(prepared: &Prepared, rows: u64, budget: Option<Money>) -> Option<String> {
     let bound = prepared.run().bound_summary(rows).filter(|_| rows > 0)?;
-    let subject = match rows {
-        1 => "The row takes".to_owned(),
-        rows => format!("{rows} rows, each no longer than the task of the team file, take"),
+    let (subject, takes) = match rows {
+        1 => ("1 row".to_owned(), "takes"),
+        rows => (format!("{rows} rows, each no longer than the task of the team file,"), "take"),
     };
-    Some(format!("{subject} {}. {PARTS}", bound.text))
+    let ends = |budget: &Money| bound.cost.is_some_and(|most| *budget < most);
+    let text = &bound.text;
+    Some(match budget.filter(ends) {
+        Some(budget) => format!("Without the budget of {budget}, {subject} would take {text}. {PARTS}"),
+        None => format!("{subject} {takes} {text}. {PARTS}"),
+    })
 }

@@ -173,7 +173,7 @@ impl Chat for Session<'_> {
         let begun = client.begin(&new).await;
         let begun = begun.map_err(|error| uncertain(error, "the conversation may have begun"))?;
         if let Some(bound) = begun.bound.as_ref().filter(|_| self.settings.output.is_conversation()) {
-            line_of_message(&begun.team_name, bound).iter().for_each(|line| print_note_wrapped(line));
+            line_of_message(bound).iter().for_each(|line| print_note_wrapped(line));
         }
         // Its first events come as they happen.
         self.chat = Some(self.watched(Conversation { seq: 0, bound_ended: None, ..begun }).await?);

@@ -240,7 +240,7 @@ fn what_a_stopped_reply_can_have_cost_is_shown_next_to_the_cost() {
     assert_eq!(code, 0);
     let uncertain = "1 call without a reply, at most $0.";
     assert!(seen.contains(&format!("\n0 tokens · $0 · {uncertain}")), "{seen}");
-    assert!(seen.contains("Until your next message, chat takes at most $"), "{seen}");
+    assert!(seen.contains("This message takes at most $"), "{seen}");
     let costs = home.run(&["show", "last", "--cost"]).ok().out;
     assert!(costs.lines().next().unwrap().ends_with("  uncertain"), "{costs}");
     assert_eq!(costs.matches(uncertain).count(), 2, "of the agent, and in total: {costs}");
@@ -257,7 +257,7 @@ fn what_a_stopped_reply_of_a_model_without_a_price_cost_is_unknown() {
     let (code, seen) = terminal.end();
     assert_eq!(code, 0);
     assert!(seen.contains("\n0 tokens · $0 · 1 call without a reply, cost unknown"), "{seen}");
-    assert!(!seen.contains("Until your next message"), "its replies have no bound: {seen}");
+    assert!(!seen.contains("This message takes"), "its replies have no bound: {seen}");
     let runs = home.run(&["runs"]).ok().out;
     assert!(runs.contains("  cost unknown"), "{runs}");
 }

@@ -282,6 +282,36 @@ fn a_run_without_prices_says_first_how_many_tokens_it_takes_at_most() {
     }
 }
 
+#[test]
+fn a_run_of_models_that_cost_nothing_needs_no_limit_on_replies() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
+    let home = Home::at(&server);
+    let prices = "{\"openai:test\": {input: 1000, output: 1000}}";
+    let team = TEAM.replace(prices, "{\"openai:test\": free}").replace(", parameters: {max_tokens: 10}", "");
+    let ran = home.run(&["run", home.file("team.yaml", &team)]).ok();
+    let line = ran.err.lines().next().unwrap();
+    assert!(
+        line.starts_with("pair: at most ") && line.contains(" model calls, which cost nothing. "),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_batch_says_what_it_would_take_without_its_budget() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
+    let home = Home::at(&server);
+    home.file("team.yaml", TEAM);
+    home.file("rows.jsonl", "{\"task\": \"Talk\"}\n{\"task\": \"Walk\"}\n");
+    let told = |budget: &str, output: &str| {
+        home.run(&["batch", "team.yaml", "--over", "rows.jsonl", "-o", output, "--budget", budget]).err
+    };
+    let rows = "2 rows, each no longer than the task of the team file,";
+    let small = told("0.50", "small.jsonl");
+    assert!(small.contains(&format!("Without the budget of $0.50, {rows} would take at most $")), "{small}");
+    let large = told("1000", "large.jsonl");
+    assert!(large.contains(&format!("\n{rows} take at most $")), "{large}");
+}
+
 /// At list prices of `gpt-4o`, 800 tokens from the prompt cache save 800 times $1.25 for a million.
 #[test]
 fn what_prompt_caches_save_is_in_the_last_line_and_in_the_costs() {

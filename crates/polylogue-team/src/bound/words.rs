@@ -68,12 +68,12 @@ impl TeamBound {
         })
     }
 
-    /// The same without a bound on tokens: money has one if a limit sets it.
+    /// The same without a bound on tokens: money has one if a limit sets it, or if the models cost nothing.
     fn unbounded_in_words(&self, calls: &str) -> String {
         let why = self.unbounded.join("; ");
         match self.at_most.picodollars().filter(|_| self.unpriced.is_empty()) {
             None => format!("at most {calls}; no bound on tokens and cost: {why}"),
-            Some(0) => format!("at most {calls}; no bound on tokens: {why}"),
+            Some(0) => format!("at most {calls}, which cost nothing"),
             // Not at most that: the last call can exceed it.
             Some(_) => {
                 let money = self.money(&self.at_most);

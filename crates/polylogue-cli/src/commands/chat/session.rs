@@ -128,8 +128,7 @@ impl Session {
         }
         let bound = new_bound(&self.runtime, runner.conversation.id(), &events).await?;
         if let Some(bound) = bound.as_ref().filter(|_| self.settings.output.is_conversation()) {
-            let line = line_of_message(self.prepared.team().name.as_str(), bound);
-            line.iter().for_each(|line| print_note_wrapped(line));
+            line_of_message(bound).iter().for_each(|line| print_note_wrapped(line));
         }
         view.begin(runner.conversation.id(), runner.conversation.chat().name(), bound.as_ref());
         self.chat = Some((runner, view));
