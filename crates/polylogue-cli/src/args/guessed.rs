@@ -1,6 +1,6 @@
-//! Commands that people guess.
+//! Commands and options that people guess, and arguments that they leave out.
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands that there are not, and what does the same. Some resemble a command that does something else: `list` is not `cluster`.
 const GUESSED: [(&[&str], &str); 12] = [
@@ -21,24 +21,93 @@ const GUESSED: [(&[&str], &str); 12] = [
     (&["stop", "kill"], "`polylogue cancel ID` stops a running conversation"),
 ];
 
-/// `error`, with the command that was probably meant, if it is about one that there is not.
+/// Options that there are not, and what does the same.
+const OPTIONS: [(&[&str], &str); 13] = [
+    (
+        &["--dry-run", "--plan"],
+        "`polylogue check TEAM --price` checks a team and computes what a run takes at most; `--offline` plays its script",
+    ),
+    (&["--task", "--prompt", "--message"], "the task is an argument: `polylogue run TEAM \"TASK\"`"),
+    (&["-p", "--param", "--set"], "`--var NAME=VALUE` sets a variable of the team file"),
+    (&["--no-color", "--no-colour"], "`--color never`, or the environment variable `NO_COLOR`"),
+    (&["--debug", "--log-level"], "`-v` and `-vv` log to standard error, and `RUST_LOG` filters"),
+    (
+        &["--format", "--md", "--html"],
+        "`--json` prints JSON, and `polylogue show ID --markdown` prints Markdown",
+    ),
+    (
+        &["--output", "--out", "-o"],
+        "the output can be redirected to a file; later, `polylogue show ID --markdown` prints it again",
+    ),
+    (
+        &["--turn", "--step"],
+        "`polylogue show ID --as AGENT --call N` shows the Nth request to the model of an agent",
+    ),
+    (&["--resume", "--continue"], "`polylogue resume ID` continues a run"),
+    (&["--last", "--latest"], "`last` instead of an id is the newest conversation: `polylogue show last`"),
+    (
+        &["--temperature", "--top-p"],
+        "the team file has the parameters of models: `parameters: {temperature: 0.3}` of an agent",
+    ),
+    (
+        &["--human-input", "--human-input-mode"],
+        "the team file says whether a person replies: `human_input: always` of an agent",
+    ),
+    (
+        &["--yes", "-y"],
+        "`--trust` trusts the team file, and its key `approval` says which calls a person is asked about",
+    ),
+];
+
+/// Arguments that are missing, and what they can be.
+const MISSING: [(&str, &str); 2] = [
+    ("<ID>", "`last` is the newest conversation; `polylogue runs` lists all"),
+    ("<TEAM", "`polylogue new` writes a team file, and `polylogue run demo:council` runs a built-in demo"),
+];
+
+/// `error`, with what was probably meant, if that is known.
 pub(crate) fn explained(mut error: clap::Error) -> clap::Error {
+    if let Some(tip) = command(&error).or_else(|| option(&error)).or_else(|| missing(&error)) {
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.to_owned().into()]));
+    }
+    error
+}
+
+/// What does the same as a command that there is not.
+fn command(error: &clap::Error) -> Option<&'static str> {
     // Subcommands, such as those of `memory`, have other names.
     let is_first = match error.get(ContextKind::Usage) {
         Some(ContextValue::StyledStr(usage)) => usage.to_string().contains("polylogue [OPTIONS]"),
         _ => false,
     };
-    let tip = match error.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(given)) if is_first => {
-            GUESSED.iter().find(|(words, _)| words.contains(&given.as_str())).map(|(_, tip)| *tip)
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(given)) if is_first => tip_of(&GUESSED, given),
+        _ => None,
+    }
+}
+
+/// What does the same as an option that there is not.
+fn option(error: &clap::Error) -> Option<&'static str> {
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(given)) if error.kind() == ErrorKind::UnknownArgument => {
+            tip_of(&OPTIONS, given)
         }
         _ => None,
-    };
-    if let Some(tip) = tip {
-        error.remove(ContextKind::SuggestedSubcommand);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.to_owned().into()]));
     }
-    error
+}
+
+/// What a missing argument can be.
+fn missing(error: &clap::Error) -> Option<&'static str> {
+    let Some(ContextValue::Strings(names)) = error.get(ContextKind::InvalidArg) else { return None };
+    let is_missing = error.kind() == ErrorKind::MissingRequiredArgument;
+    let of = |argument: &str| names.iter().any(|name| name.starts_with(argument));
+    MISSING.iter().find(|(argument, _)| is_missing && of(argument)).map(|(_, tip)| *tip)
+}
+
+fn tip_of(guesses: &[(&[&str], &'static str)], given: &str) -> Option<&'static str> {
+    guesses.iter().find(|(words, _)| words.contains(&given)).map(|(_, tip)| *tip)
 }
 
 #[cfg(test)]
@@ -63,11 +132,44 @@ mod tests {
                 assert!(refusal.contains(&format!("tip: {tip}\n")), "{refusal}");
                 assert!(!refusal.contains("similar"), "{refusal}");
             }
-            for command in tip.split("`polylogue ").skip(1) {
-                let name = command.split([' ', '`']).next().unwrap();
-                assert!(cli.find_subcommand(name).is_some(), "{tip}");
-            }
+            assert_commands(tip);
         }
+    }
+
+    /// Each command that `tip` names is one.
+    fn assert_commands(tip: &str) {
+        for command in tip.split("`polylogue ").skip(1) {
+            let name = command.split([' ', '`']).next().unwrap();
+            assert!(Cli::command().find_subcommand(name).is_some(), "{tip}");
+        }
+    }
+
+    #[test]
+    fn a_guessed_option_is_answered_with_what_does_the_same() {
+        for (words, tip) in OPTIONS {
+            for word in words {
+                let refusal = refusal(&["run", "team.yaml", *word]);
+                assert!(refusal.contains(&format!("'{word}' found")), "{refusal}");
+                assert!(refusal.contains(&format!("tip: {tip}\n")), "{refusal}");
+                assert!(!refusal.contains("similar") && !refusal.contains("as a value"), "{refusal}");
+            }
+            assert_commands(tip);
+        }
+    }
+
+    #[test]
+    fn a_missing_argument_is_answered_with_what_it_can_be() {
+        for (words, tip) in [
+            (&["show"][..], MISSING[0].1),
+            (&["resume"][..], MISSING[0].1),
+            (&["run"][..], MISSING[1].1),
+            (&["check"][..], MISSING[1].1),
+        ] {
+            let refusal = refusal(words);
+            assert!(refusal.contains(&format!("tip: {tip}\n")), "{refusal}");
+            assert_commands(tip);
+        }
+        assert!(!refusal(&["send", "last"]).contains("tip: "), "its text is missing");
     }
 
     #[test]
