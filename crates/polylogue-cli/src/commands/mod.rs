@@ -75,6 +75,11 @@ fn write_unchanged(text: &str) -> Result<(), CliError> {
     }
 }
 
+/// The columns for rows of a table, if the output is a terminal.
+pub(crate) fn terminal_columns() -> Option<usize> {
+    io::stdout().is_terminal().then(|| Size::of_terminal().row_columns())
+}
+
 /// Writes rows of a table for people, broken between words where a terminal is too narrow for them; or lines for programs, if `json`.
 pub(crate) fn write_rows(text: &Sanitized, json: bool) -> Result<(), CliError> {
     if json || !io::stdout().is_terminal() {

@@ -11,13 +11,13 @@ use polylogue_core::{
 use polylogue_runtime::Runtime;
 use serde_json::{Value, json};
 
-use super::{unwritable, verify, write_rows};
+use super::{terminal_columns, unwritable, verify, write};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::place::{self, PlaceOption};
-use crate::screen::text::folded;
-use crate::screen::{RunEnd, RunState, Sanitized, most_cost};
+use crate::screen::text::{Line, folded, wrap_row};
+use crate::screen::{RunEnd, RunState, Sanitized, Style, most_cost};
 use crate::stderr::{print_note, print_note_wrapped};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit, CliError> {
@@ -36,7 +36,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     let runtime = place::open(&cli.named_store())?;
     let place = PlaceOption::of_store(&cli.named_store());
     let Page { logs, next } = runtime.list(&query(&runtime, args, now).await?).await?;
-    let (mut rows, parked) = (Vec::new(), parked(&runtime).await?);
+    let (mut rows, parked, columns) = (Vec::new(), parked(&runtime).await?, terminal_columns());
     for mut listing in logs {
         let mut state = match listing.state() {
             LogState::Damaged => ListedState::new("damaged", unreadable(&runtime, &listing, &place).await),
@@ -48,14 +48,16 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
         if listing.summary.progress == Progress::New && !listing.is_damaged {
             listing.summary.task = task_of_new(&runtime, &listing.id).await.unwrap_or_default();
         }
-        rows.push(if args.json { as_json(&listing, &state)? } else { line(&listing, &state.status, now) });
+        rows.push(match args.json {
+            true => as_json(&listing, &state)?,
+            false => line(&listing, &state.status, now, columns),
+        });
     }
     if rows.is_empty() && !args.json {
         let place = cli.store.as_deref().map(|_| format!(" in `{}`", runtime.place().shown()));
         print_note(&format!("no conversations found{}", place.unwrap_or_default()));
     }
-    let text: Sanitized = rows.into_iter().collect();
-    write_rows(&text, args.json)?;
+    write(&rows.into_iter().collect())?;
     if let Some(next) = next {
         print_note_wrapped(&format!("there are more: `--after {}` continues the list", next.to_text()));
     }
@@ -129,7 +131,11 @@ pub(crate) fn origin(Parent { id, event, edited }: &Parent) -> String {
     format!("{kind} of {id} before event {event}")
 }
 
-pub(crate) fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
+/// The column in which the title of a conversation begins.
+const TITLE: usize = 18;
+
+/// A conversation in a list: one row, or on a terminal of `columns` that are too few for it several, each cut where that is full.
+pub(crate) fn line(listing: &Listing, state: &str, now_ms: u64, columns: Option<usize>) -> Sanitized {
     let (Listing { id, created, summary, parent, .. }, title) = (listing, listing.shown_title());
     // What is damaged may have lost its date.
     let age = match created.0 {
@@ -138,10 +144,25 @@ pub(crate) fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
     };
     let fork = parent.as_ref().map(|parent| format!("  ({})", origin(parent)));
     let (cost, task) = (most_cost(&summary.usage), folded(&summary.task));
-    let fork = fork.unwrap_or_default();
     let turns = counted(summary.turns, "turn");
-    let line = format!("{id:<8} {age:>9}  {title:<20} {turns:>9}  {cost:>12}  {state}{fork}  {task}");
-    Sanitized::row(line.trim_end())
+    let facts = facts(id.as_str(), &age, &title, &turns, &cost);
+    let state = format!("{state}{}", fork.unwrap_or_default());
+    Sanitized::lines(&in_rows(&facts, &state, &task, columns), false)
+}
+
+fn facts(id: &str, age: &str, title: &str, turns: &str, cost: &str) -> String {
+    format!("{id:<6} {age:>9}  {title:<20} {turns:>9}  {cost:>12}")
+}
+
+fn in_rows(facts: &str, state: &str, task: &str, columns: Option<usize>) -> Vec<Line> {
+    let row = |text: &str| Line::new(text, Style::PLAIN).trimmed();
+    let whole = row(&format!("{facts}  {state}  {task}"));
+    let Some(columns) = columns.filter(|columns| whole.width() > *columns) else { return vec![whole] };
+    let below = |text: &str| row(&format!("{:TITLE$}{text}", ""));
+    let both = below(&format!("{state}  {task}"));
+    let rest = if both.width() <= columns { vec![both] } else { vec![below(state), below(task)] };
+    let rest = rest.into_iter().filter(|row| !row.is_empty()).map(|row| row.fit(columns));
+    wrap_row(&row(facts), columns).into_iter().chain(rest).collect()
 }
 
 /// The state of a conversation in a list: a word for programs, and in words for people.
@@ -200,5 +221,29 @@ pub(super) fn age(seconds: u64) -> String {
         60..3_600 => format!("{} m", seconds / 60),
         3_600..172_800 => format!("{} h", seconds / 3_600),
         _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_has_no_room_for_is_below_the_title_and_cut() {
+        let facts = facts("3k7v9x", "2 m ago", "group", "4 turns", "$0");
+        assert_eq!(facts.find("group"), Some(TITLE));
+        let rows = |state, task, columns| -> Vec<String> {
+            in_rows(&facts, state, task, columns).iter().map(Line::text).collect()
+        };
+        let (state, task) = ("done: Ann said `DONE`", "Plan the launch of a bicycle rental");
+        assert_eq!(rows(state, task, None), [format!("{facts}  {state}  {task}")]);
+        assert_eq!(rows(state, "", Some(100)), [format!("{facts}  {state}")]);
+        let below = |text: &str| format!("{}{text}", " ".repeat(TITLE));
+        assert_eq!(rows(state, task, Some(79)), [facts.clone(), below(&format!("{state}  {task}"))]);
+        let long = rows("limit: loop detected: nearly the same messages repeatedly", task, Some(60));
+        assert_eq!(long.len(), 4, "{long:?}");
+        assert!(long.iter().all(|row| row.chars().count() <= 60), "{long:?}");
+        assert_eq!(long[2], below("limit: loop detected: nearly the same mes…"));
+        assert_eq!(long[3], below(task));
     }
 }

@@ -12,7 +12,7 @@ use super::named_server::Remote;
 use crate::args;
 use crate::args::runs::StateFilter;
 use crate::commands::runs::ListedState;
-use crate::commands::{runs, waiting, write_rows};
+use crate::commands::{runs, terminal_columns, waiting, write};
 use crate::error::{CliError, Exit};
 use crate::stderr::print_note;
 
@@ -24,18 +24,18 @@ pub(super) async fn runs(args: &args::runs::Runs, remote: &Remote) -> Result<Exi
     let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     let ConversationPage { conversations, next_cursor } =
         listed(remote, filter(remote, args, now).await?, args.limit).await?;
-    let mut rows = Vec::new();
+    let (mut rows, columns) = (Vec::new(), terminal_columns());
     for conversation in &conversations {
         let (listing, state) = (listing(conversation), state(conversation));
         rows.push(match args.json {
             true => runs::as_json(&listing, &state)?,
-            false => runs::line(&listing, &state.status, now),
+            false => runs::line(&listing, &state.status, now, columns),
         });
     }
     if rows.is_empty() && !args.json {
         print_note(&format!("no conversations found at `{}`", remote.client.url()));
     }
-    write_rows(&rows.into_iter().collect(), args.json)?;
+    write(&rows.into_iter().collect())?;
     if let Some(next) = next_cursor {
         print_note(&format!("there are more: `--after {next}` continues the list"));
     }

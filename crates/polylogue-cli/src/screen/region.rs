@@ -36,7 +36,7 @@ impl Size {
     }
 
     /// Columns for rows of tables, which are looked up more than read.
-    fn row_columns(self) -> usize {
+    pub(crate) fn row_columns(self) -> usize {
         self.columns.saturating_sub(1).max(8)
     }
 }
