@@ -128,11 +128,22 @@ impl RunEnd {
         cut.map_or_else(|| why.clone(), |cut| format!("{why} · the result is {cut}"))
     }
 
+    /// The number of turns, unless the status ends with it. One that ends with another number counts those since the last message, or of
+    /// the outermost chat alone.
+    fn turns_besides(&self) -> Option<String> {
+        let all = turns(self.turns);
+        let counts = self.status.ends_with(" turns") || self.status.ends_with(" turn");
+        let is_said = counts && self.status.ends_with(&format!(" {all}"));
+        let all = if counts { format!("{all} in all") } else { all };
+        (!is_said).then_some(all)
+    }
+
     /// The closing lines, for rows of `width` columns; unwrapped if there is none.
     pub(crate) fn lines(&self, width: Option<usize>) -> Vec<Line> {
         let status = Line::new(&folded(&self.status), Style::BOLD);
-        let facts = [turns(self.turns), tokens(&self.usage), cost(&self.usage), time(self.elapsed)];
-        let facts = facts.into_iter().chain(uncertain(&self.usage, self.state == RunState::Done));
+        let facts = [tokens(&self.usage), cost(&self.usage), time(self.elapsed)];
+        let facts = self.turns_besides().into_iter().chain(facts);
+        let facts = facts.chain(uncertain(&self.usage, self.state == RunState::Done));
         let facts = facts.chain(prompt_cache(&self.usage)).chain(saved(&self.usage));
         let facts = facts.chain(overlong(self.overlong));
         let facts: Vec<String> = facts.collect();
@@ -330,8 +341,17 @@ mod tests {
             2,
             200,
             &expect![[r#"
-            limit: 2 turns · 2 turns · tokens unknown · cost unknown · 3 min 20 s
+            limit: 2 turns · tokens unknown · cost unknown · 3 min 20 s
             `polylogue show 3k7v9x` / `polylogue resume 3k7v9x --max-turns N`"#]],
+        );
+        check(
+            "done: 2 of 2 turns",
+            unknown,
+            12,
+            200,
+            &expect![[r#"
+            done: 2 of 2 turns · 12 turns in all · tokens unknown · cost unknown · 3 min 20 s
+            `polylogue show 3k7v9x`"#]],
         );
         let partly = TotalUsage { input: 999, output: 1, cost: Money::dollars(1.5), ..unknown };
         check(

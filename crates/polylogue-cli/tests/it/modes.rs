@@ -326,7 +326,7 @@ fn a_person_who_picks_the_speakers() {
             Ann → Bob
             Wrote again
 
-            done: 4 of 4 turns · 4 turns · tokens unknown · $0 · TIME
+            done: 4 of 4 turns · tokens unknown · $0 · TIME
             `polylogue show ID` / `polylogue resume ID --max-turns 4`
         "#]],
     );

@@ -31,7 +31,7 @@ fn a_closed_conversation_continues_with_another_message() {
         Bob -> Ann:
         four
 
-        done: 2 of 2 turns · 4 turns · tokens unknown · $0 · TIME
+        done: 2 of 2 turns · 4 turns in all · tokens unknown · $0 · TIME
         `polylogue show ID` / `polylogue resume ID --max-turns 2`
         --- 0
     "#]]

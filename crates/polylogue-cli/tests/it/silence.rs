@@ -92,7 +92,7 @@ fn enter_at_the_question_of_a_user_proxy_continues_the_chat() {
     let home = home(&server, proxy);
     home.run(&["run", "team.yaml", "Hello"]).exits(5);
     let ran = home.run(&["resume", "last", "--answer", ""]).ok();
-    assert!(ran.out.contains("done: 3 of 3 turns · 3 turns"), "{}", ran.out);
+    assert!(ran.out.contains("done: 3 of 3 turns · "), "{}", ran.out);
     assert_eq!(server.count(), 2, "Ann is asked again");
     assert!(!ran.out.contains(KEY));
 }
