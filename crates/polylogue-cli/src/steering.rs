@@ -18,7 +18,7 @@ use crate::error::CliError;
 use crate::prompt::{self, Typed};
 use crate::screen::Keys;
 use crate::signals::Signals;
-use crate::stderr::{print_error, print_note_wrapped};
+use crate::stderr::{print_error, print_table};
 
 /// What the status line says of the keys.
 pub(crate) const KEYS: Keys = Keys {
@@ -26,9 +26,17 @@ pub(crate) const KEYS: Keys = Keys {
     paused: "Ctrl-\\ and /resume continue it, Ctrl-C stops it",
 };
 
-const HELP: &str = "Enter continues. A text is a message to the chat. /pause, /resume, /next NAME, /raise --max-cost 0.50 (or --max-turns, \
-                    --max-tokens, --max-calls, --max-time; of one agent with --agent NAME, of an open chat with --chat NAME), \
-                    /cancel after the turn, /cancel --now.";
+const HELP: &str = "\
+Enter continues, and a text is a message to the chat. Commands:
+  /pause         pauses after the turn; /resume continues
+  /next NAME     chooses the next speaker
+  /raise OPTION  raises a limit: --max-cost 0.50, --max-turns, --max-tokens, --max-calls, --max-time; with --agent NAME that of an \
+    agent, with --chat NAME that of an open chat
+  /cancel        stops after the turn; /cancel --now stops at once
+  ?              shows this list";
+
+/// Where an error says what there is.
+const HINT: &str = "Ctrl-\\ and `?` list the commands";
 
 /// The key that asks what to do.
 pub(crate) struct SteeringKey(Option<Signal>);
@@ -50,13 +58,20 @@ impl SteeringKey {
 
 /// Asks the person what to do, while the run continues. Returns the instruction, and the result of the run if it has ended meanwhile.
 pub(crate) async fn ask<S>(
-    run: Pin<&mut impl Future<Output = S>>,
+    mut run: Pin<&mut impl Future<Output = S>>,
     signals: &mut Signals,
 ) -> (Option<Instruction>, Option<S>) {
-    print_note_wrapped(HELP);
-    let (typed, ended) = match select(pin!(prompt::message("steer> ", Vec::new(), signals)), run).await {
-        Either::Left((typed, _)) => (typed, None),
-        Either::Right((ended, prompt)) => (prompt.await, Some(ended)),
+    let (typed, ended) = loop {
+        print_table(HELP);
+        let prompt = pin!(prompt::message("steer> ", Vec::new(), signals));
+        let (typed, ended) = match select(prompt, run.as_mut()).await {
+            Either::Left((typed, _)) => (typed, None),
+            Either::Right((ended, prompt)) => (prompt.await, Some(ended)),
+        };
+        let asks = matches!(&typed, Ok(Typed::Text(text)) if is_help(text));
+        if !asks || ended.is_some() {
+            break (typed, ended);
+        }
     };
     let instruction = match typed.map(|typed| parsed(&typed)) {
         Ok(Ok(instruction)) => instruction,
@@ -66,6 +81,10 @@ pub(crate) async fn ask<S>(
         }
     };
     (instruction, ended)
+}
+
+fn is_help(text: &str) -> bool {
+    ["?", "/?", "/help"].contains(&text.trim())
 }
 
 /// Sends what the person said during a run that has ended: in the log, it is not lost, however the run has ended.
@@ -107,12 +126,13 @@ fn parsed(typed: &Typed) -> Result<Option<Instruction>, CliError> {
     let (command, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     Ok(Some(match command {
         "" => return Ok(None),
+        _ if is_help(text) => return Ok(None),
         "/pause" => Instruction::Pause,
         "/resume" => Instruction::Resume,
         "/cancel" => match rest.trim() {
             "" => Instruction::Cancel { now: false },
             "--now" => Instruction::Cancel { now: true },
-            other => return Err(CliError::usage(format!("`/cancel` does not take `{other}`")).hint(HELP)),
+            other => return Err(CliError::usage(format!("`/cancel` does not take `{other}`")).hint(HINT)),
         },
         "/next" => {
             let who = Name::new(rest.trim()).map_err(|error| CliError::usage(error.to_string()))?;
@@ -120,10 +140,10 @@ fn parsed(typed: &Typed) -> Result<Option<Instruction>, CliError> {
         }
         "/raise" => {
             let raise = Raise::try_parse_from(rest.split_whitespace())
-                .map_err(|error| CliError::usage(error.kind().to_string()).hint(HELP))?;
+                .map_err(|error| CliError::usage(error.kind().to_string()).hint(HINT))?;
             let more = raise.limits.overrides();
             if more.is_empty() {
-                return Err(CliError::usage("there is no limit to raise").hint(HELP));
+                return Err(CliError::usage("there is no limit to raise").hint(HINT));
             }
             let (agent, chat) = (raise.agent.join(" "), raise.chat.join(" "));
             let [agent, chat] =
@@ -131,7 +151,7 @@ fn parsed(typed: &Typed) -> Result<Option<Instruction>, CliError> {
             raising(agent, chat, more)?
         }
         unknown if unknown.starts_with('/') => {
-            return Err(CliError::usage(format!("there is no command `{unknown}`")).hint(HELP));
+            return Err(CliError::usage(format!("there is no command `{unknown}`")).hint(HINT));
         }
         _ => Instruction::Send(Message::text(Name::user(), text)),
     }))
@@ -150,6 +170,7 @@ mod tests {
     #[test]
     fn a_typed_line_is_a_command_or_a_message() {
         assert_eq!(typed("  "), Ok(None));
+        assert_eq!([typed("?"), typed(" /help")], [Ok(None), Ok(None)], "it is no message to the chat");
         assert_eq!(typed("/pause"), Ok(Some(Instruction::Pause)));
         assert_eq!(typed("/cancel"), Ok(Some(Instruction::Cancel { now: false })));
         assert_eq!(typed("/cancel  --now "), Ok(Some(Instruction::Cancel { now: true })));

@@ -362,7 +362,7 @@ impl Error {
             ),
             Self::Released { .. } => "open it again".into(),
             Self::Io { what: "made", .. } => "choose another place with `--store`".into(),
-            Self::BadFork { why, .. } => return why.hint(),
+            Self::BadFork { id, why, .. } => return why.hint(id),
             _ => return None,
         })
     }

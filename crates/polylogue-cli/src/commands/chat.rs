@@ -17,7 +17,7 @@ use crate::launch::{Launch, print_default_model, print_local_models, print_scrip
 use crate::prompt;
 use crate::screen::text::folded;
 use crate::screen::{Output, Settings};
-use crate::stderr::print_note_wrapped;
+use crate::stderr::{print_note, print_note_wrapped};
 use crate::text_arg::text_of;
 use crate::user_config::default_model;
 use crate::{args, attachments, place, trust};
@@ -57,6 +57,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit
     session.attach_parts(attached);
     if let Some(id) = id {
         session.open(&id, options).await?;
+        if settings.output.is_conversation() {
+            // The greeting is not a part of the message above it.
+            print_note("");
+        }
     }
     session.introduce();
     lines::hold(session).await

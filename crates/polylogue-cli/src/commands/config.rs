@@ -21,7 +21,10 @@ pub(crate) fn run(cli: &args::Cli, args: &args::config::Config) -> Result<Exit, 
                 write_value(&given.value)?;
                 Ok(Exit::Done)
             }
-            None => Ok(Exit::Failed),
+            None => {
+                print_note(&format!("`{}` is not set", args.name));
+                Ok(Exit::Failed)
+            }
         },
         Some(Command::Set(args)) => {
             let setting = Setting::find(&args.name)?;

@@ -113,10 +113,11 @@ async fn endpoints(team: &Team, access: &Access) -> String {
     if text.is_empty() { "  no key of its own\n".to_owned() } else { text }
 }
 
-/// A name, and lines next to it.
+/// A name, and lines next to it, with at least two blanks between: they are columns, which a terminal does not break between words.
 fn rows(text: &mut String, name: &str, lines: Vec<String>) {
+    let width = name.chars().count().max(13);
     for (index, line) in lines.into_iter().enumerate() {
-        let _ = writeln!(text, "  {:<14} {line}", if index == 0 { name } else { "" });
+        let _ = writeln!(text, "  {:<width$}  {line}", if index == 0 { name } else { "" });
     }
 }
 

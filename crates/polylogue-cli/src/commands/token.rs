@@ -58,6 +58,9 @@ fn list(tokens: &TokenFile, as_json: bool) -> Result<Exit, CliError> {
     for token in all.iter().filter(|token| token.kind != TokenKind::Link) {
         rows.push(if as_json { as_json_line(token)? } else { line(token) });
     }
+    if rows.is_empty() && !as_json {
+        print_note("there are no tokens; `polylogue token new` makes one");
+    }
     write_rows(&rows.into_iter().collect(), as_json)?;
     Ok(Exit::Done)
 }

@@ -6,6 +6,7 @@ use super::{write, write_rows};
 use crate::args::trust::{Command, Forget, List, Trust};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
+use crate::stderr::print_note;
 use crate::trust::trust_file::{Entry, TrustFile};
 use polylogue_runtime::permission_text::list;
 
@@ -23,7 +24,11 @@ pub(crate) fn run(args: &Trust) -> Result<Exit, CliError> {
 }
 
 fn show(args: &List) -> Result<Exit, CliError> {
-    for entry in &TrustFile::read()?.trusted {
+    let trusted = TrustFile::read()?.trusted;
+    if trusted.is_empty() && !args.json {
+        print_note("no team file is trusted yet");
+    }
+    for entry in &trusted {
         let text = match args.json {
             true => Sanitized::json(entry)
                 .map_err(|error| CliError::failed(format!("the output cannot be written: {error}")))?,

@@ -166,7 +166,7 @@ pub(super) fn selection(request: &TurnRequest, whole: bool) -> Option<String> {
         Chooser::Agent(by) => format!("{by} picks {who}{of}{reply}"),
         Chooser::Chance { seed } => format!("chance picks {who}{of} (seed {seed})"),
         Chooser::Handoff => format!("the turn is handed to {who}"),
-        Chooser::Fallback { why } => format!("{who} is next in order{of}, because {}{reply}", folded(why)),
+        Chooser::Fallback { why } => format!("{who} is next in order: {}{reply}", folded(why)),
         Chooser::Only if whole => format!("{who} is next, because no other participant may speak"),
         Chooser::Order if whole => format!("{who} is next in order{of}"),
         Chooser::Rule if whole => format!("{who} is next by a rule{of}{reply}"),
@@ -225,7 +225,7 @@ mod tests {
         let fallback = || Chooser::Fallback { why: "no name in 3 replies".into() };
         assert_eq!(
             check(fallback(), Some("Zoe"), false),
-            line("Ann is next in order among Ann, Bob, because no name in 3 replies; the reply was: Zoe")
+            line("Ann is next in order: no name in 3 replies; the reply was: Zoe")
         );
         assert_eq!(check(Chooser::Order, None, false), None);
         assert_eq!(check(Chooser::Order, None, true), line("Ann is next in order among Ann, Bob"));

@@ -70,7 +70,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           lmstudio       nothing answers at UNREACHABLE
           azure          not configured: set `AZURE_OPENAI_ENDPOINT`
           foundry        not configured: set `ANTHROPIC_FOUNDRY_BASE_URL` or `ANTHROPIC_FOUNDRY_RESOURCE`
-          bedrock-mantle no region is set: set `AWS_REGION`, such as `us-east-1`, or `region` in the profile
+          bedrock-mantle  no region is set: set `AWS_REGION`, such as `us-east-1`, or `region` in the profile
           compatible     key found in `OPENAI_API_KEY`, at SERVER
 
         capabilities of models (cached in HOME/.cache/polylogue/capabilities.json)

@@ -13,3 +13,25 @@ fn verbose_output_shows_each_selection_of_a_speaker_once() {
     assert_eq!(count("The next step doubles it: Multiplier."), 1, "{}", ran.out);
     assert_eq!(count("\"speaker\""), 0, "{}", ran.out);
 }
+
+#[test]
+fn a_list_of_nothing_says_so() {
+    let home = Home::new();
+    for (args, says) in [
+        (["trust", "list"], "no team file is trusted yet\n"),
+        (["token", "list"], "there are no tokens; `polylogue token new` makes one\n"),
+    ] {
+        let ran = home.run(&args).ok();
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", says));
+    }
+    assert_eq!(home.run(&["config", "get", "model"]).exits(1).err, "`model` is not set\n");
+}
+
+#[test]
+fn the_hint_of_a_fork_names_its_conversation() {
+    let home = Home::new();
+    home.run(&["run", &shipped("student-teacher")]).ok();
+    let refused = home.run(&["fork", "last", "--at", "1", "--say", "Else."]).exits(2);
+    let hint = format!("`polylogue show {} --json` shows the events with their numbers", home.id());
+    assert!(refused.err.contains(&hint), "{}", refused.err);
+}

@@ -1,6 +1,6 @@
 //! Why a conversation cannot be forked.
 
-use polylogue_core::{GivenApproval, Name, Path};
+use polylogue_core::{GivenApproval, LogId, Name, Path};
 
 /// The reason why a conversation cannot be forked at an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,7 +72,8 @@ impl ForkError {
         Self::UnusedApproval { who, tool: call.tool, asked, answered }
     }
 
-    pub(super) fn hint(&self) -> Option<String> {
+    /// What helps with the conversation `id`.
+    pub(super) fn hint(&self, id: &LogId) -> Option<String> {
         match self {
             Self::OpenCall { before, after: Some(after), .. } => {
                 Some(format!("fork before event {before}, or after event {after}"))
@@ -82,7 +83,7 @@ impl ForkError {
                 Some(format!("fork before event {asked}, and the question is asked again"))
             }
             Self::NoMessage { .. } => {
-                Some("`polylogue show ID --json` shows the events with their numbers".into())
+                Some(format!("`polylogue show {id} --json` shows the events with their numbers"))
             }
             Self::NoParticipant { .. } => Some("choose a team with the same participants".into()),
             Self::NoEvent { .. } => None,

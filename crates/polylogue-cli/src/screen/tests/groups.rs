@@ -88,7 +88,7 @@ fn a_selection_is_shown_in_a_line() {
         Bob -> all:
         ⚙ add(a: 1, b: 2) → 3 (+1 line)
 
-        Cy is next in order among Ann, Bob, Cy, because `Zoe` is not a participant; the reply was: Zoe
+        Cy is next in order: `Zoe` is not a participant; the reply was: Zoe
 
         Cy -> all:
         Done
@@ -124,7 +124,7 @@ fn verbose_output_has_introductions_and_prompts() {
         Pick -> no one (private):
         Zoe
 
-        Cy is next in order among Ann, Bob, Cy, because `Zoe` is not a participant
+        Cy is next in order: `Zoe` is not a participant
 
         Cy -> all:
         Done
@@ -185,7 +185,7 @@ fn a_markdown_document_has_the_introduction() {
 
         Zoe
 
-        *Cy is next in order among Ann, Bob, Cy, because \`Zoe\` is not a participant; the reply was: Zoe*
+        *Cy is next in order: \`Zoe\` is not a participant; the reply was: Zoe*
 
         ### Cy
 
