@@ -33,7 +33,7 @@ use crate::attachments::Attach;
 use crate::place::NamedStore;
 use crate::shipped::team_file;
 pub(crate) use shared::{Allowed, Budgets, Limits, Models, Output, Permits, RunOptions, Style, TeamOptions};
-use shared::{count, variable};
+use shared::{GLOBAL, count, variable};
 
 /// Conversations among language-model agents, tools and people
 #[derive(Debug, Parser)]
@@ -43,23 +43,23 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 
     /// The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE`
-    #[arg(long, global = true, display_order = LAST, value_name = "PATH", env = "POLYLOGUE_STORE", hide_env_values = true, value_parser = path())]
+    #[arg(long, global = true, display_order = LAST, help_heading = GLOBAL, value_name = "PATH", env = "POLYLOGUE_STORE", hide_env_values = true, value_parser = path())]
     pub(crate) store: Option<PathBuf>,
 
     /// Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml`
-    #[arg(long, global = true, display_order = LAST, value_name = "URL", env = "POLYLOGUE_SERVER", hide_env_values = true)]
+    #[arg(long, global = true, display_order = LAST, help_heading = GLOBAL, value_name = "URL", env = "POLYLOGUE_SERVER", hide_env_values = true)]
     pub(crate) server: Option<String>,
 
     /// Your configuration file. Default: `~/.config/polylogue/config.yaml`
-    #[arg(long, global = true, display_order = LAST, value_name = "FILE", env = "POLYLOGUE_CONFIG", hide_env_values = true, value_parser = path())]
+    #[arg(long, global = true, display_order = LAST, help_heading = GLOBAL, value_name = "FILE", env = "POLYLOGUE_CONFIG", hide_env_values = true, value_parser = path())]
     pub(crate) config: Option<PathBuf>,
 
     /// Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
-    #[arg(short, long, global = true, display_order = LAST, action = ArgAction::Count)]
+    #[arg(short, long, global = true, display_order = LAST, help_heading = GLOBAL, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
     /// When to use colors
-    #[arg(long, global = true, display_order = LAST, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, display_order = LAST, help_heading = GLOBAL, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }
 
@@ -232,13 +232,13 @@ pub(crate) struct Run {
     pub(crate) vars: Vec<(String, String)>,
 
     #[command(flatten)]
+    pub(crate) options: RunOptions,
+
+    #[command(flatten)]
     pub(crate) budgets: Budgets,
 
     #[command(flatten)]
     pub(crate) detach: worker::Detach,
-
-    #[command(flatten)]
-    pub(crate) options: RunOptions,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -248,10 +248,10 @@ pub(crate) struct Mcp {
     pub(crate) teams: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) budgets: Budgets,
+    pub(crate) options: TeamOptions,
 
     #[command(flatten)]
-    pub(crate) options: TeamOptions,
+    pub(crate) budgets: Budgets,
 }
 
 #[derive(Debug, Args)]
@@ -287,13 +287,13 @@ pub(crate) struct Resume {
     pub(crate) pinned: bool,
 
     #[command(flatten)]
+    pub(crate) options: RunOptions,
+
+    #[command(flatten)]
     pub(crate) budgets: Budgets,
 
     #[command(flatten)]
     pub(crate) detach: worker::Detach,
-
-    #[command(flatten)]
-    pub(crate) options: RunOptions,
 
     #[command(flatten)]
     pub(crate) of: worker::OfTenant,

@@ -32,9 +32,6 @@ pub(crate) struct Batch {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = count::<u16>)]
     pub(crate) at_once: u16,
 
-    #[command(flatten)]
-    pub(crate) budgets: Budgets,
-
     /// Keep results of another team, and of rows that have changed since; these rows are not run again
     #[arg(long)]
     pub(crate) keep: bool,
@@ -49,6 +46,9 @@ pub(crate) struct Batch {
 
     #[command(flatten)]
     pub(crate) options: TeamOptions,
+
+    #[command(flatten)]
+    pub(crate) budgets: Budgets,
 }
 
 /// `error`, with the option that takes rows, if a file of rows follows the team without one.

@@ -13,6 +13,15 @@ use polylogue_team::{Grant, Time};
 use super::folder::Folder;
 use super::piped::Piped;
 
+/// Headings of the help, in which options of the same kind stand together.
+const MODELS: &str = "Models";
+const PERMISSIONS: &str = "Permissions";
+const LIMITS: &str = "Limits";
+const BUDGETS: &str = "Budgets";
+const OUTPUT: &str = "Output";
+pub(super) const WORKERS: &str = "Workers";
+pub(super) const GLOBAL: &str = "Options of every command";
+
 /// Reads a whole number of at least 1.
 pub(crate) fn count<T: TryFrom<u64>>(given: &str) -> Result<T, String> {
     match given.parse::<u64>() {
@@ -74,7 +83,7 @@ pub(crate) struct Allowed {
     pub(crate) permits: Permits,
 
     /// MCP servers for agents that name them: a JSON file with `mcpServers`
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = PERMISSIONS)]
     pub(crate) mcp: Option<PathBuf>,
 }
 
@@ -85,11 +94,11 @@ pub(crate) struct Permits {
     /// (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends),
     /// `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`),
     /// `prices` (prices below the list prices), and `unknown-price` (models of unknown price under a limit on cost; their calls count as free)
-    #[arg(long = "allow", value_name = "WHAT", value_delimiter = ',', value_parser = grant)]
+    #[arg(long = "allow", value_name = "WHAT", value_delimiter = ',', value_parser = grant, help_heading = PERMISSIONS)]
     pub(crate) grants: Vec<Grant>,
 
     /// Trust the team file: allow all that it asks for, now and while its content is unchanged
-    #[arg(long)]
+    #[arg(long, help_heading = PERMISSIONS)]
     pub(crate) trust: bool,
 }
 
@@ -102,35 +111,35 @@ fn grant(text: &str) -> Result<Grant, String> {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Models {
     /// The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`. In a list with commas, each model is the fallback of the one before it
-    #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
+    #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"], help_heading = MODELS)]
     pub(crate) model: Option<String>,
 
     /// What the models support: a list of `tools`, `schema`, `json` and `vision`, or `text` for none of these; `no-system-role`, `no-null-content` and `no-user-after-tool` name forms of requests that they refuse. Default: detected by their first replies, except `vision`
-    #[arg(long, value_name = "CAPABILITIES", conflicts_with_all = ["offline", "replay"], value_parser = capabilities)]
+    #[arg(long, value_name = "CAPABILITIES", conflicts_with_all = ["offline", "replay"], value_parser = capabilities, help_heading = MODELS)]
     pub(crate) capabilities: Option<Capabilities>,
 
     /// Take the replies of models from the team's script; no model is called
-    #[arg(long)]
+    #[arg(long, help_heading = MODELS)]
     pub(crate) offline: bool,
 
     /// Maximum duration of a model call in seconds. Default: 3 minutes to the first token, 1 minute between tokens, 10 minutes in total
-    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["offline", "replay"], value_parser = count::<u64>)]
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["offline", "replay"], value_parser = count::<u64>, help_heading = MODELS)]
     pub(crate) timeout: Option<u64>,
 
     /// Record every model call to a new file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"], help_heading = MODELS)]
     pub(crate) record: Option<PathBuf>,
 
     /// Cache model replies in a file: an equal request gets the stored reply. For development
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"], help_heading = MODELS)]
     pub(crate) cache: Option<PathBuf>,
 
     /// Take every model reply from a recording; no model is called
-    #[arg(long, value_name = "FILE", conflicts_with = "offline")]
+    #[arg(long, value_name = "FILE", conflicts_with = "offline", help_heading = MODELS)]
     pub(crate) replay: Option<PathBuf>,
 
     /// Show the reasoning of models; those that hide it are asked for a summary
-    #[arg(long)]
+    #[arg(long, help_heading = MODELS)]
     pub(crate) thoughts: bool,
 }
 
@@ -138,27 +147,27 @@ pub(crate) struct Models {
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Limits {
     /// Maximum number of turns, in all chats together; parallel turns begin together or not at all
-    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    #[arg(long, value_name = "N", value_parser = count::<u64>, help_heading = LIMITS)]
     pub(crate) max_turns: Option<u64>,
 
     /// Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars, help_heading = LIMITS)]
     pub(crate) max_cost: Option<f64>,
 
     /// Maximum number of input and output tokens; a call that could take more than is left is not made
-    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    #[arg(long, value_name = "N", value_parser = count::<u64>, help_heading = LIMITS)]
     pub(crate) max_tokens: Option<u64>,
 
     /// Maximum number of model calls
-    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    #[arg(long, value_name = "N", value_parser = count::<u64>, help_heading = LIMITS)]
     pub(crate) max_calls: Option<u64>,
 
     /// Maximum running time, such as `90s`, `10min` or `1h`; waiting for people does not count. When it is up, calls in flight are aborted
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = LIMITS)]
     pub(crate) max_time: Option<Time>,
 
     /// What happens at a limit of the run, of an agent or of a chat: the run or the chat ends, or you are asked to raise the limit. Default: that of the team file
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", help_heading = LIMITS)]
     pub(crate) on_limit: Option<OnLimit>,
 }
 
@@ -166,19 +175,19 @@ pub(crate) struct Limits {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Budgets {
     /// Maximum cost in dollars of all conversations of this command together; a call that could cost more than is left is not made, and models of unknown price are refused. `NAME=DOLLARS` is a budget that all processes with the same Postgres database share, and `NAME` an existing one
-    #[arg(long, value_name = "[NAME=]DOLLARS", value_parser = named_dollars)]
+    #[arg(long, value_name = "[NAME=]DOLLARS", value_parser = named_dollars, help_heading = BUDGETS)]
     pub(crate) budget: Option<Named<f64>>,
 
     /// Maximum number of input and output tokens of all conversations of this command together; `NAME=N` is for a shared budget
-    #[arg(long, value_name = "[NAME=]N", value_parser = named_count)]
+    #[arg(long, value_name = "[NAME=]N", value_parser = named_count, help_heading = BUDGETS)]
     pub(crate) budget_tokens: Option<Named<u64>>,
 
     /// Maximum number of model calls of all conversations of this command together; `NAME=N` is for a shared budget
-    #[arg(long, value_name = "[NAME=]N", value_parser = named_count)]
+    #[arg(long, value_name = "[NAME=]N", value_parser = named_count, help_heading = BUDGETS)]
     pub(crate) budget_calls: Option<Named<u64>>,
 
     /// Maximum wall-clock time of all conversations of this command together, such as `90s`, `10min` or `1h`. When it is up, calls in flight are aborted
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = BUDGETS)]
     pub(crate) budget_time: Option<Time>,
 }
 
@@ -321,19 +330,19 @@ impl Limits {
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Output {
     /// Print every event as one line of JSON; the first line has the conversation's id, the last one the totals
-    #[arg(long, conflicts_with = "quiet")]
+    #[arg(long, conflicts_with = "quiet", help_heading = OUTPUT)]
     pub(crate) json: bool,
 
     /// Print only the result
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
 
     /// Layout of the conversation; `autogen` prints complete messages, as AutoGen does
-    #[arg(long, value_name = "STYLE", default_value = "usual", conflicts_with_all = ["json", "quiet"])]
+    #[arg(long, value_name = "STYLE", default_value = "usual", conflicts_with_all = ["json", "quiet"], help_heading = OUTPUT)]
     pub(crate) style: Style,
 
     /// Do not stream: request and show complete replies
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) no_stream: bool,
 }
 

@@ -7,7 +7,7 @@ use polylogue_core::Features;
 use polylogue_runtime::WorkerOptions;
 use polylogue_server::Token;
 
-use super::shared::{Allowed, Budgets, Models, TeamOptions, budget_name, count};
+use super::shared::{Allowed, Budgets, Models, TeamOptions, WORKERS, budget_name, count};
 
 #[derive(Debug, Args)]
 #[command(
@@ -129,11 +129,11 @@ pub(crate) struct Cluster {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Detach {
     /// Print the conversation's id and return; a worker (`polylogue worker`) with the same store runs the conversation
-    #[arg(short, long, conflicts_with_all = ["attach", "given"])]
+    #[arg(short, long, conflicts_with_all = ["attach", "given"], help_heading = WORKERS)]
     pub(crate) detach: bool,
 
     /// With `--detach`: what the worker must offer (`worker --offers`) besides what the team needs, such as `gpu`; a list with commas
-    #[arg(long, value_name = "WORDS", value_delimiter = ',', requires = "detach")]
+    #[arg(long, value_name = "WORDS", value_delimiter = ',', requires = "detach", help_heading = WORKERS)]
     pub(crate) needs: Vec<String>,
 }
 

@@ -35,3 +35,24 @@ fn the_hint_of_a_fork_names_its_conversation() {
     let hint = format!("`polylogue show {} --json` shows the events with their numbers", home.id());
     assert!(refused.err.contains(&hint), "{}", refused.err);
 }
+
+#[test]
+fn the_help_has_the_options_of_a_run_by_kind() {
+    let help = Home::new().run(&["run", "--help"]).ok().out;
+    let section = |title: &str| {
+        let rest = help.split_once(&format!("\n{title}:\n")).map_or("", |(_, rest)| rest);
+        rest.split("\n\n").next().unwrap_or_default().to_owned()
+    };
+    for (title, option) in [
+        ("Options", "--var"),
+        ("Models", "--model"),
+        ("Permissions", "--allow"),
+        ("Limits", "--max-cost"),
+        ("Output", "--quiet"),
+        ("Budgets", "--budget"),
+        ("Workers", "--detach"),
+        ("Options of every command", "--store"),
+    ] {
+        assert!(section(title).contains(&format!("{option} ")), "{title}: {help}");
+    }
+}

@@ -344,13 +344,15 @@ fn the_whole_of_the_help() {
           help         Print this message or the help of the given subcommand(s)
 
         Options:
+          -h, --help     Print help
+          -V, --version  Print version
+
+        Options of every command:
               --color <WHEN>   When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>  Your configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --server <URL>   Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]
               --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE` [env: POLYLOGUE_STORE]
           -v, --verbose...     Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
-          -h, --help           Print help
-          -V, --version        Print version
 
         First steps:
           polylogue run demo:trading-bot        a demonstration, without a model
@@ -380,18 +382,18 @@ fn the_whole_of_the_help() {
           [MESSAGE]  A message, which continues a conversation that has ended; `@FILE` reads it from a file, `-` from standard input
 
         Options:
-              --as <NAME>                    Author of the message: a participant. Default: `user`
-              --attach <FILE>                Attach a file to the task or message: a picture (PNG, JPEG, GIF, WebP), a PDF document, a sound (WAV, MP3) or a text; can be repeated
-              --answer <TEXT>                Answer the open question, instead of asking at the terminal
-              --take-over                    Take over the conversation from a process that hangs or is suspended; possible 30 seconds after its last heartbeat
-              --accept-changes               Continue with the current team file if it has changed since the conversation began
-              --pinned                       Continue with the team as it was when the conversation began, even if its file has changed
-              --budget <[NAME=]DOLLARS>      Maximum cost in dollars of all conversations of this command together; a call that could cost more than is left is not made, and models of unknown price are refused. `NAME=DOLLARS` is a budget that all processes with the same Postgres database share, and `NAME` an existing one
-              --budget-tokens <[NAME=]N>     Maximum number of input and output tokens of all conversations of this command together; `NAME=N` is for a shared budget
-              --budget-calls <[NAME=]N>      Maximum number of model calls of all conversations of this command together; `NAME=N` is for a shared budget
-              --budget-time <TIME>           Maximum wall-clock time of all conversations of this command together, such as `90s`, `10min` or `1h`. When it is up, calls in flight are aborted
-          -d, --detach                       Print the conversation's id and return; a worker (`polylogue worker`) with the same store runs the conversation
-              --needs <WORDS>                With `--detach`: what the worker must offer (`worker --offers`) besides what the team needs, such as `gpu`; a list with commas
+              --as <NAME>       Author of the message: a participant. Default: `user`
+              --attach <FILE>   Attach a file to the task or message: a picture (PNG, JPEG, GIF, WebP), a PDF document, a sound (WAV, MP3) or a text; can be repeated
+              --answer <TEXT>   Answer the open question, instead of asking at the terminal
+              --take-over       Take over the conversation from a process that hangs or is suspended; possible 30 seconds after its last heartbeat
+              --accept-changes  Continue with the current team file if it has changed since the conversation began
+              --pinned          Continue with the team as it was when the conversation began, even if its file has changed
+              --dir <FOLDER>    Let agents work in this folder instead of in a new work directory; you are asked before they run programs or change files
+              --input <WHAT>    If standard input is a pipe or a file, which questions its lines answer: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; with `-` as text, or with `--answer`, `none` [possible values: answers, approvals, none]
+              --tenant <NAME>   Use the conversations of this tenant; `polylogue token new --tenant` makes tenants [default: local]
+          -h, --help            Print help
+
+        Models:
           -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`. In a list with commas, each model is the fallback of the one before it
               --capabilities <CAPABILITIES>  What the models support: a list of `tools`, `schema`, `json` and `vision`, or `text` for none of these; `no-system-role`, `no-null-content` and `no-user-after-tool` name forms of requests that they refuse. Default: detected by their first replies, except `vision`
               --offline                      Take the replies of models from the team's script; no model is called
@@ -400,28 +402,42 @@ fn the_whole_of_the_help() {
               --cache <FILE>                 Cache model replies in a file: an equal request gets the stored reply. For development
               --replay <FILE>                Take every model reply from a recording; no model is called
               --thoughts                     Show the reasoning of models; those that hide it are asked for a summary
-              --allow <WHAT>                 Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices), and `unknown-price` (models of unknown price under a limit on cost; their calls count as free)
-              --trust                        Trust the team file: allow all that it asks for, now and while its content is unchanged
-              --mcp <FILE>                   MCP servers for agents that name them: a JSON file with `mcpServers`
-              --max-turns <N>                Maximum number of turns, in all chats together; parallel turns begin together or not at all
-              --max-cost <DOLLARS>           Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
-              --max-tokens <N>               Maximum number of input and output tokens; a call that could take more than is left is not made
-              --max-calls <N>                Maximum number of model calls
-              --max-time <TIME>              Maximum running time, such as `90s`, `10min` or `1h`; waiting for people does not count. When it is up, calls in flight are aborted
-              --on-limit <WHAT>              What happens at a limit of the run, of an agent or of a chat: the run or the chat ends, or you are asked to raise the limit. Default: that of the team file [possible values: stop, ask]
-              --dir <FOLDER>                 Let agents work in this folder instead of in a new work directory; you are asked before they run programs or change files
-              --input <WHAT>                 If standard input is a pipe or a file, which questions its lines answer: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; with `-` as text, or with `--answer`, `none` [possible values: answers, approvals, none]
-              --json                         Print every event as one line of JSON; the first line has the conversation's id, the last one the totals
-          -q, --quiet                        Print only the result
-              --style <STYLE>                Layout of the conversation; `autogen` prints complete messages, as AutoGen does [default: usual] [possible values: usual, autogen]
-              --no-stream                    Do not stream: request and show complete replies
-              --tenant <NAME>                Use the conversations of this tenant; `polylogue token new --tenant` makes tenants [default: local]
-              --color <WHEN>                 When to use colors [default: auto] [possible values: auto, always, never]
-              --config <FILE>                Your configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
-              --server <URL>                 Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]
-              --store <PATH>                 The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE` [env: POLYLOGUE_STORE]
-          -v, --verbose...                   Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
-          -h, --help                         Print help
+
+        Permissions:
+              --allow <WHAT>  Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices), and `unknown-price` (models of unknown price under a limit on cost; their calls count as free)
+              --trust         Trust the team file: allow all that it asks for, now and while its content is unchanged
+              --mcp <FILE>    MCP servers for agents that name them: a JSON file with `mcpServers`
+
+        Limits:
+              --max-turns <N>       Maximum number of turns, in all chats together; parallel turns begin together or not at all
+              --max-cost <DOLLARS>  Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
+              --max-tokens <N>      Maximum number of input and output tokens; a call that could take more than is left is not made
+              --max-calls <N>       Maximum number of model calls
+              --max-time <TIME>     Maximum running time, such as `90s`, `10min` or `1h`; waiting for people does not count. When it is up, calls in flight are aborted
+              --on-limit <WHAT>     What happens at a limit of the run, of an agent or of a chat: the run or the chat ends, or you are asked to raise the limit. Default: that of the team file [possible values: stop, ask]
+
+        Output:
+              --json           Print every event as one line of JSON; the first line has the conversation's id, the last one the totals
+          -q, --quiet          Print only the result
+              --style <STYLE>  Layout of the conversation; `autogen` prints complete messages, as AutoGen does [default: usual] [possible values: usual, autogen]
+              --no-stream      Do not stream: request and show complete replies
+
+        Budgets:
+              --budget <[NAME=]DOLLARS>   Maximum cost in dollars of all conversations of this command together; a call that could cost more than is left is not made, and models of unknown price are refused. `NAME=DOLLARS` is a budget that all processes with the same Postgres database share, and `NAME` an existing one
+              --budget-tokens <[NAME=]N>  Maximum number of input and output tokens of all conversations of this command together; `NAME=N` is for a shared budget
+              --budget-calls <[NAME=]N>   Maximum number of model calls of all conversations of this command together; `NAME=N` is for a shared budget
+              --budget-time <TIME>        Maximum wall-clock time of all conversations of this command together, such as `90s`, `10min` or `1h`. When it is up, calls in flight are aborted
+
+        Workers:
+          -d, --detach         Print the conversation's id and return; a worker (`polylogue worker`) with the same store runs the conversation
+              --needs <WORDS>  With `--detach`: what the worker must offer (`worker --offers`) besides what the team needs, such as `gpu`; a list with commas
+
+        Options of every command:
+              --color <WHEN>   When to use colors [default: auto] [possible values: auto, always, never]
+              --config <FILE>  Your configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
+              --server <URL>   Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]
+              --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE` [env: POLYLOGUE_STORE]
+          -v, --verbose...     Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
 
         Limits count from now on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended the conversation; `--max-tokens` and `--max-cost` do the same for its `max_tokens` and `max_cost`. A limit that you do not give stays unchanged. After a message, the limits of the team file count from 0 again.
     "#]].assert_eq(&home.run(&["resume", "--help"]).ok().out);
