@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refused(error),
     };
+    stderr::set_colors(launch::wish(cli.color));
     let done = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -106,6 +106,8 @@ impl Style {
     pub(crate) const BOLD: Self = Self { bold: true, ..Self::PLAIN };
     /// Something went wrong.
     pub(crate) const ERROR: Self = Self { color: Some(Color::Red), bold: true, ..Self::PLAIN };
+    /// The label of a warning.
+    pub(crate) const WARNING: Self = Self { color: Some(Color::Yellow), ..Self::ERROR };
 
     /// The same in a color.
     pub(crate) const fn color(self, color: Color) -> Self {

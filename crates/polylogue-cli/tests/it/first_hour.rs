@@ -1,6 +1,7 @@
 //! What a person meets in the first hour with the program.
 
 use crate::home::{Home, shipped};
+use crate::terminal::Terminal;
 
 /// The reply of a selector is shown with the selection, and by itself only if it says more than a name.
 #[test]
@@ -54,5 +55,26 @@ fn the_help_has_the_options_of_a_run_by_kind() {
         ("Options of every command", "--store"),
     ] {
         assert!(section(title).contains(&format!("{option} ")), "{title}: {help}");
+    }
+}
+
+#[test]
+fn errors_have_colors_only_where_they_may() {
+    let check = ["check", "wrong.yaml"];
+    for (home, args, is_colored) in [
+        (Home::new(), &check[..], true),
+        (Home::new().var("NO_COLOR", "1"), &check[..], false),
+        (Home::new(), &["check", "wrong.yaml", "--color", "never"][..], false),
+    ] {
+        home.file("wrong.yaml", "name: x\nagnets: []\n");
+        let terminal = Terminal::open(&home, (80, 40), args);
+        terminal.wait_for("hint: ");
+        let bytes = terminal.bytes();
+        assert_eq!(
+            bytes.contains("\u{1b}[1;31merror:\u{1b}[0m unknown key `agnets`"),
+            is_colored,
+            "{bytes:?}"
+        );
+        assert_eq!(bytes.contains('\u{1b}'), is_colored, "{bytes:?}");
     }
 }
