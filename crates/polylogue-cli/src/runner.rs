@@ -19,7 +19,7 @@ use crate::error::{CliError, Exit};
 use crate::place::{NamedStore, PlaceOption};
 use crate::prompt::question::{is_far_above, meant, prompt as prompt_for, typed};
 use crate::prompt::{self, Asked, print_verbatim};
-use crate::screen::{Output, RunEnd, Screen, Settings, Size, asks, at_terminal};
+use crate::screen::{Output, RunEnd, Screen, Settings, Size, addresses, asks, at_terminal};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::steering::{self, SteeringKey};
@@ -322,7 +322,9 @@ fn print_questions(output: Output, questions: &[(Path, Question)], end: &RunEnd)
         return;
     }
     for (_, question) in questions {
-        print_note(&format!("{}{}", question.who, asks(question)));
+        if !addresses(question) {
+            print_note(&format!("{}{}", question.who, asks(question)));
+        }
         print_verbatim(&in_words(question));
     }
     let answer = match questions {

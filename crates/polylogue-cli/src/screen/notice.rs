@@ -109,6 +109,11 @@ pub(crate) const fn asks(question: &Question) -> &'static str {
     }
 }
 
+/// Whether the text of `question` says itself whom it is about.
+pub(crate) fn addresses(question: &Question) -> bool {
+    question.text.strip_prefix(question.who.as_str()).is_some_and(|rest| rest.starts_with(", "))
+}
+
 /// What was done from outside of the conversation, if the event says so.
 pub(super) fn of_run(body: &Body) -> Option<String> {
     Some(match body {

@@ -419,8 +419,10 @@ impl Renderer {
         self.interrupted();
         let separation = self.separation(at);
         self.out.extend(separation);
-        let head = self.name(&question.who).with(notice::asks(question), Style::BOLD);
-        self.put(at, &[head]);
+        if !notice::addresses(question) {
+            let head = self.name(&question.who).with(notice::asks(question), Style::BOLD);
+            self.put(at, &[head]);
+        }
         // What is to run is shown verbatim, never rendered.
         let text = at_terminal(question);
         let is_exact = question.is_approval() || text.lines().any(exact::is_fence);

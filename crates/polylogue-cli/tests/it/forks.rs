@@ -165,7 +165,7 @@ fn resume_shows_what_was_sent_since_and_not_what_was_shown_before() {
     home.run(&["send", "last", "Think twice."]).ok();
     let resumed = home.run(&["resume", "last"]).exits(5).out;
     let (asked, sent) =
-        (resumed.find("Zoe is asked:").unwrap(), resumed.find("Think twice.").expect(&resumed));
+        (resumed.find("Zoe, it is your turn.").unwrap(), resumed.find("Think twice.").expect(&resumed));
     assert!(asked < sent, "{resumed}");
 }
 

@@ -45,8 +45,7 @@ fn masked(text: &str, home: &Home) -> String {
 }
 
 const PROMPT: &str = "\nKim>";
-const SECOND_PROMPT: &str =
-    "Then not.\n┊\n┊ Kim is asked:\n┊ Kim, it is your turn. Enter passes, exit leaves.\nKim>";
+const SECOND_PROMPT: &str = "Then not.\n┊\n┊ Kim, it is your turn. Enter passes, exit leaves.\nKim>";
 
 #[test]
 fn a_person_is_asked_at_the_terminal_and_answers() {
@@ -72,14 +71,12 @@ fn a_person_is_asked_at_the_terminal_and_answers() {
         ┊ Bot → Kim · meeting
         ┊ Shall we?
         ┊
-        ┊ Kim is asked:
         ┊ Kim, it is your turn. Enter passes, exit leaves.
         Kim> Why not **tomorrow**?
         ┊
         ┊ Bot → Kim · meeting
         ┊ Then not.
         ┊
-        ┊ Kim is asked:
         ┊ Kim, it is your turn. Enter passes, exit leaves.
         Kim> agreed
         ┊
@@ -121,7 +118,6 @@ fn enter_passes_and_exit_leaves() {
         ┊ Bot → Kim · meeting
         ┊ Shall we?
         ┊
-        ┊ Kim is asked:
         ┊ Kim, it is your turn. Enter passes, exit leaves.
         Kim>
         ┊
@@ -130,7 +126,6 @@ fn enter_passes_and_exit_leaves() {
         ┊ Bot → Kim · meeting
         ┊ Then not.
         ┊
-        ┊ Kim is asked:
         ┊ Kim, it is your turn. Enter passes, exit leaves.
         Kim>  EXIT
         ┊
@@ -185,7 +180,6 @@ fn without_a_terminal_the_run_waits_and_continues_with_an_answer() {
         Bot -> Kim · meeting:
         Shall we?
 
-        Kim is asked:
         Kim, it is your turn. Enter passes, `exit` leaves.
 
         waiting for Kim · 1 turn · tokens unknown · $0 · TIME
@@ -205,7 +199,6 @@ fn without_a_terminal_the_run_waits_and_continues_with_an_answer() {
         Bot -> Kim · meeting:
         Shall we?
 
-        Kim is asked:
         Kim, it is your turn. Enter passes, `exit` leaves.
 
         Kim -> Bot · meeting:
@@ -214,7 +207,6 @@ fn without_a_terminal_the_run_waits_and_continues_with_an_answer() {
         Bot -> Kim · meeting:
         Then not.
 
-        Kim is asked:
         Kim, it is your turn. Enter passes, `exit` leaves.
 
         waiting for Kim · 3 turns · tokens unknown · $0 · TIME
@@ -233,7 +225,7 @@ fn a_quiet_run_says_next_to_its_output_who_is_asked_what_and_how_to_answer() {
     assert!(!ran.out.contains("Kim, it is your turn"), "{}", ran.out);
     let id = home.id();
     let expected = format!(
-        "Kim is asked:\nKim, it is your turn. The answer is your message, and the answer `exit` leaves the chat.\n\
+        "Kim, it is your turn. The answer is your message, and the answer `exit` leaves the chat.\n\
          waiting for Kim: answer with `polylogue resume {id} --answer TEXT`\n"
     );
     assert!(ran.err.ends_with(&expected), "{}", ran.err);
