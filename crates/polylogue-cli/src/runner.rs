@@ -162,7 +162,7 @@ impl Runner {
             print_verbatim(&at_terminal(question));
         }
         if question.is_approval() {
-            print_note_wrapped(Always::HINT);
+            self.always.hint().into_iter().for_each(print_note_wrapped);
         }
     }
 

@@ -3,6 +3,8 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use polylogue_core::{Call, Question};
 use polylogue_runtime::Access;
@@ -39,6 +41,8 @@ pub(crate) struct Always {
     pub(crate) rules: Rules,
     /// Identifies the content of the team.
     pub(crate) team: String,
+    /// Whether the person knows of it.
+    is_told: Arc<AtomicBool>,
 }
 
 /// The answer that allows a call from now on.
@@ -47,11 +51,14 @@ const ALWAYS: &str = "always";
 impl Always {
     /// For the team that `access` is of.
     pub(crate) fn of(access: &Access) -> Self {
-        Self { rules: access.rules.clone(), team: access.digest.clone() }
+        Self { rules: access.rules.clone(), team: access.digest.clone(), is_told: Arc::default() }
     }
 
-    /// Told with a question for approval.
-    pub(crate) const HINT: &str = "`always` runs it, and allows exactly this call of this team from now on (`polylogue trust rules` says where).";
+    /// What the answer does, for the first question for approval.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        const HINT: &str = "`always` runs it, and allows exactly this call of this team from now on (`polylogue trust rules` says where).";
+        (!self.is_told.swap(true, Ordering::Relaxed)).then_some(HINT)
+    }
 
     /// What `text` answers to `question`: `always` is kept as a rule, and means yes.
     pub(crate) fn answer(&self, question: &Question, text: String) -> Result<String, CliError> {

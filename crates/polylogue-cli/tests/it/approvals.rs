@@ -72,6 +72,8 @@ fn a_person_at_the_terminal_lets_a_call_be_made_rejects_one_and_changes_one() {
         terminal.press("no, that is a secret\r");
         terminal.wait_for("\n{\"text\":\"three\"}\n──");
         terminal.wait_for_question("`exit` ends the conversation.");
+        let hints = terminal.bytes().matches("`always` runs it").count();
+        assert_eq!(hints, 1, "it is said once: {}", terminal.sees());
         terminal.press("```json\r{\"text\":\r \"3\"}\r```\r");
         let (code, seen) = terminal.end();
         assert_eq!((code, noted(&home)), (0, vec!["3".to_owned(), "one".to_owned()]), "{seen}");
