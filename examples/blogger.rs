@@ -61,9 +61,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let prefix = [(Name::new("writer")?, "Reflect on the following text.".to_owned())].into();
     let blogger = Blogger {
         name: Name::new("blogger")?,
-        writer: Assistant::new("writer", model.clone())?
-            .system("You write posts, and revise them when criticized."),
-        critic: Assistant::new("critic", model)?
+        writer: Assistant::new("writer", &model)?.system("You write posts, and revise them when criticized."),
+        critic: Assistant::new("critic", &model)?
             .system("You criticize.")
             .view(ViewOptions { prefix, ..ViewOptions::default() }),
         max_turn: 1,

@@ -12,7 +12,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     let order = Dag::new([("prices", vec![]), ("news", vec![]), ("report", vec!["prices", "news"])])?;
     let step = |chat: &str, who: &str, carry: Carryover| -> Result<Chat> {
-        let alone = Chat::builder(chat).participant(Assistant::new(who, model.clone())?).policy(sequential());
+        let alone = Chat::builder(chat).participant(Assistant::new(who, &model)?).policy(sequential());
         carry.dependencies_of(&order).apply_to(alone).build()
     };
     let chat = Chat::builder("market")

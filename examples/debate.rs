@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     let mut council = Chat::builder("council");
     for who in ["Ann", "Bob", "Cem"] {
-        council = council.participant(Assistant::new(who, model.clone())?);
+        council = council.participant(Assistant::new(who, &model)?);
     }
     let debate = Debate::between(["a bench", "apple trees", "a playground"])?.tie(Tie::Again(1));
     println!("{}", council.policy(debate).build()?.run("What should the town build?").await?);

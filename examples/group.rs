@@ -13,10 +13,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Coder": "def half(n): return n // 2"}, {"selector": "Tester"}, {"Tester": "APPROVED"}]"#,
     )?;
     let chat = Chat::builder("team")
-        .participant(Assistant::new("Coder", model.clone())?.description("writes code"))
-        .participant(Assistant::new("Tester", model.clone())?.description("tests code"))
-        .participant(Assistant::new("Writer", model.clone())?.description("writes manuals"))
-        .policy(Group::select_by(Selector::new("selector", model)?))
+        .participant(Assistant::new("Coder", &model)?.description("writes code"))
+        .participant(Assistant::new("Tester", &model)?.description("tests code"))
+        .participant(Assistant::new("Writer", &model)?.description("writes manuals"))
+        .policy(Group::select_by(Selector::new("selector", &model)?))
         .stop(says("APPROVED") | max_messages(12))
         .build()?;
     println!("{}", chat.run("A function that halves whole numbers").await?);

@@ -12,11 +12,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Guesser": "Is it 2?"}, {"Keeper": "You won!"}, {"Keeper": "Nothing is left."}, {"Keeper": "no"},
             {"Guesser": "What a game!"}]"#,
     )?;
-    let keeper = Assistant::new("Keeper", model.clone())?;
+    let keeper = Assistant::new("Keeper", &model)?;
     let secret = Task::new(keeper.clone(), "Choose a secret number from 1 to 3.");
     let judge =
         Task::new(keeper, "Your objective is fulfilled when a guess is your number: then say that they won.");
-    let guess = Task::new(Assistant::new("Guesser", model)?, "Find a secret number from 1 to 3.");
+    let guess = Task::new(Assistant::new("Guesser", &model)?, "Find a secret number from 1 to 3.");
     let chat = GroupSolve::new([judge.self_terminating(), guess], EndMode::OneLastChat)
         .before(secret)
         .shift_content("What is your guess?")

@@ -12,8 +12,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Billing": "I see both payments. Shall I send one back?"}, {"Billing": "It is on its way."}]"#,
     )?;
     let chat = Chat::builder("support")
-        .participant(Assistant::new("Front", model.clone())?.tool(Handoff::to("Billing", "For invoices.")?))
-        .participant(Assistant::new("Billing", model)?.tool(Handoff::to("Front", "For all but money.")?))
+        .participant(Assistant::new("Front", &model)?.tool(Handoff::to("Billing", "For invoices.")?))
+        .participant(Assistant::new("Billing", &model)?.tool(Handoff::to("Front", "For all but money.")?))
         .participant(Human::new("Customer")?)
         .policy(handoffs(Name::new("Front")?, AfterHandoff::To(Name::new("Customer")?)))
         .build()?;

@@ -13,9 +13,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     let boss = Stack::new("Boss")?
         .then(HumanInput::terminate().terminate_on(says("DONE")).max_auto_replies(5))
-        .then(Assistant::new("Boss", model.clone())?.system("You review the code."));
+        .then(Assistant::new("Boss", &model)?.system("You review the code."));
     let chat = Chat::builder("pair")
-        .participant(Assistant::new("Coder", model)?.system("Say DONE when you are."))
+        .participant(Assistant::new("Coder", &model)?.system("Say DONE when you are."))
         .participant(boss)
         .policy(round_robin())
         .build()?;

@@ -11,14 +11,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Writer": "The sea is blue like old glass."}, {"Reader": "I like it."}, {"Judge": "Leave it so."}]"#,
     )?;
     let critics = Chat::builder("Critics")
-        .participant(Assistant::new("Reader", model.clone())?)
-        .participant(
-            Assistant::new("Judge", model.clone())?.system("You sum up what readers say, as advice."),
-        )
+        .participant(Assistant::new("Reader", &model)?)
+        .participant(Assistant::new("Judge", &model)?.system("You sum up what readers say, as advice."))
         .policy(sequential())
         .build()?;
     let chat = Chat::builder("desk")
-        .participant(Assistant::new("Writer", model)?)
+        .participant(Assistant::new("Writer", &model)?)
         .participant(critics)
         .policy(round_robin())
         .stop(max_turns(4))

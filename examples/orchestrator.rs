@@ -19,10 +19,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         {"Planner": stands(true, "Clerk", "Nothing more")}, {"Planner": "It takes 3 hours."},
     ]);
     let model = polylogue::models::scripted(&script.to_string())?;
-    let surfer = Assistant::new("Surfer", model.clone())?.description("Looks things up.");
-    let clerk = Assistant::new("Clerk", model.clone())?.description("Works things out.");
+    let surfer = Assistant::new("Surfer", &model)?.description("Looks things up.");
+    let clerk = Assistant::new("Clerk", &model)?.description("Works things out.");
     let ledger = Orchestrator::new("Planner")?.participant(&surfer).participant(&clerk);
-    let planner = Assistant::new("Planner", model)?;
+    let planner = Assistant::new("Planner", &model)?;
     let chat = Chat::builder("trip").participant(surfer).participant(clerk).private_agent(planner);
     println!("{}", chat.policy(ledger).build()?.run("How long is the way to the sea?").await?);
     Ok(())

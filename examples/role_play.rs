@@ -16,10 +16,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Programmer": "Solution: `def warn(p): return sum(p[-7:]) > 1.1 * sum(p[-14:-7])`. Next request."},
             {"Trader": "<CAMEL_TASK_DONE>"}]"#,
     )?;
-    let programmer = Assistant::new("Programmer", model.clone())?.tool(GetHistory::default());
-    let society = RolePlay::new(programmer, Assistant::new("Trader", model.clone())?)
+    let programmer = Assistant::new("Programmer", &model)?.tool(GetHistory::default());
+    let society = RolePlay::new(programmer, Assistant::new("Trader", &model)?)
         .roles("Python programmer", "Stock trader")
-        .specify(Assistant::new("Specifier", model)?)
+        .specify(Assistant::new("Specifier", &model)?)
         .max_rounds(5);
     println!("{}", society.build("society")?.run("Develop a trading bot for the stock market").await?);
     Ok(())

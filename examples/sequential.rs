@@ -12,9 +12,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Doubler": {"say": "32", "expect": {"last": "Context: \n16"}}}, {"Number": "32"}, {"Doubler": "64"}]"#,
     )?;
     let step = |chat: &str, who: &str, message: &str| -> Result<Chat> {
-        let pair = Chat::builder(chat).participant(Assistant::new("Number", model.clone())?);
-        let pair =
-            pair.participant(Assistant::new(who, model.clone())?).policy(until(max_turns(3), round_robin()));
+        let pair = Chat::builder(chat).participant(Assistant::new("Number", &model)?);
+        let pair = pair.participant(Assistant::new(who, &model)?).policy(until(max_turns(3), round_robin()));
         Carryover::message(message).author(Name::new("Number")?).apply_to(pair).build()
     };
     let chat = Chat::builder("arithmetic")

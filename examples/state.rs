@@ -14,9 +14,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Buyer": {"calls": [{"tool": "set_state", "args": {"key": "offer", "value": 95}}]}}, {"Buyer": "Well, 95"},
             {"Seller": {"calls": [{"tool": "set_state", "args": {"key": "sold", "value": true}}]}}, {"Seller": "Sold"}]"#,
     )?;
-    let seller = Assistant::new("Seller", model.clone())?.tool(GetState::new());
+    let seller = Assistant::new("Seller", &model)?.tool(GetState::new());
     let chat = Chat::builder("market")
-        .participant(Assistant::new("Buyer", model)?.tool(SetState::new().only(["offer"])))
+        .participant(Assistant::new("Buyer", &model)?.tool(SetState::new().only(["offer"])))
         .participant(seller.tool(SetState::new().only(["sold"])))
         .opening(|task| vec![state::given([("least", 90)]), Message::text(Name::user(), task)])
         .policy(until(state::reaches("sold", true) | max_turns(10), round_robin()))

@@ -19,9 +19,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => writer.clone().into(),
     };
     let chat = Chat::builder("desk")
-        .participant(Assistant::new("Writer", model.clone())?)
-        .participant(Assistant::new("Critic", model.clone())?)
-        .participant(Assistant::new("Editor", model)?)
+        .participant(Assistant::new("Writer", &model)?)
+        .participant(Assistant::new("Critic", &model)?)
+        .participant(Assistant::new("Editor", &model)?)
         .policy(Group::custom(rule).transitions(Transitions::allowed(after)))
         .build()?;
     println!("{}", chat.run("A sentence about a cat").await?);

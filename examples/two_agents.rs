@@ -1,9 +1,7 @@
-//! Two agents talk until one of them is satisfied; the text is printed as it arrives.
+//! Two agents talk until one of them is satisfied.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::data::Delta;
-use polylogue::kernel::log::Body;
-use polylogue::{Assistant, Chat, Update, models, round_robin, stop};
+use polylogue::{Assistant, Chat, models, round_robin, stop};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,22 +18,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .policy(round_robin())
         .stop(stop::says("I see.") | stop::max_turns(12))
         .build()?;
-    let mut updates = chat.stream("Why is the sky blue?");
-    while let Some(update) = updates.next().await {
-        match update? {
-            Update::Delta { delta: Delta::Text(text), .. } => print!("{text}"),
-            Update::Event(event) => show(&event.body),
-            _ => {}
-        }
-    }
+    println!("{}", chat.run("Why is the sky blue?").await?);
     Ok(())
-}
-
-fn show(event: &Body) {
-    match event {
-        Body::TurnStarted { turns } => turns.iter().for_each(|turn| print!("{}: ", turn.who)),
-        Body::Message(_) => println!(),
-        Body::Closed { reason, .. } => println!("-- {reason}"),
-        _ => {}
-    }
 }

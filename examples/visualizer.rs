@@ -73,7 +73,7 @@ fn visualizer(model: &AnyModel) -> polylogue::Result<Visualizer> {
 
     let agent = |who: &str, does: &str, block: ToolBlock| -> polylogue::Result<Parsed> {
         let stop = Params { stop: vec!["```\n".into()], ..Params::default() };
-        let agent = Assistant::new(who, model.clone())?.system(format!("{FORM}\n\n{does}")).params(stop);
+        let agent = Assistant::new(who, model)?.system(format!("{FORM}\n\n{does}")).params(stop);
         Ok(Parsed::new(agent, block.restore()))
     };
     let json = ToolBlock::new("browser").between("```json\n", "\n```\n").json();

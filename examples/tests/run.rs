@@ -28,6 +28,26 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_two_agents"),
             &expect![[r#"
+                user: Why is the sky blue?
+
+                Teacher: What color is the evening sky, and where does its light come from?
+
+                Student: Red, and it comes a long way through the air.
+
+                Teacher: Which color got lost on the way?
+
+                Student: Blue: the air scatters it, and by day it comes from everywhere. I see.
+
+                (Student said `I see.`)
+            "#]],
+        );
+    }
+
+    #[test]
+    fn streaming() {
+        check(
+            env!("CARGO_BIN_EXE_streaming"),
+            &expect![[r#"
                 Teacher: What color is the evening sky, and where does its light come from?
                 Student: Red, and it comes a long way through the air.
                 Teacher: Which color got lost on the way?
