@@ -317,7 +317,10 @@ fn text_before_a_call_and_its_outcome_are_shown_once() {
 
     for (team, once) in [
         ("support-desk", "Good morning! I'm connecting you with a colleague who can look up your parcel."),
-        ("support-desk", "A parcel of Monday is missing, and the address of the next one may change."),
+        (
+            "support-desk",
+            "A parcel that was due on Monday is missing, and the address of the next order may change.",
+        ),
         ("caller-executor", "221487.8"),
     ] {
         let home = Home::new();
