@@ -2,7 +2,15 @@
 //!
 //! # A model by its name
 //!
-//! [`Models`] returns models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`, with keys and addresses from
+//! ```no_run
+//! # async fn example() -> Result<(), polylogue_core::ModelError> {
+//! let model = polylogue_models::named("ollama:llama3.2")?;
+//! println!("{}", model.ask("Why is the sky blue?").await?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Models`] returns several models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`, with keys and addresses from
 //! an [`Env`]. It has one [`Endpoint`] for each [`Provider`], so that all agents share its connections and limits.
 //!
 //! ```

@@ -1,7 +1,7 @@
 //! Team files: agents, their chats and their limits, in one file of YAML (or JSON, its subset).
 //!
-//! [`load`] reads a file and the team files it names into a [`Team`], or says everything that is wrong with them, each
-//! with its place, its line and, where there is one, a suggestion:
+//! [`load`] reads a file and the team files that it names into a [`Team`], or returns all errors in them, each with its line and,
+//! where there is one, a suggestion:
 //!
 //! ```text
 //! error: there is no agent, chat or team `Stock_Tradr`
@@ -12,8 +12,8 @@
 //! hint: did you mean `Stock_Trader`?
 //! ```
 //!
-//! A team is stored next to the conversation it runs as what it was read from, the texts of all its files, so that the
-//! conversation can be resumed, and explained with the user's own lines, when a file has changed or is gone:
+//! A team is stored with each of its conversations as the texts of all its files. A conversation can then be resumed when a file has
+//! changed or is gone, and errors quote the user's own lines:
 //!
 //! ```
 //! use polylogue_team::{Overrides, Team, parse};

@@ -1,13 +1,13 @@
 //! Tools that come with Polylogue.
 //!
-//! A tool keeps nothing: what it has to know of earlier calls it reads from the conversation it is called in, so that one
-//! value serves any number of conversations, and each can be stopped and resumed anywhere.
+//! Tools are stateless: they read earlier calls from the conversation in which they are called. One value serves any number of
+//! conversations, and each of these can be stopped and resumed anywhere.
 //!
 //! | tool | what it does |
 //! |---|---|
-//! | [`Calculator`] | works an expression out |
+//! | [`Calculator`] | evaluates an expression |
 //! | [`Chess`] | a game of chess, with legal moves only |
-//! | [`HighLow`] | tells which of two numbers is higher |
+//! | [`HighLow`] | compares two numbers |
 //! | [`code`] | runs Python, shell and JavaScript in a sandbox |
 //! | [`command`] | runs a command that is declared as data |
 //! | [`PythonSession`] | runs Python in one interpreter that keeps its variables |
