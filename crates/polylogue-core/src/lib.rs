@@ -86,8 +86,8 @@ pub use log::{
     JoinHistory, LEASE, Lease, LeaseNumber, ListQuery, Listing, Log, LogHandle, LogState, MAX_TRIES, Meta,
     Meter, NotStored, OpenQuestion, Opening, Page, Parent, ParkedLog, PauseHold, Progress, Question,
     QuestionKind, Queue, QueueFigures, QueueOverview, QueueState, QueueWrapper, QueuedLog, RecoveredEvents,
-    Reservation, ResourceKey, Resources, Responder, Results, SeenWorker, Store, StoreWrapper, StoredText,
-    Subscription, Summary, TeamChanged, Timestamp, TurnRequest, Update, WorkerInfo,
+    Reservation, ResourceKey, Resources, Responder, SeenWorker, Store, StoreWrapper, StoredResults,
+    StoredText, Subscription, Summary, TeamChanged, Timestamp, TurnRequest, Update, WorkerInfo,
 };
 pub use model::{AnyModel, EarlierReplies, Model, ModelWrapper, Origin, Request, SealsSent};
 pub use policy::{Condition, Policy, Step, steerable, until, with_follow_ups, wrap_policy};

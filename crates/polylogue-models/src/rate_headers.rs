@@ -123,7 +123,7 @@ fn time_until(text: &str, now: SystemTime) -> Option<Duration> {
     };
     Some(match time.as_secs() {
         ..SINCE_1970 => time,
-        ..IN_MILLISECONDS => time.saturating_sub(since),
+        SINCE_1970..IN_MILLISECONDS => time.saturating_sub(since),
         milliseconds => Duration::from_millis(milliseconds).saturating_sub(since),
     })
 }

@@ -201,7 +201,7 @@ impl Conversation {
             chat.run_with(log, &opened.task, self.attached()).await?
         };
         let waits = matches!(result.status, Status::Waiting(_));
-        waits_at.store(if waits { result.events.len() } else { 0 }, Ordering::Relaxed);
+        waits_at.store(if waits { result.events().len() } else { 0 }, Ordering::Relaxed);
         Ok(result.status)
     }
 

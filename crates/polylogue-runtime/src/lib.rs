@@ -82,6 +82,7 @@ pub use models::{
     local_model_info, local_resources,
 };
 pub use needs::offered_features;
+pub use new_log::{NewLog, made_by};
 pub use polylogue::runs::worker::{LeaseCheck, WorkerEvent, WorkerSlots};
 pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetFigures, BudgetListing, DatabaseFigures, LivePoint, Migrated,
@@ -94,7 +95,7 @@ pub use rebuilt_request::RebuiltRequest;
 pub use requested_permission::RequestedPermission;
 pub use runtime::{ClaimedConversation, OpenOptions, Runtime};
 pub use servers::{TeamServers, server_names};
-pub use shared_budgets::SharedPayers;
+pub use shared_budgets::SharedBudgetSource;
 pub use steering::{InstructionKey, PostedInstruction, Steered, WaitingRun};
 pub use store_location::{FilesPolicy, StoreLocation};
 pub use stored::{

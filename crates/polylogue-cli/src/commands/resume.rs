@@ -4,7 +4,7 @@ use std::path::Path;
 
 use polylogue::{Message, Name};
 use polylogue_config::suggest;
-use polylogue_core::{GivenApproval, LogId, OpenQuestion, Part, Store as _};
+use polylogue_core::{Due, GivenApproval, LogId, OpenQuestion, Part, Queue as _, Store as _};
 use polylogue_runtime::{
     Conversation, OpenOptions, Prepared, RequestedPermission, Resumed, Runtime, StoredDocument,
 };

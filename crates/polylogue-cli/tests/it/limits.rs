@@ -144,7 +144,8 @@ fn a_call_that_an_earlier_process_has_lost_does_not_count_in_the_budget_of_the_n
     let ended = home.run(&["resume", "last", "--budget-calls", "2"]).exits(3);
     assert!(ended.out.contains("the process has reached the limit of 2 model calls"), "{}", ended.out);
     assert_eq!(quick.count(), 2);
-    let charged = of_type(&home.events(), "charged");
+    let events = home.events();
+    let charged = of_type(&events, "charged");
     assert!(charged.iter().any(|charge| charge["why"] == "crashed" && charge["calls"] == 1), "{charged:?}");
 }
 

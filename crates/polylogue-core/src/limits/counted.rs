@@ -45,7 +45,7 @@ impl CountedUsage {
         Self {
             calls: self.calls.saturating_sub(used.calls),
             tokens: self.tokens.saturating_sub(used.tokens),
-            cost: self.cost.less(used.cost),
+            cost: self.cost.saturating_sub(used.cost),
         }
     }
 }

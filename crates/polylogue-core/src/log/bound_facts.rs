@@ -136,7 +136,7 @@ fn exception(event: &Event) -> Option<BoundException> {
 /// Whether models read a sound from then on.
 fn sounds(body: &Body) -> bool {
     let any =
-        |parts: &[Part]| parts.iter().any(|part| matches!(part, Part::Media(media) if media.is_sound()));
+        |parts: &[Part]| parts.iter().any(|part| matches!(part, Part::Media(media) if media.is_audio()));
     match body {
         Body::Opened(opening) => opening.messages.iter().any(|message| any(&message.parts)),
         Body::Message(message) | Body::Posted(message) | Body::Sent(message) => any(&message.parts),

@@ -1,5 +1,7 @@
 //! How a conversation is closed from outside, how a process ends with it, and who continues it.
 
+use std::sync::atomic::Ordering;
+
 use polylogue::runs::worker::{Release, is_refused, is_stopped};
 use polylogue_core::{Due, Instruction};
 
@@ -66,8 +68,9 @@ impl Conversation {
     /// When the store cannot be written.
     pub async fn release_until(&self, due: Due) -> Result<()> {
         let Some(log) = self.0.log.lock().await.take() else { return Ok(()) };
-        let due = Release::of_log(&log.events().await).unwrap_or(due);
-        Ok(log.release_at_rest(due).await?)
+        let events = log.events().await;
+        let waits = self.0.waits_at.load(Ordering::Relaxed) == events.len();
+        Ok(log.release_at_rest(Release::of_log(&events, due, waits)).await?)
     }
 
     /// Releases the conversation, so that another process can open it. Workers that had to look at it leave it alone while it

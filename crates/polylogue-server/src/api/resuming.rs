@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use super::conversations::{limits_schema, replayed};
 use super::steering::described;
 use crate::app::App;
-use crate::app::App;
 use crate::attendance::{Begun, Earlier};
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, find, listing};

@@ -140,5 +140,6 @@ fn taken_out(chat: &Transcript, texts: &[String]) -> String {
     let (Some(first), rest) = (texts.first(), texts.get(1..).unwrap_or_default()) else {
         return chat.summary().to_string();
     };
-    rest.iter().fold(last_message_without(first)(chat), |summary, text| summary.replace(text, "").trim().to_owned())
+    rest.iter()
+        .fold(last_message_without(first)(chat), |summary, text| summary.replace(text, "").trim().to_owned())
 }

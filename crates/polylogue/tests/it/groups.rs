@@ -1,13 +1,14 @@
 //! Invariants 6 and 7 for group chats: a log cut anywhere and run again becomes the same log.
 
 use crate::common::{log_of, name, script};
-use polylogue::layers::executor::{Declared, Executor};
+use polylogue::layers::executor::Executor;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::group::{HumanSelector, Method, Repeat, Selected, Transitions, introduce};
 use polylogue::policies::{Selector, until, with_late_joiner};
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_messages, max_turns, says};
+use polylogue::tools::FunctionTool;
 use polylogue::{Act, Assistant, Chat, Function, Group, Human, Limits, Log, Name, Status, Tool, Transcript};
 use polylogue_core::{AnyStore, ChatBuilder, JoinHistory, LimitOverrides, LogId, StopReason, ToolError};
 use polylogue_store::Memory;
@@ -88,7 +89,7 @@ async fn a_model_that_chooses_after_corrections_or_not_at_all() {
 async fn no_speaker_is_selected_when_no_turn_is_left() {
     let script = script(r#"[{"sel": "Bob"}, {"sel": "Cid"}, {"sel": "Ann"}]"#);
     let selector = Selector::new("sel", script.model("test")).unwrap();
-    let chat = trio().private_agent(selector).policy(Group::selected_by(name("sel"))).build().unwrap();
+    let chat = trio().private_agent(selector).policy(Group::select_by_name(name("sel"))).build().unwrap();
     let limits = Limits { turns: Some(2), ..Limits::default() };
     let mut log = log_of(&[]).await.limits(limits);
     let limit = StopReason::Turns { limit: 2, next: None };
@@ -97,7 +98,7 @@ async fn no_speaker_is_selected_when_no_turn_is_left() {
     // Before it asks again, a resumption knows that nothing would follow.
     let (none, more) = (LimitOverrides::default(), LimitOverrides { turns: Some(1), ..Default::default() });
     assert_eq!(chat.ends_again(&log, &limits, none).await.unwrap(), Some(limit));
-    let raised = log.limits_beyond(more).await.over(limits);
+    let raised = log.limits_beyond(more).await.apply_to(limits);
     assert_eq!(chat.ends_again(&log, &raised, more).await.unwrap(), None);
     log.reopen_for(more).await.unwrap();
     let mut log = log.limits(raised);

@@ -243,7 +243,7 @@ async fn a_question_about_a_limit_of_an_agent_is_answered_when_limits_end_chats_
 #[tokio::test]
 async fn a_question_of_a_participant_stays_open_when_limits_end_chats() {
     let kim = Human::new("Kim").unwrap();
-    let chat = Chat::named("main").participant(kim).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("main").participant(kim).policy(sequential()).build().unwrap();
     let mut log = log_of(&[]).await.limits(asking());
     chat.run_in(&mut log, "go").await.unwrap();
     stop_at_limits(&mut log).await;

@@ -1,8 +1,7 @@
 //! Tests of when conversations rest.
 
-use polylogue_core::{ModelError, ModelErrorKind, Timestamp};
-
 use super::*;
+use polylogue_core::{ModelError, ModelErrorKind, Timestamp};
 
 #[test]
 fn pauses_double_up_to_the_longest() {
@@ -25,17 +24,17 @@ fn events(bodies: impl IntoIterator<Item = Body>) -> Vec<Arc<Event>> {
 #[test]
 fn what_a_person_has_stopped_is_left_alone_and_what_a_drain_stops_continues() {
     let cancelled = || Body::Cancelled { now: true };
-    let never = || Rest::Until(Due::Never);
+    let never = || Release::Until(Due::Never);
     // The events before a run, those of it, and when it is due if the worker was drained.
     let cases = [
-        (vec![], vec![], Rest::Until(Due::Now)),
-        (vec![Body::Resumed], vec![], Rest::Until(Due::Now)),
+        (vec![], vec![], Release::Until(Due::Now)),
+        (vec![Body::Resumed], vec![], Release::Until(Due::Now)),
         (vec![], vec![Body::Paused], never()),
         (vec![], vec![cancelled()], never()),
         // What the step that was let end says after it.
         (vec![], vec![cancelled(), Body::reopened(None)], never()),
         // Earlier ones were continued by this run.
-        (vec![cancelled()], vec![Body::Resumed], Rest::Until(Due::Now)),
+        (vec![cancelled()], vec![Body::Resumed], Release::Until(Due::Now)),
     ];
     // What a person says before the step has ended that was let end.
     let answered = Body::InputProvided {
@@ -52,31 +51,31 @@ fn what_a_person_has_stopped_is_left_alone_and_what_a_drain_stops_continues() {
     ] {
         let events = events([stopped, Body::reopened(None), said]);
         for is_draining in [true, false] {
-            let rest = Rest::after(&Ok(Status::Cancelled), &events, 0, is_draining);
-            assert_eq!(rest, Rest::Until(due), "{events:?}");
+            let release = Release::after(&Ok(Status::Cancelled), &events, 0, is_draining);
+            assert_eq!(release, Release::Until(due), "{events:?}");
         }
     }
-    for (before, during, rest) in cases {
+    for (before, during, release) in cases {
         let text = format!("{before:?} {during:?}");
         let earlier = before.len();
         let events = events(before.into_iter().chain(during));
         let cancelled = Ok(Status::Cancelled);
-        assert_eq!(Rest::after(&cancelled, &events, earlier, true), rest, "{text}");
-        assert_eq!(Rest::after(&cancelled, &events, earlier, false), never(), "{text}");
+        assert_eq!(Release::after(&cancelled, &events, earlier, true), release, "{text}");
+        assert_eq!(Release::after(&cancelled, &events, earlier, false), never(), "{text}");
     }
     for stopped in [Body::Paused, cancelled()] {
-        assert_eq!(Rest::before(&events([Body::reopened(None), stopped.clone()])), Some(never()));
-        assert_eq!(Rest::before(&events([stopped, Body::Resumed])), None);
+        assert_eq!(Release::before(&events([Body::reopened(None), stopped.clone()])), Some(never()));
+        assert_eq!(Release::before(&events([stopped, Body::Resumed])), None);
     }
     // What is said meanwhile continues what was cancelled, and waits where it was paused.
     let message = || polylogue_core::Message::text(polylogue_core::Name::user(), "Hurry.");
     let by = polylogue_core::Responder::default();
     let answer = Body::InputProvided { to: polylogue_core::Name::user(), text: "yes".into(), by };
     for said in [Body::Sent(message()), Body::reopened(Some(message())), answer] {
-        assert_eq!(Rest::before(&events([cancelled(), said.clone()])), None, "{said:?}");
+        assert_eq!(Release::before(&events([cancelled(), said.clone()])), None, "{said:?}");
         let paused = events([Body::Paused, said.clone()]);
-        assert_eq!(Rest::before(&paused), Some(never()), "{said:?}");
-        assert_eq!(Rest::of_log(&paused, Due::Now, false), Due::Never, "{said:?}");
+        assert_eq!(Release::before(&paused), Some(never()), "{said:?}");
+        assert_eq!(Release::of_log(&paused, Due::Now, false), Due::Never, "{said:?}");
     }
 }
 
@@ -110,7 +109,7 @@ fn a_question_keeps_workers_away_only_where_nothing_else_can_continue() {
         (&cancelled[..], Due::Now, false, Due::Never),
     ] {
         let log = events(bodies.iter().cloned());
-        assert_eq!(Rest::of_log(&log, due, waits), rests, "{bodies:?}, {due:?}, {waits}");
+        assert_eq!(Release::of_log(&log, due, waits), rests, "{bodies:?}, {due:?}, {waits}");
     }
 }
 
@@ -123,8 +122,8 @@ fn what_was_sent_before_a_cancellation_continues_nothing() {
         for (event, number) in events.iter_mut().zip([cancelled, sent]) {
             Arc::make_mut(event).inbox = Some(number);
         }
-        let rest = Rest::after(&Ok(Status::Cancelled), &events, 0, false);
-        assert_eq!(rest, Rest::Until(due));
+        let release = Release::after(&Ok(Status::Cancelled), &events, 0, false);
+        assert_eq!(release, Release::Until(due));
         assert_eq!(is_stopped(&events), due == Due::Never);
     }
 }
@@ -135,11 +134,11 @@ fn a_model_that_must_not_be_called_for_a_while_is_no_failure() {
     let inner = Error::Model(error.clone().wait_for(Duration::from_mins(1)));
     let within = Error::Within { at: "Ann".into(), error: Box::new(inner.clone()) };
     for waits in [inner, within] {
-        let rest = Rest::after(&Err(waits), &[], 0, false);
-        assert_eq!(rest, Rest::Until(Due::After(Duration::from_mins(1))));
+        let release = Release::after(&Err(waits), &[], 0, false);
+        assert_eq!(release, Release::Until(Due::After(Duration::from_mins(1))));
     }
-    let rest = Rest::after(&Err(Error::Model(error)), &[], 0, false);
-    assert!(matches!(rest, Rest::Failed { due: Due::After(BACKOFF_FIRST), .. }), "{rest:?}");
+    let release = Release::after(&Err(Error::Model(error)), &[], 0, false);
+    assert!(matches!(release, Release::Failed { due: Due::After(BACKOFF_FIRST), .. }), "{release:?}");
 }
 
 /// W43: while a cluster is updated, workers of both versions have the same database.
@@ -149,6 +148,16 @@ fn what_a_later_version_has_written_is_left_to_its_workers() {
     is_no_failure(Error::Store(StoreError::UnknownEvent { place, seq: 7, kind }));
     let (place, kind) = ("the inbox of `a` in the store".to_owned(), "dim".to_owned());
     is_no_failure(Error::Store(StoreError::UnknownInstruction { place, number: 7, kind }));
+}
+
+#[test]
+fn what_is_damaged_is_parked_at_once_with_the_hint() {
+    let damaged = StoreError::Damaged { place: "`a` in the store".into(), why: "torn".into(), intact: 3 };
+    let error = Error::Within { at: "Ann".into(), error: Box::new(damaged.into()) };
+    for release in [Release::failed(&error), Release::after(&Err(error.clone()), &[], 0, false)] {
+        let Release::Failed { due: Due::Never, why } = &release else { panic!("{release:?}") };
+        assert!(why.contains("3 events are intact; hint: ") && why.contains("--repair"), "{why}");
+    }
 }
 
 /// W21.
@@ -161,8 +170,8 @@ fn a_full_disk_is_no_failure_of_a_conversation() {
 /// Such a conversation is not parked, however often that happens.
 #[track_caller]
 fn is_no_failure(error: Error) {
-    for rest in [Rest::failed(&error), Rest::after(&Err(error.clone()), &[], 0, false)] {
-        assert!(matches!(rest, Rest::ForOthers { .. }), "{error}: {rest:?}");
+    for release in [Release::failed(&error), Release::after(&Err(error.clone()), &[], 0, false)] {
+        assert!(matches!(release, Release::ForOthers { .. }), "{error}: {release:?}");
     }
 }
 
@@ -185,10 +194,10 @@ fn what_fails_permanently_is_left_to_other_workers_and_parked_with_the_hint_at_l
         // Two agents with one key.
         let earlier = bodies.len();
         bodies.extend([failed("Ann", &error), failed("Bob", &error)]);
-        Rest::after(&Err(error.clone()), &events(bodies.clone()), earlier, false)
+        Release::after(&Err(error.clone()), &events(bodies.clone()), earlier, false)
     };
-    let parked = Rest::Failed { due: Due::Never, why: why.clone() };
-    let left = Rest::ForOthers { why };
+    let parked = Release::Failed { due: Due::Never, why: why.clone() };
+    let left = Release::ForOthers { why };
     let after = [next(&[]), next(&[]), next(&[]), next(&[])];
     assert_eq!(after, [left.clone(), left.clone(), parked.clone(), parked.clone()]);
     // Those of before do not count when a person has done something about it.
@@ -199,11 +208,11 @@ fn what_fails_permanently_is_left_to_other_workers_and_parked_with_the_hint_at_l
 fn what_may_succeed_later_or_is_not_in_the_log_is_tried_again() {
     let spent = Error::from(ModelError::new(ModelErrorKind::Spent, "a:b", "status 402"));
     let log = events([failed("Ann", &refused_key()), failed("Ann", &spent)]);
-    let is_tried_again = |rest: &Rest| matches!(rest, Rest::Failed { due: Due::After(_), .. });
-    let after_spent = Rest::after(&Err(spent), &log, 1, false);
+    let is_tried_again = |release: &Release| matches!(release, Release::Failed { due: Due::After(_), .. });
+    let after_spent = Release::after(&Err(spent), &log, 1, false);
     assert!(is_tried_again(&after_spent), "{after_spent:?}");
     // It failed before a turn could: the tries of the store count.
-    let unlogged = Rest::after(&Err(refused_key()), &log, 2, false);
+    let unlogged = Release::after(&Err(refused_key()), &log, 2, false);
     assert!(is_tried_again(&unlogged), "{unlogged:?}");
 }
 
