@@ -66,7 +66,14 @@ async fn s44_teams_are_models() {
     let ids: Vec<&str> =
         listed["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
     assert_eq!((&listed["object"], ids), (&json!("list"), vec!["ask", "short", "talk", "whisper"]));
-    assert_eq!(world.get("/v1/models/talk").await.json()["object"], "model");
+    for model in listed["data"].as_array().unwrap() {
+        let id = model["id"].as_str().unwrap();
+        let keys: Vec<&String> = model.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["id", "object", "created", "owned_by"], "{model}");
+        assert_eq!((&model["object"], &model["owned_by"]), (&json!("model"), &json!("polylogue")));
+        assert!(model["created"].as_u64() > Some(1_700_000_000), "{model}");
+        assert_eq!(world.get(&format!("/v1/models/{id}")).await.json(), *model);
+    }
     let new = NewToken { teams: Some(vec!["talk".into()]), ..NewToken::local("one team") };
     let (_, text) = world.tokens().create(new).unwrap();
     let get = |path: &str| Request::new("GET", path).token(text.reveal());
@@ -98,12 +105,15 @@ async fn s45_s49_a_plain_call_has_the_result_and_no_invented_usage() {
         (&usage["prompt_tokens"], &usage["completion_tokens"]),
         (&one["usage"]["input"], &one["usage"]["output"])
     );
-    assert!(usage["total_tokens"].as_u64() > Some(0), "{completion}");
+    let tokens = |kind: &str| usage[kind].as_u64().unwrap();
+    assert!(tokens("prompt_tokens") > 0 && tokens("completion_tokens") > 0, "{completion}");
+    assert_eq!(tokens("total_tokens"), tokens("prompt_tokens") + tokens("completion_tokens"));
 }
 
 #[tokio::test]
 async fn s46_s47_s48_a_stream_has_the_same_content_and_one_end() {
     let world = World::with_model("more", generous()).await;
+    let plain = complete(&world, "long", json!([user("Talk.")])).await;
     for usage in [true, false] {
         let mut body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
         if usage {
@@ -114,21 +124,30 @@ async fn s46_s47_s48_a_stream_has_the_same_content_and_one_end() {
         for name in ["id", "created", "model", "object"] {
             assert!(chunks.iter().all(|chunk| chunk[name] == chunks[0][name]), "{name}");
         }
+        assert!(chunks[0]["id"].is_string() && chunks[0]["created"].is_u64(), "{}", chunks[0]);
+        assert_eq!(
+            (&chunks[0]["object"], &chunks[0]["model"]),
+            (&json!("chat.completion.chunk"), &json!("long"))
+        );
         let choices: Vec<&Value> =
             chunks.iter().flat_map(|chunk| chunk["choices"].as_array().unwrap()).collect();
-        let ends: Vec<&Value> = choices.iter().map(|choice| choice.get("finish_reason").unwrap()).collect();
-        assert_eq!(ends.iter().filter(|end| !end.is_null()).count(), 1);
-        assert_eq!(choices.iter().filter(|choice| choice["delta"].get("role").is_some()).count(), 1);
+        assert!(choices.iter().all(|choice| choice["index"] == 0));
+        let reasons = choices.iter().map(|choice| choice.get("finish_reason").unwrap());
+        let reasons: Vec<&Value> = reasons.filter(|reason| !reason.is_null()).collect();
+        assert_eq!(reasons, [&plain["choices"][0]["finish_reason"]]);
+        let roles: Vec<&Value> = choices.iter().filter_map(|choice| choice["delta"].get("role")).collect();
+        assert_eq!((roles, &choices[0]["delta"]["role"]), (vec![&json!("assistant")], &json!("assistant")));
         let join = |name: &str| {
             choices.iter().filter_map(|choice| choice["delta"][name].as_str()).collect::<String>()
         };
-        assert_eq!(join("content"), "more");
+        assert_eq!((join("content").as_str(), content(&plain)), ("more", "more"));
         assert!(join("reasoning_content").starts_with("**Ann:** more\n\n**Bob:** more\n\n"));
         let with: Vec<&Value> = chunks.iter().filter(|chunk| chunk["usage"].is_object()).collect();
         assert_eq!(with.len(), usize::from(usage));
         assert_eq!(chunks.iter().all(|chunk| chunk.get("usage").is_some()), usage);
         if usage {
             assert_eq!((&chunks.last().unwrap()["choices"], with[0]), (&json!([]), chunks.last().unwrap()));
+            assert_eq!(with[0]["usage"], plain["usage"], "that of an equal conversation");
         }
     }
 }
@@ -268,6 +287,23 @@ async fn stream_that_waits() -> (Arc<Gate>, World, Request, Stream) {
     let mut stream = request.open(world.address).await;
     stream.frame().await.unwrap();
     (gate, world, request, stream)
+}
+
+#[tokio::test]
+async fn s9_the_stream_of_a_revoked_token_ends_and_has_no_mark_of_an_end() {
+    let world = World::with_gate("more", generous(), Arc::new(Gate::until(0))).await;
+    let (token, text) = world.new_token("local", &Scope::ALL);
+    let body = json!({"model": "long", "messages": [user("Talk.")], "stream": true});
+    let request = world.request("POST", COMPLETIONS).json(&body).token(&text);
+    let mut stream = request.open(world.address).await;
+    stream.frame().await.unwrap();
+    assert!(world.tokens().revoke(&token.id, |_| true).unwrap());
+    let (chunks, is_done) = chunks(stream).await;
+    assert!(
+        !is_done && chunks.iter().all(|chunk| chunk["choices"][0]["finish_reason"].is_null()),
+        "{chunks:?}"
+    );
+    assert_eq!(request.send(world.address).await.status, 401);
 }
 
 #[tokio::test]

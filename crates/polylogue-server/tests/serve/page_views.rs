@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join;
 use polylogue_core::{Event, LogId, Meta, Store as _, Timestamp};
+use polylogue_server::{NewToken, login_url};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::conversations::{begin, until};
+use crate::conversations::{begin, events, said, until};
 use crate::page_browser::{browser_of, check_clean, picture};
 use crate::world::{Gate, World, generous};
 
@@ -224,6 +226,22 @@ async fn s94_a_question_in_two_tabs_is_answered_once_and_keys_do_what_is_listed(
     browser.until("document.querySelector('main h1').textContent === 'Runs'").await;
     key(&mut browser, "/").await;
     browser.until("document.activeElement.id === 'search'").await;
+    // Another question, which both answer at the same time.
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    for (tab, text) in [(&mut browser, "One."), (&mut other, "Two.")] {
+        show(tab, &format!("#/runs/{id}")).await;
+        tab.fill(".question textarea", text).await;
+    }
+    let answer = "[...document.querySelectorAll('.question button')].find((it) => it.textContent.trim() === 'Answer')?.click()";
+    join(browser.eval(answer), other.eval(answer)).await;
+    for tab in [&mut browser, &mut other] {
+        tab.until_text("Thanks.").await;
+        tab.until("!document.querySelector('.question')").await;
+    }
+    let events = events(&world, &id).await;
+    assert_eq!(events.iter().filter(|event| event["type"] == "input_provided").count(), 1);
+    let said = said(&events);
+    assert!(said == ["One.", "Thanks."] || said == ["Two.", "Thanks."], "{said:?}");
     check_clean(&browser, &world);
     check_clean(&other, &world);
 }
@@ -362,14 +380,7 @@ async fn s99_every_view_passes_axe_in_both_themes_and_fits_320_pixels() {
             browser.eval(&format!("document.documentElement.dataset.theme = '{theme}'")).await;
             show(&mut browser, &format!("#/{address}")).await;
             browser.until(is_there).await;
-            let violations = browser.eval(VIOLATIONS).await;
-            found.extend(
-                violations.as_array().unwrap().iter().map(|it| format!("{address} {theme} {width}: {it}")),
-            );
-            let over = browser.eval("document.documentElement.scrollWidth - innerWidth").await;
-            if over.as_f64() > Some(0.0) {
-                found.push(format!("{address} {width}: {over} pixels too wide"));
-            }
+            found.extend(violations(&mut browser, &format!("{address} {theme} {width}")).await);
             let name = address
                 .split(['?', '='])
                 .next()
@@ -383,8 +394,36 @@ async fn s99_every_view_passes_axe_in_both_themes_and_fits_320_pixels() {
             browser.eval("document.querySelector('dialog').close()").await;
         }
     }
+    // Another link, and a browser without a session.
+    let link = world.tokens().create_link(NewToken::local("page")).unwrap();
+    let link = login_url(&world.url, &link);
+    show(&mut browser, link.split_once('#').unwrap().1).await;
+    browser.until("document.querySelector('.notice')").await;
+    for view in ["another link", "logged out"] {
+        for (theme, width) in [("light", 1440), ("dark", 320)] {
+            resize(&mut browser, width).await;
+            browser.eval(&format!("document.documentElement.dataset.theme = '{theme}'")).await;
+            found.extend(violations(&mut browser, &format!("{view} {theme} {width}")).await);
+        }
+        if view == "another link" {
+            browser.press("Log out").await;
+            browser.until_text("You are not logged in.").await;
+        }
+    }
     assert_eq!(found, Vec::<String>::new());
     check_clean(&browser, &world);
+}
+
+/// What axe finds in a view, and whether it is too wide.
+async fn violations(browser: &mut Browser, view: &str) -> Vec<String> {
+    let violations = browser.eval(VIOLATIONS).await;
+    let mut found: Vec<String> =
+        violations.as_array().unwrap().iter().map(|it| format!("{view}: {it}")).collect();
+    let over = browser.eval("document.documentElement.scrollWidth - innerWidth").await;
+    if over.as_f64() > Some(0.0) {
+        found.push(format!("{view}: {over} pixels too wide"));
+    }
+    found
 }
 
 /// Texts that would run in a page that takes them for markup.
@@ -416,6 +455,8 @@ async fn s98_no_text_becomes_markup_in_any_view() {
         (format!("runs/{id}/timeline"), "script:hostile"),
         (format!("compare?a={id}&b={id}"), title),
         ("teams".to_owned(), "<img src=x onerror"),
+        // With the graph of its text.
+        ("teams/hostile".to_owned(), "No errors."),
         ("new?team=hostile".to_owned(), "<img src=x onerror"),
     ];
     for (address, text) in &views {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use polylogue_core::{LogId, Store as _, StoreError};
 use polylogue_server::{Scope, ServerLimits};
 use polylogue_test::server::Answer;
@@ -43,6 +44,29 @@ async fn s26_the_first_answer_counts() {
     assert_eq!(said(&events), ["I am stuck.", "Thanks."]);
     let provided = events.iter().find(|event| event["type"] == "input_provided").unwrap();
     assert_eq!(provided["seq"], first.json()["seq"]);
+}
+
+#[tokio::test]
+async fn s26_of_answers_at_the_same_time_one_counts() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let question = asked(&world, &id).await;
+    let texts: Vec<String> = (0..5).map(|nth| format!("Answer {nth}.")).collect();
+    let answers =
+        texts.iter().map(|text| post(&world, &id, "answers", json!({"question": question, "text": text})));
+    let responses = join_all(answers).await;
+    let accepted: Vec<usize> = (0..5).filter(|nth| responses[*nth].status == 202).collect();
+    let [accepted] = accepted[..] else { panic!("{responses:?}") };
+    for (nth, response) in responses.iter().enumerate().filter(|(nth, _)| *nth != accepted) {
+        let problem = response.problem();
+        assert_eq!((response.status, &problem["type"]), (409, &json!("/problems/answered")), "{nth}");
+    }
+    until(&world, &id, "closed").await;
+    let events = events(&world, &id).await;
+    assert_eq!(said(&events), [texts[accepted].as_str(), "Thanks."]);
+    let provided: Vec<&Value> = events.iter().filter(|event| event["type"] == "input_provided").collect();
+    assert_eq!(provided.len(), 1, "{provided:?}");
+    assert_eq!(provided[0]["seq"], responses[accepted].json()["seq"]);
 }
 
 /// How often the store has done this since the server started.
@@ -589,6 +613,12 @@ async fn s27_a_message_is_said_into_a_running_chat_and_reopens_a_closed_one() {
     assert_eq!(again.json()["seq"], before.len());
     assert_eq!(events(&world, &id).await[before.len()]["type"], "reopened");
     assert_eq!(post(&world, &id, "messages", json!({"text": " "})).await.status, 400);
+    until(&world, &id, "closed").await;
+    let requests = world.model_requests();
+    assert!(requests.len() > knows.len(), "it continues");
+    assert!(requests[knows.len()..].iter().all(|text| text.contains("Once more.")), "and has the message");
+    let said = said(&events(&world, &id).await);
+    assert_eq!(said.iter().filter(|text| *text == "Once more.").count(), 1, "{said:?}");
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! Event streams: S9, S18 to S23.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use polylogue_core::LogId;
 use polylogue_server::{Scope, ServerLimits};
 use polylogue_test::server::{Answer, PieceGate, Playbook, Quirk};
@@ -11,13 +13,17 @@ use crate::client::{Frame, Request, Stream};
 use crate::conversations::{begin, events, said, until};
 use crate::page_views::long_run;
 use crate::typed::client;
-use crate::world::{LONG, World, generous};
+use crate::world::{Gate, LONG, World, generous};
 
 const PATH: &str = "/api/v1/conversations";
 
-/// The entries of a tail until its end.
+/// The entries of a conversation until the end of its tail.
 async fn entries(world: &World, id: &str, from: u64) -> Vec<Value> {
-    let mut tail = world.tail(id, from).await;
+    entries_of(world.tail(id, from).await).await
+}
+
+/// The entries of a tail until its end.
+async fn entries_of(mut tail: Stream) -> Vec<Value> {
     let mut entries = Vec::new();
     while let Some(frame) = tail.frame().await {
         match frame.event.as_str() {
@@ -97,6 +103,40 @@ async fn s19_a_tail_that_was_cut_continues_without_a_gap() {
     assert_eq!(world.send(odd).await.status, 400);
 }
 
+/// S19, while the conversation runs: the model replies once for each message that was received.
+#[tokio::test]
+async fn s19_a_live_tail_that_is_cut_after_each_event_has_no_gap() {
+    let gate = Arc::new(Gate::until(0));
+    let world = World::with_gate("more", generous(), Arc::clone(&gate)).await;
+    let id = begin(&world, &json!({"team": "long", "limits": {"turns": 4}})).await;
+    let (mut seen, mut is_over) = (Vec::<Value>::new(), false);
+    while !is_over {
+        let request = world.tail_request(&id, 0);
+        let request = match seen.last() {
+            Some(event) => request.header("Last-Event-ID", &event["seq"].to_string()),
+            None => request,
+        };
+        let mut tail = request.open(world.address).await;
+        gate.open_until(said(&seen).len() + 1);
+        loop {
+            let frame = tail.frame().await.expect("the stream ended without `end`");
+            match frame.event.as_str() {
+                "entry" => {
+                    seen.push(frame.json());
+                    break;
+                }
+                "end" => {
+                    is_over = true;
+                    break;
+                }
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(said(&seen), ["more"; 4]);
+    assert_eq!(seen, events(&world, &id).await);
+}
+
 #[tokio::test]
 async fn s20_a_tail_continues_after_a_restart() {
     let world = World::new().await;
@@ -133,27 +173,34 @@ pub(crate) async fn asked(world: &World, id: &str) -> Value {
 
 #[tokio::test]
 async fn s21_pieces_joined_are_the_message() {
-    let world = World::with_model("one two three", generous()).await;
+    let gate = Arc::new(Gate::until(0));
+    let world = World::with_gate("one two three", generous(), Arc::clone(&gate)).await;
     let id = begin(&world, &json!({"team": "long", "limits": {"turns": 3}})).await;
+    // The first reply is not begun before the tail is there.
+    while world.model_requests().is_empty() {
+        tokio::task::yield_now().await;
+    }
     let mut tail = world.tail(&id, 0).await;
-    let (mut pieces, mut compared) = (String::new(), 0);
+    while tail.frame().await.unwrap().event != "state" {}
+    gate.lift();
+    let (mut pieces, mut joined) = (String::new(), Vec::new());
     while let Some(frame) = tail.frame().await {
         let data = frame.json();
         match frame.event.as_str() {
-            "delta" if data["type"] == "text" => pieces += data["text"].as_str().unwrap(),
-            "delta" if data["type"] == "restart" => pieces.clear(),
-            "entry" if data["type"] == "message" => {
-                // A tail that was opened late has not seen all pieces of the first one.
-                if pieces.starts_with("one") {
-                    assert_eq!(pieces, said(&[data])[0]);
-                    compared += 1;
+            "delta" => {
+                assert_eq!(frame.id, None, "{frame:?}");
+                match data["type"].as_str() {
+                    Some("text") => pieces += data["text"].as_str().unwrap(),
+                    Some("restart") => pieces.clear(),
+                    _ => {}
                 }
-                pieces.clear();
             }
+            "entry" if data["type"] == "message" => joined.push(std::mem::take(&mut pieces)),
             _ => {}
         }
     }
-    assert!(compared >= 1);
+    assert_eq!(joined, ["one two three"; 3]);
+    assert_eq!(joined, said(&events(&world, &id).await));
 }
 
 /// A person is asked before a model is, so that a tail is there before the first piece.
@@ -243,11 +290,15 @@ pub(crate) async fn next_text(tail: &mut Stream) -> String {
 #[tokio::test]
 async fn s23_many_tails_see_the_same_order() {
     let limits = ServerLimits { connections_per_address: 250, streams_per_token: 250, ..generous() };
-    let world = World::with_model("more", limits).await;
-    let id = begin(&world, &json!({"team": "long", "limits": {"turns": 10}})).await;
-    let tails = (0..200).map(|_| entries(&world, &id, 0));
-    let all = futures_util::future::join_all(tails).await;
+    let gate = Arc::new(Gate::until(0));
+    let world = World::with_gate("more", limits, Arc::clone(&gate)).await;
+    let id = begin(&world, &json!({"team": "long", "limits": {"turns": 5}})).await;
+    // All of them are open before the first reply.
+    let tails = join_all((0..200).map(|_| world.tail(&id, 0))).await;
+    gate.lift();
+    let all = join_all(tails.into_iter().map(entries_of)).await;
     let stored = events(&world, &id).await;
+    assert_eq!(said(&stored), ["more"; 5]);
     assert!(all.iter().all(|one| *one == stored));
 }
 

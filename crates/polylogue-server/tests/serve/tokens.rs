@@ -1,5 +1,7 @@
 //! Who may use a server: S1 to S7, S10, S11.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use polylogue_core::Money;
@@ -60,12 +62,17 @@ async fn s2_without_a_token_only_the_open_routes_answer() {
 #[tokio::test]
 async fn s3_other_names_and_pages_of_other_sites_are_refused_everywhere() {
     let world = World::new().await;
-    let mut routes = world.routes().await;
-    routes.push(("GET".into(), "/nothing".into(), None, false));
-    for (method, path, ..) in routes {
-        let request = world.request(&method, &path).json(&json!({}));
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    let routes = world.routes().await;
+    let routes = routes.iter().map(|(method, path, ..)| world.request(method, path).json(&json!({})));
+    // The page, an event stream, and what there is not.
+    let files = ["/", "/page/app.js", "/page/base.css", "/page/vendor/htm-3.1.1.js", "/nothing"];
+    let files = files.map(|path| world.request("GET", path));
+    for request in routes.chain(files).chain([world.tail_request(&id, 0)]) {
+        let (method, path) = (&request.method, &request.path);
         let response = world.send(request.clone().header("Host", "evil.test")).await;
-        assert_eq!((response.status, &response.problem()["type"]), (421, &json!("/problems/wrong-host")));
+        assert_eq!(response.status, 421, "{method} {path}");
+        assert_eq!(response.problem()["type"], "/problems/wrong-host");
         for origin in ["http://evil.test", "null", "http://localhost.evil.test"] {
             let response = world.send(request.clone().header("Origin", origin)).await;
             assert_eq!(response.status, 403, "{method} {path} {origin}");
@@ -162,6 +169,14 @@ async fn s7_a_token_does_what_its_scopes_say_by_either_header() {
                 assert!(problem["hint"].as_str().unwrap().contains(scope.word()), "{problem}");
             }
         }
+        // What it may use is refused for other reasons, if at all.
+        for (method, path, ..) in routes.iter().filter(|(_, _, scope, _)| *scope == Some(has)) {
+            let request = Request::new(method, path).json(&json!({}));
+            for request in [request.clone().token(&token), request.header("x-api-key", &token)] {
+                let status = request.open(world.address).await.status;
+                assert!(![401, 403].contains(&status), "{method} {path} with {has}: {status}");
+            }
+        }
     }
     let two = world.request("GET", "/api/v1/teams").header("x-api-key", "ply_other");
     assert_eq!(world.send(two).await.status, 400, "two tokens");
@@ -175,35 +190,58 @@ async fn s10_no_file_has_the_text_of_a_token() {
     let made = world.post("/api/v1/tokens", &json!({"name": "n", "scopes": ["read"]})).await.json();
     let text = made["token"].as_str().unwrap().to_owned();
     assert_eq!(Request::new("GET", "/api/v1/teams").token(&text).send(world.address).await.status, 200);
+    // A link, that of a session that is logged in, and the session.
+    let [unused, used] = ["unused", "used"].map(|name| {
+        let link = world.tokens().create_link(NewToken::local(name)).unwrap();
+        link.reveal().to_owned()
+    });
+    let login = Request::new("POST", "/api/v1/session").header("Sec-Fetch-Site", "same-origin");
+    let login = login.json(&json!({"code": used})).send(world.address).await;
+    let cookie = login.header("set-cookie").unwrap().split(';').next().unwrap();
+    let session = cookie.split_once('=').unwrap().1.to_owned();
+    let teams = Request::new("GET", "/api/v1/teams").header("Cookie", cookie);
+    assert_eq!(teams.send(world.address).await.status, 200);
+    begin(&world, &json!({"team": "talk"})).await;
     let listed = world.get("/api/v1/tokens").await.body;
-    let first = world.token.clone();
+    let texts = [text, unused, used, session, world.token.clone()];
     let dir = world.stop().await;
-    let mut folders = vec![dir.path().to_owned()];
-    let mut read = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let bytes = std::fs::read(&path).unwrap();
-            read += 1;
-            for token in [&text, &first] {
-                let found = bytes.windows(token.len()).any(|part| part == token.as_bytes());
-                assert!(!found, "{}", path.display());
-            }
+    let files = files_below(dir.path());
+    for path in &files {
+        let bytes = std::fs::read(path).unwrap();
+        for token in &texts {
+            let found = bytes.windows(token.len()).any(|part| part == token.as_bytes());
+            assert!(!found, "{}", path.display());
         }
     }
-    assert!(read >= 3, "{read} files");
-    assert!(!listed.contains(&text) && !listed.contains("digest"), "{listed}");
+    assert!(files.len() >= 3, "{files:?}");
+    assert!(texts.iter().all(|text| !listed.contains(text)) && !listed.contains("digest"), "{listed}");
+}
+
+/// The files in a folder and in those within it.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(files_below(&path)),
+            false => files.push(path),
+        }
+    }
+    files
 }
 
 #[tokio::test]
 async fn s11_ids_are_no_paths() {
     let world = World::new().await;
     let long = "a".repeat(300);
-    for id in ["..", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "%00", &long, "%E2%80%A5", "talk.yaml", "%ff"] {
+    // Next to the folder of the store, by paths from there and from the root.
+    let outside = world.dir.path().join("outside.yaml");
+    std::fs::write(&outside, "name: secret-words\n").unwrap();
+    let whole = outside.with_extension("").display().to_string().replace('/', "%2f");
+    let ids = ["..", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "%00", "%E2%80%A5", "talk.yaml", "%ff"];
+    let ids = ids.into_iter().chain(["..%2foutside", "..%2foutside.yaml", "%2e%2e%5coutside"]);
+    let before = outside_of_store(&world);
+    for id in ids.chain([long.as_str(), &whole, &format!("{whole}.yaml")]) {
         for (method, path, scope, takes_body) in world.routes().await {
             if scope.is_none() || !path.contains("x1") {
                 continue;
@@ -214,9 +252,18 @@ async fn s11_ids_are_no_paths() {
             }
             let response = world.send(request).await;
             assert!([400, 404].contains(&response.status), "{method} {path} {id}: {}", response.status);
+            assert!(!response.body.contains("secret-words"), "{method} {path} {id}: {}", response.body);
             response.problem();
         }
     }
+    assert_eq!(outside_of_store(&world), before);
+}
+
+/// The files that are not in the folder of the store, with their contents.
+fn outside_of_store(world: &World) -> BTreeMap<PathBuf, Vec<u8>> {
+    let store = world.dir.path().join("data");
+    let files = files_below(world.dir.path()).into_iter().filter(|file| !file.starts_with(&store));
+    files.map(|file| (file.clone(), std::fs::read(file).unwrap())).collect()
 }
 
 #[tokio::test]
