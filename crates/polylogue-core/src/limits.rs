@@ -27,6 +27,7 @@ mod timer;
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::account::{Account, AccountState};
@@ -140,7 +141,7 @@ pub struct ChatLimits {
 }
 
 /// The behavior when a limit of the whole run, of an agent or of a chat is reached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnLimit {
     /// The run ends, or the chat whose limit it is, or in which the agent has its turn.

@@ -1,10 +1,12 @@
 //! The description of the routes, OpenAPI 3.1.
 
+use polylogue_wire::problem::Problem;
 use serde_json::{Map, Value, json};
 
 use crate::problem::ErrorForm;
 use crate::replies;
 use crate::route::{Access, Route};
+use crate::schema::of_reply;
 
 /// The document that describes `routes`.
 pub(crate) fn document(routes: &[Route]) -> Value {
@@ -25,7 +27,7 @@ pub(crate) fn document(routes: &[Route]) -> Value {
                 "key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
             },
             "schemas": {
-                "Problem": problem(),
+                "Problem": of_reply::<Problem>(),
                 "OpenAiError": replies::openai_error(),
                 "JsonRpcError": replies::json_rpc_error(),
             },
@@ -95,29 +97,6 @@ fn error_content(form: ErrorForm) -> Value {
             json!({"application/json": {"schema": {"$ref": "#/components/schemas/JsonRpcError"}}})
         }
     }
-}
-
-/// The schema of errors.
-fn problem() -> Value {
-    json!({
-        "type": "object",
-        "required": ["type", "title", "status", "detail", "hint", "request_id"],
-        "properties": {
-            "type": {"type": "string"},
-            "title": {"type": "string"},
-            "status": {"type": "integer"},
-            "detail": {"type": "string"},
-            "hint": {"type": ["string", "null"]},
-            "request_id": {"type": "string"},
-            "errors": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {"pointer": {"type": "string"}, "message": {"type": "string"}},
-                },
-            },
-        },
-    })
 }
 
 /// Replies that are not JSON: their media type.

@@ -1,6 +1,15 @@
 //! The JSON Schemas of replies, for `/openapi.json`. Requests made from that document check them (`.ci/clients`).
 
+use polylogue_wire::cluster::Cluster;
+use polylogue_wire::compare::Comparison;
+use polylogue_wire::conversation::{
+    Accepted, Continuation, Conversation, ConversationPage, Removed, Stopped, Verdict,
+};
+use polylogue_wire::files::Files;
+use polylogue_wire::{calls, memory, team, token};
 use serde_json::{Map, Value, json};
+
+use crate::schema::of_reply;
 
 /// The schema of the reply to a request that succeeds, by the method and the path of its route. `None`: it is not JSON, or not
 /// described.
@@ -17,51 +26,49 @@ const REPLIES: &[(&str, &str, Schema)] = &[
     ("GET", "/healthz", status),
     ("GET", "/readyz", status),
     ("GET", "/openapi.json", document),
-    ("GET", "/api/v1/teams", || object(&[("teams", list(json!({"anyOf": [team(), unusable()]})))], &[])),
-    ("GET", "/api/v1/teams/{team}", team),
-    ("GET", "/api/v1/teams/{team}/source", || {
-        object(&[("id", text()), ("text", text()), ("version", or_null("string"))], &[])
-    }),
-    ("PUT", "/api/v1/teams/{team}", team),
+    ("GET", "/api/v1/teams", of_reply::<team::Teams>),
+    ("GET", "/api/v1/teams/{team}", of_reply::<team::Team>),
+    ("GET", "/api/v1/teams/{team}/source", of_reply::<team::Source>),
+    ("PUT", "/api/v1/teams/{team}", of_reply::<team::Team>),
     ("GET", "/api/v1/teams/{team}/graph", graph),
     ("GET", "/api/v1/schema", document),
     ("POST", "/api/v1/teams/check", || {
         object(&[("ok", flag()), ("problems", list(problem()))], &[("team", document())])
     }),
-    ("POST", "/api/v1/conversations", conversation),
-    ("GET", "/api/v1/conversations", || {
-        object(&[("conversations", list(conversation())), ("next_cursor", or_null("string"))], &[])
+    ("POST", "/api/v1/conversations", of_reply::<Conversation>),
+    ("GET", "/api/v1/conversations", of_reply::<ConversationPage>),
+    ("GET", ONE, of_reply::<Conversation>),
+    ("PATCH", ONE, of_reply::<Conversation>),
+    ("POST", "/api/v1/imports", of_reply::<Conversation>),
+    ("DELETE", ONE, of_reply::<Removed>),
+    ("GET", "/api/v1/conversations/{id}/events", || {
+        object(&[("events", list(event())), ("next", or_null("integer"))], &[])
     }),
-    ("GET", ONE, conversation),
-    ("PATCH", ONE, conversation),
-    ("POST", "/api/v1/imports", conversation),
-    ("DELETE", ONE, || object(&[("removed", json!({"const": true}))], &[])),
-    ("GET", "/api/v1/conversations/{id}/events", || page("events", event())),
-    ("GET", "/api/v1/conversations/{id}/calls", || page("calls", call())),
-    ("GET", "/api/v1/conversations/{id}/views/{agent}", view),
-    ("GET", "/api/v1/conversations/{id}/histories", histories),
+    ("GET", "/api/v1/conversations/{id}/calls", of_reply::<calls::CallPage>),
+    ("GET", "/api/v1/conversations/{id}/views/{agent}", of_reply::<calls::View>),
+    ("GET", "/api/v1/conversations/{id}/histories", of_reply::<calls::Histories>),
     ("GET", "/api/v1/conversations/{id}/graph", graph),
-    ("POST", "/api/v1/conversations/{id}/messages", accepted),
-    ("POST", "/api/v1/conversations/{id}/answers", accepted),
-    ("POST", "/api/v1/conversations/{id}/stop", stopped),
-    ("POST", "/api/v1/conversations/{id}/pause", conversation),
-    ("POST", "/api/v1/conversations/{id}/next", conversation),
-    ("POST", "/api/v1/conversations/{id}/resume", conversation),
-    ("POST", "/api/v1/conversations/{id}/raise", conversation),
-    ("GET", "/api/v1/conversations/{id}/verify", verdict),
-    ("GET", "/api/v1/memory", || object(&[("facts", list(fact()))], &[])),
-    ("GET", "/api/v1/cluster", cluster),
-    ("DELETE", "/api/v1/memory/{fact}", || object(&[("forgotten", json!({"const": true}))], &[])),
-    ("GET", "/api/v1/conversations/{id}/continuation", continuation),
-    ("GET", "/api/v1/conversations/{id}/files", files),
-    ("POST", "/api/v1/conversations/{id}/fork", conversation),
-    ("GET", "/api/v1/compare", compared),
-    ("GET", "/api/v1/tokens", || object(&[("tokens", list(token(&[])))], &[])),
-    ("POST", "/api/v1/tokens", || token(&[("token", text())])),
-    ("DELETE", "/api/v1/tokens/{token}", revoked),
+    ("POST", "/api/v1/conversations/{id}/messages", of_reply::<Accepted>),
+    ("POST", "/api/v1/conversations/{id}/answers", of_reply::<Accepted>),
+    ("POST", "/api/v1/conversations/{id}/stop", of_reply::<Stopped>),
+    ("POST", "/api/v1/conversations/{id}/pause", of_reply::<Conversation>),
+    ("POST", "/api/v1/conversations/{id}/next", of_reply::<Conversation>),
+    ("POST", "/api/v1/conversations/{id}/resume", of_reply::<Conversation>),
+    ("POST", "/api/v1/conversations/{id}/raise", of_reply::<Conversation>),
+    ("GET", "/api/v1/conversations/{id}/verify", of_reply::<Verdict>),
+    ("GET", "/api/v1/memory", of_reply::<memory::Facts>),
+    ("GET", "/api/v1/cluster", of_reply::<Cluster>),
+    ("DELETE", "/api/v1/memory/{fact}", of_reply::<memory::Forgotten>),
+    ("GET", "/api/v1/conversations/{id}/continuation", of_reply::<Continuation>),
+    ("GET", "/api/v1/conversations/{id}/files", of_reply::<Files>),
+    ("POST", "/api/v1/conversations/{id}/fork", of_reply::<Conversation>),
+    ("GET", "/api/v1/compare", of_reply::<Comparison>),
+    ("GET", "/api/v1/tokens", of_reply::<token::Tokens>),
+    ("POST", "/api/v1/tokens", of_reply::<token::MadeToken>),
+    ("DELETE", "/api/v1/tokens/{token}", of_reply::<token::Revoked>),
     ("POST", "/api/v1/session", session),
     ("GET", "/api/v1/session", session),
-    ("DELETE", "/api/v1/session", revoked),
+    ("DELETE", "/api/v1/session", of_reply::<token::Revoked>),
     ("GET", "/v1/models", || object(&[("object", json!({"const": "list"})), ("data", list(model()))], &[])),
     ("GET", "/v1/models/{model}", model),
     ("POST", "/v1/chat/completions", completion),
@@ -121,52 +128,8 @@ fn list(items: Value) -> Value {
     json!({"type": "array", "items": items})
 }
 
-/// Of a list that is read in parts.
-fn page(name: &str, row: Value) -> Value {
-    object(&[(name, list(row)), ("next", or_null("integer"))], &[])
-}
-
 fn status() -> Value {
     object(&[("status", text())], &[])
-}
-
-/// The number of an event, or none while it waits for the end of a step.
-fn accepted() -> Value {
-    object(&[("seq", or_null("integer"))], &[("node", text())])
-}
-
-fn revoked() -> Value {
-    object(&[("revoked", json!({"const": true}))], &[])
-}
-
-fn team() -> Value {
-    let limits = ["turns", "calls", "tokens", "cost"].map(|name| (name, or_null("integer")));
-    let input = object(&[("name", text()), ("default", json!({}))], &[]);
-    let kind = json!({"enum": ["model", "person", "program", "chat"]});
-    let participant = [("name", text()), ("kind", kind), ("model", or_null("string")), ("color", count())];
-    let edge = ["from", "to", "when"].map(|name| (name, or_null("string")));
-    object(
-        &[
-            ("id", text()),
-            ("name", text()),
-            ("description", text()),
-            ("task", or_null("string")),
-            ("participants", list(object(&participant, &[]))),
-            ("edges", list(object(&edge, &[]))),
-            ("selected_by", or_null("string")),
-            ("inputs", list(input)),
-            ("models", list(text())),
-            ("scripted", flag()),
-            ("limits", object(&limits, &[])),
-            ("changed", or_null("object")),
-        ],
-        &[("version", text())],
-    )
-}
-
-/// A team that cannot be prepared.
-fn unusable() -> Value {
-    object(&[("id", text()), ("error", text()), ("hint", or_null("string"))], &[])
 }
 
 /// A finding in the text of a team file.
@@ -184,234 +147,8 @@ fn graph() -> Value {
     )
 }
 
-fn histories() -> Value {
-    let one =
-        [("at", text()), ("agent", text()), ("system", or_null("string")), ("entries", list(document()))];
-    object(&[("histories", list(object(&one, &[])))], &[])
-}
-
-fn question_kind() -> Value {
-    json!({"enum": ["turn", "speaker", "reply", "approval", "code_approval", "limit", "text"]})
-}
-
-/// Returns the JSON Schema of an open question as data: what the native API and MCP have in `asked`.
-///
-/// ```
-/// let schema = polylogue_server::asked_schema();
-/// assert_eq!(schema["properties"]["kind"]["enum"][0], "turn");
-/// ```
-pub fn asked_schema() -> Value {
-    object(
-        &[
-            ("question", count()),
-            ("at", text()),
-            ("who", text()),
-            ("text", text()),
-            ("kind", question_kind()),
-            ("choices", list(object(&[("answer", text()), ("effect", text())], &[("label", text())]))),
-            ("call", or_null("object")),
-            ("asked_ms", count()),
-            ("until_ms", or_null("integer")),
-        ],
-        &[("default", document()), ("limit", document())],
-    )
-}
-
-fn conversation() -> Value {
-    let bound = object(
-        &[("text", text()), ("price_date", text()), ("team_digest", text())],
-        &[("calls", count()), ("tokens", count()), ("cost", count())],
-    );
-    let state = json!({"enum": ["running", "waiting", "halted", "closed"]});
-    object(
-        &[
-            ("id", text()),
-            ("team", text()),
-            ("team_name", text()),
-            ("title", or_null("string")),
-            ("task", text()),
-            ("state", state),
-            ("created_ms", count()),
-            ("started_ms", count()),
-            ("updated_ms", count()),
-            ("seq", count()),
-            ("turns", count()),
-            ("usage", document()),
-            ("asked", list(asked_schema())),
-        ],
-        &[
-            ("imported", flag()),
-            ("node", text()),
-            ("bound", bound),
-            ("bound_ended", text()),
-            ("paused", json!({"const": true})),
-            ("archived", json!({"const": true})),
-            ("ended", object(&[("word", text()), ("detail", text())], &[])),
-            ("parent", object(&[("id", text()), ("seq", count())], &[("edited", flag())])),
-        ],
-    )
-}
-
-/// A conversation, and whether there was anything to stop.
-fn stopped() -> Value {
-    json!({"allOf": [conversation(), object(&[("stopped", flag())], &[])]})
-}
-
-/// What continues a conversation that has ended.
-fn continuation() -> Value {
-    object(&[("resumes", flag()), ("limits", or_null("object")), ("message", or_null("string"))], &[])
-}
-
-/// Whether a conversation is intact.
-fn verdict() -> Value {
-    let state = json!({"enum": ["intact", "damaged", "old_format", "newer_format"]});
-    object(&[("id", text()), ("state", state), ("events", count()), ("intact", count())], &[("why", text())])
-}
-
-/// What an agent remembers.
-fn fact() -> Value {
-    object(
-        &[
-            ("id", count()),
-            ("scope", text()),
-            ("text", text()),
-            ("by", text()),
-            ("time_ms", count()),
-            ("conversation", text()),
-            ("call", text()),
-        ],
-        &[],
-    )
-}
-
-fn files() -> Value {
-    let file = object(&[("path", text()), ("bytes", count()), ("mode", count())], &[]);
-    let folder = object(&[("path", text()), ("mode", count())], &[]);
-    let link = object(&[("path", text()), ("to", text())], &[]);
-    let left_out = object(&[("path", text()), ("why", text())], &[]);
-    let lists = [("files", file), ("folders", folder), ("links", link), ("left_out", left_out)];
-    object(&lists.map(|(name, item)| (name, list(item))), &[])
-}
-
-/// What workers run, and what waits for them.
-fn cluster() -> Value {
-    let worker = [
-        ("worker", text()),
-        ("version", text()),
-        ("held", count()),
-        ("at_once", count()),
-        ("offers", list(text())),
-        ("seen_ms", count()),
-    ];
-    let usage = || object(&["calls", "tokens", "cost"].map(|name| (name, count())), &[]);
-    let budget = [
-        ("budget", text()),
-        ("limits", object(&["calls", "tokens", "cost"].map(|name| (name, or_null("integer"))), &[])),
-        ("used", usage()),
-        ("drawn", usage()),
-        ("processes", count()),
-        ("conversations", count()),
-    ];
-    let rate_limit = [
-        ("provider", text()),
-        ("model", text()),
-        ("wait_ms", count()),
-        ("requests", count()),
-        ("refusals", count()),
-        ("slots", count()),
-        ("slots_taken", count()),
-    ];
-    let queued = [
-        ("id", text()),
-        ("state", json!({"enum": ["lost", "parked", "ready", "held", "timed"]})),
-        ("overdue_ms", or_null("integer")),
-        ("holder", or_null("string")),
-        ("needs", list(text())),
-        ("missing", list(text())),
-        ("tries", count()),
-        ("takeovers", count()),
-        ("why", or_null("string")),
-    ];
-    object(
-        &[
-            ("workers", list(object(&worker, &[]))),
-            ("budgets", list(object(&budget, &[]))),
-            ("rate_limits", list(object(&rate_limit, &[]))),
-            ("conversations", list(object(&queued, &[]))),
-            (
-                "counts",
-                object(&["lost", "parked", "ready", "held", "timed"].map(|name| (name, count())), &[]),
-            ),
-            ("overdue_seconds", json!({"type": "number", "minimum": 0})),
-            ("takeovers", count()),
-            ("lost_events", count()),
-        ],
-        &[],
-    )
-}
-
 fn event() -> Value {
     object(&[("seq", count()), ("type", text()), ("time_ms", count())], &[("at", text())])
-}
-
-fn call() -> Value {
-    let kind = json!({"enum": ["model", "tool", "person"]});
-    object(
-        &[("kind", kind), ("who", text()), ("at", text()), ("start_ms", count())],
-        &[("end_ms", or_null("integer"))],
-    )
-}
-
-fn view() -> Value {
-    object(
-        &[
-            ("agent", text()),
-            ("call", count()),
-            ("calls", count()),
-            ("seq", or_null("integer")),
-            ("at", text()),
-            ("exact", or_null("boolean")),
-            ("request", document()),
-        ],
-        &[],
-    )
-}
-
-fn compared() -> Value {
-    let said = json!({"anyOf": [{"type": "null"}, object(
-        &[("seq", count()), ("at", text()), ("who", text()), ("text", text()), ("private", flag())],
-        &[],
-    )]});
-    object(
-        &[
-            ("a", conversation()),
-            ("b", conversation()),
-            ("common", count()),
-            ("messages", list(object(&[("a", said.clone()), ("b", said)], &[]))),
-            ("has_more", flag()),
-            ("difference", json!({"type": "object", "additionalProperties": {"type": "number"}})),
-        ],
-        &[],
-    )
-}
-
-fn token(more: &[(&str, Value)]) -> Value {
-    let spent = object(&[("cost", count()), ("tokens", count())], &[]);
-    let spent = json!({"anyOf": [{"type": "null"}, spent]});
-    let fields = [
-        ("id", text()),
-        ("name", text()),
-        ("kind", text()),
-        ("tenant", text()),
-        ("scopes", list(text())),
-        ("teams", or_null("array")),
-        ("per_day", document()),
-        ("created_ms", count()),
-        ("expires_ms", or_null("integer")),
-        ("last_used_ms", or_null("integer")),
-        ("spent_today", spent),
-    ];
-    object(&[&fields, more].concat(), &[])
 }
 
 fn session() -> Value {

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use polylogue_core::{Body, Call, Event, ModelReply, Money, Name, Path, Timestamp, Usage};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A model call, a tool call or a question to a person.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallRow {
     /// The `seq` of the event of its result. Without a result: the event with which it began.
     pub seq: u64,
@@ -25,7 +26,7 @@ pub struct CallRow {
 }
 
 /// The kind of call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CallKind {
     /// A model.

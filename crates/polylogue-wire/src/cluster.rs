@@ -1,10 +1,11 @@
 //! What workers run, and what waits for them.
 
 use polylogue_core::{LogId, Money, QueueState};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The queue of a store at one moment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cluster {
     /// The workers that were seen lately.
     pub workers: Vec<Worker>,
@@ -25,7 +26,7 @@ pub struct Cluster {
 }
 
 /// Counts of conversations by state.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Conversations whose processes have died or hang.
     pub lost: u64,
@@ -58,7 +59,7 @@ impl Counts {
 }
 
 /// A worker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Worker {
     /// The process, and its machine.
     pub worker: String,
@@ -78,7 +79,7 @@ pub struct Worker {
 }
 
 /// A budget that processes share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
     /// The name.
     pub budget: String,
@@ -95,7 +96,7 @@ pub struct Budget {
 }
 
 /// The limits of a budget; `None`: without a bound.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// The limit on model calls.
     pub calls: Option<u64>,
@@ -106,7 +107,7 @@ pub struct Limits {
 }
 
 /// Limits that processes share of the models of one name of one provider.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateLimit {
     /// The provider.
     pub provider: String,
@@ -125,7 +126,7 @@ pub struct RateLimit {
 }
 
 /// Calls, tokens and money.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Model calls.
     pub calls: u64,
@@ -136,12 +137,11 @@ pub struct Usage {
 }
 
 /// A conversation that is not idle.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Queued {
     /// The id.
     pub id: LogId,
     /// The state in the queue.
-    #[serde(with = "state")]
     pub state: QueueState,
     /// The milliseconds for which it has been due; negative if it is due later; `None` if it is not due by time.
     pub overdue_ms: Option<i64>,
@@ -157,22 +157,4 @@ pub struct Queued {
     pub takeovers: u64,
     /// Why its last try failed.
     pub why: Option<String>,
-}
-
-/// The state as its word.
-mod state {
-    use polylogue_core::QueueState;
-    use serde::de::Error as _;
-    use serde::{Deserialize as _, Deserializer, Serializer};
-
-    // By reference, as serde calls it.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    pub(super) fn serialize<S: Serializer>(state: &QueueState, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(state.as_str())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<QueueState, D::Error> {
-        let word = String::deserialize(deserializer)?;
-        QueueState::of(&word).ok_or_else(|| D::Error::custom(format!("`{word}` is no state of a queue")))
-    }
 }

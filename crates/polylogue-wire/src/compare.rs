@@ -1,13 +1,14 @@
 //! Two conversations side by side.
 
 use polylogue_core::{Name, Path};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::conversation::Conversation;
 
 /// Two conversations side by side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// The first one.
     pub a: Conversation,
@@ -24,7 +25,7 @@ pub struct Comparison {
 }
 
 /// A message of each conversation; `None` where one has fewer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pair {
     /// The message of the first one.
     pub a: Option<Said>,
@@ -33,7 +34,7 @@ pub struct Pair {
 }
 
 /// A message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Said {
     /// The `seq` of the event.
     pub seq: u64,

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnswerChoice, BoundSummary, Call, DefaultAnswer, Event, LimitOverrides, LimitRaise, LogId, Name,
-    OpenQuestion, Path, Question, QuestionKind, RunOutcome, Timestamp, TotalUsage,
+    AnswerChoice, BoundSummary, Call, DefaultAnswer, Event, Instruction, LimitOverrides, LimitRaise, LogId,
+    Name, OpenQuestion, Path, Question, QuestionKind, RunOutcome, Timestamp, TotalUsage,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// The state of a conversation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conversation {
     /// The id.
     pub id: LogId,
@@ -36,6 +38,7 @@ pub struct Conversation {
     pub turns: u64,
     /// The usage and cost of all model calls. On the wire, what is not known of any call is left out.
     #[serde(with = "crate::usage")]
+    #[schemars(with = "Map<String, Value>")]
     pub usage: TotalUsage,
     /// The open questions.
     pub asked: Vec<Asked>,
@@ -74,7 +77,7 @@ const fn is_false(value: &bool) -> bool {
 }
 
 /// The state of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConversationState {
     /// A process runs it, or is about to.
@@ -88,7 +91,7 @@ pub enum ConversationState {
 }
 
 /// The reason why a conversation is closed or has failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
     /// The reason in one word.
     pub word: Ending,
@@ -97,7 +100,7 @@ pub struct Ended {
 }
 
 /// The kind of end of a conversation, in the words of the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// It reached its end.
@@ -142,7 +145,7 @@ impl From<RunOutcome> for Ending {
 }
 
 /// The conversation that another one was forked from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parent {
     /// The conversation.
     pub id: LogId,
@@ -154,7 +157,7 @@ pub struct Parent {
 }
 
 /// A question that waits for an answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
     /// The `seq` of the event that asks, which an answer names.
     pub question: u64,
@@ -184,13 +187,14 @@ pub struct Asked {
 }
 
 /// The limit that a question asks to raise.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AskedLimit {
     /// The limit that was reached, in a sentence.
     pub reached: String,
     /// The amounts by which `yes` raises it.
     pub more: LimitOverrides,
     /// The same as the log has it.
+    #[schemars(with = "Map<String, Value>")]
     pub raise: Box<LimitRaise>,
 }
 
@@ -227,7 +231,7 @@ impl From<Asked> for OpenQuestion {
 }
 
 /// A page of conversations, newest first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConversationPage {
     /// The conversations.
     pub conversations: Vec<Conversation>,
@@ -245,7 +249,7 @@ pub struct EventPage {
 }
 
 /// The request to begin a conversation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NewConversation {
     /// The id of the team.
     pub team: String,
@@ -257,6 +261,7 @@ pub struct NewConversation {
     pub inputs: BTreeMap<String, String>,
     /// The title in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = Instruction::TITLE_CHARS))]
     pub title: Option<String>,
     /// Limits below those of the team.
     #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
@@ -264,43 +269,46 @@ pub struct NewConversation {
 }
 
 /// The request to change the title of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewTitle {
-    /// The title. Empty: none.
+    /// The new title. Empty: none.
+    #[schemars(length(max = Instruction::TITLE_CHARS))]
     pub title: String,
 }
 
 /// The request to import a conversation that was exported, to be stored and read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Import {
     /// The text of the file.
     pub log: String,
-    /// The team that it is of. Default: the one with the name in the file.
+    /// The team that it is of, to show requests and graphs. Default: the one with the name in the file, if it has the same participants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
 }
 
 /// The request to send a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewMessage {
     /// The text.
+    #[schemars(length(min = 1))]
     pub text: String,
     /// The author: a participant of the outermost chat, or `system`. Default: `user`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub from: Option<String>,
 }
 
 /// The request to answer a question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// The `seq` of the event that asks.
-    pub question: u64,
-    /// The answer.
+    /// The answer. In the turn of a person, an empty one passes, and `exit` leaves the chat.
     pub text: String,
+    /// The `question` of the conversation's `asked`: the `seq` of the event that asks.
+    pub question: u64,
 }
 
 /// The result of a request to send a message or an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Accepted {
     /// The `seq` of its event; `None` while it waits for the end of a step, or for the process that runs the conversation.
     pub seq: Option<u64>,
@@ -310,15 +318,15 @@ pub struct Accepted {
 }
 
 /// The request to stop a conversation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stop {
-    /// The time at which it stops.
+    /// The time at which it stops. Default: `after_step`.
     #[serde(default)]
     pub when: When,
 }
 
 /// The result of a request to stop a conversation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopped {
     /// Whether there was anything to stop: a run, or what would have continued by itself.
     pub stopped: bool,
@@ -328,7 +336,7 @@ pub struct Stopped {
 }
 
 /// The time at which a conversation stops.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
     /// When the turns that have begun have ended.
@@ -339,31 +347,34 @@ pub enum When {
 }
 
 /// The request to pause a conversation, without fields.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pause {}
 
 /// The request to choose the next speaker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NextSpeaker {
     /// A participant of the outermost chat.
+    #[schemars(length(min = 1))]
     pub who: String,
 }
 
 /// Limits to raise.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Raise {
-    /// The amounts that it may use beyond what it has used.
+    /// How much more it may use than it has used so far.
     pub limits: LimitOverrides,
-    /// The agent that may, beyond its own limits. Default: the conversation, or `chat`.
+    /// An agent, whose own limits on calls, tokens, money or time are raised. Default: those of the conversation, or of `chat`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub agent: Option<String>,
-    /// The open chat that may, beyond its own limits: its name or its path. Default: the conversation, or `agent`.
+    /// An open chat, by its name or its path, whose own limits are raised instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub chat: Option<String>,
 }
 
 /// The result of verifying a conversation: whether what is stored is what was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// The conversation.
     pub id: LogId,
@@ -379,7 +390,7 @@ pub struct Verdict {
 }
 
 /// The integrity of a stored conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Integrity {
     /// Everything is what was written.
@@ -393,15 +404,15 @@ pub enum Integrity {
 }
 
 /// The request to resume a conversation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resume {
-    /// The amounts that it may use beyond what it has used so far.
+    /// How much more it may use than it has used so far.
     #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
     pub limits: LimitOverrides,
 }
 
 /// The ways in which a conversation that has ended can be continued.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Continuation {
     /// Whether it continues when it is resumed, without anything else.
     pub resumes: bool,
@@ -412,7 +423,7 @@ pub struct Continuation {
 }
 
 /// The request to fork a conversation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fork {
     /// The `seq` of the first event that is not copied. Default: all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -423,13 +434,13 @@ pub struct Fork {
     /// The team that continues it, with the same participants. Default: that of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
-    /// Whether the fork runs at once.
+    /// Whether the fork runs at once. Default: false.
     #[serde(default)]
     pub run: bool,
 }
 
 /// The conversation was removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Removed {
     /// Always true.
     pub removed: bool,

@@ -1,9 +1,10 @@
 //! The files of a conversation.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The files of a conversation after its last finished call.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Files {
     /// The files, in the order of their paths.
     pub files: Vec<File>,
@@ -16,7 +17,7 @@ pub struct Files {
 }
 
 /// A file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct File {
     /// Its path in the work directory, such as `notes/a.txt`.
     pub path: String,
@@ -27,7 +28,7 @@ pub struct File {
 }
 
 /// A folder.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Folder {
     /// Its path in the work directory, such as `notes`.
     pub path: String,
@@ -36,7 +37,7 @@ pub struct Folder {
 }
 
 /// A symbolic link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// Its path in the work directory.
     pub path: String,
@@ -45,7 +46,7 @@ pub struct Link {
 }
 
 /// A file, or something else, that a client cannot have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// Its path in the work directory.
     pub path: String,

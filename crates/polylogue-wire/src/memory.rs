@@ -1,17 +1,18 @@
 //! What agents remember from one conversation to the next.
 
 use polylogue_core::{LogId, Name, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Facts that agents have written down.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Facts {
     /// The facts.
     pub facts: Vec<Fact>,
 }
 
 /// A fact.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fact {
     /// The id, which is never used again.
     pub id: u64,
@@ -30,7 +31,7 @@ pub struct Fact {
 }
 
 /// The fact was forgotten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Forgotten {
     /// Always `true`.
     pub forgotten: bool,

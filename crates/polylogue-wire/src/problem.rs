@@ -1,5 +1,6 @@
 //! Errors: RFC 9457, with a hint and the id of the request.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 const PREFIX: &str = "/problems/";
 
 /// The reason why a request failed, whose fault that is, and how to fix it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// The kind, which never changes: `/problems/` and a [word](Self::word).
     #[serde(rename = "type")]
@@ -34,7 +35,7 @@ pub struct Problem {
 }
 
 /// A place in a body that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldError {
     /// The place, as a JSON pointer.
     pub pointer: String,

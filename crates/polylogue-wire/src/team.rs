@@ -1,18 +1,19 @@
 //! Teams, and the check of their texts.
 
 use polylogue_core::Money;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The teams that a token may see.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Teams {
     /// The teams, by id.
     pub teams: Vec<Listed>,
 }
 
 /// A team in a list.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Listed {
     /// A team that is served.
@@ -29,7 +30,7 @@ pub enum Listed {
 }
 
 /// A team that is served.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Team {
     /// The id: the name of its file.
     pub id: String,
@@ -61,7 +62,7 @@ pub struct Team {
 }
 
 /// A participant of the outermost chat of a team.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Participant {
     /// The name.
     pub name: String,
@@ -74,7 +75,7 @@ pub struct Participant {
 }
 
 /// An edge of the outermost chat of a team: who can speak after whom.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Edge {
     /// The participant that speaks before; `None` for the beginning of the chat.
     pub from: Option<String>,
@@ -85,7 +86,7 @@ pub struct Edge {
 }
 
 /// A variable of a team.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Input {
     /// The name.
     pub name: String,
@@ -94,7 +95,7 @@ pub struct Input {
 }
 
 /// Limits of the conversations of a team.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TeamLimits {
     /// The limit on turns in all chats.
     pub turns: Option<u64>,
@@ -107,7 +108,7 @@ pub struct TeamLimits {
 }
 
 /// The reason why a team file is not used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Refused {
     /// The error.
     pub error: String,
@@ -116,7 +117,7 @@ pub struct Refused {
 }
 
 /// The text of a team file, as it was read last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// The id of the team.
     pub id: String,
@@ -127,16 +128,16 @@ pub struct Source {
 }
 
 /// The request to replace the text of a team file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewText {
-    /// The text.
+    /// The new text of the team file.
     pub text: String,
 }
 
 /// The request to check the text of a team file. Nothing in it is executed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// The text.
+    /// The text of a team file.
     pub text: String,
     /// The id of the team whose file it is: it can then name the files next to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

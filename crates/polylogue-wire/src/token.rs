@@ -3,12 +3,13 @@
 use std::fmt;
 
 use polylogue_core::Money;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Scope;
 
 /// The budget of a token for a day, in UTC. Default: no bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DailyBudget {
     /// Money. Models of unknown price are not called.
@@ -35,16 +36,19 @@ impl DailyBudget {
 }
 
 /// The request to create a token.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewToken {
     /// The name: what it is for.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// The scopes: what it may do.
+    #[schemars(length(min = 1))]
     pub scopes: Vec<Scope>,
     /// The teams that it may see and run. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub teams: Option<Vec<String>>,
-    /// The budget of its conversations for a day. Default: as much as the token that makes it.
+    /// What its conversations may spend in a day: `cost` in picodollars. Default: as the token that makes it, of whose budget it is spent, too.
     #[serde(default, skip_serializing_if = "DailyBudget::is_unlimited")]
     pub per_day: DailyBudget,
     /// The time at which it expires, in milliseconds since 1970. Default: when the token ends that makes it.
@@ -53,7 +57,7 @@ pub struct NewToken {
 }
 
 /// A token: neither its text nor its digest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Token {
     /// Identifies it.
     pub id: String,
@@ -80,7 +84,7 @@ pub struct Token {
 }
 
 /// The usage of a budget of a day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spent {
     /// The cost.
     pub cost: Money,
@@ -89,16 +93,16 @@ pub struct Spent {
 }
 
 /// The tokens of a tenant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tokens {
     /// The tokens.
     pub tokens: Vec<Token>,
 }
 
 /// A link to the page, to be exchanged for its cookie.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Login {
-    /// The code after `#login=` in the link.
+    /// What follows `#login=` in a link to the page.
     pub code: String,
 }
 
@@ -109,7 +113,7 @@ impl fmt::Debug for Login {
 }
 
 /// A token that was just made, with its text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MadeToken {
     /// The token.
     #[serde(flatten)]
@@ -119,7 +123,7 @@ pub struct MadeToken {
 }
 
 /// The text of a token. `Debug` does not show it.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct TokenText(String);
 
@@ -142,7 +146,7 @@ impl fmt::Debug for TokenText {
 }
 
 /// The token was revoked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revoked {
     /// Always true.
     pub revoked: bool,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::name::{Name, is_label};
@@ -11,7 +12,7 @@ use super::name::{Name, is_label};
 /// chat itself, `/critic.2/judge.1` one level deeper. The second chat that one turn runs is `/critic.2.2`. The chat
 /// in which an agent is called repeatedly has no number: `/blogger/writer` is where `blogger` calls its
 /// `writer`.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Path(Arc<str>);
 

@@ -5,12 +5,13 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::name::Name;
 
 /// Tokens of one model call as counted by the provider. `None` is unknown, not 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Usage {
     /// Input tokens of the whole request: read from a cache, written to one, or neither.
@@ -79,7 +80,7 @@ impl Usage {
 }
 
 /// An amount of money in US dollars, exact to 10⁻¹² of a dollar: the price of one token at $0.000001 a million.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Money {
     /// The amount in 10⁻¹² dollars.

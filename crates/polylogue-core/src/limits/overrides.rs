@@ -1,33 +1,40 @@
 //! Limits of one conversation that override those of its team.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Limits, OnLimit};
 use crate::{Money, TotalUsage};
 
 /// Limits of one conversation that override those of its team, such as those of command-line options. They apply in
-/// every process that continues the conversation, until they are changed again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// every process that continues the conversation, until they are changed again. Each is the field of [`Limits`] with its name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct LimitOverrides {
-    /// As [`Limits::turns`].
+    /// Turns of agents in all chats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub turns: Option<u64>,
-    /// As [`Limits::calls`].
+    /// Model calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub calls: Option<u64>,
-    /// As [`Limits::tokens`].
+    /// Tokens read and written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub tokens: Option<u64>,
-    /// As [`Limits::cost`].
+    /// Money, in picodollars: a dollar has 10^12.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
-    /// As [`Limits::time_ms`].
+    /// Running time in milliseconds, without the time in which people are waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub time_ms: Option<u64>,
-    /// As [`Limits::reply_tokens`]: no total, and nothing that is used up.
+    /// The most tokens of one reply, below the `max_tokens` of the team. A reply that reaches it is cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub reply_tokens: Option<u64>,
-    /// As [`Limits::on_limit`].
+    /// Whether a person is asked to raise a limit. Default: that of the team.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_limit: Option<OnLimit>,
 }

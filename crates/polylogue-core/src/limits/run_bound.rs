@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Limits;
@@ -101,7 +102,7 @@ impl RunBound {
 /// let demo = BoundSummary { team_digest: "demo:writer-critic".to_owned(), ..bound };
 /// assert!(demo.to_string().ends_with(", team demo:writer-critic)"));
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BoundSummary {
     /// In words that begin with `at most`.
     pub text: String,

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::due::ParkedLog;
 use super::features::Features;
 use crate::LogId;
@@ -33,7 +36,8 @@ pub struct SeenWorker {
 }
 
 /// The state of a log in the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum QueueState {
     /// A worker must look at it later.
     Timed,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Call, LimitRaise, Name};
@@ -34,7 +35,7 @@ pub struct Question {
 }
 
 /// What a question asks for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionKind {
     /// Any text.
@@ -62,7 +63,7 @@ impl QuestionKind {
 }
 
 /// An answer to a question that has an effect of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AnswerChoice {
     /// The answer.
     pub answer: Arc<str>,
@@ -74,7 +75,7 @@ pub struct AnswerChoice {
 }
 
 /// The effect of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerEffect {
     /// What the question shows runs.
@@ -113,7 +114,7 @@ impl AnswerChoice {
 }
 
 /// The answer that counts when a person has not answered in time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DefaultAnswer {
     /// The time limit in milliseconds of wall-clock time, from when the question was asked: it passes also while no process
     /// runs the conversation.

@@ -13,6 +13,7 @@ use crate::app::App;
 use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
 use crate::route::Route;
+use crate::schema::of_request;
 use crate::token::Token;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -23,22 +24,8 @@ pub(crate) fn routes() -> Vec<Route> {
         .about("The JSON Schema of team files"),
         Route::post("/api/v1/teams/check", Scope::Edit, check)
             .about("Check the text of a team file")
-            .body(check_schema),
+            .body(of_request::<Check>),
     ]
-}
-
-fn check_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["text"],
-        "properties": {
-            "text": {"type": "string", "description": "The text of a team file"},
-            "team": {
-                "type": "string",
-                "description": "The id of the team whose file it is: it can then name the files next to it",
-            },
-        },
-    })
 }
 
 async fn check(call: Call) -> Reply {

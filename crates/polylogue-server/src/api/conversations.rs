@@ -9,7 +9,6 @@ use polylogue_wire::Scope;
 use polylogue_wire::conversation::{
     Conversation, ConversationPage, ConversationState, EventPage, NewConversation, NewTitle, Removed,
 };
-use serde_json::{Value, json};
 
 use crate::beginning::{begin, made_before};
 use crate::call::{Call, Reply, json_reply};
@@ -19,6 +18,8 @@ use crate::problem::Problem;
 use crate::projection::Native;
 use crate::route::Route;
 use crate::runs::{Stretch, is_left, stop, take_back};
+use crate::runs::{is_left, stop, take_back};
+use crate::schema::of_request;
 use crate::tail::{Follow, PAGE as EVENTS, respond};
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -34,54 +35,21 @@ const READ_AT_MOST: usize = 1000;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        Route::post(PATH, Scope::Run, create).about("Begin a conversation").body(create_schema),
+        Route::post(PATH, Scope::Run, create)
+            .about("Begin a conversation")
+            .body(of_request::<NewConversation>),
         Route::get(PATH, Scope::Read, list)
             .about("The conversations, newest first")
             .query(&["limit", "cursor", "id", "state", "team", "parent", "q", "since_ms"]),
         Route::get(ONE, Scope::Read, get).about("One conversation"),
-        Route::patch(ONE, Scope::Edit, patch).about("Give a conversation another title").body(patch_schema),
+        Route::patch(ONE, Scope::Edit, patch)
+            .about("Give a conversation another title")
+            .body(of_request::<NewTitle>),
         Route::delete(ONE, Scope::Edit, remove).about("Remove a conversation"),
         Route::get("/api/v1/conversations/{id}/events", Scope::Read, events)
             .about("A page of its events, or with `Accept: text/event-stream` its tail")
             .query(&["from", "limit"]),
     ]
-}
-
-fn create_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["team"],
-        "properties": {
-            "team": {"type": "string", "description": "The id of the team"},
-            "message": {"type": "string", "description": "The task. Default: that of the team"},
-            "inputs": {
-                "type": "object",
-                "additionalProperties": {"type": "string"},
-                "description": "Values of the team's variables",
-            },
-            "title": {"type": "string", "maxLength": Instruction::TITLE_CHARS},
-            "limits": limits_schema("Limits below those of the team"),
-        },
-    })
-}
-
-/// The schema of limits.
-pub(crate) fn limits_schema(about: &str) -> Value {
-    let count = json!({"type": "integer", "minimum": 1});
-    json!({
-        "type": "object",
-        "additionalProperties": false,
-        "description": about,
-        "properties": {
-            "turns": count,
-            "calls": count,
-            "tokens": count,
-            "cost": {"type": "integer", "minimum": 0, "description": "In picodollars: a dollar has 10^12"},
-            "time_ms": count,
-            "reply_tokens": {"type": "integer", "minimum": 1, "description": "The most tokens of one reply, below the `max_tokens` of the team, until the conversation ends or waits for a person. A reply that reaches it is cut off"},
-            "on_limit": {"enum": ["stop", "ask"], "description": "Whether a person is asked to raise a limit. Default: that of the team"},
-        },
-    })
 }
 
 async fn create(call: Call) -> Reply {
@@ -257,15 +225,6 @@ async fn whole(tenant: &Tenant, listing: &Listing) -> Result<Conversation, Probl
     let exception = tenant.runtime.bound_exception(&listing.id).await.ok().flatten();
     document.bound_ended = exception.map(|why| why.to_string());
     Ok(document)
-}
-
-fn patch_schema() -> Value {
-    let about = "The new title. Empty: none";
-    json!({
-        "type": "object",
-        "required": ["title"],
-        "properties": {"title": {"type": "string", "maxLength": Instruction::TITLE_CHARS, "description": about}},
-    })
 }
 
 /// Refuses a title that is too long for lists.

@@ -4,7 +4,6 @@ use polylogue_core::{Body, Instruction, Listing, LogId, Store as _};
 use polylogue_runtime::{ForkPoint, Prepared, fresh_id};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Fork;
-use serde_json::{Value, json};
 
 use super::conversations::created;
 use crate::app::App;
@@ -15,6 +14,7 @@ use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::Route;
 use crate::runs::{promise, run_stored, take_back};
+use crate::schema::of_request;
 use crate::spending::Payer;
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -23,20 +23,8 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::post("/api/v1/conversations/{id}/fork", Scope::Run, fork)
             .about("Fork a conversation")
-            .body(fork_schema),
+            .body(of_request::<Fork>),
     ]
-}
-
-fn fork_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "seq": {"type": "integer", "minimum": 0, "description": "The first event that is not copied. Default: all are"},
-            "text": {"type": "string", "description": "Replaces the text of that event; without `seq`, the next message"},
-            "team": {"type": "string", "description": "The team that continues it, with the same participants. Default: that of the source"},
-            "run": {"type": "boolean", "description": "Whether the fork runs at once. Default: false"},
-        },
-    })
 }
 
 async fn fork(call: Call) -> Reply {

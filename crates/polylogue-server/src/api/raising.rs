@@ -4,37 +4,22 @@ use axum::http::StatusCode;
 use polylogue_core::{Instruction, Name};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Raise;
-use serde_json::{Value, json};
 
-use super::conversations::{limits_schema, replayed};
+use super::conversations::replayed;
 use super::steering::{instruct, note};
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, find, listing};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::Route;
+use crate::schema::of_request;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::post("/api/v1/conversations/{id}/raise", Scope::Run, raise)
             .about("Raise limits of a conversation, also while it runs")
-            .body(raise_schema),
+            .body(of_request::<Raise>),
     ]
-}
-
-fn raise_schema() -> Value {
-    let about = "How much more it may use than it has used so far";
-    let of_agent = "An agent, whose own limits on calls, tokens, money or time are raised. Default: those of the conversation";
-    let of_chat = "An open chat, by its name or its path, whose own limits are raised instead";
-    json!({
-        "type": "object",
-        "required": ["limits"],
-        "properties": {
-            "limits": limits_schema(about),
-            "agent": {"type": "string", "minLength": 1, "description": of_agent},
-            "chat": {"type": "string", "minLength": 1, "description": of_chat},
-        },
-    })
 }
 
 /// It does not continue a conversation that does not run, unless that has waited for it.

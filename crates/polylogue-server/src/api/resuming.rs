@@ -10,9 +10,8 @@ use polylogue_core::{
 use polylogue_runtime::{Continuation as Way, InstructionKey, Resumed, Steered};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{Continuation, Resume};
-use serde_json::{Value, json};
 
-use super::conversations::{limits_schema, replayed};
+use super::conversations::replayed;
 use super::steering::described;
 use crate::app::App;
 use crate::attendance::{Begun, Earlier};
@@ -23,6 +22,8 @@ use crate::opened::{Opened, open};
 use crate::problem::Problem;
 use crate::route::Route;
 use crate::runs::{is_left, renew, run, run_stored};
+use crate::runs::{is_left, run, run_stored};
+use crate::schema::of_request;
 use crate::spending::Payer;
 use crate::steered::other_node;
 use crate::tenants::Tenant;
@@ -31,15 +32,10 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::post("/api/v1/conversations/{id}/resume", Scope::Run, resume)
             .about("Continue a conversation")
-            .body(resume_schema),
+            .body(of_request::<Resume>),
         Route::get("/api/v1/conversations/{id}/continuation", Scope::Run, continuation)
             .about("How a conversation that has ended can continue"),
     ]
-}
-
-fn resume_schema() -> Value {
-    let about = "How much more it may use than it has used so far";
-    json!({"type": "object", "properties": {"limits": limits_schema(about)}})
 }
 
 /// Continues a conversation that runs, or waits until it may, and was paused.

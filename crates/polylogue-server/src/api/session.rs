@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
 use crate::route::{Access, Route};
+use crate::schema::of_request;
 use crate::session_cookie;
 use crate::token::{Token, TokenKind};
 
@@ -20,15 +21,10 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::post(PATH, Access::Open, login)
             .about("Exchange a link to the page for its cookie")
-            .body(code_schema),
+            .body(of_request::<Login>),
         Route::get(PATH, Scope::Read, get).about("Who the caller is"),
         Route::delete(PATH, Scope::Read, logout).about("Log out"),
     ]
-}
-
-fn code_schema() -> Value {
-    let code = json!({"type": "string", "description": "What follows `#login=` in a link to the page"});
-    json!({"type": "object", "required": ["code"], "properties": {"code": code}})
 }
 
 async fn login(call: Call) -> Reply {

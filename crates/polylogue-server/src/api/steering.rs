@@ -10,7 +10,6 @@ use polylogue_wire::Scope;
 use polylogue_wire::conversation::{
     Accepted, Answer, Conversation, NewMessage, NextSpeaker, Pause, Stop, Stopped, When,
 };
-use serde_json::{Value, json};
 
 use super::conversations::replayed;
 use super::participants::{author, participant};
@@ -22,6 +21,7 @@ use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::Route;
 use crate::runs::{self, Stretch};
+use crate::schema::of_request;
 use crate::steered::{self, other_node};
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -31,62 +31,20 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::post("/api/v1/conversations/{id}/messages", Scope::Run, send)
             .about("Send a message into a conversation, running or closed")
-            .body(message_schema),
+            .body(of_request::<NewMessage>),
         Route::post("/api/v1/conversations/{id}/answers", Scope::Answer, provide_answer)
             .about("Answer a question")
-            .body(answer_schema),
+            .body(of_request::<Answer>),
         Route::post("/api/v1/conversations/{id}/stop", Scope::Run, stop)
             .about("Stop a conversation")
-            .body(stop_schema),
+            .body(of_request::<Stop>),
         Route::post("/api/v1/conversations/{id}/pause", Scope::Run, pause)
             .about("Pause a conversation between two turns")
-            .body(|| json!({"type": "object", "properties": {}})),
+            .body(of_request::<Pause>),
         Route::post("/api/v1/conversations/{id}/next", Scope::Run, next)
             .about("Choose who speaks next in its outermost chat")
-            .body(next_schema),
+            .body(of_request::<NextSpeaker>),
     ]
-}
-
-fn message_schema() -> Value {
-    let about = "Its author: a participant of the outermost chat, or `system`. Default: user";
-    json!({
-        "type": "object",
-        "required": ["text"],
-        "properties": {
-            "text": {"type": "string", "minLength": 1},
-            "from": {"type": "string", "minLength": 1, "description": about},
-        },
-    })
-}
-
-fn answer_schema() -> Value {
-    let about = "The `question` of the conversation's `asked`";
-    let text = "The answer. In the turn of a person, an empty one passes, and `exit` leaves the chat";
-    json!({
-        "type": "object",
-        "required": ["question", "text"],
-        "properties": {
-            "text": {"type": "string", "description": text},
-            "question": {"type": "integer", "minimum": 0, "description": about},
-        },
-    })
-}
-
-fn stop_schema() -> Value {
-    let about = "Default: after_step";
-    json!({
-        "type": "object",
-        "properties": {"when": {"enum": ["after_step", "now"], "description": about}},
-    })
-}
-
-fn next_schema() -> Value {
-    let about = "A participant of the outermost chat";
-    json!({
-        "type": "object",
-        "required": ["who"],
-        "properties": {"who": {"type": "string", "minLength": 1, "description": about}},
-    })
 }
 
 async fn send(call: Call) -> Reply {

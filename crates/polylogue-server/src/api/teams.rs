@@ -12,7 +12,6 @@ use polylogue_wire::Scope;
 use polylogue_wire::team::{
     Edge, Input, Listed, NewText, Participant, Refused, Source, Team, TeamLimits, Teams,
 };
-use serde_json::{Value, json};
 
 use super::check::shown;
 
@@ -20,6 +19,7 @@ use crate::call::{Call, Reply, json_reply};
 use crate::edited_file::{EditError, FileText, read, replace};
 use crate::problem::Problem;
 use crate::route::Route;
+use crate::schema::of_request;
 use crate::source::SourceError;
 use crate::token::Token;
 
@@ -33,7 +33,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/api/v1/teams/{team}/source", Scope::Edit, source).about("The text of its team file"),
         Route::put("/api/v1/teams/{team}", Scope::Edit, put)
             .about("Replace the text of its team file")
-            .body(put_schema),
+            .body(of_request::<NewText>),
     ]
 }
 
@@ -76,14 +76,6 @@ fn tagged(mut response: Response<Body>, version: &str) -> Response<Body> {
         response.headers_mut().insert(ETAG, version);
     }
     response
-}
-
-fn put_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["text"],
-        "properties": {"text": {"type": "string", "description": "The new text of the team file"}},
-    })
 }
 
 async fn put(call: Call) -> Reply {

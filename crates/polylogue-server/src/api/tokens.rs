@@ -4,12 +4,12 @@ use axum::http::StatusCode;
 use polylogue_config::suggest;
 use polylogue_core::CountedUsage;
 use polylogue_wire::{Scope, token as wire};
-use serde_json::{Value, json};
 
 use crate::call::{Call, Reply, json_reply};
 use crate::idempotency::{Key, mismatch};
 use crate::problem::Problem;
 use crate::route::Route;
+use crate::schema::of_request;
 use crate::token::{NewToken, Token, TokenKind};
 use crate::token_file::{Made, now_ms};
 
@@ -18,31 +18,9 @@ const PATH: &str = "/api/v1/tokens";
 pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::get(PATH, Scope::Admin, list).about("The tokens of the tenant"),
-        Route::post(PATH, Scope::Admin, create).about("Make a token").body(new_schema),
+        Route::post(PATH, Scope::Admin, create).about("Make a token").body(of_request::<wire::NewToken>),
         Route::delete("/api/v1/tokens/{token}", Scope::Admin, revoke).about("Revoke a token"),
     ]
-}
-
-fn new_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["name", "scopes"],
-        "properties": {
-            "name": {"type": "string", "minLength": 1, "description": "What it is for"},
-            "scopes": {"type": "array", "minItems": 1, "items": {"enum": Scope::ALL.map(Scope::word)}},
-            "teams": {"type": "array", "minItems": 1, "items": {"type": "string"}, "description": "Default: all"},
-            "per_day": {
-                "type": "object",
-                "additionalProperties": false,
-                "description": "What it may spend in a day: `cost` in 10^-12 dollars. Default: as the token that makes it, of whose budget it is spent, too",
-                "properties": {
-                    "cost": {"type": "integer", "minimum": 0},
-                    "tokens": {"type": "integer", "minimum": 0},
-                },
-            },
-            "expires_ms": {"type": "integer", "minimum": 0, "description": "Milliseconds since 1970. Default: when the token ends that makes it"},
-        },
-    })
 }
 
 async fn list(call: Call) -> Reply {

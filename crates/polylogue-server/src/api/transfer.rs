@@ -10,7 +10,7 @@ use polylogue_core::Listing;
 use polylogue_runtime::{NewLog, Prepared, fresh_id};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Import;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::conversations::created;
 use crate::beginning::is_taken;
@@ -19,6 +19,7 @@ use crate::conversation::{find, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::Route;
+use crate::schema::of_request;
 use crate::tenants::Tenant;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -27,7 +28,7 @@ pub(crate) fn routes() -> Vec<Route> {
             .about("The conversation as a file: its title, and its events with their checksums"),
         Route::post("/api/v1/imports", Scope::Run, import)
             .about("Import an exported conversation, to read it")
-            .body(import_schema)
+            .body(of_request::<Import>)
             .large(),
     ]
 }
@@ -41,20 +42,6 @@ async fn export(call: Call) -> Reply {
         .header(CONTENT_TYPE, "application/jsonl")
         .header(CONTENT_DISPOSITION, format!("attachment; filename=\"{id}.jsonl\""));
     response.body(Body::from(text)).map_err(|error| Problem::internal(error.to_string()))
-}
-
-fn import_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["log"],
-        "properties": {
-            "log": {"type": "string", "description": "The text of the file"},
-            "team": {
-                "type": "string",
-                "description": "The team that it is of, to show requests and graphs. Default: the one with the name in the file, if it has the same participants",
-            },
-        },
-    })
 }
 
 async fn import(call: Call) -> Reply {

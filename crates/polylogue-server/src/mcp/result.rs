@@ -6,7 +6,7 @@ use polylogue_runtime::question_text::in_words;
 use polylogue_wire::conversation::{Asked, Ending};
 use serde_json::{Value, json};
 
-use crate::replies::asked_schema;
+use crate::schema::asked_schema;
 use crate::stretch::{Stretch, content, is_limit_of_run};
 
 /// The states of results.
