@@ -1,6 +1,5 @@
 //! Agents: the participants of a chat.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -90,7 +89,8 @@ impl SubAgent {
 }
 
 /// Any agent. Cloning shares it.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("AnyAgent({:?})", self.0.name())]
 pub struct AnyAgent(Arc<dyn ErasedAgent>);
 
 /// [`Agent`] as an object: its futures are boxed.
@@ -126,11 +126,5 @@ impl Agent for AnyAgent {
     }
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         self.0.boxed(turn).await
-    }
-}
-
-impl fmt::Debug for AnyAgent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AnyAgent").field(self.0.name()).finish()
     }
 }

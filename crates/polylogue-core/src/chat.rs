@@ -32,6 +32,8 @@ use crate::{
 /// let chat = Chat::builder("cave").participant(Echo(Name::new("Echo")?)).policy(policy).build()?;
 /// # Ok::<(), polylogue_core::Error>(())
 /// ```
+#[derive(derive_more::Debug)]
+#[debug("Chat {{ name: {name:?}, participants: {:?}, .. }}", self.setup.participants)]
 pub struct Chat {
     pub(crate) name: Name,
     policy: Box<dyn Policy>,
@@ -289,15 +291,6 @@ impl ChatInfo for Chat {
 
     fn max_background(&self) -> usize {
         self.setup.max_background
-    }
-}
-
-impl fmt::Debug for Chat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Chat")
-            .field("name", &self.name)
-            .field("participants", &self.setup.participants)
-            .finish_non_exhaustive()
     }
 }
 

@@ -8,7 +8,6 @@ mod seals;
 mod stops;
 mod wrapper;
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -170,7 +169,8 @@ pub trait Model: Send + Sync + 'static {
 }
 
 /// Any model. Cloning shares it.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("AnyModel({:?})", self.0.name())]
 pub struct AnyModel(Arc<dyn ErasedModel>);
 
 /// [`Model`] as an object: its futures are boxed.
@@ -276,12 +276,6 @@ impl Model for AnyModel {
 
     fn is_cached(&self, request: &Request<'_>) -> bool {
         self.0.is_cached(request)
-    }
-}
-
-impl fmt::Debug for AnyModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AnyModel").field(&self.0.name()).finish()
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod missing;
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -136,7 +135,8 @@ impl From<&str> for ToolError {
 }
 
 /// Any tool. Cloning shares it.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("AnyTool({:?})", self.0.spec().name)]
 pub struct AnyTool(Arc<dyn ErasedTool>);
 
 trait ErasedTool: Send + Sync {
@@ -174,11 +174,5 @@ impl Tool for AnyTool {
     }
     async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         self.0.call(args, cx).await
-    }
-}
-
-impl fmt::Debug for AnyTool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AnyTool").field(&self.0.spec().name).finish()
     }
 }

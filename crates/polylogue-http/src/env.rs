@@ -1,7 +1,6 @@
 //! Environment variables and `.env` files: the source of keys and addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::Path;
 
 /// Environment variables: those of the process, those of a `.env` file, or given ones in tests.
@@ -12,7 +11,9 @@ use std::path::Path;
 /// A file provides [keys](Self::get), but no [addresses](Self::address) unless it is [trusted](Self::trusting): it is
 /// in the folder in which a program is started, and an attacker who can write to it could redirect the keys of the
 /// process.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, derive_more::Debug)]
+// Names only: the values may be keys.
+#[debug("Env {{ process: {process:?}, names: {:?} }}", self.vars.keys())]
 pub struct Env {
     process: bool,
     vars: BTreeMap<String, String>,
@@ -95,13 +96,6 @@ impl Env {
 #[expect(clippy::ptr_arg, reason = "options pass a reference to what they hold")]
 fn is_set(value: &String) -> bool {
     !value.trim().is_empty()
-}
-
-/// Shows names only: the values may be keys.
-impl fmt::Debug for Env {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Env").field("process", &self.process).field("names", &self.vars.keys()).finish()
-    }
 }
 
 /// A `.env` file that cannot be used.

@@ -3,7 +3,8 @@
 use std::fmt;
 
 /// A secret that authorizes requests. Never shown: not in errors, not in logs, not by `Debug`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
+#[debug("[key]")]
 pub struct Key(Box<str>);
 
 impl Key {
@@ -21,12 +22,6 @@ impl Key {
     /// Returns the key itself, for sending it.
     pub fn reveal(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[key]")
     }
 }
 

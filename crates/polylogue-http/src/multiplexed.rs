@@ -1,6 +1,5 @@
 //! Connections of HTTP/2, each of which carries many requests at the same time.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -49,6 +48,8 @@ pub(super) struct Multiplexed {
 pub(super) struct Turn(#[expect(dead_code, reason = "others wait until it is dropped")] OwnedMutexGuard<()>);
 
 /// A connection.
+#[derive(derive_more::Debug)]
+#[debug("Shared {{ in_flight: {in_flight:?}, limit: {limit:?} }}")]
 struct Shared {
     sender: SendRequest<Full<Bytes>>,
     /// How many requests the server allows at the same time.
@@ -58,6 +59,8 @@ struct Shared {
 }
 
 /// One request's place on a connection, until it is dropped.
+#[derive(derive_more::Debug)]
+#[debug("Place")]
 pub(super) struct Place {
     pub(super) sender: SendRequest<Full<Bytes>>,
     in_flight: Arc<AtomicUsize>,
@@ -146,18 +149,6 @@ impl Shared {
 impl Drop for Place {
     fn drop(&mut self) {
         self.in_flight.fetch_sub(1, Relaxed);
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("in_flight", &self.in_flight).field("limit", &self.limit).finish()
-    }
-}
-
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").finish()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Variables in declarations: `${NAME}` and `${NAME:-default}`.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use polylogue_http::{Redactor, is_secret_name};
@@ -8,7 +7,8 @@ use polylogue_http::{Redactor, is_secret_name};
 type LookUp = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// The sources of variables.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Variables")]
 pub(crate) struct Variables {
     /// Variables that are passed to a server.
     values: Arc<LookUp>,
@@ -69,14 +69,9 @@ fn expanded(text: &str, look_up: &LookUp, secrets: &mut Secrets) -> Result<Strin
     Ok(expanded)
 }
 
-impl fmt::Debug for Variables {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Variables")
-    }
-}
-
 /// Values of a declaration that its server receives.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, derive_more::Debug)]
+#[debug("Secrets")]
 pub(crate) struct Secrets {
     /// All that may be keys: values of variables, of the environment and of headers.
     all: Values,
@@ -133,10 +128,6 @@ impl Secrets {
     }
 }
 
-impl fmt::Debug for Secrets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secrets")
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Embedding models: texts as vectors, for search by meaning.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -81,7 +80,8 @@ pub struct Embedded {
 }
 
 /// Any embedding model. Cloning shares it.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("AnyEmbed({:?})", self.0.name())]
 pub struct AnyEmbed(Arc<dyn ErasedEmbed>);
 
 type Boxed<'a> = Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>>;
@@ -141,11 +141,5 @@ impl Embed for AnyEmbed {
     }
     fn bound(&self, texts: &[String]) -> Bound {
         self.0.bound(texts)
-    }
-}
-
-impl fmt::Debug for AnyEmbed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AnyEmbed").field(&self.0.name()).finish()
     }
 }

@@ -1,6 +1,5 @@
 //! Memories: stores of facts.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -76,7 +75,8 @@ impl Memory for Nothing {
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, MemoryError>> + Send + 'a>>;
 
 /// Any memory. Cloning shares it.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("AnyMemory")]
 pub struct AnyMemory(Arc<dyn ErasedMemory>);
 
 trait ErasedMemory: Send + Sync {
@@ -127,11 +127,5 @@ impl Memory for AnyMemory {
     }
     async fn list(&self, scope: Option<&Scope>, limit: usize) -> Result<Vec<Fact>, MemoryError> {
         self.0.list(scope, limit).await
-    }
-}
-
-impl fmt::Debug for AnyMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AnyMemory")
     }
 }

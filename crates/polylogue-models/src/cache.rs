@@ -4,7 +4,6 @@ mod file;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::path::Path as FilePath;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -46,7 +45,8 @@ use crate::wire::pictures;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Cache {{ namespace: {namespace:?}, .. }}")]
 pub struct Cache {
     namespace: Arc<str>,
     replies: Arc<Mutex<Replies>>,
@@ -135,12 +135,6 @@ impl Replies {
             self.order.push_back(key);
         }
         place.is_some()
-    }
-}
-
-impl fmt::Debug for Cache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cache").field("namespace", &self.namespace).finish_non_exhaustive()
     }
 }
 

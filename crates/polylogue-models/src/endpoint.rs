@@ -9,7 +9,6 @@ mod permit;
 mod read;
 mod served;
 
-use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
@@ -58,7 +57,8 @@ const COMPLETION_LIMIT: &str = "max_completion_tokens";
 /// assert_eq!(endpoint.model("Qwen/Qwen3-8B").name(), "vllm:Qwen/Qwen3-8B");
 /// # Ok::<(), polylogue_core::ModelError>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Endpoint({:?})", self.0.config)]
 pub struct Endpoint(Arc<Inner>);
 
 struct Inner {
@@ -73,12 +73,6 @@ struct Inner {
     redactor: Redactor,
     unsupported: Unsupported,
     refused_parameters: RefusedParameters,
-}
-
-impl fmt::Debug for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Endpoint").field(&self.0.config).finish()
-    }
 }
 
 impl Endpoint {

@@ -1,7 +1,6 @@
 //! Detected capabilities of models, stored in a file for later processes.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +24,8 @@ use serde::{Deserialize, Serialize};
 /// assert!(known.of("http://127.0.0.1:8000/v1", "small").is_empty());
 /// # let _ = config;
 /// ```
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("LearnedCapabilities({:?})", self.0.place)]
 pub struct LearnedCapabilities(Arc<Shared>);
 
 struct Shared {
@@ -217,12 +217,6 @@ pub(crate) struct ModelKey<'a> {
     pub(crate) name: &'a str,
     /// Its configured capabilities.
     pub(crate) capabilities: Capabilities,
-}
-
-impl fmt::Debug for LearnedCapabilities {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("LearnedCapabilities").field(&self.0.place).finish()
-    }
 }
 
 fn now_ms() -> u64 {

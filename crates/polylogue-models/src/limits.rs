@@ -1,7 +1,6 @@
 //! Limits on concurrent requests and requests per minute of an endpoint.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +27,8 @@ impl Default for Limits {
 /// Limits that all processes with the same store share: rates of requests and tokens by provider, key and model, which are
 /// learned from the headers of responses; waits that a provider asks for; [`Config::slots`](crate::Config::slots) and
 /// [`Limits::per_minute`].
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("ClusterLimits {{ patience: {patience:?}, .. }}")]
 pub struct ClusterLimits {
     /// The store of the limits.
     pub limits: Arc<dyn SharedLimits>,
@@ -40,12 +40,6 @@ impl ClusterLimits {
     /// Creates shared limits that are kept in `limits`; calls wait for them.
     pub fn new(limits: Arc<dyn SharedLimits>) -> Self {
         Self { limits, patience: None }
-    }
-}
-
-impl fmt::Debug for ClusterLimits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClusterLimits").field("patience", &self.patience).finish_non_exhaustive()
     }
 }
 

@@ -20,7 +20,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The address of a database, and how to log in.
 ///
 /// `Display` and `Debug` show no password.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Address({shown:?})")]
 pub struct Address {
     pub(crate) config: Config,
     /// A file of certificates to trust instead of the system's.
@@ -92,12 +93,6 @@ impl Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown)
-    }
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Address").field(&self.shown).finish()
     }
 }
 

@@ -12,7 +12,6 @@ mod names;
 mod pieces;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
@@ -30,6 +29,8 @@ use crate::address::Address;
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// The budgets in a database, as one process draws from them.
+#[derive(derive_more::Debug)]
+#[debug("PostgresBudgets {{ address: {:?}, .. }}", self.inner.address)]
 pub struct PostgresBudgets {
     inner: Arc<Inner>,
     open: Mutex<HashMap<String, Arc<Account>>>,
@@ -184,11 +185,5 @@ impl Drop for PostgresBudgets {
             let _ = left.recv_timeout(FAREWELL);
         }
         runtime.shutdown_background();
-    }
-}
-
-impl fmt::Debug for PostgresBudgets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresBudgets").field("address", &self.inner.address).finish_non_exhaustive()
     }
 }

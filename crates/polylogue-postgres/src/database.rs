@@ -49,17 +49,12 @@ pub(crate) struct Database {
 }
 
 /// A place for a connection.
-#[derive(Default)]
+#[derive(Default, derive_more::Debug)]
+#[debug("Slot {{ in_flight: {in_flight:?}, .. }}")]
 struct Slot {
     connection: Mutex<Option<Arc<Connection>>>,
     /// How many statements wait for their results.
     in_flight: AtomicUsize,
-}
-
-impl std::fmt::Debug for Slot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Slot").field("in_flight", &self.in_flight).finish_non_exhaustive()
-    }
 }
 
 impl Database {

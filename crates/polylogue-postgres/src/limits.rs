@@ -6,7 +6,6 @@ mod inner;
 mod rates;
 mod slots;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +19,8 @@ use self::slots::Undelivered;
 use crate::address::Address;
 
 /// Rate limits and slots in Postgres: a [`SharedLimits`]. Statements run on a thread of its own.
+#[derive(derive_more::Debug)]
+#[debug("PostgresLimits {{ address: {:?}, .. }}", self.inner.database.address())]
 pub struct PostgresLimits {
     inner: Arc<Inner>,
     /// Until it is dropped.
@@ -76,13 +77,6 @@ impl Drop for PostgresLimits {
             // Slots that are not free yet are when their leases expire.
             runtime.shutdown_background();
         }
-    }
-}
-
-impl fmt::Debug for PostgresLimits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let address = self.inner.database.address();
-        f.debug_struct("PostgresLimits").field("address", address).finish_non_exhaustive()
     }
 }
 

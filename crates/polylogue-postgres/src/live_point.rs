@@ -1,10 +1,10 @@
 //! Where other processes follow what a process runs.
 
-use std::fmt;
-
 /// The address at which other processes follow what a process runs, and the secret that they need for it. It is in the
 /// database, so that who can read conversations there can follow them, and no one else.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
+// Without the secret.
+#[debug("LivePoint {{ address: {address:?}, .. }}")]
 pub struct LivePoint {
     /// The host, the port, and which of the stores there: `HOST:PORT/KEY`.
     pub address: String,
@@ -21,12 +21,5 @@ impl LivePoint {
     /// Of columns; `None` if they are no point.
     pub(crate) fn of_columns(address: Option<String>, secret: Option<Vec<u8>>) -> Option<Self> {
         Some(Self { address: address?, secret: secret?.try_into().ok()? })
-    }
-}
-
-impl fmt::Debug for LivePoint {
-    /// Without the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LivePoint").field("address", &self.address).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,5 @@
 //! Logs in a database.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -24,6 +23,8 @@ use crate::schema::{FORMAT, FORMATS, Formats};
 /// Cloning is not possible: a store is one holder of claims, which are released when it is dropped. Statements run on a thread of the
 /// store, so it needs no runtime. Dropping a future does not undo its operation, except that a claim that the caller did not receive
 /// is released.
+#[derive(derive_more::Debug)]
+#[debug("Postgres {{ address: {:?}, .. }}", self.inner.database.address())]
 pub struct Postgres {
     inner: Arc<Logs>,
     /// Until it is dropped.
@@ -166,12 +167,6 @@ impl Drop for Postgres {
             let _ = released.recv_timeout(FAREWELL);
         }
         runtime.shutdown_background();
-    }
-}
-
-impl fmt::Debug for Postgres {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Postgres").field("address", self.inner.database.address()).finish_non_exhaustive()
     }
 }
 

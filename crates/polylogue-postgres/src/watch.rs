@@ -1,6 +1,5 @@
 //! Logs that a process follows without running them: one query for all of them.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -37,6 +36,8 @@ pub struct WatchedLog {
 /// Follows logs of a tenant in a database: how many events they have, and which process runs them. It claims nothing.
 ///
 /// Its statements run on the runtime of the caller.
+#[derive(derive_more::Debug)]
+#[debug("PostgresWatch {{ address: {:?}, .. }}", self.database.address())]
 pub struct PostgresWatch {
     database: Database,
     tenant: String,
@@ -161,13 +162,6 @@ impl PostgresWatch {
 impl Drop for PostgresWatch {
     fn drop(&mut self) {
         self.listening.get().iter().for_each(|task| task.abort());
-    }
-}
-
-impl fmt::Debug for PostgresWatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let address = self.database.address();
-        f.debug_struct("PostgresWatch").field("address", address).finish_non_exhaustive()
     }
 }
 

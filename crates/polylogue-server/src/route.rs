@@ -9,18 +9,13 @@ use crate::call::{Call, Reply};
 use crate::problem::ErrorForm;
 
 /// Who may use a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::From)]
 pub(crate) enum Access {
     /// Everyone, without a token.
     Open,
     /// Tokens with this scope.
+    #[from]
     Scope(Scope),
-}
-
-impl From<Scope> for Access {
-    fn from(scope: Scope) -> Self {
-        Self::Scope(scope)
-    }
 }
 
 /// A route: everything that the server knows of it.

@@ -1,7 +1,6 @@
 //! The tenants of a server, for workers in its process.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +16,8 @@ use crate::tenants::Tenant;
 use crate::token::Token;
 
 /// The tenants of a [`Server`](crate::Server), for workers in its process that run their conversations: see [`tenant_place`](crate::tenant_place).
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("ServedTenants {{ .. }}")]
 pub struct ServedTenants(Arc<App>);
 
 impl ServedTenants {
@@ -48,12 +48,8 @@ impl ServedTenants {
     }
 }
 
-impl fmt::Debug for ServedTenants {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServedTenants").finish_non_exhaustive()
-    }
-}
-
+#[derive(derive_more::Debug)]
+#[debug("TenantMeter({:?})", self.tenant.name)]
 struct TenantMeter {
     tenant: Arc<Tenant>,
     store_metrics: StoreMetrics,
@@ -73,11 +69,5 @@ impl WorkerMeter for TenantMeter {
 
     fn note_lease(&self, at: LeaseCheck, left: Duration) {
         self.store_metrics.count_lease(at, left);
-    }
-}
-
-impl fmt::Debug for TenantMeter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TenantMeter").field(&self.tenant.name).finish()
     }
 }

@@ -1,7 +1,6 @@
 //! How long the store takes, by operation, and what happens to claims: a slow disk or database is seen before conversations are. A worker
 //! and a server have the same.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +22,8 @@ struct Operation {
 }
 
 /// Counts of what happened at all stores since the process started. Clones share it.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("StoreMetrics {{ .. }}")]
 pub struct StoreMetrics {
     seconds: Family<Operation, Histogram, fn() -> Histogram>,
     claims: Counter,
@@ -47,12 +47,6 @@ fn slacks() -> Histogram {
 /// From 0.1 ms to 3.3 s: a store on a local disk appends in less than a millisecond.
 fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.0001, 2.0, 16))
-}
-
-impl fmt::Debug for StoreMetrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreMetrics").finish_non_exhaustive()
-    }
 }
 
 /// From 1 ms to 17 min: a conversation may wait for a worker.

@@ -1,6 +1,5 @@
 //! Tokens: how clients show who they are. Their texts are known to clients only.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use polylogue_wire::Scope;
@@ -16,7 +15,8 @@ pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 const PREFIX: &str = "ply_";
 
 /// The text of a token: 256 random bits. It is shown once, and stored nowhere.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
+#[debug("ply_…")]
 pub struct TokenText(String);
 
 impl TokenText {
@@ -33,12 +33,6 @@ impl TokenText {
     /// Returns the text itself, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Debug for TokenText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ply_…")
     }
 }
 

@@ -1,6 +1,5 @@
 //! What a worker counts of the conversations that it runs.
 
-use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +18,8 @@ use crate::store_metrics::StoreMetrics;
 use crate::totals::Meters;
 
 /// The counts of a worker: the usage of its conversations, the times of its store, and what happens to it. Cloning shares them.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("WorkerMeters {{ .. }}")]
 pub struct WorkerMeters(Arc<Inner>);
 
 struct Inner {
@@ -59,12 +59,6 @@ impl WorkerMeters {
         let help = "Conversations that this worker has claimed, released, failed to run, parked, left to others or lost, and failed operations of its store";
         registry.register("worker_events", help, self.0.events.clone());
         registry.register("worker_running", "Conversations that this worker runs", self.0.running.clone());
-    }
-}
-
-impl fmt::Debug for WorkerMeters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkerMeters").finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,5 @@
 //! What claims on logs have in every store: fencing tokens, the name of the holder, and the release of lost claims.
 
-use std::fmt;
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -46,6 +45,8 @@ pub fn with_lease(holder: &str, lease_s: Option<u64>) -> String {
 type Release = Box<dyn FnOnce(&Claim) + Send>;
 
 /// A claim that is released if the caller does not receive it, because its future was dropped.
+#[derive(derive_more::Debug)]
+#[debug("ClaimGuard {{ claim: {claim:?}, .. }}")]
 pub struct ClaimGuard {
     claim: Claim,
     release: Option<Release>,
@@ -62,12 +63,6 @@ impl ClaimGuard {
     pub fn accept(mut self) -> Claim {
         self.release = None;
         self.claim.clone()
-    }
-}
-
-impl fmt::Debug for ClaimGuard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClaimGuard").field("claim", &self.claim).finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,5 @@
 //! The clocks of a store: for what is due, and for leases.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,8 @@ use crate::head::now_ms;
 type Milliseconds = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// Two clocks: that of the system, which people set and which may jump, and one for leases, which does not.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Clock")]
 pub(crate) struct Clock {
     now: Milliseconds,
     steady: Milliseconds,
@@ -43,12 +43,6 @@ impl Clock {
 impl Default for Clock {
     fn default() -> Self {
         Self { now: Arc::new(now_ms), steady: Arc::new(|| milliseconds(uptime())) }
-    }
-}
-
-impl fmt::Debug for Clock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Clock")
     }
 }
 

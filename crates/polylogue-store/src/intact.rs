@@ -9,9 +9,10 @@ use crate::head::Head;
 use polylogue_core::chain::{Chain, Link};
 
 /// The reason why an event cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::From)]
 pub enum Flaw {
     /// The event is damaged.
+    #[from]
     Damaged(String),
     /// The event is of this type, which only a later version knows.
     Unknown(String),
@@ -23,12 +24,6 @@ impl fmt::Display for Flaw {
             Self::Damaged(why) => f.write_str(why),
             Self::Unknown(kind) => write!(f, "an event of type `{kind}` is of a later version of Polylogue"),
         }
-    }
-}
-
-impl From<String> for Flaw {
-    fn from(damage: String) -> Self {
-        Self::Damaged(damage)
     }
 }
 

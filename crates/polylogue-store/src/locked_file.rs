@@ -2,7 +2,6 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::ops::{Deref, DerefMut};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ const MOMENTS: u32 = 5;
 ///
 /// Dropping it releases the lock, also when another thread is just starting a program: closing alone leaves the lock to the
 /// copy of the process that becomes the program, until the program runs.
-#[derive(Debug)]
+#[derive(Debug, derive_more::Deref, derive_more::DerefMut)]
 pub(crate) struct LockedFile(File);
 
 impl LockedFile {
@@ -33,20 +32,6 @@ impl LockedFile {
             }
         }
         file.try_lock().map(|()| Self(file))
-    }
-}
-
-impl Deref for LockedFile {
-    type Target = File;
-
-    fn deref(&self) -> &File {
-        &self.0
-    }
-}
-
-impl DerefMut for LockedFile {
-    fn deref_mut(&mut self) -> &mut File {
-        &mut self.0
     }
 }
 

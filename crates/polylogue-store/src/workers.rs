@@ -1,7 +1,6 @@
 //! A pool of threads for blocking work.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -14,6 +13,8 @@ type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
 /// A pool of threads, started on demand, each with its own state.
 ///
 /// The queue is bounded by the callers: each waits for its answer, so there is at most one job per caller.
+#[derive(derive_more::Debug)]
+#[debug("Workers {{ most: {most:?}, .. }}")]
 pub(crate) struct Workers<S> {
     most: usize,
     queue: Arc<Queue<S>>,
@@ -100,12 +101,6 @@ impl<S: Default> Queue<S> {
 impl<S> Queue<S> {
     fn lock(&self) -> MutexGuard<'_, State<S>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<S> fmt::Debug for Workers<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workers").field("most", &self.most).finish_non_exhaustive()
     }
 }
 

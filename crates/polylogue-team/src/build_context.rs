@@ -1,7 +1,6 @@
 //! Where the programs of one conversation work.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,14 +56,9 @@ enum Purpose {
 }
 
 /// What makes a tool of another one.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Wrapper")]
 struct Wrapper(Arc<dyn Fn(AnyTool) -> AnyTool + Send + Sync>);
-
-impl fmt::Debug for Wrapper {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Wrapper")
-    }
-}
 
 impl BuildContext {
     /// Uses the directory `dir`; it is made when the first program runs, or by [`Team::prepare`](crate::Team::prepare).

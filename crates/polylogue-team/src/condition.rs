@@ -14,7 +14,6 @@ mod texts;
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use cel::{Context, Env, Program, Value};
@@ -38,7 +37,8 @@ const MOST_BRACKETS: usize = 12;
 const PARSER_STACK: usize = 64 << 20;
 
 /// A condition on a conversation.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Condition({text:?})")]
 pub(crate) struct Condition {
     text: Arc<str>,
     program: Arc<Program>,
@@ -123,12 +123,6 @@ fn compiled(text: &str, names: &'static [&'static str]) -> Result<Program, NoCon
     });
     let parser = parser.map_err(|error| NoCondition::because(format!("it cannot be read: {error}")))?;
     parser.join().map_err(|_| NoCondition::because("the parser fails at it"))?
-}
-
-impl fmt::Debug for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Condition").field(&self.text).finish()
-    }
 }
 
 thread_local! {

@@ -1,7 +1,6 @@
 //! Runs calls of several tools in order.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
@@ -43,15 +42,11 @@ impl Queue {
     }
 }
 
+#[derive(derive_more::Debug)]
+#[debug("InOrder {{ tool: {:?}, .. }}", self.tool.spec().name)]
 struct InOrder {
     tool: AnyTool,
     queue: Queue,
-}
-
-impl fmt::Debug for InOrder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InOrder").field("tool", &self.tool.spec().name).finish_non_exhaustive()
-    }
 }
 
 impl Tool for InOrder {

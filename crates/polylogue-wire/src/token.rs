@@ -1,7 +1,5 @@
 //! Tokens.
 
-use std::fmt;
-
 use polylogue_core::Money;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -100,16 +98,11 @@ pub struct Tokens {
 }
 
 /// A link to the page, to be exchanged for its cookie.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, derive_more::Debug)]
+#[debug("Login")]
 pub struct Login {
     /// What follows `#login=` in a link to the page.
     pub code: String,
-}
-
-impl fmt::Debug for Login {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Login")
-    }
 }
 
 /// A token that was just made, with its text.
@@ -123,7 +116,8 @@ pub struct MadeToken {
 }
 
 /// The text of a token. `Debug` does not show it.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, derive_more::Debug)]
+#[debug("ply_…")]
 #[serde(transparent)]
 pub struct TokenText(String);
 
@@ -136,12 +130,6 @@ impl TokenText {
     /// Returns the text itself, to be shown once or sent.
     pub fn reveal(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Debug for TokenText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ply_…")
     }
 }
 

@@ -4,7 +4,6 @@
 //! used and the other reservations. A call that does not fit yet waits until another one is settled; a call that can
 //! never fit is refused.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,7 +33,8 @@ use crate::{AllowanceOwner, LogId, Money, StopReason, StoreError, TotalUsage};
 /// let calls = Budget::new("process", Allowance { calls: Some(1_000), ..Allowance::default() });
 /// assert_eq!(calls.limits().calls, Some(1_000));
 /// ```
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Budget {{ of: {:?}, limits: {:?}, used: {:?} }}", self.owner(), self.limits(), self.used())]
 pub struct Budget {
     pub(super) shared: Arc<Shared>,
     /// The log whose calls it pays for, if that is counted.
@@ -338,12 +338,5 @@ fn with_doubt<Q: Quantity>(used: Q, doubt: Q, limit: Option<Q>) -> Q {
         Some(limit) if all > limit && used > limit => used,
         Some(limit) if all > limit => limit,
         _ => all,
-    }
-}
-
-impl fmt::Debug for Budget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (of, limits, used) = (self.owner(), self.limits(), self.used());
-        f.debug_struct("Budget").field("of", of).field("limits", &limits).field("used", &used).finish()
     }
 }

@@ -1,6 +1,5 @@
 //! What waits for a time.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +14,8 @@ use futures_util::future::BoxFuture;
 /// let timer = Timer::new(|time: Duration| async move { std::thread::sleep(time) });
 /// let log = Log::in_memory().limits(Limits { time_ms: Some(60_000), ..Limits::default() }).timer(timer);
 /// ```
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Timer")]
 pub struct Timer(Arc<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync>);
 
 impl Timer {
@@ -30,11 +30,5 @@ impl Timer {
     /// Waits for `time`.
     pub fn wait(&self, time: Duration) -> BoxFuture<'static, ()> {
         (self.0)(time)
-    }
-}
-
-impl fmt::Debug for Timer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Timer")
     }
 }

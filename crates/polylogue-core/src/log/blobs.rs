@@ -1,7 +1,6 @@
 //! Blobs that a conversation stores next to its log.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use super::result_account::{NotStored, referred};
@@ -9,7 +8,8 @@ use super::{AnyStore, Body, Event, Store as _};
 use crate::{BlobId, FileTree, Log, LogId, StoreError, StoredFiles};
 
 /// The blobs of a conversation, as tools that keep files use them.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, derive_more::Debug)]
+#[debug("Blobs")]
 pub struct Blobs<'a>(pub(super) Option<&'a Log>);
 
 impl Blobs<'_> {
@@ -40,12 +40,6 @@ impl Blobs<'_> {
     /// Returns the files of the work directory after the last finished call that kept them.
     pub async fn last_files(&self) -> Option<StoredFiles> {
         self.0?.look(StoredFiles::last_of).await
-    }
-}
-
-impl fmt::Debug for Blobs<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Blobs")
     }
 }
 

@@ -1,6 +1,5 @@
 //! A handle of an open log, for others than its runner.
 
-use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
@@ -14,7 +13,8 @@ use crate::{BoundException, Cancellation, Message, RunBound, TotalUsage};
 
 /// A handle of an open [`Log`](crate::Log): subscribes, reads, cancels and sends messages while another task runs it.
 /// Cloning shares it. It does not keep the claim.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("LogHandle {{ id: {id:?}, .. }}")]
 pub struct LogHandle {
     pub(super) id: LogId,
     pub(super) buffer: Arc<Mutex<EventBuffer>>,
@@ -124,11 +124,5 @@ impl LogHandle {
     /// Returns whether instructions wait that can be carried out when the run has ended.
     pub fn has_unposted(&self) -> bool {
         self.inbox.has(&[Timing::Now, Timing::BetweenSteps, Timing::AtRest])
-    }
-}
-
-impl fmt::Debug for LogHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LogHandle").field("id", &self.id).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,5 @@
 //! The usage of models that tools call themselves.
 
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::reservation::AttemptReservation;
@@ -20,6 +19,8 @@ use crate::{Bound, CountedUsage, Error, Log, Money, Name, Outcome, Path, Result,
 /// # Ok(())
 /// # }
 /// ```
+#[derive(derive_more::Debug)]
+#[debug("Meter {{ is_limited: {:?} }}", self.run.is_some())]
 pub struct Meter<'a> {
     run: Option<Run<'a>>,
     state: Mutex<State>,
@@ -125,11 +126,5 @@ impl Drop for Meter<'_> {
     /// A cancelled call has no outcome: the tool's own reservation counted its usage.
     fn drop(&mut self) {
         self.release();
-    }
-}
-
-impl fmt::Debug for Meter<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Meter").field("is_limited", &self.run.is_some()).finish()
     }
 }

@@ -1,6 +1,5 @@
 //! Reservations: the right to send one model call, and how it is settled.
 
-use std::fmt;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -52,6 +51,8 @@ pub enum FailedAttempt {
 /// The reservation of one model call: the call is counted, and no other call can use its share of the limits.
 ///
 /// A model that retries reports how the attempt before [failed](Self::fail), and reserves [another](Self::again).
+#[derive(derive_more::Debug)]
+#[debug("Reservation {{ at: {at:?}, who: {who:?}, bound: {bound:?} }}")]
 pub struct Reservation<'l> {
     log: &'l Log,
     at: Path,
@@ -421,12 +422,5 @@ impl Drop for Reservation<'_> {
             }
             self.settle(hold, used);
         }
-    }
-}
-
-impl fmt::Debug for Reservation<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Reservation");
-        shown.field("at", &self.at).field("who", &self.who).field("bound", &self.bound).finish()
     }
 }

@@ -1,6 +1,5 @@
 //! Large results of tool calls, stored whole next to the log.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::blobs::Blobs;
@@ -20,7 +19,8 @@ use crate::{BlobId, Log, StoreError, StoredResult};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, derive_more::Debug)]
+#[debug("StoredResults")]
 pub struct StoredResults<'a>(Option<&'a Log>);
 
 /// A stored result, read again.
@@ -81,12 +81,6 @@ impl<'a> StoredResults<'a> {
             why: error.to_string(),
         })?;
         Ok(Some(StoredText { text: text.into(), outside }))
-    }
-}
-
-impl fmt::Debug for StoredResults<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StoredResults")
     }
 }
 

@@ -1,6 +1,5 @@
 //! Stores: persistence of logs.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -344,7 +343,8 @@ forwarded! {
 }
 
 /// Any store. Cloning shares it.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("AnyStore")]
 pub struct AnyStore(Arc<dyn ErasedStore>);
 
 impl From<&Self> for AnyStore {
@@ -357,11 +357,5 @@ impl AnyStore {
     /// Wraps `store`.
     pub fn new(store: impl Store) -> Self {
         Self(Arc::new(store))
-    }
-}
-
-impl fmt::Debug for AnyStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AnyStore")
     }
 }

@@ -104,6 +104,8 @@ impl fmt::Display for RunResult {
 ///
 /// It is a [`Stream`]; [`next`](Self::next) needs no trait in running. After the last update
 /// [`result`](Self::result) returns the result.
+#[derive(derive_more::Debug)]
+#[debug("RunStream {{ .. }}")]
 pub struct RunStream<'a> {
     items: BoxStream<'a, Item>,
     result: Option<RunResult>,
@@ -173,11 +175,5 @@ impl Stream for RunStream<'_> {
                 None
             }
         })
-    }
-}
-
-impl fmt::Debug for RunStream<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunStream").finish_non_exhaustive()
     }
 }

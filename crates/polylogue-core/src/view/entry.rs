@@ -1,7 +1,6 @@
 //! Entries of a view, and what a provider has encoded of them.
 
 use std::any::Any;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -82,7 +81,8 @@ impl Entry {
 
 /// A cache in a view for what a provider keeps between two requests, such as encoded entries. Cleared when entries of
 /// the view are dropped, so its content always belongs to a prefix.
-#[derive(Default)]
+#[derive(Default, derive_more::Debug)]
+#[debug("EncodeCache")]
 pub struct EncodeCache(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl EncodeCache {
@@ -95,11 +95,5 @@ impl EncodeCache {
     /// Replaces the content.
     pub fn put<T: Any + Send>(&self, value: T) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(value));
-    }
-}
-
-impl fmt::Debug for EncodeCache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EncodeCache")
     }
 }

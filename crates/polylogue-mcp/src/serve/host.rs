@@ -93,9 +93,10 @@ pub trait ToolHost: Send + Sync + 'static {
 }
 
 /// What a client receives for a call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, derive_more::From)]
 pub enum Reply {
     /// The result.
+    #[from]
     Answer(Answer),
     /// Questions to its user. The client repeats the call with answers and `state`. Only for callers that [take it](Caller::takes_questions).
     Questions {
@@ -106,10 +107,4 @@ pub enum Reply {
     },
     /// The result follows later. Only for callers that [take it](Caller::takes_tasks).
     Task(TaskReport),
-}
-
-impl From<Answer> for Reply {
-    fn from(answer: Answer) -> Self {
-        Self::Answer(answer)
-    }
 }

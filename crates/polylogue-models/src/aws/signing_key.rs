@@ -6,7 +6,8 @@ use aws_lc_rs::hmac;
 use polylogue_http::Key;
 
 /// The signing key that was derived last.
-#[derive(Default)]
+#[derive(Default, derive_more::Debug)]
+#[debug("SigningKey {{ .. }}")]
 pub(crate) struct SigningKey(Mutex<Option<Derived>>);
 
 struct Derived {
@@ -27,12 +28,6 @@ impl SigningKey {
         let tag = hmac::sign(&key, text.as_bytes());
         *last = Some(Derived { secret: secret.clone(), range: range.to_owned(), key });
         tag
-    }
-}
-
-impl std::fmt::Debug for SigningKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SigningKey").finish_non_exhaustive()
     }
 }
 

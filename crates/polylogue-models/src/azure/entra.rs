@@ -1,6 +1,5 @@
 //! Authorization by Microsoft Entra: a token in a file, or an application that is exchanged for tokens.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -50,7 +49,9 @@ pub(crate) enum EntraSource {
 }
 
 /// An application that is authorized by a secret, or by a token of the workload that it runs in.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+// Whose they are, and no secret.
+#[debug("Application({:?})", self.0.client_id)]
 pub(crate) struct Application(Arc<Inner>);
 
 struct Inner {
@@ -64,13 +65,6 @@ enum Proof {
     Secret(Key),
     /// The path of a file with a signed token.
     Assertion(PathBuf),
-}
-
-/// Shows whose they are, and no secret.
-impl fmt::Debug for Application {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Application").field(&self.0.client_id).finish()
-    }
 }
 
 /// Applications are equal if they share an access token.

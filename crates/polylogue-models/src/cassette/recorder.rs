@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path as FilePath, PathBuf};
@@ -20,7 +19,8 @@ use super::read::{Contents, read};
 use crate::private::private;
 
 /// A cassette that is being recorded. Cloning shares it; any number of models and conversations can record to it.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Cassette({:?})", self.0.place)]
 pub struct Cassette(Arc<Shared>);
 
 struct Shared {
@@ -88,12 +88,6 @@ impl Cassette {
         // A panic elsewhere leaves no call half recorded, so a poisoned lock is fine.
         let mut tape = self.0.tape.lock().unwrap_or_else(PoisonError::into_inner);
         tape.record(request, heard).map_err(|error| CassetteError::io(&self.0.place, "written", &error))
-    }
-}
-
-impl fmt::Debug for Cassette {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Cassette").field(&self.0.place).finish()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Replays the model calls of a cassette.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,7 +20,8 @@ use crate::pages::page_tokens;
 ///
 /// A recording is replayed once: if the same request was made several times, for instance because the first failed,
 /// the replies come in the order of the recording, and then the last one again.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Recording({:?})", self.0.place)]
 pub struct Recording(Arc<Calls>);
 
 struct Calls {
@@ -78,12 +78,6 @@ impl Recording {
         let played = self.0.played();
         let lines = self.0.lines.iter().enumerate().filter(|(index, _)| !played.contains(index));
         lines.map(|(_, line)| call_in_words(&line.at, &line.who, line.nth)).collect()
-    }
-}
-
-impl fmt::Debug for Recording {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Recording").field(&self.0.place).finish()
     }
 }
 
@@ -201,7 +195,8 @@ fn call_in_words(at: &Path, who: &Name, nth: u64) -> String {
 ///
 /// The recorded call is found by chat, agent, number of the call and request, so the order of parallel calls does not
 /// matter. The reply has the recorded deltas and cost, but arrives at once.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Replayer({name:?})")]
 pub struct Replayer {
     name: Arc<str>,
     /// Looked up once: the bound of a team asks for it thousands of times.
@@ -280,11 +275,5 @@ impl Model for Replayer {
     fn cost(&self, usage: &Usage) -> Option<Money> {
         let used = |line: &&Line<'_>| matches!(&line.result, Answer::Reply(reply) if reply.usage == *usage);
         self.calls.lines.iter().filter(|line| line.model == *self.name).find(used)?.cost
-    }
-}
-
-impl fmt::Debug for Replayer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Replayer").field(&self.name).finish()
     }
 }

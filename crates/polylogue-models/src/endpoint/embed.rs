@@ -40,7 +40,8 @@ use crate::wire::draft::DecodeError;
 /// assert_eq!(models.embedder("ollama:nomic-embed-text")?.name(), "ollama:nomic-embed-text");
 /// # Ok::<(), polylogue_core::ModelError>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Embedder({:?})", self.inner.name)]
 pub struct Embedder {
     inner: Arc<Inner>,
     price: Option<Price>,
@@ -57,12 +58,6 @@ struct Inner {
     form: &'static Form,
     /// What the model expects before a text.
     prefixes: Option<Prefixes>,
-}
-
-impl std::fmt::Debug for Embedder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Embedder").field(&self.inner.name).finish()
-    }
 }
 
 impl Endpoint {

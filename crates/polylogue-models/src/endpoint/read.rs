@@ -29,9 +29,11 @@ const AFTER_FINISH: Duration = Duration::from_secs(5);
 const AFTER_END: Duration = Duration::from_millis(50);
 
 /// Why reading a reply stopped.
+#[derive(derive_more::From)]
 pub(super) enum Stop {
     Late(Limit),
     Broken(Broken),
+    #[from]
     Invalid(DecodeError),
 }
 
@@ -43,12 +45,6 @@ impl Stop {
             Self::Broken(error) => context.broken(&error),
             Self::Invalid(error) => context.flawed(error, status),
         }
-    }
-}
-
-impl From<DecodeError> for Stop {
-    fn from(error: DecodeError) -> Self {
-        Self::Invalid(error)
     }
 }
 

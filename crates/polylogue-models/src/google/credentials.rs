@@ -39,7 +39,9 @@ const OF_CLOUD_RUN: [&str; 2] = ["K_SERVICE", "CLOUD_RUN_JOB"];
 /// assert!(GoogleCredentials::parse("{}").is_err());
 /// # Ok::<(), String>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+// Whose they are, and no secret.
+#[debug("GoogleCredentials({:?})", self.0.kind)]
 pub struct GoogleCredentials(Arc<Inner>);
 
 struct Inner {
@@ -63,13 +65,6 @@ struct File {
     #[serde(rename = "type")]
     kind: String,
     token_uri: Option<String>,
-}
-
-/// Shows whose they are, and no secret.
-impl fmt::Debug for GoogleCredentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("GoogleCredentials").field(&self.0.kind).finish()
-    }
 }
 
 /// Credentials are equal if they share an access token.

@@ -2,7 +2,6 @@
 //!
 //! <https://developers.google.com/identity/protocols/oauth2/service-account#httprest>
 
-use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::rand::SystemRandom;
@@ -23,18 +22,14 @@ const VALID: Duration = Duration::from_secs(3600);
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// A service account with its private key.
+#[derive(derive_more::Debug)]
+#[debug("ServiceAccount({email:?})")]
 pub(super) struct ServiceAccount {
     email: String,
     key_id: Option<String>,
     key: RsaKeyPair,
     /// The project that it belongs to.
     pub(super) project: Option<String>,
-}
-
-impl fmt::Debug for ServiceAccount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ServiceAccount").field(&self.email).finish()
-    }
 }
 
 #[derive(Deserialize)]

@@ -1,26 +1,19 @@
 //! Credentials of a user, as `gcloud auth application-default login` writes them.
 
-use std::fmt;
-
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
 use crate::oauth::TokenError;
 
 /// Credentials of a user: a refresh token, which is exchanged for access tokens.
-#[derive(Deserialize)]
+#[derive(Deserialize, derive_more::Debug)]
+#[debug("User({client_id:?})")]
 pub(super) struct User {
     client_id: String,
     client_secret: String,
     refresh_token: String,
     /// The project that is billed.
     pub(super) quota_project_id: Option<String>,
-}
-
-impl fmt::Debug for User {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("User").field(&self.client_id).finish()
-    }
 }
 
 impl User {

@@ -3,7 +3,6 @@
 //!
 //! <https://google.aip.dev/auth/4117>
 
-use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -24,6 +23,8 @@ const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
 /// Credentials of a workload outside of Google's cloud.
+#[derive(derive_more::Debug)]
+#[debug("Workload({audience:?})")]
 pub(super) struct Workload {
     audience: String,
     subject_token_type: String,
@@ -34,12 +35,6 @@ pub(super) struct Workload {
     pub(super) impersonation: Option<Url>,
     /// The project that is billed.
     pub(super) quota_project_id: Option<String>,
-}
-
-impl fmt::Debug for Workload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Workload").field(&self.audience).finish()
-    }
 }
 
 #[derive(Deserialize)]

@@ -78,7 +78,8 @@ impl LiveError {
 }
 
 /// Offers the conversations that this process runs to others, at an address of its own. Ends when it is dropped.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("LiveNode {{ address: {:?}, .. }}", self.0.address)]
 pub struct LiveNode(Arc<Node>);
 
 struct Node {
@@ -97,12 +98,6 @@ type Stores = Arc<Mutex<HashMap<String, Offered>>>;
 struct Offered {
     point: LivePoint,
     runtime: Runtime,
-}
-
-impl std::fmt::Debug for LiveNode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LiveNode").field("address", &self.0.address).finish_non_exhaustive()
-    }
 }
 
 impl Drop for Node {

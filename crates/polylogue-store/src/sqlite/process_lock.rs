@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,8 +23,9 @@ pub(super) struct ProcessLock {
 }
 
 /// A database, and what this store itself says of how far its logs go: those who read need not look for it in its file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, derive_more::Deref)]
 pub(super) struct Place {
+    #[deref(forward)]
     path: Arc<Path>,
     /// With the token. There is none before the first claim.
     own: Arc<Mutex<Option<(String, Heads)>>>,
@@ -38,14 +38,6 @@ impl Place {
 
     fn own(&self) -> MutexGuard<'_, Option<(String, Heads)>> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Deref for Place {
-    type Target = Path;
-
-    fn deref(&self) -> &Path {
-        &self.path
     }
 }
 

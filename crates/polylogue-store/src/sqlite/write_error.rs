@@ -8,24 +8,12 @@ use rusqlite::ErrorCode;
 use crate::io_error::show;
 
 /// Why a write failed.
-#[derive(Debug)]
+#[derive(Debug, derive_more::From)]
 pub(super) enum WriteError {
     /// It was rejected before anything was written: the rest of the commit is valid.
     Refused(StoreError),
     /// SQLite failed; the transaction must be rolled back.
     Failed(rusqlite::Error),
-}
-
-impl From<StoreError> for WriteError {
-    fn from(error: StoreError) -> Self {
-        Self::Refused(error)
-    }
-}
-
-impl From<rusqlite::Error> for WriteError {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Failed(error)
-    }
 }
 
 /// The shared memory of the database could not be extended, because the disk is full. Has no name in `rusqlite`.

@@ -1,7 +1,6 @@
 //! What the rules of queues are checked with.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::time::Duration;
 
 use polylogue_core::{
@@ -12,17 +11,13 @@ use polylogue_core::{
 use crate::store::support::{Verdict, done, id, meta, same, some};
 
 /// A new, empty queue, and a way to let time pass.
+#[derive(derive_more::Debug)]
+#[debug("Fixture {{ queue: {queue:?}, .. }}")]
 pub struct Fixture {
     /// The queue.
     pub queue: AnyQueue,
     /// Lets the queue behave as if this much time had passed.
     pub pass: Box<dyn Fn(Duration)>,
-}
-
-impl fmt::Debug for Fixture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fixture").field("queue", &self.queue).finish_non_exhaustive()
-    }
 }
 
 /// A time that passes in no test by itself.

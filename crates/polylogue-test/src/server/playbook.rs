@@ -1,6 +1,5 @@
 //! Which answer a request gets.
 
-use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::text;
@@ -10,7 +9,8 @@ use super::{Answer, Received};
 type Behavior = dyn Fn(&Received, usize) -> Answer + Send + Sync;
 
 /// Chooses the answer to a request for a completion.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Playbook {{ listed: {listed:?}, .. }}")]
 pub struct Playbook {
     play: Arc<Behavior>,
     /// How many answers a list has.
@@ -94,11 +94,5 @@ impl<A: Into<Answer>> From<A> for Playbook {
     /// The same answer every time.
     fn from(answer: A) -> Self {
         Self::always(answer)
-    }
-}
-
-impl fmt::Debug for Playbook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Playbook").field("listed", &self.listed).finish_non_exhaustive()
     }
 }

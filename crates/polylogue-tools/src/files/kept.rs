@@ -4,7 +4,6 @@ mod restore;
 mod scan;
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,7 +41,8 @@ const AT_ONCE: u64 = 64 << 10;
 /// let files = KeptFiles::at("work/session-1");
 /// let tool = files.around(python(sandbox));
 /// ```
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("KeptFiles({:?})", self.0.dir)]
 pub struct KeptFiles(Arc<Inner>);
 
 struct Inner {
@@ -90,12 +90,6 @@ impl KeptFiles {
             outcome.parts.push(Part::text(note(&state.left_out)));
         }
         outcome
-    }
-}
-
-impl fmt::Debug for KeptFiles {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("KeptFiles").field(&self.0.dir).finish()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Sends requests, and returns the results as text.
 
-use std::fmt;
 use std::time::Duration;
 
 use polylogue_core::{Money, Outcome, ToolError};
@@ -18,6 +17,9 @@ const TOLD: usize = 48_000;
 const TOLD_OF_FAILURES: usize = 4_000;
 
 /// Sends requests with secrets.
+#[derive(derive_more::Debug)]
+// Without secrets.
+#[debug("Sender {{ client: {client:?}, .. }}")]
 pub(crate) struct Sender {
     client: Client,
     pub(crate) time: Duration,
@@ -26,13 +28,6 @@ pub(crate) struct Sender {
     secrets: Vec<String>,
     /// The header of responses that says what a call cost, in dollars.
     pub(crate) cost: Option<HeaderName>,
-}
-
-/// Does not show secrets.
-impl fmt::Debug for Sender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("client", &self.client).finish_non_exhaustive()
-    }
 }
 
 impl Sender {

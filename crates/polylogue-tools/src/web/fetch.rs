@@ -1,6 +1,5 @@
 //! Fetches pages, with limits on addresses, time and size.
 
-use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -40,13 +39,9 @@ pub struct Fetcher {
 /// Says whether a redirect from one host to another is followed.
 type Follows = dyn Fn(&str, &str) -> bool + Send + Sync;
 
+#[derive(derive_more::Debug)]
+#[debug("RedirectRule")]
 struct RedirectRule(Box<Follows>);
-
-impl fmt::Debug for RedirectRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RedirectRule")
-    }
-}
 
 /// A fetched page.
 #[derive(Debug, Clone, PartialEq, Eq)]

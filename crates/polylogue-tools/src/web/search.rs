@@ -2,7 +2,6 @@
 
 mod engine;
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -32,7 +31,8 @@ pub struct Hit {
 }
 
 /// Any [`Search`]. Cloning shares it.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("AnySearch({:?})", self.0.source())]
 pub struct AnySearch(Arc<dyn ErasedSearch>);
 
 type Found<'a> = Pin<Box<dyn Future<Output = Result<Vec<Hit>, String>> + Send + 'a>>;
@@ -64,11 +64,5 @@ impl Search for AnySearch {
     }
     async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, String> {
         self.0.search(query, limit).await
-    }
-}
-
-impl fmt::Debug for AnySearch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AnySearch").field(&self.0.source()).finish()
     }
 }

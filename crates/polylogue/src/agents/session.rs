@@ -72,6 +72,8 @@ pub use self::state::{Forget, State};
 use polylogue_core::{Error, Turn};
 
 /// A log in which agents are called directly; see the [module](self).
+#[derive(derive_more::Debug)]
+#[debug("Session {{ log: {:?}, .. }}", self.log.id())]
 pub struct Session {
     log: Log,
 }
@@ -164,11 +166,5 @@ impl Session {
     /// When there is no such question, or the store cannot be written.
     pub async fn answer(&mut self, at: &Path, who: &Name, text: &str) -> Result<()> {
         self.log.answer(at, who, text).await
-    }
-}
-
-impl std::fmt::Debug for Session {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("log", self.log.id()).finish_non_exhaustive()
     }
 }

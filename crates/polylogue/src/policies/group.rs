@@ -111,12 +111,6 @@ enum Selection {
 
 type Rule = Box<dyn Fn(&Transcript, &[Name]) -> Selected + Send + Sync>;
 
-impl From<Method> for Selected {
-    fn from(method: Method) -> Self {
-        Self::Method(method)
-    }
-}
-
 impl Group {
     /// Selects participants in order, repeatedly.
     pub fn round_robin() -> Self {

@@ -120,14 +120,9 @@ pub enum WorkerEvent {
     StoreFailed(StoreError),
 }
 
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Observe")]
 struct Observe(Arc<dyn Fn(&WorkerEvent) + Send + Sync>);
-
-impl std::fmt::Debug for Observe {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Observe")
-    }
-}
 
 /// A conversation that a worker has claimed.
 #[derive(Debug, Clone)]

@@ -18,20 +18,16 @@ pub enum Method {
 }
 
 /// The result of a custom rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::From)]
 pub enum Selected {
     /// This participant speaks.
+    #[from]
     Name(Name),
     /// This method selects the speaker.
+    #[from]
     Method(Method),
     /// The chat ends.
     End,
-}
-
-impl From<Name> for Selected {
-    fn from(name: Name) -> Self {
-        Self::Name(name)
-    }
 }
 
 impl Method {

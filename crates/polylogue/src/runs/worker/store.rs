@@ -45,14 +45,9 @@ pub enum LeaseCheck {
 }
 
 /// Receives the time left of leases.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("LeaseObserver")]
 struct LeaseObserver(Arc<dyn Fn(LeaseCheck, Duration) + Send + Sync>);
-
-impl std::fmt::Debug for LeaseObserver {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("LeaseObserver")
-    }
-}
 
 #[derive(Debug)]
 struct Inner {

@@ -1,6 +1,5 @@
 //! The clock of a worker.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +8,8 @@ use polylogue_core::Timer;
 
 /// A monotonic clock, and a timer. A worker uses them for nothing but its own pauses and the age of claims and leases: when something is due
 /// is decided by the clock of the store.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("WorkerTime")]
 pub struct WorkerTime {
     now: Arc<dyn Fn() -> Duration + Send + Sync>,
     timer: Timer,
@@ -29,11 +29,5 @@ impl WorkerTime {
     /// Waits for `time`.
     pub fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
         self.timer.wait(time)
-    }
-}
-
-impl fmt::Debug for WorkerTime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WorkerTime")
     }
 }
