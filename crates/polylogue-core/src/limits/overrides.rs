@@ -45,75 +45,62 @@ impl LimitOverrides {
         *self == Self::default()
     }
 
+    /// These limits with another amount for each: by `of`, from it and that of `other`, of money in picodollars.
+    pub(super) fn each(self, other: Self, of: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
+        let picodollars = |cost: Option<Money>| cost.map(|cost| cost.picodollars);
+        let cost = of(picodollars(self.cost), picodollars(other.cost));
+        Self {
+            turns: of(self.turns, other.turns),
+            calls: of(self.calls, other.calls),
+            tokens: of(self.tokens, other.tokens),
+            cost: cost.map(|picodollars| Money { picodollars }),
+            time_ms: of(self.time_ms, other.time_ms),
+            ..self
+        }
+    }
+
     /// Returns these limits, with those of `earlier` where one is not set.
     #[must_use]
     pub fn or(self, earlier: Self) -> Self {
+        let reply_tokens = self.reply_tokens.or(earlier.reply_tokens);
+        let on_limit = self.on_limit.or(earlier.on_limit);
+        Self { reply_tokens, on_limit, ..self.each(earlier, Option::or) }
+    }
+
+    /// The amounts of `usage`, these `turns` and this running time in milliseconds.
+    fn of_usage(usage: &TotalUsage, (turns, time_ms): (u64, u64)) -> Self {
         Self {
-            turns: self.turns.or(earlier.turns),
-            calls: self.calls.or(earlier.calls),
-            tokens: self.tokens.or(earlier.tokens),
-            cost: self.cost.or(earlier.cost),
-            time_ms: self.time_ms.or(earlier.time_ms),
-            reply_tokens: self.reply_tokens.or(earlier.reply_tokens),
-            on_limit: self.on_limit.or(earlier.on_limit),
+            turns: Some(turns),
+            calls: Some(usage.counted_calls()),
+            tokens: Some(usage.counted_tokens()),
+            cost: Some(usage.counted_cost()),
+            time_ms: Some(time_ms),
+            ..Self::default()
         }
     }
 
     /// The totals that allow this much more than `usage`, these `turns` and this running time in milliseconds.
-    pub(crate) fn beyond(self, usage: &TotalUsage, (turns, time_ms): (u64, u64)) -> Self {
-        Self {
-            turns: self.turns.map(|more| turns.saturating_add(more)),
-            calls: self.calls.map(|more| usage.counted_calls().saturating_add(more)),
-            tokens: self.tokens.map(|more| usage.counted_tokens().saturating_add(more)),
-            cost: self.cost.map(|more| usage.counted_cost() + more),
-            time_ms: self.time_ms.map(|more| time_ms.saturating_add(more)),
-            reply_tokens: self.reply_tokens,
-            on_limit: self.on_limit,
-        }
+    pub(crate) fn beyond(self, usage: &TotalUsage, turns_and_time: (u64, u64)) -> Self {
+        self.plus(Self::of_usage(usage, turns_and_time))
     }
 
     /// What these totals leave of what they limit after `usage`, these `turns` and this running time in milliseconds.
-    pub(crate) fn less(self, usage: &TotalUsage, (turns, time_ms): (u64, u64)) -> Self {
-        Self {
-            turns: self.turns.map(|total| total.saturating_sub(turns)),
-            calls: self.calls.map(|total| total.saturating_sub(usage.counted_calls())),
-            tokens: self.tokens.map(|total| total.saturating_sub(usage.counted_tokens())),
-            cost: self.cost.map(|total| total.saturating_sub(usage.counted_cost())),
-            time_ms: self.time_ms.map(|total| total.saturating_sub(time_ms)),
-            reply_tokens: None,
-            on_limit: None,
-        }
+    pub(crate) fn less(self, usage: &TotalUsage, turns_and_time: (u64, u64)) -> Self {
+        self.above(Self::of_usage(usage, turns_and_time))
     }
 
     /// Returns `limit`, with the amounts of these limits where both are set and these are not 0.
     #[must_use]
     pub fn instead_of(self, limit: Self) -> Self {
-        let count = |own: Option<u64>, limit: Option<u64>| {
+        let amount = |own: Option<u64>, limit: Option<u64>| {
             limit.map(|limit| own.filter(|own| *own > 0).unwrap_or(limit))
         };
-        let cost = limit.cost.map(|limit| self.cost.filter(|own| *own > Money::default()).unwrap_or(limit));
-        Self {
-            turns: count(self.turns, limit.turns),
-            calls: count(self.calls, limit.calls),
-            tokens: count(self.tokens, limit.tokens),
-            time_ms: count(self.time_ms, limit.time_ms),
-            cost,
-            reply_tokens: None,
-            on_limit: None,
-        }
+        Self { reply_tokens: None, on_limit: None, ..self.each(limit, amount) }
     }
 
     /// These, or what `needed` has of the same kind, if that is more.
     pub(crate) fn at_least(self, needed: Self) -> Self {
-        Self {
-            turns: self.turns.max(needed.turns),
-            calls: self.calls.max(needed.calls),
-            tokens: self.tokens.max(needed.tokens),
-            cost: self.cost.max(needed.cost),
-            time_ms: self.time_ms.max(needed.time_ms),
-            reply_tokens: self.reply_tokens,
-            on_limit: self.on_limit,
-        }
+        self.each(needed, Ord::max)
     }
 
     /// Returns `limits` with these overrides.

@@ -241,44 +241,18 @@ impl LimitOverrides {
 
     /// These totals, raised by what `more` has of the same kind.
     pub(crate) fn plus(self, more: Self) -> Self {
-        let sum = |total: Option<u64>, more: Option<u64>| {
-            total.map(|total| total.saturating_add(more.unwrap_or_default()))
-        };
-        Self {
-            turns: sum(self.turns, more.turns),
-            calls: sum(self.calls, more.calls),
-            tokens: sum(self.tokens, more.tokens),
-            cost: self.cost.map(|total| total + more.cost.unwrap_or_default()),
-            time_ms: sum(self.time_ms, more.time_ms),
-            ..self
-        }
+        self.each(more, |total, more| Some(total?.saturating_add(more.unwrap_or_default())))
     }
 
     /// How far these totals are above `limit`, where both are set.
     pub(crate) fn above(self, limit: Self) -> Self {
-        let difference = |total: Option<u64>, limit: Option<u64>| {
-            total.zip(limit).map(|(total, limit)| total.saturating_sub(limit))
-        };
-        Self {
-            turns: difference(self.turns, limit.turns),
-            calls: difference(self.calls, limit.calls),
-            tokens: difference(self.tokens, limit.tokens),
-            cost: self.cost.zip(limit.cost).map(|(total, limit)| total.saturating_sub(limit)),
-            time_ms: difference(self.time_ms, limit.time_ms),
-            ..Self::default()
-        }
+        let amounts = self.each(limit, |total, limit| Some(total?.saturating_sub(limit?)));
+        Self { reply_tokens: None, on_limit: None, ..amounts }
     }
 
     /// These totals, none of which is above that of `most`.
     pub(crate) fn at_most(self, most: Self) -> Self {
-        Self {
-            turns: lower(self.turns, most.turns),
-            calls: lower(self.calls, most.calls),
-            tokens: lower(self.tokens, most.tokens),
-            cost: lower(self.cost, most.cost),
-            time_ms: lower(self.time_ms, most.time_ms),
-            ..self
-        }
+        self.each(most, |total, most| Some(total?.min(most.unwrap_or(u64::MAX))))
     }
 }
 
@@ -287,13 +261,6 @@ impl From<Allowance> for LimitOverrides {
     fn from(allowance: Allowance) -> Self {
         let Allowance { calls, tokens, cost, time_ms } = allowance;
         Self { calls, tokens, cost, time_ms, ..Self::default() }
-    }
-}
-
-fn lower<T: Ord>(total: Option<T>, ceiling: Option<T>) -> Option<T> {
-    match (total, ceiling) {
-        (Some(total), Some(ceiling)) => Some(total.min(ceiling)),
-        (total, _) => total,
     }
 }
 
