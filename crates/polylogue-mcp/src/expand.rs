@@ -128,8 +128,6 @@ impl Secrets {
     }
 }
 
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

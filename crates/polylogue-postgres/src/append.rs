@@ -5,10 +5,9 @@ use std::sync::Arc;
 use polylogue_core::chain::Link;
 use polylogue_core::{Claim, LogId, StoreError, Summary};
 use polylogue_store::parts::{Batch, sealed};
-use tokio_postgres::types::Type;
 
 use crate::append_group::{Append, Appended};
-use crate::database::{Access, Parameter, Retry};
+use crate::database::{Access, Retry};
 use crate::error::Failure;
 use crate::listing::state_of;
 use crate::logs::{LogEnd, Logs};
@@ -102,8 +101,7 @@ impl Logs {
 
     async fn stored_end(&self, id: &LogId) -> Result<StoredEnd, StoreError> {
         let sql = "SELECT nr, fence, coalesce(holder, ''), events, chain FROM polylogue.logs WHERE tenant = $1 AND id = $2";
-        let rows = self.of_log(Access::Read, sql, id).await?;
-        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        let row = &self.row_of_log(Access::Read, sql, id, &[]).await?;
         Ok(StoredEnd {
             nr: self.get(row, 0)?,
             fence: self.get(row, 1)?,
@@ -120,10 +118,8 @@ impl Logs {
         if stored.nr == end.nr && stored.events < end.events && !end.is_loss_noted {
             end.is_loss_noted = true;
             let (lost, left) = ((end.events - stored.events).cast_signed(), stored.events.cast_signed());
-            let parameters: [Parameter<'_>; 3] =
-                [(&stored.nr, Type::INT8), (&lost, Type::INT8), (&left, Type::INT8)];
             // The caller receives an error anyway.
-            let _ = self.database.query_once(Access::Write, LOST, &parameters).await;
+            let _ = self.database.query_once(Access::Write, LOST, &[&stored.nr, &lost, &left]).await;
         }
         match stored.is_ours && stored.fence == end.fence && stored.nr == end.nr {
             true => Ok(stored),

@@ -5,7 +5,6 @@ use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use tokio_postgres::types::Type;
 
 use crate::database::{Access, Database, Parameter};
 use crate::error::Failure;
@@ -155,20 +154,20 @@ impl Appends {
         let taken_counts: Vec<i32> =
             appends().map(|append| i32::try_from(append.taken.len()).unwrap_or(i32::MAX)).collect();
         let taken: Vec<i64> = appends().flat_map(|append| append.taken.iter().copied()).collect();
-        let parameters: [Parameter<'_>; 13] = [
-            (&nrs, Type::INT8_ARRAY),
-            (&fences, Type::INT8_ARRAY),
-            (&self.node, Type::TEXT),
-            (&kept, Type::INT8_ARRAY),
-            (&counts, Type::INT4_ARRAY),
-            (&json, Type::TEXT_ARRAY),
-            (&links, Type::BYTEA_ARRAY),
-            (&ends, Type::BYTEA_ARRAY),
-            (&summaries, Type::TEXT_ARRAY),
-            (&states, Type::TEXT_ARRAY),
-            (&self.lease_ms, Type::INT8),
-            (&taken_counts, Type::INT4_ARRAY),
-            (&taken, Type::INT8_ARRAY),
+        let parameters: [&dyn Parameter; 13] = [
+            &nrs,
+            &fences,
+            &self.node,
+            &kept,
+            &counts,
+            &json,
+            &links,
+            &ends,
+            &summaries,
+            &states,
+            &self.lease_ms,
+            &taken_counts,
+            &taken,
         ];
         let rows = self.database.query_once(Access::Write, APPEND, &parameters).await?;
         let Some(row) = rows.first() else { return Ok(Vec::new()) };

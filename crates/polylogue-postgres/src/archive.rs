@@ -5,7 +5,6 @@
 
 use polylogue_core::{Claim, LogId, StoreError};
 use polylogue_store::parts::{packed, unpacked};
-use tokio_postgres::types::Type;
 
 use crate::database::{Access, Parameter};
 use crate::logs::Logs;
@@ -39,15 +38,7 @@ impl Logs {
         let (head, rows) = self.rows(id, 0..u64::MAX).await?;
         let link = head.link.map(|link| link.bytes().to_vec()).unwrap_or_default();
         let (events, bytes, format) = (head.events.cast_signed(), packed(&rows), self.database.format());
-        let parameters: [Parameter<'_>; 6] = [
-            (&self.tenant, Type::TEXT),
-            (&id.as_str(), Type::TEXT),
-            (&events, Type::INT8),
-            (&link, Type::BYTEA),
-            (&bytes, Type::BYTEA),
-            (&format, Type::INT4),
-        ];
-        if !self.database.query(Access::Write, PACK, &parameters).await?.is_empty() {
+        if !self.of_log(Access::Write, PACK, id, &[&events, &link, &bytes, &format]).await?.is_empty() {
             return self.pack_blobs(id).await;
         }
         let id = id.clone();
@@ -65,7 +56,7 @@ impl Logs {
         let condition = "holder = $6 AND fence = $7 AND events = cardinality($3::bigint[])
             AND (events = 0 OR chain = ($5::bytea[])[cardinality($5::bytea[])])";
         let fence = claim.fence.cast_signed();
-        self.unpack_if(&claim.id, condition, &[(&self.node, Type::TEXT), (&fence, Type::INT8)]).await
+        self.unpack_if(&claim.id, condition, &[&self.node, &fence]).await
     }
 
     /// Unpacks what can be read of a log that no process has claimed, to be repaired.
@@ -73,24 +64,21 @@ impl Logs {
         self.unpack_if(id, "(holder IS NULL OR lease < now())", &[]).await
     }
 
-    async fn unpack_if(&self, id: &LogId, condition: &str, more: &[Parameter<'_>]) -> Result<(), StoreError> {
+    async fn unpack_if(
+        &self,
+        id: &LogId,
+        condition: &str,
+        more: &[&dyn Parameter],
+    ) -> Result<(), StoreError> {
         let sql = "SELECT bytes FROM polylogue.archives JOIN polylogue.logs ON log = nr WHERE tenant = $1 AND id = $2";
-        let rows = self.of_log(Access::Read, sql, id).await?;
+        let rows = self.of_log(Access::Read, sql, id, &[]).await?;
         let Some(row) = rows.first() else { return Ok(()) };
         let rows = unpacked(&self.get::<Vec<u8>>(row, 0)?);
         let seqs: Vec<i64> = rows.iter().map(|row| row.seq.cast_signed()).collect();
         let links: Vec<Vec<u8>> =
             rows.iter().map(|row| row.link.map(|link| link.bytes().to_vec()).unwrap_or_default()).collect();
         let texts: Vec<String> = rows.into_iter().map(|row| row.json).collect();
-        let name = id.as_str();
-        let mut parameters: Vec<Parameter<'_>> = vec![
-            (&self.tenant, Type::TEXT),
-            (&name, Type::TEXT),
-            (&seqs, Type::INT8_ARRAY),
-            (&texts, Type::TEXT_ARRAY),
-            (&links, Type::BYTEA_ARRAY),
-        ];
-        parameters.extend(more.iter().cloned());
-        self.database.query(Access::Write, &UNPACK.replace("CLAIM", condition), &parameters).await.map(drop)
+        let more = [&[&seqs as &dyn Parameter, &texts, &links][..], more].concat();
+        self.of_log(Access::Write, &UNPACK.replace("CLAIM", condition), id, &more).await.map(drop)
     }
 }

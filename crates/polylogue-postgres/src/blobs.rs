@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use polylogue_core::{BlobId, LogId, StoreError};
 use polylogue_store::parts::{packed_blob, unpacked_blob};
-use tokio_postgres::types::Type;
 
-use crate::database::{Access, Parameter};
+use crate::database::Access;
 use crate::logs::Logs;
 
 /// Locks the row of the log, so that it is not removed before the blob is there.
@@ -26,14 +25,7 @@ const PACK: &str = "UPDATE polylogue.blobs SET bytes = $4, is_packed = true FROM
 impl Logs {
     /// Adds a blob, unless it is there.
     pub(crate) async fn store_blob(&self, id: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<(), StoreError> {
-        let parameters: [Parameter<'_>; 4] = [
-            (&self.tenant, Type::TEXT),
-            (&id.as_str(), Type::TEXT),
-            (&blob.as_str(), Type::TEXT),
-            (&bytes, Type::BYTEA),
-        ];
-        let rows = self.database.query(Access::Write, STORE, &parameters).await?;
-        if rows.is_empty() { Err(StoreError::NotFound { id: id.clone() }) } else { Ok(()) }
+        self.row_of_log(Access::Write, STORE, id, &[&blob.as_str(), &bytes]).await.map(drop)
     }
 
     pub(crate) async fn stored_blob(
@@ -41,12 +33,9 @@ impl Logs {
         id: &LogId,
         blob: &BlobId,
     ) -> Result<Option<Arc<[u8]>>, StoreError> {
-        let parameters: [Parameter<'_>; 3] =
-            [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&blob.as_str(), Type::TEXT)];
-        let rows = self.database.query(Access::Read, READ, &parameters).await?;
-        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
-        let Some(mut bytes) = self.get::<Option<Vec<u8>>>(row, 0)? else { return Ok(None) };
-        if self.get(row, 1)? {
+        let row = self.row_of_log(Access::Read, READ, id, &[&blob.as_str()]).await?;
+        let Some(mut bytes) = self.get::<Option<Vec<u8>>>(&row, 0)? else { return Ok(None) };
+        if self.get(&row, 1)? {
             bytes = unpacked_blob(&bytes);
         }
         if BlobId::of(&bytes) == *blob {
@@ -58,18 +47,12 @@ impl Logs {
 
     /// Packs the blobs of a log that get smaller by it, one by one.
     pub(crate) async fn pack_blobs(&self, id: &LogId) -> Result<(), StoreError> {
-        for row in self.of_log(Access::Read, NOT_PACKED, id).await? {
+        for row in self.of_log(Access::Read, NOT_PACKED, id, &[]).await? {
             // What was changed in the table is found when it is read.
             let Ok(blob) = BlobId::try_from(self.get::<String>(&row, 0)?) else { continue };
             let Some(bytes) = self.stored_blob(id, &blob).await? else { continue };
             let Some(packed) = packed_blob(&bytes) else { continue };
-            let parameters: [Parameter<'_>; 4] = [
-                (&self.tenant, Type::TEXT),
-                (&id.as_str(), Type::TEXT),
-                (&blob.as_str(), Type::TEXT),
-                (&packed, Type::BYTEA),
-            ];
-            self.database.query(Access::Write, PACK, &parameters).await?;
+            self.of_log(Access::Write, PACK, id, &[&blob.as_str(), &packed]).await?;
         }
         Ok(())
     }

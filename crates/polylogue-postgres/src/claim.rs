@@ -4,7 +4,6 @@ use polylogue_core::chain::Link;
 use polylogue_core::{Claim, LogId, MAX_TRIES, Meta, StoreError, Summary};
 use polylogue_store::parts::{first_link, sealed, this_process, unsealed, with_lease};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::database::{Access, Parameter, Retry};
 use crate::error::Failure;
@@ -63,23 +62,15 @@ impl Logs {
                 ON CONFLICT (id) DO UPDATE SET seen = now(), live = excluded.live, live_secret = excluded.live_secret";
         let (process, version) = (this_process(), env!("CARGO_PKG_VERSION"));
         let (live, secret) = self.live.as_ref().map(LivePoint::columns).unzip();
-        let parameters: [Parameter<'_>; 5] = [
-            (&self.node, Type::TEXT),
-            (&process, Type::TEXT),
-            (&version, Type::TEXT),
-            (&live, Type::TEXT),
-            (&secret, Type::BYTEA),
-        ];
-        self.database.query(Access::Write, sql, &parameters).await.map(drop)
+        let node = &self.node;
+        self.database.query(Access::Write, sql, &[node, &process, &version, &live, &secret]).await.map(drop)
     }
 
     /// Writes that this store is alive.
     pub(crate) async fn check_writable(&self) -> Result<(), StoreError> {
         self.register().await?;
         let sql = "UPDATE polylogue.nodes SET seen = now() WHERE id = $1 AND polylogue.is_format($2)";
-        let parameters: [Parameter<'_>; 2] =
-            [(&self.node, Type::TEXT), (&self.database.format(), Type::INT4)];
-        self.database.query(Access::Write, sql, &parameters).await.map(drop)
+        self.database.query(Access::Write, sql, &[&self.node, &self.database.format()]).await.map(drop)
     }
 
     pub(crate) async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
@@ -106,31 +97,22 @@ impl Logs {
             {CLAIMED}"
         );
         let key = self.claim_key();
-        let rows = self
-            .database
-            .query(
-                Access::Write,
-                &sql,
-                &[
-                    (&self.tenant, Type::TEXT),
-                    (&id.as_str(), Type::TEXT),
-                    (&self.node, Type::TEXT),
-                    (&key, Type::INT8),
-                    (&lease_ms(), Type::INT8),
-                    (&title, Type::TEXT),
-                    (&digest, Type::BYTEA),
-                    (&team, Type::TEXT),
-                    (&parent, Type::TEXT),
-                    (&parent_id, Type::TEXT),
-                    (&origin.bytes(), Type::BYTEA),
-                    (&summary, Type::TEXT),
-                    (&created, Type::INT8),
-                    (&state, Type::TEXT),
-                    (&self.database.format(), Type::INT4),
-                ],
-            )
-            .await?;
-        match rows.first() {
+        let more: [&dyn Parameter; 13] = [
+            &self.node,
+            &key,
+            &lease_ms(),
+            &title,
+            &digest,
+            &team,
+            &parent,
+            &parent_id,
+            &origin.bytes(),
+            &summary,
+            &created,
+            &state,
+            &self.database.format(),
+        ];
+        match self.of_log(Access::Write, &sql, id, &more).await?.first() {
             Some(row) => self.hold(id, row).await,
             None => Err(StoreError::Exists { id: id.clone() }),
         }
@@ -159,15 +141,7 @@ impl Logs {
         );
         let (key, lease, format) = (self.claim_key(), lease_ms(), self.database.format());
         for _ in 0..TRIES {
-            let parameters: [Parameter<'_>; 6] = [
-                (&self.tenant, Type::TEXT),
-                (&id.as_str(), Type::TEXT),
-                (&self.node, Type::TEXT),
-                (&key, Type::INT8),
-                (&lease, Type::INT8),
-                (&format, Type::INT4),
-            ];
-            let rows = self.database.query(Access::Write, &sql, &parameters).await?;
+            let rows = self.of_log(Access::Write, &sql, id, &[&self.node, &key, &lease, &format]).await?;
             if let Some(row) = rows.first() {
                 return self.hold(id, row).await;
             }
@@ -186,8 +160,7 @@ impl Logs {
             " THEN coalesce(process, '') END, ceil(extract(epoch FROM lease - now()))::bigint
             FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = holder WHERE tenant = $1 AND logs.id = $2"
         );
-        let rows = self.of_log(Access::Read, sql, id).await?;
-        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        let row = &self.row_of_log(Access::Read, sql, id, &[]).await?;
         let (process, left): (Option<String>, Option<i64>) = (self.get(row, 0)?, self.get(row, 1)?);
         let left = left.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0);
         Ok(process.map(|process| with_lease(&process, left)))
@@ -223,12 +196,12 @@ impl Logs {
         let sql = "UPDATE polylogue.logs SET lease = now() + $5 * interval '1 millisecond', lease_nr = nextval('polylogue.leases'),
                 due = CASE WHEN due IS NOT NULL THEN greatest(due, now() + $5 * interval '1 millisecond') END
             WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4 RETURNING nr";
-        let rows = self.of_claim(sql, claim, &[(&lease_ms(), Type::INT8)]).await?;
+        let rows = self.of_claim(sql, claim, &[&lease_ms()]).await?;
         if !rows.is_empty() {
             return Ok(());
         }
         let sql = "SELECT 1 FROM polylogue.logs WHERE tenant = $1 AND id = $2";
-        match self.of_log(Access::Read, sql, &claim.id).await?.is_empty() {
+        match self.of_log(Access::Read, sql, &claim.id, &[]).await?.is_empty() {
             true => Err(StoreError::Replaced { place: format!("`{}` in {}", claim.id, self.place()) }),
             false => Err(StoreError::Fenced { id: claim.id.clone() }),
         }
@@ -255,7 +228,7 @@ impl Logs {
             is_woken!(),
             " THEN now() ELSE due END WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4"
         );
-        self.of_claim(sql, claim, &[(&MAX_TRIES.cast_signed(), Type::INT4)]).await.map(drop)
+        self.of_claim(sql, claim, &[&MAX_TRIES.cast_signed()]).await.map(drop)
     }
 
     /// Releases all claims.
@@ -273,14 +246,8 @@ impl Logs {
             is_woken!(),
             " THEN now() ELSE due END WHERE tenant = $1 AND id = ANY($2) AND holder = $3"
         );
-        let tries = MAX_TRIES.cast_signed();
-        let parameters: [Parameter<'_>; 4] = [
-            (&self.tenant, Type::TEXT),
-            (&ids, Type::TEXT_ARRAY),
-            (&self.node, Type::TEXT),
-            (&tries, Type::INT4),
-        ];
-        self.database.query(Access::Write, sql, &parameters).await.map(drop)
+        let (tenant, tries) = (&self.tenant, MAX_TRIES.cast_signed());
+        self.database.query(Access::Write, sql, &[tenant, &ids, &self.node, &tries]).await.map(drop)
     }
 
     /// Executes a statement with the parts of a claim, and `more`, as its parameters.
@@ -288,29 +255,42 @@ impl Logs {
         &self,
         sql: &str,
         claim: &Claim,
-        more: &[Parameter<'_>],
+        more: &[&dyn Parameter],
     ) -> Result<Vec<Row>, StoreError> {
-        let (id, fence) = (claim.id.as_str(), claim.fence.cast_signed());
-        let mut parameters: Vec<Parameter<'_>> = vec![
-            (&self.tenant, Type::TEXT),
-            (&id, Type::TEXT),
-            (&self.node, Type::TEXT),
-            (&fence, Type::INT8),
-        ];
-        parameters.extend(more.iter().cloned());
-        self.database.query(Access::Write, sql, &parameters).await
+        let fence = claim.fence.cast_signed();
+        let more = [&[&self.node as &dyn Parameter, &fence][..], more].concat();
+        self.of_log(Access::Write, sql, &claim.id, &more).await
     }
 
-    /// Executes a statement with the tenant and the id of a log as its parameters.
-    pub(crate) async fn of_log(&self, access: Access, sql: &str, id: &LogId) -> Result<Vec<Row>, StoreError> {
-        let parameters: [Parameter<'_>; 2] = [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT)];
+    /// Executes a statement with the tenant and the id of a log, and `more`, as its parameters.
+    pub(crate) async fn of_log(
+        &self,
+        access: Access,
+        sql: &str,
+        id: &LogId,
+        more: &[&dyn Parameter],
+    ) -> Result<Vec<Row>, StoreError> {
+        let id = id.as_str();
+        let parameters = [&[&self.tenant as &dyn Parameter, &id][..], more].concat();
         self.database.query(access, sql, &parameters).await
+    }
+
+    /// The same for a statement whose first row is missing only if there is no such log.
+    pub(crate) async fn row_of_log(
+        &self,
+        access: Access,
+        sql: &str,
+        id: &LogId,
+        more: &[&dyn Parameter],
+    ) -> Result<Row, StoreError> {
+        let rows = self.of_log(access, sql, id, more).await?;
+        rows.into_iter().next().ok_or_else(|| StoreError::NotFound { id: id.clone() })
     }
 
     /// Removes a log that no process has claimed, and its team if no other log has it.
     pub(crate) async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
         let (mut retry, mut was_lost) = (Retry::new(&self.database), false);
-        let parameters: [Parameter<'_>; 2] = [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT)];
+        let parameters: [&dyn Parameter; 2] = [&self.tenant, &id.as_str()];
         let sql = "SELECT of_team FROM polylogue.remove($1, $2)";
         let rows = loop {
             match self.database.query_once(Access::Write, sql, &parameters).await {
@@ -336,7 +316,7 @@ impl Logs {
             let sql = "DELETE FROM polylogue.teams WHERE digest = $1
                 AND NOT EXISTS (SELECT FROM polylogue.logs WHERE team = $1)";
             // One that another process begins to use at this moment stays.
-            let _ = self.database.query_once(Access::Write, sql, &[(&team, Type::BYTEA)]).await;
+            let _ = self.database.query_once(Access::Write, sql, &[&team]).await;
         }
         Ok(())
     }

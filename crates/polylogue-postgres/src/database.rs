@@ -17,7 +17,46 @@ use crate::schema::{self, FORMATS, Formats};
 
 /// The value of a statement's parameter, with its type: statements are not prepared, because a pooler may give each one to another
 /// session.
-pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+pub(crate) trait Parameter: Sync {
+    fn typed(&self) -> (&(dyn ToSql + Sync), Type);
+}
+
+impl<T: Typed + ToSql + Sync> Parameter for T {
+    fn typed(&self) -> (&(dyn ToSql + Sync), Type) {
+        (self, T::TYPE)
+    }
+}
+
+/// A type whose values are of one type in the database.
+pub(crate) trait Typed {
+    const TYPE: Type;
+}
+
+impl<T: Typed> Typed for Option<T> {
+    const TYPE: Type = T::TYPE;
+}
+
+macro_rules! types {
+    ($($column:ident: $($rust:ty),+;)+) => {
+        $($(impl Typed for $rust {
+            const TYPE: Type = Type::$column;
+        })+)+
+    };
+}
+
+types! {
+    BOOL: bool;
+    BOOL_ARRAY: Vec<bool>;
+    BYTEA: &[u8], Vec<u8>;
+    BYTEA_ARRAY: Vec<&[u8]>, Vec<Vec<u8>>;
+    FLOAT8: f64;
+    INT4: i32;
+    INT4_ARRAY: Vec<i32>;
+    INT8: i64;
+    INT8_ARRAY: Vec<i64>;
+    TEXT: &str, &String, String;
+    TEXT_ARRAY: &[&str], Vec<&str>, Vec<String>;
+}
 
 /// What a statement does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +135,7 @@ impl Database {
         &self,
         access: Access,
         sql: &str,
-        parameters: &[Parameter<'_>],
+        parameters: &[&dyn Parameter],
     ) -> Result<Vec<Row>, StoreError> {
         let mut retry = Retry::new(self);
         loop {
@@ -112,7 +151,7 @@ impl Database {
         &self,
         access: Access,
         sql: &str,
-        parameters: &[Parameter<'_>],
+        parameters: &[&dyn Parameter],
     ) -> Result<Vec<Row>, Failure> {
         let slot = self.least_busy();
         let _in_flight = InFlight::begin(&slot.in_flight);
@@ -120,7 +159,8 @@ impl Database {
         if let Some(found) = connection.newer.filter(|_| access == Access::Write) {
             return Err(Failure::Refused(schema::refusal(&self.address, self.formats, found)));
         }
-        let failure = match timeout(STATEMENT, connection.client.query_typed(sql, parameters)).await {
+        let parameters: Vec<_> = parameters.iter().map(|parameter| parameter.typed()).collect();
+        let failure = match timeout(STATEMENT, connection.client.query_typed(sql, &parameters)).await {
             Ok(Ok(rows)) => return Ok(rows),
             Ok(Err(error)) => match schema::changed_format(&error) {
                 Some(found) => {

@@ -2,7 +2,6 @@
 
 use polylogue_core::{InboxMessage, LogId, StoreError};
 use polylogue_store::parts::parse_message;
-use tokio_postgres::types::Type;
 
 use crate::database::{Access, Parameter, Retry};
 use crate::error::Failure;
@@ -28,14 +27,7 @@ impl Logs {
         let json = serde_json::to_string(message)
             .map_err(|error| StoreError::Io { place: self.place_of(id), why: error.to_string() })?;
         let (wakes, format) = (message.instruction.wakes(), self.database.format());
-        let parameters: [Parameter<'_>; 6] = [
-            (&self.tenant, Type::TEXT),
-            (&id.as_str(), Type::TEXT),
-            (&key, Type::TEXT),
-            (&json, Type::TEXT),
-            (&wakes, Type::BOOL),
-            (&format, Type::INT4),
-        ];
+        let parameters: [&dyn Parameter; 6] = [&self.tenant, &id.as_str(), &key, &json, &wakes, &format];
         let mut retry = Retry::new(&self.database);
         loop {
             match self.database.query_once(Access::Write, POST, &parameters).await {
@@ -60,11 +52,8 @@ impl Logs {
         let sql =
             "SELECT inbox.nr FROM polylogue.logs LEFT JOIN polylogue.inbox ON log = logs.nr AND key = $3
             WHERE tenant = $1 AND id = $2";
-        let parameters: [Parameter<'_>; 3] =
-            [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&key, Type::TEXT)];
-        let rows = self.database.query(Access::Read, sql, &parameters).await?;
-        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
-        let number = self.get::<Option<i64>>(row, 0)?;
+        let row = self.row_of_log(Access::Read, sql, id, &[&key]).await?;
+        let number = self.get::<Option<i64>>(&row, 0)?;
         number.map(i64::cast_unsigned).ok_or_else(|| StoreError::Io {
             place: self.place_of(id),
             why: "it was removed while a message was posted to it".into(),
@@ -75,9 +64,7 @@ impl Logs {
         let after = i64::try_from(after).unwrap_or(i64::MAX);
         let sql = "SELECT inbox.nr, json FROM polylogue.logs LEFT JOIN polylogue.inbox ON log = logs.nr AND inbox.nr > $3
             WHERE tenant = $1 AND id = $2 ORDER BY inbox.nr";
-        let parameters: [Parameter<'_>; 3] =
-            [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&after, Type::INT8)];
-        let rows = self.database.query(Access::Read, sql, &parameters).await?;
+        let rows = self.of_log(Access::Read, sql, id, &[&after]).await?;
         if rows.is_empty() {
             return Err(StoreError::NotFound { id: id.clone() });
         }

@@ -9,7 +9,6 @@ use polylogue_core::LogId;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_postgres::types::Type;
 use tracing::debug;
 
 use crate::connection::open_with;
@@ -35,8 +34,7 @@ const TRIAL: &str = ".";
 /// Notifies the process `node` of a message for the log `id`. It is sent before the post returns: a command may end then.
 pub(crate) async fn notify(database: &Database, node: &str, id: &str) {
     let channel = format!("{CHANNEL}{node}");
-    if database.query_once(Access::Write, NOTIFY, &[(&channel, Type::TEXT), (&id, Type::TEXT)]).await.is_err()
-    {
+    if database.query_once(Access::Write, NOTIFY, &[&channel, &id]).await.is_err() {
         debug!("a message is not announced");
     }
 }

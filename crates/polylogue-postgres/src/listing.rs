@@ -4,7 +4,6 @@ use polylogue_core::chain::Link;
 use polylogue_core::{Cursor, ListQuery, Listing, LogId, LogState, Page, StoreError, Summary, Timestamp};
 use polylogue_store::parts::unsealed;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::database::{Access, Parameter};
 use crate::logs::{Logs, as_json};
@@ -82,7 +81,7 @@ impl Logs {
 
     pub(crate) async fn count(&self) -> Result<u64, StoreError> {
         let sql = "SELECT count(*) FROM polylogue.logs WHERE tenant = $1";
-        let rows = self.database.query(Access::Read, sql, &[(&self.tenant, Type::TEXT)]).await?;
+        let rows = self.database.query(Access::Read, sql, &[&self.tenant]).await?;
         let count = rows.first().map_or(Ok(0), |row| self.get::<i64>(row, 0))?;
         Ok(count.cast_unsigned())
     }
@@ -103,17 +102,8 @@ impl Logs {
         let team = query.team.as_ref().map(|team| as_json(team));
         let team = team.as_deref().and_then(|json| json.get(1..json.len() - 1));
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let parameters: [Parameter<'_>; 9] = [
-            (&self.tenant, Type::TEXT),
-            (&created, Type::INT8),
-            (&id, Type::TEXT),
-            (&query.id, Type::TEXT),
-            (&parent, Type::TEXT),
-            (&states, Type::TEXT_ARRAY),
-            (&since, Type::INT8),
-            (&team, Type::TEXT),
-            (&most, Type::INT8),
-        ];
+        let parameters: [&dyn Parameter; 9] =
+            [&self.tenant, &created, &id, &query.id, &parent, &states, &since, &team, &most];
         let list = if query.id.is_some() { LIST_OF_IDS } else { LIST };
         self.database.query(Access::Read, list, &parameters).await
     }

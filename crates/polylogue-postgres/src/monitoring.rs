@@ -2,7 +2,6 @@
 
 use polylogue_core::StoreError;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::database::{Access, Database, Parameter};
 
@@ -87,13 +86,13 @@ const TABLES: [&str; 5] = ["events", "blobs", "archives", "logs", "inbox"];
 const BYTES: &str = "SELECT pg_total_relation_size(('polylogue.' || $1)::regclass)";
 
 pub(crate) async fn figures(database: &Database) -> Result<DatabaseFigures, StoreError> {
-    let most: [Parameter<'_>; 1] = [(&DatabaseFigures::MOST, Type::INT8)];
+    let most: [&dyn Parameter; 1] = [&DatabaseFigures::MOST];
     let budgets = database.query(Access::Read, BUDGETS, &most).await?;
     let budgets: Result<_, StoreError> = budgets.iter().map(|row| budget(database, row)).collect();
     let limits = rate_limits(database).await?;
     let mut bytes = Vec::with_capacity(TABLES.len());
     for table in TABLES {
-        let rows = database.query(Access::Read, BYTES, &[(&table, Type::TEXT)]).await?;
+        let rows = database.query(Access::Read, BYTES, &[&table]).await?;
         let size = rows.first().map_or(Ok(0), |row| database.get::<i64>(row, 0))?;
         bytes.push((table, size.cast_unsigned()));
     }
@@ -102,7 +101,7 @@ pub(crate) async fn figures(database: &Database) -> Result<DatabaseFigures, Stor
 
 /// The limits of model servers.
 pub(crate) async fn rate_limits(database: &Database) -> Result<Vec<RateLimitFigures>, StoreError> {
-    let most: [Parameter<'_>; 1] = [(&DatabaseFigures::MOST, Type::INT8)];
+    let most: [&dyn Parameter; 1] = [&DatabaseFigures::MOST];
     let rows = database.query(Access::Read, LIMITS, &most).await?;
     rows.iter().map(|row| limit(database, row)).collect()
 }

@@ -7,7 +7,6 @@ use polylogue_core::{
 };
 use polylogue_store::parts::this_process;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::database::{Access, Database, Parameter};
 use crate::logs::Logs;
@@ -41,8 +40,8 @@ const LOST: &str =
 
 /// How many logs of a tenant are in which state.
 async fn figures(database: &Database, tenant: &str) -> Result<QueueFigures, StoreError> {
-    let rows = database.query(Access::Read, FIGURES, &[(&tenant, Type::TEXT)]).await?;
-    let lost = database.query(Access::Read, LOST, &[(&tenant, Type::TEXT)]).await?;
+    let rows = database.query(Access::Read, FIGURES, &[&tenant]).await?;
+    let lost = database.query(Access::Read, LOST, &[&tenant]).await?;
     let lost = lost.first().map_or(Ok(0), |row| database.get::<i64>(row, 0))?;
     let mut figures = QueueFigures { lost_events: lost.cast_unsigned(), ..QueueFigures::default() };
     for row in &rows {
@@ -54,7 +53,7 @@ async fn figures(database: &Database, tenant: &str) -> Result<QueueFigures, Stor
         figures.overdue_seconds = figures.overdue_seconds.max(database.get(row, 2)?);
         figures.takeovers += database.get::<i64>(row, 3)?.cast_unsigned();
     }
-    for row in &database.query(Access::Read, WAITING, &[(&tenant, Type::TEXT)]).await? {
+    for row in &database.query(Access::Read, WAITING, &[&tenant]).await? {
         let needs = Features::parse(&database.get::<String>(row, 0)?).unwrap_or_default();
         figures.waiting.push((needs, database.get::<i64>(row, 1)?.cast_unsigned()));
     }
@@ -63,7 +62,7 @@ async fn figures(database: &Database, tenant: &str) -> Result<QueueFigures, Stor
 
 /// The workers of a tenant that were seen lately.
 async fn workers(database: &Database, tenant: &str) -> Result<Vec<SeenWorker>, StoreError> {
-    let rows = database.query(Access::Read, WORKERS, &[(&tenant, Type::TEXT)]).await?;
+    let rows = database.query(Access::Read, WORKERS, &[&tenant]).await?;
     rows.iter().map(|row| seen(database, row)).collect()
 }
 
@@ -94,22 +93,14 @@ impl Logs {
         let Some(worker) = worker else {
             let sql =
                 "UPDATE polylogue.nodes SET offers = NULL, at_once = NULL, address = NULL WHERE id = $1";
-            return self.database.query(Access::Write, sql, &[(&self.node, Type::TEXT)]).await.map(drop);
+            return self.database.query(Access::Write, sql, &[&self.node]).await.map(drop);
         };
         let (process, version) = (this_process(), env!("CARGO_PKG_VERSION"));
         let (offers, at_once) =
             (worker.offers.to_string(), i64::try_from(worker.at_once).unwrap_or(i64::MAX));
         let format = self.database.format();
-        let parameters: [Parameter<'_>; 8] = [
-            (&self.node, Type::TEXT),
-            (&process, Type::TEXT),
-            (&version, Type::TEXT),
-            (&offers, Type::TEXT),
-            (&at_once, Type::INT8),
-            (&worker.address, Type::TEXT),
-            (&self.tenant, Type::TEXT),
-            (&format, Type::INT4),
-        ];
+        let parameters: [&dyn Parameter; 8] =
+            [&self.node, &process, &version, &offers, &at_once, &worker.address, &self.tenant, &format];
         self.database.query(Access::Write, ANNOUNCE, &parameters).await.map(drop)
     }
 
@@ -117,8 +108,7 @@ impl Logs {
         let (most, order) =
             (i64::try_from(most).unwrap_or(i64::MAX), QueueState::ALL.map(QueueState::as_str));
         let order = order.as_slice();
-        let parameters: [Parameter<'_>; 3] =
-            [(&self.tenant, Type::TEXT), (&most, Type::INT8), (&order, Type::TEXT_ARRAY)];
+        let parameters: [&dyn Parameter; 3] = [&self.tenant, &most, &order];
         let rows = self.database.query(Access::Read, LOGS, &parameters).await?;
         let logs: Result<_, StoreError> = rows.iter().map(|row| self.queued(row)).collect();
         Ok(QueueOverview { logs: logs?, ..counts(&self.database, &self.tenant).await? })

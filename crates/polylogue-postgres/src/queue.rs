@@ -7,7 +7,6 @@ use std::time::Duration;
 use polylogue_core::{
     Claim, Due, Features, Heartbeat, LeaseNumber, LogId, MAX_TRIES, ParkedLog, StoreError, Timestamp,
 };
-use tokio_postgres::types::Type;
 
 use crate::claim::{freed, is_woken};
 use crate::database::{Access, Parameter};
@@ -161,18 +160,8 @@ impl Logs {
         let offers: Vec<&str> = offers.words().collect();
         let except: Vec<&str> = except.iter().map(LogId::as_str).collect();
         let (ended, format) = (i64::try_from(ended.0).unwrap_or(i64::MAX), self.database.format());
-        let parameters: [Parameter<'_>; 10] = [
-            (&self.tenant, Type::TEXT),
-            (&room, Type::INT8),
-            (&offers, Type::TEXT_ARRAY),
-            (&self.node, Type::TEXT),
-            (&key, Type::INT8),
-            (&lease, Type::INT8),
-            (&tries, Type::INT4),
-            (&except, Type::TEXT_ARRAY),
-            (&ended, Type::INT8),
-            (&format, Type::INT4),
-        ];
+        let parameters: [&dyn Parameter; 10] =
+            [&self.tenant, &room, &offers, &self.node, &key, &lease, &tries, &except, &ended, &format];
         // Claims whose answer was lost expire.
         let rows = self.database.query(Access::Write, CLAIM_DUE, &parameters).await?;
         let mut claims = Vec::with_capacity(rows.len());
@@ -204,23 +193,19 @@ impl Logs {
     async fn release_by(&self, sql: &str, claim: &Claim, due: Due) -> Result<(), StoreError> {
         self.forget(claim);
         let (after, at) = columns(due);
-        let more: [Parameter<'_>; 2] = [(&after, Type::FLOAT8), (&at, Type::FLOAT8)];
-        self.of_claim(sql, claim, &more).await.map(drop)
+        self.of_claim(sql, claim, &[&after, &at]).await.map(drop)
     }
 
     pub(crate) async fn release_failed(&self, claim: &Claim, due: Due, why: &str) -> Result<(), StoreError> {
         self.forget(claim);
         let ((after, at), why, tries) = (columns(due), as_json(why), MAX_TRIES.cast_signed());
-        let more: [Parameter<'_>; 4] =
-            [(&after, Type::FLOAT8), (&at, Type::FLOAT8), (&why, Type::TEXT), (&tries, Type::INT4)];
-        self.of_claim(RELEASE_FAILED, claim, &more).await.map(drop)
+        self.of_claim(RELEASE_FAILED, claim, &[&after, &at, &why, &tries]).await.map(drop)
     }
 
     pub(crate) async fn release_to_others(&self, claim: &Claim, why: &str) -> Result<(), StoreError> {
         self.forget(claim);
         let (why, tries) = (as_json(why), MAX_TRIES.cast_signed());
-        let more: [Parameter<'_>; 2] = [(&why, Type::TEXT), (&tries, Type::INT4)];
-        self.of_claim(RELEASE_TO_OTHERS, claim, &more).await.map(drop)
+        self.of_claim(RELEASE_TO_OTHERS, claim, &[&why, &tries]).await.map(drop)
     }
 
     pub(crate) async fn schedule(
@@ -231,46 +216,23 @@ impl Logs {
     ) -> Result<(), StoreError> {
         let ((after, at), needs) = (columns(due), needs.map(ToString::to_string));
         let format = self.database.format();
-        let parameters: [Parameter<'_>; 6] = [
-            (&self.tenant, Type::TEXT),
-            (&id.as_str(), Type::TEXT),
-            (&after, Type::FLOAT8),
-            (&at, Type::FLOAT8),
-            (&needs, Type::TEXT),
-            (&format, Type::INT4),
-        ];
-        let rows = self.database.query(Access::Write, SCHEDULE, &parameters).await?;
-        if rows.is_empty() { Err(StoreError::NotFound { id: id.clone() }) } else { Ok(()) }
+        self.row_of_log(Access::Write, SCHEDULE, id, &[&after, &at, &needs, &format]).await.map(drop)
     }
 
     pub(crate) async fn set_needs(&self, id: &LogId, needs: &Features) -> Result<(), StoreError> {
-        let (sql, needs) = (
-            "UPDATE polylogue.logs SET needs = $3 WHERE tenant = $1 AND id = $2 AND polylogue.is_format($4) RETURNING nr",
-            needs.to_string(),
-        );
-        let format = self.database.format();
-        let parameters: [Parameter<'_>; 4] = [
-            (&self.tenant, Type::TEXT),
-            (&id.as_str(), Type::TEXT),
-            (&needs, Type::TEXT),
-            (&format, Type::INT4),
-        ];
-        let rows = self.database.query(Access::Write, sql, &parameters).await?;
-        if rows.is_empty() { Err(StoreError::NotFound { id: id.clone() }) } else { Ok(()) }
+        let sql = "UPDATE polylogue.logs SET needs = $3 WHERE tenant = $1 AND id = $2 AND polylogue.is_format($4) RETURNING nr";
+        let (needs, format) = (needs.to_string(), self.database.format());
+        self.row_of_log(Access::Write, sql, id, &[&needs, &format]).await.map(drop)
     }
 
     pub(crate) async fn needs(&self, id: &LogId) -> Result<Features, StoreError> {
-        let parameters: [Parameter<'_>; 2] = [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT)];
-        let rows = self.database.query(Access::Read, NEEDS, &parameters).await?;
-        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
-        Ok(Features::parse(&self.get::<String>(row, 0)?).unwrap_or_default())
+        let row = self.row_of_log(Access::Read, NEEDS, id, &[]).await?;
+        Ok(Features::parse(&self.get::<String>(&row, 0)?).unwrap_or_default())
     }
 
     pub(crate) async fn is_queued(&self, id: &LogId) -> Result<bool, StoreError> {
         let sql = "SELECT due IS NOT NULL FROM polylogue.logs WHERE tenant = $1 AND id = $2";
-        let rows = self.of_log(Access::Read, sql, id).await?;
-        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
-        self.get(row, 0)
+        self.get(&self.row_of_log(Access::Read, sql, id, &[]).await?, 0)
     }
 
     pub(crate) async fn continue_if_lost(&self, claim: &Claim) -> Result<(), StoreError> {
@@ -283,13 +245,7 @@ impl Logs {
         let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
         let fences: Vec<i64> = claims.iter().map(|claim| claim.fence.cast_signed()).collect();
         let lease = lease_ms();
-        let parameters: [Parameter<'_>; 5] = [
-            (&self.tenant, Type::TEXT),
-            (&ids, Type::TEXT_ARRAY),
-            (&fences, Type::INT8_ARRAY),
-            (&self.node, Type::TEXT),
-            (&lease, Type::INT8),
-        ];
+        let parameters: [&dyn Parameter; 5] = [&self.tenant, &ids, &fences, &self.node, &lease];
         let rows = self.database.query(Access::Write, HEARTBEAT, &parameters).await?;
         let valid = rows.iter().map(|row| Ok((self.get::<i64>(row, 0)?.cast_unsigned(), self.get(row, 1)?)));
         let valid: BTreeMap<u64, bool> = valid.collect::<Result<_, StoreError>>()?;
@@ -301,7 +257,7 @@ impl Logs {
     }
 
     pub(crate) async fn parked(&self) -> Result<Vec<ParkedLog>, StoreError> {
-        let rows = self.database.query(Access::Read, PARKED, &[(&self.tenant, Type::TEXT)]).await?;
+        let rows = self.database.query(Access::Read, PARKED, &[&self.tenant]).await?;
         let parked = rows.iter().map(|row| {
             let (tries, failure): (i32, Option<String>) = (self.get(row, 2)?, self.get(row, 3)?);
             let why = failure.map(|json| serde_json::from_str(&json).unwrap_or(json));

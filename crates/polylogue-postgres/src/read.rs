@@ -6,9 +6,8 @@ use polylogue_core::chain::{Chain, Link};
 use polylogue_core::{Event, LogId, Meta, RecoveredEvents, StoreError, Timestamp};
 use polylogue_store::parts::{EventCollector, StoredRow, first_link, unpacked};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
-use crate::database::{Access, Parameter};
+use crate::database::Access;
 use crate::logs::Logs;
 
 /// The head of a log and its events between two of them, as of one moment.
@@ -31,13 +30,7 @@ impl Logs {
     ) -> Result<(Head, Vec<StoredRow>), StoreError> {
         let from = i64::try_from(range.start).unwrap_or(i64::MAX);
         let last = i64::try_from(range.end).map_or(i64::MAX, |end| end.saturating_sub(1));
-        let parameters: [Parameter<'_>; 4] = [
-            (&self.tenant, Type::TEXT),
-            (&id.as_str(), Type::TEXT),
-            (&from, Type::INT8),
-            (&last, Type::INT8),
-        ];
-        let rows = self.database.query(Access::Read, EVENTS, &parameters).await?;
+        let rows = self.of_log(Access::Read, EVENTS, id, &[&from, &last]).await?;
         let first = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
         let link = |row: &Row, column| -> Result<Option<Link>, StoreError> {
             Ok(self.get::<Option<Vec<u8>>>(row, column)?.and_then(|bytes| Link::from_bytes(&bytes)))
@@ -119,8 +112,7 @@ impl Logs {
     pub(crate) async fn stored_meta(&self, id: &LogId) -> Result<(Meta, Option<String>), StoreError> {
         let sql = "SELECT title, created_ms, parent, origin, logs.team IS NOT NULL, json
             FROM polylogue.logs LEFT JOIN polylogue.teams ON digest = team WHERE tenant = $1 AND id = $2";
-        let rows = self.of_log(Access::Read, sql, id).await?;
-        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        let row = &self.row_of_log(Access::Read, sql, id, &[]).await?;
         let (title, created): (String, i64) = (self.get(row, 0)?, self.get(row, 1)?);
         let (parent, origin): (Option<String>, Vec<u8>) = (self.get(row, 2)?, self.get(row, 3)?);
         let (has_team, team): (bool, Option<String>) = (self.get(row, 4)?, self.get(row, 5)?);

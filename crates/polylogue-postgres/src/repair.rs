@@ -3,7 +3,6 @@
 use polylogue_core::chain::Link;
 use polylogue_core::{LogId, Meta, StoreError, Summary};
 use polylogue_store::parts::{first_link, sealed};
-use tokio_postgres::types::Type;
 
 use crate::database::{Access, Parameter};
 use crate::listing::state_of;
@@ -26,9 +25,7 @@ impl Logs {
     /// Keeps the intact beginning of a damaged log. Returns how many events remain.
     pub(crate) async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
         let sql = "SELECT fence FROM polylogue.logs WHERE tenant = $1 AND id = $2";
-        let rows = self.of_log(Access::Read, sql, id).await?;
-        let row = rows.first().ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
-        let fence: i64 = self.get(row, 0)?;
+        let fence: i64 = self.get(&self.row_of_log(Access::Read, sql, id, &[]).await?, 0)?;
         let found = self.read_intact(id).await?;
         let damage = match found.damage {
             None => return Ok(found.events.len() as u64),
@@ -46,22 +43,19 @@ impl Logs {
         let (count, summary) = (events.len() as u64, Summary::of(events, has_team));
         let (state, summary) = (state_of(&summary), sealed(&summary, link));
         let (title, number, format) = (as_json(&meta.title), count.cast_signed(), self.database.format());
-        let parameters: [Parameter<'_>; 12] = [
-            (&self.tenant, Type::TEXT),
-            (&id.as_str(), Type::TEXT),
-            (&fence, Type::INT8),
-            (&number, Type::INT8),
-            (&origin.bytes(), Type::BYTEA),
-            (&link.bytes(), Type::BYTEA),
-            (&summary, Type::TEXT),
-            (&state, Type::TEXT),
-            (&title, Type::TEXT),
-            (&has_team, Type::BOOL),
-            (&links, Type::BYTEA_ARRAY),
-            (&format, Type::INT4),
+        let more: [&dyn Parameter; 10] = [
+            &fence,
+            &number,
+            &origin.bytes(),
+            &link.bytes(),
+            &summary,
+            &state,
+            &title,
+            &has_team,
+            &links,
+            &format,
         ];
-        let repaired = self.database.query(Access::Write, REPAIR, &parameters).await?;
-        if repaired.is_empty() {
+        if self.of_log(Access::Write, REPAIR, id, &more).await?.is_empty() {
             let holder = self.holder(id).await?.unwrap_or_else(|| "another process".into());
             return Err(StoreError::Busy { id: id.clone(), holder });
         }
@@ -73,9 +67,7 @@ impl Logs {
         let sql = "SELECT json FROM polylogue.logs JOIN polylogue.events ON log = nr
             WHERE tenant = $1 AND id = $2 AND seq < $3 ORDER BY seq";
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let parameters: [Parameter<'_>; 3] =
-            [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&count, Type::INT8)];
-        let rows = self.database.query(Access::Read, sql, &parameters).await?;
+        let rows = self.of_log(Access::Read, sql, id, &[&count]).await?;
         rows.iter().map(|row| self.get(row, 0)).collect()
     }
 }

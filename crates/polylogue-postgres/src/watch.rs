@@ -7,7 +7,7 @@ use polylogue_core::{LogId, QueueOverview, StoreError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSqlOwned, Type};
+use tokio_postgres::types::FromSqlOwned;
 use tracing::debug;
 
 use crate::address::Address;
@@ -85,7 +85,7 @@ impl PostgresWatch {
     /// When the database cannot be read.
     pub async fn look(&self, ids: &[LogId]) -> Result<Vec<WatchedLog>, StoreError> {
         let ids: Vec<&str> = ids.iter().map(LogId::as_str).collect();
-        let parameters: [Parameter<'_>; 2] = [(&self.tenant, Type::TEXT), (&ids, Type::TEXT_ARRAY)];
+        let parameters: [&dyn Parameter; 2] = [&self.tenant, &ids];
         let rows = self.database.query(Access::Read, LOOK, &parameters).await?;
         rows.iter().map(|row| self.watched(row)).collect()
     }
@@ -110,8 +110,7 @@ impl PostgresWatch {
         });
         let ids: Vec<&str> = ids.iter().map(LogId::as_str).collect();
         let time = i64::try_from(Self::ANNOUNCED.as_millis()).unwrap_or(i64::MAX);
-        let parameters: [Parameter<'_>; 3] =
-            [(&self.tenant, Type::TEXT), (&ids, Type::TEXT_ARRAY), (&time, Type::INT8)];
+        let parameters: [&dyn Parameter; 3] = [&self.tenant, &ids, &time];
         self.database.query(Access::Write, ASK, &parameters).await?;
         self.database.query(Access::Write, CLEAN, &[]).await.map(drop)
     }

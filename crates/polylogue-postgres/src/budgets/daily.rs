@@ -1,7 +1,6 @@
 //! Budgets of a day, such as those of the tokens of servers. Their names are reserved, and each pays for a log until another one does.
 
 use polylogue_core::{Allowance, Budget, CountedUsage, LogId, StopReason, StoreError};
-use tokio_postgres::types::Type;
 
 use super::inner::Inner;
 use super::names::{day_of, title};
@@ -77,19 +76,14 @@ impl PostgresBudgets {
 impl Inner {
     async fn forget_before(&self, day: u64) -> Result<(), StoreError> {
         let day = i64::try_from(day).unwrap_or(i64::MAX);
-        self.database.query(Access::Write, FORGET, &[(&day, Type::INT8)]).await.map(drop)
+        self.database.query(Access::Write, FORGET, &[&day]).await.map(drop)
     }
 
     /// What was used so far is counted first: a process that dies in between leaves a budget that still pays.
     async fn end(&self, name: &str, id: &LogId, events: u64, usage: LogUsage) -> Result<(), StoreError> {
         self.count((name, &self.tenant, id), usage, None, None, false).await?;
         let events = events.cast_signed();
-        let parameters: [Parameter<'_>; 4] = [
-            (&self.tenant, Type::TEXT),
-            (&id.as_str(), Type::TEXT),
-            (&name, Type::TEXT),
-            (&events, Type::INT8),
-        ];
+        let parameters: [&dyn Parameter; 4] = [&self.tenant, &id.as_str(), &name, &events];
         self.database.query(Access::Write, END, &parameters).await.map(drop)
     }
 }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use polylogue_core::{CountedUsage, Log, LogId, Money, StoreError, Summary};
-use tokio_postgres::types::Type;
 
 use super::inner::Inner;
 use super::pieces::{KINDS, give_back, signed};
@@ -132,7 +131,7 @@ enum Counted {
 impl Inner {
     pub(super) async fn names_of(&self, id: &LogId) -> Result<Vec<String>, StoreError> {
         let sql = "SELECT budget FROM polylogue.budget_logs WHERE tenant = $1 AND log = $2 AND until_event IS NULL ORDER BY budget";
-        let parameters: [Parameter<'_>; 2] = [(&self.tenant, Type::TEXT), (&id.as_str(), Type::TEXT)];
+        let parameters: [&dyn Parameter; 2] = [&self.tenant, &id.as_str()];
         let rows = self.database.query(Access::Read, sql, &parameters).await?;
         rows.iter().map(|row| self.get(row, 0)).collect()
     }
@@ -147,14 +146,7 @@ impl Inner {
         is_new: bool,
     ) -> Result<CountedUsage, StoreError> {
         let [calls, tokens, cost] = amounts(usage.used);
-        let parameters: [Parameter<'_>; 6] = [
-            (&name, Type::TEXT),
-            (&self.tenant, Type::TEXT),
-            (&id.as_str(), Type::TEXT),
-            (&calls, Type::INT8),
-            (&tokens, Type::INT8),
-            (&cost, Type::INT8),
-        ];
+        let parameters: [&dyn Parameter; 6] = [&name, &self.tenant, &id.as_str(), &calls, &tokens, &cost];
         self.database.query(Access::Write, ADD, &parameters).await?;
         self.count((name, &self.tenant, id), usage, Some(&self.node), None, is_new).await?;
         let (standing, mut expired) = self.read(name).await?.ok_or_else(|| self.gone(name))?;
@@ -179,25 +171,14 @@ impl Inner {
     ) -> Result<(), StoreError> {
         let [calls, tokens, cost] = amounts(usage.used);
         let [lost_calls, lost_tokens, lost_cost] = amounts(usage.lost);
-        let parameters: [Parameter<'_>; 12] = [
-            (&name, Type::TEXT),
-            (&tenant, Type::TEXT),
-            (&id.as_str(), Type::TEXT),
-            (&calls, Type::INT8),
-            (&tokens, Type::INT8),
-            (&cost, Type::INT8),
-            (&node, Type::TEXT),
-            (&expected, Type::TEXT),
-            (&is_new, Type::BOOL),
-            (&lost_calls, Type::INT8),
-            (&lost_tokens, Type::INT8),
-            (&lost_cost, Type::INT8),
+        let parameters: [&dyn Parameter; 12] = [
+            &name, &tenant, &id.as_str(), &calls, &tokens, &cost, &node, &expected, &is_new, &lost_calls, &lost_tokens, &lost_cost,
         ];
         self.database.query(Access::Write, &COUNT, &parameters).await.map(drop)
     }
 
     async fn paid(&self, name: &str, node: Option<&str>) -> Result<Vec<PaidLog>, StoreError> {
-        let parameters: [Parameter<'_>; 2] = [(&name, Type::TEXT), (&node, Type::TEXT)];
+        let parameters: [&dyn Parameter; 2] = [&name, &node];
         let rows = self.database.query(Access::Read, PAID, &parameters).await?;
         let paid = rows.iter().map(|row| {
             Ok(PaidLog {
@@ -241,7 +222,7 @@ impl Inner {
         self.count_all(name, paid, &mut Recount::default()).await?;
         let condition = "(b.pieces -> $2 ->> 'until')::float8 < extract(epoch FROM clock_timestamp())
             AND NOT EXISTS (SELECT FROM polylogue.budget_logs WHERE budget = $1 AND node = $2)";
-        let parameters: [Parameter<'_>; 2] = [(&name, Type::TEXT), (&node, Type::TEXT)];
+        let parameters: [&dyn Parameter; 2] = [&name, &node];
         self.database.query(Access::Write, &give_back(condition), &parameters).await.map(drop)
     }
 
@@ -286,8 +267,7 @@ impl Inner {
         node: Option<&String>,
     ) -> Result<(), StoreError> {
         let sql = "UPDATE polylogue.budget_logs SET node = NULL WHERE budget = $1 AND tenant = $2 AND log = $3 AND node = $4";
-        let parameters: [Parameter<'_>; 4] =
-            [(&name, Type::TEXT), (&tenant, Type::TEXT), (&id.as_str(), Type::TEXT), (&node, Type::TEXT)];
+        let parameters: [&dyn Parameter; 4] = [&name, &tenant, &id.as_str(), &node];
         self.database.query(Access::Write, sql, &parameters).await.map(drop)
     }
 
@@ -296,7 +276,7 @@ impl Inner {
         let mut recount = Recount { before: standing.spent, ..Recount::default() };
         let paid = self.paid(name, None).await?;
         self.count_all(name, paid, &mut recount).await?;
-        self.database.query(Access::Write, SUM, &[(&name, Type::TEXT)]).await?;
+        self.database.query(Access::Write, SUM, &[&name]).await?;
         for node in self.expired(name).await? {
             self.release_expired(name, &node).await?;
         }

@@ -4,7 +4,6 @@ use std::sync::LazyLock;
 
 use polylogue_core::{Allowance, BudgetDemand, BudgetStanding, CountedUsage, Money, StoreError};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use super::inner::Inner;
 use crate::database::{Access, Parameter};
@@ -110,7 +109,7 @@ const REMOVE: &str = "WITH old AS MATERIALIZED (
 impl Inner {
     /// Returns whether it was removed.
     pub(super) async fn remove(&self, name: &str) -> Result<bool, StoreError> {
-        let removed = self.database.query(Access::Write, REMOVE, &[(&name, Type::TEXT)]).await?;
+        let removed = self.database.query(Access::Write, REMOVE, &[&name]).await?;
         Ok(!removed.is_empty())
     }
 
@@ -120,8 +119,7 @@ impl Inner {
                 max_tokens = coalesce(excluded.max_tokens, b.max_tokens), max_cost = coalesce(excluded.max_cost, b.max_cost)";
         let (calls, tokens) = (limits.calls.map(signed), limits.tokens.map(signed));
         let cost = limits.cost.map(|cost| signed(cost.picodollars));
-        let parameters: [Parameter<'_>; 4] =
-            [(&name, Type::TEXT), (&calls, Type::INT8), (&tokens, Type::INT8), (&cost, Type::INT8)];
+        let parameters: [&dyn Parameter; 4] = [&name, &calls, &tokens, &cost];
         self.database.query(Access::Write, sql, &parameters).await.map(drop)
     }
 
@@ -133,8 +131,7 @@ impl Inner {
     /// The same, and whose leases have expired.
     pub(super) async fn read(&self, name: &str) -> Result<Option<(BudgetStanding, Vec<String>)>, StoreError> {
         let sql = format!("SELECT {STANDING} FROM polylogue.budgets AS b WHERE b.name = $1 AND $2 <> $3");
-        let parameters: [Parameter<'_>; 3] =
-            [(&name, Type::TEXT), (&"", Type::TEXT), (&self.node, Type::TEXT)];
+        let parameters: [&dyn Parameter; 3] = [&name, &"", &self.node];
         let rows = self.database.query(Access::Read, &sql, &parameters).await?;
         rows.first().map(|row| self.read_standing(row)).transpose()
     }
@@ -163,24 +160,17 @@ impl Inner {
         let whole = demand.wants.is_some_and(|wants| wants.whole);
         let of = |amount: u64| if whole { ALL } else { signed(amount) };
         let amounts = [
-            (signed(floor.calls), signed(least.calls)),
-            (signed(floor.tokens), of(least.tokens)),
-            (signed(floor.cost.picodollars), of(least.cost.picodollars)),
+            signed(floor.calls),
+            signed(least.calls),
+            signed(floor.tokens),
+            of(least.tokens),
+            signed(floor.cost.picodollars),
+            of(least.cost.picodollars),
         ];
-        let mut parameters: Vec<Parameter<'_>> = vec![
-            (&name, Type::TEXT),
-            (&self.tenant, Type::TEXT),
-            (&self.node, Type::TEXT),
-            (&number, Type::INT8),
-            (&logs, Type::TEXT_ARRAY),
-            (&calls, Type::INT8_ARRAY),
-            (&tokens, Type::INT8_ARRAY),
-            (&cost, Type::INT8_ARRAY),
-        ];
-        for (floor, least) in &amounts {
-            parameters.extend([(floor as _, Type::INT8), (least as _, Type::INT8)]);
-        }
-        parameters.extend([(&over as _, Type::BOOL_ARRAY), (&lease as _, Type::INT8)]);
+        let mut parameters: Vec<&dyn Parameter> =
+            vec![&name, &self.tenant, &self.node, &number, &logs, &calls, &tokens, &cost];
+        parameters.extend(amounts.iter().map(|amount| amount as &dyn Parameter));
+        parameters.extend([&over as &dyn Parameter, &lease]);
         let rows = self.database.query(Access::Write, &DRAW, &parameters).await?;
         match rows.first() {
             Some(row) => self.read_standing(row),
@@ -191,7 +181,7 @@ impl Inner {
 
     /// Returns what this process has drawn.
     pub(super) async fn leave(&self, name: &str) -> Result<(), StoreError> {
-        let parameters: [Parameter<'_>; 2] = [(&name, Type::TEXT), (&self.node, Type::TEXT)];
+        let parameters: [&dyn Parameter; 2] = [&name, &self.node];
         self.database.query(Access::Write, &give_back("true"), &parameters).await.map(drop)
     }
 
@@ -201,7 +191,7 @@ impl Inner {
                 (SELECT count(*) FROM polylogue.budget_logs WHERE budget = b.name)
             FROM polylogue.budgets AS b WHERE $1 <> $3 AND $2 <> $3 ORDER BY b.name"
         );
-        let parameters: [Parameter<'_>; 3] = [(&"", Type::TEXT), (&"", Type::TEXT), (&self.node, Type::TEXT)];
+        let parameters: [&dyn Parameter; 3] = [&"", &"", &self.node];
         let rows = self.database.query(Access::Read, &sql, &parameters).await?;
         let listed = rows.iter().map(|row| {
             let (standing, _) = self.read_standing(row)?;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use polylogue_core::{LimitScope, StoreError};
 use tokio::sync::OnceCell;
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSqlOwned, Type};
+use tokio_postgres::types::FromSqlOwned;
 
 use crate::address::Address;
 use crate::database::{Access, Database, Parameter};
@@ -77,12 +77,11 @@ impl Inner {
         access: Access,
         sql: &str,
         scope: &LimitScope,
-        more: &[Parameter<'_>],
+        more: &[&dyn Parameter],
     ) -> Result<Vec<Row>, StoreError> {
         let account = self.account(scope).await?;
-        let mut parameters: Vec<Parameter<'_>> =
-            vec![(&scope.provider, Type::TEXT), (&account, Type::TEXT), (&scope.model, Type::TEXT)];
-        parameters.extend(more.iter().cloned());
+        let mut parameters: Vec<&dyn Parameter> = vec![&scope.provider, &account, &scope.model];
+        parameters.extend_from_slice(more);
         self.database.query(access, sql, &parameters).await
     }
 }

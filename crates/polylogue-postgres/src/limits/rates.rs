@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use polylogue_core::{LearnedRate, LearnedRates, LimitScope, RateDemand, RateGrant, RateTimes, StoreError};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use super::inner::{Inner, UNSYNCED};
 use crate::database::{Access, Parameter};
@@ -53,9 +52,7 @@ impl Inner {
         );
         let requests = i64::from(demand.requests);
         let patience = demand.patience.map(|patience| patience.as_secs_f64());
-        let more: [Parameter<'_>; 3] =
-            [(&requests, Type::INT8), (&demand.tokens, Type::INT8), (&patience, Type::FLOAT8)];
-        let rows = self.of_scope(Access::Write, &sql, scope, &more).await?;
+        let rows = self.of_scope(Access::Write, &sql, scope, &[&requests, &demand.tokens, &patience]).await?;
         // Without a row there is no known rate.
         rows.first()
             .map_or_else(|| Ok(RateGrant { is_drawn: true, ..RateGrant::default() }), |row| self.grant(row))
@@ -97,11 +94,7 @@ impl Inner {
             next("$7", "$9"),
         );
         let (requests, tokens) = (numbers(rates.requests), numbers(rates.tokens));
-        let more: Vec<Parameter<'_>> = requests
-            .iter()
-            .chain(&tokens)
-            .map(|number| -> Parameter<'_> { (number, Type::FLOAT8) })
-            .collect();
+        let more: Vec<_> = requests.iter().chain(&tokens).map(|number| number as &dyn Parameter).collect();
         self.of_scope(Access::Write, &sql, scope, &more).await.map(drop)
     }
 
@@ -113,8 +106,7 @@ impl Inner {
             ON CONFLICT (provider, account, model) DO UPDATE SET
                 blocked_until = greatest(r.blocked_until, excluded.blocked_until), refusals = r.refusals + 1"
         );
-        let more: [Parameter<'_>; 1] = [(&wait.as_secs_f64(), Type::FLOAT8)];
-        self.of_scope(Access::Write, &sql, scope, &more).await.map(drop)
+        self.of_scope(Access::Write, &sql, scope, &[&wait.as_secs_f64()]).await.map(drop)
     }
 
     pub(super) async fn blocked(&self, scope: &LimitScope) -> Result<Duration, StoreError> {

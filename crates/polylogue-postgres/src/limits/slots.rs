@@ -7,7 +7,6 @@ use std::time::Duration;
 use polylogue_core::{LimitScope, Slot, StoreError};
 use tokio::runtime::Handle;
 use tokio::time::sleep;
-use tokio_postgres::types::Type;
 use tracing::warn;
 
 use super::inner::{Inner, UNSYNCED};
@@ -54,12 +53,7 @@ impl Inner {
         );
         let ticket = self.slots.tickets.fetch_add(1, Ordering::Relaxed);
         let limit = i32::try_from(slots).unwrap_or(i32::MAX);
-        let more: [Parameter<'_>; 4] = [
-            (&limit, Type::INT4),
-            (&self.node, Type::TEXT),
-            (&ticket, Type::INT8),
-            (&lease_ms(), Type::INT8),
-        ];
+        let more: [&dyn Parameter; 4] = [&limit, &self.node, &ticket, &lease_ms()];
         // Renewed from now on: a repeated statement may have taken two.
         self.slots.held().insert(ticket);
         let rows = self.of_scope(Access::Write, &sql, scope, &more).await;
@@ -82,7 +76,7 @@ impl Inner {
         let sql = "INSERT INTO polylogue.slots(provider, account, slot)
             SELECT $1, $2, slot FROM generate_series(0, $4 - 1) AS slot WHERE $3 = '' ON CONFLICT DO NOTHING";
         let limit = i32::try_from(slots).unwrap_or(i32::MAX);
-        self.of_scope(Access::Write, sql, scope, &[(&limit, Type::INT4)]).await?;
+        self.of_scope(Access::Write, sql, scope, &[&limit]).await?;
         self.slots.rows().insert(scope.clone(), slots);
         Ok(())
     }
@@ -94,7 +88,7 @@ impl Inner {
             "WITH {UNSYNCED} UPDATE polylogue.slots SET until = 'epoch', holder = NULL, ticket = NULL
             FROM unsynced WHERE provider = $1 AND account = $2 AND $3 = '' AND holder = $4 AND ticket = $5"
         );
-        let more: [Parameter<'_>; 2] = [(&self.node, Type::TEXT), (&slot.ticket, Type::INT8)];
+        let more: [&dyn Parameter; 2] = [&self.node, &slot.ticket];
         if let Err(error) = self.of_scope(Access::Write, &sql, &slot.scope, &more).await {
             warn!(%error, "a slot is free only when its lease expires");
         }
@@ -113,8 +107,7 @@ impl Inner {
                 "WITH {UNSYNCED} UPDATE polylogue.slots SET until = clock_timestamp() + $3 * interval '1 millisecond'
                 FROM unsynced WHERE holder = $1 AND ticket = ANY($2)"
             );
-            let parameters: [Parameter<'_>; 3] =
-                [(&inner.node, Type::TEXT), (&tickets, Type::INT8_ARRAY), (&lease_ms(), Type::INT8)];
+            let parameters: [&dyn Parameter; 3] = [&inner.node, &tickets, &lease_ms()];
             if let Err(error) = inner.database.query(Access::Write, &sql, &parameters).await {
                 warn!(%error, "leases of slots were not renewed");
             }
