@@ -73,8 +73,7 @@ impl Protocol for Messages {
         if style.vertex {
             out.extend_from_slice(AT_VERTEX);
         } else {
-            out.extend_from_slice(br#"{"model":"#);
-            json::string(out, model);
+            json::quoted(out, r#"{"model":"#, model, "");
         }
         if let Some(text) = system {
             out.extend_from_slice(br#","system":["#);

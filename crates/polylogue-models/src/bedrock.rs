@@ -48,9 +48,7 @@ impl Protocol for Converse {
     fn begin(out: &mut BytesMut, _: &str, system: Option<&str>, style: &Style) {
         out.extend_from_slice(b"{");
         if let Some(text) = system {
-            out.extend_from_slice(br#""system":[{"text":"#);
-            json::string(out, text);
-            out.extend_from_slice(b"}");
+            json::quoted(out, r#""system":[{"text":"#, text, "}");
             if style.marks {
                 out.extend_from_slice(if style.long_marks { LONG_MARK } else { MARK });
             }

@@ -29,9 +29,7 @@ impl Protocol for ChatCompletions {
     const CACHE_LIFETIMES: &'static [CacheLifetime] = &[CacheLifetime::Day];
 
     fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, style: &Style) {
-        out.extend_from_slice(br#"{"model":"#);
-        json::string(out, model);
-        out.extend_from_slice(br#","messages":["#);
+        json::quoted(out, r#"{"model":"#, model, r#","messages":["#);
         match system {
             Some(text) if style.marks_system => message::marked_system(out, text),
             Some(text) => message::system(out, text),

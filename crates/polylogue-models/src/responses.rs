@@ -28,11 +28,9 @@ impl Protocol for Responses {
     const EVENTS: &'static [&'static str] = decode::EVENTS;
 
     fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, style: &Style) {
-        out.extend_from_slice(br#"{"model":"#);
-        json::string(out, model);
+        json::quoted(out, r#"{"model":"#, model, "");
         if let Some(system) = system.filter(|_| !style.marks_system) {
-            out.extend_from_slice(br#","instructions":"#);
-            json::string(out, system);
+            json::quoted(out, r#","instructions":"#, system, "");
         }
         out.extend_from_slice(br#","input":["#);
         // Instructions have no place for a mark.

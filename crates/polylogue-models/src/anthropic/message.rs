@@ -66,9 +66,7 @@ impl WriteMessages for Messages {
 
 fn result(out: &mut BytesMut, &ToolResult { id, outcome, .. }: &ToolResult<'_>, style: &Style) {
     block(out, "tool_result");
-    out.extend_from_slice(br#","tool_use_id":"#);
-    json::string(out, &legal_id(id));
-    out.extend_from_slice(br#","content":"#);
+    json::quoted(out, r#","tool_use_id":"#, &legal_id(id), r#","content":"#);
     blocks(out, |out| {
         for part in &outcome.parts {
             content(out, part, style.vision && (pictures::is_shown(part) || is_document(part)));
@@ -87,8 +85,7 @@ fn thought(out: &mut BytesMut, text: &str, seal: &Value) {
         field(out, "data", data);
     } else if let Some(signature) = seal.get(SIGNATURE) {
         block(out, "thinking");
-        out.extend_from_slice(br#","thinking":"#);
-        json::string(out, text);
+        json::quoted(out, r#","thinking":"#, text, "");
         field(out, "signature", signature);
     } else {
         return;
@@ -105,8 +102,7 @@ fn sealed_text(out: &mut BytesMut, text: &str, seal: &Value) {
         }
         (None, Some(citations)) if !text.trim().is_empty() => {
             block(out, "text");
-            out.extend_from_slice(br#","text":"#);
-            json::string(out, text);
+            json::quoted(out, r#","text":"#, text, "");
             field(out, "citations", citations);
             out.put_u8(b'}');
         }
@@ -116,11 +112,8 @@ fn sealed_text(out: &mut BytesMut, text: &str, seal: &Value) {
 
 fn tool_use(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
     block(out, "tool_use");
-    out.extend_from_slice(br#","id":"#);
-    json::string(out, &legal_id(id));
-    out.extend_from_slice(br#","name":"#);
-    json::string(out, &legal_name(&call.tool));
-    out.extend_from_slice(br#","input":"#);
+    json::quoted(out, r#","id":"#, &legal_id(id), "");
+    json::quoted(out, r#","name":"#, &legal_name(&call.tool), r#","input":"#);
     out.extend_from_slice(arguments.as_bytes());
     out.put_u8(b'}');
 }
@@ -143,14 +136,11 @@ fn media_block(out: &mut BytesMut, media: &Media) {
     block(out, if media.kind == PDF { "document" } else { "image" });
     match media::data(media) {
         Some(data) => {
-            out.extend_from_slice(br#","source":{"type":"base64","media_type":"#);
-            json::string(out, &media.kind);
-            out.extend_from_slice(br#","data":"#);
-            json::string(out, data);
+            json::quoted(out, r#","source":{"type":"base64","media_type":"#, &media.kind, "");
+            json::quoted(out, r#","data":"#, data, "");
         }
         None => {
-            out.extend_from_slice(br#","source":{"type":"url","url":"#);
-            json::string(out, &media.url);
+            json::quoted(out, r#","source":{"type":"url","url":"#, &media.url, "");
         }
     }
     out.extend_from_slice(b"}}");
@@ -161,9 +151,7 @@ fn is_document(part: &Part) -> bool {
 }
 
 fn message(out: &mut BytesMut, role: &str, write: impl FnOnce(&mut BytesMut)) {
-    out.extend_from_slice(br#"{"role":"#);
-    json::string(out, role);
-    out.extend_from_slice(br#","content":"#);
+    json::quoted(out, r#"{"role":"#, role, r#","content":"#);
     blocks(out, write);
     out.put_u8(b'}');
 }
@@ -190,13 +178,10 @@ pub(super) fn text_block(out: &mut BytesMut, words: impl FnOnce(&mut BytesMut)) 
 /// Begins a block of a list.
 fn block(out: &mut BytesMut, kind: &str) {
     json::separate(out);
-    out.extend_from_slice(br#"{"type":"#);
-    json::string(out, kind);
+    json::quoted(out, r#"{"type":"#, kind, "");
 }
 
 fn field(out: &mut BytesMut, name: &str, value: &Value) {
-    out.put_u8(b',');
-    json::string(out, name);
-    out.put_u8(b':');
+    json::quoted(out, ",", name, ":");
     json::value(out, value);
 }

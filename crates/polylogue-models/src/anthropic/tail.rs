@@ -104,11 +104,9 @@ fn write_tools(out: &mut BytesMut, tools: &[ToolSpec], mark: Option<&[u8]>) {
     out.put_u8(b'[');
     for (at, tool) in tools.iter().enumerate() {
         json::separate(out);
-        out.extend_from_slice(br#"{"name":"#);
-        json::string(out, &legal_name(&tool.name));
+        json::quoted(out, r#"{"name":"#, &legal_name(&tool.name), "");
         if !tool.description.trim().is_empty() {
-            out.extend_from_slice(br#","description":"#);
-            json::string(out, &tool.description);
+            json::quoted(out, r#","description":"#, &tool.description, "");
         }
         out.extend_from_slice(br#","input_schema":"#);
         json::value(out, &schema::arguments::merged(&tool.parameters));

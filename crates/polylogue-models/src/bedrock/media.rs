@@ -53,11 +53,8 @@ pub(super) fn block(out: &mut BytesMut, media: Readable<'_>) {
         }
     };
     out.extend_from_slice(begin.as_bytes());
-    out.extend_from_slice(br#""format":"#);
-    json::string(out, format);
-    out.extend_from_slice(br#","source":{"bytes":"#);
-    json::string(out, data);
-    out.extend_from_slice(b"}}}");
+    json::quoted(out, r#""format":"#, format, "");
+    json::quoted(out, r#","source":{"bytes":"#, data, "}}}");
 }
 
 /// The beginning of a document in a request. Texts do not have it, because their quotes are escaped.

@@ -44,8 +44,7 @@ impl WriteMessages for Converse {
         out.extend_from_slice(br#"{"role":"user","content":["#);
         for ToolResult { id, outcome, .. } in results {
             separate(out);
-            out.extend_from_slice(br#"{"toolResult":{"toolUseId":"#);
-            json::string(out, &legal_id(id));
+            json::quoted(out, r#"{"toolResult":{"toolUseId":"#, &legal_id(id), "");
             // The field for its status is left out: only some models have it, and the text of a failure says that it is one.
             out.extend_from_slice(br#","content":[{"text":"#);
             text(out, &outcome.parts);
@@ -106,26 +105,18 @@ fn reasoning(out: &mut BytesMut, thought: &str, seal: Option<&Value>) {
     let field = |name: &str| seal.and_then(|seal| seal.get(name)).and_then(Value::as_str);
     if let Some(data) = field("redacted") {
         separate(out);
-        out.extend_from_slice(br#"{"reasoningContent":{"redactedContent":"#);
-        json::string(out, data);
-        out.extend_from_slice(b"}}");
+        json::quoted(out, r#"{"reasoningContent":{"redactedContent":"#, data, "}}");
     } else if let Some(signature) = field("signature") {
         separate(out);
-        out.extend_from_slice(br#"{"reasoningContent":{"reasoningText":{"text":"#);
-        json::string(out, thought);
-        out.extend_from_slice(br#","signature":"#);
-        json::string(out, signature);
-        out.extend_from_slice(b"}}}");
+        json::quoted(out, r#"{"reasoningContent":{"reasoningText":{"text":"#, thought, "");
+        json::quoted(out, r#","signature":"#, signature, "}}}");
     }
 }
 
 fn tool_use(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
     separate(out);
-    out.extend_from_slice(br#"{"toolUse":{"toolUseId":"#);
-    json::string(out, &legal_id(id));
-    out.extend_from_slice(br#","name":"#);
-    json::string(out, &legal_name(&call.tool));
-    out.extend_from_slice(br#","input":"#);
+    json::quoted(out, r#"{"toolUse":{"toolUseId":"#, &legal_id(id), "");
+    json::quoted(out, r#","name":"#, &legal_name(&call.tool), r#","input":"#);
     out.extend_from_slice(arguments.as_bytes());
     out.extend_from_slice(b"}}");
 }

@@ -44,9 +44,7 @@ const KINDS: [&str; 18] = [
 pub(super) fn begin(out: &mut BytesMut, system: Option<&str>) {
     out.put_u8(b'{');
     if let Some(system) = system {
-        out.extend_from_slice(br#""systemInstruction":{"parts":[{"text":"#);
-        json::string(out, system);
-        out.extend_from_slice(b"}]},");
+        json::quoted(out, r#""systemInstruction":{"parts":[{"text":"#, system, "}]},");
     }
     out.extend_from_slice(br#""contents":["#);
 }
@@ -92,9 +90,7 @@ impl WriteMessages for Gemini {
                 out.extend_from_slice(br#"{"functionResponse":{"#);
                 function(out, result.id, result.tool, style);
                 let name = if result.outcome.status == OutcomeStatus::Done { "output" } else { "error" };
-                out.extend_from_slice(br#","response":{"#);
-                json::string(out, name);
-                out.put_u8(b':');
+                json::quoted(out, r#","response":{"#, name, ":");
                 text(out, &result.outcome.parts);
                 out.extend_from_slice(b"}}}");
             }
@@ -115,9 +111,7 @@ fn is_text(part: &Part) -> bool {
 
 /// Writes a content, which must have a part.
 fn content(out: &mut BytesMut, role: &str, write: impl FnOnce(&mut BytesMut)) {
-    out.extend_from_slice(br#"{"role":"#);
-    json::string(out, role);
-    out.extend_from_slice(br#","parts":["#);
+    json::quoted(out, r#"{"role":"#, role, r#","parts":["#);
     write(out);
     if out.last() == Some(&b'[') {
         text_part(out, []);
@@ -157,8 +151,7 @@ fn signed(out: &mut BytesMut, text: &str, seal: &Value, is_thought: bool) {
             return;
         }
         separate(out);
-        out.extend_from_slice(br#"{"text":"#);
-        json::string(out, words);
+        json::quoted(out, r#"{"text":"#, words, "");
         if is_thought {
             out.extend_from_slice(br#","thought":true"#);
         }
@@ -196,20 +189,16 @@ fn call_part(
 
 fn sign(out: &mut BytesMut, signature: Option<&str>) {
     if let Some(signature) = signature {
-        out.extend_from_slice(br#","thoughtSignature":"#);
-        json::string(out, signature);
+        json::quoted(out, r#","thoughtSignature":"#, signature, "");
     }
 }
 
 /// Writes which call it is. Vertex AI refuses ids, and pairs calls and results by their order.
 fn function(out: &mut BytesMut, id: &str, tool: &str, style: &Style) {
     if !style.vertex {
-        out.extend_from_slice(br#""id":"#);
-        json::string(out, id);
-        out.put_u8(b',');
+        json::quoted(out, r#""id":"#, id, ",");
     }
-    out.extend_from_slice(br#""name":"#);
-    json::string(out, &name(tool));
+    json::quoted(out, r#""name":"#, &name(tool), "");
 }
 
 /// The name of a tool, which begins with a letter or `_` here.
@@ -237,13 +226,8 @@ fn media_part(out: &mut BytesMut, media: &Media) {
         Some(data) => ("inlineData", "data", data),
         None => ("fileData", "fileUri", &*media.url),
     };
-    out.put_u8(b'{');
-    json::string(out, form);
-    out.extend_from_slice(br#":{"mimeType":"#);
-    json::string(out, &media.kind);
-    out.put_u8(b',');
-    json::string(out, field);
-    out.put_u8(b':');
-    json::string(out, place);
-    out.extend_from_slice(b"}}");
+    json::quoted(out, "{", form, "");
+    json::quoted(out, r#":{"mimeType":"#, &media.kind, "");
+    json::quoted(out, ",", field, "");
+    json::quoted(out, ":", place, "}}");
 }

@@ -109,10 +109,8 @@ fn write_tools(out: &mut BytesMut, tools: &[ToolSpec]) {
     out.extend_from_slice(br#"[{"functionDeclarations":["#);
     for tool in tools {
         json::separate(out);
-        out.extend_from_slice(br#"{"name":"#);
-        json::string(out, &name(&tool.name));
-        out.extend_from_slice(br#","description":"#);
-        json::string(out, &tool.description);
+        json::quoted(out, r#"{"name":"#, &name(&tool.name), "");
+        json::quoted(out, r#","description":"#, &tool.description, "");
         if let Some(schema) = arguments(&tool.parameters) {
             out.extend_from_slice(br#","parametersJsonSchema":"#);
             json::value(out, &schema);

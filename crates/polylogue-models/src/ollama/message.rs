@@ -10,9 +10,7 @@ use crate::wire::{json, media};
 
 impl WriteMessages for Ollama {
     fn system(out: &mut BytesMut, text: &str, _: &Style) {
-        out.extend_from_slice(br#"{"role":"system","content":"#);
-        json::string(out, text);
-        out.put_u8(b'}');
+        json::quoted(out, r#"{"role":"system","content":"#, text, "}");
     }
 
     /// Writes a user message: its text, and its pictures in a separate field.
@@ -42,8 +40,7 @@ impl WriteMessages for Ollama {
         }
         let mut thoughts = message.thoughts().map(|(text, _)| text).peekable();
         if thoughts.peek().is_some() {
-            out.extend_from_slice(br#","thinking":"#);
-            json::string(out, &thoughts.collect::<String>());
+            json::quoted(out, r#","thinking":"#, &thoughts.collect::<String>(), "");
         }
         if calls.peek().is_some() {
             let write = |out: &mut BytesMut, (at, call)| {
@@ -62,11 +59,8 @@ impl WriteMessages for Ollama {
         _: &Style,
     ) {
         for &ToolResult { id, tool, outcome } in results {
-            out.extend_from_slice(br#"{"role":"tool","tool_name":"#);
-            json::string(out, &legal_name(tool));
-            out.extend_from_slice(br#","tool_call_id":"#);
-            json::string(out, id);
-            out.extend_from_slice(br#","content":"#);
+            json::quoted(out, r#"{"role":"tool","tool_name":"#, &legal_name(tool), "");
+            json::quoted(out, r#","tool_call_id":"#, id, r#","content":"#);
             text(out, &outcome.parts);
             out.put_u8(b'}');
         }
@@ -92,11 +86,8 @@ fn image(part: &Part) -> Option<&str> {
 }
 
 fn tool_call(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
-    out.extend_from_slice(br#"{"id":"#);
-    json::string(out, id);
-    out.extend_from_slice(br#","function":{"name":"#);
-    json::string(out, &legal_name(&call.tool));
-    out.extend_from_slice(br#","arguments":"#);
+    json::quoted(out, r#"{"id":"#, id, "");
+    json::quoted(out, r#","function":{"name":"#, &legal_name(&call.tool), r#","arguments":"#);
     out.extend_from_slice(arguments.as_bytes());
     out.extend_from_slice(b"}}");
 }
@@ -108,13 +99,9 @@ fn list<T>(
     items: impl Iterator<Item = T>,
     mut write: impl FnMut(&mut BytesMut, T),
 ) {
-    out.put_u8(b',');
-    json::string(out, name);
-    out.extend_from_slice(b":[");
-    for (index, item) in items.enumerate() {
-        if index > 0 {
-            out.put_u8(b',');
-        }
+    json::quoted(out, ",", name, ":[");
+    for item in items {
+        json::separate(out);
         write(out, item);
     }
     out.put_u8(b']');

@@ -23,16 +23,13 @@ pub(crate) const CACHE_MARK: &[u8] = br#","prompt_cache_breakpoint":{"mode":"exp
 const MAX_ID: usize = 40;
 
 pub(super) fn system(out: &mut BytesMut, text: &str) {
-    out.extend_from_slice(br#"{"role":"system","content":"#);
-    json::string(out, text);
-    out.put_u8(b'}');
+    json::quoted(out, r#"{"role":"system","content":"#, text, "}");
 }
 
 /// Writes the first system message with a mark at its end, up to which the prompt is cached for all conversations of an agent. The
 /// provider marks the last message itself.
 pub(super) fn marked_system(out: &mut BytesMut, text: &str) {
-    out.extend_from_slice(br#"{"role":"system","content":[{"type":"text","text":"#);
-    json::string(out, text);
+    json::quoted(out, r#"{"role":"system","content":[{"type":"text","text":"#, text, "");
     out.extend_from_slice(CACHE_MARK);
     out.extend_from_slice(b"}]}");
 }
@@ -88,9 +85,7 @@ impl WriteMessages for ChatCompletions {
         _: &Style,
     ) {
         for &ToolResult { id, outcome, .. } in results {
-            out.extend_from_slice(br#"{"role":"tool","tool_call_id":"#);
-            json::string(out, &bounded_id(id, MAX_ID));
-            out.extend_from_slice(br#","content":"#);
+            json::quoted(out, r#"{"role":"tool","tool_call_id":"#, &bounded_id(id, MAX_ID), r#","content":"#);
             text(out, &outcome.parts);
             out.put_u8(b'}');
         }
@@ -114,9 +109,7 @@ fn chunks(out: &mut BytesMut, message: &Own<'_>) {
         if chunk.is_none() && is_wordless(part) {
             continue;
         }
-        if out.last() != Some(&b'[') {
-            out.put_u8(b',');
-        }
+        json::separate(out);
         match chunk {
             Some((text, seal)) => thinking_chunk(out, text, seal),
             None => text_part(out, |out| words(out, part)),
@@ -129,9 +122,7 @@ fn chunks(out: &mut BytesMut, message: &Own<'_>) {
 fn thinking_chunk(out: &mut BytesMut, text: &str, seal: &Value) {
     out.extend_from_slice(br#"{"type":"thinking","thinking":["#);
     if !text.is_empty() {
-        out.extend_from_slice(br#"{"type":"text","text":"#);
-        json::string(out, text);
-        out.put_u8(b'}');
+        json::quoted(out, r#"{"type":"text","text":"#, text, "}");
     }
     out.extend_from_slice(br#"],"closed":true"#);
     if let Some(signature) = seal.get(SIGNATURE) {
@@ -145,9 +136,7 @@ fn thinking_chunk(out: &mut BytesMut, text: &str, seal: &Value) {
 /// `reasoning_details`. A message has one such field, whatever was said between pieces of it.
 fn reasoning(out: &mut BytesMut, message: &Own<'_>, send: SendReasoning) {
     let mut field = |name: &str, value: &Value| {
-        out.put_u8(b',');
-        json::string(out, name);
-        out.put_u8(b':');
+        json::quoted(out, ",", name, ":");
         json::value(out, value);
     };
     let all: String = message.thoughts().map(|(text, _)| text).collect();
@@ -164,10 +153,8 @@ fn reasoning(out: &mut BytesMut, message: &Own<'_>, send: SendReasoning) {
 }
 
 fn tool_call(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
-    out.extend_from_slice(br#"{"id":"#);
-    json::string(out, &bounded_id(id, MAX_ID));
-    out.extend_from_slice(br#","type":"function","function":{"name":"#);
-    json::string(out, &legal_name(&call.tool));
+    json::quoted(out, r#"{"id":"#, &bounded_id(id, MAX_ID), "");
+    json::quoted(out, r#","type":"function","function":{"name":"#, &legal_name(&call.tool), "");
     out.extend_from_slice(br#","arguments":"#);
     // Servers parse the arguments as JSON again, and some refuse a history in which that fails.
     json::string(out, arguments);
@@ -188,9 +175,7 @@ pub(super) fn takes(media: &Media, form: MediaForm) -> bool {
 fn content_parts<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part>, form: MediaForm) {
     out.put_u8(b'[');
     for part in parts.into_iter().filter(|part| !is_wordless(part)) {
-        if out.last() != Some(&b'[') {
-            out.put_u8(b',');
-        }
+        json::separate(out);
         match part {
             Part::Media(media) if takes(media, form) => media_part(out, media, form),
             other => text_part(out, |out| words(out, other)),
@@ -208,9 +193,7 @@ fn text_part(out: &mut BytesMut, words: impl FnOnce(&mut BytesMut)) {
 fn media_part(out: &mut BytesMut, media: &Media, form: MediaForm) {
     match sound_format(&media.kind) {
         _ if media::is_picture(media) => {
-            out.extend_from_slice(br#"{"type":"image_url","image_url":{"url":"#);
-            json::string(out, &media::address(media));
-            out.extend_from_slice(b"}}");
+            json::quoted(out, r#"{"type":"image_url","image_url":{"url":"#, &media::address(media), "}}");
         }
         // Mistral's sounds are their data alone, or a URL, and so are its documents.
         Some(_) if form == MediaForm::Mistral => {
@@ -221,14 +204,10 @@ fn media_part(out: &mut BytesMut, media: &Media, form: MediaForm) {
         Some(format) => {
             out.extend_from_slice(br#"{"type":"input_audio","input_audio":{"data":"#);
             json::string(out, media::data(media).unwrap_or_default());
-            out.extend_from_slice(br#","format":"#);
-            json::string(out, format);
-            out.extend_from_slice(b"}}");
+            json::quoted(out, r#","format":"#, format, "}}");
         }
         None if form == MediaForm::Mistral => {
-            out.extend_from_slice(br#"{"type":"document_url","document_url":"#);
-            json::string(out, &media::address(media));
-            out.put_u8(b'}');
+            json::quoted(out, r#"{"type":"document_url","document_url":"#, &media::address(media), "}");
         }
         None => {
             out.extend_from_slice(br#"{"type":"file","file":{"filename":"document.pdf","file_data":"#);

@@ -19,9 +19,7 @@ const MAX_ID: usize = 64;
 impl WriteMessages for Responses {
     /// Writes a message of the developer within the conversation.
     fn system(out: &mut BytesMut, text: &str, _: &Style) {
-        out.extend_from_slice(br#"{"role":"developer","content":"#);
-        json::string(out, text);
-        out.put_u8(b'}');
+        json::quoted(out, r#"{"role":"developer","content":"#, text, "}");
     }
 
     /// Writes a user message: a plain text, or a list of parts if it has media.
@@ -87,8 +85,7 @@ const LONG_CACHE_MARK: &[u8] = br#","prompt_cache_breakpoint":{"mode":"explicit"
 /// Writes the first message of the developer with a mark at its end, up to which the prompt is cached for all conversations of an
 /// agent. The provider marks the last message itself, for its shortest lifetime.
 pub(super) fn marked_system(out: &mut BytesMut, text: &str, is_long: bool) {
-    out.extend_from_slice(br#"{"role":"developer","content":[{"type":"input_text","text":"#);
-    json::string(out, text);
+    json::quoted(out, r#"{"role":"developer","content":[{"type":"input_text","text":"#, text, "");
     out.extend_from_slice(if is_long { LONG_CACHE_MARK } else { CACHE_MARK });
     out.extend_from_slice(b"}]}");
 }
@@ -121,30 +118,22 @@ fn plain(out: &mut BytesMut, parts: &[Part]) {
 fn sealed_text(out: &mut BytesMut, text: &str, seal: &Value) {
     out.extend_from_slice(br#"{"type":"message","role":"assistant","status":"completed""#);
     fields_of(out, seal, &["id", "phase"]);
-    out.extend_from_slice(br#","content":[{"type":"output_text","text":"#);
-    json::string(out, text);
-    out.extend_from_slice(br#","annotations":[]}]}"#);
+    json::quoted(out, r#","content":[{"type":"output_text","text":"#, text, r#","annotations":[]}]}"#);
 }
 
 fn function_call(out: &mut BytesMut, message: &Own<'_>, at: usize, call: &Call, seal: Option<&Value>) {
     out.extend_from_slice(br#"{"type":"function_call""#);
     seal.into_iter().for_each(|seal| fields_of(out, seal, &["id"]));
-    out.extend_from_slice(br#","call_id":"#);
-    json::string(out, &bounded_id(message.id(call), MAX_ID));
-    out.extend_from_slice(br#","name":"#);
-    json::string(out, &legal_name(&call.tool));
-    out.extend_from_slice(br#","arguments":"#);
-    json::string(out, &message.arguments(at, call));
-    out.put_u8(b'}');
+    json::quoted(out, r#","call_id":"#, &bounded_id(message.id(call), MAX_ID), "");
+    json::quoted(out, r#","name":"#, &legal_name(&call.tool), "");
+    json::quoted(out, r#","arguments":"#, &message.arguments(at, call), "}");
 }
 
 /// Writes those of the fields `names` that a seal has.
 fn fields_of(out: &mut BytesMut, seal: &Value, names: &[&str]) {
     for name in names {
         if let Some(value) = seal.get(name) {
-            out.put_u8(b',');
-            json::string(out, name);
-            out.put_u8(b':');
+            json::quoted(out, ",", name, ":");
             json::value(out, value);
         }
     }
@@ -196,11 +185,8 @@ pub(super) fn takes(media: &Media) -> bool {
 
 fn media_part(out: &mut BytesMut, media: &Media) {
     if let (Some(format), Some(data)) = (sound_format(&media.kind), media::data(media)) {
-        out.extend_from_slice(br#"{"type":"input_audio","input_audio":{"data":"#);
-        json::string(out, data);
-        out.extend_from_slice(br#","format":"#);
-        json::string(out, format);
-        out.extend_from_slice(b"}}");
+        json::quoted(out, r#"{"type":"input_audio","input_audio":{"data":"#, data, "");
+        json::quoted(out, r#","format":"#, format, "}}");
         return;
     }
     let start: &[u8] = match media::data(media) {

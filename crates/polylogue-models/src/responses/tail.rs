@@ -158,15 +158,10 @@ fn tool_choice(choice: &ToolChoice) -> Value {
 /// Writes the list of tools. Tools are strict unless they say otherwise, so each says it.
 fn write_tools(out: &mut BytesMut, tools: &[ToolSpec]) {
     out.put_u8(b'[');
-    for (index, tool) in tools.iter().enumerate() {
-        if index > 0 {
-            out.put_u8(b',');
-        }
-        out.extend_from_slice(br#"{"type":"function","name":"#);
-        json::string(out, &tool.name);
-        out.extend_from_slice(br#","description":"#);
-        json::string(out, &tool.description);
-        out.extend_from_slice(br#","parameters":"#);
+    for tool in tools {
+        json::separate(out);
+        json::quoted(out, r#"{"type":"function","name":"#, &tool.name, "");
+        json::quoted(out, r#","description":"#, &tool.description, r#","parameters":"#);
         let parameters = with_items(&tool.parameters);
         json::value(out, &parameters);
         out.extend_from_slice(br#","strict":"#);

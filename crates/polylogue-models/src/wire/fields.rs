@@ -55,15 +55,10 @@ impl<'a> Fields<'a> {
 /// Writes the list of tools, in OpenAI's format for all protocols.
 pub(crate) fn write_tools(out: &mut BytesMut, tools: &[ToolSpec]) {
     out.put_u8(b'[');
-    for (index, tool) in tools.iter().enumerate() {
-        if index > 0 {
-            out.put_u8(b',');
-        }
-        out.extend_from_slice(br#"{"type":"function","function":{"name":"#);
-        json::string(out, &tool.name);
-        out.extend_from_slice(br#","description":"#);
-        json::string(out, &tool.description);
-        out.extend_from_slice(br#","parameters":"#);
+    for tool in tools {
+        json::separate(out);
+        json::quoted(out, r#"{"type":"function","function":{"name":"#, &tool.name, "");
+        json::quoted(out, r#","description":"#, &tool.description, r#","parameters":"#);
         json::value(out, &with_items(&tool.parameters));
         out.extend_from_slice(b"}}");
     }

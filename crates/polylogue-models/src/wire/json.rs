@@ -58,6 +58,13 @@ pub(crate) fn string(out: &mut BytesMut, text: &str) {
     out.put_u8(b'"');
 }
 
+/// Appends `before`, `text` as a JSON string, and `after`.
+pub(crate) fn quoted(out: &mut BytesMut, before: &str, text: &str, after: &str) {
+    out.extend_from_slice(before.as_bytes());
+    string(out, text);
+    out.extend_from_slice(after.as_bytes());
+}
+
 /// Appends `value` as JSON. A value that cannot be serialized (none of our types) becomes `null`.
 pub(crate) fn value(out: &mut BytesMut, value: &impl Serialize) {
     let start = out.len();

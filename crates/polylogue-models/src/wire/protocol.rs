@@ -258,9 +258,7 @@ pub(crate) trait Protocol: WriteMessages + WriteTail + ReadReply {
     /// Writes everything before the first message, the `[` of the list of messages included. There is no `system` text if
     /// it is part of the first message.
     fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, style: &Style) {
-        out.extend_from_slice(br#"{"model":"#);
-        json::string(out, model);
-        out.extend_from_slice(br#","messages":["#);
+        json::quoted(out, r#"{"model":"#, model, r#","messages":["#);
         system.into_iter().for_each(|text| Self::system(out, text, style));
     }
 
