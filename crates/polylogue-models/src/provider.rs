@@ -49,18 +49,23 @@ enum Locality {
 
 use Locality::{Either, Local, Remote};
 
+/// A paid service with chat completions.
 const fn row(
     name: &'static str,
     base_url: &'static str,
     keys: &'static [&'static str],
     urls: &'static [&'static str],
-    locality: Locality,
 ) -> Provider {
-    let (api, reasoning_api, embeddings) = (Api::ChatCompletions, None, None);
+    let (api, reasoning_api, embeddings, locality) = (Api::ChatCompletions, None, None, Remote);
     Provider { name, api, reasoning_api, embeddings, table: name, prefix: "", base_url, keys, urls, locality }
 }
 
 impl Provider {
+    /// The same provider elsewhere than at a paid service.
+    const fn at(self, locality: Locality) -> Self {
+        Self { locality, ..self }
+    }
+
     /// The same provider with another API than chat completions.
     const fn with(self, api: Api) -> Self {
         Self { api, ..self }
@@ -90,7 +95,7 @@ impl Provider {
 /// OpenAI by its name, with the API that depends on it.
 const fn openai(name: &'static str) -> Provider {
     let urls = &["OPENAI_BASE_URL", "OPENAI_API_BASE"];
-    row(name, "https://api.openai.com/v1", &["OPENAI_API_KEY"], urls, Remote).listed_as("openai")
+    row(name, "https://api.openai.com/v1", &["OPENAI_API_KEY"], urls).listed_as("openai")
 }
 
 /// The variable with an access token of Azure, which is sent as `Authorization: Bearer` unlike a key.
@@ -122,93 +127,71 @@ const KEYS_OF_VERTEX: &[&str] = &["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_AC
 
 const PROVIDERS: &[Provider] = &[
     openai("openai").with_reasoning(Api::Responses),
-    row("ollama", OLLAMA, &["OLLAMA_API_KEY"], &["OLLAMA_HOST"], Local).with(Api::Ollama),
-    row("ollama-openai", OLLAMA, &["OLLAMA_API_KEY"], &["OLLAMA_HOST"], Local),
-    row("anthropic", "https://api.anthropic.com", &["ANTHROPIC_API_KEY"], &["ANTHROPIC_BASE_URL"], Remote)
+    row("ollama", OLLAMA, &["OLLAMA_API_KEY"], &["OLLAMA_HOST"]).at(Local).with(Api::Ollama),
+    row("ollama-openai", OLLAMA, &["OLLAMA_API_KEY"], &["OLLAMA_HOST"]).at(Local),
+    row("anthropic", "https://api.anthropic.com", &["ANTHROPIC_API_KEY"], &["ANTHROPIC_BASE_URL"])
         .with(Api::Messages),
-    row("bedrock", "", &["AWS_BEARER_TOKEN_BEDROCK"], &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"], Remote)
+    row("bedrock", "", &["AWS_BEARER_TOKEN_BEDROCK"], &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"])
         .with(Api::Converse),
-    row("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], &["DEEPSEEK_BASE_URL"], Remote),
+    row("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], &["DEEPSEEK_BASE_URL"]),
     row(
         "qwen",
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         &["DASHSCOPE_API_KEY", "QWEN_API_KEY"],
         &["DASHSCOPE_BASE_URL", "QWEN_BASE_URL"],
-        Remote,
     ),
-    row("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], &["MISTRAL_BASE_URL"], Remote)
+    row("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], &["MISTRAL_BASE_URL"])
         .with_embeddings(EmbeddingApi::Mistral),
     row(
         "cohere",
         "https://api.cohere.ai/compatibility/v1",
         &["COHERE_API_KEY", "CO_API_KEY"],
         &["COHERE_BASE_URL"],
-        Remote,
     )
     .with_embeddings(EmbeddingApi::Cohere),
-    row("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], &["GROQ_BASE_URL"], Remote),
-    row("together", "https://api.together.xyz/v1", &["TOGETHER_API_KEY"], &["TOGETHER_BASE_URL"], Remote),
-    row(
-        "openrouter",
-        "https://openrouter.ai/api/v1",
-        &["OPENROUTER_API_KEY"],
-        &["OPENROUTER_BASE_URL"],
-        Remote,
-    ),
-    row("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], &["XAI_BASE_URL"], Remote),
+    row("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], &["GROQ_BASE_URL"]),
+    row("together", "https://api.together.xyz/v1", &["TOGETHER_API_KEY"], &["TOGETHER_BASE_URL"]),
+    row("openrouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"], &["OPENROUTER_BASE_URL"]),
+    row("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], &["XAI_BASE_URL"]),
     row(
         "fireworks",
         "https://api.fireworks.ai/inference/v1",
         &["FIREWORKS_API_KEY"],
         &["FIREWORKS_BASE_URL"],
-        Remote,
     ),
-    row(
-        "deepinfra",
-        "https://api.deepinfra.com/v1/openai",
-        &["DEEPINFRA_API_KEY"],
-        &["DEEPINFRA_BASE_URL"],
-        Remote,
-    ),
-    row("cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"], &["CEREBRAS_BASE_URL"], Remote),
-    row("moonshot", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"], &["MOONSHOT_BASE_URL"], Remote),
-    row("zai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], &["ZAI_BASE_URL"], Remote),
-    row(
-        "nebius",
-        "https://api.tokenfactory.nebius.com/v1",
-        &["NEBIUS_API_KEY"],
-        &["NEBIUS_BASE_URL"],
-        Remote,
-    ),
-    row("sambanova", "https://api.sambanova.ai/v1", &["SAMBANOVA_API_KEY"], &["SAMBANOVA_BASE_URL"], Remote),
+    row("deepinfra", "https://api.deepinfra.com/v1/openai", &["DEEPINFRA_API_KEY"], &["DEEPINFRA_BASE_URL"]),
+    row("cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"], &["CEREBRAS_BASE_URL"]),
+    row("moonshot", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"], &["MOONSHOT_BASE_URL"]),
+    row("zai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], &["ZAI_BASE_URL"]),
+    row("nebius", "https://api.tokenfactory.nebius.com/v1", &["NEBIUS_API_KEY"], &["NEBIUS_BASE_URL"]),
+    row("sambanova", "https://api.sambanova.ai/v1", &["SAMBANOVA_API_KEY"], &["SAMBANOVA_BASE_URL"]),
     row(
         "gemini",
         "https://generativelanguage.googleapis.com/v1beta",
         &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         &["GEMINI_BASE_URL"],
-        Remote,
     )
     .with(Api::Gemini),
-    row(VERTEX, "", KEYS_OF_VERTEX, &["VERTEX_BASE_URL"], Remote)
+    row(VERTEX, "", KEYS_OF_VERTEX, &["VERTEX_BASE_URL"])
         .with(Api::Gemini)
         .with_embeddings(EmbeddingApi::Vertex),
-    row("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], &["VLLM_BASE_URL"], Local),
-    row("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMA_API_KEY"], &["LLAMACPP_BASE_URL"], Local),
-    row("sglang", "http://127.0.0.1:30000/v1", &["SGLANG_API_KEY"], &["SGLANG_BASE_URL"], Local),
-    row("tgi", "http://127.0.0.1:3000/v1", &["TGI_API_KEY"], &["TGI_BASE_URL"], Local),
-    row("lmstudio", "http://127.0.0.1:1234/v1", &["LMSTUDIO_API_KEY"], &["LMSTUDIO_BASE_URL"], Local),
+    row("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], &["VLLM_BASE_URL"]).at(Local),
+    row("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMA_API_KEY"], &["LLAMACPP_BASE_URL"]).at(Local),
+    row("sglang", "http://127.0.0.1:30000/v1", &["SGLANG_API_KEY"], &["SGLANG_BASE_URL"]).at(Local),
+    row("tgi", "http://127.0.0.1:3000/v1", &["TGI_API_KEY"], &["TGI_BASE_URL"]).at(Local),
+    row("lmstudio", "http://127.0.0.1:1234/v1", &["LMSTUDIO_API_KEY"], &["LMSTUDIO_BASE_URL"]).at(Local),
     openai("openai-chat"),
     openai("openai-responses").with(Api::Responses),
-    row(AZURE, "", &["AZURE_OPENAI_API_KEY", ACCESS_TOKEN], &["AZURE_OPENAI_ENDPOINT"], Remote)
+    row(AZURE, "", &["AZURE_OPENAI_API_KEY", ACCESS_TOKEN], &["AZURE_OPENAI_ENDPOINT"])
         .with_reasoning(Api::Responses),
-    row(FOUNDRY, "", &["ANTHROPIC_FOUNDRY_API_KEY"], &["ANTHROPIC_FOUNDRY_BASE_URL"], Remote)
+    row(FOUNDRY, "", &["ANTHROPIC_FOUNDRY_API_KEY"], &["ANTHROPIC_FOUNDRY_BASE_URL"])
         .with(Api::Messages)
         .listed_as("anthropic"),
-    row(MANTLE, "", &["AWS_BEARER_TOKEN_BEDROCK"], &["ANTHROPIC_BEDROCK_MANTLE_BASE_URL"], Remote)
+    row(MANTLE, "", &["AWS_BEARER_TOKEN_BEDROCK"], &["ANTHROPIC_BEDROCK_MANTLE_BASE_URL"])
         .with(Api::Messages)
         .listed_as("anthropic")
         .prefixed("anthropic."),
-    row("compatible", "", &["OPENAI_API_KEY"], &["OPENAI_BASE_URL"], Either),
+    row("compatible", "", &["OPENAI_API_KEY"], &["OPENAI_BASE_URL"]).at(Either),
 ];
 
 impl Provider {
