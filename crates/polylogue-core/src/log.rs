@@ -178,7 +178,7 @@ impl Log {
     }
 
     fn new(store: AnyStore, id: LogId, claim: Claim, buffer: EventBuffer) -> Self {
-        let (limits, live, cancellation) = (RwLock::default(), Publisher::new(), Cancellation::default());
+        let (limits, live, cancellation) = (RwLock::default(), Publisher::default(), Cancellation::default());
         let ran_ms = buffer.events.last().map_or(0, |event| event.ran_ms);
         Self {
             id,
@@ -201,7 +201,7 @@ impl Log {
             results: ResultAccount::default(),
             buffer: Arc::new(Mutex::new(buffer)),
             inbox: Inbox::default(),
-            pause: Pause::new(),
+            pause: Pause::default(),
             calls: Mutex::new(()),
             unwritten: AtomicBool::new(false),
             released: false,

@@ -41,16 +41,17 @@ pub use value::{ValueText, result_text, value_text};
 pub type TurnKey = (Path, Name);
 
 /// The level of detail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Detail {
     /// Shows what a person needs to follow a run.
+    #[default]
     Brief,
     /// Shows everything: private prompts and replies, drafts, results of code where they came in.
     Whole,
 }
 
 /// Folds events into the items that they show.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Presentation {
     detail: Detail,
     turns: HashMap<TurnKey, Turn>,
@@ -72,18 +73,7 @@ pub struct Presentation {
 impl Presentation {
     /// Creates a presentation without events.
     pub fn new(detail: Detail) -> Self {
-        Self {
-            detail,
-            turns: HashMap::new(),
-            requested: HashMap::new(),
-            handed: None,
-            said: Said::default(),
-            prefixes: PrefixChanges::default(),
-            fallbacks: HashMap::new(),
-            written_calls: HashSet::new(),
-            waiting: Vec::new(),
-            out: Vec::new(),
-        }
+        Self { detail, ..Self::default() }
     }
 
     /// Returns all items of a conversation.

@@ -8,6 +8,7 @@ use polylogue_core::{Event, Instruction, LogId};
 use tokio::sync::{Notify, watch};
 
 /// The conversations of one tenant that this process runs.
+#[derive(Default)]
 pub(crate) struct Runs {
     running: Mutex<HashMap<LogId, Entry>>,
     /// How many generations there were.
@@ -44,15 +45,6 @@ struct Entry {
 }
 
 impl Runs {
-    pub(crate) fn new() -> Self {
-        Self {
-            running: Mutex::default(),
-            generations: AtomicU64::new(0),
-            changes: watch::Sender::new(()),
-            watched: Arc::default(),
-        }
-    }
-
     fn running(&self) -> MutexGuard<'_, HashMap<LogId, Entry>> {
         locked(&self.running)
     }
@@ -308,7 +300,7 @@ mod tests {
 
     #[test]
     fn what_comes_while_it_runs_runs_it_once_more() {
-        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        let (runs, id) = (Runs::default(), LogId::new("a").unwrap());
         assert!(runs.enter(&id));
         assert!(!runs.enter(&id) && !runs.enter(&id));
         assert!(runs.leave(&id), "once more");
@@ -319,7 +311,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_that_is_stopped_is_not_run_once_more_for_what_came_before() {
-        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        let (runs, id) = (Runs::default(), LogId::new("a").unwrap());
         assert!(runs.enter(&id) && !runs.enter(&id));
         assert!(runs.halt(&id, stop()));
         assert!(!runs.enter(&id), "this came later");
@@ -334,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_stop_that_no_run_has_taken_is_left_to_who_leaves_it() {
-        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        let (runs, id) = (Runs::default(), LogId::new("a").unwrap());
         assert!(runs.enter(&id) && runs.halt(&id, stop()));
         assert_eq!(runs.leave_with_halt(&id), (false, Some(stop())));
         assert!(runs.enter(&id));
@@ -343,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_generation_is_that_of_a_run_until_others_send_something_to_it() {
-        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        let (runs, id) = (Runs::default(), LogId::new("a").unwrap());
         assert_eq!(runs.generation(&id), None);
         runs.enter(&id);
         let first = runs.generation(&id);
@@ -360,7 +352,7 @@ mod tests {
 
     #[test]
     fn one_is_abandoned_until_a_client_waits_for_it_or_others_send_something_to_it() {
-        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        let (runs, id) = (Runs::default(), LogId::new("a").unwrap());
         runs.enter(&id);
         let generation = runs.generation(&id).unwrap();
         assert!(!runs.is_abandoned(&id), "someone has begun it");
@@ -381,7 +373,7 @@ mod tests {
 
     #[test]
     fn one_of_an_earlier_process_is_adopted_until_someone_asks_for_it() {
-        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        let (runs, id) = (Runs::default(), LogId::new("a").unwrap());
         runs.adopt(&id);
         runs.enter(&id);
         assert!(!runs.is_adopted(&id), "it did not run yet");
@@ -410,7 +402,7 @@ mod tests {
 
     #[test]
     fn one_that_is_about_to_be_opened_halts_then_and_a_pause_keeps_a_stop() {
-        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        let (runs, id) = (Runs::default(), LogId::new("a").unwrap());
         assert!(runs.enter(&id));
         runs.halt(&id, Instruction::Pause);
         runs.halt(&id, stop());
@@ -424,7 +416,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_a_change_at_its_event() {
-        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        let (runs, id) = (Runs::default(), LogId::new("a").unwrap());
         let changes = runs.changes();
         let event = |inbox| Event {
             seq: 3,
@@ -442,7 +434,7 @@ mod tests {
 
     #[test]
     fn a_change_wakes_those_who_wait_for_this_conversation() {
-        let (runs, [a, b]) = (Runs::new(), ["a", "b"].map(|id| LogId::new(id).unwrap()));
+        let (runs, [a, b]) = (Runs::default(), ["a", "b"].map(|id| LogId::new(id).unwrap()));
         let (mut any, mut of_a, of_b) = (runs.changes(), runs.changes_of(&a), runs.changes_of(&b));
         assert!(runs.enter(&a) && !runs.leave(&a));
         let woken = |changes: &Changes| changes.changes.has_changed().unwrap();

@@ -54,8 +54,9 @@ fn waits() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 21))
 }
 
-impl StoreMetrics {
-    pub(crate) fn new() -> Self {
+impl Default for StoreMetrics {
+    /// Nothing is counted yet.
+    fn default() -> Self {
         Self {
             seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
             claims: Counter::default(),
@@ -66,7 +67,9 @@ impl StoreMetrics {
             slack: Family::new_with_constructor(slacks as fn() -> Histogram),
         }
     }
+}
 
+impl StoreMetrics {
     /// Counts how much of a lease was left.
     pub(crate) fn count_lease(&self, at: LeaseCheck, left: Duration) {
         let at = match at {

@@ -230,7 +230,7 @@ impl Tenants {
             budget,
             shared_budgets,
             live,
-            store_metrics: StoreMetrics::new(),
+            store_metrics: StoreMetrics::default(),
             ids: Mutex::new(ids),
             used: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
@@ -311,7 +311,7 @@ impl Tenants {
         let tenant = Arc::new(Tenant {
             name: name.to_owned(),
             runtime,
-            runs: Runs::new(),
+            runs: Runs::default(),
             meters: Meters::default(),
             follower,
             stored_teams: StoredTeams::default(),

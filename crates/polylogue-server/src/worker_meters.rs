@@ -18,10 +18,11 @@ use crate::store_metrics::StoreMetrics;
 use crate::totals::Meters;
 
 /// The counts of a worker: the usage of its conversations, the times of its store, and what happens to it. Cloning shares them.
-#[derive(Clone, derive_more::Debug)]
+#[derive(Clone, Default, derive_more::Debug)]
 #[debug("WorkerMeters {{ .. }}")]
 pub struct WorkerMeters(Arc<Inner>);
 
+#[derive(Default)]
 struct Inner {
     meters: Meters,
     store_metrics: StoreMetrics,
@@ -32,18 +33,6 @@ struct Inner {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct EventLabels {
     event: &'static str,
-}
-
-impl Default for WorkerMeters {
-    /// Nothing is counted yet.
-    fn default() -> Self {
-        Self(Arc::new(Inner {
-            meters: Meters::default(),
-            store_metrics: StoreMetrics::new(),
-            events: Family::default(),
-            running: Gauge::default(),
-        }))
-    }
 }
 
 impl WorkerMeters {

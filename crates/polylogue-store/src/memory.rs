@@ -4,17 +4,16 @@ mod due_index;
 mod logs;
 mod queue;
 
-use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
     AnyStore, BlobId, Claim, DynQueue, Event, InboxMessage, LeaseNumber, ListQuery, Listing, LogId, Meta,
-    Page, RecoveredEvents, Store, StoreError, Summary, Timestamp,
+    Page, RecoveredEvents, Store, StoreError, Timestamp,
 };
 
-use self::logs::{GrantedLease, Log, Logs, Queued};
+use self::logs::{GrantedLease, Log, Logs};
 use crate::clock::Clock;
 use crate::head::lease_from;
 use crate::{batch, claims};
@@ -85,16 +84,7 @@ impl Store for Memory {
         if logs.by_id.contains_key(id) {
             return Err(StoreError::Exists { id: id.clone() });
         }
-        let log = Log {
-            meta: meta.clone(),
-            events: Vec::new(),
-            inbox: Vec::new(),
-            taken: BTreeSet::new(),
-            blobs: HashMap::new(),
-            summary: Summary::default(),
-            writer: Some((fence, self.lease())),
-            queued: Queued::default(),
-        };
+        let log = Log { meta: meta.clone(), writer: Some((fence, self.lease())), ..Log::default() };
         logs.by_id.insert(id.clone(), log);
         Ok(Claim::new(id.clone(), fence))
     }

@@ -21,7 +21,7 @@ use super::text::{Line, folded, wrap};
 use polylogue_runtime::presentation::{Item, Kind, SummarySource, TurnKey};
 
 /// How much is shown, and for what output.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Format {
     /// Columns of a row, for rendered Markdown; `None` for plain text.
     pub(crate) width: Option<usize>,
@@ -66,7 +66,7 @@ struct TypedAnswer {
 }
 
 /// Turns items into lines.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Renderer {
     pub(crate) format: Format,
     pub(crate) pictures: Pictures,
@@ -86,17 +86,7 @@ impl Renderer {
     const MAX_DEPTH: usize = 4;
 
     pub(crate) fn new(format: Format) -> Self {
-        Self {
-            format,
-            pictures: Pictures::default(),
-            palette: Palette::default(),
-            participants: HashMap::new(),
-            whole_results: HashSet::new(),
-            typed: None,
-            last: Last::Nothing,
-            depth: 0,
-            out: Vec::new(),
-        }
+        Self { format, ..Self::default() }
     }
 
     /// The lines of `item`.

@@ -8,6 +8,7 @@ use super::{Reserved, RunReservation};
 use crate::{Charge, Money, Path, StopReason};
 
 /// The reservations of one run, and the charges for the next write.
+#[derive(Default)]
 pub(crate) struct Account {
     state: Mutex<AccountState>,
     pub(crate) changed: watch::Sender<()>,
@@ -65,12 +66,6 @@ impl AccountState {
     /// What is reserved in all accounts together.
     pub(crate) fn total(&self) -> Money {
         self.owned.iter().chain([&self.reserved]).map(|reserved| reserved.money()).sum()
-    }
-}
-
-impl Default for Account {
-    fn default() -> Self {
-        Self { state: Mutex::default(), changed: watch::Sender::new(()) }
     }
 }
 

@@ -60,6 +60,7 @@ pub(super) struct Piece {
 }
 
 /// The part of a log in what is not reported.
+#[derive(Default)]
 pub(super) struct LogPart {
     pub(super) handle: Weak<LogId>,
     pub(super) unreported: CountedUsage,

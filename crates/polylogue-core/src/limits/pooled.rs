@@ -4,7 +4,7 @@
 //! reports for it. What was drawn counts as used for all others, so that no number of processes exceeds the limits together.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -39,11 +39,7 @@ impl Budget {
             let known = piece.logs.get(id).and_then(|part| part.handle.upgrade());
             known.unwrap_or_else(|| {
                 let log = Arc::new(id.clone());
-                let part = piece.logs.entry(id.clone()).or_insert_with(|| LogPart {
-                    handle: Weak::new(),
-                    unreported: CountedUsage::default(),
-                    is_known: false,
-                });
+                let part = piece.logs.entry(id.clone()).or_default();
                 (part.handle, part.is_known) = (Arc::downgrade(&log), false);
                 log
             })

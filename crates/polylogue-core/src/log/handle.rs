@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 use super::buffer::EventBuffer;
 use super::inbox::{Confirmation, Inbox, Instruction, Timing};
 use super::pause::{Pause, PauseHold};
-use super::updates::{Publisher, WeakPublisher};
+use super::updates::WeakPublisher;
 use super::{Event, LogId, Path, Question, Subscription};
 use crate::{BoundException, Cancellation, Message, RunBound, TotalUsage};
 
@@ -36,7 +36,7 @@ impl LogHandle {
     pub async fn subscribe(&self) -> Subscription {
         let next_seq = self.buffer.lock().await.next_seq();
         // Of a log that was closed, there are no more updates.
-        self.updates.upgrade().unwrap_or_else(Publisher::new).subscribe(next_seq)
+        self.updates.upgrade().unwrap_or_default().subscribe(next_seq)
     }
 
     /// Returns the events so far.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// The pause of a conversation. Cloning shares it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Pause(Arc<watch::Sender<State>>);
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,10 +26,6 @@ impl State {
 }
 
 impl Pause {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(State::default())))
-    }
-
     fn state(&self) -> State {
         *self.0.borrow()
     }

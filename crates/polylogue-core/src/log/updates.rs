@@ -149,7 +149,7 @@ impl Queue {
 }
 
 /// The sender of updates.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Publisher(Arc<Subscribers>);
 
 /// The same, of a log that may be gone.
@@ -219,10 +219,6 @@ impl Draft {
 }
 
 impl Publisher {
-    pub(crate) fn new() -> Self {
-        Self(Arc::default())
-    }
-
     pub(crate) fn downgrade(&self) -> WeakPublisher {
         WeakPublisher(Arc::downgrade(&self.0))
     }
@@ -318,7 +314,7 @@ mod tests {
 
     #[test]
     fn who_subscribes_in_the_middle_of_a_reply_receives_what_was_streamed_of_it_first() {
-        let (live, at, who) = (Publisher::new(), Path::root(), Name::new("Ann").unwrap());
+        let (live, at, who) = (Publisher::default(), Path::root(), Name::new("Ann").unwrap());
         let text = |text: &str| Delta::Text(text.into());
         let mut sink = live.deltas(&at, &who, true);
         assert!(received(&mut live.subscribe(0)).is_empty(), "it has not begun");
@@ -338,7 +334,7 @@ mod tests {
 
     #[test]
     fn pieces_of_a_call_are_joined_and_those_of_a_summary_are_not_kept() {
-        let (live, at, who) = (Publisher::new(), Path::root(), Name::new("Ann").unwrap());
+        let (live, at, who) = (Publisher::default(), Path::root(), Name::new("Ann").unwrap());
         let mut sink = live.deltas(&at, &who, true);
         let piece = |index, tool, args| DeltaRef::Call { index, tool, args };
         for delta in

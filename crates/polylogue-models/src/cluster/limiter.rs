@@ -28,6 +28,7 @@ pub(crate) struct SharedLimiter {
     state: Mutex<State>,
 }
 
+#[derive(Default)]
 struct State {
     waiting: VecDeque<Waiting>,
     is_drawing: bool,
@@ -75,15 +76,7 @@ enum Answer {
 
 impl SharedLimiter {
     pub(super) fn new(scope: LimitScope, limits: Arc<dyn SharedLimits>) -> Self {
-        let state = State {
-            waiting: VecDeque::new(),
-            is_drawing: false,
-            intervals: None,
-            unused: 0,
-            heard: None,
-            noted: None,
-        };
-        Self { scope, limits, state: Mutex::new(state) }
+        Self { scope, limits, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -52,7 +52,7 @@ struct Logs {
     lost: Option<Instant>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Followed {
     readers: usize,
     news: Arc<NewsChannel>,
@@ -81,13 +81,7 @@ impl Follower {
     /// What happens in the conversation `id` from now on, if another process runs it, with what it has received of replies before.
     pub(crate) fn follow(&self, id: &LogId) -> Following {
         let mut logs = self.0.logs();
-        let followed = logs.followed.entry(id.clone()).or_insert_with(|| Followed {
-            readers: 0,
-            news: Arc::new(NewsChannel::new()),
-            seen: None,
-            source: None,
-            asked: None,
-        });
+        let followed = logs.followed.entry(id.clone()).or_default();
         followed.readers += 1;
         // One who comes later learns what was seen before.
         followed.seen = None;

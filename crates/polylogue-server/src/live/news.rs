@@ -43,11 +43,13 @@ pub(super) struct NewsChannel {
     begun: Mutex<BegunReplies>,
 }
 
-impl NewsChannel {
-    pub(super) fn new() -> Self {
+impl Default for NewsChannel {
+    fn default() -> Self {
         Self { readers: broadcast::Sender::new(LAG), begun: Mutex::default() }
     }
+}
 
+impl NewsChannel {
     /// Sends news to those who follow.
     pub(super) fn send(&self, news: News) {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,7 +16,7 @@ pub(super) struct Logs {
     pub(super) due: DueIndex,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) meta: Meta,
     pub(super) events: Vec<Arc<Event>>,

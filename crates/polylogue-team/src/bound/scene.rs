@@ -8,9 +8,10 @@ use super::amount::{Effect, NO_LIMIT, Sum};
 use super::case::MESSAGE;
 
 /// The turns of a chat that have messages; the others are silent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Messages {
     /// All of them.
+    #[default]
     All,
     /// So many more, from now on: that is the most that later turns read.
     First(u128),
@@ -74,7 +75,7 @@ pub(super) const fn grown(now: u128, then: u128, cycles: u128) -> u128 {
 ///
 /// It has all that its participants keep between their turns: what each alone sees (`own`), the conversations with the agents that they ask
 /// in their turns (`calls`), and what chats among them said (`held`). A chat that runs again begins without it.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Scene {
     pub(super) chat: String,
     /// Bytes of its task.
@@ -117,26 +118,7 @@ impl Scene {
     }
 
     fn empty(chat: String, task: u128, owners: Vec<Name>) -> Self {
-        Self {
-            chat,
-            task,
-            sum: Sum::default(),
-            shared: 0,
-            earlier: 0,
-            pinned: 0,
-            posts: 0,
-            own: BTreeMap::new(),
-            entry: 0,
-            calls: BTreeMap::new(),
-            held: BTreeMap::new(),
-            messages: Messages::All,
-            is_silent: false,
-            free: Free::default(),
-            longest: 0,
-            said: 0,
-            owners,
-            background: Vec::new(),
-        }
+        Self { chat, task, owners, ..Self::default() }
     }
 
     /// The conversation in which an agent is asked within a turn, before the first call: it has the task of this chat, and nothing else.

@@ -9,7 +9,7 @@ use crate::screen::style::Style;
 use crate::screen::text::{CODE, Line, wrap};
 
 /// How to render.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Frame {
     /// Columns of a row.
     pub(super) width: usize,
@@ -51,6 +51,7 @@ struct Indent {
     rest: Line,
 }
 
+#[derive(Default)]
 struct Renderer<'a> {
     frame: Frame,
     source: &'a str,
@@ -71,20 +72,7 @@ struct Renderer<'a> {
 
 impl<'a> Renderer<'a> {
     fn new(frame: Frame, source: &'a str) -> Self {
-        Self {
-            frame,
-            source,
-            number: None,
-            done: Vec::new(),
-            text: Line::default(),
-            indents: Vec::new(),
-            lists: Vec::new(),
-            styles: vec![frame.base],
-            targets: Vec::new(),
-            table: None,
-            code: None,
-            after_block: false,
-        }
+        Self { frame, source, styles: vec![frame.base], ..Self::default() }
     }
 
     fn event(&mut self, event: Event<'_>, range: Range<usize>) {

@@ -5,14 +5,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// Drains a worker, such as on SIGTERM: it claims nothing more, lets turns end, and releases everything for others.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Drain(Arc<watch::Sender<bool>>);
-
-impl Default for Drain {
-    fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(false)))
-    }
-}
 
 impl Drain {
     /// Requests that the worker drains.
