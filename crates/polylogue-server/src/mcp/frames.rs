@@ -2,6 +2,7 @@
 
 use polylogue_core::{Body, Event};
 use polylogue_mcp::serve::progress_line;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::result::CallResult;
@@ -17,7 +18,8 @@ pub(super) struct Frames {
 }
 
 /// What a frame says.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Step {
     /// A message.
     Progress(String),
@@ -35,30 +37,13 @@ impl Frames {
 
 impl Step {
     fn frame(&self) -> Frame {
-        let data = match self {
-            Self::Progress(line) => json!({"progress": line}),
-            Self::Rest(result) => json!({"rest": result}),
-            Self::Interrupted => json!("interrupted"),
-        };
-        Frame { data: data.to_string(), ..Frame::default() }
+        Frame { data: json!(self).to_string(), ..Frame::default() }
     }
 
     /// The step of a frame; `None` for what says nothing, such as a comment.
     pub(super) fn of(text: &str) -> Option<Self> {
-        let data: Value = serde_json::from_str(text.strip_prefix("data: ")?.trim_end()).ok()?;
-        if let Some(line) = data.get("progress").and_then(Value::as_str) {
-            return Some(Self::Progress(line.to_owned()));
-        }
-        if let Some(rest) = data.get("rest") {
-            return Some(Self::Rest(rest.clone()));
-        }
-        (data == "interrupted").then_some(Self::Interrupted)
+        serde_json::from_str(text.strip_prefix("data: ")?.trim_end()).ok()
     }
-}
-
-/// A result in a frame.
-pub(super) fn document(result: &CallResult) -> Value {
-    json!({"state": result.state, "text": result.text, "value": result.value, "is_error": result.is_error})
 }
 
 // Progress is by messages: pieces of parallel replies would mix.
@@ -76,7 +61,7 @@ impl Projection for Frames {
 
     fn rest(&mut self, state: &Value) -> Option<Vec<Frame>> {
         let result = CallResult::of(&self.stretch, &self.conversation, state);
-        Some(vec![Step::Rest(document(&result)).frame()])
+        Some(vec![Step::Rest(json!(result)).frame()])
     }
 
     fn interrupted(&mut self) -> String {

@@ -4,6 +4,7 @@ use polylogue_core::{OpenQuestion, RunOutcome, StopReason, TotalUsage};
 use polylogue_mcp::serve::Answer;
 use polylogue_runtime::question_text::in_words;
 use polylogue_wire::conversation::{Asked, Ending};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::schema::asked_schema;
@@ -28,7 +29,7 @@ pub(super) fn output_schema() -> Value {
 }
 
 /// The result of a call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct CallResult {
     pub(super) state: &'static str,
     pub(super) text: String,

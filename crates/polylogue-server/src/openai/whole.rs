@@ -1,6 +1,7 @@
 //! A chat completion that is sent as a whole: a projection of the log with one frame, at its end.
 
 use polylogue_core::Event;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::document::Head;
@@ -19,7 +20,8 @@ pub(super) struct Whole {
 }
 
 /// How a response ends.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum End {
     Document(Value),
     /// A turn has failed.
@@ -30,24 +32,12 @@ pub(super) enum End {
 
 impl End {
     fn frame(&self) -> Frame {
-        let data = match self {
-            Self::Document(document) => json!({"document": document}),
-            Self::Failed(why) => json!({"failed": why}),
-            Self::Interrupted => json!("interrupted"),
-        };
-        Frame { data: data.to_string(), ..Frame::default() }
+        Frame { data: json!(self).to_string(), ..Frame::default() }
     }
 
     /// That of a frame; `None` for what says nothing, such as a comment.
     pub(super) fn of(text: &str) -> Option<Self> {
-        let mut data: Value = serde_json::from_str(text.strip_prefix("data: ")?.trim_end()).ok()?;
-        if let Some(document) = data.get_mut("document") {
-            return Some(Self::Document(document.take()));
-        }
-        if let Some(why) = data.get("failed").and_then(Value::as_str) {
-            return Some(Self::Failed(why.to_owned()));
-        }
-        (data == "interrupted").then_some(Self::Interrupted)
+        serde_json::from_str(text.strip_prefix("data: ")?.trim_end()).ok()
     }
 }
 
