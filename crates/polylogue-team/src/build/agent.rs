@@ -16,6 +16,7 @@ use crate::nested_chats::{NestedChat, NestedContext};
 use crate::pattern::Task;
 use crate::reasoning::Example;
 use crate::set::Set as _;
+use crate::text::Schema;
 use crate::tooling::{RunTool, ToolEntry, ToolLimits};
 
 impl Agent {
@@ -158,17 +159,8 @@ impl<'a> AgentBuilder<'a> {
             .max_tool_rounds(*keys.max_tool_rounds);
         assistant = assistant.approval(self.approval_of_calls(agent)?);
         assistant = self.remembering(agent, assistant)?;
-        for tool in keys.tools.iter() {
-            for tool in self.prompted(tool, *agent.tool_limits)? {
-                assistant = assistant.prompted_tool(tool);
-            }
-        }
-        if !keys.tools.is_empty() {
-            assistant = assistant.tools(reader(agent));
-        }
-        assistant = assistant.set(keys.output_schema.as_ref(), |assistant, schema| {
-            assistant.output_schema(schema.0.clone().into())
-        });
+        assistant =
+            self.with_tools(assistant, agent, (keys.tools.as_slice(), keys.output_schema.as_ref()))?;
         assistant = assistant
             .set(keys.output_retries.as_ref(), |assistant, retries| assistant.output_retries(**retries));
         for name in keys.suggests_tools.iter() {
@@ -184,6 +176,24 @@ impl<'a> AgentBuilder<'a> {
             assistant = assistant.tool(Handoff::to(name.as_str(), self.team.description_of(name))?);
         }
         Ok(assistant)
+    }
+
+    /// `assistant` with tools of `agent`, and with a schema of its replies.
+    fn with_tools(
+        &self,
+        mut assistant: Assistant,
+        agent: &Agent,
+        (tools, schema): (&[At<ToolEntry>], Option<&At<Schema>>),
+    ) -> Result<Assistant> {
+        for tool in tools {
+            for tool in self.prompted(tool, *agent.tool_limits)? {
+                assistant = assistant.prompted_tool(tool);
+            }
+        }
+        if !tools.is_empty() {
+            assistant = assistant.tools(reader(agent));
+        }
+        Ok(assistant.set(schema, |assistant, schema| assistant.output_schema(schema.0.clone().into())))
     }
 
     /// A tool that `agent` executes for others. The agent that receives the results cannot read more of them.
@@ -202,19 +212,9 @@ impl<'a> AgentBuilder<'a> {
         let Some((agent, keys)) = agent.and_then(|agent| Some((agent, agent.plain()?))) else {
             return Ok(None);
         };
-        let mut assistant = self.assistant(agent, keys, around)?;
-        for tool in task.tools.iter() {
-            for tool in self.prompted(tool, *agent.tool_limits)? {
-                assistant = assistant.prompted_tool(tool);
-            }
-        }
-        if !task.tools.is_empty() {
-            assistant = assistant.tools(reader(agent));
-        }
-        assistant = assistant.set(task.output_schema.as_ref(), |assistant, schema| {
-            assistant.output_schema(schema.0.clone().into())
-        });
-        Ok(Some(assistant))
+        let assistant = self.assistant(agent, keys, around)?;
+        let own = (task.tools.as_slice(), task.output_schema.as_ref());
+        self.with_tools(assistant, agent, own).map(Some)
     }
 
     /// The tools that `given` stands for within `limits`, each as a prompted tool.
