@@ -16,7 +16,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use polylogue_core::{Allowance, Budget, LogId, StoreError};
-use tokio::runtime::{Builder, Runtime};
 
 use self::account::Account;
 use self::inner::Inner;
@@ -24,6 +23,7 @@ pub use self::logs::{LogUsage, Recount};
 pub use self::names::{is_daily, token_budget};
 pub use self::pieces::BudgetListing;
 use crate::address::Address;
+use crate::thread::Thread;
 
 /// How long a process that ends waits until its allowances are returned. Otherwise its lease expires.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -32,10 +32,9 @@ const FAREWELL: Duration = Duration::from_secs(3);
 #[derive(derive_more::Debug)]
 #[debug("PostgresBudgets {{ address: {:?}, .. }}", self.inner.address)]
 pub struct PostgresBudgets {
+    thread: Thread,
     inner: Arc<Inner>,
     open: Mutex<HashMap<String, Arc<Account>>>,
-    /// Until it is dropped.
-    runtime: Option<Runtime>,
 }
 
 impl PostgresBudgets {
@@ -44,15 +43,8 @@ impl PostgresBudgets {
     /// # Errors
     /// When no thread can be started.
     pub fn open(address: Address, tenant: &str) -> Result<Self, StoreError> {
-        let place = address.to_string();
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("polylogue-budgets")
-            .enable_all()
-            .build()
-            .map_err(|error| StoreError::Io { place, why: error.to_string() })?;
-        let inner = Inner::new(address, tenant);
-        Ok(Self { inner: Arc::new(inner), open: Mutex::default(), runtime: Some(runtime) })
+        let thread = Thread::start("polylogue-budgets", &address)?;
+        Ok(Self { thread, inner: Arc::new(Inner::new(address, tenant)), open: Mutex::default() })
     }
 
     /// Creates a budget, or changes its limits: a limit without a value stays as it was.
@@ -74,11 +66,11 @@ impl PostgresBudgets {
         }
         let wanted = name.to_owned();
         let standing = self.run(move |inner| async move { inner.standing(&wanted).await }).await?;
-        let (Some(standing), Some(runtime)) = (standing, &self.runtime) else { return Ok(None) };
+        let Some(standing) = standing else { return Ok(None) };
         let mut accounts = self.accounts();
         let account = accounts.entry(name.to_owned()).or_insert_with(|| {
             let account = Arc::new(Account::new(name, standing));
-            runtime.spawn(Account::keep(Arc::downgrade(&account), Arc::downgrade(&self.inner)));
+            self.thread.handle.spawn(Account::keep(Arc::downgrade(&account), Arc::downgrade(&self.inner)));
             account
         });
         Ok(Some(account.budget().clone()))
@@ -158,23 +150,19 @@ impl PostgresBudgets {
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
-        let io = |why: String| StoreError::Io { place: self.inner.address.to_string(), why };
-        let runtime = self.runtime.as_ref().ok_or_else(|| io("it is closed".into()))?;
-        let task = runtime.spawn(operation(Arc::clone(&self.inner)));
-        task.await.map_err(|error| io(format!("an operation stopped: {error}")))?
+        self.thread.run(operation(Arc::clone(&self.inner))).await
     }
 }
 
 impl Drop for PostgresBudgets {
     fn drop(&mut self) {
-        let Some(runtime) = self.runtime.take() else { return };
         let accounts: Vec<_> = self.accounts().drain().map(|(_, account)| account).collect();
         if !accounts.is_empty() {
             let (done, left) = mpsc::channel();
             let inner = Arc::clone(&self.inner);
             let place = self.inner.address.to_string();
             let closed = StoreError::Io { place, why: "its shared budgets are closed".into() };
-            runtime.spawn(async move {
+            self.thread.handle.spawn(async move {
                 for account in accounts {
                     account.leave(&inner).await;
                     account.close(closed.clone());
@@ -184,6 +172,5 @@ impl Drop for PostgresBudgets {
             });
             let _ = left.recv_timeout(FAREWELL);
         }
-        runtime.shutdown_background();
     }
 }

@@ -48,6 +48,7 @@ mod read;
 mod repair;
 mod schema;
 mod store;
+mod thread;
 mod tls;
 mod watch;
 

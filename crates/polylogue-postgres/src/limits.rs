@@ -12,19 +12,19 @@ use std::time::Duration;
 use polylogue_core::{
     LearnedRates, LimitScope, LimitsFuture, RateDemand, RateGrant, SharedLimits, Slot, StoreError,
 };
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::Handle;
 
 use self::inner::Inner;
 use self::slots::Undelivered;
 use crate::address::Address;
+use crate::thread::Thread;
 
 /// Rate limits and slots in Postgres: a [`SharedLimits`]. Statements run on a thread of its own.
 #[derive(derive_more::Debug)]
 #[debug("PostgresLimits {{ address: {:?}, .. }}", self.inner.database.address())]
 pub struct PostgresLimits {
+    thread: Thread,
     inner: Arc<Inner>,
-    /// Until it is dropped.
-    runtime: Option<Runtime>,
 }
 
 impl PostgresLimits {
@@ -33,24 +33,10 @@ impl PostgresLimits {
     /// # Errors
     /// When no thread can be started.
     pub fn open(address: Address) -> Result<Self, StoreError> {
-        let place = address.to_string();
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("polylogue-limits")
-            .enable_all()
-            .build()
-            .map_err(|error| StoreError::Io { place, why: error.to_string() })?;
+        let thread = Thread::start("polylogue-limits", &address)?;
         let inner = Arc::new(Inner::new(address));
-        runtime.spawn(Inner::renew_slots(Arc::downgrade(&inner)));
-        Ok(Self { inner, runtime: Some(runtime) })
-    }
-
-    fn handle(&self) -> Result<&Handle, StoreError> {
-        let gone = || StoreError::Io {
-            place: self.inner.database.address().to_string(),
-            why: "it is closed".into(),
-        };
-        self.runtime.as_ref().map(Runtime::handle).ok_or_else(gone)
+        thread.handle.spawn(Inner::renew_slots(Arc::downgrade(&inner)));
+        Ok(Self { thread, inner })
     }
 
     /// Runs an operation on the thread of the limits.
@@ -59,24 +45,7 @@ impl PostgresLimits {
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
-        let task = self.handle().map(|handle| handle.spawn(operation(Arc::clone(&self.inner))));
-        Box::pin(async move {
-            let place = || self.inner.database.address().to_string();
-            let failed = |error: tokio::task::JoinError| StoreError::Io {
-                place: place(),
-                why: format!("an operation stopped: {error}"),
-            };
-            task?.await.map_err(failed)?
-        })
-    }
-}
-
-impl Drop for PostgresLimits {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // Slots that are not free yet are when their leases expire.
-            runtime.shutdown_background();
-        }
+        Box::pin(self.thread.run(operation(Arc::clone(&self.inner))))
     }
 }
 
@@ -113,9 +82,7 @@ impl SharedLimits for PostgresLimits {
 
     fn free(&self, slot: Slot) {
         let inner = Arc::clone(&self.inner);
-        // Otherwise its lease expires.
-        if let Ok(handle) = self.handle() {
-            handle.spawn(async move { inner.free(&slot).await });
-        }
+        // If this is dropped before, its lease expires.
+        self.thread.handle.spawn(async move { inner.free(&slot).await });
     }
 }

@@ -9,7 +9,6 @@ use polylogue_core::{
     LogId, Meta, Page, ParkedLog, Queue, QueueOverview, RecoveredEvents, Store, StoreError, WorkerInfo,
 };
 use polylogue_store::parts::{Batch, ClaimGuard};
-use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::address::Address;
 use crate::database::Database;
@@ -17,6 +16,7 @@ use crate::live_point::LivePoint;
 use crate::logs::Logs;
 use crate::migrate::{Migrated, migrate};
 use crate::schema::{FORMAT, FORMATS, Formats};
+use crate::thread::Thread;
 
 /// Logs in Postgres.
 ///
@@ -26,9 +26,8 @@ use crate::schema::{FORMAT, FORMATS, Formats};
 #[derive(derive_more::Debug)]
 #[debug("Postgres {{ address: {:?}, .. }}", self.inner.database.address())]
 pub struct Postgres {
+    thread: Thread,
     inner: Arc<Logs>,
-    /// Until it is dropped.
-    runtime: Option<Runtime>,
 }
 
 /// How long a store that is dropped waits for the release of its claims. Otherwise they expire.
@@ -51,15 +50,9 @@ impl Postgres {
 
     /// Opens the logs as [`open`](Self::open) for a version with these migrations.
     pub(crate) fn open_with(address: Address, formats: Formats) -> Result<Self, StoreError> {
-        let place = address.to_string();
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("polylogue-postgres")
-            .enable_all()
-            .build()
-            .map_err(|error| StoreError::Io { place, why: error.to_string() })?;
+        let thread = Thread::start("polylogue-postgres", &address)?;
         let inner = Logs::new(Database::of_formats(address, formats), Self::LOCAL);
-        Ok(Self { inner: Arc::new(inner), runtime: Some(runtime) })
+        Ok(Self { thread, inner: Arc::new(inner) })
     }
 
     /// Returns the store of a tenant's logs: no query reaches those of others. Default: [`LOCAL`](Self::LOCAL).
@@ -116,23 +109,13 @@ impl Postgres {
         .await
     }
 
-    fn handle(&self) -> Result<&Handle, StoreError> {
-        let gone = || StoreError::Io { place: self.inner.place(), why: "the store is closed".into() };
-        self.runtime.as_ref().map(Runtime::handle).ok_or_else(gone)
-    }
-
     /// Runs an operation on the thread of the store.
     async fn run<T, F>(&self, operation: impl FnOnce(Arc<Logs>) -> F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
-        let task = self.handle()?.spawn(operation(Arc::clone(&self.inner)));
-        let failed = |error: tokio::task::JoinError| StoreError::Io {
-            place: self.inner.place(),
-            why: format!("an operation stopped: {error}"),
-        };
-        task.await.map_err(failed)?
+        self.thread.run(operation(Arc::clone(&self.inner))).await
     }
 
     /// As [`run`](Self::run), for a claim: it is released if the caller does not receive it.
@@ -140,7 +123,7 @@ impl Postgres {
     where
         F: Future<Output = Result<Claim, StoreError>> + Send + 'static,
     {
-        let (inner, handle) = (Arc::clone(&self.inner), self.handle()?.clone());
+        let (inner, handle) = (Arc::clone(&self.inner), self.thread.handle.clone());
         let claimed = operation(Arc::clone(&self.inner));
         let guarded = self.run(move |_| async move {
             let claim = claimed.await?;
@@ -156,17 +139,15 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        let Some(runtime) = self.runtime.take() else { return };
         if !self.inner.held().is_empty() {
             let (inner, (done, released)) = (Arc::clone(&self.inner), mpsc::channel());
-            runtime.spawn(async move {
+            self.thread.handle.spawn(async move {
                 drop(inner.release_all().await);
                 // Fails only when it took too long.
                 let _ = done.send(());
             });
             let _ = released.recv_timeout(FAREWELL);
         }
-        runtime.shutdown_background();
     }
 }
 
@@ -264,7 +245,7 @@ impl Store for Postgres {
 
     async fn inbox_news(&self, id: &LogId) -> Result<bool, StoreError> {
         let logs = &self.inner;
-        logs.notifications.listen(self.handle()?, &logs.database, &logs.node);
+        logs.notifications.listen(&self.thread.handle, &logs.database, &logs.node);
         Ok(logs.notifications.news(id).await)
     }
 
