@@ -12,7 +12,7 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, Response};
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, OptionFuture};
 use futures_util::{Stream, StreamExt as _, stream};
 use polylogue_core::{Event, LogId, Store as _, Subscription, Update};
 use serde_json::Value;
@@ -312,40 +312,20 @@ impl<P: Projection> Tail<P> {
         let (is_live, is_followed) = (self.live.is_some(), self.following.is_some());
         let reads_on = self.step == Step::ReadOn;
         let poll = if is_live { POLL } else { poll_every(self.follow.app.open_streams()) };
-        let begins = async {
-            match &mut self.follow.begins {
-                Some(begins) => begins.await.ok(),
-                None => std::future::pending().await,
-            }
-        };
-        let live = async {
-            match &mut self.live {
-                Some(live) => live.next().await,
-                None => std::future::pending().await,
-            }
-        };
-        let news = async {
-            match &mut self.following {
-                Some(following) => following.next().await,
-                None => std::future::pending().await,
-            }
-        };
-        let state_is_due = async {
-            match self.state_at {
-                Some(at) => sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
+        let state_is_due = OptionFuture::from(self.state_at.map(sleep_until));
+        let begins = OptionFuture::from(self.follow.begins.as_mut());
+        let live = OptionFuture::from(self.live.as_mut().map(Subscription::next));
+        let news = OptionFuture::from(self.following.as_mut().map(Following::next));
         tokio::select! {
             biased;
             _ = self.stopping.wait_for(|stopping| *stopping) => Woken::Stopping,
             () = &mut self.token_ended => Woken::TokenEnded,
-            () = state_is_due => Woken::Change,
+            Some(()) = state_is_due => Woken::Change,
             () = std::future::ready(()), if reads_on => Woken::More,
-            live = begins => Woken::Begin(live),
-            update = live => Woken::Update(update),
+            Some(live) = begins => Woken::Begin(live.ok()),
+            Some(update) = live => Woken::Update(update),
             () = self.changes.changed() => Woken::Change,
-            news = news => Woken::News(news),
+            Some(news) = news => Woken::News(news),
             () = sleep(poll), if !is_live && !is_followed => Woken::Poll,
             () = &mut self.comment => Woken::Comment,
         }

@@ -42,14 +42,7 @@ impl Turn<'_> {
     /// # Errors
     /// When the log cannot be written.
     pub async fn compact(&mut self, compacted: Compacted) -> Result<()> {
-        if let Some(event) = self.past.pop_front() {
-            if !matches!(event.body, Body::Compacted(_)) {
-                return Err(self.diverged(&event, "compacts its history"));
-            }
-            self.replay_event(event);
-            return Ok(());
-        }
-        self.record([Body::Compacted(compacted)]).await
+        self.replay_or_record(Body::Compacted(compacted), "compacts its history").await
     }
 
     /// Returns the limit that a provider named when it refused the next request as too long, if the log says that it did. The

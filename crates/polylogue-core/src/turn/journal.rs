@@ -1,5 +1,6 @@
 //! The journal of a turn: recording what happens in it, and replaying what happened before it was resumed.
 
+use std::mem::discriminant;
 use std::sync::Arc;
 
 use super::Turn;
@@ -12,14 +13,8 @@ impl Turn<'_> {
     /// # Errors
     /// When the log cannot be written.
     pub async fn prompt(&mut self, text: impl Into<Arc<str>>) -> Result<()> {
-        if let Some(event) = self.past.pop_front() {
-            if !matches!(event.body, Body::Prompted { .. }) {
-                return Err(self.diverged(&event, "prompts its model"));
-            }
-            self.replay_event(event);
-            return Ok(());
-        }
-        self.record([Body::Prompted { who: self.me().clone(), text: text.into() }]).await
+        let prompted = Body::Prompted { who: self.me().clone(), text: text.into() };
+        self.replay_or_record(prompted, "prompts its model").await
     }
 
     /// Removes earlier messages from the view of the agent `of`; `None` means all agents. The last `keep` messages stay visible,
@@ -28,14 +23,8 @@ impl Turn<'_> {
     /// # Errors
     /// When the log cannot be written.
     pub async fn clear_history(&mut self, of: Option<Name>, keep: usize) -> Result<()> {
-        if let Some(event) = self.past.pop_front() {
-            if !matches!(event.body, Body::Cleared { .. }) {
-                return Err(self.diverged(&event, "clears the history"));
-            }
-            self.replay_event(event);
-            return Ok(());
-        }
-        self.record([Body::Cleared { who: self.me().clone(), of, keep }]).await
+        let cleared = Body::Cleared { who: self.me().clone(), of, keep };
+        self.replay_or_record(cleared, "clears the history").await
     }
 
     /// Sets what the agent remembers of this turn, instead of everything in it: prompts, drafts and its message are
@@ -44,14 +33,8 @@ impl Turn<'_> {
     /// # Errors
     /// When the log cannot be written.
     pub async fn remember(&mut self, words: Vec<HistoryEntry>) -> Result<()> {
-        if let Some(event) = self.past.pop_front() {
-            if !matches!(event.body, Body::Remembered { .. }) {
-                return Err(self.diverged(&event, "remembers its turn"));
-            }
-            self.replay_event(event);
-            return Ok(());
-        }
-        self.record([Body::Remembered { who: self.me().clone(), entries: words }]).await
+        let remembered = Body::Remembered { who: self.me().clone(), entries: words };
+        self.replay_or_record(remembered, "remembers its turn").await
     }
 
     /// Returns the next event of the turn in the run that it began in, apart from compactions of its history and other forms of
@@ -80,6 +63,16 @@ impl Turn<'_> {
     pub(super) fn replay_if(&mut self, is_it: impl Fn(&Body) -> bool) -> bool {
         let event = self.past.pop_front_if(|event| is_it(&event.body));
         event.map(|event| self.replay_event(event)).is_some()
+    }
+
+    /// Replays the next event, which must be of the kind of `body`, or records `body` if there is none. `does` says what the agent does.
+    pub(super) async fn replay_or_record(&mut self, body: Body, does: &'static str) -> Result<()> {
+        let Some(event) = self.past.pop_front() else { return self.record([body]).await };
+        if discriminant(&event.body) != discriminant(&body) {
+            return Err(self.diverged(&event, does));
+        }
+        self.replay_event(event);
+        Ok(())
     }
 
     pub(super) async fn record(&mut self, bodies: impl IntoIterator<Item = Body>) -> Result<()> {
