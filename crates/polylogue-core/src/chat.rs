@@ -206,7 +206,6 @@ impl Chat {
     }
 
     /// Returns whether it has an agent of this name: a participant, one that can join later, or one that can have private turns.
-    #[must_use]
     pub fn has_agent(&self, name: &Name) -> bool {
         self.agent(name).is_some()
     }

@@ -256,7 +256,6 @@ impl Log {
     }
 
     /// Returns the handle that cancels runs of this log.
-    #[must_use]
     pub fn cancellation(&self) -> Cancellation {
         self.cancellation.clone()
     }

@@ -136,7 +136,6 @@ impl TokenCount {
     }
 
     /// Returns the number, whether exact or a bound.
-    #[must_use]
     pub const fn most(self) -> u64 {
         match self {
             Self::Exact(tokens) | Self::AtMost(tokens) => tokens,

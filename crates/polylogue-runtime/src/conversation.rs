@@ -137,7 +137,6 @@ impl Conversation {
     }
 
     /// Returns the handle that cancels it: the run ends after its step, or at once, and can be resumed.
-    #[must_use]
     pub fn cancellation(&self) -> Cancellation {
         self.0.handle.cancellation()
     }

@@ -38,7 +38,6 @@ pub enum ExitReason {
 
 impl ExitReason {
     /// Returns the exit code in the convention of shells: 124 for a timeout, 128 plus the signal number (9 for all other limits).
-    #[must_use]
     pub const fn code(self) -> i32 {
         match self {
             Self::Exited(code) => code,

@@ -34,7 +34,6 @@ impl ChatShow {
     const ALL: [Self; 3] = [Self::Result, Self::Transcript, Self::None];
 
     /// Returns the name in options and headers.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Result => "result",

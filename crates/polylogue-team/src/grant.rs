@@ -44,7 +44,6 @@ impl Grant {
     ];
 
     /// Returns the word for it.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::UnsafeHost => "unsafe-host",
@@ -62,7 +61,6 @@ impl Grant {
     }
 
     /// Returns whether a team that is not granted it runs without it.
-    #[must_use]
     pub const fn is_optional(self) -> bool {
         matches!(self, Self::Prices | Self::UnknownPrice)
     }

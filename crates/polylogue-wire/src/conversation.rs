@@ -119,7 +119,6 @@ pub enum Ending {
 
 impl Ending {
     /// Returns the name on the wire.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Done => "done",

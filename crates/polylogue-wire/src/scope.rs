@@ -29,7 +29,6 @@ impl Scope {
     pub const ALL: [Self; 6] = [Self::Read, Self::Run, Self::Answer, Self::Edit, Self::Admin, Self::Metrics];
 
     /// Returns the name on the command line, in files and on the wire.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Read => "read",

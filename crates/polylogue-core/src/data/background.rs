@@ -69,7 +69,6 @@ pub struct BackgroundResult {
 
 impl BackgroundStatus {
     /// Returns the status as in the log: `completed`, `failed` or `cancelled`.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",

@@ -29,7 +29,6 @@ pub enum Capability {
 impl Capability {
     /// Returns whether a missing capability only changes the format of the request, so that the agent need not do anything
     /// different.
-    #[must_use]
     pub const fn is_of_form(self) -> bool {
         matches!(self, Self::SystemRole | Self::NullContent | Self::UserAfterTool)
     }

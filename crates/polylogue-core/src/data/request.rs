@@ -89,7 +89,6 @@ pub enum Effort {
 
 impl Effort {
     /// Returns the name of the effort in requests.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -122,7 +121,6 @@ pub enum CacheLifetime {
 
 impl CacheLifetime {
     /// Whether writing to the cache costs more than for the shortest lifetime.
-    #[must_use]
     pub const fn is_long(self) -> bool {
         matches!(self, Self::Hour | Self::HalfDay)
     }

@@ -52,7 +52,6 @@ impl InputTokens {
     /// let tokens = InputTokens { all: 100, pages: 3, ..InputTokens::default() };
     /// assert_eq!(tokens.with_pages(5_000), 15_100);
     /// ```
-    #[must_use]
     pub const fn with_pages(self, page_tokens: u64) -> u64 {
         self.all.saturating_add(self.pages.saturating_mul(page_tokens))
     }

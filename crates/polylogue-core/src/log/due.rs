@@ -24,7 +24,6 @@ pub enum Due {
 
 impl Due {
     /// Returns the due time, given the time `now`; `None` if it is never.
-    #[must_use]
     pub fn time(self, now: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Never => None,

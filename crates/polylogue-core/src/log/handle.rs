@@ -71,7 +71,6 @@ impl LogHandle {
     }
 
     /// Returns the handle that cancels runs of the log.
-    #[must_use]
     pub fn cancellation(&self) -> Cancellation {
         self.cancellation.clone()
     }

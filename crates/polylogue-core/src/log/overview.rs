@@ -56,7 +56,6 @@ impl QueueState {
     pub const ALL: [Self; 5] = [Self::Lost, Self::Parked, Self::Ready, Self::Held, Self::Timed];
 
     /// Returns the state as one word.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Timed => "timed",

@@ -40,7 +40,6 @@ impl<'t> EarlierTranscript<'t> {
     }
 
     /// Returns the transcript at this point.
-    #[must_use]
     pub const fn transcript(&self) -> &Transcript {
         &self.past
     }

@@ -42,7 +42,6 @@ pub enum OptionalParameter {
 
 impl OptionalParameter {
     /// Returns the name in `parameters`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Temperature => "temperature",

@@ -96,7 +96,6 @@ impl HttpMethod {
     }
 
     /// Returns whether the method only reads.
-    #[must_use]
     pub fn only_reads(self) -> bool {
         self == Self::Get
     }

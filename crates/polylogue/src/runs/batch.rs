@@ -228,7 +228,6 @@ impl Batch {
     }
 
     /// Cancels all conversations, and starts no others.
-    #[must_use]
     pub fn cancellation(&self) -> Cancellation {
         self.cancellation.clone()
     }

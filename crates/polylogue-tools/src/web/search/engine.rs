@@ -41,7 +41,6 @@ pub enum EngineKind {
 
 impl EngineKind {
     /// Returns the default address, if there is one.
-    #[must_use]
     pub const fn url(self) -> Option<&'static str> {
         match self {
             Self::Searxng => None,
@@ -51,7 +50,6 @@ impl EngineKind {
     }
 
     /// Returns the usual environment variable of its key, if it requires one.
-    #[must_use]
     pub const fn key_variable(self) -> Option<&'static str> {
         match self {
             Self::Searxng => None,
