@@ -33,12 +33,14 @@ const LAYERS: [&[&str]; 11] = [
 ];
 
 /// What the kernel may use: nothing that does IO, opens sockets or needs a runtime.
-const KERNEL_MAY_USE: [&str; 11] = [
+const KERNEL_MAY_USE: [&str; 13] = [
     "base64",
     "blake3",
+    "derive_more",
     "futures-util",
     "imagesize",
     "miniz_oxide",
+    "schemars",
     "serde",
     "serde_json",
     "thiserror",
