@@ -117,7 +117,7 @@ pub struct ToolError(pub String);
 
 impl ToolError {
     /// Creates an error with the text of `error`.
-    pub fn new(error: impl fmt::Display) -> Self {
+    pub fn new(error: impl std::fmt::Display) -> Self {
         Self(error.to_string())
     }
 }

@@ -54,12 +54,12 @@ impl Redactor {
         both
     }
 
-    /// Returns `text` with `[key]` in place of the secrets.
+    /// Returns `text` with `[key]` instead of the secrets.
     pub fn clean(&self, text: &str) -> String {
         self.clean_as(text, "[key]")
     }
 
-    /// Returns `text` with `mark` in place of the secrets.
+    /// Returns `text` with `mark` instead of the secrets.
     pub fn clean_as(&self, text: &str, mark: &str) -> String {
         if self.secrets.is_empty() {
             return text.to_owned();

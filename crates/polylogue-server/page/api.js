@@ -148,7 +148,7 @@ const present = () => get('/session').catch((error) => {
 });
 
 /**
- * Logs in with the code of a link, unless someone is logged in: whoever made the link would read what is written in its session, which looks
+ * Logs in with the code of a link, unless someone is logged in: the one who made the link would read what is written in its session, which looks
  * the same. A person decides.
  * @param {string} code empty for none
  */

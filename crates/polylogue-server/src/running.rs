@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn one_has_a_task_from_its_beginning_until_that_leaves_it() {
-        let (runs, id) = (Runs::new(), LogId::new("a").unwrap());
+        let (runs, id) = (Runs::default(), LogId::new("a").unwrap());
         runs.note_task(&id, true);
         assert!(runs.enter(&id) && !runs.has_task(&id), "a request reads it");
         assert!(!runs.leave(&id));

@@ -29,7 +29,7 @@ const OPTIONS: [(&[&str], &str); 13] = [
     ),
     (&["--task", "--prompt", "--message"], "the task is an argument: `polylogue run TEAM \"TASK\"`"),
     (&["-p", "--param", "--set"], "`--var NAME=VALUE` sets a variable of the team file"),
-    (&["--no-color", "--no-colour"], "`--color never`, or the environment variable `NO_COLOR`"),
+    (&["--no-color"], "`--color never`, or the environment variable `NO_COLOR`"),
     (&["--debug", "--log-level"], "`-v` and `-vv` log to standard error, and `RUST_LOG` filters"),
     (
         &["--format", "--md", "--html"],

@@ -42,7 +42,7 @@ pub(crate) struct Always {
     /// Identifies the content of the team.
     pub(crate) team: String,
     /// Whether the person knows of it.
-    is_told: Arc<AtomicBool>,
+    is_shown: Arc<AtomicBool>,
 }
 
 /// The answer that allows a call from now on.
@@ -51,13 +51,13 @@ const ALWAYS: &str = "always";
 impl Always {
     /// For the team that `access` is of.
     pub(crate) fn of(access: &Access) -> Self {
-        Self { rules: access.rules.clone(), team: access.digest.clone(), is_told: Arc::default() }
+        Self { rules: access.rules.clone(), team: access.digest.clone(), is_shown: Arc::default() }
     }
 
     /// What the answer does, for the first question for approval.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         const HINT: &str = "`always` runs it, and allows exactly this call of this team from now on (`polylogue trust rules` says where).";
-        (!self.is_told.swap(true, Ordering::Relaxed)).then_some(HINT)
+        (!self.is_shown.swap(true, Ordering::Relaxed)).then_some(HINT)
     }
 
     /// What `text` answers to `question`: `always` is kept as a rule, and means yes.

@@ -32,6 +32,7 @@ mod endpoints;
 mod fallback;
 #[cfg(test)]
 mod first_hour;
+#[cfg(test)]
 mod first_run;
 #[cfg(test)]
 mod folders;

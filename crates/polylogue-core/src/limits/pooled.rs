@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::CountedUsage;
 use super::budget::Balance;
-use super::piece::{BudgetDemand, BudgetStanding, LogPart, Piece};
+use super::piece::{BudgetDemand, BudgetStanding, Piece};
 use crate::{Budget, LogId, StoreError};
 
 impl Budget {

@@ -172,7 +172,18 @@ impl Inner {
         let [calls, tokens, cost] = amounts(usage.used);
         let [lost_calls, lost_tokens, lost_cost] = amounts(usage.lost);
         let parameters: [&dyn Parameter; 12] = [
-            &name, &tenant, &id.as_str(), &calls, &tokens, &cost, &node, &expected, &is_new, &lost_calls, &lost_tokens, &lost_cost,
+            &name,
+            &tenant,
+            &id.as_str(),
+            &calls,
+            &tokens,
+            &cost,
+            &node,
+            &expected,
+            &is_new,
+            &lost_calls,
+            &lost_tokens,
+            &lost_cost,
         ];
         self.database.query(Access::Write, &COUNT, &parameters).await.map(drop)
     }

@@ -18,7 +18,6 @@ use crate::problem::Problem;
 use crate::projection::Native;
 use crate::route::Route;
 use crate::runs::{Stretch, is_left, stop, take_back};
-use crate::runs::{is_left, stop, take_back};
 use crate::schema::of_request;
 use crate::tail::{Follow, PAGE as EVENTS, respond};
 use crate::tenants::Tenant;

@@ -22,7 +22,6 @@ use crate::opened::{Opened, open};
 use crate::problem::Problem;
 use crate::route::Route;
 use crate::runs::{is_left, renew, run, run_stored};
-use crate::runs::{is_left, run, run_stored};
 use crate::schema::of_request;
 use crate::spending::Payer;
 use crate::steered::other_node;

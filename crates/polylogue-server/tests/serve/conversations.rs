@@ -87,7 +87,7 @@ async fn s17_a_conversation_is_begun_and_runs_to_its_end() {
     assert_eq!(world.get(&format!("{PATH}/{id}")).await.status, 404);
 }
 
-/// The conversation as soon as it is closed, without an event stream.
+/// The conversation once it is closed, without an event stream.
 async fn seen_closed(world: &World, id: &str) -> Value {
     loop {
         let now = world.get(&format!("{PATH}/{id}")).await.json();

@@ -25,7 +25,7 @@ const HEAD: [&str; COLUMNS] =
 /// Those of numbers, which end below each other.
 const NUMBERS: Range<usize> = 4..10;
 
-/// Stands in a column for what is not known.
+/// Shown in a column for what is not known.
 const UNKNOWN: &str = "unknown";
 
 /// What all runs of a conversation cost: a line for each chat, agent, purpose and model, and the sum.
