@@ -2,7 +2,7 @@
 //! middle of the turn; when the run is resumed, no finished step is repeated.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::data::{Outcome, ToolSpec};
+use polylogue::kernel::data::{ToolResult, ToolSpec};
 use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
 use polylogue::kernel::turn::ModelCall;
 use polylogue::{Act, Agent, AnyModel, Chat, Log, Name, Result, Tool, Turn, models, sequential};
@@ -47,10 +47,10 @@ impl Tool for Thermometer {
         &self.0
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let place = args.get("place").and_then(Value::as_str).ok_or("`place` is missing")?;
         println!("(a person goes to the {place} and reads the thermometer)");
-        Ok(Outcome::done("21.5 degrees"))
+        Ok(ToolResult::done("21.5 degrees"))
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use polylogue::agents::compaction::Compaction;
 use polylogue::kernel::data::{
-    Call, DeltaSink, Finish, LogId, ModelError, Outcome, Part, Reply, StoreError, ToolSpec, Usage, plain,
+    DeltaSink, FinishReason, LogId, ModelError, Part, Reply, StoreError, ToolCall, ToolResult, ToolSpec,
+    Usage, plain,
 };
 use polylogue::kernel::log::{AnyStore, Body, Claim, Event, Store as _, StoreWrapper};
 use polylogue::kernel::model::{Model, Request};
@@ -89,9 +90,10 @@ impl Model for Reader {
         if next > CALLS {
             return Ok(Reply { usage, ..Reply::text("All pages are read.") });
         }
-        let call = Call { id: format!("page_{next}"), tool: "read_page".into(), args: json!({"page": next}) };
+        let call =
+            ToolCall { id: format!("page_{next}"), tool: "read_page".into(), args: json!({"page": next}) };
         let parts = vec![Part::Call(call)];
-        Ok(Reply { finish: Finish::Calls, parts, usage, ..Reply::text("") })
+        Ok(Reply { finish: FinishReason::Calls, parts, usage, ..Reply::text("") })
     }
 }
 
@@ -102,9 +104,9 @@ impl Tool for ReadPage {
         &self.0
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> std::result::Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> std::result::Result<ToolResult, ToolError> {
         let page = args.get("page").and_then(Value::as_u64).ok_or("`page` is missing")?;
-        Ok(Outcome::done(format!("{}\nnext page: {}", prose(page, PAGE - 20), page + 1)))
+        Ok(ToolResult::done(format!("{}\nnext page: {}", prose(page, PAGE - 20), page + 1)))
     }
 }
 

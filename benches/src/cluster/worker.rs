@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use polylogue::kernel::data::{
-    Call, DeltaSink, Finish, ModelError, Outcome, Part, Reply, StoreError, ToolSpec,
+    DeltaSink, FinishReason, ModelError, Part, Reply, StoreError, ToolCall, ToolResult, ToolSpec,
 };
 use polylogue::kernel::limits::Timer;
 use polylogue::kernel::log::{self, AnyQueue, AnyStore, Claim, Event, Store as _};
@@ -230,8 +230,8 @@ fn reply(step: u64) -> Reply {
     if !step.is_multiple_of(3) {
         return Reply::text(text);
     }
-    let call = Call { id: format!("call_{step}"), tool: "look_up".into(), args: json!({"step": step}) };
-    Reply { finish: Finish::Calls, parts: vec![Part::text(text), Part::Call(call)], ..Reply::text("") }
+    let call = ToolCall { id: format!("call_{step}"), tool: "look_up".into(), args: json!({"step": step}) };
+    Reply { finish: FinishReason::Calls, parts: vec![Part::text(text), Part::Call(call)], ..Reply::text("") }
 }
 
 struct LookUp(ToolSpec);
@@ -241,8 +241,8 @@ impl Tool for LookUp {
         &self.0
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> std::result::Result<Outcome, ToolError> {
-        Ok(Outcome::done(format!("found {args}")))
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> std::result::Result<ToolResult, ToolError> {
+        Ok(ToolResult::done(format!("found {args}")))
     }
 }
 

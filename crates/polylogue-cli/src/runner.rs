@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::Either;
 use polylogue::{Agent as _, Status};
-use polylogue_core::{Body, Cancellation, Event, Finish, Path, Question, Responder, RunOutcome};
+use polylogue_core::{Body, Cancellation, Event, FinishReason, Path, Question, Responder, RunOutcome};
 use polylogue_mcp::Progress;
 use polylogue_runtime::question_text::in_words;
 use polylogue_runtime::{Conversation, Runtime};
@@ -242,7 +242,7 @@ impl Runner {
         view: &mut View,
         status: &polylogue_runtime::Result<Status>,
         elapsed: Duration,
-    ) -> Result<Option<Finish>, CliError> {
+    ) -> Result<Option<FinishReason>, CliError> {
         let conversation = &self.conversation;
         let (usage, turns) = (conversation.usage().await, conversation.turns().await);
         let (id, events) = (conversation.id().clone(), conversation.events().await);

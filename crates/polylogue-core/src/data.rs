@@ -4,7 +4,7 @@
 //! |---|---|
 //! | messages | [`Message`], [`Audience`], [`Part`], [`Media`], [`MediaUrl`], [`plain`] |
 //! | names and places | [`Name`], [`Path`], [`LogId`], [`UnknownName`] |
-//! | tool calls | [`ToolSpec`], [`Call`], [`Outcome`], [`StoredResult`], [`BlobId`], [`schema`] |
+//! | tool calls | [`ToolSpec`], [`ToolCall`], [`ToolResult`], [`StoredResult`], [`BlobId`], [`schema`] |
 //! | model calls | [`Params`], [`Capabilities`], [`Reply`], [`Delta`], [`ModelReply`], [`Seal`], [`RawArguments`] |
 //! | prompt caches and summaries of the history | [`RequestPrefix`], [`PrefixChange`], [`HistorySummary`] |
 //! | usage and cost | [`Usage`], [`TotalUsage`], [`ToolUsage`], [`Charge`], [`Money`], [`Price`] |
@@ -29,7 +29,6 @@ mod media_url;
 mod message;
 mod model_error;
 pub(crate) mod name;
-mod outcome;
 mod output_limit;
 mod part;
 mod path;
@@ -44,6 +43,7 @@ mod stop_reason;
 mod store_error;
 mod stored_result;
 pub mod text;
+mod tool_result;
 mod unknown_name;
 mod usage;
 mod verbatim;
@@ -63,7 +63,7 @@ pub use self::message::{Audience, Message};
 pub use self::model_error::{ModelError, ModelErrorKind};
 pub use self::name::{Name, NameError};
 pub use self::output_limit::OutputLimit;
-pub use self::part::{Call, CallOutcome, Finish, Media, Outcome, OutcomeStatus, Part, cut, plain};
+pub use self::part::{ExecutedCall, FinishReason, Media, Part, ToolCall, ToolResult, ToolStatus, cut, plain};
 pub use self::path::{LabelError, Path};
 pub use self::pattern_error::PatternError;
 pub use self::prefix::{PrefixChange, PrefixChanges};

@@ -62,15 +62,15 @@ pub use data::schema;
 pub use data::text;
 pub use data::{
     AllowanceOwner, AnsweredBy, Audience, BackgroundResult, BackgroundStatus, BackgroundTask, BlobId,
-    CacheLifetime, CacheSavings, Call, CallCost, CallOutcome, CallPurpose, Capabilities, Capability, Charge,
-    ChargeBound, ChargeReason, Compacted, ConfigError, CutReply, Delta, DeltaRef, DeltaSink, Digest, Effort,
-    Error, Failure, Fault, FileEntry, FileKind, FilePath, FileTree, Finish, HistorySummary, ImpossibleStep,
-    Interrupt, LabelError, LogId, Media, MediaUrl, Message, ModelError, ModelErrorKind, ModelReply, Money,
-    Name, NameError, OtherReason, Outcome, OutcomeStatus, OutputLimit, Params, Part, Path, PatternError,
+    CacheLifetime, CacheSavings, CallCost, CallPurpose, Capabilities, Capability, Charge, ChargeBound,
+    ChargeReason, Compacted, ConfigError, CutReply, Delta, DeltaRef, DeltaSink, Digest, Effort, Error,
+    ExecutedCall, Failure, Fault, FileEntry, FileKind, FilePath, FileTree, FinishReason, HistorySummary,
+    ImpossibleStep, Interrupt, LabelError, LogId, Media, MediaUrl, Message, ModelError, ModelErrorKind,
+    ModelReply, Money, Name, NameError, OtherReason, OutputLimit, Params, Part, Path, PatternError,
     PrefixChange, PrefixChanges, Price, PriceTier, PromptCache, RawArguments, Reply, RequestPrefix, Result,
     RunOutcome, Seal, Seals, SkipReason, SkippedEntry, StopReason, StoreError, StoredFiles, StoredResult,
-    Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage, Verbatim, cut,
-    plain,
+    Thinking, ToolCall, ToolChoice, ToolResult, ToolSpec, ToolStatus, ToolUsage, TotalUsage, UncertainUsage,
+    UnknownName, Usage, Verbatim, cut, plain,
 };
 pub use limits::{
     Allowance, Bound, BoundException, BoundSummary, Budget, BudgetDemand, BudgetStanding, BudgetWants,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::missing::no_such_tool;
-use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, StoredResults, ToolSpec, Transcript};
+use crate::{Event, LogId, Meter, Name, Path, Resources, StoredResults, ToolResult, ToolSpec, Transcript};
 
 /// A function that an agent can call.
 ///
@@ -17,7 +17,7 @@ use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, StoredResults, 
 ///
 /// # Example: a tool that adds two numbers
 /// ```
-/// use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
+/// use polylogue_core::{ToolResult, Tool, ToolCx, ToolError, ToolSpec};
 /// use serde_json::{Value, json};
 ///
 /// struct Add(ToolSpec);
@@ -35,9 +35,9 @@ use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, StoredResults, 
 ///         &self.0
 ///     }
 ///
-///     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+///     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
 ///         let number = |name: &str| args[name].as_f64().ok_or_else(|| ToolError::new(format!("`{name}` must be a number")));
-///         Ok(Outcome::done((number("a")? + number("b")?).to_string()))
+///         Ok(ToolResult::done((number("a")? + number("b")?).to_string()))
 ///     }
 /// }
 /// ```
@@ -49,7 +49,11 @@ pub trait Tool: Send + Sync + 'static {
     ///
     /// # Errors
     /// The error message for the model; it becomes a failed outcome, and the turn continues.
-    fn call(&self, args: Value, cx: &ToolCx<'_>) -> impl Future<Output = Result<Outcome, ToolError>> + Send;
+    fn call(
+        &self,
+        args: Value,
+        cx: &ToolCx<'_>,
+    ) -> impl Future<Output = Result<ToolResult, ToolError>> + Send;
 }
 
 /// The context of a tool call.
@@ -145,7 +149,7 @@ trait ErasedTool: Send + Sync {
         &'a self,
         args: Value,
         cx: &'a ToolCx<'_>,
-    ) -> Pin<Box<dyn Future<Output = Result<Outcome, ToolError>> + Send + 'a>>;
+    ) -> Pin<Box<dyn Future<Output = Result<ToolResult, ToolError>> + Send + 'a>>;
 }
 
 impl<T: Tool> ErasedTool for T {
@@ -156,7 +160,7 @@ impl<T: Tool> ErasedTool for T {
         &'a self,
         args: Value,
         cx: &'a ToolCx<'_>,
-    ) -> Pin<Box<dyn Future<Output = Result<Outcome, ToolError>> + Send + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = Result<ToolResult, ToolError>> + Send + 'a>> {
         Box::pin(Tool::call(self, args, cx))
     }
 }
@@ -172,7 +176,7 @@ impl Tool for AnyTool {
     fn spec(&self) -> &ToolSpec {
         self.0.spec()
     }
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         self.0.call(args, cx).await
     }
 }

@@ -19,8 +19,8 @@ pub(crate) use self::open_turn::OpenTurn;
 pub use self::raised::RaisedLimits;
 pub(crate) use self::shared::{in_order, is_shared};
 use crate::{
-    Body, Call, Capability, Event, Finish, Message, Money, Name, Opening, Part, Path, Question, StopReason,
-    TotalUsage,
+    Body, Capability, Event, FinishReason, Message, Money, Name, Opening, Part, Path, Question, StopReason,
+    ToolCall, TotalUsage,
 };
 
 /// The transcript of one chat, folded from its events.
@@ -57,7 +57,7 @@ pub struct Transcript {
     next_speaker: Option<Name>,
     closed: Option<(StopReason, Arc<str>)>,
     /// Calls that another participant is asked to make, and that have no result yet.
-    pending: Vec<(Name, Call)>,
+    pending: Vec<(Name, ToolCall)>,
     /// Capabilities that turned out to be missing, with the agent and the model.
     missing: Vec<(Name, Arc<str>, Capability)>,
     /// Messages before the chat was reopened with a new message.
@@ -225,7 +225,7 @@ impl Transcript {
 
     /// Returns the tool calls in messages that have no result yet, with the participants that requested them. They expire when
     /// the requester speaks again.
-    pub fn pending_calls(&self) -> &[(Name, Call)] {
+    pub fn pending_calls(&self) -> &[(Name, ToolCall)] {
         &self.pending
     }
 
@@ -292,7 +292,7 @@ impl Transcript {
     }
 
     /// Returns the finish reason of the message that the result of the closed chat is from, if it was truncated.
-    pub fn result_cut(&self) -> Option<Finish> {
+    pub fn result_cut(&self) -> Option<FinishReason> {
         let (_, summary) = self.closed.as_ref()?;
         let line = self.said_as(summary).or_else(|| self.replies().next_back())?;
         line.message.cut().filter(|_| !summary.trim().is_empty())
@@ -416,7 +416,7 @@ impl Transcript {
     }
 
     /// Returns the tool calls of all finished turns, newest first, with the `seq` of their events and who made them.
-    pub fn calls(&self) -> impl Iterator<Item = (u64, &Name, &Call)> {
+    pub fn calls(&self) -> impl Iterator<Item = (u64, &Name, &ToolCall)> {
         self.events.iter().rev().filter_map(|event| match &event.body {
             Body::ToolCalled { who, call } => Some((event.seq, who, call)),
             _ => None,

@@ -21,8 +21,8 @@ pub(crate) use self::background_tasks::{BackgroundTasks, Begun, Rest};
 use crate::log::UncheckedTurn;
 use crate::transcript::{OpenTurn, in_order};
 use crate::{
-    AnyModel, Body, Capability, Charge, Entry, Event, Finish, Log, Message, Name, Params, Part, Path, Reply,
-    Result, ToolSpec, Transcript, TranscriptMessage, TurnRequest, View, ViewOptions,
+    AnyModel, Body, Capability, Charge, Entry, Event, FinishReason, Log, Message, Name, Params, Part, Path,
+    Reply, Result, ToolSpec, Transcript, TranscriptMessage, TurnRequest, View, ViewOptions,
 };
 
 /// One turn of one agent: what the agent can read and do when it [acts](crate::Agent::act).
@@ -91,7 +91,7 @@ pub struct Turn<'a> {
     pub(crate) within_before: Vec<Arc<Event>>,
     pub(crate) failed_within: bool,
     /// The finish reason of the result of the last nested chat, if it was truncated.
-    pub(crate) cut_within: Option<Finish>,
+    pub(crate) cut_within: Option<FinishReason>,
     /// The message that this result is from, if it is from one.
     pub(crate) result_within: Option<Message>,
     /// How many chats it ran.

@@ -20,8 +20,8 @@ pub use self::entry::{EncodeCache, Entry};
 use self::pending::Pending;
 use self::words::{calls_as_text, entry_as_text, into_spoken, is_write_again, spoken};
 use crate::{
-    Body, Call, CallPurpose, Digest, Event, HistoryEntry, HistorySummary, InputTokens, JoinHistory,
-    ModelReply, Name, Opening, Outcome, Params, Part, Path, PrefixChange, PrefixChanges, ToolSpec,
+    Body, CallPurpose, Digest, Event, HistoryEntry, HistorySummary, InputTokens, JoinHistory, ModelReply,
+    Name, Opening, Params, Part, Path, PrefixChange, PrefixChanges, ToolCall, ToolResult, ToolSpec,
     Transcript, TranscriptMessage, TurnRequest, Verbatim,
 };
 
@@ -61,7 +61,7 @@ pub struct View {
     /// Where the view is reset to if the last reply, which filled the context window, is discarded.
     full: Option<Mark>,
     /// Calls without a result yet, with results that came early.
-    awaited: Vec<(Call, Option<Outcome>)>,
+    awaited: Vec<(ToolCall, Option<ToolResult>)>,
     ids: HashSet<String>,
     /// Messages of others since the agent's own turn began: appended after the turn, so that the view does not depend
     /// on who was faster. While calls that others are asked to execute have no results, messages are appended after
@@ -289,7 +289,7 @@ impl View {
         self.push_prompt(text);
     }
 
-    fn returned(&mut self, id: &str, outcome: &Outcome) {
+    fn returned(&mut self, id: &str, outcome: &ToolResult) {
         self.full = None;
         if let Some((_, answer)) =
             self.awaited.iter_mut().find(|(call, answer)| call.id == id && answer.is_none())
@@ -359,7 +359,7 @@ impl View {
             Part::Call(call) if !self.has_id(&call.id) && taken.insert(call.id.clone()) => Some(call.clone()),
             _ => None,
         };
-        let calls: Vec<Call> = calls.iter().filter_map(fresh).collect();
+        let calls: Vec<ToolCall> = calls.iter().filter_map(fresh).collect();
         self.push_own(message_said.into_iter().chain(calls.iter().cloned().map(Part::Call)).collect());
         self.awaited.extend(calls.into_iter().map(|call| (call, None)));
     }
@@ -374,11 +374,12 @@ impl View {
     /// Answers calls that never got a result: providers reject a history without it.
     fn answer_calls(&mut self) {
         for (call, outcome) in std::mem::take(&mut self.awaited) {
-            let outcome = outcome.map(|outcome| Outcome::new(outcome.status, spoken(&outcome.for_model())));
+            let outcome =
+                outcome.map(|outcome| ToolResult::new(outcome.status, spoken(&outcome.for_model())));
             let outcome = match outcome {
                 Some(outcome) if !outcome.parts.is_empty() => outcome,
-                Some(empty) => Outcome { parts: vec![Part::text("(nothing)")], ..empty },
-                None => Outcome::failed("This call was not made."),
+                Some(empty) => ToolResult { parts: vec![Part::text("(nothing)")], ..empty },
+                None => ToolResult::failed("This call was not made."),
             };
             self.push(Entry::Tool { id: call.id, tool: call.tool, outcome });
         }

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::*;
 use crate::Message;
 use crate::{
-    Audience, CallOutcome, Finish, HistoryEntry, JoinHistory, ModelReply, Opening, Origin, Path, Request,
-    Timestamp, TurnRequest, Usage,
+    Audience, ExecutedCall, FinishReason, HistoryEntry, JoinHistory, ModelReply, Opening, Origin, Path,
+    Request, Timestamp, TurnRequest, Usage,
 };
 
 #[path = "seal_tests.rs"]
@@ -72,9 +72,13 @@ fn turn_started(who: usize) -> Body {
 
 #[test]
 fn a_result_that_comes_after_another_turn_of_the_caller_is_shown_in_words() {
-    let call = Call { id: "c1".into(), tool: "look".into(), args: json!({}) };
-    let answer =
-        CallOutcome { to: name(0), id: "c1".into(), tool: "look".into(), outcome: Outcome::done("a cat") };
+    let call = ToolCall { id: "c1".into(), tool: "look".into(), args: json!({}) };
+    let answer = ExecutedCall {
+        to: name(0),
+        id: "c1".into(),
+        tool: "look".into(),
+        outcome: ToolResult::done("a cat"),
+    };
     let opening = Opening {
         participants: vec![name(0), name(1)],
         messages: vec![Message::text(name(1), "Look.")],
@@ -152,7 +156,7 @@ fn events_from(
             .collect(),
         inherited: 0,
     })];
-    let mut open: Vec<(Name, Call)> = Vec::new();
+    let mut open: Vec<(Name, ToolCall)> = Vec::new();
     for step in moves {
         let who = name(step.who);
         let prompt = step.prompt.as_deref().map(Into::into);
@@ -163,14 +167,14 @@ fn events_from(
             let sees = if ids.is_multiple_of(2) { JoinHistory::All } else { JoinHistory::New };
             bodies.insert(bodies.len() - 1, Body::Joined { who: who.clone(), sees });
         }
-        let mut asked: Vec<Call> = Vec::new();
+        let mut asked: Vec<ToolCall> = Vec::new();
         for reply in &step.replies {
             let before = ids;
             bodies.extend(model_replied(&who, reply, &mut ids));
             let unanswered = before + reply.answered.min(reply.calls)..ids;
             asked = if reply.asks_others && !reply.prompted {
                 unanswered
-                    .map(|id| Call { id: format!("c{}", id + 1), tool: "t".into(), args: json!({}) })
+                    .map(|id| ToolCall { id: format!("c{}", id + 1), tool: "t".into(), args: json!({}) })
                     .collect()
             } else {
                 Vec::new()
@@ -179,9 +183,9 @@ fn events_from(
         bodies.push(match &step.end {
             End::Answer(count, text) => {
                 let count = (*count).min(open.len());
-                let answer = |(to, call): (Name, Call)| {
-                    let outcome = Outcome::done(&**text);
-                    Part::Outcome(CallOutcome { to, id: call.id, tool: call.tool, outcome })
+                let answer = |(to, call): (Name, ToolCall)| {
+                    let outcome = ToolResult::done(&**text);
+                    Part::Outcome(ExecutedCall { to, id: call.id, tool: call.tool, outcome })
                 };
                 let mut parts: Vec<Part> = open.drain(..count).rev().map(answer).collect();
                 parts.push(Part::text(&**text));
@@ -208,15 +212,15 @@ fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
         parts.insert(0, Part::Thought("hm".into()));
         parts.push(Part::Note(json!({"for": "programs"})));
     }
-    let calls: Vec<Call> = (0..reply.calls)
+    let calls: Vec<ToolCall> = (0..reply.calls)
         .map(|_| {
             *ids += 1;
-            Call { id: format!("c{ids}"), tool: "t".into(), args: json!({}) }
+            ToolCall { id: format!("c{ids}"), tool: "t".into(), args: json!({}) }
         })
         .collect();
     parts.extend(calls.iter().cloned().map(Part::Call));
     let (model, request) = ("m".into(), Digest([0; 16]));
-    let (finish, usage, cost) = (Finish::Stop, Usage::default(), None);
+    let (finish, usage, cost) = (FinishReason::Stop, Usage::default(), None);
     let mut bodies = vec![Body::ModelReplied(ModelReply {
         who: who.clone(),
         model,
@@ -239,7 +243,11 @@ fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
     }
     // Results come in any order.
     for call in calls.iter().take(reply.answered).rev() {
-        bodies.push(Body::ToolReturned { who: who.clone(), id: call.id.clone(), outcome: Outcome::done("") });
+        bodies.push(Body::ToolReturned {
+            who: who.clone(),
+            id: call.id.clone(),
+            outcome: ToolResult::done(""),
+        });
     }
     if let Some(2) = reply.clears {
         let remembered = vec![

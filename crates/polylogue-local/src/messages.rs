@@ -1,6 +1,6 @@
 //! Messages of a request in the form of chat templates.
 
-use polylogue_core::{Call, Effort, Entry, ModelError, ModelErrorKind, Part, Request, ToolChoice};
+use polylogue_core::{Effort, Entry, ModelError, ModelErrorKind, Part, Request, ToolCall, ToolChoice};
 use serde_json::{Map, Value, json};
 
 use crate::template::{Settings, Template, one_line};
@@ -61,7 +61,7 @@ fn message(entry: &Entry, defused: &impl Fn(&str) -> String) -> Value {
 }
 
 fn call(part: &Part, defused: &impl Fn(&str) -> String) -> Option<Value> {
-    let Part::Call(Call { id, tool, args }) = part else { return None };
+    let Part::Call(ToolCall { id, tool, args }) = part else { return None };
     let arguments = match args {
         Value::Object(_) => args.clone(),
         other => json!({ "unparsed": other }),

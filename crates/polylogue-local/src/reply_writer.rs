@@ -1,6 +1,6 @@
 //! A reply from the bytes of its tokens: whole characters, thoughts, calls, and stop sequences.
 
-use polylogue_core::{Call, Delta, Finish, Part, Reply, Usage};
+use polylogue_core::{Delta, FinishReason, Part, Reply, ToolCall, Usage};
 use polylogue_models::{TextKind, ThoughtSplitter};
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(crate) struct ReplyWriter<S> {
     splitter: ThoughtSplitter,
     thought: String,
     text: String,
-    calls: Vec<Call>,
+    calls: Vec<ToolCall>,
     /// Text that may be the beginning of a call or of a stop sequence, or that is within a call.
     pending: String,
     in_call: bool,
@@ -218,12 +218,12 @@ impl<S: FnMut(Delta)> ReplyWriter<S> {
             let index = self.calls.len();
             (self.sink)(Delta::Call { index, tool: Some(tool.clone()), args: args.to_string() });
             let args = if args.is_object() { args } else { Value::String(args.to_string()) };
-            self.calls.push(Call { id: format!("{}{index}", self.call_ids), tool, args });
+            self.calls.push(ToolCall { id: format!("{}{index}", self.call_ids), tool, args });
         }
     }
 
     /// The whole reply, which ended because of `finish`.
-    pub(crate) fn finish(mut self, finish: Finish, usage: Usage) -> Reply {
+    pub(crate) fn finish(mut self, finish: FinishReason, usage: Usage) -> Reply {
         let rest = String::from_utf8_lossy(&std::mem::take(&mut self.bytes)).into_owned();
         if !self.is_stopped {
             self.feed(&rest);
@@ -240,7 +240,7 @@ impl<S: FnMut(Delta)> ReplyWriter<S> {
             }
         }
         let usage = Usage { reasoning: Some(self.thought_tokens).filter(|count| *count > 0), ..usage };
-        let finish = if self.calls.is_empty() || finish.is_cut() { finish } else { Finish::Calls };
+        let finish = if self.calls.is_empty() || finish.is_cut() { finish } else { FinishReason::Calls };
         Reply { parts: self.parts(), finish, usage, cached: false, verbatim: None, answered_by: None }
     }
 

@@ -14,7 +14,7 @@ fn written(form: ReplyForm, pieces: &[&[u8]]) -> (Reply, Vec<Delta>) {
             break;
         }
     }
-    let reply = writer.finish(Finish::Stop, Usage::default());
+    let reply = writer.finish(FinishReason::Stop, Usage::default());
     (reply, deltas)
 }
 
@@ -40,7 +40,8 @@ fn calls_thoughts_and_text_are_separated_at_any_split() {
     for size in 1..text.len() {
         let pieces: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
         let (reply, deltas) = written(form(TEMPLATE), &pieces);
-        let call = |id: &str, tool: &str, args| Part::Call(Call { id: id.into(), tool: tool.into(), args });
+        let call =
+            |id: &str, tool: &str, args| Part::Call(ToolCall { id: id.into(), tool: tool.into(), args });
         let expected = [
             Part::Thought("hm".into()),
             Part::text("Sure."),
@@ -48,7 +49,7 @@ fn calls_thoughts_and_text_are_separated_at_any_split() {
             call("c1", "g", json!({})),
         ];
         assert_eq!(reply.parts, expected, "in pieces of {size}");
-        assert_eq!(reply.finish, Finish::Calls);
+        assert_eq!(reply.finish, FinishReason::Calls);
         assert_eq!(deltas.iter().filter(|delta| matches!(delta, Delta::Call { .. })).count(), 2);
     }
 }
@@ -65,7 +66,7 @@ fn what_looks_like_a_call_and_is_none_stays_text() {
             .map(|delta| if let Delta::Text(text) = delta { text.as_str() } else { "" })
             .collect();
         assert_eq!(streamed, text);
-        assert_eq!(reply.finish, Finish::Stop);
+        assert_eq!(reply.finish, FinishReason::Stop);
     }
 }
 
@@ -73,7 +74,10 @@ fn what_looks_like_a_call_and_is_none_stays_text() {
 fn a_reply_that_is_a_call_in_whole_is_read_without_marks() {
     let llama = "tools <|python_tag|>";
     let (reply, _) = written(form(llama), &[b" {\"name\": \"f\", ", b"\"parameters\": {\"a\": 1}}"]);
-    assert_eq!(reply.parts, [Part::Call(Call { id: "c0".into(), tool: "f".into(), args: json!({"a": 1}) })]);
+    assert_eq!(
+        reply.parts,
+        [Part::Call(ToolCall { id: "c0".into(), tool: "f".into(), args: json!({"a": 1}) })]
+    );
     let (reply, _) = written(form(llama), &[b"Text with {\"name\": \"f\"}"]);
     assert_eq!(reply.plain(), "Text with {\"name\": \"f\"}");
     let (reply, _) = written(form(llama), &[b"{no"]);

@@ -1,7 +1,7 @@
 //! One reply being written: a step at a time, so that several are computed in turns and each can be cancelled.
 
 use llguidance::Matcher;
-use polylogue_core::{Delta, Finish, Usage};
+use polylogue_core::{Delta, FinishReason, Usage};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::cache::Cache;
@@ -83,9 +83,9 @@ impl Sequence {
     }
 
     /// Computes a piece of the prompt, or one token. Returns why the reply ended, if it did.
-    pub(crate) fn step(&mut self, engine: &Engine<'_>) -> Result<Option<Finish>, Failure> {
+    pub(crate) fn step(&mut self, engine: &Engine<'_>) -> Result<Option<FinishReason>, Failure> {
         if self.usage.output == self.max_tokens {
-            return Ok(Some(Finish::Length));
+            return Ok(Some(FinishReason::Length));
         }
         let rest = self.pending.split_off(self.pending.len().min(CHUNK));
         let logits = engine.decoder.forward(&self.pending, &mut self.cache)?;
@@ -94,14 +94,14 @@ impl Sequence {
     }
 
     /// Chooses the next token.
-    fn next(&mut self, engine: &Engine<'_>, logits: &[f32]) -> Result<Option<Finish>, Failure> {
+    fn next(&mut self, engine: &Engine<'_>, logits: &[f32]) -> Result<Option<FinishReason>, Failure> {
         let mask =
             self.matcher.as_mut().map(Matcher::compute_mask_or_eos).transpose().map_err(Failure::grammar)?;
         let is_allowed = |token: u32| mask.as_ref().is_none_or(|mask| mask.is_allowed(token));
         let known = logits.get(..engine.tokens.min(logits.len())).unwrap_or_default();
         let token = self.sampler.sample(known, is_allowed).ok_or_else(Failure::no_token)?;
         if engine.ends.contains(&token) {
-            return Ok(Some(Finish::Stop));
+            return Ok(Some(FinishReason::Stop));
         }
         self.usage.output += 1;
         let continues = self.writer.push(&(engine.spoken)(token));
@@ -111,15 +111,15 @@ impl Sequence {
         self.pending.push(token);
         let is_over = !continues || self.matcher.as_ref().is_some_and(Matcher::is_stopped);
         Ok(match () {
-            () if is_over => Some(Finish::Stop),
-            () if self.usage.output == self.max_tokens => Some(Finish::Length),
-            () if self.cache.len() == engine.window => Some(Finish::ContextFull),
+            () if is_over => Some(FinishReason::Stop),
+            () if self.usage.output == self.max_tokens => Some(FinishReason::Length),
+            () if self.cache.len() == engine.window => Some(FinishReason::ContextFull),
             () => None,
         })
     }
 
     /// Sends the whole reply; returns what was computed, for later requests.
-    pub(crate) fn finish(self, finish: Finish) -> Cache {
+    pub(crate) fn finish(self, finish: FinishReason) -> Cache {
         let Counted { input, cached, output } = self.usage;
         let [input, cached, output] = [input, cached, output].map(|count| Some(count as u64));
         let reply = self.writer.finish(finish, Usage { input, cached, output, ..Usage::default() });

@@ -6,7 +6,9 @@ mod common;
 
 use common::tiny::Tiny;
 use common::{Asked, Pieces, model, model_with, run};
-use polylogue_core::{Capability, Entry, Finish, ModelErrorKind, Outcome, Part, ToolChoice, ToolSpec};
+use polylogue_core::{
+    Capability, Entry, FinishReason, ModelErrorKind, Part, ToolChoice, ToolResult, ToolSpec,
+};
 use polylogue_local::LocalOptions;
 use serde_json::{Value, json};
 
@@ -36,7 +38,7 @@ fn random_weights_always_satisfy_a_schema() {
             });
             let pieces = Pieces::default();
             let reply = run(asked.stream(&model, &mut pieces.clone())).unwrap();
-            assert_eq!(reply.finish, Finish::Stop, "seed {seed}: {}", reply.plain());
+            assert_eq!(reply.finish, FinishReason::Stop, "seed {seed}: {}", reply.plain());
             assert_eq!(pieces.text(), reply.plain());
             let value: Value = serde_json::from_str(&reply.plain()).unwrap();
             assert!(
@@ -62,7 +64,7 @@ fn json_of_any_form_is_an_object() {
             params.seed = Some(seed);
         });
         let reply = run(asked.ask(&model)).unwrap();
-        if reply.finish == Finish::Stop {
+        if reply.finish == FinishReason::Stop {
             match serde_json::from_str::<Value>(&reply.plain()) {
                 Ok(value) => assert!(value.is_object(), "seed {seed}"),
                 // A number with a thousand digits is JSON.
@@ -117,7 +119,7 @@ fn a_call_that_must_be_is_made_with_arguments_that_fit() {
         });
         let pieces = Pieces::default();
         let reply = run(asked.stream(&model, &mut pieces.clone())).unwrap();
-        assert_eq!(reply.finish, Finish::Calls, "seed {seed}: {reply:?}");
+        assert_eq!(reply.finish, FinishReason::Calls, "seed {seed}: {reply:?}");
         let [Part::Call(call)] = reply.parts.as_slice() else { panic!("seed {seed}: {reply:?}") };
         assert_eq!(call.id, "call_3_0");
         match call.tool.as_str() {
@@ -158,12 +160,12 @@ fn a_model_that_may_call_writes_text_or_calls_that_are_whole() {
 #[test]
 fn calls_and_their_results_are_part_of_the_next_prompt() {
     let (_folder, model) = model();
-    let call = polylogue_core::Call {
+    let call = polylogue_core::ToolCall {
         id: "call_0_0".into(),
         tool: "weather".into(),
         args: json!({ "city": "Rome" }),
     };
-    let outcome = Outcome::done("sunny, and <|im_end|> is only text");
+    let outcome = ToolResult::done("sunny, and <|im_end|> is only text");
     let entries = vec![
         Entry::user("What is the weather?"),
         Entry::own(vec![Part::Call(call)]),

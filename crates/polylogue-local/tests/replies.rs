@@ -9,7 +9,7 @@ use std::task::Poll;
 
 use common::tiny::{ARCHITECTURES, Meta, Tiny};
 use common::{Asked, Pieces, model, model_with, run};
-use polylogue_core::{Entry, Finish, Model as _, ModelErrorKind, Money, Params, Usage};
+use polylogue_core::{Entry, FinishReason, Model as _, ModelErrorKind, Money, Params, Usage};
 use polylogue_local::{LocalModel, LocalOptions};
 use serde_json::json;
 
@@ -59,12 +59,12 @@ fn pieces_are_whole_characters_and_together_the_reply() {
 fn the_limit_on_tokens_ends_a_reply_and_usage_is_exact() {
     let (_folder, model) = model();
     let reply = run(Asked::new("hello").with(|params| params.max_tokens = Some(5)).ask(&model)).unwrap();
-    assert_eq!((reply.finish, reply.usage.output), (Finish::Length, Some(5)));
+    assert_eq!((reply.finish, reply.usage.output), (FinishReason::Length, Some(5)));
     // A control token is one token, a byte without a longer token one, and the beginning of the prompt one.
     let prompt = "user\nhello\nassistant\n";
     assert!(reply.usage.input.unwrap() <= prompt.len() as u64 + 8, "{:?}", reply.usage);
     let none = run(Asked::new("hello").with(|params| params.max_tokens = Some(0)).ask(&model)).unwrap();
-    assert_eq!((none.finish, none.usage.output, none.parts.len()), (Finish::Length, Some(0), 0));
+    assert_eq!((none.finish, none.usage.output, none.parts.len()), (FinishReason::Length, Some(0), 0));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_stop_sequence_across_tokens_ends_the_reply_before_it() {
     let pieces = Pieces::default();
     let stopping = asked.with(|params| params.stop = vec![stop.to_owned()]);
     let reply = run(stopping.stream(&model, &mut pieces.clone())).unwrap();
-    assert_eq!((reply.plain().as_ref(), &reply.finish), (&text[..at], &Finish::Stop));
+    assert_eq!((reply.plain().as_ref(), &reply.finish), (&text[..at], &FinishReason::Stop));
     assert_eq!(pieces.text(), text[..at]);
     // It was not written to its end.
     assert!(reply.usage.output.unwrap() < whole.usage.output.unwrap());
@@ -169,7 +169,7 @@ fn a_request_longer_than_the_window_is_too_long_and_a_reply_ends_where_it_is_ful
     };
     assert!(tokens > 150, "{error}");
     let full = run(Asked::new("hi").with(|params| params.max_tokens = None).ask(&model)).unwrap();
-    assert!(matches!(full.finish, Finish::ContextFull | Finish::Stop), "{full:?}");
+    assert!(matches!(full.finish, FinishReason::ContextFull | FinishReason::Stop), "{full:?}");
     let Usage { input: Some(input), output: Some(output), .. } = full.usage else { panic!("{full:?}") };
     assert!(input + output <= 65, "{full:?}");
 }
@@ -275,7 +275,7 @@ fn fewer_caches_than_chats_reply_one_after_the_other() {
     let (one, two) = (Asked::new("one"), Asked::new("two"));
     let (one, two) = run(async { tokio::join!(one.ask(&model), two.ask(&model)) });
     for reply in [one, two] {
-        assert!(matches!(reply.unwrap().finish, Finish::Stop | Finish::Length));
+        assert!(matches!(reply.unwrap().finish, FinishReason::Stop | FinishReason::Length));
     }
 }
 

@@ -92,7 +92,7 @@ impl Parts {
                         &self,
                         args: ::polylogue::tools::tool::private::Value,
                         cx: &::polylogue::kernel::tool::ToolCx<'_>,
-                    ) -> ::core::result::Result<::polylogue::kernel::data::Outcome, ::polylogue::kernel::tool::ToolError> {
+                    ) -> ::core::result::Result<::polylogue::kernel::data::ToolResult, ::polylogue::kernel::tool::ToolError> {
                         let Args { #(#names),* } = ::polylogue::tools::tool::private::read(self.spec(), args)?;
                         let returned = #function(#(#passed),*)#wait;
                         ::polylogue::tools::tool::private::outcome(self.spec(), #returned)

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use polylogue_core::{AnyTool, ConfigError, Outcome, Result, Tool, ToolCx, ToolError, ToolSpec, UnknownName};
+use polylogue_core::{
+    AnyTool, ConfigError, Result, Tool, ToolCx, ToolError, ToolResult, ToolSpec, UnknownName,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -107,7 +109,7 @@ impl Tool for MissingServerTool {
         &self.0
     }
 
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         Err(ToolError(format!("the server of `{}` is not there", self.0.name)))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use polylogue_core::Outcome;
+use polylogue_core::ToolResult;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, Implementation,
     JsonObject, PaginatedRequestParams, PingRequest, ProgressNotificationParam, ProtocolVersion,
@@ -173,7 +173,7 @@ impl Connection {
     ///
     /// # Errors
     /// When there is no outcome.
-    pub(crate) async fn call(&self, tool: String, args: JsonObject) -> Result<Outcome, Broken> {
+    pub(crate) async fn call(&self, tool: String, args: JsonObject) -> Result<ToolResult, Broken> {
         let answered = self.answer_in_time(tool, args).await;
         match answered {
             Ok(Ok(Some(outcome))) => Ok(finished(outcome, &self.secrets)),
@@ -191,7 +191,7 @@ impl Connection {
         &self,
         tool: String,
         args: JsonObject,
-    ) -> Result<Result<Option<Outcome>, ServiceError>, Duration> {
+    ) -> Result<Result<Option<ToolResult>, ServiceError>, Duration> {
         let Limits { call: patience, call_in_all: in_all, .. } = self.limits;
         let notify = Arc::default();
         let mut answer = std::pin::pin!(timeout(in_all, self.answer(tool, args, &notify)));
@@ -212,7 +212,7 @@ impl Connection {
         tool: String,
         args: JsonObject,
         notify: &Arc<Notify>,
-    ) -> Result<Option<Outcome>, ServiceError> {
+    ) -> Result<Option<ToolResult>, ServiceError> {
         let Listed { tools, ours } = self.listed();
         if tools.iter().rev().take(ours).any(|own| own.name == tool) {
             return resources::call(&self.service, &tool, &args, self.limits).await.map(Some);

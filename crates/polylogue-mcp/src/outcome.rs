@@ -1,8 +1,8 @@
-//! The result of a call as an `Outcome`.
+//! The result of a call as a `ToolResult`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use polylogue_core::{Media, Money, Outcome, OutcomeStatus, Part};
+use polylogue_core::{Media, Money, Part, ToolResult, ToolStatus};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(crate) fn dollars(value: &Value) -> Option<Money> {
 }
 
 /// `outcome` for the log, without keys that its server was given and repeats, and within the bounds of an outcome.
-pub(crate) fn finished(mut outcome: Outcome, secrets: &Secrets) -> Outcome {
+pub(crate) fn finished(mut outcome: ToolResult, secrets: &Secrets) -> ToolResult {
     for part in &mut outcome.parts {
         match part {
             Part::Text(text) => *text = secrets.without_keys(text).into(),
@@ -46,7 +46,7 @@ fn remove_keys(value: &mut Value, secrets: &Secrets) {
 }
 
 /// The outcome of `result` for the model, with at most `media_bytes` of images and audio, to be [`finished`].
-pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
+pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> ToolResult {
     let is_error = result.is_error.unwrap_or_default();
     let cost = result.meta.as_ref().and_then(|meta| dollars(meta.get(COST)?));
     let value = result.structured_content;
@@ -64,8 +64,8 @@ pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
     if parts.is_empty() {
         parts.push(Part::text(if is_error { "it failed, and did not say why" } else { "(no result)" }));
     }
-    let status = if is_error { OutcomeStatus::Failed } else { OutcomeStatus::Done };
-    let outcome = Outcome::new(status, parts);
+    let status = if is_error { ToolStatus::Failed } else { ToolStatus::Done };
+    let outcome = ToolResult::new(status, parts);
     match cost {
         Some(cost) => outcome.with_cost(cost),
         None => outcome,
@@ -73,13 +73,13 @@ pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
 }
 
 /// The contents of a resource for the model, to be [`finished`].
-pub(crate) fn of_contents(contents: Vec<ResourceContents>, media_bytes: usize) -> Outcome {
+pub(crate) fn of_contents(contents: Vec<ResourceContents>, media_bytes: usize) -> ToolResult {
     let mut left = media_bytes;
     let mut parts: Vec<Part> = contents.into_iter().map(|contents| resource(contents, &mut left)).collect();
     if parts.is_empty() {
         parts.push(Part::text("(nothing is in it)"));
     }
-    Outcome::new(OutcomeStatus::Done, parts)
+    ToolResult::new(ToolStatus::Done, parts)
 }
 
 fn part(block: ContentBlock, left: &mut usize) -> Part {
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    fn parts(result: Value) -> (OutcomeStatus, Vec<Part>) {
+    fn parts(result: Value) -> (ToolStatus, Vec<Part>) {
         let outcome = outcome(serde_json::from_value(result).unwrap(), 16);
         (outcome.status, outcome.parts)
     }
@@ -230,9 +230,9 @@ mod tests {
         let mut secrets = Secrets::default();
         secrets.add("API_KEY", "hunter22".into());
         let data = json!({"hunter22": ["a hunter22", 7], "folder": "/srv"});
-        let long = format!("{}hunter22", "x".repeat(Outcome::MAX_BYTES));
+        let long = format!("{}hunter22", "x".repeat(ToolResult::MAX_BYTES));
         let parts = vec![Part::text("with hunter22"), Part::Data(data), Part::text(long)];
-        let outcome = finished(Outcome::new(OutcomeStatus::Done, parts), &secrets);
+        let outcome = finished(ToolResult::new(ToolStatus::Done, parts), &secrets);
         assert_eq!(outcome.parts[0], Part::text("with ***"));
         assert_eq!(outcome.parts[1], Part::Data(json!({"***": ["a ***", 7], "folder": "/srv"})));
         assert!(matches!(&outcome.parts[2], Part::Text(text) if text.ends_with("xx***")));
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn failures_are_failures_even_without_a_word() {
         let failed = parts(json!({"content": [], "isError": true}));
-        assert_eq!(failed, (OutcomeStatus::Failed, vec![Part::text("it failed, and did not say why")]));
-        assert_eq!(parts(json!({"content": []})), (OutcomeStatus::Done, vec![Part::text("(no result)")]));
+        assert_eq!(failed, (ToolStatus::Failed, vec![Part::text("it failed, and did not say why")]));
+        assert_eq!(parts(json!({"content": []})), (ToolStatus::Done, vec![Part::text("(no result)")]));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::Outcome;
+use polylogue_core::ToolResult;
 use rmcp::RoleClient;
 use rmcp::model::{JsonObject, PaginatedRequestParams, ReadResourceRequestParams, Tool, ToolAnnotations};
 use rmcp::service::{Peer, ServiceError};
@@ -45,19 +45,19 @@ pub(crate) async fn call(
     tool: &str,
     args: &JsonObject,
     limits: Limits,
-) -> Result<Outcome, ServiceError> {
+) -> Result<ToolResult, ServiceError> {
     if tool == LIST {
         return list(peer, limits.tools).await;
     }
     let Some(uri) = args.get("uri").and_then(Value::as_str) else {
-        return Ok(Outcome::failed("`uri` must be a text: which resource to read"));
+        return Ok(ToolResult::failed("`uri` must be a text: which resource to read"));
     };
     let read = peer.read_resource(ReadResourceRequestParams::new(uri)).await?;
     Ok(of_contents(read.contents, limits.media_bytes))
 }
 
 /// The first `most` resources, one per line.
-async fn list(peer: &Peer<RoleClient>, most: usize) -> Result<Outcome, ServiceError> {
+async fn list(peer: &Peer<RoleClient>, most: usize) -> Result<ToolResult, ServiceError> {
     let (mut lines, mut cursor) = (Vec::new(), None);
     while lines.len() < most {
         let page = peer.list_resources(Some(PaginatedRequestParams::default().with_cursor(cursor))).await?;
@@ -72,5 +72,5 @@ async fn list(peer: &Peer<RoleClient>, most: usize) -> Result<Outcome, ServiceEr
         lines.push("(there are more, which are not listed)".into());
     }
     let text = if lines.is_empty() { "(there are no resources)".into() } else { lines.join("\n") };
-    Ok(Outcome::done(text))
+    Ok(ToolResult::done(text))
 }

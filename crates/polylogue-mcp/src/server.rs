@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{ConfigError, Outcome, Result};
+use polylogue_core::{ConfigError, Result, ToolResult};
 use rmcp::model::{JsonObject, Tool};
 use tokio::sync::Mutex;
 
@@ -51,11 +51,11 @@ impl Server {
         tool: &str,
         schema: &std::sync::Mutex<Arc<JsonObject>>,
         args: JsonObject,
-    ) -> Outcome {
+    ) -> ToolResult {
         let source = format!("the MCP server `{}`", self.name);
         let outcome = match self.called(tool, schema, args).await {
             Ok(outcome) => outcome,
-            Err(why) => Outcome::failed(format!("{source} {why}")).truncated(),
+            Err(why) => ToolResult::failed(format!("{source} {why}")).truncated(),
         };
         outcome.from_outside(source)
     }
@@ -65,7 +65,7 @@ impl Server {
         tool: &str,
         schema: &std::sync::Mutex<Arc<JsonObject>>,
         args: JsonObject,
-    ) -> Result<Outcome, String> {
+    ) -> Result<ToolResult, String> {
         let connection = self.connected().await?;
         if let Err(broken) = connection.look_again().await {
             return Err(self.settle(&connection, broken, "").await);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use polylogue_core::schema::well_formed;
-use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec, text};
+use polylogue_core::{Tool, ToolCx, ToolError, ToolResult, ToolSpec, text};
 use rmcp::model::{JsonObject, Tool as Listed};
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ impl Tool for Remote {
         &self.spec
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let args = match args {
             Value::Object(args) => args,
             Value::Null => JsonObject::new(),

@@ -8,8 +8,8 @@ use std::path::Path as FilePath;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyModel, Capability, DeltaRef, DeltaSink, Digest, Finish, Model, ModelError, ModelWrapper, Part, Reply,
-    Request,
+    AnyModel, Capability, DeltaRef, DeltaSink, Digest, FinishReason, Model, ModelError, ModelWrapper, Part,
+    Reply, Request,
 };
 
 use self::file::CacheFile;
@@ -193,8 +193,8 @@ impl<M: Model> Cached<M> {
 }
 
 /// Whether the same request is not sent again for another reply.
-const fn is_final(finish: &Finish) -> bool {
-    !matches!(finish, Finish::Malformed | Finish::Paused | Finish::Interrupted)
+const fn is_final(finish: &FinishReason) -> bool {
+    !matches!(finish, FinishReason::Malformed | FinishReason::Paused | FinishReason::Interrupted)
 }
 
 /// Sends the parts of a stored reply as deltas.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnsweredBy, AnyModel, Bound, Capabilities, Capability, DeltaRef, DeltaSink, FailedAttempt, Finish,
+    AnsweredBy, AnyModel, Bound, Capabilities, Capability, DeltaRef, DeltaSink, FailedAttempt, FinishReason,
     Limits, Model, ModelError, ModelErrorKind, Money, Params, Reply, Request, Usage,
 };
 
@@ -167,7 +167,7 @@ impl Fallback {
         result: &Result<Reply, ModelError>,
     ) -> Option<(FailureClass, ModelError)> {
         let (class, error) = match result {
-            Ok(Reply { finish: finish @ (Finish::Filter | Finish::Refused { .. }), .. }) => {
+            Ok(Reply { finish: finish @ (FinishReason::Filter | FinishReason::Refused { .. }), .. }) => {
                 let message = format!("the reply is {finish}");
                 (FailureClass::Refusal, ModelError::new(ModelErrorKind::Filtered, model.name(), message))
             }

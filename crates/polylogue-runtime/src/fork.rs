@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Agent as _, AnyStore, Body, Call, Event, GivenApproval, LimitOverrides, Log, LogId, Message, Meta, Name,
-    Opening, Parent, Part, Path, Store as _, StoreError, StoredFiles, TeamChanged,
+    Agent as _, AnyStore, Body, Event, GivenApproval, LimitOverrides, Log, LogId, Message, Meta, Name,
+    Opening, Parent, Part, Path, Store as _, StoreError, StoredFiles, TeamChanged, ToolCall,
 };
 use polylogue_team::Template;
 use serde::Deserialize as _;
@@ -308,7 +308,7 @@ fn open_call(events: &[Event], end: u64) -> Option<ForkError> {
 
 /// The calls that have no result yet, with their events.
 #[derive(Default)]
-struct OpenCalls<'e>(Vec<(&'e Event, &'e Name, &'e Call)>);
+struct OpenCalls<'e>(Vec<(&'e Event, &'e Name, &'e ToolCall)>);
 
 impl<'e> OpenCalls<'e> {
     fn add(&mut self, event: &'e Event) {
@@ -365,16 +365,16 @@ fn with_task(mut opening: Opening, task: &str, texts: &[Template]) -> Opening {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::{Outcome, OutcomeStatus, Timestamp};
+    use polylogue_core::{Timestamp, ToolResult, ToolStatus};
     use serde_json::json;
 
     use super::*;
 
     fn events() -> Vec<Event> {
         let name = |text: &str| Name::new(text).unwrap();
-        let outcome: Outcome = serde_json::from_value(json!({"status": "done", "parts": []})).unwrap();
-        assert_eq!(outcome.status, OutcomeStatus::Done);
-        let call: Call = serde_json::from_value(json!({"id": "1", "tool": "add", "args": {}})).unwrap();
+        let outcome: ToolResult = serde_json::from_value(json!({"status": "done", "parts": []})).unwrap();
+        assert_eq!(outcome.status, ToolStatus::Done);
+        let call: ToolCall = serde_json::from_value(json!({"id": "1", "tool": "add", "args": {}})).unwrap();
         let opened = json!({"type": "opened", "participants": ["Ann"], "task": "Add.",
             "messages": [{"from": "user", "parts": [{"text": "Add."}]}]});
         let bodies = [

@@ -29,9 +29,9 @@ mod waiting;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use polylogue_core::{Audience, Call, Event, Name, Path, PrefixChanges};
+use polylogue_core::{Audience, Event, Name, Path, PrefixChanges, ToolCall};
 
-pub use item::{HandoffNote, Item, Kind, ResultShown, ShownMessage, Source, ToolResult};
+pub use item::{HandoffNote, Item, Kind, ResultShown, ShownMessage, ShownToolResult, Source};
 use said::Said;
 pub use said::SummarySource;
 use turn::Turn;
@@ -56,9 +56,9 @@ pub struct Presentation {
     detail: Detail,
     turns: HashMap<TurnKey, Turn>,
     /// The calls that messages request of others, by chat, who requests, and id.
-    requested: HashMap<(Path, Name, String), Call>,
+    requested: HashMap<(Path, Name, String), ToolCall>,
     /// The call of the last handoff, and who hands over, until the next turn of the chat.
-    handed: Option<(TurnKey, ToolResult)>,
+    handed: Option<(TurnKey, ShownToolResult)>,
     said: Said,
     prefixes: PrefixChanges,
     /// The models that reply instead of others, by agent.

@@ -126,7 +126,7 @@ pub fn without_last_message<'t>(text: &'t str, said: &str) -> &'t str {
 #[cfg(test)]
 mod tests {
     use polylogue_core::{
-        Audience, Call, LimitOverrides, LimitRaise, Name, Responder, StopReason, Timestamp,
+        Audience, LimitOverrides, LimitRaise, Name, Responder, StopReason, Timestamp, ToolCall,
     };
 
     use super::*;
@@ -162,7 +162,7 @@ mod tests {
         );
         // What a call does is shown exactly, whatever it looks like.
         let exact = "`Ops` calls `sh` with:\n\n```\nls\n```";
-        let call = Call { id: "1".into(), tool: "sh".into(), args: serde_json::json!({}) };
+        let call = ToolCall { id: "1".into(), tool: "sh".into(), args: serde_json::json!({}) };
         for (kind, edit) in [
             (QuestionKind::Approval, "a JSON object replaces its arguments"),
             (QuestionKind::CodeApproval, "code in a fenced block replaces it"),

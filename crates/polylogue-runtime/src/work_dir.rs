@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue_core::{AnyStore, Body, Event, LogId, OutcomeStatus, StoredFiles};
+use polylogue_core::{AnyStore, Body, Event, LogId, StoredFiles, ToolStatus};
 use polylogue_sandbox::{make_work_directory, remove_work_directory, what_is_enforced};
 use polylogue_team::{BuildContext, SandboxBackend, Team};
 
@@ -166,9 +166,9 @@ impl UnstoredCalls {
                 Body::ToolReturned { who, id, outcome } if open.remove(&(&event.at, who, &**id)) => {
                     match outcome.status {
                         _ if outcome.files.is_some() => (calls.has_results, is_any_unknown) = (false, false),
-                        OutcomeStatus::Done => calls.has_results = true,
-                        OutcomeStatus::Unknown => is_any_unknown = true,
-                        OutcomeStatus::Failed => {}
+                        ToolStatus::Done => calls.has_results = true,
+                        ToolStatus::Unknown => is_any_unknown = true,
+                        ToolStatus::Failed => {}
                     }
                 }
                 _ => {}

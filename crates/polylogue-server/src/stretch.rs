@@ -1,6 +1,6 @@
 //! What has happened in a conversation since a request: a pure fold of its events, from which each protocol makes its result.
 
-use polylogue_core::{Body, Event, Finish, StopReason, Summary};
+use polylogue_core::{Body, Event, FinishReason, StopReason, Summary};
 use polylogue_runtime::question_text::LastMessages;
 
 /// What has happened in a conversation since a request.
@@ -41,7 +41,9 @@ impl Stretch {
             Body::InputProvided { .. } => self.question = None,
             Body::Failed { error, .. } if !error.postponed => self.failure = Some(error.message.to_string()),
             Body::TurnStarted { .. } => self.failure = None,
-            Body::ModelReplied(reply) if event.at.is_root() => self.is_cut = reply.finish == Finish::Length,
+            Body::ModelReplied(reply) if event.at.is_root() => {
+                self.is_cut = reply.finish == FinishReason::Length
+            }
             Body::Message(message) if event.at.is_root() && !message.to.is_private() => {
                 self.last = Some(message.as_text().into_owned());
             }

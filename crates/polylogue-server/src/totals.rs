@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use polylogue_core::{Body, Event, Finish, OutcomeStatus, TotalUsage};
+use polylogue_core::{Body, Event, FinishReason, ToolStatus, TotalUsage};
 use polylogue_wire::conversation::Ending;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
@@ -104,17 +104,17 @@ impl Meters {
 }
 
 /// The word for a finish reason.
-const fn word(finish: &Finish) -> &'static str {
+const fn word(finish: &FinishReason) -> &'static str {
     match finish {
-        Finish::Stop => "stop",
-        Finish::Calls => "calls",
-        Finish::Length => "length",
-        Finish::Filter => "filter",
-        Finish::ContextFull => "context_full",
-        Finish::Refused { .. } => "refused",
-        Finish::Paused => "paused",
-        Finish::Malformed => "malformed",
-        Finish::Interrupted => "interrupted",
+        FinishReason::Stop => "stop",
+        FinishReason::Calls => "calls",
+        FinishReason::Length => "length",
+        FinishReason::Filter => "filter",
+        FinishReason::ContextFull => "context_full",
+        FinishReason::Refused { .. } => "refused",
+        FinishReason::Paused => "paused",
+        FinishReason::Malformed => "malformed",
+        FinishReason::Interrupted => "interrupted",
         _ => "unknown",
     }
 }
@@ -138,9 +138,9 @@ impl Totals {
             }
             Body::ToolReturned { outcome, .. } => {
                 let word = match outcome.status {
-                    OutcomeStatus::Done => "done",
-                    OutcomeStatus::Failed => "failed",
-                    OutcomeStatus::Unknown => "unknown",
+                    ToolStatus::Done => "done",
+                    ToolStatus::Failed => "failed",
+                    ToolStatus::Unknown => "unknown",
                 };
                 *self.tool_calls.entry(word).or_default() += 1;
             }

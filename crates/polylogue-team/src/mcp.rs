@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue_config::{At, Config};
-use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use polylogue_mcp::Allowed;
 use serde_json::{Value, json};
 
@@ -141,7 +141,7 @@ impl Tool for UnknownTool {
         &self.0
     }
 
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         Err(ToolError(format!("the server of `{}` does not run", self.0.name)))
     }
 }

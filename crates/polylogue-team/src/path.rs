@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use polylogue::layers::code::CodeBlock;
 use polylogue::tools::approval::ApprovalRequest;
-use polylogue_core::Call;
+use polylogue_core::ToolCall;
 use serde_json::Value;
 
 use crate::built_in::{WorkFiles, work_tool_names};
@@ -29,7 +29,7 @@ impl Paths {
     }
 
     /// The paths among the arguments of `call`.
-    pub(crate) fn of_call(&self, call: &Call) -> Vec<String> {
+    pub(crate) fn of_call(&self, call: &ToolCall) -> Vec<String> {
         let paths = call.args.as_object().into_iter().flatten().filter(|(name, _)| is_path(name));
         paths.filter_map(|(_, value)| Some(self.of_tool(&call.tool, value.as_str()?))).collect()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
 use polylogue_config::{As, Config, Cx, Leaf, Pair};
-use polylogue_core::{Finish, Name, Usage};
+use polylogue_core::{FinishReason, Name, Usage};
 use polylogue_models::{Expectation, Script, ScriptCall, ScriptError, ScriptStep};
 use serde_json::{Map, Value};
 
@@ -85,7 +85,7 @@ struct FullReply {
     error: Option<ScriptError>,
     /// Finish reason of the reply.
     #[key(as = Option<FinishWord>, none = "`calls` with calls, otherwise `stop`")]
-    finish: Option<Finish>,
+    finish: Option<FinishReason>,
 }
 
 /// A tool call.
@@ -167,7 +167,7 @@ struct ErrorKeys {
 
 /// Finish reason of a reply.
 #[derive(Config)]
-#[config(name = "ScriptFinish", for = Finish)]
+#[config(name = "ScriptFinish", for = FinishReason)]
 enum FinishWord {
     /// The reply is complete.
     Stop,

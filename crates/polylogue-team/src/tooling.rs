@@ -6,7 +6,7 @@ use polylogue::tools::results::LargeResults;
 use polylogue::tools::search::ToolSearch;
 use polylogue_config::types::Text;
 use polylogue_config::{At, Config, Illegal, NameKind, Ref};
-use polylogue_core::{AnyTool, Money, Outcome, StateScope, Tool as _};
+use polylogue_core::{AnyTool, Money, StateScope, Tool as _, ToolResult};
 use polylogue_tools::LimitedTool;
 use serde_json::{Map, Value};
 
@@ -117,7 +117,7 @@ pub enum LargeResultsKey {
 }
 
 fn most_bytes() -> u32 {
-    u32::try_from(Outcome::MAX_BYTES).unwrap_or(u32::MAX)
+    u32::try_from(ToolResult::MAX_BYTES).unwrap_or(u32::MAX)
 }
 
 impl Default for ToolLimits {
@@ -143,7 +143,7 @@ impl ToolLimits {
     }
 
     fn bytes(self) -> usize {
-        usize::try_from(self.max_output_bytes).unwrap_or(Outcome::MAX_BYTES)
+        usize::try_from(self.max_output_bytes).unwrap_or(ToolResult::MAX_BYTES)
     }
 
     /// The same limits for tools whose large results are truncated.

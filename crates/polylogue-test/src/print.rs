@@ -4,9 +4,9 @@ use std::borrow::{Borrow, Cow};
 use std::fmt::Write;
 
 use polylogue_core::{
-    Audience, BackgroundResult, BackgroundTask, Body, Call, Choice, Chooser, Compacted, Event, Failure,
-    Finish, HistoryEntry, JoinHistory, Media, Message, ModelReply, Name, OutcomeStatus, Part, TurnRequest,
-    text,
+    Audience, BackgroundResult, BackgroundTask, Body, Choice, Chooser, Compacted, Event, Failure,
+    FinishReason, HistoryEntry, JoinHistory, Media, Message, ModelReply, Name, Part, ToolCall, ToolStatus,
+    TurnRequest, text,
 };
 
 /// Formats one line for each event: its number, its chat unless that is the outermost, and its content.
@@ -84,9 +84,9 @@ fn body(body: &Body) -> String {
         Body::ToolCalled { who, call } => format!("{who} {}", self::call("calls", call)),
         Body::ToolReturned { who, id, outcome } => {
             let status = match outcome.status {
-                OutcomeStatus::Done => "",
-                OutcomeStatus::Failed => " failed",
-                OutcomeStatus::Unknown => " unknown",
+                ToolStatus::Done => "",
+                ToolStatus::Failed => " failed",
+                ToolStatus::Unknown => " unknown",
             };
             format!("{who} gets #{id}{status}: {}", parts(&outcome.parts))
         }
@@ -170,16 +170,16 @@ fn model_reply(reply: &ModelReply) -> String {
     format!("{model} replies to {who} ({}): {}", terms.join(", "), parts(&reply.parts))
 }
 
-const fn finish(finish: &Finish) -> &'static str {
+const fn finish(finish: &FinishReason) -> &'static str {
     match finish {
-        Finish::Stop => "stop",
-        Finish::Calls => "calls",
-        Finish::Length => "length",
-        Finish::Filter => "filter",
-        Finish::ContextFull => "context full",
-        Finish::Refused { .. } => "refused",
-        Finish::Paused => "paused",
-        Finish::Malformed => "malformed",
+        FinishReason::Stop => "stop",
+        FinishReason::Calls => "calls",
+        FinishReason::Length => "length",
+        FinishReason::Filter => "filter",
+        FinishReason::ContextFull => "context full",
+        FinishReason::Refused { .. } => "refused",
+        FinishReason::Paused => "paused",
+        FinishReason::Malformed => "malformed",
         _ => "unknown",
     }
 }
@@ -223,7 +223,7 @@ fn part(part: &Part) -> String {
     }
 }
 
-fn call(verb: &str, call: &Call) -> String {
+fn call(verb: &str, call: &ToolCall) -> String {
     format!("{verb} {} {} #{}", call.tool, call.args, call.id)
 }
 

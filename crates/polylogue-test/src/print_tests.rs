@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Digest, Fault, Money, Name, Opening, Outcome, Path, Question, StopReason, Timestamp, TurnRequest, Usage,
+    Digest, Fault, Money, Name, Opening, Path, Question, StopReason, Timestamp, ToolResult, TurnRequest,
+    Usage,
 };
 use serde_json::json;
 
@@ -23,7 +24,7 @@ fn at_root(bodies: impl IntoIterator<Item = Body>) -> String {
     log(bodies.into_iter().map(|body| (Path::root(), body)))
 }
 
-fn model_reply_of(parts: Vec<Part>, finish: Finish, usage: Usage, cost: Option<Money>) -> Body {
+fn model_reply_of(parts: Vec<Part>, finish: FinishReason, usage: Usage, cost: Option<Money>) -> Body {
     let request = Digest::try_from("0f".repeat(16)).unwrap();
     Body::ModelReplied(ModelReply {
         who: name("a"),
@@ -84,21 +85,21 @@ fn a_conversation_is_one_line_for_each_event() {
 
 #[test]
 fn model_and_tool_calls_show_their_cost_and_results() {
-    let call = Call { id: "a-0-0".into(), tool: "grade".into(), args: json!({"of": "poem"}) };
+    let call = ToolCall { id: "a-0-0".into(), tool: "grade".into(), args: json!({"of": "poem"}) };
     let usage = Usage { input: Some(12), ..Usage::default() };
     let returned = |outcome| Body::ToolReturned { who: name("a"), id: "a-0-0".into(), outcome };
     let text = at_root([
         model_reply_of(
             vec![Part::Thought("hm".into()), Part::text("I look"), Part::Call(call.clone())],
-            Finish::Calls,
+            FinishReason::Calls,
             usage,
             Some(Money::dollars(0.0012)),
         ),
         Body::ToolCalled { who: name("a"), call },
-        returned(Outcome::done("A\\B")),
-        returned(Outcome::failed("no grades")),
-        returned(Outcome::new(OutcomeStatus::Unknown, vec![Part::Data(json!({"x": 1}))])),
-        model_reply_of(vec![], Finish::Length, Usage::default(), None),
+        returned(ToolResult::done("A\\B")),
+        returned(ToolResult::failed("no grades")),
+        returned(ToolResult::new(ToolStatus::Unknown, vec![Part::Data(json!({"x": 1}))])),
+        model_reply_of(vec![], FinishReason::Length, Usage::default(), None),
     ]);
     let expected = r#"0 openai:x replies to a (calls, 12+? tokens, $0.0012): (hm) | I look | call grade {"of":"poem"} #a-0-0
 1 a calls grade {"of":"poem"} #a-0-0

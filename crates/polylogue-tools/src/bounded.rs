@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use polylogue_core::{AnyTool, Money, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, Money, Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::Value;
 use tokio::time::timeout;
 
 /// A tool with a timeout and a declared cost for each call, and a maximum size of its outcomes.
 ///
 /// A call that times out fails with an error for the model; its effects so far remain. Text and data beyond the maximum size are cut,
-/// with a note. (Without this wrapper a call has no timeout, and an outcome can have [`Outcome::MAX_BYTES`].)
+/// with a note. (Without this wrapper a call has no timeout, and an outcome can have [`ToolResult::MAX_BYTES`].)
 ///
 /// ```
 /// use polylogue_core::Tool;
@@ -32,7 +32,7 @@ impl LimitedTool {
     /// Wraps `tool`, at first without bounds but those of every tool.
     pub fn new(tool: impl Tool) -> Self {
         let spec = tool.spec().clone();
-        Self { tool: AnyTool::new(tool), spec, time: None, bytes: Outcome::MAX_BYTES }
+        Self { tool: AnyTool::new(tool), spec, time: None, bytes: ToolResult::MAX_BYTES }
     }
 
     /// Sets the timeout of a call.
@@ -56,7 +56,7 @@ impl Tool for LimitedTool {
         &self.spec
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let call = self.tool.call(args, cx);
         let returned = match self.time {
             None => call.await,
@@ -68,7 +68,7 @@ impl Tool for LimitedTool {
         match returned {
             Ok(outcome) => Ok(outcome.truncated_to(self.bytes)),
             Err(error) => {
-                Err(ToolError(Outcome::failed(error.0).truncated_to(self.bytes).plain().into_owned()))
+                Err(ToolError(ToolResult::failed(error.0).truncated_to(self.bytes).plain().into_owned()))
             }
         }
     }

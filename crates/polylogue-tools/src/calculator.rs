@@ -2,7 +2,7 @@
 
 mod expression;
 
-use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 /// The tool `calculator`: evaluates an expression of numbers, `+`, `-`, `*`, `/`, `%`, `^` and parentheses.
@@ -29,10 +29,10 @@ impl Tool for Calculator {
         &self.0
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let text = args.get("expression").and_then(Value::as_str).ok_or("`expression` must be a text")?;
         let result = expression::evaluate(text)?;
         // Minus zero is nothing that anyone asked for.
-        Ok(Outcome::done(format!("{}", if result == 0.0 { 0.0 } else { result })))
+        Ok(ToolResult::done(format!("{}", if result == 0.0 { 0.0 } else { result })))
     }
 }

@@ -5,8 +5,8 @@ mod game;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Body, Call, Event, Name, Outcome, OutcomeStatus, Part, Path, StateScope, Tool, ToolCx, ToolError,
-    ToolSpec,
+    Body, Event, Name, Part, Path, StateScope, Tool, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec,
+    ToolStatus,
 };
 use serde_json::{Value, json};
 
@@ -68,9 +68,9 @@ impl Tool for Chess {
         &self.spec
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let mut game = Game::of(moves(cx, self.scope));
-        let Some(text) = wanted(&args)? else { return Ok(Outcome::done(game.shown())) };
+        let Some(text) = wanted(&args)? else { return Ok(ToolResult::done(game.shown())) };
         if let Some(first) = first_move(cx).filter(|first| first.id != cx.id) {
             let first = wanted(&first.args).ok().flatten().unwrap_or_default();
             return Err(format!("one move at a time: `{first}` was asked for with it, and came first").into());
@@ -91,7 +91,7 @@ impl Tool for Chess {
             StateScope::Chat => json!({"state": state, "scope": "chat"}),
         };
         let parts = vec![Part::text(result), Part::Data(data)];
-        Ok(Outcome::new(OutcomeStatus::Done, parts))
+        Ok(ToolResult::new(ToolStatus::Done, parts))
     }
 }
 
@@ -107,7 +107,7 @@ fn wanted(args: &Value) -> Result<Option<&str>, ToolError> {
 /// The moves before this call, in order: those with an outcome in the log.
 fn moves<'a>(cx: &ToolCx<'a>, scope: StateScope) -> impl Iterator<Item = &'a str> {
     // Ids are unique for an agent of a chat.
-    let mut asked: Vec<(&'a Path, &'a Name, &'a Call)> = Vec::new();
+    let mut asked: Vec<(&'a Path, &'a Name, &'a ToolCall)> = Vec::new();
     cx.known(scope).into_iter().filter_map(move |event| match &event.body {
         Body::ToolCalled { who, call } if call.tool == NAME => {
             asked.push((&event.at, who, call));
@@ -115,18 +115,18 @@ fn moves<'a>(cx: &ToolCx<'a>, scope: StateScope) -> impl Iterator<Item = &'a str
         }
         Body::ToolReturned { who, id, outcome } => {
             let is_it =
-                |(at, by, call): &(&Path, &Name, &Call)| **at == event.at && *by == who && call.id == *id;
+                |(at, by, call): &(&Path, &Name, &ToolCall)| **at == event.at && *by == who && call.id == *id;
             let at = asked.iter().rposition(is_it)?;
             let (.., call) = asked.remove(at);
-            wanted(&call.args).ok().flatten().filter(|_| outcome.status == OutcomeStatus::Done)
+            wanted(&call.args).ok().flatten().filter(|_| outcome.status == ToolStatus::Done)
         }
         _ => None,
     })
 }
 
 /// The first move among the parallel calls of this one: those of the same reply, or of the same messages.
-fn first_move<'a>(cx: &ToolCx<'a>) -> Option<&'a Call> {
-    let is_move = |call: &&Call| call.tool == NAME && matches!(wanted(&call.args), Ok(Some(_)));
+fn first_move<'a>(cx: &ToolCx<'a>) -> Option<&'a ToolCall> {
+    let is_move = |call: &&ToolCall| call.tool == NAME && matches!(wanted(&call.args), Ok(Some(_)));
     let of = |event: &'a Arc<Event>| match &event.body {
         Body::ModelReplied(sample) => Some(&sample.parts),
         _ => None,

@@ -26,7 +26,7 @@
 pub(crate) mod files;
 pub(crate) mod running;
 
-use polylogue_core::{Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Part, Tool, ToolCx, ToolError, ToolResult, ToolSpec, ToolStatus};
 #[cfg(unix)]
 pub use polylogue_sandbox::Engine;
 use polylogue_sandbox::{ExitReason, Program};
@@ -136,7 +136,7 @@ impl Tool for Code {
         &self.spec
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let text = |name: &str| args.get(name).and_then(Value::as_str);
         let code = text("code").ok_or("`code` must be a text: the whole program")?;
         let code = if self.language == Language::Saved { code } else { unfenced(code) };
@@ -199,11 +199,11 @@ pub(crate) fn with_packages(about: &str, sandbox: &Sandbox) -> String {
 }
 
 /// An exit code and an output, in the format that models know.
-fn outcome_of(code: i32, output: &str) -> Outcome {
+fn outcome_of(code: i32, output: &str) -> ToolResult {
     let (result, status) =
-        if code == 0 { ("succeeded", OutcomeStatus::Done) } else { ("failed", OutcomeStatus::Failed) };
+        if code == 0 { ("succeeded", ToolStatus::Done) } else { ("failed", ToolStatus::Failed) };
     let text = format!("exitcode: {code} (execution {result})\nCode output: {output}");
-    Outcome::new(status, vec![Part::text(text.trim_end())])
+    ToolResult::new(status, vec![Part::text(text.trim_end())])
 }
 
 /// `code` without the fence around all of it, if there is one. Models that are used to Markdown write fences in arguments as

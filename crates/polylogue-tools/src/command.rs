@@ -38,7 +38,7 @@ mod declaration;
 mod values;
 mod words;
 
-use polylogue_core::{ConfigError, Error, Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{ConfigError, Error, Part, Tool, ToolCx, ToolError, ToolResult, ToolSpec, ToolStatus};
 use polylogue_sandbox::{ExitReason, Program, ProgramResult, Sandbox};
 use serde_json::Value;
 
@@ -94,7 +94,7 @@ impl Tool for Command {
         &self.spec
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let mut words = self.declaration.words(&args)?.into_iter();
         let program = Program::new(words.next().unwrap_or_default());
         let program = words.fold(program, Program::arg);
@@ -107,15 +107,15 @@ impl Tool for Command {
 }
 
 /// The output, with the exit code if it failed.
-fn outcome_of(ended: &ProgramResult) -> Outcome {
+fn outcome_of(ended: &ProgramResult) -> ToolResult {
     let output = String::from_utf8_lossy(&ended.output);
     let output = output.trim_end();
     match ended.how {
-        ExitReason::Exited(0) if output.is_empty() => Outcome::done("(no output)"),
-        ExitReason::Exited(0) => Outcome::done(output),
+        ExitReason::Exited(0) if output.is_empty() => ToolResult::done("(no output)"),
+        ExitReason::Exited(0) => ToolResult::done(output),
         how => {
             let text = if output.is_empty() { how.to_string() } else { format!("{output}\n{how}") };
-            Outcome::new(OutcomeStatus::Failed, vec![Part::text(text)])
+            ToolResult::new(ToolStatus::Failed, vec![Part::text(text)])
         }
     }
 }

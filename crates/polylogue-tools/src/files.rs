@@ -34,7 +34,7 @@ mod kept;
 mod look;
 mod search;
 
-use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 pub use self::folder::Folder;
@@ -42,7 +42,7 @@ pub use self::kept::{KeptFiles, NewFolder, RestoreError, piece_of, restore, tree
 use crate::blocking::blocking;
 
 /// The function of a tool.
-type Action = fn(&Folder, &Value) -> Result<Outcome, ToolError>;
+type Action = fn(&Folder, &Value) -> Result<ToolResult, ToolError>;
 
 /// One of the tools.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Tool for FileTool {
         &self.spec
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let (folder, action) = (self.folder.clone(), self.action);
         blocking(move || action(&folder, &args)).await?
     }

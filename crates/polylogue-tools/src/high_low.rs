@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 /// The tool `high_low`: returns whether a secret number is higher than a guess, lower, or equal.
@@ -37,9 +37,9 @@ impl Tool for HighLow {
         &self.0
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let (secret, guessed) = (number(&args, "secret_number")?, number(&args, "guessed_number")?);
-        Ok(Outcome::done(match secret.cmp(&guessed) {
+        Ok(ToolResult::done(match secret.cmp(&guessed) {
             Ordering::Greater => "The secret number is higher than the guessed number.",
             Ordering::Less => "The secret number is lower than the guessed number.",
             Ordering::Equal => "The secret number is equal to the guessed number. You won !",

@@ -38,7 +38,7 @@ mod declaration;
 pub(crate) mod request;
 pub(crate) mod send;
 
-use polylogue_core::{ConfigError, Error, Money, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{ConfigError, Error, Money, Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 pub use polylogue_http::Client;
 use polylogue_http::{Env, NetworkAccess};
 use serde_json::Value;
@@ -140,7 +140,7 @@ impl Tool for Call {
         &self.spec
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let given = given(&self.declaration.arguments, &args)?;
         self.sender.send(&self.request, &given).await
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::Value;
 use tokio::sync::Mutex as Lock;
 
@@ -54,7 +54,7 @@ impl Tool for InOrder {
         self.tool.spec()
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         // First come, first served; calls of one message ask in its order.
         let lock = self.queue.of(cx);
         let _turn = lock.lock().await;

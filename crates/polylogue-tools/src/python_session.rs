@@ -25,7 +25,7 @@ mod reply;
 
 use std::sync::Arc;
 
-use polylogue_core::{Body, Outcome, ResourceKey, Resources, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Body, ResourceKey, Resources, Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use polylogue_sandbox::Sandbox;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -91,7 +91,7 @@ impl Tool for PythonSession {
         &self.spec
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let restart = args.get("restart").and_then(Value::as_bool).unwrap_or_default();
         let code = match args.get("code") {
             None | Some(Value::Null) if restart => "",

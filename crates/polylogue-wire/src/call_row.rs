@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use polylogue_core::{Body, Call, Event, ModelReply, Money, Name, Path, Timestamp, Usage};
+use polylogue_core::{Body, Event, ModelReply, Money, Name, Path, Timestamp, ToolCall, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -177,7 +177,7 @@ impl Timeline {
         }
     }
 
-    fn tool(&mut self, event: &Event, who: &Name, call: &Call) {
+    fn tool(&mut self, event: &Event, who: &Name, call: &ToolCall) {
         let key = (who.clone(), call.tool.clone(), call.args.to_string());
         let first = *self.first.entry(key).or_insert(event.seq);
         let repeats = Some(first).filter(|first| *first != event.seq);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnswerChoice, BoundSummary, Call, DefaultAnswer, Event, Instruction, LimitOverrides, LimitRaise, LogId,
-    Name, OpenQuestion, Path, Question, QuestionKind, RunOutcome, Timestamp, TotalUsage,
+    AnswerChoice, BoundSummary, DefaultAnswer, Event, Instruction, LimitOverrides, LimitRaise, LogId, Name,
+    OpenQuestion, Path, Question, QuestionKind, RunOutcome, Timestamp, ToolCall, TotalUsage,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -172,7 +172,7 @@ pub struct Asked {
     /// The answers that have an effect of their own. The kind says what other answers are.
     pub choices: Vec<AnswerChoice>,
     /// The call that waits for approval, if it asks for one.
-    pub call: Option<Call>,
+    pub call: Option<ToolCall>,
     /// The time at which it was asked.
     pub asked_ms: Timestamp,
     /// The time at which the default answer counts.

@@ -68,13 +68,13 @@ pub(crate) fn is_far_above(events: &[Arc<Event>], inherited: u64, at: &Path, que
 mod tests {
     use polylogue::Message;
     use polylogue::Name;
-    use polylogue_core::{Call, Timestamp};
+    use polylogue_core::{Timestamp, ToolCall};
     use serde_json::json;
 
     use super::*;
 
     fn question(tool: Option<&str>) -> Question {
-        let call = tool.map(|tool| Call { id: "1".into(), tool: tool.into(), args: json!({}) });
+        let call = tool.map(|tool| ToolCall { id: "1".into(), tool: tool.into(), args: json!({}) });
         Question { call, ..Question::new(Name::new("Ops").unwrap(), "May I?") }
     }
 

@@ -17,7 +17,9 @@ use std::collections::{HashMap, HashSet};
 
 use chat::{ChatState, Turn};
 use polylogue::stop::Reason;
-use polylogue_core::{Body, Call, CallOutcome, Event, Message, Name, Opening, Outcome, Part, Path, Question};
+use polylogue_core::{
+    Body, Event, ExecutedCall, Message, Name, Opening, Part, Path, Question, ToolCall, ToolResult,
+};
 use serde_json::Value;
 
 use super::asked::at_terminal;
@@ -211,7 +213,7 @@ impl AutoGenRenderer {
 
     /// The call of an agent's own tool is printed as if the agent spoke to itself; one that another requested was printed with the message
     /// that asks for it.
-    fn called(&mut self, key: &TurnKey, call: &Call, is_requested: bool) {
+    fn called(&mut self, key: &TurnKey, call: &ToolCall, is_requested: bool) {
         self.acts(key);
         if !is_requested {
             let text = self.turn(key).text.take();
@@ -235,13 +237,13 @@ impl AutoGenRenderer {
         }
     }
 
-    fn own_response(&mut self, key: &TurnKey, id: &str, outcome: &Outcome) {
+    fn own_response(&mut self, key: &TurnKey, id: &str, outcome: &ToolResult) {
         self.head(&key.1, key.1.as_str());
         self.response(id, outcome);
         self.rule();
     }
 
-    fn code_block(&mut self, call: &Call) {
+    fn code_block(&mut self, call: &ToolCall) {
         let by_tool = if call.tool == "shell" { "sh" } else { &call.tool };
         let language = call.args.get("language").and_then(Value::as_str).unwrap_or(by_tool);
         self.notice(&format!("EXECUTING CODE BLOCK (inferred language is {language})..."), NOTICE);
@@ -352,7 +354,7 @@ impl AutoGenRenderer {
     fn message(&mut self, at: &Path, message: &Message) {
         let to = chat::addressee(self.chats.get(at), at, &self.title, message);
         self.head(&message.from, &to);
-        let outcomes: Vec<&CallOutcome> = outcomes(&message.parts).collect();
+        let outcomes: Vec<&ExecutedCall> = outcomes(&message.parts).collect();
         for outcome in &outcomes {
             self.head(&message.from, &to);
             self.response(&outcome.id, &outcome.outcome);
@@ -377,13 +379,13 @@ impl AutoGenRenderer {
         self.out.push(Line::new(&"-".repeat(RULE), Style::PLAIN));
     }
 
-    fn suggested(&mut self, call: &Call) {
+    fn suggested(&mut self, call: &ToolCall) {
         let title = format!("***** Suggested tool call ({}): {} *****", call.id, call.tool);
         let args = call.args.as_str().map_or_else(|| call.args.to_string(), str::to_owned);
         self.boxed(&title, &format!("Arguments: \n{args}"));
     }
 
-    fn response(&mut self, id: &str, outcome: &Outcome) {
+    fn response(&mut self, id: &str, outcome: &ToolResult) {
         self.boxed(&format!("***** Response from calling tool ({id}) *****"), &result_text(outcome));
     }
 
@@ -404,14 +406,14 @@ impl AutoGenRenderer {
     }
 }
 
-fn calls(parts: &[Part]) -> impl Iterator<Item = &Call> {
+fn calls(parts: &[Part]) -> impl Iterator<Item = &ToolCall> {
     parts.iter().filter_map(|part| match part {
         Part::Call(call) => Some(call),
         _ => None,
     })
 }
 
-fn outcomes(parts: &[Part]) -> impl Iterator<Item = &CallOutcome> {
+fn outcomes(parts: &[Part]) -> impl Iterator<Item = &ExecutedCall> {
     parts.iter().filter_map(|part| match part {
         Part::Outcome(outcome) => Some(outcome),
         _ => None,

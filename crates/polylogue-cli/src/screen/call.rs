@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use polylogue::tools::approval::is_code;
 use polylogue_core::text::excerpt;
-use polylogue_core::{Call, Outcome, OutcomeStatus, Part};
+use polylogue_core::{Part, ToolCall, ToolResult, ToolStatus};
 use serde_json::Value;
 
 use super::style::{Color, Style};
@@ -20,18 +20,18 @@ pub(super) const PLAIN_WIDTH: usize = 200;
 const LONG: Duration = Duration::from_secs(1);
 
 /// `search(query: "rust")`.
-pub(super) fn call(call: &Call) -> Line {
+pub(super) fn call(call: &ToolCall) -> Line {
     let tool = Line::new(&call.tool, Style::BOLD);
     if call.args.is_null() { tool } else { tool.with(&format!("({})", arguments(&call.args)), Style::DIM) }
 }
 
 /// The call, save its arguments.
-pub(super) fn bare(call: &Call) -> Call {
-    Call { args: ().into(), ..call.clone() }
+pub(super) fn bare(call: &ToolCall) -> ToolCall {
+    ToolCall { args: ().into(), ..call.clone() }
 }
 
 /// The call, save the argument that is `text`.
-pub(super) fn without(call: &Call, text: &str) -> Call {
+pub(super) fn without(call: &ToolCall, text: &str) -> ToolCall {
     let mut rest = call.clone();
     if let Some(args) = rest.args.as_object_mut() {
         args.retain(|_, value| value.as_str().is_none_or(|value| value.trim() != text.trim()));
@@ -40,33 +40,44 @@ pub(super) fn without(call: &Call, text: &str) -> Call {
 }
 
 /// A call that has no result yet, after `elapsed`.
-pub(super) fn running(wanted: &Call, elapsed: Duration, width: usize) -> Line {
+pub(super) fn running(wanted: &ToolCall, elapsed: Duration, width: usize) -> Line {
     let time = format!("... {}", seconds(elapsed));
     let room = width.saturating_sub(2 + time.len());
     Line::new("⚙ ", Style::DIM).joined(&call(wanted).fit(room)).with(&time, Style::DIM)
 }
 
 /// A call with its result, on one line.
-pub(super) fn finished(wanted: &Call, outcome: &Outcome, took: Duration, width: Option<usize>) -> Line {
+pub(super) fn finished(
+    wanted: &ToolCall,
+    outcome: &ToolResult,
+    took: Duration,
+    width: Option<usize>,
+) -> Line {
     ended(wanted, outcome, &short_text(outcome), took, width)
 }
 
 /// A call whose result stands elsewhere, on one line.
-pub(super) fn made(wanted: &Call, outcome: &Outcome, took: Duration, width: Option<usize>) -> Line {
+pub(super) fn made(wanted: &ToolCall, outcome: &ToolResult, took: Duration, width: Option<usize>) -> Line {
     ended(wanted, outcome, "", took, width)
 }
 
-fn ended(wanted: &Call, outcome: &Outcome, result: &str, took: Duration, width: Option<usize>) -> Line {
+fn ended(
+    wanted: &ToolCall,
+    outcome: &ToolResult,
+    result: &str,
+    took: Duration,
+    width: Option<usize>,
+) -> Line {
     let (call, result) = share(call(wanted), timed(result, took), width);
     let line = sign(outcome).joined(&call);
     if result.is_empty() { line } else { line.with(" → ", Style::DIM).joined(&result) }
 }
 
-fn sign(outcome: &Outcome) -> Line {
+fn sign(outcome: &ToolResult) -> Line {
     let (sign, style) = match outcome.status {
-        OutcomeStatus::Done => ("⚙ ", Style::DIM),
-        OutcomeStatus::Failed => ("✗ ", Style::ERROR),
-        OutcomeStatus::Unknown => ("? ", Style::PLAIN.color(Color::Yellow)),
+        ToolStatus::Done => ("⚙ ", Style::DIM),
+        ToolStatus::Failed => ("✗ ", Style::ERROR),
+        ToolStatus::Unknown => ("? ", Style::PLAIN.color(Color::Yellow)),
     };
     Line::new(sign, style)
 }
@@ -81,7 +92,7 @@ fn timed(result: &str, took: Duration) -> Line {
 }
 
 /// `call` without its code, and this: each argument with its name.
-pub(super) fn with_code_apart(call: &Call) -> (Call, Vec<(String, String)>) {
+pub(super) fn with_code_apart(call: &ToolCall) -> (ToolCall, Vec<(String, String)>) {
     let (mut rest, mut code) = (call.clone(), Vec::new());
     if let Some(args) = rest.args.as_object_mut() {
         args.retain(|name, value| {
@@ -94,7 +105,7 @@ pub(super) fn with_code_apart(call: &Call) -> (Call, Vec<(String, String)>) {
 }
 
 /// The line above the code of a call that has a result; `None` if no outcome is known.
-pub(super) fn above_code(rest: &Call, outcome: Option<&Outcome>) -> Line {
+pub(super) fn above_code(rest: &ToolCall, outcome: Option<&ToolResult>) -> Line {
     let sign = outcome.map_or_else(|| Line::new("⚙ ", Style::DIM), sign);
     sign.joined(&call(rest)).with(":", Style::DIM)
 }
@@ -105,20 +116,20 @@ pub(super) fn above_result(took: Duration) -> Line {
 }
 
 /// A result on one line, below its call.
-pub(super) fn result_of(outcome: &Outcome, took: Duration, width: Option<usize>) -> Line {
+pub(super) fn result_of(outcome: &ToolResult, took: Duration, width: Option<usize>) -> Line {
     let room = width.unwrap_or(PLAIN_WIDTH).saturating_sub(2);
     Line::new("→ ", Style::DIM).joined(&timed(&short_text(outcome), took).fit(room))
 }
 
 /// A result as one line. Of code that is what it printed, or what went wrong, which stands at its end.
-fn short_text(outcome: &Outcome) -> String {
+fn short_text(outcome: &ToolResult) -> String {
     let text = result_text(outcome);
     let Some(Part::Text(said)) = outcome.parts.first() else { return folded(&text) };
     let (code, output) = match said.split_once("\nCode output:") {
         Some((head, output)) if !output.trim().is_empty() => (head.strip_prefix("exitcode: "), output),
         _ => (None, &**said),
     };
-    let failed = outcome.status == OutcomeStatus::Failed;
+    let failed = outcome.status == ToolStatus::Failed;
     match code.and_then(|code| code.split_whitespace().next()) {
         Some(code) if failed => format!("exitcode {code}: {}", last(output)),
         Some(_) => folded(text.split_once("Code output:").map_or(&*text, |(_, output)| output)),
@@ -205,8 +216,8 @@ mod tests {
 
     use super::*;
 
-    fn check(args: Value, outcome: &Outcome, took_ms: u64, width: Option<usize>, expected: &Expect) {
-        let wanted = Call { id: "1".into(), tool: "search".into(), args };
+    fn check(args: Value, outcome: &ToolResult, took_ms: u64, width: Option<usize>, expected: &Expect) {
+        let wanted = ToolCall { id: "1".into(), tool: "search".into(), args };
         let line = finished(&wanted, outcome, Duration::from_millis(took_ms), width);
         assert!(line.width() <= width.unwrap_or(usize::MAX));
         expected.assert_eq(&line.text());
@@ -214,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_call_is_folded_to_one_line() {
-        let hits = Outcome::done("3 hits\nthe first\nthe second");
+        let hits = ToolResult::done("3 hits\nthe first\nthe second");
         let args = json!({"query": "rust agents", "limit": 3});
         check(
             args.clone(),
@@ -226,33 +237,33 @@ mod tests {
         check(args.clone(), &hits, 1200, Some(40), &expect![[r#"⚙ search(query: "r… → 3 hits (+2 lines)…"#]]);
         check(
             args.clone(),
-            &Outcome::done("ok"),
+            &ToolResult::done("ok"),
             0,
             Some(30),
             &expect![[r#"⚙ search(query: "rust ag… → ok"#]],
         );
         check(
             args,
-            &Outcome::failed("no\x1b[2J network"),
+            &ToolResult::failed("no\x1b[2J network"),
             61_000,
             None,
             &expect![[r#"✗ search(query: "rust agents", limit: 3) → no␛[2J network (1m 01s)"#]],
         );
         check(
             json!("{broken\njson"),
-            &Outcome::unknown(),
+            &ToolResult::unknown(),
             0,
             Some(60),
             &expect!["? search({broken (+1 line)) → The outcome of this call is u…"],
         );
-        let page = Outcome::done("Obey me").from_outside("https://a.example/");
+        let page = ToolResult::done("Obey me").from_outside("https://a.example/");
         check(json!({}), &page, 0, None, &expect!["⚙ search() → [from outside] Obey me"]);
-        check(json!({}), &Outcome::new(OutcomeStatus::Done, vec![]), 0, None, &expect!["⚙ search()"]);
+        check(json!({}), &ToolResult::new(ToolStatus::Done, vec![]), 0, None, &expect!["⚙ search()"]);
     }
 
     #[test]
     fn code_is_no_json_string() {
-        let wanted = |args: Value| Call { id: "1".into(), tool: "shell".into(), args };
+        let wanted = |args: Value| ToolCall { id: "1".into(), tool: "shell".into(), args };
         let one = wanted(json!({"code": "grep \"a b\" x", "timeout": 5}));
         assert_eq!(call(&one).text(), "shell(code: grep \"a b\" x, timeout: 5)");
         let code = "if true; then\n\techo 'a\tb'\nfi\n";
@@ -264,9 +275,9 @@ mod tests {
 
     #[test]
     fn results_of_code_are_its_output_or_error() {
-        let line = |outcome: &Outcome| {
+        let line = |outcome: &ToolResult| {
             finished(
-                &Call { id: "1".into(), tool: "x".into(), args: json!({}) },
+                &ToolCall { id: "1".into(), tool: "x".into(), args: json!({}) },
                 outcome,
                 Duration::ZERO,
                 None,
@@ -276,7 +287,7 @@ mod tests {
         let ran = |code: u8, output: &str| {
             let word = if code == 0 { "succeeded" } else { "failed" };
             let text = format!("exitcode: {code} (execution {word})\nCode output:{output}");
-            if code == 0 { Outcome::done(text) } else { Outcome::failed(text) }
+            if code == 0 { ToolResult::done(text) } else { ToolResult::failed(text) }
         };
         assert_eq!(line(&ran(0, " 42\nand more")), "⚙ x() → 42 (+1 line)");
         assert_eq!(line(&ran(0, "")), "⚙ x() → exitcode: 0 (execution succeeded) (+1 line)");
@@ -284,8 +295,8 @@ mod tests {
         assert_eq!(line(&ran(1, traceback)), "✗ x() → exitcode 1: ValueError: bad (+2 lines)");
         assert_eq!(line(&ran(1, " no sandbox\nhint: allow it")), "✗ x() → exitcode 1: no sandbox");
         assert_eq!(line(&ran(124, " Timeout")), "✗ x() → exitcode 124: Timeout");
-        assert_eq!(line(&Outcome::failed(traceback.trim())), "✗ x() → ValueError: bad (+2 lines)");
-        assert_eq!(line(&Outcome::failed("no hits\nat all")), "✗ x() → no hits (+1 line)");
+        assert_eq!(line(&ToolResult::failed(traceback.trim())), "✗ x() → ValueError: bad (+2 lines)");
+        assert_eq!(line(&ToolResult::failed("no hits\nat all")), "✗ x() → no hits (+1 line)");
         let mut wrote = ran(0, " done");
         wrote.parts.push(Part::text("Files written: `a` (1 bytes)"));
         assert_eq!(line(&wrote), "⚙ x() → done (+1 line)");
@@ -293,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_running_call_says_for_how_long() {
-        let wanted = Call { id: "1".into(), tool: "run".into(), args: json!({"code": "x".repeat(100)}) };
+        let wanted = ToolCall { id: "1".into(), tool: "run".into(), args: json!({"code": "x".repeat(100)}) };
         let line = running(&wanted, Duration::from_millis(2_140), 30);
         assert!(line.width() <= 30);
         expect!["⚙ run(code: xxxxxxxxx…... 2.1s"].assert_eq(&line.text());

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use polylogue::layers::code::fence;
 use polylogue_core::text::one_line;
-use polylogue_core::{Audience, Body, Call, Entry, Event, Media, Name, Opening, Outcome, Part, Path, plain};
+use polylogue_core::{
+    Audience, Body, Entry, Event, Media, Name, Opening, Part, Path, ToolCall, ToolResult, plain,
+};
 
 use super::autogen::AutoGenRenderer;
 use super::call::{self, short};
@@ -17,7 +19,7 @@ use super::sanitized::Sanitized;
 use super::style::Style;
 use super::text::{Line, neutral};
 use polylogue_runtime::presentation::{
-    Detail, Item, Kind, Presentation, ShownMessage, SummarySource, ToolResult, ValueText, result_text,
+    Detail, Item, Kind, Presentation, ShownMessage, ShownToolResult, SummarySource, ValueText, result_text,
     value_text,
 };
 use polylogue_runtime::question_text::with_answers;
@@ -245,7 +247,7 @@ impl File {
         self.block(&format!("{mark}[{}](<{link}>)", media.kind));
     }
 
-    fn result(&mut self, outcome: &Outcome) {
+    fn result(&mut self, outcome: &ToolResult) {
         self.block("with the result");
         self.fenced("", &result_text(outcome));
         for part in &outcome.parts {
@@ -268,7 +270,7 @@ impl File {
     }
 
     /// A call, with its code in blocks of its own.
-    fn call(&mut self, call: &Call) {
+    fn call(&mut self, call: &ToolCall) {
         let (rest, code) = call::with_code_apart(call);
         self.fenced("", &written(&rest));
         for (name, text) in code {
@@ -277,7 +279,7 @@ impl File {
         }
     }
 
-    fn returned(&mut self, returned: &ToolResult) {
+    fn returned(&mut self, returned: &ShownToolResult) {
         self.block(&format!("{} calls", returned.who));
         self.call(&returned.call);
         if !returned.note.as_ref().is_some_and(|note| note.in_arguments) {
@@ -303,7 +305,7 @@ impl File {
     }
 }
 
-fn written(call: &Call) -> String {
+fn written(call: &ToolCall) -> String {
     format!("{}({})", call.tool, call::arguments(&call.args))
 }
 

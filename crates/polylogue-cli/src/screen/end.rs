@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Finish, LogId, Money, RunOutcome as Kind, Status, StopReason, TotalUsage};
+use polylogue_core::{FinishReason, LogId, Money, RunOutcome as Kind, Status, StopReason, TotalUsage};
 use serde::{Deserialize, Serialize};
 
 use super::style::Style;
@@ -123,7 +123,7 @@ impl RunEnd {
     }
 
     /// What a status line says of `reason`, and of a result that is cut off.
-    pub(crate) fn why_cut(reason: &StopReason, cut: Option<Finish>) -> String {
+    pub(crate) fn why_cut(reason: &StopReason, cut: Option<FinishReason>) -> String {
         let why = Self::why(reason);
         cut.map_or_else(|| why.clone(), |cut| format!("{why} · the result is {cut}"))
     }

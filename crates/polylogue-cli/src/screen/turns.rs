@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Audience, Call, Delta, Name, Path};
+use polylogue_core::{Audience, Delta, Name, Path, ToolCall};
 
 use super::call;
 use super::renderer::Renderer;
@@ -37,7 +37,7 @@ pub(super) struct Turn {
     /// So many bytes of the text stand above what the person typed meanwhile.
     pub(super) above: usize,
     /// Calls without a result, and when they began.
-    calls: Vec<(Call, Duration)>,
+    calls: Vec<(ToolCall, Duration)>,
     /// Which attempt at the reply this is, from 1.
     attempt: u32,
     /// Pieces of the present reply were missed: it is shown when it is whole.
@@ -113,7 +113,7 @@ impl Turn {
         self.attempt = 1;
     }
 
-    pub(super) fn called(&mut self, call: Call, now: Duration) {
+    pub(super) fn called(&mut self, call: ToolCall, now: Duration) {
         self.calls.push((call, now));
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use polylogue_core::{Call, Question};
+use polylogue_core::{Question, ToolCall};
 use polylogue_runtime::Access;
 use polylogue_team::{Rule, RuleEntry, Rules};
 
@@ -71,7 +71,7 @@ impl Always {
         }
     }
 
-    fn keep(&self, call: &Call) -> Result<(), CliError> {
+    fn keep(&self, call: &ToolCall) -> Result<(), CliError> {
         let entry = RuleEntry::Allow(Rule {
             tool: Some(call.tool.clone()),
             arguments: Some(call.args.clone()),

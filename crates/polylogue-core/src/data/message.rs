@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::name::Name;
-use super::part::{Finish, Part, cut, plain};
+use super::part::{FinishReason, Part, cut, plain};
 
 /// A message. It has an author and an audience, never a role.
 ///
@@ -21,7 +21,7 @@ pub struct Message {
     pub to: Audience,
     /// The content, in order.
     pub parts: Vec<Part>,
-    /// Sources of content from outside that the author had read by then: those of [outcomes](crate::Outcome::outside)
+    /// Sources of content from outside that the author had read by then: those of [outcomes](crate::ToolResult::outside)
     /// and of other messages, at most 8. Set by the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<Arc<str>>,
@@ -53,7 +53,7 @@ impl Message {
     }
 
     /// Returns the finish reason, if the text is truncated.
-    pub fn cut(&self) -> Option<Finish> {
+    pub fn cut(&self) -> Option<FinishReason> {
         cut(&self.parts)
     }
 

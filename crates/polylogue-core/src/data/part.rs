@@ -31,12 +31,12 @@ pub enum Part {
     /// Reasoning of a model: logged, shown dimmed, never sent to a model.
     Thought(Arc<str>),
     /// A tool call: by a model in its reply, or in a message, for another participant to execute.
-    Call(Call),
+    Call(ToolCall),
     /// The result of a call that another participant requested.
-    Outcome(CallOutcome),
+    Outcome(ExecutedCall),
     /// The text before it is truncated: the model reached its limit on tokens, or its provider filtered the rest.
     /// Logged and shown, never sent to a model.
-    Cut(Finish),
+    Cut(FinishReason),
 }
 
 /// The key of the note about what a provider could not parse.
@@ -46,7 +46,7 @@ impl Part {
     /// How much is kept of what a provider could not parse, in characters.
     const MAX_UNPARSED: usize = 2_000;
 
-    /// Quotes what a model wrote that its provider could not parse, in a reply that [ends](Finish::Malformed) so: a note for the prompt that
+    /// Quotes what a model wrote that its provider could not parse, in a reply that [ends](FinishReason::Malformed) so: a note for the prompt that
     /// asks for another reply. The end of a text of more than 2,000 characters is left out.
     ///
     /// ```
@@ -114,7 +114,7 @@ impl From<Media> for Part {
 
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Call {
+pub struct ToolCall {
     /// Pairs the call with its result; unique within the conversation of one agent.
     pub id: String,
     /// The tool's name.
@@ -125,7 +125,7 @@ pub struct Call {
 
 /// The result of a call that another participant requested in a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CallOutcome {
+pub struct ExecutedCall {
     /// The participant that requested it.
     pub to: Name,
     /// The call's `id`.
@@ -133,7 +133,7 @@ pub struct CallOutcome {
     /// The tool's name.
     pub tool: String,
     /// The result.
-    pub outcome: Outcome,
+    pub outcome: ToolResult,
 }
 
 /// Returns the text of `parts`. Each text is a paragraph: they are joined by a blank line.
@@ -162,7 +162,7 @@ pub fn plain(parts: &[Part]) -> Cow<'_, str> {
 }
 
 /// Returns the finish reason, if the text of `parts` is truncated.
-pub fn cut(parts: &[Part]) -> Option<Finish> {
+pub fn cut(parts: &[Part]) -> Option<FinishReason> {
     parts.iter().find_map(|part| match part {
         Part::Cut(finish) => Some(finish.clone()),
         _ => None,
@@ -171,9 +171,9 @@ pub fn cut(parts: &[Part]) -> Option<Finish> {
 
 /// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct ToolResult {
     /// Whether the call succeeded.
-    pub status: OutcomeStatus,
+    pub status: ToolStatus,
     /// The content that the model receives.
     pub parts: Vec<Part>,
     /// The source of the content if it is from outside, that is, written neither by the model nor by the author of
@@ -195,7 +195,7 @@ pub struct Outcome {
 /// The status of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OutcomeStatus {
+pub enum ToolStatus {
     /// It succeeded.
     Done,
     /// It failed; the parts say why.
@@ -208,7 +208,7 @@ pub enum OutcomeStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Finish {
+pub enum FinishReason {
     /// The reply is complete, or a stop sequence was reached.
     Stop,
     /// It calls tools.
@@ -238,7 +238,7 @@ pub enum Finish {
     Unknown,
 }
 
-impl Finish {
+impl FinishReason {
     /// A refusal without a category or an explanation.
     pub const REFUSED: Self = Self::Refused { category: None, explanation: None };
 
@@ -263,7 +263,7 @@ impl Finish {
     }
 }
 
-impl fmt::Display for Finish {
+impl fmt::Display for FinishReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Stop => "whole",

@@ -102,7 +102,7 @@ fn in_cache(usage: &Usage) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Digest, Finish};
+    use crate::{Digest, FinishReason};
 
     fn reply(model: &str, system: u8, tools: u8, cached: u64, written: Option<u64>) -> ModelReply {
         let prefix = Some(RequestPrefix { system: Digest([system; 16]), tools: Digest([tools; 16]) });
@@ -114,7 +114,7 @@ mod tests {
             request: Digest([0; 16]),
             prefix,
             parts: Vec::new(),
-            finish: Finish::Stop,
+            finish: FinishReason::Stop,
             usage: Usage { input: Some(900), cached: Some(cached), written, ..Usage::default() },
             cost: None,
             uncached_cost: None,

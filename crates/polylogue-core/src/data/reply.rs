@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::digest::{Digest, RequestPrefix};
 use super::history_summary::CallPurpose;
 use super::name::Name;
-use super::part::{Call, Finish, Part, plain};
+use super::part::{FinishReason, Part, ToolCall, plain};
 use super::usage::{CallCost, Money, TotalUsage, Usage};
 use super::verbatim::Verbatim;
 
@@ -19,7 +19,7 @@ pub struct Reply {
     /// Thoughts, text and calls, in order.
     pub parts: Vec<Part>,
     /// The finish reason.
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// Tokens as counted by the provider.
     #[serde(default)]
     pub usage: Usage,
@@ -57,7 +57,7 @@ impl std::fmt::Display for Reply {
 impl Reply {
     /// Creates a reply of one text.
     pub fn text(text: impl Into<Arc<str>>) -> Self {
-        let (parts, finish) = (vec![Part::text(text)], Finish::Stop);
+        let (parts, finish) = (vec![Part::text(text)], FinishReason::Stop);
         Self { parts, finish, usage: Usage::default(), cached: false, verbatim: None, answered_by: None }
     }
 
@@ -67,7 +67,7 @@ impl Reply {
         Self { parts: joined(self.parts, &rest.parts), verbatim: None, ..rest }
     }
 
-    /// Joins this reply, which its provider [paused](Finish::Paused), with the one that resumes it: the parts of both in order,
+    /// Joins this reply, which its provider [paused](FinishReason::Paused), with the one that resumes it: the parts of both in order,
     /// what is returned verbatim of both, and the usage of both.
     #[must_use]
     pub fn resumed(mut self, rest: Self) -> Self {
@@ -94,7 +94,7 @@ impl Reply {
     }
 
     /// Returns the tool calls of the reply, in order.
-    pub fn calls(&self) -> Vec<Call> {
+    pub fn calls(&self) -> Vec<ToolCall> {
         let call = |part: &Part| match part {
             Part::Call(call) => Some(call.clone()),
             _ => None,
@@ -124,7 +124,7 @@ pub struct ModelReply {
     /// The content of the reply.
     pub parts: Vec<Part>,
     /// The finish reason.
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// Tokens; unknown counts are omitted.
     #[serde(default, skip_serializing_if = "Usage::is_unknown")]
     pub usage: Usage,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::part::Outcome;
+use super::part::ToolResult;
 use super::usage::Money;
 
 /// Sampling parameters of a model. `None` leaves the value to the provider.
@@ -211,14 +211,14 @@ pub struct ToolSpec {
     #[serde(skip, default = "ToolSpec::default_max_bytes")]
     pub max_bytes: usize,
     /// The maximum cost of a call, besides that of models that are called within it. It is reserved before the call. `None`:
-    /// nothing is reserved, and what [`Outcome::with_cost`](crate::Outcome::with_cost) reports counts afterwards.
+    /// nothing is reserved, and what [`ToolResult::with_cost`](crate::ToolResult::with_cost) reports counts afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<Money>,
 }
 
 impl ToolSpec {
     const fn default_max_bytes() -> usize {
-        Outcome::MAX_BYTES
+        ToolResult::MAX_BYTES
     }
 
     /// Creates a tool that is not repeated if it was in flight at a crash.
@@ -230,7 +230,7 @@ impl ToolSpec {
             parameters,
             repeatable: false,
             ends_turn: false,
-            max_bytes: Outcome::MAX_BYTES,
+            max_bytes: ToolResult::MAX_BYTES,
             max_cost: None,
         }
     }
@@ -241,13 +241,13 @@ impl ToolSpec {
         Self { repeatable: true, ..self }
     }
 
-    /// Sets the maximum number of bytes of an outcome, [`Outcome::MAX_BYTES`] at most. The bound of a run is computed with it.
+    /// Sets the maximum number of bytes of an outcome, [`ToolResult::MAX_BYTES`] at most. The bound of a run is computed with it.
     #[must_use]
     pub fn max_bytes(self, bytes: usize) -> Self {
-        Self { max_bytes: bytes.min(Outcome::MAX_BYTES), ..self }
+        Self { max_bytes: bytes.min(ToolResult::MAX_BYTES), ..self }
     }
 
-    /// Declares what a call costs at most. A call that does not report [what it cost](crate::Outcome::with_cost) counts as much,
+    /// Declares what a call costs at most. A call that does not report [what it cost](crate::ToolResult::with_cost) counts as much,
     /// also if it fails.
     #[must_use]
     pub fn max_cost(self, cost: Money) -> Self {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tracing::warn;
 
 use super::digest::Digest;
-use super::part::{Call, Part};
+use super::part::{Part, ToolCall};
 use super::written::written;
 
 /// What a reply has next to its parts, so that later requests return it to its provider unchanged: the arguments of
@@ -96,7 +96,7 @@ impl Verbatim {
     }
 
     /// Returns the arguments of `call`, the part at `index`, as the model wrote them; `None` if the call has others now.
-    pub fn arguments(&self, index: usize, call: &Call) -> Option<&str> {
+    pub fn arguments(&self, index: usize, call: &ToolCall) -> Option<&str> {
         let raw = self.arguments.iter().find(|raw| raw.part == index)?;
         let is_same = serde_json::from_str::<Value>(&raw.text).is_ok_and(|value| value == call.args);
         is_same.then_some(&*raw.text)
@@ -192,7 +192,7 @@ mod tests {
         let text = r#"{"b": 1.0, "a":"\u00e9", "b": 2}"#;
         let raw = RawArguments { part: 0, text: text.into() };
         let verbatim = Verbatim { arguments: vec![raw], ..Verbatim::default() };
-        let mut call = Call { id: "c".into(), tool: "t".into(), args: json!({"a": "é", "b": 2}) };
+        let mut call = ToolCall { id: "c".into(), tool: "t".into(), args: json!({"a": "é", "b": 2}) };
         assert_eq!(verbatim.arguments(0, &call), Some(text));
         assert_eq!(verbatim.arguments(1, &call), None);
         call.args = json!({"a": "e", "b": 2});

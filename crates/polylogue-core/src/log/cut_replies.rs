@@ -1,7 +1,7 @@
 //! Replies that were cut off because no more was left of a limit: that limit counts as reached, although some of it may be left.
 
 use super::event::{Body, Event};
-use crate::{AllowanceOwner, Charge, ChargeReason, Finish, Name, OutputLimit, Path};
+use crate::{AllowanceOwner, Charge, ChargeReason, FinishReason, Name, OutputLimit, Path};
 
 /// The replies that lowered output limits cut off. Rebuilt from the events of the log alone.
 #[derive(Default)]
@@ -21,7 +21,7 @@ impl CutReplies {
             }
             Body::ModelReplied(reply) => {
                 let sent = self.take(&event.at, &reply.who);
-                self.cut.extend(sent.filter(|_| reply.finish == Finish::Length));
+                self.cut.extend(sent.filter(|_| reply.finish == FinishReason::Length));
             }
             Body::Failed { who, .. } => drop(self.take(&event.at, who)),
             // The call was lost with its process.

@@ -10,8 +10,8 @@ use super::meta::TeamChanged;
 use super::question::{Question, Responder};
 use super::request::TurnRequest;
 use crate::{
-    AllowanceOwner, BackgroundResult, BackgroundTask, Call, Capability, Charge, Compacted, Failure,
-    LimitOverrides, Message, ModelReply, Name, Outcome, OutputLimit, Part, Path, StopReason,
+    AllowanceOwner, BackgroundResult, BackgroundTask, Capability, Charge, Compacted, Failure, LimitOverrides,
+    Message, ModelReply, Name, OutputLimit, Part, Path, StopReason, ToolCall, ToolResult,
 };
 
 /// One entry of a log.
@@ -140,7 +140,7 @@ pub enum Body {
         /// The agent that calls.
         who: Name,
         /// The call.
-        call: Call,
+        call: ToolCall,
     },
     /// A tool call finished.
     ToolReturned {
@@ -149,7 +149,7 @@ pub enum Body {
         /// The call's `id`.
         id: String,
         /// The result.
-        outcome: Outcome,
+        outcome: ToolResult,
     },
     /// An agent started a background task in its turn.
     BackgroundStarted(BackgroundTask),

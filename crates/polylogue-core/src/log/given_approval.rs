@@ -2,7 +2,7 @@
 
 use super::event::{Body, Event};
 use super::question::Question;
-use crate::{Call, Name, Path};
+use crate::{Name, Path, ToolCall};
 
 /// An approval that a person gave to a call that was not made yet.
 ///
@@ -14,7 +14,7 @@ pub struct GivenApproval {
     /// The participant that makes the call.
     pub who: Name,
     /// The call that the question showed. The answer can have other arguments, or other code.
-    pub call: Call,
+    pub call: ToolCall,
     /// The `seq` of the event that asks.
     pub asked: u64,
     /// The `seq` of the event that answers.
@@ -41,7 +41,7 @@ impl GivenApproval {
                 Body::InputProvided { to, text, .. } if !is_refusal(text) => {
                     given.extend(Self::answered_by(event, to, &asked));
                 }
-                Body::ToolCalled { who, call: Call { id, .. } } | Body::ToolReturned { who, id, .. } => {
+                Body::ToolCalled { who, call: ToolCall { id, .. } } | Body::ToolReturned { who, id, .. } => {
                     given.retain(|(at, given)| *at != event.at || !given.is_of(who, id));
                 }
                 _ => Question::settle(&mut given, event, |given| &given.who),
@@ -79,7 +79,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Message, Outcome, Responder, Timestamp};
+    use crate::{Message, Responder, Timestamp, ToolResult};
 
     const NONE: [(String, u64); 0] = [];
 
@@ -87,8 +87,8 @@ mod tests {
         Name::new("Ann").unwrap()
     }
 
-    fn call(id: &str) -> Call {
-        Call { id: id.into(), tool: "pay".into(), args: json!({}) }
+    fn call(id: &str) -> ToolCall {
+        ToolCall { id: id.into(), tool: "pay".into(), args: json!({}) }
     }
 
     fn asks(id: &str) -> Body {
@@ -122,7 +122,7 @@ mod tests {
     fn an_approval_is_given_until_its_call_is_made() {
         assert_eq!(given([asks("1"), answers("yes")]), one("1", 0));
         assert_eq!(given([asks("1"), answers("{\"amount\": 5}")]), one("1", 0), "with other arguments");
-        let returned = Body::ToolReturned { who: ann(), id: "1".into(), outcome: Outcome::done("") };
+        let returned = Body::ToolReturned { who: ann(), id: "1".into(), outcome: ToolResult::done("") };
         for last in [calls("1"), returned, Body::Message(Message::text(ann(), "Done."))] {
             assert_eq!(given([asks("1"), answers("yes"), last.clone()]), NONE, "{last:?}");
         }

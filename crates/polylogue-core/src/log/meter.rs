@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::reservation::AttemptReservation;
 use super::{Reservation, ReservationRequest};
-use crate::{Bound, CountedUsage, Error, Log, Money, Name, Outcome, Path, Result, ToolUsage, TotalUsage};
+use crate::{Bound, CountedUsage, Error, Log, Money, Name, Path, Result, ToolResult, ToolUsage, TotalUsage};
 
 /// Reserves and counts the usage of a model that a tool calls itself, such as an embedding model: like model calls of
 /// agents, all of it is reserved before anything is sent. It does not count as a model call of the run.
@@ -14,7 +14,7 @@ use crate::{Bound, CountedUsage, Error, Log, Money, Name, Outcome, Path, Result,
 /// use polylogue_core::{Bound, Money};
 /// let bound = Bound::of_texts(&["a text".to_owned()], |_| Some(Money::dollars(0.0001)));
 /// let reserved = cx.meter.reserve("provider:vectors", bound).await?;
-/// // Call the model, and report its usage in `Outcome::used`, too.
+/// // Call the model, and report its usage in `ToolResult::used`, too.
 /// cx.meter.settle(reserved, &used);
 /// # Ok(())
 /// # }
@@ -81,7 +81,7 @@ impl<'a> Meter<'a> {
 
     /// Settles what a call itself cost, whose reservation is `reserved` if it has one: until that is dropped, it stays reserved in
     /// the limits of the run. `outcome` has all that the call used.
-    pub(crate) fn settle_own(&self, reserved: Option<&Reservation<'a>>, outcome: &Outcome) {
+    pub(crate) fn settle_own(&self, reserved: Option<&Reservation<'a>>, outcome: &ToolResult) {
         let own = outcome.own_cost();
         match (reserved, own) {
             (Some(reserved), own) => reserved.own_cost(own.unwrap_or_default()),

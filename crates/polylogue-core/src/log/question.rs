@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Call, LimitRaise, Name};
+use crate::{LimitRaise, Name, ToolCall};
 
 /// A question to a person, as data. Its text does not say what can be answered: each program that shows it has its own words and
 /// keys for that.
@@ -24,7 +24,7 @@ pub struct Question {
     /// The call that waits for approval, if the question asks for one. The text shows its arguments in full; display
     /// it verbatim, never as Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call: Option<Call>,
+    pub call: Option<ToolCall>,
     /// What counts as the answer when there is none in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<DefaultAnswer>,

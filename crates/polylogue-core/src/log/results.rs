@@ -11,11 +11,11 @@ use crate::{BlobId, Log, StoreError, StoredResult};
 ///
 /// ```
 /// # async fn example(cx: &polylogue_core::ToolCx<'_>) -> Result<(), Box<dyn std::error::Error>> {
-/// use polylogue_core::Outcome;
+/// use polylogue_core::ToolResult;
 /// let text = "one line\n".repeat(100_000);
 /// let stored = cx.results.store(&text).await?;
 /// // Once the outcome is logged, the text can be read in any process.
-/// let outcome = Outcome::done(text).shortened(4_000, stored);
+/// let outcome = ToolResult::done(text).shortened(4_000, stored);
 /// # Ok(())
 /// # }
 /// ```

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::Request;
-use crate::{Call, Entry, Part};
+use crate::{Entry, Part, ToolCall};
 
 impl Request<'_> {
     /// Checks the rules for which providers reject histories.
@@ -17,7 +17,7 @@ impl Request<'_> {
     /// Returns the first entry that breaks a rule, and the rule.
     pub fn check(&self) -> Result<(), String> {
         let Some(last) = self.entries.last() else { return Err("the request has no entries".into()) };
-        let mut awaited: Vec<&Call> = Vec::new();
+        let mut awaited: Vec<&ToolCall> = Vec::new();
         let mut ids = HashSet::new();
         let before = std::iter::once(None).chain(self.entries.iter().map(Some));
         for (index, (entry, before)) in self.entries.iter().zip(before).enumerate() {
@@ -43,7 +43,7 @@ fn check_order(before: Option<&Entry>, entry: &Entry) -> Result<(), String> {
 
 fn check_entry<'a>(
     entry: &'a Entry,
-    awaited: &mut Vec<&'a Call>,
+    awaited: &mut Vec<&'a ToolCall>,
     ids: &mut HashSet<&'a str>,
 ) -> Result<(), String> {
     if let Entry::Tool { id, tool, .. } = entry {

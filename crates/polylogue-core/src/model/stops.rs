@@ -3,7 +3,7 @@
 //! Most servers end a reply before a stop sequence. Some include it, some ignore it, and so do scripts. So replies of
 //! every model are cut here.
 
-use crate::{DeltaRef, DeltaSink, Finish, Part, Reply};
+use crate::{DeltaRef, DeltaSink, FinishReason, Part, Reply};
 
 /// Passes on pieces up to a stop sequence. Text that may be the beginning of one is buffered until it is clear.
 pub(super) struct Stopped<'a> {
@@ -70,7 +70,7 @@ pub(super) fn cut(mut reply: Reply, stops: &[String]) -> Reply {
             reply.parts.push(Part::text(text));
         }
     }
-    Reply { finish: Finish::Stop, ..reply }
+    Reply { finish: FinishReason::Stop, ..reply }
 }
 
 /// The stop sequences that are not empty: an empty one would end every reply before it begins.
@@ -145,12 +145,12 @@ mod tests {
 
     #[test]
     fn a_reply_ends_before_the_first_stop_sequence() {
-        let reply = |parts| Reply { parts, finish: Finish::Length, ..Reply::text("") };
+        let reply = |parts| Reply { parts, finish: FinishReason::Length, ..Reply::text("") };
         let stops = ["END".to_owned(), "STOP".to_owned(), String::new()];
         let parts = vec![Part::Thought("END".into()), Part::text("a STOP b END"), Part::text("more")];
         let reply_cut = cut(reply(parts), &stops);
         assert_eq!(reply_cut.parts, [Part::Thought("END".into()), Part::text("a ")]);
-        assert_eq!(reply_cut.finish, Finish::Stop);
+        assert_eq!(reply_cut.finish, FinishReason::Stop);
         assert_eq!(cut(reply(vec![Part::text("END")]), &stops).parts, []);
         let whole = reply(vec![Part::text("nothing")]);
         assert_eq!(cut(whole.clone(), &stops), whole);

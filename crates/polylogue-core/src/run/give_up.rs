@@ -21,7 +21,7 @@ impl Chat {
 
     /// Ends the open turns of the outermost chat, such as those that were cancelled, so that the next run begins new ones. A finished
     /// reply becomes the message of its turn, and so does what a cancelled one had [said until then](crate::Body::ReplyInterrupted),
-    /// [marked](crate::Finish::Interrupted) as cut off. Where nothing was said in any turn of the step, the turns are rolled back, with
+    /// [marked](crate::FinishReason::Interrupted) as cut off. Where nothing was said in any turn of the step, the turns are rolled back, with
     /// the chats in them and the background tasks that they started: they are in no transcript and no view. Does nothing if there are none.
     ///
     /// Calls that may have been in flight when an earlier process died are [charged](Self::charge_lost_calls) first.

@@ -6,7 +6,7 @@ use super::raised::{RaisedLimits, Raises};
 use super::{OpenTurn, Transcript};
 use crate::log::{Pending, RunTotals, Timing};
 use crate::{
-    Body, ChatLimits, ConfigError, Error, Event, Finish, InboxMessage, Instruction, InstructionError,
+    Body, ChatLimits, ConfigError, Error, Event, FinishReason, InboxMessage, Instruction, InstructionError,
     LimitOverrides, Log, Message, Name, OpenQuestion, Part, Path, Question, Responder, Result, StopReason,
     TeamChanged,
 };
@@ -376,10 +376,12 @@ fn said(turn: &OpenTurn) -> Option<Vec<Part>> {
             return Some(vec![
                 Part::Text(Arc::clone(text)),
                 Part::text(CUT_OFF),
-                Part::Cut(Finish::Interrupted),
+                Part::Cut(FinishReason::Interrupted),
             ]);
         }
-        Body::ModelReplied(reply) if reply.purpose.is_turn() && reply.finish == Finish::Stop => &reply.parts,
+        Body::ModelReplied(reply) if reply.purpose.is_turn() && reply.finish == FinishReason::Stop => {
+            &reply.parts
+        }
         _ => return None,
     };
     let is_text = parts.iter().any(|part| matches!(part, Part::Text(_)) && !part.is_blank());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{AnswerChoice, Call, DefaultAnswer, Name, Part, Question, QuestionKind, StopReason};
+use crate::{AnswerChoice, DefaultAnswer, Name, Part, Question, QuestionKind, StopReason, ToolCall};
 
 /// The action of an agent in its turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +50,7 @@ pub struct InputRequest {
     /// The answers that have an effect of their own.
     pub choices: Vec<AnswerChoice>,
     /// The call that is made after approval, if it asks for one. The text shows its arguments in full.
-    pub call: Option<Box<Call>>,
+    pub call: Option<Box<ToolCall>>,
     /// The answer that counts by default after a time.
     pub default: Option<DefaultAnswer>,
 }

@@ -7,8 +7,8 @@ use futures_util::future::AbortHandle;
 use tokio::sync::Notify;
 
 use crate::{
-    BackgroundResult, BackgroundStatus, BackgroundTask, Error, Event, Outcome, OutcomeStatus, Part,
-    StopReason,
+    BackgroundResult, BackgroundStatus, BackgroundTask, Error, Event, Part, StopReason, ToolResult,
+    ToolStatus,
 };
 
 /// How a background task came to rest.
@@ -71,7 +71,7 @@ impl Rest {
     pub(crate) fn result_of(self, task: &BackgroundTask, awaited: bool) -> Option<BackgroundResult> {
         let Self::Ended { status, parts, reason } = self else { return None };
         // As the result of any call, it has a bound.
-        let parts = Outcome::new(OutcomeStatus::Done, parts).truncated().parts;
+        let parts = ToolResult::new(ToolStatus::Done, parts).truncated().parts;
         let BackgroundTask { who, id, number, turn, .. } = task;
         Some(BackgroundResult {
             who: who.clone(),

@@ -10,7 +10,7 @@ use tracing::{Instrument as _, debug_span, info};
 use crate::data::arguments;
 use crate::data::name::resolved;
 use crate::{
-    AnyTool, Body, Call, Money, Outcome, Part, Reservation, Result, Tool, ToolCx, ToolSpec, View,
+    AnyTool, Body, Money, Part, Reservation, Result, Tool, ToolCall, ToolCx, ToolResult, ToolSpec, View,
     no_such_tool,
 };
 
@@ -18,7 +18,7 @@ use crate::{
 pub(super) struct StartedCall<'a> {
     /// Which of the calls it is.
     pub(super) index: usize,
-    pub(super) call: &'a Call,
+    pub(super) call: &'a ToolCall,
     /// All that can be called.
     pub(super) tools: &'a [AnyTool],
     pub(super) cx: ToolCx<'a>,
@@ -31,7 +31,7 @@ pub(super) enum CallStep<'a> {
     /// What its tool costs at most is reserved, or a limit does not allow it.
     Reserved(Result<Reservation<'a>>),
     /// It ended.
-    Returned { outcome: Outcome, reserved: Option<Reservation<'a>> },
+    Returned { outcome: ToolResult, reserved: Option<Reservation<'a>> },
 }
 
 impl<'a> StartedCall<'a> {
@@ -80,7 +80,7 @@ impl<'a> StartedCall<'a> {
 
     async fn run(&self, reserved: Option<Reservation<'a>>, most: Option<Money>) -> CallStep<'a> {
         if self.is_unknown() {
-            return CallStep::Returned { outcome: Outcome::unknown(), reserved };
+            return CallStep::Returned { outcome: ToolResult::unknown(), reserved };
         }
         let outcome = outcome_of(self.tool(), self.tools, self.call, &self.cx).await;
         // What does not say what it cost counts as it was declared.
@@ -95,24 +95,31 @@ impl<'a> StartedCall<'a> {
 const FAILURE: usize = 400;
 
 /// The result of a call, even if its tool fails, panics or does not exist.
-async fn outcome_of(tool: Option<&AnyTool>, tools: &[AnyTool], call: &Call, cx: &ToolCx<'_>) -> Outcome {
+async fn outcome_of(
+    tool: Option<&AnyTool>,
+    tools: &[AnyTool],
+    call: &ToolCall,
+    cx: &ToolCx<'_>,
+) -> ToolResult {
     let Some(tool) = tool else {
         let names = tools.iter().map(|tool| tool.spec().name.as_str());
-        return Outcome::failed(no_such_tool(&call.tool, names));
+        return ToolResult::failed(no_such_tool(&call.tool, names));
     };
     if !call.args.is_object() {
-        return Outcome::failed(format!(
+        return ToolResult::failed(format!(
             "The arguments of `{}` must be a JSON object; got: {}",
             call.tool, call.args
         ))
         .truncated_to(FAILURE);
     }
-    let most = tool.spec().max_bytes.min(Outcome::MAX_BYTES);
+    let most = tool.spec().max_bytes.min(ToolResult::MAX_BYTES);
     let running = AssertUnwindSafe(tool.call(call.args.clone(), cx)).catch_unwind();
     let outcome = match running.instrument(debug_span!("tool_call", tool = call.tool)).await {
         Ok(Ok(outcome)) => outcome.truncated_to(most),
-        Ok(Err(error)) => Outcome::failed(error.0).truncated_to(most),
-        Err(_) => Outcome::failed(format!("The tool `{}` crashed; this is a fault of the tool.", call.tool)),
+        Ok(Err(error)) => ToolResult::failed(error.0).truncated_to(most),
+        Err(_) => {
+            ToolResult::failed(format!("The tool `{}` crashed; this is a fault of the tool.", call.tool))
+        }
     };
     info!(who = %cx.who, tool = call.tool, status = ?outcome.status, "tool returned");
     outcome

@@ -5,7 +5,7 @@ use crate::view::CONTINUE_CUT_OFF;
 use crate::{Body, Error, Reply, Result};
 
 impl Turn<'_> {
-    /// Asks a model for the rest of its last reply, which was [truncated](crate::Finish::Length): it is prompted to
+    /// Asks a model for the rest of its last reply, which was [truncated](crate::FinishReason::Length): it is prompted to
     /// continue, and the agent's view has both as one. `None` if that is not possible, for instance because the
     /// context is full, or because [`reply_tokens`](crate::Limits::reply_tokens) chose its length: then the reply stays unchanged.
     ///

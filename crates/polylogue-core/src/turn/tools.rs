@@ -13,7 +13,7 @@ use super::calls::{CallStep, StartedCall};
 use super::repeats::repeated_calls;
 use crate::transcript::in_order;
 use crate::{
-    AnyTool, Body, Call, Error, Interrupt, Meter, Outcome, Reservation, Result, StoredResults, ToolCx,
+    AnyTool, Body, Error, Interrupt, Meter, Reservation, Result, StoredResults, ToolCall, ToolCx, ToolResult,
 };
 
 /// Does `work` while the others continue, whose results come into `ended`: one of them may be the next to have what `work` waits
@@ -44,11 +44,11 @@ impl Turn<'_> {
     /// [`Interrupt::Ended`] when this turn has made the same calls with equal results as often in a row as the chat
     /// [allows](crate::ChatBuilder::max_equal_calls): return it, by `?`, and the chat ends. Also when the run is
     /// cancelled or the log cannot be written.
-    pub async fn call_tools(&mut self, tools: &[AnyTool], calls: &[Call]) -> Result<Vec<Outcome>> {
+    pub async fn call_tools(&mut self, tools: &[AnyTool], calls: &[ToolCall]) -> Result<Vec<ToolResult>> {
         if let Some(reason) = repeated_calls(&self.journal, calls, self.chat.max_equal_calls()) {
             return Err(Interrupt::Ended { who: self.me().clone(), reason }.into());
         }
-        let mut outcomes: Vec<Option<Outcome>> = vec![None; calls.len()];
+        let mut outcomes: Vec<Option<ToolResult>> = vec![None; calls.len()];
         let mut begun = vec![false; calls.len()];
         // Without the results below: parallel calls know nothing of each other, resumed or not.
         let before = self.journal.clone();
@@ -109,7 +109,7 @@ impl Turn<'_> {
     async fn await_calls<'c>(
         &mut self,
         mut running: FuturesUnordered<BoxFuture<'c, (StartedCall<'c>, CallStep<'c>)>>,
-        outcomes: &mut [Option<Outcome>],
+        outcomes: &mut [Option<ToolResult>],
     ) -> Result<Option<Error>> {
         let (log, at, who) = (self.log, self.transcript.at(), self.me());
         let (mut refused, mut ended) = (None, VecDeque::new());
@@ -162,7 +162,7 @@ impl Turn<'_> {
 
     /// Takes what the log has of `calls`. Each of them has one beginning and one end: what follows with the id of one that has them
     /// belongs to a later call, whose agent gave it the same id.
-    fn replay_calls(&mut self, calls: &[Call], begun: &mut [bool], outcomes: &mut [Option<Outcome>]) {
+    fn replay_calls(&mut self, calls: &[ToolCall], begun: &mut [bool], outcomes: &mut [Option<ToolResult>]) {
         while let Some(event) = self.past.front() {
             let first = |id: &str, is_left: &dyn Fn(usize) -> bool| {
                 (0..).zip(calls).find(|(at, call)| call.id == id && is_left(*at)).map(|(at, _)| at)

@@ -1,7 +1,7 @@
 //! A hash over the entries of a view.
 
 use super::entry::Entry;
-use crate::{Digest, OutcomeStatus, Params, Part, ToolSpec};
+use crate::{Digest, Params, Part, ToolSpec, ToolStatus};
 
 /// A hash over the entries of a view in order: adding an entry costs its own length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,9 +26,9 @@ impl Chain {
             }
             Entry::Tool { id, tool, outcome } => {
                 bytes.push(match outcome.status {
-                    OutcomeStatus::Done => b'd',
-                    OutcomeStatus::Failed => b'f',
-                    OutcomeStatus::Unknown => b'?',
+                    ToolStatus::Done => b'd',
+                    ToolStatus::Failed => b'f',
+                    ToolStatus::Unknown => b'?',
                 });
                 text(&mut bytes, id);
                 text(&mut bytes, tool);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Outcome, Part, Verbatim};
+use crate::{Part, ToolResult, Verbatim};
 
 /// One entry of a view.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub enum Entry {
         /// The tool's name.
         tool: String,
         /// The result.
-        outcome: Outcome,
+        outcome: ToolResult,
     },
 }
 

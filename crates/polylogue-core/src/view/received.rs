@@ -2,7 +2,7 @@
 
 use super::View;
 use super::words::{calls_as_text, spoken};
-use crate::{CallOutcome, Message, Part};
+use crate::{ExecutedCall, Message, Part};
 
 impl View {
     pub(super) fn message_said(&mut self, message: &Message) {
@@ -60,7 +60,7 @@ impl View {
 
     /// The content of others, with their name or the prefix of the view options.
     pub(super) fn introduced(&self, message: &Message, taken: &[String]) -> Vec<Part> {
-        let is_taken = |answer: &CallOutcome| answer.to == self.me && taken.contains(&answer.id);
+        let is_taken = |answer: &ExecutedCall| answer.to == self.me && taken.contains(&answer.id);
         let mut parts = calls_as_text(spoken(&message.parts), is_taken);
         if parts.is_empty() {
             return parts;

@@ -7,7 +7,7 @@ use super::entry::EncodeCache;
 use super::pending::Pending;
 use super::words::is_spoken;
 use crate::data::joined;
-use crate::{Finish, ModelReply, Part, Verbatim};
+use crate::{FinishReason, ModelReply, Part, Verbatim};
 
 impl View {
     pub(super) fn model_replied(&mut self, reply: &ModelReply) {
@@ -15,7 +15,7 @@ impl View {
         self.pending.discard_unparsed();
         self.settle();
         self.measured = reply.usage.input.filter(|_| !reply.cached).map(|input| (input, self.entries.len()));
-        let before = (reply.finish == Finish::ContextFull).then(|| self.mark());
+        let before = (reply.finish == FinishReason::ContextFull).then(|| self.mark());
         let is_unparsed = reply.is_unparsed();
         // The rest of a truncated reply is asked for again, too.
         let whole = self.partial.take_if(|_| !is_unparsed).map(|(mark, before)| {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::entry::Entry;
-use crate::{CallOutcome, Name, Part};
+use crate::{ExecutedCall, Name, Part};
 
 /// The first message of a view that would be empty. Providers that need a user message first get it before a leading
 /// message of the agent, too.
@@ -68,11 +68,11 @@ fn calls_last(mut parts: Vec<Part>) -> Vec<Part> {
 
 /// Calls and results in messages as text, for agents that did not make the calls. Omits a result that `is_known`,
 /// because the view has it as the result of its call.
-pub(super) fn calls_as_text(parts: Vec<Part>, is_known: impl Fn(&CallOutcome) -> bool) -> Vec<Part> {
+pub(super) fn calls_as_text(parts: Vec<Part>, is_known: impl Fn(&ExecutedCall) -> bool) -> Vec<Part> {
     let as_shown = |part| match part {
         Part::Call(call) => vec![Part::text(format!("(calls `{}` with {})", call.tool, call.args))],
         Part::Outcome(answer) if is_known(&answer) => Vec::new(),
-        Part::Outcome(CallOutcome { tool, outcome, .. }) => {
+        Part::Outcome(ExecutedCall { tool, outcome, .. }) => {
             let (texts, rest): (Vec<Part>, Vec<Part>) = outcome
                 .for_model()
                 .into_iter()
@@ -98,7 +98,7 @@ pub(super) fn entry_as_text(entry: Entry) -> Entry {
         Entry::Assistant { parts, .. } => Entry::own(calls_as_text(parts, |_| false)),
         Entry::Tool { id, tool, outcome } => {
             // In the form for other agents, for every caller.
-            let answer = CallOutcome { to: Name::user(), id, tool, outcome };
+            let answer = ExecutedCall { to: Name::user(), id, tool, outcome };
             Entry::User { parts: calls_as_text(vec![Part::Outcome(answer)], |_| false) }
         }
         entry => entry,

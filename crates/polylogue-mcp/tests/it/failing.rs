@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use polylogue_core::OutcomeStatus;
+use polylogue_core::ToolStatus;
 use polylogue_mcp::{Allowed, Progress};
 use serde_json::json;
 
@@ -161,7 +161,7 @@ async fn a_changed_list_of_tools_is_reported() {
     let outcome = tools.call("fail", json!({})).await;
     assert_eq!((&*outcome.plain(), outcome.outside.as_deref()), (gone, outside));
     let outcome = tools.call("changed", json!({})).await;
-    assert_eq!((outcome.status, outcome.outside.as_deref()), (OutcomeStatus::Failed, outside));
+    assert_eq!((outcome.status, outcome.outside.as_deref()), (ToolStatus::Failed, outside));
     let changed = outcome.plain();
     assert!(
         changed.starts_with("the MCP server `test` has changed `changed`, and nothing was called"),

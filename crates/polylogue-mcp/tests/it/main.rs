@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use polylogue_core::{
-    AnyTool, LogId, Name, Outcome, OutcomeStatus, Path, Resources, Tool, ToolCx, Transcript,
+    AnyTool, LogId, Name, Path, Resources, Tool, ToolCx, ToolResult, ToolStatus, Transcript,
 };
 use polylogue_mcp::{Allowed, Limits, Servers};
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ impl Tools {
         self.0.iter().find(|tool| tool.spec().name == name).unwrap()
     }
 
-    pub(crate) async fn call(&self, name: &str, args: Value) -> Outcome {
+    pub(crate) async fn call(&self, name: &str, args: Value) -> ToolResult {
         let (at, who) = (Path::root(), Name::new("Ann").unwrap());
         let log = LogId::new("test").unwrap();
         let transcript = Transcript::new(at.clone());
@@ -124,21 +124,21 @@ impl Tools {
         };
         match self.get(name).call(args, &cx).await {
             Ok(outcome) => outcome,
-            Err(error) => Outcome::failed(error.0),
+            Err(error) => ToolResult::failed(error.0),
         }
     }
 
     /// The result of a call that worked.
     pub(crate) async fn done(&self, name: &str, args: Value) -> String {
         let outcome = self.call(name, args).await;
-        assert_eq!(outcome.status, OutcomeStatus::Done, "{outcome:?}");
+        assert_eq!(outcome.status, ToolStatus::Done, "{outcome:?}");
         outcome.plain().into_owned()
     }
 
     /// The error of a call that failed.
     pub(crate) async fn failed(&self, name: &str) -> String {
         let outcome = self.call(name, json!({})).await;
-        assert_eq!(outcome.status, OutcomeStatus::Failed, "{outcome:?}");
+        assert_eq!(outcome.status, ToolStatus::Failed, "{outcome:?}");
         outcome.plain().into_owned()
     }
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use polylogue::{Assistant, Chat, Log, Status, sequential};
-use polylogue_core::{AnyModel, AnyStore, OutcomeStatus, Part, Tool};
+use polylogue_core::{AnyModel, AnyStore, Part, Tool, ToolStatus};
 use polylogue_core::{Body, LogId};
 use polylogue_mcp::{Allowed, Limits, Servers};
 use polylogue_models::Script;
@@ -110,7 +110,7 @@ async fn wrong_arguments_and_refusals_are_results_that_failed() {
     let shown = tools.failed("echo").await;
     assert!(shown.contains("message"), "{shown}");
     let gone = tools.call("read_resource", json!({"uri": "demo://no/such"})).await;
-    assert_eq!(gone.status, OutcomeStatus::Failed, "{gone:?}");
+    assert_eq!(gone.status, ToolStatus::Failed, "{gone:?}");
     assert_eq!(tools.done("echo", json!({"message": "hi"})).await, "Echo: hi");
 }
 
@@ -130,7 +130,7 @@ async fn files_are_read_within_the_directory_only() {
     let text = tools.done("read_text_file", json!({"path": dir.path().join("a.txt")})).await;
     assert!(text.contains("Call me Ishmael."), "{text}");
     let outside = tools.call("read_text_file", json!({"path": "/etc/passwd"})).await;
-    assert_eq!(outside.status, OutcomeStatus::Failed);
+    assert_eq!(outside.status, ToolStatus::Failed);
     assert!(outside.plain().contains("Access denied"), "{outside:?}");
 }
 
@@ -143,7 +143,7 @@ async fn a_server_in_python_tells_the_time() {
     let [Part::Data(shown)] = &shown.parts[..] else { panic!("{shown:?}") };
     assert_eq!(shown["target"]["timezone"], "Asia/Tokyo", "{shown}");
     let wrong = tools.call("get_current_time", json!({"timezone": "Mars/Olympus"})).await;
-    assert_eq!(wrong.status, OutcomeStatus::Failed, "{wrong:?}");
+    assert_eq!(wrong.status, ToolStatus::Failed, "{wrong:?}");
 }
 
 /// The processes whose command line holds `mark`.
@@ -186,9 +186,9 @@ async fn a_server_killed_in_a_call_fails_the_call_and_the_run_continues() {
         _ => None,
     });
     let outcomes: Vec<_> = outcomes.collect();
-    assert_eq!(outcomes[0].0, OutcomeStatus::Failed);
+    assert_eq!(outcomes[0].0, ToolStatus::Failed);
     assert!(outcomes[0].1.contains("ended before it answered (signal: 9"), "{outcomes:?}");
-    assert_eq!(outcomes[1], (OutcomeStatus::Done, "Echo: hi".to_owned()));
+    assert_eq!(outcomes[1], (ToolStatus::Done, "Echo: hi".to_owned()));
     drop((chat, servers));
     until("nothing is left of it", || pids(&mark).is_empty()).await;
 }

@@ -1,7 +1,7 @@
 //! Conversations whose tools are a server's.
 
 use polylogue::{AnyModel, Assistant, Chat, Log, Status, sequential};
-use polylogue_core::{AnyStore, Body, LogId, OutcomeStatus};
+use polylogue_core::{AnyStore, Body, LogId, ToolStatus};
 use polylogue_mcp::Allowed;
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -40,9 +40,9 @@ async fn a_server_that_dies_costs_a_call_and_not_the_run() {
         })
         .collect();
     assert_eq!(outcomes.len(), 2);
-    assert_eq!(outcomes[0].0, OutcomeStatus::Failed);
+    assert_eq!(outcomes[0].0, ToolStatus::Failed);
     assert!(outcomes[0].1.contains("ended before it answered (exit status: 3)"), "{outcomes:?}");
-    assert_eq!(outcomes[1], (OutcomeStatus::Done, "hi".to_owned()));
+    assert_eq!(outcomes[1], (ToolStatus::Done, "hi".to_owned()));
     assert_eq!(bench.starts(), 2);
 }
 

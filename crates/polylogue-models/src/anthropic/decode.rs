@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{DeltaSink, Finish};
+use polylogue_core::{DeltaSink, FinishReason};
 use serde_json::{Value, json};
 
 use super::event::{Begun, Delta, Event, Tokens};
@@ -266,10 +266,10 @@ impl Messages {
                 self.block = Block::None;
                 reply.discard(deltas);
                 let (category, explanation) = (detail("category"), detail("explanation"));
-                reply.stop_with(Finish::Refused { category, explanation });
+                reply.stop_with(FinishReason::Refused { category, explanation });
             }
-            Some("pause_turn") => reply.stop_with(Finish::Paused),
-            Some("model_context_window_exceeded") => reply.stop_with(Finish::ContextFull),
+            Some("pause_turn") => reply.stop_with(FinishReason::Paused),
+            Some("model_context_window_exceeded") => reply.stop_with(FinishReason::ContextFull),
             Some(reason) => reply.stop(reason),
             None => {}
         }

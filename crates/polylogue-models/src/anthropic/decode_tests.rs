@@ -144,7 +144,7 @@ fn blocks_keep_their_order_and_their_seals() {
             (5, json!({"block": found})),
         ]
     );
-    assert_eq!(reply.reply.finish, Finish::Calls);
+    assert_eq!(reply.reply.finish, FinishReason::Calls);
     let usage =
         Usage { input: Some(117), output: Some(34), cached: Some(100), written: Some(7), ..Usage::default() };
     assert_eq!(reply.reply.usage, usage);
@@ -175,7 +175,7 @@ fn a_whole_message_is_the_same_reply() {
     let (one, other) = (whole(&message), stream(&events));
     assert_eq!(one, other);
     let (reply, received) = (one.0.unwrap(), one.1);
-    assert_eq!((reply.reply.parts.len(), &reply.reply.finish), (4, &Finish::Calls));
+    assert_eq!((reply.reply.parts.len(), &reply.reply.finish), (4, &FinishReason::Calls));
     assert_eq!((reply.reply.usage.input, reply.reply.usage.output), (Some(12), Some(34)));
     assert_eq!(received, "(Hm.)[I look.]<0 look ><0 - {\"b\":1.0,\"a\":[2]}><1 now >");
     let in_lines = in_pieces(&[message.to_string().as_bytes()]);
@@ -188,7 +188,10 @@ fn a_stream_ends_by_its_mark_and_what_is_unknown_changes_nothing() {
     let events = text_and(stop("end_turn").into());
     let (reply, _) = stream(&events);
     let reply = reply.unwrap();
-    assert_eq!((reply.reply.parts.clone(), &reply.reply.finish), (vec![Part::text("Hello")], &Finish::Stop));
+    assert_eq!(
+        (reply.reply.parts.clone(), &reply.reply.finish),
+        (vec![Part::text("Hello")], &FinishReason::Stop)
+    );
     for kept in 1..events.len() {
         assert_eq!(stream(&events[..kept]).0, Err(DecodeError::Cut), "{kept} events");
     }
@@ -280,21 +283,21 @@ fn what_was_written_before_a_refusal_is_no_reply() {
         json!({"type": "refusal", "category": "cyber", "explanation": "No."});
     let (reply, received) = stream(&text_and(refusal.into()));
     let reply = reply.unwrap().reply;
-    let expected = Finish::Refused { category: Some("cyber".into()), explanation: Some("No.".into()) };
+    let expected = FinishReason::Refused { category: Some("cyber".into()), explanation: Some("No.".into()) };
     assert_eq!((reply.parts, reply.finish, &*received), (vec![], expected, "[Hello]Restart"));
     let bare = json!({"type": "message", "content": [], "stop_reason": "refusal", "stop_details": null});
-    assert_eq!(whole(&bare).0.unwrap().reply.finish, Finish::REFUSED);
+    assert_eq!(whole(&bare).0.unwrap().reply.finish, FinishReason::REFUSED);
 }
 
 #[test]
 fn stop_reasons_are_understood_and_unknown_ones_are_unknown() {
     for (reason, finish) in [
-        ("end_turn", Finish::Stop),
-        ("stop_sequence", Finish::Stop),
-        ("max_tokens", Finish::Length),
-        ("model_context_window_exceeded", Finish::ContextFull),
-        ("pause_turn", Finish::Paused),
-        ("weird", Finish::Unknown),
+        ("end_turn", FinishReason::Stop),
+        ("stop_sequence", FinishReason::Stop),
+        ("max_tokens", FinishReason::Length),
+        ("model_context_window_exceeded", FinishReason::ContextFull),
+        ("pause_turn", FinishReason::Paused),
+        ("weird", FinishReason::Unknown),
     ] {
         assert_eq!(stream(&text_and(stop(reason).into())).0.unwrap().reply.finish, finish, "{reason}");
     }

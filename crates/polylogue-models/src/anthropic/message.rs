@@ -1,7 +1,7 @@
 //! Single messages of a request to Anthropic.
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{Call, Media, OutcomeStatus, Part};
+use polylogue_core::{Media, Part, ToolCall, ToolStatus};
 use serde_json::Value;
 
 use super::decode::{BLOCK, CITATIONS, Messages, REDACTED, SIGNATURE};
@@ -9,7 +9,7 @@ use crate::wire::ids::legal_id;
 use crate::wire::json;
 use crate::wire::media::{self, PDF};
 use crate::wire::pictures;
-use crate::wire::protocol::{Own, Style, ToolResult, WriteMessages};
+use crate::wire::protocol::{Own, SentResult, Style, WriteMessages};
 use crate::wire::words::{NOTHING, is_wordless, legal_name, words};
 
 /// The mark of a block up to which the prompt is cached.
@@ -53,7 +53,7 @@ impl WriteMessages for Messages {
     /// Writes a message with results, all of one turn, and then the words of others.
     fn results<'a>(
         out: &mut BytesMut,
-        results: &[ToolResult<'_>],
+        results: &[SentResult<'_>],
         words: impl IntoIterator<Item = &'a Part> + Clone,
         style: &Style,
     ) {
@@ -64,7 +64,7 @@ impl WriteMessages for Messages {
     }
 }
 
-fn result(out: &mut BytesMut, &ToolResult { id, outcome, .. }: &ToolResult<'_>, style: &Style) {
+fn result(out: &mut BytesMut, &SentResult { id, outcome, .. }: &SentResult<'_>, style: &Style) {
     block(out, "tool_result");
     json::quoted(out, r#","tool_use_id":"#, &legal_id(id), r#","content":"#);
     blocks(out, |out| {
@@ -72,7 +72,7 @@ fn result(out: &mut BytesMut, &ToolResult { id, outcome, .. }: &ToolResult<'_>, 
             content(out, part, style.vision && (pictures::is_shown(part) || is_document(part)));
         }
     });
-    if outcome.status == OutcomeStatus::Failed {
+    if outcome.status == ToolStatus::Failed {
         out.extend_from_slice(br#","is_error":true"#);
     }
     out.put_u8(b'}');
@@ -110,7 +110,7 @@ fn sealed_text(out: &mut BytesMut, text: &str, seal: &Value) {
     }
 }
 
-fn tool_use(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
+fn tool_use(out: &mut BytesMut, id: &str, call: &ToolCall, arguments: &str) {
     block(out, "tool_use");
     json::quoted(out, r#","id":"#, &legal_id(id), "");
     json::quoted(out, r#","name":"#, &legal_name(&call.tool), r#","input":"#);

@@ -1,6 +1,6 @@
 //! Decodes replies and the events of their streams.
 
-use polylogue_core::{DeltaSink, Finish};
+use polylogue_core::{DeltaSink, FinishReason};
 use serde_json::json;
 
 use super::chunk::{Chunk, Content, Reasoning, ToolUse};
@@ -139,15 +139,15 @@ fn piece<'a>(index: u64, call: &'a ToolUse<'_>) -> Piece<'a> {
     }
 }
 
-fn finish(reason: Option<&str>) -> Finish {
+fn finish(reason: Option<&str>) -> FinishReason {
     match reason.unwrap_or_default() {
-        "end_turn" | "stop_sequence" => Finish::Stop,
-        "tool_use" => Finish::Calls,
-        "max_tokens" => Finish::Length,
-        "content_filtered" | "guardrail_intervened" => Finish::Filter,
-        "refusal" => Finish::REFUSED,
-        "model_context_window_exceeded" => Finish::ContextFull,
-        "malformed_model_output" | "malformed_tool_use" => Finish::Malformed,
-        _ => Finish::Unknown,
+        "end_turn" | "stop_sequence" => FinishReason::Stop,
+        "tool_use" => FinishReason::Calls,
+        "max_tokens" => FinishReason::Length,
+        "content_filtered" | "guardrail_intervened" => FinishReason::Filter,
+        "refusal" => FinishReason::REFUSED,
+        "model_context_window_exceeded" => FinishReason::ContextFull,
+        "malformed_model_output" | "malformed_tool_use" => FinishReason::Malformed,
+        _ => FinishReason::Unknown,
     }
 }

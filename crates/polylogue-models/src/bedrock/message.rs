@@ -1,7 +1,7 @@
 //! Single messages of a request to Bedrock.
 
 use bytes::BytesMut;
-use polylogue_core::{Call, Part};
+use polylogue_core::{Part, ToolCall};
 use serde_json::Value;
 
 use super::decode::Converse;
@@ -9,7 +9,7 @@ use super::media::{self, Readable, readable};
 use crate::media_limits::MediaLimits;
 use crate::wire::ids::legal_id;
 use crate::wire::json::{self, separate};
-use crate::wire::protocol::{Own, Style, ToolResult, WriteMessages};
+use crate::wire::protocol::{Own, SentResult, Style, WriteMessages};
 use crate::wire::words::{NOTHING, is_wordless, legal_name, text, words};
 
 impl WriteMessages for Converse {
@@ -37,12 +37,12 @@ impl WriteMessages for Converse {
     /// Writes the results of calls, and then `words`.
     fn results<'a>(
         out: &mut BytesMut,
-        results: &[ToolResult<'_>],
+        results: &[SentResult<'_>],
         words: impl IntoIterator<Item = &'a Part> + Clone,
         style: &Style,
     ) {
         out.extend_from_slice(br#"{"role":"user","content":["#);
-        for ToolResult { id, outcome, .. } in results {
+        for SentResult { id, outcome, .. } in results {
             separate(out);
             json::quoted(out, r#"{"toolResult":{"toolUseId":"#, &legal_id(id), "");
             // The field for its status is left out: only some models have it, and the text of a failure says that it is one.
@@ -113,7 +113,7 @@ fn reasoning(out: &mut BytesMut, thought: &str, seal: Option<&Value>) {
     }
 }
 
-fn tool_use(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
+fn tool_use(out: &mut BytesMut, id: &str, call: &ToolCall, arguments: &str) {
     separate(out);
     json::quoted(out, r#"{"toolUse":{"toolUseId":"#, &legal_id(id), "");
     json::quoted(out, r#","name":"#, &legal_name(&call.tool), r#","input":"#);

@@ -1,6 +1,6 @@
 //! Items P84 to P96 of the published rules: streams and whole replies.
 
-use polylogue_core::{Finish, Part, Usage};
+use polylogue_core::{FinishReason, Part, Usage};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ fn a_stream_is_a_reply_with_parts_in_order_seals_and_summed_usage() {
     let sealed: Vec<_> = seals.iter().map(|seal| (seal.part, seal.data.clone())).collect();
     assert_eq!(sealed, [(0, json!({"signature": "sig"})), (1, json!({"redacted": "cmVk"}))]);
     assert_eq!(reply.verbatim.unwrap().arguments[0].text.as_ref(), r#"{"b": 1, "a": 2.0}"#);
-    assert_eq!(reply.finish, Finish::Calls);
+    assert_eq!(reply.finish, FinishReason::Calls);
     let usage = Usage {
         input: Some(14),
         output: Some(5),
@@ -193,16 +193,16 @@ fn damaged_frames_and_pages_are_no_replies() {
 #[test]
 fn reasons_to_stop_are_named_and_unknown_ones_are_unknown() {
     for (reason, expected) in [
-        ("end_turn", Finish::Stop),
-        ("stop_sequence", Finish::Stop),
-        ("max_tokens", Finish::Length),
-        ("guardrail_intervened", Finish::Filter),
-        ("content_filtered", Finish::Filter),
-        ("malformed_tool_use", Finish::Malformed),
-        ("malformed_model_output", Finish::Malformed),
-        ("model_context_window_exceeded", Finish::ContextFull),
-        ("refusal", Finish::REFUSED),
-        ("something_new", Finish::Unknown),
+        ("end_turn", FinishReason::Stop),
+        ("stop_sequence", FinishReason::Stop),
+        ("max_tokens", FinishReason::Length),
+        ("guardrail_intervened", FinishReason::Filter),
+        ("content_filtered", FinishReason::Filter),
+        ("malformed_tool_use", FinishReason::Malformed),
+        ("malformed_model_output", FinishReason::Malformed),
+        ("model_context_window_exceeded", FinishReason::ContextFull),
+        ("refusal", FinishReason::REFUSED),
+        ("something_new", FinishReason::Unknown),
     ] {
         let (reply, _) = stream([
             &delta(0, &json!({"text": "x"}))[..],

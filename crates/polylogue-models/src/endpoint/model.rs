@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, Bound, CacheLifetime, Capabilities, Capability, DeltaSink, Effort, Finish, Limits, Model,
+    AnyModel, Bound, CacheLifetime, Capabilities, Capability, DeltaSink, Effort, FinishReason, Limits, Model,
     ModelError, ModelErrorKind, Money, Params, Part, Price, Reply, Request, Usage,
 };
 use url::Url;
@@ -72,7 +72,7 @@ pub struct EndpointModel {
 /// The answer of a model that wrote a tool call which its provider cannot parse, and answers with an error: with what it `wrote`, as far
 /// as that is known.
 fn malformed(wrote: &str) -> Answer {
-    let (finish, usage) = (Finish::Malformed, Usage::default());
+    let (finish, usage) = (FinishReason::Malformed, Usage::default());
     let parts = if wrote.trim().is_empty() { Vec::new() } else { vec![Part::unparsed(wrote)] };
     let reply = Reply { parts, finish, usage, cached: false, verbatim: None, answered_by: None };
     Answer { reply, continuation: None, model: None }

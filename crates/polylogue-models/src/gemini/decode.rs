@@ -1,6 +1,6 @@
 //! Decodes pieces of Gemini's replies: each has new parts.
 
-use polylogue_core::{DeltaSink, Finish};
+use polylogue_core::{DeltaSink, FinishReason};
 
 use super::chunk::{Candidate, Chunk, Feedback, FunctionCall, Part};
 use super::finish::{End, end};
@@ -65,10 +65,12 @@ impl Gemini {
         let Some(reason) = candidate.finish_reason.get() else { return Ok(()) };
         match end(reason, candidate.finish_message.get(), self.has_content) {
             // What has no token is not continued.
-            End::With(Finish::Paused) if reply.continuation.is_none() => reply.stop_with(Finish::Length),
-            End::With(Finish::Malformed) => {
+            End::With(FinishReason::Paused) if reply.continuation.is_none() => {
+                reply.stop_with(FinishReason::Length)
+            }
+            End::With(FinishReason::Malformed) => {
                 reply.unparsed = candidate.finish_message.get().map(str::to_owned);
-                reply.stop_with(Finish::Malformed);
+                reply.stop_with(FinishReason::Malformed);
             }
             End::With(finish) => reply.stop_with(finish),
             End::Error(error) => return Err(DecodeError::Error(error.to_string())),
@@ -146,7 +148,7 @@ fn blocked(feedback: &Feedback<'_>, reply: &mut Draft) {
         return;
     };
     reply.said = true;
-    reply.stop_with(Finish::Refused {
+    reply.stop_with(FinishReason::Refused {
         category: Some(reason.to_ascii_lowercase().into()),
         explanation: feedback.block_reason_message.get().map(Into::into),
     });

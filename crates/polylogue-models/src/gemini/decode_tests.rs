@@ -45,7 +45,7 @@ const USUAL: &str = concat!(
 );
 
 fn call(id: &str, tool: &str, args: Value) -> Part {
-    Part::Call(polylogue_core::Call { id: id.into(), tool: tool.into(), args })
+    Part::Call(polylogue_core::ToolCall { id: id.into(), tool: tool.into(), args })
 }
 
 fn usual() -> Decoded {
@@ -60,7 +60,7 @@ fn usual() -> Decoded {
     Decoded {
         reply: Reply {
             parts,
-            finish: Finish::Calls,
+            finish: FinishReason::Calls,
             usage,
             cached: false,
             verbatim: None,
@@ -155,7 +155,7 @@ fn a_request_that_was_blocked_is_refused_with_its_category() {
     let body = r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT","blockReasonMessage":"no"},
         "usageMetadata":{"promptTokenCount":4,"totalTokenCount":4}}"#;
     let expected =
-        Finish::Refused { category: Some("prohibited_content".into()), explanation: Some("no".into()) };
+        FinishReason::Refused { category: Some("prohibited_content".into()), explanation: Some("no".into()) };
     for decoded in [whole(body), stream(&format!("data: {}\n\n", body.replace('\n', "")))] {
         let reply = decoded.unwrap().reply;
         assert_eq!((reply.finish, reply.parts), (expected.clone(), Vec::new()));
@@ -168,9 +168,9 @@ fn a_call_that_cannot_be_parsed_is_malformed() {
     let reply = r#"{"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"print("}"#;
     let decoded = whole(&format!("{{\"candidates\":[{reply}]}}")).unwrap();
     let unparsed = vec![Part::unparsed("print(")];
-    assert_eq!((decoded.reply.finish, decoded.reply.parts), (Finish::Malformed, unparsed));
+    assert_eq!((decoded.reply.finish, decoded.reply.parts), (FinishReason::Malformed, unparsed));
     let silent = whole(r#"{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL"}]}"#).unwrap();
-    assert_eq!((silent.reply.finish, silent.reply.parts), (Finish::Malformed, Vec::new()));
+    assert_eq!((silent.reply.finish, silent.reply.parts), (FinishReason::Malformed, Vec::new()));
 }
 
 #[test]

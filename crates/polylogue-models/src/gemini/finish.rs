@@ -2,13 +2,13 @@
 //!
 //! <https://ai.google.dev/api/generate-content#FinishReason>
 
-use polylogue_core::Finish;
+use polylogue_core::FinishReason;
 use serde_json::{Value, json};
 
 /// How a reply ends.
 #[derive(Debug, PartialEq)]
 pub(super) enum End {
-    With(Finish),
+    With(FinishReason),
     /// With an error, in the form of Google's errors.
     Error(Value),
     /// It does not end.
@@ -23,21 +23,21 @@ pub(super) fn end(reason: &str, message: Option<&str>, has_content: bool) -> End
             let message = message.unwrap_or("a call of the model was sent back without its signature");
             return End::Error(json!({"error": {"code": 400, "message": message, "status": reason}}));
         }
-        "STOP" => Finish::Stop,
-        "MAX_TOKENS" => Finish::Length,
+        "STOP" => FinishReason::Stop,
+        "MAX_TOKENS" => FinishReason::Length,
         // The reply has reached the limit of a request, not that of the reply.
-        "CONTINUATION" => Finish::Paused,
+        "CONTINUATION" => FinishReason::Paused,
         "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "MALFORMED_RESPONSE" => {
-            Finish::Malformed
+            FinishReason::Malformed
         }
         filtered if is_filter(filtered) => match has_content {
-            true => Finish::Filter,
-            false => Finish::Refused {
+            true => FinishReason::Filter,
+            false => FinishReason::Refused {
                 category: Some(reason.to_ascii_lowercase().into()),
                 explanation: message.map(Into::into),
             },
         },
-        _ => Finish::Unknown,
+        _ => FinishReason::Unknown,
     })
 }
 
@@ -66,16 +66,16 @@ mod tests {
             other => panic!("{reason}: {other:?}"),
         };
         for (reason, expected) in [
-            ("STOP", Finish::Stop),
-            ("MAX_TOKENS", Finish::Length),
-            ("SAFETY", Finish::Filter),
-            ("SPII", Finish::Filter),
-            ("IMAGE_SAFETY", Finish::Filter),
-            ("MALFORMED_FUNCTION_CALL", Finish::Malformed),
-            ("TOO_MANY_TOOL_CALLS", Finish::Malformed),
-            ("CONTINUATION", Finish::Paused),
-            ("OTHER", Finish::Unknown),
-            ("SOMETHING_NEW", Finish::Unknown),
+            ("STOP", FinishReason::Stop),
+            ("MAX_TOKENS", FinishReason::Length),
+            ("SAFETY", FinishReason::Filter),
+            ("SPII", FinishReason::Filter),
+            ("IMAGE_SAFETY", FinishReason::Filter),
+            ("MALFORMED_FUNCTION_CALL", FinishReason::Malformed),
+            ("TOO_MANY_TOOL_CALLS", FinishReason::Malformed),
+            ("CONTINUATION", FinishReason::Paused),
+            ("OTHER", FinishReason::Unknown),
+            ("SOMETHING_NEW", FinishReason::Unknown),
         ] {
             assert_eq!(finish(reason), expected, "{reason}");
         }
@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn a_filter_that_leaves_nothing_is_a_refusal_with_its_category() {
-        let refused = Finish::Refused { category: Some("safety".into()), explanation: Some("why".into()) };
+        let refused =
+            FinishReason::Refused { category: Some("safety".into()), explanation: Some("why".into()) };
         assert_eq!(end("SAFETY", Some("why"), false), End::With(refused));
     }
 

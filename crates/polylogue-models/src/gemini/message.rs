@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{Call, Media, OutcomeStatus, Part};
+use polylogue_core::{Media, Part, ToolCall, ToolStatus};
 use serde_json::Value;
 
 use super::decode::Gemini;
 use crate::wire::json::{self, separate};
 use crate::wire::media;
-use crate::wire::protocol::{Own, Style, ToolResult, WriteMessages};
+use crate::wire::protocol::{Own, SentResult, Style, WriteMessages};
 use crate::wire::words::{is_wordless, legal_name, text};
 
 /// The signature that Google documents for calls without one: of other models, and of replies whose signatures are no
@@ -80,7 +80,7 @@ impl WriteMessages for Gemini {
     /// Writes results of calls, in the order of the calls, and the words of others after them.
     fn results<'a>(
         out: &mut BytesMut,
-        results: &[ToolResult<'_>],
+        results: &[SentResult<'_>],
         words: impl IntoIterator<Item = &'a Part> + Clone,
         style: &Style,
     ) {
@@ -89,7 +89,7 @@ impl WriteMessages for Gemini {
                 separate(out);
                 out.extend_from_slice(br#"{"functionResponse":{"#);
                 function(out, result.id, result.tool, style);
-                let name = if result.outcome.status == OutcomeStatus::Done { "output" } else { "error" };
+                let name = if result.outcome.status == ToolStatus::Done { "output" } else { "error" };
                 json::quoted(out, r#","response":{"#, name, ":");
                 text(out, &result.outcome.parts);
                 out.extend_from_slice(b"}}}");
@@ -173,7 +173,7 @@ fn call_part(
     out: &mut BytesMut,
     message: &Own<'_>,
     at: usize,
-    call: &Call,
+    call: &ToolCall,
     signature: Option<&str>,
     style: &Style,
 ) {

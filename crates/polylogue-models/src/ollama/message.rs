@@ -1,10 +1,10 @@
 //! Single messages of a request to Ollama.
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{Call, Media, Part};
+use polylogue_core::{Media, Part, ToolCall};
 
 use super::decode::Ollama;
-use crate::wire::protocol::{Own, Style, ToolResult, WriteMessages};
+use crate::wire::protocol::{Own, SentResult, Style, WriteMessages};
 use crate::wire::words::{is_wordless, legal_name, text};
 use crate::wire::{json, media};
 
@@ -54,11 +54,11 @@ impl WriteMessages for Ollama {
     /// Writes the result of a call. Versions before 0.12 ignore id and name, and use the order.
     fn results<'a>(
         out: &mut BytesMut,
-        results: &[ToolResult<'_>],
+        results: &[SentResult<'_>],
         _: impl IntoIterator<Item = &'a Part> + Clone,
         _: &Style,
     ) {
-        for &ToolResult { id, tool, outcome } in results {
+        for &SentResult { id, tool, outcome } in results {
             json::quoted(out, r#"{"role":"tool","tool_name":"#, &legal_name(tool), "");
             json::quoted(out, r#","tool_call_id":"#, id, r#","content":"#);
             text(out, &outcome.parts);
@@ -67,7 +67,7 @@ impl WriteMessages for Ollama {
     }
 }
 
-fn call((at, part): (usize, &Part)) -> Option<(usize, &Call)> {
+fn call((at, part): (usize, &Part)) -> Option<(usize, &ToolCall)> {
     match part {
         Part::Call(call) => Some((at, call)),
         _ => None,
@@ -85,7 +85,7 @@ fn image(part: &Part) -> Option<&str> {
     media::data(media).filter(|_| takes(media))
 }
 
-fn tool_call(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
+fn tool_call(out: &mut BytesMut, id: &str, call: &ToolCall, arguments: &str) {
     json::quoted(out, r#"{"id":"#, id, "");
     json::quoted(out, r#","function":{"name":"#, &legal_name(&call.tool), r#","arguments":"#);
     out.extend_from_slice(arguments.as_bytes());

@@ -1,4 +1,4 @@
-use polylogue_core::{Finish, Part, Reply, Usage};
+use polylogue_core::{FinishReason, Part, Reply, Usage};
 use proptest::prelude::*;
 
 use super::*;
@@ -53,7 +53,7 @@ fn what_is_missing_null_or_odd_is_tolerated() {
         let reply = whole(body.as_bytes()).unwrap();
         assert_eq!(
             (&*reply.plain(), reply.finish.clone(), reply.usage),
-            ("a", Finish::Unknown, Usage::default()),
+            ("a", FinishReason::Unknown, Usage::default()),
             "{body}"
         );
     }

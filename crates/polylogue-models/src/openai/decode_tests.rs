@@ -1,4 +1,4 @@
-use polylogue_core::{Call, Entry, Finish, Outcome, Part, Reply, Usage};
+use polylogue_core::{Entry, FinishReason, Part, Reply, ToolCall, ToolResult, Usage};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -54,7 +54,7 @@ fn usual() -> Reply {
     let usage = Usage { input: Some(9), output: Some(3), ..Usage::default() };
     Reply {
         parts: text("Hello\n"),
-        finish: Finish::Stop,
+        finish: FinishReason::Stop,
         usage,
         cached: false,
         verbatim: None,
@@ -103,7 +103,7 @@ fn every_deviation_of_the_stream_gives_the_same_reply() {
 fn what_is_unknown_stays_unknown() {
     let (reply, _) = stream(&deltas(&[r#"{"content":"a"}"#]));
     let reply = reply.unwrap();
-    assert_eq!((reply.finish, reply.usage), (Finish::Unknown, Usage::default()));
+    assert_eq!((reply.finish, reply.usage), (FinishReason::Unknown, Usage::default()));
     let cumulative =
         USUAL.replace("\"finish_reason\":null}]", "\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":0}");
     assert_eq!(stream(&cumulative.replace(",\"usage\":null", "")).0, Ok(usual()));
@@ -130,7 +130,7 @@ fn a_whole_body_is_read_in_one_line_or_many_and_streamed_too() {
                 [("call_abcdef", "{\"a\":1}"), ("call_Jo1_3_1", "{\"b\":2}"), ("call_Jo1_3_2", "{}")];
             let made = calls(&reply);
             assert_eq!(made.iter().map(|(id, _, args)| (&**id, &**args)).collect::<Vec<_>>(), expected);
-            assert_eq!((reply.finish, reply.usage.cached), (Finish::Calls, Some(1)));
+            assert_eq!((reply.finish, reply.usage.cached), (FinishReason::Calls, Some(1)));
         }
     }
     assert_eq!(whole(USUAL), (Ok(usual()), "[Hel][lo\n]".to_owned()), "a stream that was not asked for");
@@ -175,7 +175,7 @@ fn parallel_calls_are_put_together_whatever_is_missing() {
         let reply = stream(&deltas(&pieces)).0.unwrap();
         let call = |id: &str, args: &str| (id.to_owned(), "f".to_owned(), args.to_owned());
         assert_eq!(calls(&reply), [call(ids[0], "{\"a\":1}"), call(ids[1], "{\"b\":2}")], "{deviation}");
-        assert_eq!(reply.finish, Finish::Calls, "{deviation}");
+        assert_eq!(reply.finish, FinishReason::Calls, "{deviation}");
     }
     let (_, received) = stream(&deltas(&usual));
     assert_eq!(received, "<0 f ><0 - {\"a\"><0 - :1}><1 f {\"b\":2}>");
@@ -213,8 +213,8 @@ fn whole_calls_with_one_id_and_no_index_are_several() {
 
 #[test]
 fn ids_that_were_used_before_are_replaced() {
-    let call = |id: &str| Part::Call(Call { id: id.into(), tool: "f".into(), args: json!({}) });
-    let answer = |id: &str| Entry::Tool { id: id.into(), tool: "f".into(), outcome: Outcome::done("x") };
+    let call = |id: &str| Part::Call(ToolCall { id: id.into(), tool: "f".into(), args: json!({}) });
+    let answer = |id: &str| Entry::Tool { id: id.into(), tool: "f".into(), outcome: ToolResult::done("x") };
     let (given, own) = ("call_given_before", "call_Jo1_3_0");
     let entries = [Entry::own(vec![call(given), call(own)]), answer(given), answer(own)];
     let body = deltas(&[r#"{"tool_calls":[{"index":0,"id":"call_given_before","function":{"name":"f"}}]}"#]);
@@ -237,7 +237,7 @@ fn arguments_that_are_no_object_are_kept_as_text() {
     }
     let nameless = r#"{"tool_calls":[{"index":0},{"index":1,"function":{"arguments":"{}"}}]}"#;
     let reply = stream(&deltas(&[nameless])).0.unwrap();
-    assert_eq!((calls(&reply).len(), reply.finish), (1, Finish::Calls), "a call without a name is one");
+    assert_eq!((calls(&reply).len(), reply.finish), (1, FinishReason::Calls), "a call without a name is one");
     let old = [
         r#"{"function_call":{"name":"f","arguments":"{\"a\""}}"#,
         r#"{"function_call":{"arguments":":1}"}}"#,
@@ -343,19 +343,22 @@ fn reasoning_that_was_streamed_as_text_is_retracted() {
 #[test]
 fn finish_reasons_are_understood_and_unknown_ones_are_unknown() {
     for (reason, expected) in [
-        ("stop", Finish::Stop),
-        ("length", Finish::Length),
-        ("tool_calls", Finish::Calls),
-        ("function_call", Finish::Calls),
-        ("content_filter", Finish::Filter),
-        ("weird", Finish::Unknown),
+        ("stop", FinishReason::Stop),
+        ("length", FinishReason::Length),
+        ("tool_calls", FinishReason::Calls),
+        ("function_call", FinishReason::Calls),
+        ("content_filter", FinishReason::Filter),
+        ("weird", FinishReason::Unknown),
     ] {
         let body = USUAL.replace("\"stop\"", &format!("\"{reason}\""));
         assert_eq!(stream(&body).0.unwrap().finish, expected, "{reason}");
     }
     let (reply, received) = stream(&deltas(&[r#"{"refusal":"I can"}"#, r#"{"refusal":"not"}"#]));
     let reply = reply.unwrap();
-    assert_eq!((reply.parts, reply.finish, &*received), (text("I cannot"), Finish::REFUSED, "[I can][not]"));
+    assert_eq!(
+        (reply.parts, reply.finish, &*received),
+        (text("I cannot"), FinishReason::REFUSED, "[I can][not]")
+    );
 }
 
 /// P77, as by Responses.
@@ -363,10 +366,10 @@ fn finish_reasons_are_understood_and_unknown_ones_are_unknown() {
 fn a_refusal_is_one_unless_there_are_calls() {
     let call = r#"{"tool_calls":[{"index":0,"id":"1","function":{"name":"f","arguments":"{}"}}]}"#;
     let reply = stream(&deltas(&[r#"{"refusal":"I cannot."}"#, call])).0.unwrap();
-    assert_eq!((reply.parts.len(), reply.finish), (2, Finish::Calls));
+    assert_eq!((reply.parts.len(), reply.finish), (2, FinishReason::Calls));
     let message = r#"{"message":{"refusal":"I cannot.","tool_calls":null},"finish_reason":"stop"}"#;
     let reply = whole(&format!(r#"{{"choices":[{message}]}}"#)).0.unwrap();
-    assert_eq!((reply.parts, reply.finish), (text("I cannot."), Finish::REFUSED));
+    assert_eq!((reply.parts, reply.finish), (text("I cannot."), FinishReason::REFUSED));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Single messages of a chat-completions request.
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{Call, Media, Part};
+use polylogue_core::{Media, Part, ToolCall};
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::deviations::{MediaForm, SendReasoning};
 use crate::wire::ids::bounded_id;
 use crate::wire::json;
 use crate::wire::media::{self, PDF, Source, sound_format};
-use crate::wire::protocol::{Own, Style, ToolResult, WriteMessages};
+use crate::wire::protocol::{Own, SentResult, Style, WriteMessages};
 use crate::wire::words::{is_wordless, legal_name, text, words};
 
 /// The mark of a part up to which the prompt is cached.
@@ -80,11 +80,11 @@ impl WriteMessages for ChatCompletions {
     /// Writes the result of a call.
     fn results<'a>(
         out: &mut BytesMut,
-        results: &[ToolResult<'_>],
+        results: &[SentResult<'_>],
         _: impl IntoIterator<Item = &'a Part> + Clone,
         _: &Style,
     ) {
-        for &ToolResult { id, outcome, .. } in results {
+        for &SentResult { id, outcome, .. } in results {
             json::quoted(out, r#"{"role":"tool","tool_call_id":"#, &bounded_id(id, MAX_ID), r#","content":"#);
             text(out, &outcome.parts);
             out.put_u8(b'}');
@@ -152,7 +152,7 @@ fn reasoning(out: &mut BytesMut, message: &Own<'_>, send: SendReasoning) {
     }
 }
 
-fn tool_call(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
+fn tool_call(out: &mut BytesMut, id: &str, call: &ToolCall, arguments: &str) {
     json::quoted(out, r#"{"id":"#, &bounded_id(id, MAX_ID), "");
     json::quoted(out, r#","type":"function","function":{"name":"#, &legal_name(&call.tool), "");
     out.extend_from_slice(br#","arguments":"#);

@@ -1,6 +1,6 @@
 //! Decodes events of the Responses API, and whole responses.
 
-use polylogue_core::{DeltaSink, Finish};
+use polylogue_core::{DeltaSink, FinishReason};
 use serde_json::{Map, Value, json};
 
 use super::chunk::{Chunk, Incomplete, Tokens};
@@ -343,13 +343,13 @@ impl Responses {
         Ok(())
     }
 
-    fn finish(&self, status: &str, incomplete: Option<&Incomplete>) -> Finish {
+    fn finish(&self, status: &str, incomplete: Option<&Incomplete>) -> FinishReason {
         match (status, incomplete.and_then(|why| why.reason.as_deref())) {
-            _ if self.is_refused && !self.has_calls => Finish::REFUSED,
-            ("completed", _) => Finish::Stop,
-            (_, Some("max_output_tokens")) => Finish::Length,
-            (_, Some("content_filter")) => Finish::Filter,
-            _ => Finish::Unknown,
+            _ if self.is_refused && !self.has_calls => FinishReason::REFUSED,
+            ("completed", _) => FinishReason::Stop,
+            (_, Some("max_output_tokens")) => FinishReason::Length,
+            (_, Some("content_filter")) => FinishReason::Filter,
+            _ => FinishReason::Unknown,
         }
     }
 }

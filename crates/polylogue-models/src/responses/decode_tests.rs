@@ -83,7 +83,7 @@ fn assert_usual(decoded: &Decoded, case: &str) {
     assert_eq!((&**thought, &**text), ("Where?\n\nIn Oslo.", "I look. ☀"), "{case}");
     assert_eq!((&*call.id, &*call.tool, &call.args), ("call_12345678", "look", &json!({"b": 1.0, "a": "é"})));
     assert_eq!(&*verbatim.as_ref().unwrap().arguments[0].text, ARGS, "{case}");
-    assert_eq!(*finish, Finish::Calls, "{case}");
+    assert_eq!(*finish, FinishReason::Calls, "{case}");
     let (long, written) = (Some(15), Some(20));
     let expected = Usage {
         input: Some(90),
@@ -220,10 +220,10 @@ fn calls_whose_arguments_alternate_keep_their_own() {
 #[test]
 fn an_incomplete_response_tells_why() {
     for (reason, expected) in [
-        (json!("max_output_tokens"), Finish::Length),
-        (json!("content_filter"), Finish::Filter),
-        (json!("a reason of tomorrow"), Finish::Unknown),
-        (json!(null), Finish::Unknown),
+        (json!("max_output_tokens"), FinishReason::Length),
+        (json!("content_filter"), FinishReason::Filter),
+        (json!("a reason of tomorrow"), FinishReason::Unknown),
+        (json!(null), FinishReason::Unknown),
     ] {
         let mut body = response("incomplete", &[message("I ")]);
         body["incomplete_details"] = json!({"reason": reason});
@@ -239,9 +239,9 @@ fn a_refusal_is_one_unless_there_are_calls() {
     let mut refusal = message("");
     refusal["content"] = json!([{"type": "refusal", "refusal": "No."}]);
     let decoded = whole(&response("completed", std::slice::from_ref(&refusal))).unwrap();
-    assert_eq!((decoded.reply.finish, decoded.reply.parts), (Finish::REFUSED, vec![Part::text("No.")]));
+    assert_eq!((decoded.reply.finish, decoded.reply.parts), (FinishReason::REFUSED, vec![Part::text("No.")]));
     let decoded = whole(&response("completed", &[refusal, function_call("{}")])).unwrap();
-    assert_eq!(decoded.reply.finish, Finish::Calls);
+    assert_eq!(decoded.reply.finish, FinishReason::Calls);
 }
 
 /// P5, P78: errors, flat and nested, as events and in the end of a stream.
@@ -284,7 +284,7 @@ fn a_wrapper_of_parallel_calls_is_unpacked() {
         let calls: Vec<(String, String)> =
             reply.calls().iter().map(|call| (call.tool.clone(), call.args.to_string())).collect();
         let expected = [("look", r#"{"at":"a"}"#), ("move", "{}")].map(|(t, a)| (t.to_owned(), a.to_owned()));
-        assert_eq!((calls, reply.finish), (expected.to_vec(), Finish::Calls));
+        assert_eq!((calls, reply.finish), (expected.to_vec(), FinishReason::Calls));
     }
     // A tool may have that name.
     let own = wrapper("parallel", r#"{"lines": 2}"#);

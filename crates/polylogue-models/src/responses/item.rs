@@ -1,7 +1,7 @@
 //! Single items of the input of a request.
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{Call, Media, Part};
+use polylogue_core::{Media, Part, ToolCall};
 use serde_json::Value;
 
 use super::decode::Responses;
@@ -10,7 +10,7 @@ use crate::wire::ids::bounded_id;
 use crate::wire::json::{self, separate};
 use crate::wire::media::{self, PDF, Source, sound_format};
 use crate::wire::pictures;
-use crate::wire::protocol::{Own, Style, ToolResult, WriteMessages};
+use crate::wire::protocol::{Own, SentResult, Style, WriteMessages};
 use crate::wire::words::{is_wordless, legal_name, text, words};
 
 /// The maximum bytes of the id of a call. Ids of other providers can be longer.
@@ -60,7 +60,7 @@ impl WriteMessages for Responses {
     /// Writes the result of a call: a text, or a list of parts if it has pictures for a model with vision.
     fn results<'a>(
         out: &mut BytesMut,
-        results: &[ToolResult<'_>],
+        results: &[SentResult<'_>],
         _: impl IntoIterator<Item = &'a Part> + Clone,
         style: &Style,
     ) {
@@ -121,7 +121,7 @@ fn sealed_text(out: &mut BytesMut, text: &str, seal: &Value) {
     json::quoted(out, r#","content":[{"type":"output_text","text":"#, text, r#","annotations":[]}]}"#);
 }
 
-fn function_call(out: &mut BytesMut, message: &Own<'_>, at: usize, call: &Call, seal: Option<&Value>) {
+fn function_call(out: &mut BytesMut, message: &Own<'_>, at: usize, call: &ToolCall, seal: Option<&Value>) {
     out.extend_from_slice(br#"{"type":"function_call""#);
     seal.into_iter().for_each(|seal| fields_of(out, seal, &["id"]));
     json::quoted(out, r#","call_id":"#, &bounded_id(message.id(call), MAX_ID), "");

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Finish, Name, Usage};
+use polylogue_core::{FinishReason, Name, Usage};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -32,7 +32,7 @@ struct Action {
     #[serde(skip_serializing_if = "Tokens::is_unknown")]
     usage: Tokens,
     #[serde(skip_serializing_if = "Option::is_none")]
-    finish: Option<Finish>,
+    finish: Option<FinishReason>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::text::excerpt;
 use polylogue_core::{
-    AnyModel, Call, Capabilities, DeltaSink, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name,
-    Part, Price, Reply, Request, Usage, plain,
+    AnyModel, Capabilities, DeltaSink, Entry, FinishReason, Model, ModelError, ModelErrorKind, Money, Name,
+    Part, Price, Reply, Request, ToolCall, Usage, plain,
 };
 
 use super::pieces::stream;
@@ -181,9 +181,9 @@ fn reply(step: &ScriptStep, nth: u64) -> Reply {
     let text = step.say.clone().filter(|text| !text.is_empty()).map(Part::Text);
     let calls = step.calls.iter().enumerate().map(|(index, call)| {
         let id = call.id.clone().unwrap_or_else(|| format!("{}-{nth}-{index}", step.who));
-        Part::Call(Call { id, tool: call.tool.clone(), args: call.args.clone() })
+        Part::Call(ToolCall { id, tool: call.tool.clone(), args: call.args.clone() })
     });
-    let by_calls = if step.calls.is_empty() { Finish::Stop } else { Finish::Calls };
+    let by_calls = if step.calls.is_empty() { FinishReason::Stop } else { FinishReason::Calls };
     Reply {
         parts: thought.into_iter().chain(text).chain(calls).collect(),
         finish: step.finish.clone().unwrap_or(by_calls),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use polylogue_core::{Finish, Name, Usage};
+use polylogue_core::{FinishReason, Name, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -99,8 +99,8 @@ pub struct ScriptStep {
     pub expect: Option<Expectation>,
     /// The usage of the reply. Default: unknown.
     pub usage: Usage,
-    /// The finish reason. Default: [`Finish::Calls`] for a step with calls, else [`Finish::Stop`].
-    pub finish: Option<Finish>,
+    /// The finish reason. Default: [`FinishReason::Calls`] for a step with calls, else [`FinishReason::Stop`].
+    pub finish: Option<FinishReason>,
 }
 
 impl ScriptStep {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Call, DeltaRef, Entry, Part, Request};
+use polylogue_core::{DeltaRef, Entry, Part, Request, ToolCall};
 use serde_json::Value;
 
 /// A piece of a call, or a whole call. Missing fields are empty.
@@ -29,7 +29,7 @@ pub(crate) struct Calls(Vec<Draft>);
 
 /// A finished call.
 pub(crate) struct Finished {
-    pub(crate) call: Call,
+    pub(crate) call: ToolCall,
     /// Its arguments as the model wrote them, if that is not their JSON.
     pub(crate) raw: Option<Arc<str>>,
 }
@@ -109,7 +109,7 @@ impl Calls {
             let id = unique_id(draft.id, index, request, &taken);
             (index, _) = (index + 1, taken.push(id.clone()));
             let (args, raw) = arguments(draft.args);
-            Finished { call: Call { id, tool: draft.tool, args }, raw }
+            Finished { call: ToolCall { id, tool: draft.tool, args }, raw }
         };
         let mut finished = finished;
         self.0.into_iter().map(|draft| draft.is_call().then(|| finished(draft))).collect()

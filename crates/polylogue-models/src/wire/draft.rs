@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{DeltaRef, DeltaSink, Finish, Part, Reply, Request, Seal, Usage, Verbatim};
+use polylogue_core::{DeltaRef, DeltaSink, FinishReason, Part, Reply, Request, Seal, Usage, Verbatim};
 use serde_json::Value;
 
 use super::calls::{Calls, Piece};
@@ -67,7 +67,7 @@ pub(crate) struct Draft {
     parts: Parts,
     calls: Calls,
     refused: bool,
-    finish: Option<Finish>,
+    finish: Option<FinishReason>,
     usage: Usage,
     /// Whether there was a message, even if it was empty.
     pub(crate) said: bool,
@@ -217,7 +217,7 @@ impl Draft {
     }
 
     /// Sets the finish reason: the reply is complete.
-    pub(crate) fn stop_with(&mut self, finish: Finish) {
+    pub(crate) fn stop_with(&mut self, finish: FinishReason) {
         self.finish = Some(finish);
         self.began = true;
     }
@@ -316,13 +316,13 @@ impl Draft {
     }
 
     fn reply(self, request: &Request<'_>) -> Decoded {
-        let finish = match self.finish.unwrap_or(Finish::Unknown) {
-            _ if self.refused && self.calls.is_empty() => Finish::REFUSED,
-            Finish::Stop | Finish::Unknown if !self.calls.is_empty() => Finish::Calls,
+        let finish = match self.finish.unwrap_or(FinishReason::Unknown) {
+            _ if self.refused && self.calls.is_empty() => FinishReason::REFUSED,
+            FinishReason::Stop | FinishReason::Unknown if !self.calls.is_empty() => FinishReason::Calls,
             finish => finish,
         };
         let Finished { mut parts, seals, arguments } = self.parts.finish(self.calls.finish(request));
-        let unparsed = self.unparsed.filter(|_| finish == Finish::Malformed);
+        let unparsed = self.unparsed.filter(|_| finish == FinishReason::Malformed);
         parts.extend(unparsed.map(|text| Part::unparsed(&text)));
         let verbatim = Verbatim { arguments, ..Verbatim::default() }.some().map(Arc::new);
         let reply = Reply { parts, finish, usage: self.usage, cached: false, verbatim, answered_by: None };
@@ -352,17 +352,17 @@ fn within_input(usage: Usage) -> Usage {
     Usage { cached, written, written_long, audio, ..usage }
 }
 
-fn finish(reason: &str) -> Finish {
+fn finish(reason: &str) -> FinishReason {
     let known = known_finish(reason).or_else(|| known_finish(&reason.to_ascii_lowercase()));
-    known.unwrap_or(Finish::Unknown)
+    known.unwrap_or(FinishReason::Unknown)
 }
 
-fn known_finish(reason: &str) -> Option<Finish> {
+fn known_finish(reason: &str) -> Option<FinishReason> {
     Some(match reason {
-        "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "complete" => Finish::Stop,
-        "tool_calls" | "tool_call" | "tool_use" | "function_call" => Finish::Calls,
-        "length" | "max_tokens" | "model_length" | "max_output_tokens" => Finish::Length,
-        "content_filter" | "safety" | "refusal" | "recitation" => Finish::Filter,
+        "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "complete" => FinishReason::Stop,
+        "tool_calls" | "tool_call" | "tool_use" | "function_call" => FinishReason::Calls,
+        "length" | "max_tokens" | "model_length" | "max_output_tokens" => FinishReason::Length,
+        "content_filter" | "safety" | "refusal" | "recitation" => FinishReason::Filter,
         _ => return None,
     })
 }

@@ -15,7 +15,7 @@ use super::ids::CallIds;
 use super::json::separate;
 use super::marks;
 use super::pictures;
-use super::protocol::{NOTED, Own, Protocol, Style, SystemWithin, ToolResult};
+use super::protocol::{NOTED, Own, Protocol, SentResult, Style, SystemWithin};
 use super::words::is_wordless;
 use crate::api::Api;
 
@@ -352,11 +352,11 @@ fn write_further_calls<P: Protocol>(out: &mut BytesMut, before: &[Entry], style:
 fn write_results<P: Protocol>(out: &mut BytesMut, group: &[Entry], ids: Option<&CallIds>, style: &Style) {
     let results = group.iter().map_while(|entry| match entry {
         Entry::Tool { id, tool, outcome } => {
-            Some(ToolResult { id: ids.map_or(id.as_str(), |ids| ids.get(id)), tool, outcome })
+            Some(SentResult { id: ids.map_or(id.as_str(), |ids| ids.get(id)), tool, outcome })
         }
         _ => None,
     });
-    let results: Vec<ToolResult<'_>> = results.collect();
+    let results: Vec<SentResult<'_>> = results.collect();
     let (run, words) = group.split_at_checked(results.len()).unwrap_or((group, &[]));
     let has_pictures = has_words::<P>(style) && is_apart::<P>(style);
     let shown = if has_pictures { pictures::shown(run) } else { Vec::new() };

@@ -58,7 +58,7 @@ impl<const PICTURES: bool> WriteMessages for Grouped<PICTURES> {
 
     fn results<'a>(
         out: &mut BytesMut,
-        results: &[ToolResult<'_>],
+        results: &[SentResult<'_>],
         words: impl IntoIterator<Item = &'a Part> + Clone,
         _: &Style,
     ) {

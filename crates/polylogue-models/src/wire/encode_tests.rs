@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use polylogue_core::{Call, EncodeCache, Media, Name, Origin, Outcome, Params, Part, Path, ToolSpec};
+use polylogue_core::{EncodeCache, Media, Name, Origin, Params, Part, Path, ToolCall, ToolResult, ToolSpec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ impl Asked {
 }
 
 fn call(id: &str, args: Value) -> Part {
-    Part::Call(Call { id: id.into(), tool: "look".into(), args })
+    Part::Call(ToolCall { id: id.into(), tool: "look".into(), args })
 }
 
 fn image() -> Part {
@@ -94,7 +94,7 @@ fn drawn(data: &str) -> Part {
 }
 
 fn returned(id: &str, tool: &str, parts: Vec<Part>) -> Entry {
-    let outcome = Outcome::new(polylogue_core::OutcomeStatus::Done, parts);
+    let outcome = ToolResult::new(polylogue_core::ToolStatus::Done, parts);
     Entry::Tool { id: id.into(), tool: tool.into(), outcome }
 }
 
@@ -106,7 +106,7 @@ fn the_whole_body_of_a_request() {
     let entries = [
         Entry::user("Hi\n\"you\""),
         Entry::own(vec![call("c1", json!({"x": 1}))]),
-        Entry::Tool { id: "c1".into(), tool: "look".into(), outcome: Outcome::done("seen") },
+        Entry::Tool { id: "c1".into(), tool: "look".into(), outcome: ToolResult::done("seen") },
     ];
     let body = String::from_utf8(asked.body(&entries, &Style { stream: true, ..STYLE })).unwrap();
     let expected = concat!(
@@ -222,7 +222,7 @@ fn no_content_is_ever_empty_and_odd_parts_are_put_in_words() {
         media("video/mp4", "https://example.com/a.mp4"),
         Part::Data(json!({"k": "v"})),
     ];
-    let outcome = |parts| Outcome::new(polylogue_core::OutcomeStatus::Done, parts);
+    let outcome = |parts| ToolResult::new(polylogue_core::ToolStatus::Done, parts);
     let entries = [
         Entry::User { parts },
         Entry::own(vec![call("c1", json!("raw")), call("c2", json!({"a": 1}))]),
@@ -260,7 +260,7 @@ fn no_content_is_ever_empty_and_odd_parts_are_put_in_words() {
 fn names_that_a_model_invented_are_sent_in_a_form_that_is_allowed() {
     let long = "x".repeat(70);
     let named =
-        |tool: &str| Part::Call(Call { id: format!("id {tool}"), tool: tool.into(), args: json!({}) });
+        |tool: &str| Part::Call(ToolCall { id: format!("id {tool}"), tool: tool.into(), args: json!({}) });
     let names = ["look", "functions.look it", "", &long, "blick\u{fc}"];
     let entries = [Entry::own(names.iter().map(|name| named(name)).collect())];
     let body = Asked::new().json(&entries, &STYLE);
@@ -327,7 +327,7 @@ fn strict(body: &Value, bridge: bool) -> Result<(), String> {
 enum Turn {
     User(Vec<Part>),
     Assistant(String),
-    Calls(Option<String>, Vec<(Value, Outcome)>),
+    Calls(Option<String>, Vec<(Value, ToolResult)>),
 }
 
 fn words() -> impl Strategy<Value = String> {
@@ -343,8 +343,8 @@ fn turn() -> impl Strategy<Value = Turn> {
     let args = prop_oneof![Just(json!({"q": "\"x\""})), words().prop_map(Value::from), Just(json!({}))];
     let seen = (words(), "[A-Z]{4}")
         .prop_map(|(text, data)| vec![Part::text(text), drawn(&data), drawn("QUJD")])
-        .prop_map(|parts| Outcome::new(polylogue_core::OutcomeStatus::Done, parts));
-    let outcome = prop_oneof![words().prop_map(Outcome::done), Just(Outcome::unknown()), seen];
+        .prop_map(|parts| ToolResult::new(polylogue_core::ToolStatus::Done, parts));
+    let outcome = prop_oneof![words().prop_map(ToolResult::done), Just(ToolResult::unknown()), seen];
     prop_oneof![
         3 => proptest::collection::vec(part, 1..3).prop_map(Turn::User),
         2 => words().prop_map(Turn::Assistant),

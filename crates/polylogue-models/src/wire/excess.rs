@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use polylogue_core::{Entry, Media, Outcome, Part};
+use polylogue_core::{Entry, Media, Part, ToolResult};
 
 use super::pictures;
 use super::protocol::{Protocol, Style};
@@ -29,7 +29,11 @@ fn entry_within(entry: &Entry, limits: &MediaLimits) -> Entry {
         Entry::User { parts } => Entry::User { parts: parts_within(parts, limits) },
         Entry::Tool { id, tool, outcome } => {
             let parts = parts_within(&outcome.parts, limits);
-            Entry::Tool { id: id.clone(), tool: tool.clone(), outcome: Outcome { parts, ..outcome.clone() } }
+            Entry::Tool {
+                id: id.clone(),
+                tool: tool.clone(),
+                outcome: ToolResult { parts, ..outcome.clone() },
+            }
         }
         Entry::Assistant { parts, verbatim } => {
             Entry::Assistant { parts: parts_within(parts, limits), verbatim: verbatim.clone() }

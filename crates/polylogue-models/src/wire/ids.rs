@@ -71,14 +71,14 @@ fn hashed(id: &str, nth: u64, length: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use polylogue_core::Call;
+    use polylogue_core::ToolCall;
     use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
 
     fn call(id: &str) -> Entry {
-        Entry::own(vec![Part::Call(Call { id: id.into(), tool: "t".into(), args: json!({}) })])
+        Entry::own(vec![Part::Call(ToolCall { id: id.into(), tool: "t".into(), args: json!({}) })])
     }
 
     proptest! {

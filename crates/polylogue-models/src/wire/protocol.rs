@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::BytesMut;
 use polylogue_core::{
-    CacheLifetime, Call, Capability, DeltaSink, Media, Outcome, Params, Part, Request, Verbatim,
+    CacheLifetime, Capability, DeltaSink, Media, Params, Part, Request, ToolCall, ToolResult, Verbatim,
 };
 use polylogue_http::HeaderMap;
 use serde::Deserialize;
@@ -119,7 +119,7 @@ impl<'a> Own<'a> {
     }
 
     /// Its calls, each with the index of its part.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = (usize, &'a Call)> + use<'a> {
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (usize, &'a ToolCall)> + use<'a> {
         let calls = self.parts.iter().enumerate().filter_map(|(at, part)| match part {
             Part::Call(call) => Some((at, call)),
             _ => None,
@@ -147,12 +147,12 @@ impl<'a> Own<'a> {
     }
 
     /// The id of `call` in the form that the API accepts.
-    pub(crate) fn id<'b>(&'b self, call: &'b Call) -> &'b str {
+    pub(crate) fn id<'b>(&'b self, call: &'b ToolCall) -> &'b str {
         self.ids.map_or(call.id.as_str(), |ids| ids.get(&call.id))
     }
 
     /// The arguments of `call` at `index` as the JSON of an object: as the model wrote them, unless they were changed.
-    pub(crate) fn arguments(&self, index: usize, call: &Call) -> Cow<'a, str> {
+    pub(crate) fn arguments(&self, index: usize, call: &ToolCall) -> Cow<'a, str> {
         match self.verbatim.and_then(|verbatim| verbatim.arguments(index, call)) {
             Some(raw) => Cow::Borrowed(raw),
             None => Cow::Owned(words::arguments(call).to_string()),
@@ -161,7 +161,7 @@ impl<'a> Own<'a> {
 
     /// The same for APIs where the object is a part of the body, and not a text in it: no key comes twice in an object, which some
     /// servers refuse.
-    pub(crate) fn arguments_object(&self, index: usize, call: &Call) -> Cow<'a, str> {
+    pub(crate) fn arguments_object(&self, index: usize, call: &ToolCall) -> Cow<'a, str> {
         match self.arguments(index, call) {
             Cow::Borrowed(raw) if words::repeats_keys(raw, &call.args) => Cow::Owned(call.args.to_string()),
             arguments => arguments,
@@ -171,12 +171,12 @@ impl<'a> Own<'a> {
 
 /// The result of a tool call to be encoded.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ToolResult<'a> {
+pub(crate) struct SentResult<'a> {
     /// The id of the call in the form that the API accepts.
     pub(crate) id: &'a str,
     /// The name of the tool as the model called it.
     pub(crate) tool: &'a str,
-    pub(crate) outcome: &'a Outcome,
+    pub(crate) outcome: &'a ToolResult,
 }
 
 /// A wire protocol: encodes requests, and decodes pieces of replies. A value decodes one reply.
@@ -283,7 +283,7 @@ pub(crate) trait WriteMessages {
     /// [`GROUPS_RESULTS`](Protocol::GROUPS_RESULTS) it is one result and no words.
     fn results<'a>(
         out: &mut BytesMut,
-        results: &[ToolResult<'_>],
+        results: &[SentResult<'_>],
         words: impl IntoIterator<Item = &'a Part> + Clone,
         style: &Style,
     );

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use polylogue_core::{DeltaRef, DeltaSink, Finish, Part, Reply};
+use polylogue_core::{DeltaRef, DeltaSink, FinishReason, Part, Reply};
 use serde_json::{Value, json};
 
 use super::decode::Decoder;
@@ -250,7 +250,7 @@ fn the_streams_are_the_replies_that_are_meant() {
                 _ => None,
             })
             .collect();
-        assert_eq!((&*text, &reply.finish), ("Sunny ☀", &Finish::Calls), "{api:?}");
+        assert_eq!((&*text, &reply.finish), ("Sunny ☀", &FinishReason::Calls), "{api:?}");
         let calls: Vec<_> = reply.calls().into_iter().map(|call| (call.tool, call.args)).collect();
         assert_eq!(calls, [("look".to_owned(), json!({"a": "é"}))], "{api:?}");
         assert_eq!((reply.usage.input, reply.usage.output), (Some(9), Some(4)), "{api:?}");
@@ -376,7 +376,7 @@ fn unknown_fields_change_nothing() {
 fn an_unknown_stop_reason_is_unknown() {
     for api in APIS {
         let reply = reply(api, &[events(api, false), end(api, false, Some("surprise"))].concat());
-        assert_eq!(reply.finish, Finish::Unknown, "{api:?}");
+        assert_eq!(reply.finish, FinishReason::Unknown, "{api:?}");
         assert!(format!("{:?}", reply.parts).contains("Sunny"), "{api:?}");
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{Call, Media, Part};
+use polylogue_core::{Media, Part, ToolCall};
 use serde_json::{Value, json};
 
 use super::json;
@@ -23,7 +23,7 @@ pub(crate) fn legal_name(name: &str) -> Cow<'_, str> {
 }
 
 /// The arguments of a call as an object, even if the model wrote none.
-pub(crate) fn arguments(call: &Call) -> Cow<'_, Value> {
+pub(crate) fn arguments(call: &ToolCall) -> Cow<'_, Value> {
     match &call.args {
         Value::Object(_) => Cow::Borrowed(&call.args),
         other => Cow::Owned(json!({ "unparsed": other })),

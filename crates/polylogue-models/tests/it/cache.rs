@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue_core::{
-    Call, Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Finish, Model, ModelError, ModelErrorKind, Money,
-    Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
+    Delta, DeltaRef, DeltaSink, EncodeCache, Entry, FinishReason, Model, ModelError, ModelErrorKind, Money,
+    Name, Origin, Params, Part, Path, Reply, Request, ToolCall, ToolSpec, Usage,
 };
 use polylogue_models::{Cache, Cached, Cassette};
 use serde_json::json;
@@ -29,10 +29,10 @@ impl Model for Counter {
         if request.system == Some("fail") {
             return Err(ModelError::new(ModelErrorKind::Refused, "test:m", "busy"));
         }
-        let call = Call { id: "c".into(), tool: "look".into(), args: json!({"at": "ü"}) };
+        let call = ToolCall { id: "c".into(), tool: "look".into(), args: json!({"at": "ü"}) };
         Ok(Reply {
             parts: vec![Part::Thought("hm".into()), Part::text(format!("reply {nth}")), Part::Call(call)],
-            finish: Finish::Calls,
+            finish: FinishReason::Calls,
             usage: Usage { input: Some(5), output: Some(2), ..Usage::default() },
             cached: false,
             verbatim: None,
@@ -128,7 +128,7 @@ async fn errors_are_not_cached() {
 }
 
 /// Ends its first reply in this way.
-struct EndsBy(Finish, Counter);
+struct EndsBy(FinishReason, Counter);
 
 impl Model for EndsBy {
     fn name(&self) -> &str {
@@ -144,13 +144,17 @@ impl Model for EndsBy {
 #[tokio::test]
 async fn a_reply_that_is_asked_for_again_is_not_cached() {
     let folder = tempfile::tempdir().unwrap();
-    for finish in [Finish::Malformed, Finish::Paused, Finish::Interrupted] {
+    for finish in [FinishReason::Malformed, FinishReason::Paused, FinishReason::Interrupted] {
         let (place, counter) = (folder.path().join(finish.to_string()), Counter::default());
         let model = Cache::open(&place).unwrap().around(EndsBy(finish.clone(), counter.clone()));
         assert_eq!(reply(&model, &hello()).await.finish, finish);
         assert_eq!(Cache::open(&place).unwrap().len(), 0, "{finish}");
         let second = reply(&model, &hello()).await;
-        assert_eq!((second.cached, &second.finish, counter.calls()), (false, &Finish::Calls, 2), "{finish}");
+        assert_eq!(
+            (second.cached, &second.finish, counter.calls()),
+            (false, &FinishReason::Calls, 2),
+            "{finish}"
+        );
         assert!(reply(&model, &hello()).await.cached, "{finish}");
         assert_eq!(Cache::open(&place).unwrap().len(), 1, "{finish}");
     }

@@ -1,7 +1,7 @@
 //! How much of a long conversation is read from prompt caches, by each API: `--nocapture` prints the shares.
 
 use crate::common::{Asked, ask, entry, weather};
-use polylogue_core::{Entry, Outcome};
+use polylogue_core::{Entry, ToolResult};
 use polylogue_models::{Api, Config, Endpoint};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::json;
@@ -48,7 +48,7 @@ async fn bodies(api: Api, provider: &str, model: &str) -> Vec<String> {
         let called = ask(&model, &asked).await.0.unwrap();
         asked.entries.push(entry(&called));
         for call in called.calls() {
-            let outcome = Outcome::done(format!("Sunny, {turn} degrees, no wind."));
+            let outcome = ToolResult::done(format!("Sunny, {turn} degrees, no wind."));
             asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome });
         }
         let said = ask(&model, &asked).await.0.unwrap();

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use polylogue_core::{
-    Call, Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Finish, Model, ModelError, ModelErrorKind, Money,
-    Name, Origin, Outcome, Params, Part, Path, Price, Reply, Request, ToolSpec, Usage,
+    Delta, DeltaRef, DeltaSink, EncodeCache, Entry, FinishReason, Model, ModelError, ModelErrorKind, Money,
+    Name, Origin, Params, Part, Path, Price, Reply, Request, ToolCall, ToolResult, ToolSpec, Usage,
 };
 use serde_json::json;
 
@@ -159,7 +159,7 @@ fn rich_answer() -> Answer {
         call("{\"q\":", Some("search")),
         call("0.1}", None),
     ];
-    let call = Call { id: "c1".into(), tool: "search".into(), args: json!({"q": 0.1}) };
+    let call = ToolCall { id: "c1".into(), tool: "search".into(), args: json!({"q": 0.1}) };
     let parts = vec![
         Part::Thought("hm ".into()),
         Part::text("Grüße\n\""),
@@ -170,7 +170,14 @@ fn rich_answer() -> Answer {
         Usage { input: Some(7), output: Some(9), cached: Some(3), reasoning: Some(2), ..Usage::default() };
     (
         pieces,
-        Ok(Reply { parts, finish: Finish::Calls, usage, cached: false, verbatim: None, answered_by: None }),
+        Ok(Reply {
+            parts,
+            finish: FinishReason::Calls,
+            usage,
+            cached: false,
+            verbatim: None,
+            answered_by: None,
+        }),
     )
 }
 
@@ -189,10 +196,10 @@ fn tool(name: &str) -> ToolSpec {
 }
 
 fn tool_entries() -> [Entry; 2] {
-    let call = Call { id: "c1".into(), tool: "search".into(), args: json!({"q": "x"}) };
+    let call = ToolCall { id: "c1".into(), tool: "search".into(), args: json!({"q": "x"}) };
     let parts = vec![Part::Call(call)];
     [
         Entry::own(parts),
-        Entry::Tool { id: "c1".into(), tool: "search".into(), outcome: Outcome::done("found") },
+        Entry::Tool { id: "c1".into(), tool: "search".into(), outcome: ToolResult::done("found") },
     ]
 }

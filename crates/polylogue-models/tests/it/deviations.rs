@@ -2,7 +2,8 @@
 
 use crate::common::{Asked, ask, weather};
 use polylogue_core::{
-    Call, Capability, Entry, Finish, Media, Model as _, ModelErrorKind, Outcome, Params, Part, ToolChoice,
+    Capability, Entry, FinishReason, Media, Model as _, ModelErrorKind, Params, Part, ToolCall, ToolChoice,
+    ToolResult,
 };
 use polylogue_models::{Config, Endpoint, Provider, Retries};
 use polylogue_test::server::{Answer, Behavior, History, Playbook, Server, Vendor};
@@ -26,9 +27,9 @@ async fn sent_with(provider: &str, model: &str, id: &str) -> Value {
         tool_choice: Some(ToolChoice::Tool("weather".into())),
         ..Params::default()
     };
-    let call = Call { id: id.into(), tool: "weather".into(), args: json!({}) };
+    let call = ToolCall { id: id.into(), tool: "weather".into(), args: json!({}) };
     let result =
-        Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome: Outcome::done("sunny") };
+        Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome: ToolResult::done("sunny") };
     let entries =
         vec![Entry::user("Weather?"), Entry::own(vec![Part::Call(call)]), result, Entry::user("So?")];
     let asked = Asked { tools: vec![weather()], params, ..Asked::new(entries) };
@@ -199,12 +200,15 @@ async fn a_long_id_of_a_call_is_replaced_in_the_call_and_its_result() {
 /// OpenAI refuses more than 128 calls in a message, which a reply can have: they are sent as several messages.
 #[tokio::test]
 async fn many_calls_of_a_reply_are_several_messages_with_their_results() {
-    let call =
-        |nth: usize| Call { id: format!("call_{nth}"), tool: "weather".into(), args: json!({"nth": nth}) };
+    let call = |nth: usize| ToolCall {
+        id: format!("call_{nth}"),
+        tool: "weather".into(),
+        args: json!({"nth": nth}),
+    };
     let mut parts = vec![Part::text("I look.")];
     parts.extend((0..300).map(|nth| Part::Call(call(nth))));
     let result = |nth: usize| {
-        let (Call { id, tool, .. }, outcome) = (call(nth), Outcome::done(format!("sunny {nth}")));
+        let (ToolCall { id, tool, .. }, outcome) = (call(nth), ToolResult::done(format!("sunny {nth}")));
         Entry::Tool { id, tool, outcome }
     };
     let mut entries = vec![Entry::user("Weather?"), Entry::own(parts)];
@@ -270,7 +274,7 @@ async fn a_call_that_cannot_be_parsed_is_a_malformed_reply() {
         let model = Endpoint::new(Config { retries: Retries::none(), ..config }).unwrap().model("m");
         let asked = Asked { tools: vec![weather()], ..Asked::default() };
         let reply = ask(&model, &asked).await.0.unwrap();
-        assert_eq!((reply.finish, reply.parts, server.count()), (Finish::Malformed, parts, 1));
+        assert_eq!((reply.finish, reply.parts, server.count()), (FinishReason::Malformed, parts, 1));
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::{KEY, quick};
 use polylogue_core::{
-    Act, Agent, AnyTool, Call, Chat, Log, ModelError, ModelErrorKind as Kind, Money, Name, Outcome, Price,
-    Step, StopReason, Tool, ToolCx, ToolError, ToolSpec, Transcript, Turn, TurnRequest,
+    Act, Agent, AnyTool, Chat, Log, ModelError, ModelErrorKind as Kind, Money, Name, Price, Step, StopReason,
+    Tool, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, Transcript, Turn, TurnRequest,
 };
 use polylogue_memory::{Embed, EmbedPurpose, Embedded};
 use polylogue_models::{Config, Embedder, Endpoint, Limits, Retries, Timeouts};
@@ -77,7 +77,7 @@ impl Tool for Embedding {
         &self.0
     }
 
-    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let (texts, model) = (texts(130), &self.1);
         let reserved = cx.meter.reserve(model.name(), model.bound(&texts)).await;
         let reserved = reserved.map_err(|error| error.to_string())?.unwrap();
@@ -95,7 +95,7 @@ impl Agent for Caller {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue_core::Result<Act> {
-        let call = Call { id: "c".into(), tool: "embed".into(), args: json!({}) };
+        let call = ToolCall { id: "c".into(), tool: "embed".into(), args: json!({}) };
         turn.call_tools(std::slice::from_ref(&self.1), &[call]).await?;
         Ok(Act::say("done"))
     }

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, Call, Capabilities, Capability, Delta, DeltaRef, DeltaSink, EarlierReplies, EncodeCache, Entry,
-    Event, Finish, Model, ModelError, ModelErrorKind, Money, Name, Origin, Params, Part, Path, Reply,
-    Request, Timestamp, ToolSpec, Usage,
+    AnyModel, Capabilities, Capability, Delta, DeltaRef, DeltaSink, EarlierReplies, EncodeCache, Entry,
+    Event, FinishReason, Model, ModelError, ModelErrorKind, Money, Name, Origin, Params, Part, Path, Reply,
+    Request, Timestamp, ToolCall, ToolSpec, Usage,
 };
 use polylogue_models::{FailureClass, Fallback, FallbackReturn};
 use serde_json::{Value, json};
@@ -70,10 +70,10 @@ impl Model for Actor {
                 Ok(Reply::text(*text))
             }
             Act::Call => {
-                let call = Call { id: "1".into(), tool: "look".into(), args: serde_json::json!({}) };
-                Ok(Reply { parts: vec![Part::Call(call)], finish: Finish::Calls, ..Reply::text("") })
+                let call = ToolCall { id: "1".into(), tool: "look".into(), args: serde_json::json!({}) };
+                Ok(Reply { parts: vec![Part::Call(call)], finish: FinishReason::Calls, ..Reply::text("") })
             }
-            Act::Filter => Ok(Reply { finish: Finish::Filter, ..Reply::text("I ca") }),
+            Act::Filter => Ok(Reply { finish: FinishReason::Filter, ..Reply::text("I ca") }),
             Act::Fail(kind, status) => error(*kind, *status),
             Act::Break(text) => {
                 deltas.push(DeltaRef::Text(text));
@@ -210,7 +210,7 @@ async fn classes_can_be_named() {
 async fn a_filtered_reply_is_a_failure_only_if_that_is_asked_for() {
     let (one, other) = (Actor::new("a:1", [Act::Filter]), Actor::new("b:2", [Act::Say("Hi.")]));
     let model = models(&[&one, &other]);
-    assert_eq!(ask(&model).await.unwrap().finish, Finish::Filter);
+    assert_eq!(ask(&model).await.unwrap().finish, FinishReason::Filter);
     let reply = ask(&model.on([FailureClass::Refusal])).await.unwrap();
     assert_eq!((reply.to_string().as_str(), by(&reply)), ("Hi.", "b:2"));
 }

@@ -4,7 +4,7 @@
 use crate::common;
 
 use crate::common::{Asked, ask, calls, text};
-use polylogue_core::{Call, Entry, Outcome, Params, Part, ToolSpec};
+use polylogue_core::{Entry, Params, Part, ToolCall, ToolResult, ToolSpec};
 use polylogue_models::{Api, Config, Endpoint};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::json;
@@ -17,11 +17,11 @@ const ARGUMENTS: &str = r#"{"reasoning":"9.9 is 9.90.","answer":"9.9"}"#;
 fn asked() -> Asked {
     let (schema, arguments) =
         (serde_json::from_str(SCHEMA).unwrap(), serde_json::from_str(ARGUMENTS).unwrap());
-    let call = Call { id: "call_1".into(), tool: "submit".into(), args: arguments };
+    let call = ToolCall { id: "call_1".into(), tool: "submit".into(), args: arguments };
     let mut asked = Asked::new([
         Entry::user("Which is larger?"),
         Entry::own(vec![Part::Call(call)]),
-        Entry::Tool { id: "call_1".into(), tool: "submit".into(), outcome: Outcome::done("taken") },
+        Entry::Tool { id: "call_1".into(), tool: "submit".into(), outcome: ToolResult::done("taken") },
         Entry::User { parts: vec![Part::Data(serde_json::from_str(ARGUMENTS).unwrap())] },
     ]);
     asked.params = Params { schema: Some(serde_json::from_str(SCHEMA).unwrap()), ..Params::default() };

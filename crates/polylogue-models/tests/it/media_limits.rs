@@ -1,7 +1,7 @@
 //! More of pictures and documents than providers take: refused before the call, or named in the text, and refused by the strict servers,
 //! which have their own statement of the limits.
 
-use polylogue_core::{Call, Capabilities, Capability, Entry, Media, ModelErrorKind, Outcome, Part};
+use polylogue_core::{Capabilities, Capability, Entry, Media, ModelErrorKind, Part, ToolCall, ToolResult};
 use polylogue_models::{Api, Config, Endpoint, EndpointModel};
 use polylogue_test::pdf::{HUNDRED_PAGES, of_pages};
 use polylogue_test::picture::png;
@@ -186,8 +186,8 @@ async fn pictures_of_results_count() {
     let model = model(Api::Messages, "anthropic", "claude-haiku-4-5", &server);
     let turn = |nth: usize| {
         let id = format!("call_{nth}");
-        let call = Part::Call(Call { id: id.clone(), tool: "look".into(), args: serde_json::json!({}) });
-        let outcome = Outcome { parts: vec![Part::Media(picture(1, 0)); 51], ..Outcome::done("Here.") };
+        let call = Part::Call(ToolCall { id: id.clone(), tool: "look".into(), args: serde_json::json!({}) });
+        let outcome = ToolResult { parts: vec![Part::Media(picture(1, 0)); 51], ..ToolResult::done("Here.") };
         [Entry::own(vec![call]), Entry::Tool { id, tool: "look".into(), outcome }]
     };
     let begin = [Entry::user("Look.")];

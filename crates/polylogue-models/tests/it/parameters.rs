@@ -4,8 +4,8 @@ use crate::common;
 
 use crate::common::{Asked, Heard, ask, config, text, weather};
 use polylogue_core::{
-    AnyModel, Bound, Call, Effort, Entry, Model as _, ModelErrorKind, Outcome, Params, Part, Price, Thinking,
-    ToolChoice, ToolSpec,
+    AnyModel, Bound, Effort, Entry, Model as _, ModelErrorKind, Params, Part, Price, Thinking, ToolCall,
+    ToolChoice, ToolResult, ToolSpec,
 };
 use polylogue_models::{Config, Endpoint, EndpointModel, Env, Fallback, Models, Provider};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server, Vendor};
@@ -345,12 +345,12 @@ async fn ids_of_calls_have_the_length_that_the_api_requires() {
     let server = server().await;
     let model = Endpoint::new(Config { call_id_length: Some(9), ..config(&server) }).unwrap().model("m");
     let ids = ["call_of_a_long_name_1", "call_of_a_long_name_2", "aB3dE6gH9"];
-    let call = |id: &&str| Part::Call(Call { id: (*id).into(), tool: "weather".into(), args: json!({}) });
+    let call = |id: &&str| Part::Call(ToolCall { id: (*id).into(), tool: "weather".into(), args: json!({}) });
     let mut entries = vec![Entry::user("Weather?"), Entry::own(ids.iter().map(call).collect())];
     entries.extend(ids.iter().map(|id| Entry::Tool {
         id: (*id).into(),
         tool: "weather".into(),
-        outcome: Outcome::done("sunny"),
+        outcome: ToolResult::done("sunny"),
     }));
     let asked = Asked { tools: vec![weather()], ..Asked::new(entries) };
     ask(&model, &asked).await.0.unwrap();

@@ -1,7 +1,7 @@
 //! Recordings of calls by each API are replayed without a server, with the seals of the replies.
 
 use crate::common::{Asked, Heard, entry, weather};
-use polylogue_core::{Entry, Model, Outcome, Reply};
+use polylogue_core::{Entry, Model, Reply, ToolResult};
 use polylogue_models::{Api, Cassette, Config, Endpoint, Recorder, Recording};
 use polylogue_test::server::{Answer, Playbook, Server};
 
@@ -28,7 +28,7 @@ async fn talk(model: &impl Model) -> Vec<(Reply, String)> {
             asked.entries.push(Entry::Tool {
                 id: call.id,
                 tool: call.tool,
-                outcome: Outcome::done("Sunny."),
+                outcome: ToolResult::done("Sunny."),
             });
         }
         asked.entries.push(Entry::user("And then?"));

@@ -2,7 +2,7 @@
 
 use crate::common::{Asked, ask, config, model, reply, text, weather};
 use polylogue_core::{
-    Call, Capabilities, Capability, Entry, Media, Model, Outcome, OutcomeStatus, Part, Price, Usage,
+    Capabilities, Capability, Entry, Media, Model, Part, Price, ToolCall, ToolResult, ToolStatus, Usage,
 };
 use polylogue_models::{Cache, Config, Endpoint, Env, Models};
 use polylogue_test::server::{Answer, Behavior, History, Playbook, Quirk, Server};
@@ -25,12 +25,12 @@ async fn a_long_conversation_is_well_formed_and_goes_over_one_connection() {
             assert!(text(&reply).contains(&format!("Line {}", nth - 1)), "{reply:?}");
             if nth % 5 == 0 {
                 let id = format!("call_weather_{nth}");
-                let call = Call { id: id.clone(), tool: "weather".into(), args: json!({"nth": nth}) };
+                let call = ToolCall { id: id.clone(), tool: "weather".into(), args: json!({"nth": nth}) };
                 asked.entries.push(Entry::own(vec![Part::Call(call)]));
                 asked.entries.push(Entry::Tool {
                     id,
                     tool: "weather".into(),
-                    outcome: Outcome::done("sunny"),
+                    outcome: ToolResult::done("sunny"),
                 });
             }
             asked.entries.push(Entry::own(reply.parts));
@@ -242,9 +242,9 @@ const PICTURE: &str = "data:image/png;base64,QUJD";
 
 /// A conversation in which a tool has just returned a picture.
 fn looked() -> Asked {
-    let call = Call { id: "c1".into(), tool: "camera".into(), args: json!({}) };
+    let call = ToolCall { id: "c1".into(), tool: "camera".into(), args: json!({}) };
     let picture = Part::Media(Media { kind: "image/png".into(), url: PICTURE.into() });
-    let outcome = Outcome::new(OutcomeStatus::Done, vec![Part::text("There it is."), picture]);
+    let outcome = ToolResult::new(ToolStatus::Done, vec![Part::text("There it is."), picture]);
     Asked::new([
         Entry::user("What do you see?"),
         Entry::own(vec![Part::Call(call)]),

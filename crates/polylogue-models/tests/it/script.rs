@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use polylogue_core::{
-    Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name,
-    Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
+    Delta, DeltaRef, DeltaSink, EncodeCache, Entry, FinishReason, Model, ModelError, ModelErrorKind, Money,
+    Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
 };
 use polylogue_models::{Script, ScriptStep, Scripted};
 use serde_json::json;
@@ -106,12 +106,12 @@ async fn a_step_can_think_speak_and_call_with_ids_unique_in_the_conversation() {
         {"call": {"id": "mine", "tool": "get_history", "args": {}}},
     ]);
     assert_eq!(serde_json::to_value(&reply.parts).unwrap(), expected);
-    assert_eq!(reply.finish, Finish::Calls);
+    assert_eq!(reply.finish, FinishReason::Calls);
     assert_eq!(reply.usage, Usage { input: Some(10), output: Some(4), ..Usage::default() });
     assert_eq!(model.cost(&reply.usage), Some(Money::default()));
 
     let reply = asked("A", 1, "go").of(&model).await.unwrap();
-    assert_eq!(reply.finish, Finish::Length);
+    assert_eq!(reply.finish, FinishReason::Length);
     assert!(reply.usage.is_unknown());
     assert!(matches!(&reply.parts[..], [Part::Call(call)] if call.id == "A-1-0" && call.args == "limit="));
 }

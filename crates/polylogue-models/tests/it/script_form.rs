@@ -1,6 +1,6 @@
 //! How scripts are written and read.
 
-use polylogue_core::{Finish, Name, Usage};
+use polylogue_core::{FinishReason, Name, Usage};
 use polylogue_models::{Expectation, Script, ScriptCall, ScriptError, ScriptStep};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ prop_compose! {
         error in any::<Option<(Option<u16>, String)>>(),
         expect in prop::option::of(an_expectation()),
         (input, output) in any::<(Option<u64>, Option<u64>)>(),
-        finish in prop::option::of(prop::sample::select(vec![Finish::Stop, Finish::Length, Finish::Unknown])),
+        finish in prop::option::of(prop::sample::select(vec![FinishReason::Stop, FinishReason::Length, FinishReason::Unknown])),
     ) -> ScriptStep {
         let error = error.map(|(status, message)| ScriptError { status, message });
         let usage = Usage { input, output, ..Usage::default() };

@@ -1,7 +1,7 @@
 //! Stop words, with a server that knows none.
 
 use crate::common::{Asked, Heard, config, model, text};
-use polylogue_core::{AnyModel, Finish, Model, Params};
+use polylogue_core::{AnyModel, FinishReason, Model, Params};
 use polylogue_models::Config;
 use polylogue_test::server::{Answer, Server};
 
@@ -19,7 +19,7 @@ async fn a_reply_is_cut_at_the_stop_word_where_its_server_continues() {
         let mut received = Heard::default();
         let reply = model.complete(&asked.request(), &mut received).await.unwrap();
         assert_eq!(text(&reply), "Let me see.\n```python\nprint('é')");
-        assert_eq!(reply.finish, Finish::Stop);
+        assert_eq!(reply.finish, FinishReason::Stop);
         assert_eq!((reply.usage.input, reply.usage.output), (Some(10), Some(20)));
         assert_eq!(received.0, text(&reply), "streamed: {stream}");
         let sent: Vec<String> = serde_json::from_value(server.requests()[0].body["stop"].clone()).unwrap();

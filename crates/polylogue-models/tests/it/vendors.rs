@@ -3,7 +3,7 @@
 
 use crate::common::{Asked, ask, entry, weather};
 use polylogue_core::{
-    AnyModel, Call, Capability, EncodeCache, Entry, Outcome, Params, Part, Price, Reply, ToolChoice,
+    AnyModel, Capability, EncodeCache, Entry, Params, Part, Price, Reply, ToolCall, ToolChoice, ToolResult,
 };
 use polylogue_models::{
     Config, Deviations, Endpoint, EndpointModel, Env, Models, Prices, Provider, Retries, SendReasoning,
@@ -103,8 +103,8 @@ const PARTS: [RowPart; 15] = [
 
 /// What came before: another model's call, and people who speak right after its result.
 fn earlier() -> Vec<Entry> {
-    let call = Call { id: "call_of_another_provider".into(), tool: "weather".into(), args: json!({}) };
-    let outcome = Outcome::done("Rain.");
+    let call = ToolCall { id: "call_of_another_provider".into(), tool: "weather".into(), args: json!({}) };
+    let outcome = ToolResult::done("Rain.");
     let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome };
     vec![Entry::user("Weather?"), Entry::own(vec![Part::Call(call)]), result, Entry::user("And now?")]
 }
@@ -135,7 +135,7 @@ fn thinking() -> [Answer; 3] {
 fn add_reply(asked: &mut Asked, reply: &Reply) {
     asked.entries.push(entry(reply));
     for call in reply.calls() {
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: Outcome::done("Sunny.") });
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: ToolResult::done("Sunny.") });
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a reply has next to its parts goes back to the server that sent it, byte for byte.
 
 use crate::common::{Asked, ask, config, config_of, entry, model, weather};
-use polylogue_core::{Entry, Outcome, Part, Reply};
+use polylogue_core::{Entry, Part, Reply, ToolResult};
 use polylogue_models::{Api, Config, Endpoint, SendReasoning};
 use polylogue_test::server::{Answer, Behavior, History, Playbook, Quirk, Server};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ async fn twice(config: Config, change: impl Fn(&mut Reply)) -> Vec<Entry> {
     change(&mut reply);
     asked.entries.push(entry(&reply));
     let call = reply.calls().remove(0);
-    let outcome = Outcome::done("sunny");
+    let outcome = ToolResult::done("sunny");
     asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome });
     ask(&model, &asked).await.0.unwrap();
     asked.entries

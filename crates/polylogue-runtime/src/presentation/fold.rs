@@ -6,14 +6,14 @@ use std::time::Duration;
 use polylogue::layers::code::CALL_ID;
 use polylogue::policies::Handoff;
 use polylogue_core::{
-    Body, Call, CallPurpose, Chooser, Event, HistoryEntry, Message, ModelReply, Name, Opening, Outcome,
-    OutcomeStatus, Part, Path, Responder, TurnRequest, plain,
+    Body, CallPurpose, Chooser, Event, HistoryEntry, Message, ModelReply, Name, Opening, Part, Path,
+    Responder, ToolCall, ToolResult, ToolStatus, TurnRequest, plain,
 };
 use polylogue_models::written_call_hint;
 use serde_json::Value;
 
 use super::{
-    HandoffNote, Item, Kind, Presentation, ResultShown, ShownMessage, Source, ToolResult, Turn, TurnKey,
+    HandoffNote, Item, Kind, Presentation, ResultShown, ShownMessage, ShownToolResult, Source, Turn, TurnKey,
     value, waiting,
 };
 
@@ -199,7 +199,7 @@ impl Presentation {
         }
     }
 
-    fn called(&mut self, event: &Event, who: &Name, call: &Call) {
+    fn called(&mut self, event: &Event, who: &Name, call: &ToolCall) {
         let key = (event.at.clone(), who.clone());
         let (is_code, is_requested) = self.origin(&key, &call.id);
         self.draft(&key);
@@ -215,14 +215,14 @@ impl Presentation {
         (!is_own && !is_requested && id.starts_with(CALL_ID), is_requested)
     }
 
-    fn returned(&mut self, event: &Event, who: &Name, id: &str, outcome: &Outcome) {
+    fn returned(&mut self, event: &Event, who: &Name, id: &str, outcome: &ToolResult) {
         let key = (event.at.clone(), who.clone());
         let (is_code, is_requested) = self.origin(&key, id);
         let is_whole = self.is_whole();
         let turn = self.turn(&key);
-        let unknown = || (Call { id: id.to_owned(), tool: id.to_owned(), args: ().into() }, event.time);
+        let unknown = || (ToolCall { id: id.to_owned(), tool: id.to_owned(), args: ().into() }, event.time);
         let (call, begun) = turn.take_call(id).unwrap_or_else(unknown);
-        let returned = ToolResult {
+        let returned = ShownToolResult {
             who: who.clone(),
             to: turn.audience.clone(),
             outcome: outcome.clone(),
@@ -249,7 +249,7 @@ impl Presentation {
     /// Shows the results of `key` that no message had.
     pub(super) fn late_results(&mut self, key: &TurnKey) {
         for held in std::mem::take(&mut self.turn(key).held) {
-            let late = ToolResult { shown: ResultShown::Late, took: Duration::ZERO, ..held };
+            let late = ShownToolResult { shown: ResultShown::Late, took: Duration::ZERO, ..held };
             self.put(&key.0, Kind::ToolReturned(late));
         }
     }
@@ -403,8 +403,8 @@ impl Presentation {
 }
 
 /// The note with which `call` hands over, which is its result.
-fn note_of_handoff(call: &Call, outcome: &Outcome) -> Option<HandoffNote> {
-    let is_done = call.tool.starts_with(Handoff::PREFIX) && outcome.status == OutcomeStatus::Done;
+fn note_of_handoff(call: &ToolCall, outcome: &ToolResult) -> Option<HandoffNote> {
+    let is_done = call.tool.starts_with(Handoff::PREFIX) && outcome.status == ToolStatus::Done;
     let text = is_done.then(|| value::result_text(outcome))?;
     let fields = call.args.as_object().into_iter().flat_map(serde_json::Map::values);
     let in_arguments = fields.filter_map(Value::as_str).any(|value| value.trim() == text.trim());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    Audience, Body, Call, CallOutcome, Failure, Message, Name, Opening, Outcome, Part, Path, PrefixChange,
-    Question, Responder, StopReason, TurnRequest,
+    Audience, Body, ExecutedCall, Failure, Message, Name, Opening, Part, Path, PrefixChange, Question,
+    Responder, StopReason, ToolCall, ToolResult, TurnRequest,
 };
 
 use super::said::SummarySource;
@@ -121,14 +121,14 @@ pub enum Kind {
         /// The agent that calls the tool.
         who: Name,
         /// The call.
-        call: Call,
+        call: ToolCall,
         /// Whether it runs code that is part of a message.
         is_code: bool,
         /// Whether a message of another participant requested it.
         is_requested: bool,
     },
     /// A tool call finished.
-    ToolReturned(ToolResult),
+    ToolReturned(ShownToolResult),
     /// A message.
     Message(ShownMessage),
     /// A private reply, such as a selection or a plan.
@@ -190,21 +190,21 @@ pub enum Kind {
         /// The agent that called the tool.
         who: Name,
         /// The call.
-        call: Call,
+        call: ToolCall,
     },
 }
 
 /// A finished tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ToolResult {
+pub struct ShownToolResult {
     /// The agent that called the tool.
     pub who: Name,
     /// The audience of the turn.
     pub to: Audience,
     /// The call.
-    pub call: Call,
+    pub call: ToolCall,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: ToolResult,
     /// The running time of the call.
     pub took: Duration,
     /// Where the result is shown.
@@ -255,7 +255,7 @@ pub struct ShownMessage {
     /// The id of the call whose result it is, if that call was shown: of a tool that ends the turn, or of a handoff with a note.
     pub result_of: Option<String>,
     /// The calls that its outcomes answer.
-    pub answered: Vec<Call>,
+    pub answered: Vec<ToolCall>,
     /// Whether a message of a chat within its turn, or of a chat around, shows the same text.
     pub repeats: bool,
 }
@@ -272,9 +272,9 @@ impl ShownMessage {
     }
 
     /// Returns the call that `result` is the result of.
-    pub fn call_of(&self, result: &CallOutcome) -> Call {
+    pub fn call_of(&self, result: &ExecutedCall) -> ToolCall {
         let call = self.answered.iter().find(|call| call.id == result.id).cloned();
-        call.unwrap_or_else(|| Call { id: result.id.clone(), tool: result.tool.clone(), args: ().into() })
+        call.unwrap_or_else(|| ToolCall { id: result.id.clone(), tool: result.tool.clone(), args: ().into() })
     }
 }
 

@@ -2,8 +2,8 @@
 
 use expect_test::{Expect, expect};
 use polylogue_core::{
-    Body, Call, Choice, Chooser, Digest, Event, Finish, Message, ModelReply, Name, Opening, Outcome, Part,
-    Path, Question, StopReason, Timestamp, TurnRequest, Usage, plain,
+    Body, Choice, Chooser, Digest, Event, FinishReason, Message, ModelReply, Name, Opening, Part, Path,
+    Question, StopReason, Timestamp, ToolCall, ToolResult, TurnRequest, Usage, plain,
 };
 use serde_json::json;
 
@@ -19,7 +19,7 @@ fn replied(who: &str, parts: Vec<Part>) -> Body {
         model: "script:test".into(),
         request: Digest::try_from("0".repeat(32)).unwrap(),
         parts,
-        finish: Finish::Stop,
+        finish: FinishReason::Stop,
         usage: Usage::default(),
         cost: None,
         cached: false,
@@ -108,8 +108,8 @@ fn turn(who: &str) -> Body {
     Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who))] }
 }
 
-fn call(id: &str, tool: &str) -> Call {
-    Call { id: id.into(), tool: tool.into(), args: json!({}) }
+fn call(id: &str, tool: &str) -> ToolCall {
+    ToolCall { id: id.into(), tool: tool.into(), args: json!({}) }
 }
 
 fn said(who: &str, text: &str) -> Body {
@@ -120,7 +120,7 @@ fn said(who: &str, text: &str) -> Body {
 #[test]
 fn a_text_that_three_events_have_is_in_one_item() {
     let closed = Body::Closed { reason: StopReason::Finished, summary: "3".into() };
-    let (called, result) = (call("c", "add"), Outcome::done("3"));
+    let (called, result) = (call("c", "add"), ToolResult::done("3"));
     let bodies = vec![
         opened(),
         turn("Ann"),
@@ -159,11 +159,11 @@ fn a_message_that_is_the_result_of_a_call_is_marked() {
         Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who)).with_choice(choice)] }
     };
     let first = call("c", "transfer_to_Bob");
-    let second = Call { args: json!({"note": "Look."}), ..call("d", "transfer_to_Ann") };
+    let second = ToolCall { args: json!({"note": "Look."}), ..call("d", "transfer_to_Ann") };
     let returned = |who: &str, id: &str, text: &str| Body::ToolReturned {
         who: name(who),
         id: id.into(),
-        outcome: Outcome::done(text),
+        outcome: ToolResult::done(text),
     };
     let bodies = vec![
         turn("Ann"),
@@ -249,7 +249,7 @@ fn drafts_and_private_texts_are_whole_or_as_short_as_can_be() {
 #[test]
 fn results_of_code_are_with_their_message_or_late() {
     let code = call(&format!("{}0-0", polylogue::layers::code::CALL_ID), "python");
-    let ran = |outcome: Outcome| {
+    let ran = |outcome: ToolResult| {
         let id = code.id.clone();
         vec![
             turn("Bob"),
@@ -257,7 +257,7 @@ fn results_of_code_are_with_their_message_or_late() {
             Body::ToolReturned { who: name("Bob"), id, outcome },
         ]
     };
-    let result = Outcome::done("exitcode: 0 (execution succeeded)\nCode output: 3");
+    let result = ToolResult::done("exitcode: 0 (execution succeeded)\nCode output: 3");
     let reply = Message {
         parts: polylogue::layers::code::reply_of(std::slice::from_ref(&result)),
         ..Message::text(name("Bob"), "")

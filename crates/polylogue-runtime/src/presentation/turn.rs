@@ -1,9 +1,9 @@
 //! The open turns of a conversation.
 
 use polylogue::layers::code::reply_of;
-use polylogue_core::{Audience, Call, Message, Outcome, Part, Timestamp};
+use polylogue_core::{Audience, Message, Part, Timestamp, ToolCall, ToolResult};
 
-use super::ToolResult;
+use super::ShownToolResult;
 
 /// An open turn.
 #[derive(Debug, Clone, Default)]
@@ -20,15 +20,15 @@ pub(super) struct Turn {
     /// The ids of the calls in the last reply.
     pub(super) own_calls: Vec<String>,
     /// Calls without a result, and when they began.
-    pub(super) calls: Vec<(Call, Timestamp)>,
+    pub(super) calls: Vec<(ToolCall, Timestamp)>,
     /// The results that were shown.
-    pub(super) returned: Vec<ToolResult>,
+    pub(super) returned: Vec<ShownToolResult>,
     /// Calls whose results the message is going to have.
-    pub(super) held: Vec<ToolResult>,
+    pub(super) held: Vec<ShownToolResult>,
     /// The last prompt, which is shown if the turn fails.
     pub(super) prompt: Option<String>,
     /// The calls that a person was asked to approve.
-    pub(super) approved: Vec<Call>,
+    pub(super) approved: Vec<ToolCall>,
     /// What the participant is going to remember to have said.
     pub(super) memory: Option<String>,
 }
@@ -38,7 +38,7 @@ impl Turn {
         Self { audience, ..Self::default() }
     }
 
-    pub(super) fn take_call(&mut self, id: &str) -> Option<(Call, Timestamp)> {
+    pub(super) fn take_call(&mut self, id: &str) -> Option<(ToolCall, Timestamp)> {
         let index = self.calls.iter().position(|(call, _)| call.id == id)?;
         Some(self.calls.remove(index))
     }
@@ -64,17 +64,18 @@ impl Turn {
 
     /// The id of the call whose result `message` is, if that was shown and no model wrote the message.
     pub(super) fn result_in(&self, message: &Message) -> Option<String> {
-        let is_result = |shown: &&ToolResult| !shown.is_code && shown.outcome.for_model() == message.parts;
+        let is_result =
+            |shown: &&ShownToolResult| !shown.is_code && shown.outcome.for_model() == message.parts;
         let is_of_tool = self.draft.is_none() && !message.parts.is_empty();
         self.returned.iter().find(is_result).filter(|_| is_of_tool).map(|shown| shown.call.id.clone())
     }
 }
 
-fn outcomes(results: &[ToolResult]) -> Vec<Outcome> {
+fn outcomes(results: &[ShownToolResult]) -> Vec<ToolResult> {
     results.iter().map(|result| result.outcome.clone()).collect()
 }
 
-fn besides_results(message: &Message, outcomes: &[Outcome]) -> Option<Vec<Part>> {
+fn besides_results(message: &Message, outcomes: &[ToolResult]) -> Option<Vec<Part>> {
     let results = if outcomes.is_empty() { return None } else { reply_of(outcomes) };
     let has_all = results.iter().all(|result| message.parts.contains(result));
     has_all.then(|| message.parts.iter().filter(|part| !results.contains(part)).cloned().collect())

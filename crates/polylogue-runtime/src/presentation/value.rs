@@ -1,7 +1,7 @@
 //! Values as text.
 
 use polylogue::tasks::group_solve::Verdict;
-use polylogue_core::{Outcome, Part, StoredResult, plain};
+use polylogue_core::{Part, StoredResult, ToolResult, plain};
 use serde_json::Value;
 
 /// The text that is shown for a value in a message.
@@ -15,7 +15,7 @@ pub enum ValueText {
 }
 
 /// Returns the result of a tool as text. Text from outside is marked, the same way as for models.
-pub fn result_text(outcome: &Outcome) -> String {
+pub fn result_text(outcome: &ToolResult) -> String {
     let parts = outcome.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
         Part::Data(value) => Some(value.to_string()),

@@ -3,9 +3,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polylogue_core::{
-    AnyStore, Body, Call, Claim, Event, InboxMessage, Instruction, LimitOverrides, ListQuery, LogId,
-    LogState, Message, Meta, Name, Outcome, Path, RecoveredEvents, Responder, Status, Store, StoreError,
-    StoreWrapper, StoredResult, Timestamp, Update,
+    AnyStore, Body, Claim, Event, InboxMessage, Instruction, LimitOverrides, ListQuery, LogId, LogState,
+    Message, Meta, Name, Path, RecoveredEvents, Responder, Status, Store, StoreError, StoreWrapper,
+    StoredResult, Timestamp, ToolCall, ToolResult, Update,
 };
 use polylogue_models::Env;
 use polylogue_runtime::{
@@ -404,10 +404,10 @@ async fn a_fork_has_the_files_only_if_they_are_those_of_that_point() {
     let claim = world.runtime.store().claim(&id).await.unwrap();
     let seq = world.runtime.store().read(&id, 0).await.unwrap().len() as u64;
     let who = Name::new("Ann").unwrap();
-    let call = Call { id: "1".into(), tool: "shell".into(), args: serde_json::json!({}) };
+    let call = ToolCall { id: "1".into(), tool: "shell".into(), args: serde_json::json!({}) };
     let bodies = [
         Body::ToolCalled { who: who.clone(), call },
-        Body::ToolReturned { who, id: "1".into(), outcome: Outcome::done("ok") },
+        Body::ToolReturned { who, id: "1".into(), outcome: ToolResult::done("ok") },
     ];
     let event = |(seq, body)| {
         Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
@@ -431,8 +431,8 @@ async fn a_fork_has_the_large_results_to_which_its_events_refer() {
     let store = world.runtime.store();
     let (text, ann) = ("a large result ".repeat(1_000), Name::new("Ann").unwrap());
     let stored = StoredResult::of(&text);
-    let outcome = Outcome::done(text.as_str()).shortened(100, stored.clone());
-    let call = Call { id: "c".into(), tool: "look".into(), args: serde_json::json!({}) };
+    let outcome = ToolResult::done(text.as_str()).shortened(100, stored.clone());
+    let call = ToolCall { id: "c".into(), tool: "look".into(), args: serde_json::json!({}) };
     let bodies = [
         Body::ToolCalled { who: ann.clone(), call },
         Body::ToolReturned { who: ann, id: "c".into(), outcome },

@@ -1,7 +1,7 @@
 //! What clients see of random teams, with parallel turns and chats within turns: live, and of the finished log.
 
 use polylogue_core::{
-    Audience, Body, CallPurpose, Delta, Digest, Event, Finish, Message, ModelReply, Name, Part, Path,
+    Audience, Body, CallPurpose, Delta, Digest, Event, FinishReason, Message, ModelReply, Name, Part, Path,
     StopReason, Timestamp, TurnRequest, Usage,
 };
 use proptest::prelude::*;
@@ -151,11 +151,11 @@ impl Player {
             all.push(piece(Delta::Restart));
         }
         all.extend(text.split_inclusive(' ').map(|word| piece(Delta::Text(word.into()))));
-        all.push(Happening::Event(at.clone(), replied(who, text, Finish::Stop)));
+        all.push(Happening::Event(at.clone(), replied(who, text, FinishReason::Stop)));
     }
 }
 
-fn replied(who: &Name, text: &str, finish: Finish) -> Body {
+fn replied(who: &Name, text: &str, finish: FinishReason) -> Body {
     Body::ModelReplied(ModelReply {
         who: who.clone(),
         request: Digest::try_from("0".repeat(32)).unwrap(),
@@ -322,7 +322,7 @@ fn asked_again(who: &Name) -> Vec<Happening> {
         event(Body::TurnStarted { turns: vec![TurnRequest::to_all(who.clone())] }),
         piece(Delta::Text("Half".into())),
         piece(Delta::Restart),
-        event(replied(who, "Half", Finish::Malformed)),
+        event(replied(who, "Half", FinishReason::Malformed)),
     ];
     let mut player = Player { random: 1, words: 0, restarts: false };
     player.reply((&Path::root(), who), "One two.", false, &mut all);

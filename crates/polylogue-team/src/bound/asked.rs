@@ -1,7 +1,7 @@
 //! Agents that are asked within a turn: as tools, and by agents that reason.
 
 use polylogue::{Chat, Name, Result};
-use polylogue_core::Outcome;
+use polylogue_core::ToolResult;
 
 use super::amount::{Effect, Sum};
 use super::case::PROMPT;
@@ -112,7 +112,7 @@ impl Walk<'_> {
         inner.post(introduction(builder.team, whom), effect.message);
         inner.sum.add(effect.sum);
         self.follow_ups(builder, &mut inner, &[whom], Chat::DEFAULT_MAX_FOLLOW_UPS)?;
-        let result = inner.longest.min(self.case.text(Outcome::MAX_BYTES as u128)).saturating_add(PROMPT);
+        let result = inner.longest.min(self.case.text(ToolResult::MAX_BYTES as u128)).saturating_add(PROMPT);
         scene.keep(who.as_str(), result);
         scene.sum.add(inner.sum);
         Ok(())

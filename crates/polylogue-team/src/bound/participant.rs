@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use polylogue::{Chat, Name, Result};
-use polylogue_core::{Outcome, Params, TaskFrom};
+use polylogue_core::{Params, TaskFrom, ToolResult};
 
 use super::amount::{Effect, Sum};
 use super::case::{self, CALL, CALL_TOKENS, Case, MESSAGE, PROMPT, filled};
@@ -40,7 +40,7 @@ impl Walk<'_> {
         self.follow_ups(builder, &mut inner, &[who], Chat::DEFAULT_MAX_FOLLOW_UPS)?;
         task.sum.add(inner.sum);
         task.sum.base = task.sum.base.saturating_add(PROMPT + overhead(introduction));
-        let message = task.message.min(self.case.text(Outcome::MAX_BYTES as u128).saturating_add(PROMPT));
+        let message = task.message.min(self.case.text(ToolResult::MAX_BYTES as u128).saturating_add(PROMPT));
         // One that may not begin is a turn as any other: it is the one or the other.
         let rows = std::mem::replace(&mut self.rows, before);
         let turn = self.foreground(builder, scene, who)?;
@@ -161,7 +161,7 @@ impl Walk<'_> {
         agent: &'a Agent,
     ) -> Result<Effect> {
         let (mut bytes, mut spent) = (0_u128, 0_u128);
-        let result = self.case.text(Outcome::MAX_BYTES as u128).saturating_add(CALL);
+        let result = self.case.text(ToolResult::MAX_BYTES as u128).saturating_add(CALL);
         if agent.code_execution.on().is_some() {
             // The blocks of a message have one result.
             bytes = result;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use polylogue::agents::reason::ChoiceTexts;
 use polylogue::{Name, Result};
-use polylogue_core::Outcome;
+use polylogue_core::ToolResult;
 
 use super::amount::Effect;
 use super::case::{CALL, MESSAGE, PROMPT};
@@ -178,7 +178,7 @@ impl Walk<'_> {
         let steps = case.times((plan / 8).max(1), 2);
         let spent = self.spent(&scene.chat, who, steps.saturating_mul(worker.tool_cost()));
         scene.sum.add(spent);
-        let result = case.text(Outcome::MAX_BYTES as u128).saturating_add(CALL);
+        let result = case.text(ToolResult::MAX_BYTES as u128).saturating_add(CALL);
         let evidence = plan.saturating_add(steps.saturating_mul(result));
         self.asks(builder, scene, (who, &solver), question.saturating_add(evidence))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cel::{ExecutionError, Program, Value};
 use polylogue::Name;
 use polylogue::tools::approval::ApprovalRequest;
-use polylogue_core::Call;
+use polylogue_core::ToolCall;
 use serde_json::Value as Json;
 
 use super::look::OF_CALLS;
@@ -53,6 +53,6 @@ impl CallCondition {
 }
 
 /// A call of no tool, without arguments.
-fn nothing() -> Call {
-    Call { id: String::new(), tool: String::new(), args: Json::Object(serde_json::Map::new()) }
+fn nothing() -> ToolCall {
+    ToolCall { id: String::new(), tool: String::new(), args: Json::Object(serde_json::Map::new()) }
 }

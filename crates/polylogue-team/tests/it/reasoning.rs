@@ -1,7 +1,7 @@
 //! Agents of team files that reason, that are shown examples, and in whose words something is read.
 
 use polylogue::{AnyModel, Log, Status};
-use polylogue_core::{AnyStore, Body, LogId, Outcome};
+use polylogue_core::{AnyStore, Body, LogId, ToolResult};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
 
@@ -16,7 +16,7 @@ fn with_chat(agents: &str, chat: &str, script: &str) -> Team {
 }
 
 /// What comes of `team` by its script, which holds what is expected of requests and is played whole, and what its tools returned.
-async fn play(team: &Team) -> (String, String, Vec<Outcome>) {
+async fn play(team: &Team) -> (String, String, Vec<ToolResult>) {
     let stored: Team = serde_json::from_str(&serde_json::to_string(team).unwrap()).unwrap();
     assert_eq!(stored, *team);
     let model = team.script.clone().model("script");

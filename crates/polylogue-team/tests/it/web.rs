@@ -3,7 +3,7 @@
 use std::fs;
 
 use polylogue::{AnyModel, Log};
-use polylogue_core::{AnyStore, Body, LogId, Outcome};
+use polylogue_core::{AnyStore, Body, LogId, ToolResult};
 use polylogue_models::Env;
 use polylogue_store::Memory;
 use polylogue_team::{BuildContext, Grant, Overrides, Team, load, parse};
@@ -59,7 +59,7 @@ fn team(folder: &std::path::Path, text: &str) -> Result<Team, String> {
     Ok(team)
 }
 
-async fn outcomes(team: &Team, place: &BuildContext) -> Vec<Outcome> {
+async fn outcomes(team: &Team, place: &BuildContext) -> Vec<ToolResult> {
     let model = team.script.model("x");
     let chat = team.build_at(&|_: &str| Ok(AnyModel::new(model.clone())), place).unwrap();
     let mut log = Log::create(AnyStore::new(Memory::new()), LogId::new("x").unwrap()).await.unwrap();

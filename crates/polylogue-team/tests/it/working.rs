@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use polylogue::{AnyModel, Log, Status};
-use polylogue_core::{AnyStore, Body, LogId, OutcomeStatus};
+use polylogue_core::{AnyStore, Body, LogId, ToolStatus};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_team::{BuildContext, Grant, Overrides, Rules, Team, load, parse};
@@ -45,7 +45,7 @@ async fn play(team: &Team, place: &BuildContext, answers: &[&str]) -> (Log, Vec<
 }
 
 /// The results of the tool calls of a log.
-async fn outcomes(log: &Log) -> Vec<(OutcomeStatus, String)> {
+async fn outcomes(log: &Log) -> Vec<(ToolStatus, String)> {
     let returned = |body: &Body| match body {
         Body::ToolReturned { outcome, .. } => {
             Some((outcome.status, polylogue_core::plain(&outcome.parts).into_owned()))
@@ -226,7 +226,7 @@ async fn a_person_is_asked_however_an_agent_reasons() {
         assert_eq!(asked.len(), 1, "{agents}");
         assert!(asked[0].starts_with("`Ann` calls `calculator` with:\n\n```\n{\"expression\":\"6*7\"}\n"), "{asked:?}");
         let outcomes = outcomes(&log).await;
-        assert_eq!((outcomes.len(), outcomes[0].0), (1, OutcomeStatus::Failed), "{agents}");
+        assert_eq!((outcomes.len(), outcomes[0].0), (1, ToolStatus::Failed), "{agents}");
         assert_eq!(outcomes[0].1, "This call was not made: it was rejected. not so");
     }
 }
@@ -423,7 +423,7 @@ script:
     fs::write(place.path().join("secret"), "x").unwrap();
     let (log, ..) = play(&team, &BuildContext::at(place.path().join("work")), &[]).await;
     let came = outcomes(&log).await;
-    let ok: Vec<bool> = came.iter().map(|(status, _)| *status == OutcomeStatus::Done).collect();
+    let ok: Vec<bool> = came.iter().map(|(status, _)| *status == ToolStatus::Done).collect();
     assert_eq!(ok, [true, true, false, true, false], "{came:?}");
     assert!(came[1].1.contains("ONE TWO THREE"), "{came:?}");
     assert!(came[2].1.contains("a.txt; id") && came[2].1.contains("No such file"), "{came:?}");

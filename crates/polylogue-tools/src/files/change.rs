@@ -1,23 +1,23 @@
 //! Writes and edits files.
 
-use polylogue_core::{Outcome, ToolError};
+use polylogue_core::{ToolError, ToolResult};
 use serde_json::Value;
 
 use super::arguments::{flag, text};
 use super::folder::{Folder, check_size};
 
 /// `write_file`.
-pub(super) fn write(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> {
+pub(super) fn write(folder: &Folder, args: &Value) -> Result<ToolResult, ToolError> {
     let (path, content) = (text(args, "path")?, text(args, "content")?);
     let names = folder.names(path)?;
     let _changing = folder.changing();
     let was_there = folder.write(&names, content.as_bytes())?;
     let done = if was_there { "Replaced" } else { "Wrote" };
-    Ok(Outcome::done(format!("{done} `{}` ({} bytes).", names.join("/"), content.len())))
+    Ok(ToolResult::done(format!("{done} `{}` ({} bytes).", names.join("/"), content.len())))
 }
 
 /// `edit_file`.
-pub(super) fn edit(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> {
+pub(super) fn edit(folder: &Folder, args: &Value) -> Result<ToolResult, ToolError> {
     let (path, old, new) = (text(args, "path")?, text(args, "old")?, text(args, "new")?);
     let all = flag(args, "all")?;
     let names = folder.names(path)?;
@@ -44,5 +44,5 @@ pub(super) fn edit(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> 
     check_size(&names.join("/"), bytes.map_or(u64::MAX, |bytes| bytes as u64))?;
     folder.write(&names, content.replace(old, new).as_bytes())?;
     let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-    Ok(Outcome::done(format!("Replaced it {times} in `{}`.", names.join("/"))))
+    Ok(ToolResult::done(format!("Replaced it {times} in `{}`.", names.join("/"))))
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyTool, BlobId, Blobs, FileEntry, FileKind, FilePath, FileTree, NotStored, Outcome, Part, SkipReason,
-    SkippedEntry, StoreError, StoredFiles, Tool, ToolCx, ToolError, ToolSpec,
+    AnyTool, BlobId, Blobs, FileEntry, FileKind, FilePath, FileTree, NotStored, Part, SkipReason,
+    SkippedEntry, StoreError, StoredFiles, Tool, ToolCx, ToolError, ToolResult, ToolSpec,
 };
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -27,7 +27,7 @@ const NAMED: usize = 5;
 const AT_ONCE: u64 = 64 << 10;
 
 /// Keeps the files of a work directory with the conversation: after each call of a tool that is [wrapped](Self::around), what has changed is
-/// stored next to the log, under digests, and the outcome [refers](Outcome::files) to the whole. [`restore`] makes the directory again, on any machine. Cloning
+/// stored next to the log, under digests, and the outcome [refers](ToolResult::files) to the whole. [`restore`] makes the directory again, on any machine. Cloning
 /// shares it.
 ///
 /// Only files whose size, times or inode have changed are read. Links are kept as links and not followed. What is too large or no file is left out,
@@ -77,7 +77,7 @@ impl KeptFiles {
     }
 
     /// `outcome` with a reference to the files as they are now.
-    async fn kept(&self, mut outcome: Outcome, blobs: Blobs<'_>) -> Outcome {
+    async fn kept(&self, mut outcome: ToolResult, blobs: Blobs<'_>) -> ToolResult {
         let mut state = self.0.state.lock().await;
         let before = state.left_out.clone();
         match state.save(&self.0.dir, blobs).await {
@@ -285,9 +285,9 @@ impl Tool for Keeping {
         self.tool.spec()
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         // A call that failed may have changed files, too.
-        let outcome = self.tool.call(args, cx).await.unwrap_or_else(|error| Outcome::failed(error.0));
+        let outcome = self.tool.call(args, cx).await.unwrap_or_else(|error| ToolResult::failed(error.0));
         Ok(self.files.kept(outcome, cx.results.blobs()).await)
     }
 }

@@ -1,6 +1,6 @@
 //! Reads and lists files.
 
-use polylogue_core::{Outcome, OutcomeStatus, Part, ToolError};
+use polylogue_core::{Part, ToolError, ToolResult, ToolStatus};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use serde_json::Value;
@@ -16,7 +16,7 @@ const MAX_ENTRIES: usize = 1_000;
 pub(super) const MAX_DEPTH: usize = 32;
 
 /// `read_file`.
-pub(super) fn read(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> {
+pub(super) fn read(folder: &Folder, args: &Value) -> Result<ToolResult, ToolError> {
     let path = text(args, "path")?;
     let (first, most) = (count(args, "from")?.unwrap_or(1), count(args, "lines")?.unwrap_or(MAX_LINES));
     let content = folder.read(&folder.names(path)?)?;
@@ -25,7 +25,7 @@ pub(super) fn read(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> 
     }
     let content = String::from_utf8_lossy(&content);
     if content.is_empty() {
-        return Ok(Outcome::done(format!("`{path}` is empty")));
+        return Ok(ToolResult::done(format!("`{path}` is empty")));
     }
     // A file of empty lines has as many as bytes: they are counted, not kept.
     let lines = || content.split_inclusive('\n');
@@ -42,7 +42,7 @@ pub(super) fn read(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> 
         shown.push_str(line);
         taken += 1;
     }
-    Ok(Outcome::new(OutcomeStatus::Done, parts(shown, first, taken, all)))
+    Ok(ToolResult::new(ToolStatus::Done, parts(shown, first, taken, all)))
 }
 
 /// The text, and its position in the file unless it is the whole file.
@@ -57,7 +57,7 @@ fn parts(shown: String, first: usize, taken: usize, all: usize) -> Vec<Part> {
 }
 
 /// `list_files`.
-pub(super) fn list(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> {
+pub(super) fn list(folder: &Folder, args: &Value) -> Result<ToolResult, ToolError> {
     let path = text_if_given(args, "path")?;
     let (names, recursive) = (folder.names(path)?, flag(args, "recursive")?);
     let mut lines = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn list(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> 
         Err(Errno::NOENT) if names.is_empty() => {}
         Err(error) => return Err(wrong(path, error)),
     }
-    Ok(Outcome::done(match lines.len() {
+    Ok(ToolResult::done(match lines.len() {
         0 => "There are no files.".to_owned(),
         count if count > MAX_ENTRIES => {
             lines.truncate(MAX_ENTRIES);

@@ -1,6 +1,6 @@
 //! Searches files.
 
-use polylogue_core::{Outcome, ToolError};
+use polylogue_core::{ToolError, ToolResult};
 use regex::Regex;
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -27,7 +27,7 @@ struct Search<'a> {
 }
 
 /// `search_files`.
-pub(super) fn search(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> {
+pub(super) fn search(folder: &Folder, args: &Value) -> Result<ToolResult, ToolError> {
     let pattern = Regex::new(text(args, "pattern")?)
         .map_err(|error| ToolError(format!("`pattern` is not a valid regular expression: {error}")))?;
     let path = text_if_given(args, "path")?;
@@ -39,7 +39,7 @@ pub(super) fn search(folder: &Folder, args: &Value) -> Result<Outcome, ToolError
         Err(Errno::NOTDIR) => search.lines(&names, &folder.read(&names)?),
         Err(error) => return Err(wrong(path, error)),
     }
-    Ok(Outcome::done(search.into_text()))
+    Ok(ToolResult::done(search.into_text()))
 }
 
 impl Search<'_> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Money, Outcome, ToolError};
+use polylogue_core::{Money, ToolError, ToolResult};
 use polylogue_http::header::{HeaderName, HeaderValue};
 use polylogue_http::{Client, Env, Redactor};
 
@@ -75,7 +75,7 @@ impl Sender {
         &self,
         request: &Request,
         given: &GivenArguments<'_>,
-    ) -> Result<Outcome, ToolError> {
+    ) -> Result<ToolResult, ToolError> {
         let (mut url, mut headers, body) = request.fill(given)?;
         let source = format!("{}{}", url.origin().ascii_serialization(), url.path());
         for (name, value) in &self.query {
@@ -110,7 +110,7 @@ impl Sender {
         (dollars.is_finite() && dollars >= 0.0).then(|| Money::dollars(dollars))
     }
 
-    fn outcome(&self, reply: &Reply) -> Outcome {
+    fn outcome(&self, reply: &Reply) -> ToolResult {
         let redactor = Redactor::new(self.secrets.iter().map(String::as_str));
         let is_done = (200..=299).contains(&reply.status);
         let most = if is_done { TOLD } else { TOLD_OF_FAILURES };
@@ -130,13 +130,13 @@ impl Sender {
         }
         let status = status_in_words(reply.status);
         match (is_done, reply.status, &reply.location) {
-            (true, _, _) if text.is_empty() => Outcome::done(format!("({status})")),
-            (true, _, _) => Outcome::done(text),
+            (true, _, _) if text.is_empty() => ToolResult::done(format!("({status})")),
+            (true, _, _) => ToolResult::done(text),
             (false, 300..=399, Some(location)) => {
                 let location = redactor.excerpt(location, false, 300);
-                Outcome::failed(format!("{status}: it leads to `{location}`, which is not followed"))
+                ToolResult::failed(format!("{status}: it leads to `{location}`, which is not followed"))
             }
-            _ => Outcome::failed(format!("{status}\n{text}").trim_end().to_owned()),
+            _ => ToolResult::failed(format!("{status}\n{text}").trim_end().to_owned()),
         }
     }
 }

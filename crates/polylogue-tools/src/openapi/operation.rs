@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use polylogue_core::{AnyTool, ConfigError, Error, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, ConfigError, Error, Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use polylogue_http::{Client, Env, NetworkAccess};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -263,7 +263,7 @@ impl Tool for OperationTool {
         &self.spec
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let args = args.as_object().ok_or("the arguments must be a JSON object")?;
         let places = &self.operation.places;
         if let Some(name) = args.keys().find(|name| !places.contains_key(*name)) {

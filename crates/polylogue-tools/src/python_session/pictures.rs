@@ -1,6 +1,6 @@
 //! Saves pictures as files in the work directory.
 
-use polylogue_core::{Media, Outcome, Part};
+use polylogue_core::{Media, Part, ToolResult};
 
 use crate::blocking::blocking;
 use crate::files::Folder;
@@ -8,7 +8,7 @@ use crate::files::Folder;
 /// The outcome with its pictures also saved in `folder`; each follows the name of its file.
 ///
 /// The file name is a digest of the content, so that a reader of the log can find the file.
-pub(super) async fn kept(outcome: Outcome, folder: Folder) -> Outcome {
+pub(super) async fn kept(outcome: ToolResult, folder: Folder) -> ToolResult {
     let mut parts = Vec::with_capacity(outcome.parts.len() * 2);
     for part in outcome.parts {
         if let Part::Media(media) = &part {
@@ -18,7 +18,7 @@ pub(super) async fn kept(outcome: Outcome, folder: Folder) -> Outcome {
         }
         parts.push(part);
     }
-    Outcome { parts, ..outcome }
+    ToolResult { parts, ..outcome }
 }
 
 /// Saves a picture, and returns its path, or why it was not saved.

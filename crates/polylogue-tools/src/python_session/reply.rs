@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use polylogue_core::{Media, Outcome, OutcomeStatus, Part};
+use polylogue_core::{Media, Part, ToolResult, ToolStatus};
 use serde::Deserialize;
 
 /// Maximum size of a picture, in characters of base64, and maximum number of pictures in a reply.
@@ -81,7 +81,7 @@ impl Reply {
     }
 
     /// The text for the model; `is_surprising` if it may expect variables that are lost.
-    pub(super) fn into_outcome(self, is_surprising: bool) -> Outcome {
+    pub(super) fn into_outcome(self, is_surprising: bool) -> ToolResult {
         let new = "(This is a new session: the variables of earlier calls are lost)";
         let left_out =
             |count: usize, what: &str| (count > 0).then(|| format!("({count} more {what} are left out)"));
@@ -105,7 +105,7 @@ impl Reply {
                 url: format!("data:image/png;base64,{picture}").into(),
             })
         });
-        let status = if self.failed { OutcomeStatus::Failed } else { OutcomeStatus::Done };
-        Outcome::new(status, [Part::text(text)].into_iter().chain(pictures).collect())
+        let status = if self.failed { ToolStatus::Failed } else { ToolStatus::Done };
+        ToolResult::new(status, [Part::text(text)].into_iter().chain(pictures).collect())
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec, text};
+use polylogue_core::{AnyTool, Tool, ToolCx, ToolError, ToolResult, ToolSpec, text};
 use serde_json::{Value, json};
 
 use super::fetch::Fetcher;
@@ -62,7 +62,7 @@ impl Tool for SearchTool {
         &self.spec
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let query = args.get("query").and_then(Value::as_str).map(str::trim).unwrap_or_default();
         if query.is_empty() {
             return Err("`query` must be a text that says what to look for".into());
@@ -70,7 +70,7 @@ impl Tool for SearchTool {
         let limit = number(&args, "limit")?.unwrap_or(USUAL_HITS).clamp(1, MOST_HITS);
         let hits = self.search.search(query, limit).await?;
         if hits.is_empty() {
-            return Ok(Outcome::done(format!("Nothing was found for `{query}`.")));
+            return Ok(ToolResult::done(format!("Nothing was found for `{query}`.")));
         }
         let mut text = String::new();
         for (at, hit) in hits.iter().enumerate() {
@@ -84,7 +84,7 @@ impl Tool for SearchTool {
                 hit.url
             );
         }
-        Ok(Outcome::done(text).from_outside(format!("a search of {}", self.search.source())))
+        Ok(ToolResult::done(text).from_outside(format!("a search of {}", self.search.source())))
     }
 }
 
@@ -99,7 +99,7 @@ impl Tool for FetchTool {
         &self.spec
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let url = args.get("url").and_then(Value::as_str).map(str::trim).unwrap_or_default();
         if url.is_empty() {
             return Err("`url` must be the address of a page".into());
@@ -107,7 +107,7 @@ impl Tool for FetchTool {
         let from = number(&args, "from")?.unwrap_or(0);
         if let Some(page) = self.pages.as_ref().and_then(|pages| pages.page(url)) {
             let text = page_text(page, None, from)?;
-            return Ok(Outcome::done(text).from_outside(url));
+            return Ok(ToolResult::done(text).from_outside(url));
         }
         let Some(fetcher) = self.fetcher.as_ref().filter(|_| !Pages::is_address(url)) else {
             return Err(ToolError(format!(
@@ -118,7 +118,7 @@ impl Tool for FetchTool {
         let moved =
             (fetched.url.as_str().trim_end_matches('/') != url.trim_end_matches('/')).then_some(&fetched.url);
         let text = page_text(&fetched.page, moved.map(AsRef::as_ref), from)?;
-        Ok(Outcome::done(text).from_outside(fetched.url.as_str()))
+        Ok(ToolResult::done(text).from_outside(fetched.url.as_str()))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use polylogue_core::OutcomeStatus::Done;
+use polylogue_core::ToolStatus::Done;
 use polylogue_tools::PythonSession;
 use polylogue_tools::code::{Limits, Sandbox, shell};
 use serde_json::json;

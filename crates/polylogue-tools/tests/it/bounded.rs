@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use polylogue_tools::LimitedTool;
 use serde_json::{Value, json};
 
@@ -27,11 +27,11 @@ impl Tool for Slow {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         tokio::time::sleep(Duration::from_secs(args["seconds"].as_u64().unwrap_or_default())).await;
         self.is_over.store(true, Ordering::Relaxed);
         let text = args["text"].as_str().unwrap_or("done").to_owned();
-        if args["fails"] == json!(true) { Err(ToolError(text)) } else { Ok(Outcome::done(text)) }
+        if args["fails"] == json!(true) { Err(ToolError(text)) } else { Ok(ToolResult::done(text)) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calls over HTTP that are declared as data.
 
-use polylogue_core::{Money, OutcomeStatus, Tool as _};
+use polylogue_core::{Money, Tool as _, ToolStatus};
 use polylogue_http::{Client, Env};
 use polylogue_tools::http::{Call, Declaration};
 use serde_json::{Value, json};
@@ -148,7 +148,7 @@ async fn results_of_calls_are_returned_without_secrets() {
     let moved = failed(&tool("/moved"), json!({})).await;
     assert_eq!(moved, "302 Found: it leads to `http://169.254.169.254/?k=[key]`, which is not followed");
     let outcome = call(&tool("/bad"), json!({})).await.unwrap();
-    assert!(outcome.status == OutcomeStatus::Failed && outcome.outside.is_some());
+    assert!(outcome.status == ToolStatus::Failed && outcome.outside.is_some());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use polylogue_core::{OutcomeStatus, Tool};
+use polylogue_core::{Tool, ToolStatus};
 use polylogue_tools::code::{Code, Limits, Sandbox, javascript, python, save, shell};
 use serde_json::json;
 
@@ -145,7 +145,7 @@ async fn output_memory_and_files_are_bounded() {
     assert!(out.contains("MemoryError"), "{out}");
     let code = "with open('big', 'wb') as f:\n    for _ in range(64): f.write(bytes(1 << 16))";
     let (status, out) = result_of(&python(sandbox), json!({"code": code})).await;
-    assert_eq!(status, OutcomeStatus::Failed, "{out}");
+    assert_eq!(status, ToolStatus::Failed, "{out}");
     assert!(std::fs::metadata(dir.work().join("big")).unwrap().len() <= 1 << 20);
 }
 

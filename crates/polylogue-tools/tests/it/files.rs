@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use polylogue_core::{AnyTool, OutcomeStatus, Tool};
+use polylogue_core::{AnyTool, Tool, ToolStatus};
 use polylogue_tools::code::{Limits, Sandbox};
 use polylogue_tools::files::{self, Folder, edit, list, read, search, write};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -280,10 +280,10 @@ async fn a_file_exchanged_during_a_read_does_not_lead_outside() {
     for nth in 0..1_000 {
         let (status, text) = result_of(&read(&folder), json!({"path": "sub/file"})).await;
         match status {
-            OutcomeStatus::Done => assert!(text == "inside" || text.starts_with("new"), "{text}"),
+            ToolStatus::Done => assert!(text == "inside" || text.starts_with("new"), "{text}"),
             _ => links += u32::from(text.contains("link")),
         }
-        inside += u32::from(status == OutcomeStatus::Done);
+        inside += u32::from(status == ToolStatus::Done);
         let args = json!({"path": "sub/file", "content": format!("new {nth}")});
         let _ = result_of(&write(&folder), args).await;
         let found = done(&search(&folder), json!({"pattern": "outside"})).await;
@@ -353,11 +353,11 @@ async fn no_path_of_many_leads_outside() {
         }
         let path = path.join("/");
         let (status, text) = result_of(&read(&folder), json!({"path": path})).await;
-        assert!(status != OutcomeStatus::Done || text == "inside" || text == "new", "{path}: {text}");
-        read_some += u32::from(status == OutcomeStatus::Done);
+        assert!(status != ToolStatus::Done || text == "inside" || text == "new", "{path}: {text}");
+        read_some += u32::from(status == ToolStatus::Done);
         let (status, _) =
             result_of(&write(&folder), json!({"path": format!("{path}/new"), "content": "new"})).await;
-        wrote_some += u32::from(status == OutcomeStatus::Done);
+        wrote_some += u32::from(status == ToolStatus::Done);
     }
     assert!(read_some > 20 && wrote_some > 20, "{read_some} read, {wrote_some} written");
     let listed = std::fs::read_dir(&dir.0).unwrap().count();

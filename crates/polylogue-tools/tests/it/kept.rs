@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use polylogue::{Chat, sequential};
 use polylogue_core::{
-    Act, Agent, AnyStore, AnyTool, BlobId, Body, Call, Event, FileEntry, FileKind, FilePath, FileTree, Log,
-    LogId, Meta, Name, Outcome, SkipReason, Store as _, StoreError, StoreWrapper, StoredFiles, Tool, ToolCx,
-    ToolError, ToolSpec, Turn,
+    Act, Agent, AnyStore, AnyTool, BlobId, Body, Event, FileEntry, FileKind, FilePath, FileTree, Log, LogId,
+    Meta, Name, SkipReason, Store as _, StoreError, StoreWrapper, StoredFiles, Tool, ToolCall, ToolCx,
+    ToolError, ToolResult, ToolSpec, Turn,
 };
 use polylogue_store::Memory;
 use polylogue_tools::files::{KeptFiles, RestoreError, restore};
@@ -35,12 +35,12 @@ impl Tool for Change {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let step = usize::try_from(args["step"].as_u64().unwrap()).unwrap();
         fs::create_dir_all(&self.dir).unwrap();
         self.steps[step](&self.dir);
         // What failed may have changed files as well.
-        if step % 2 == 1 { Err("it failed".into()) } else { Ok(Outcome::done("changed")) }
+        if step % 2 == 1 { Err("it failed".into()) } else { Ok(ToolResult::done("changed")) }
     }
 }
 
@@ -53,7 +53,8 @@ impl Agent for Worker {
     }
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue_core::Result<Act> {
         for step in 0..self.2 {
-            let call = Call { id: format!("c{step}"), tool: "change".into(), args: json!({"step": step}) };
+            let call =
+                ToolCall { id: format!("c{step}"), tool: "change".into(), args: json!({"step": step}) };
             turn.call_tools(std::slice::from_ref(&self.1), &[call]).await?;
         }
         Ok(Act::say("done"))
@@ -88,7 +89,7 @@ impl World {
     }
 
     /// The outcomes of calls that make these steps.
-    async fn run(&self, steps: Vec<Step>) -> Vec<Outcome> {
+    async fn run(&self, steps: Vec<Step>) -> Vec<ToolResult> {
         let dir: Arc<Path> = self.dir.work().as_path().into();
         let (count, steps) = (steps.len(), Arc::new(steps));
         let spec = ToolSpec::new("change", "Changes files.", json!({"type": "object"}));
@@ -111,7 +112,7 @@ impl World {
     }
 }
 
-fn outcomes(events: &[Arc<Event>]) -> Vec<Outcome> {
+fn outcomes(events: &[Arc<Event>]) -> Vec<ToolResult> {
     let outcome = |event: &Arc<Event>| match &event.body {
         Body::ToolReturned { outcome, .. } => Some(outcome.clone()),
         _ => None,

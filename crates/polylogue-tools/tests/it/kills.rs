@@ -10,7 +10,7 @@ use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::tools::FunctionTool;
 use polylogue::{Act, Chat, Error, Function, Log, Tool, round_robin};
-use polylogue_core::{AnyStore, Body, Call, LogId, OutcomeStatus, StoreError};
+use polylogue_core::{AnyStore, Body, LogId, StoreError, ToolCall, ToolStatus};
 use polylogue_store::Jsonl;
 use polylogue_tools::code::{Sandbox, shell};
 use serde_json::Value;
@@ -124,7 +124,7 @@ fn lines(path: &Path) -> BTreeMap<String, u32> {
 }
 
 /// What a block appends.
-fn line_of(call: &Call) -> String {
+fn line_of(call: &ToolCall) -> String {
     let code = call.args["code"].as_str().unwrap().trim();
     code.strip_prefix("printf '").map_or(code, |rest| rest.split('\\').next().unwrap()).to_owned()
 }
@@ -143,7 +143,7 @@ async fn a_tool_that_is_killed_repeatedly_does_nothing_twice() {
     let store = AnyStore::new(Jsonl::open(dir.0.join("logs")).unwrap());
     let log = reopened(&store, &LogId::new("killed").unwrap()).await;
     let (effects, again) = (lines(&dir.0.join("work/effects")), lines(&dir.0.join("again")));
-    let mut open: BTreeMap<String, Call> = BTreeMap::new();
+    let mut open: BTreeMap<String, ToolCall> = BTreeMap::new();
     let (mut done, mut unknown, mut known) = (0, 0, Vec::new());
     for event in log.events().await {
         match &event.body {
@@ -156,13 +156,13 @@ async fn a_tool_that_is_killed_repeatedly_does_nothing_twice() {
                 let (line, is_repeatable) = (line_of(&call), call.tool == "again");
                 let times = if is_repeatable { &again } else { &effects }.get(&line).copied().unwrap_or(0);
                 match outcome.status {
-                    OutcomeStatus::Done if is_repeatable => assert!(times >= 1, "{line} was done"),
-                    OutcomeStatus::Done => assert_eq!(times, 1, "{line} was done once"),
-                    OutcomeStatus::Unknown => assert!(!is_repeatable && times <= 1, "{line}: {times} times"),
-                    OutcomeStatus::Failed => panic!("{line} failed: {outcome:?}"),
+                    ToolStatus::Done if is_repeatable => assert!(times >= 1, "{line} was done"),
+                    ToolStatus::Done => assert_eq!(times, 1, "{line} was done once"),
+                    ToolStatus::Unknown => assert!(!is_repeatable && times <= 1, "{line}: {times} times"),
+                    ToolStatus::Failed => panic!("{line} failed: {outcome:?}"),
                 }
-                done += u32::from(outcome.status == OutcomeStatus::Done);
-                unknown += u32::from(outcome.status == OutcomeStatus::Unknown);
+                done += u32::from(outcome.status == ToolStatus::Done);
+                unknown += u32::from(outcome.status == ToolStatus::Unknown);
             }
             _ => {}
         }

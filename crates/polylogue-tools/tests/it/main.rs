@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use polylogue_core::{
-    Body, Event, LogId, Name, Outcome, OutcomeStatus, Path, Resources, Tool, ToolCx, ToolError, Transcript,
+    Body, Event, LogId, Name, Path, Resources, Tool, ToolCx, ToolError, ToolResult, ToolStatus, Transcript,
     plain,
 };
 use polylogue_test::skip::can_enclose;
@@ -95,12 +95,16 @@ pub(crate) fn returned(events: &[Arc<Event>]) -> Vec<String> {
 }
 
 /// Calls `tool` in the conversation of the test.
-pub(crate) async fn call(tool: &impl Tool, args: Value) -> Result<Outcome, ToolError> {
+pub(crate) async fn call(tool: &impl Tool, args: Value) -> Result<ToolResult, ToolError> {
     call_in(&held(), tool, args).await
 }
 
 /// Calls `tool` in a conversation in which this is held.
-pub(crate) async fn call_in(held: &Resources, tool: &impl Tool, args: Value) -> Result<Outcome, ToolError> {
+pub(crate) async fn call_in(
+    held: &Resources,
+    tool: &impl Tool,
+    args: Value,
+) -> Result<ToolResult, ToolError> {
     let (at, who) = (Path::root(), Name::new("Ann").unwrap());
     let log = LogId::new("test").unwrap();
     let transcript = Transcript::new(at.clone());
@@ -120,17 +124,17 @@ pub(crate) async fn call_in(held: &Resources, tool: &impl Tool, args: Value) -> 
 }
 
 /// The outcome of a call, in words.
-pub(crate) async fn result_of(tool: &impl Tool, args: Value) -> (OutcomeStatus, String) {
+pub(crate) async fn result_of(tool: &impl Tool, args: Value) -> (ToolStatus, String) {
     match call(tool, args).await {
         Ok(outcome) => (outcome.status, plain(&outcome.parts).into_owned()),
-        Err(error) => (OutcomeStatus::Failed, error.0),
+        Err(error) => (ToolStatus::Failed, error.0),
     }
 }
 
 /// The result of a call that worked.
 pub(crate) async fn done(tool: &impl Tool, args: Value) -> String {
     match result_of(tool, args).await {
-        (OutcomeStatus::Done, text) => text,
+        (ToolStatus::Done, text) => text,
         other => panic!("{other:?}"),
     }
 }
@@ -138,7 +142,7 @@ pub(crate) async fn done(tool: &impl Tool, args: Value) -> String {
 /// The error of a call that failed.
 pub(crate) async fn failed(tool: &impl Tool, args: Value) -> String {
     match result_of(tool, args).await {
-        (OutcomeStatus::Failed, text) => text,
+        (ToolStatus::Failed, text) => text,
         other => panic!("{other:?}"),
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use polylogue_core::OutcomeStatus::{Done, Failed};
-use polylogue_core::{Event, LogId, Name, Outcome, Part, Path, Resources, Tool as _, ToolCx, Transcript};
+use polylogue_core::ToolStatus::{Done, Failed};
+use polylogue_core::{Event, LogId, Name, Part, Path, Resources, Tool as _, ToolCx, ToolResult, Transcript};
 use polylogue_tools::PythonSession;
 use polylogue_tools::code::{Limits, Sandbox};
 use serde_json::json;
@@ -188,7 +188,7 @@ async fn pictures_are_parts() {
     assert!(pictures(&outcome).is_empty() && outcome.plain().contains("(1 more pictures are left out)"));
 }
 
-fn pictures(outcome: &Outcome) -> Vec<&str> {
+fn pictures(outcome: &ToolResult) -> Vec<&str> {
     let mut urls = Vec::new();
     for part in &outcome.parts {
         if let Part::Media(media) = part {

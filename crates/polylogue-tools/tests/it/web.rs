@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use flate2::write::GzEncoder;
-use polylogue_core::OutcomeStatus;
+use polylogue_core::ToolStatus;
 use polylogue_http::{Client, Env, Key, NetworkAccess, Proxies};
 use polylogue_tools::web::{
     AnySearch, Engine, EngineKind, Fetcher, Pages, Search as _, web_fetch, web_search,
@@ -35,7 +35,7 @@ async fn a_page_is_read_where_redirects_lead_and_marked_as_from_there() {
     let outcome = call(&tool, json!({"url": site.url("/a#part")})).await.unwrap();
     let expected =
         format!("Title: Bees\n\nAddress: {}\n\nThey [dance]({}).", site.url("/c/"), site.url("/c/dance?x"));
-    assert_eq!((outcome.status, &*outcome.plain()), (OutcomeStatus::Done, expected.as_str()));
+    assert_eq!((outcome.status, &*outcome.plain()), (ToolStatus::Done, expected.as_str()));
     assert_eq!(outcome.outside.as_deref(), Some(site.url("/c/").as_str()));
     assert_eq!(site.paths(), ["/robots.txt", "/a", "/b", "/c/"]);
     let head = site.asked()[1].to_ascii_lowercase();
@@ -103,7 +103,7 @@ async fn a_redirect_to_another_host_is_followed_only_where_that_is_allowed() {
     let tool = web_fetch(Some(Arc::new(fetcher)), None);
     let outcome = call(&tool, json!({"url": site.url("/a")})).await.unwrap();
     let expected = format!("(The page is at another host. Fetch it there: {other})");
-    assert_eq!((outcome.status, &*outcome.plain()), (OutcomeStatus::Done, expected.as_str()));
+    assert_eq!((outcome.status, &*outcome.plain()), (ToolStatus::Done, expected.as_str()));
     assert_eq!(outcome.outside.as_deref(), Some(site.url("/a").as_str()));
     let same = done(&tool, json!({"url": site.url("/same")})).await;
     assert_eq!(same, format!("Address: {}\n\nhere", site.url("/b")));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyModel, AnyTool, Call, Name, NameError, Params, Result, Tool, ToolSpec, ViewOptions, Window,
+    AnyModel, AnyTool, Name, NameError, Params, Result, Tool, ToolCall, ToolSpec, ViewOptions, Window,
 };
 use serde_json::Value;
 
@@ -391,7 +391,7 @@ impl Assistant {
     }
 
     /// Whether another participant runs the tool.
-    pub(crate) fn is_for_others(&self, call: &Call) -> bool {
+    pub(crate) fn is_for_others(&self, call: &ToolCall) -> bool {
         self.advertised.iter().any(|spec| spec.name == call.tool)
     }
 }

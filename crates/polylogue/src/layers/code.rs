@@ -44,7 +44,7 @@
 mod result;
 
 use polylogue_core::{
-    Act, AnyTool, Call, Message, MessageSource, Name, Outcome, Part, QuestionKind, Result, Tool,
+    Act, AnyTool, Message, MessageSource, Name, Part, QuestionKind, Result, Tool, ToolCall, ToolResult,
     TranscriptMessage, Turn,
 };
 use serde_json::{Map, Value, json};
@@ -154,18 +154,18 @@ impl Coder {
         self.approval.of(turn, block, question, takes)
     }
 
-    async fn run(&self, turn: &mut Turn<'_>, block: &CodeBlock, nth: usize) -> Result<Outcome> {
+    async fn run(&self, turn: &mut Turn<'_>, block: &CodeBlock, nth: usize) -> Result<ToolResult> {
         let Some(tool) = self.runner(block) else { return Ok(self.refused(block)) };
         let call = call(turn, tool, block, nth);
         let outcomes = turn.call_tools(&self.tools, &[call]).await?;
-        Ok(outcomes.into_iter().next().unwrap_or_else(Outcome::unknown))
+        Ok(outcomes.into_iter().next().unwrap_or_else(ToolResult::unknown))
     }
 
-    fn refused(&self, block: &CodeBlock) -> Outcome {
+    fn refused(&self, block: &CodeBlock) -> ToolResult {
         let known: Vec<String> = self.tags.iter().map(|(tag, _)| format!("`{tag}`")).collect();
         let known = if known.is_empty() { "no language".into() } else { known.join(", ") };
         let language = block.language.as_deref().unwrap_or_default();
-        Outcome::failed(format!("unknown language `{language}`; what can be run here is {known}"))
+        ToolResult::failed(format!("unknown language `{language}`; what can be run here is {known}"))
     }
 }
 
@@ -177,8 +177,8 @@ fn question(me: &Name, block: &CodeBlock) -> String {
 }
 
 /// The call of `tool` that runs `block`.
-fn call(turn: &Turn<'_>, tool: &AnyTool, block: &CodeBlock, nth: usize) -> Call {
-    Call {
+fn call(turn: &Turn<'_>, tool: &AnyTool, block: &CodeBlock, nth: usize) -> ToolCall {
+    ToolCall {
         id: format!("{CALL_ID}{}-{nth}", turn.transcript().turns_begun_by(turn.me()).saturating_sub(1)),
         tool: tool.spec().name.clone(),
         args: arguments(tool, block),
@@ -220,7 +220,7 @@ impl ReplyLayer for Coder {
                 Err(act) => return Ok(Some(act)),
                 Ok(Verdict::Run) => {}
                 Ok(Verdict::Rejected(why)) => {
-                    results.add(Outcome::failed(rejected("The code was not run", &why)));
+                    results.add(ToolResult::failed(rejected("The code was not run", &why)));
                     break;
                 }
                 Ok(Verdict::Edited(code)) => {

@@ -25,7 +25,7 @@
 
 use std::ops::ControlFlow;
 
-use polylogue_core::{Act, AnyTool, Call, CallOutcome, Name, Part, Result, Tool, ToolSpec, Turn};
+use polylogue_core::{Act, AnyTool, ExecutedCall, Name, Part, Result, Tool, ToolCall, ToolSpec, Turn};
 
 use crate::layers::reply::ReplyLayer;
 use crate::tools::approval::{Approval, ApprovalRequest};
@@ -75,7 +75,7 @@ impl Executor {
     }
 
     /// The calls that it answers in this turn.
-    fn due(&self, turn: &Turn<'_>) -> Vec<(Name, Call)> {
+    fn due(&self, turn: &Turn<'_>) -> Vec<(Name, ToolCall)> {
         let participants = turn.transcript().participants();
         let all = self.answers_all || participants.len() <= 2 && participants.contains(turn.me());
         let mut calls = pending_for(turn);
@@ -100,31 +100,31 @@ impl ReplyLayer for Executor {
             ControlFlow::Continue(finished) => finished,
             ControlFlow::Break(act) => return Ok(Some(act)),
         };
-        let answer = |((to, Call { id, tool, .. }), Finished { outcome, .. })| {
-            Part::Outcome(CallOutcome { to, id, tool, outcome })
+        let answer = |((to, ToolCall { id, tool, .. }), Finished { outcome, .. })| {
+            Part::Outcome(ExecutedCall { to, id, tool, outcome })
         };
         Ok(Some(Act::Say(due.into_iter().zip(finished).map(answer).collect())))
     }
 }
 
 /// The calls with distinct ids: two agents can use the same id.
-fn distinct(due: &[(Name, Call)]) -> Vec<Call> {
-    let mut calls: Vec<Call> = Vec::with_capacity(due.len());
+fn distinct(due: &[(Name, ToolCall)]) -> Vec<ToolCall> {
+    let mut calls: Vec<ToolCall> = Vec::with_capacity(due.len());
     for (who, call) in due {
         let taken = |id: &str| calls.iter().any(|other| other.id == id);
         let ids = std::iter::once(call.id.clone())
             .chain((1_usize..).map(|nth| format!("{}-{who}-{nth}", call.id)))
             .find(|id| !taken(id));
-        calls.push(Call { id: ids.unwrap_or_default(), ..call.clone() });
+        calls.push(ToolCall { id: ids.unwrap_or_default(), ..call.clone() });
     }
     calls
 }
 
 /// The open calls in messages of others that the agent sees.
-pub(crate) fn pending_for(turn: &Turn<'_>) -> Vec<(Name, Call)> {
+pub(crate) fn pending_for(turn: &Turn<'_>) -> Vec<(Name, ToolCall)> {
     let (chat, me) = (turn.transcript(), turn.me());
-    let asks = |call: &Call, part: &Part| matches!(part, Part::Call(other) if other.id == call.id);
-    let is_seen = |who: &Name, call: &Call| {
+    let asks = |call: &ToolCall, part: &Part| matches!(part, Part::Call(other) if other.id == call.id);
+    let is_seen = |who: &Name, call: &ToolCall| {
         let of = |line: &&polylogue_core::TranscriptMessage| {
             line.message.from == *who && line.message.parts.iter().any(|part| asks(call, part))
         };

@@ -45,7 +45,8 @@ use std::sync::Arc;
 
 use crate::stop::Reason;
 use polylogue_core::{
-    Act, Call, CallOutcome, MessageSource, Name, Outcome, Part, Result, StopReason, TranscriptMessage, Turn,
+    Act, ExecutedCall, MessageSource, Name, Part, Result, StopReason, ToolCall, ToolResult,
+    TranscriptMessage, Turn,
 };
 
 use self::words::InputReason;
@@ -249,9 +250,9 @@ fn news<'a>(turn: &Turn<'a>) -> Option<&'a TranscriptMessage> {
 }
 
 /// The text of the person, which replaces the outcomes of open calls.
-fn said(text: Arc<str>, calls: Vec<(Name, Call)>) -> Act {
-    let outcome = |(to, Call { id, tool, .. })| {
-        Part::Outcome(CallOutcome { to, id, tool, outcome: Outcome::failed(INTERRUPTED) })
+fn said(text: Arc<str>, calls: Vec<(Name, ToolCall)>) -> Act {
+    let outcome = |(to, ToolCall { id, tool, .. })| {
+        Part::Outcome(ExecutedCall { to, id, tool, outcome: ToolResult::failed(INTERRUPTED) })
     };
     Act::Say(calls.into_iter().map(outcome).chain([Part::Text(text)]).collect())
 }

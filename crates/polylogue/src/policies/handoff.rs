@@ -24,8 +24,8 @@ use std::sync::Arc;
 
 use crate::stop::Reason;
 use polylogue_core::{
-    Body, Call, Choice, Chooser, Event, Message, Name, NameError, Outcome, OutcomeStatus, Part, Policy, Step,
-    StopReason, Tool, ToolCx, ToolError, ToolSpec, Transcript, TurnRequest, steerable,
+    Body, Choice, Chooser, Event, Message, Name, NameError, Part, Policy, Step, StopReason, Tool, ToolCall,
+    ToolCx, ToolError, ToolResult, ToolSpec, ToolStatus, Transcript, TurnRequest, steerable,
 };
 use serde_json::{Value, json};
 
@@ -178,17 +178,17 @@ fn transfer(turn: &[Arc<Event>], chat: &Transcript) -> Option<CompletedHandoff> 
 }
 
 /// The outcome of a call, if it succeeded.
-fn outcome<'t>(turn: &'t [Arc<Event>], id: &str) -> Option<&'t Outcome> {
+fn outcome<'t>(turn: &'t [Arc<Event>], id: &str) -> Option<&'t ToolResult> {
     turn.iter().find_map(|event| match &event.body {
         Body::ToolReturned { id: of, outcome, .. } if of == id => {
-            Some(outcome).filter(|outcome| outcome.status == OutcomeStatus::Done)
+            Some(outcome).filter(|outcome| outcome.status == ToolStatus::Done)
         }
         _ => None,
     })
 }
 
 /// The target of a successful call, if it hands over.
-fn target(call: &Call, outcome: &Outcome, chat: &Transcript) -> Option<Name> {
+fn target(call: &ToolCall, outcome: &ToolResult, chat: &Transcript) -> Option<Name> {
     let named = outcome.parts.iter().find_map(|part| match part {
         Part::Data(data) => Name::new(data.get("handoff")?.as_str()?).ok(),
         _ => None,
@@ -266,15 +266,16 @@ impl Tool for Handoff {
         &self.spec
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        let short =
-            |error: ToolError| Outcome::failed(error.0).truncated_to(Self::MAX_FAILURE).plain().into_owned();
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+        let short = |error: ToolError| {
+            ToolResult::failed(error.0).truncated_to(Self::MAX_FAILURE).plain().into_owned()
+        };
         self.transfer(&args, cx).map_err(|error| ToolError(short(error)))
     }
 }
 
 impl Handoff {
-    fn transfer(&self, args: &Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    fn transfer(&self, args: &Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let note = note(args)?;
         if let Some(first) = first_transfer(cx).filter(|first| first.id != cx.id) {
             return Err(format!(
@@ -292,12 +293,12 @@ impl Handoff {
             let who = if others.is_empty() { "no other participant is".into() } else { others.join(", ") };
             return Err(format!("`{}` is not here, so continue without them; here: {who}", self.to).into());
         }
-        Ok(Outcome::done(note.unwrap_or_else(|| format!("I hand over to {}.", self.to).into())))
+        Ok(ToolResult::done(note.unwrap_or_else(|| format!("I hand over to {}.", self.to).into())))
     }
 }
 
 /// The first handoff in the reply that this call is part of.
-fn first_transfer<'a>(cx: &ToolCx<'a>) -> Option<&'a Call> {
+fn first_transfer<'a>(cx: &ToolCx<'a>) -> Option<&'a ToolCall> {
     let reply = cx.turn.iter().rev().find_map(|event| match &event.body {
         Body::ModelReplied(sample) => Some(&sample.parts),
         _ => None,

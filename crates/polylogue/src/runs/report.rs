@@ -5,8 +5,8 @@ mod ledger;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Body, Event, Failure, Finish, Message, Name, Path, PrefixChange, PrefixChanges, Question, RunOutcome,
-    StopReason, TotalUsage,
+    Body, Event, Failure, FinishReason, Message, Name, Path, PrefixChange, PrefixChanges, Question,
+    RunOutcome, StopReason, TotalUsage,
 };
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ pub struct Report {
     pub summary: Arc<str>,
     /// Why the result is truncated, if it is: the token limit, or a filter of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cut: Option<Finish>,
+    pub cut: Option<FinishReason>,
     /// The messages of the chat in order, including the opening, without private turns.
     pub messages: Vec<Message>,
     /// The answers of people, in order, including nested chats.
@@ -142,7 +142,7 @@ struct Reader {
     /// The last private message: it may be the summary.
     private: Option<Message>,
     /// Why the last model call ended.
-    finish: Option<Finish>,
+    finish: Option<FinishReason>,
     messages: Vec<Message>,
     answers: Vec<Answer>,
     /// The questions whose answers have not been read.
@@ -207,10 +207,10 @@ impl Reader {
     }
 
     /// Why the result is truncated, if it is: for the message of the summary, or else for the last reply.
-    fn cut(&self) -> Option<Finish> {
+    fn cut(&self) -> Option<FinishReason> {
         let (reason, summary) = self.closed.as_ref()?;
         if reason.outcome() == RunOutcome::NoOutput {
-            return self.finish.clone().filter(Finish::is_cut);
+            return self.finish.clone().filter(FinishReason::is_cut);
         }
         let is_it = |message: &&Message| *message.as_text() == **summary;
         let mut said = self.private.iter().chain(self.messages.iter().rev());

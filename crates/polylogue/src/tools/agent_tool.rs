@@ -30,8 +30,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyAgent, AnyTool, Call, Chat, Error, Interrupt, Name, Outcome, OutcomeStatus, Part, Result,
-    Status, ToolSpec, Turn,
+    Act, Agent, AnyAgent, AnyTool, Chat, Error, Interrupt, Name, Part, Result, Status, ToolCall, ToolResult,
+    ToolSpec, ToolStatus, Turn,
 };
 use serde_json::{Value, json};
 
@@ -136,7 +136,7 @@ impl AgentTool {
     }
 
     /// The tool with the result of each call.
-    pub(crate) fn found(&self, outcomes: Vec<(String, Outcome)>) -> AnyTool {
+    pub(crate) fn found(&self, outcomes: Vec<(String, ToolResult)>) -> AnyTool {
         known(self.spec.clone(), outcomes, "no agent was asked")
     }
 
@@ -145,13 +145,13 @@ impl AgentTool {
     pub(crate) async fn ask(
         &self,
         turn: &mut Turn<'_>,
-        call: &Call,
+        call: &ToolCall,
         asked: u32,
         max_background: usize,
-    ) -> Result<Outcome> {
+    ) -> Result<ToolResult> {
         let task = call.args.get("task").and_then(Value::as_str).map_or("", str::trim);
         if task.is_empty() {
-            return Ok(Outcome::failed("`task` must be a text that says what is to be done"));
+            return Ok(ToolResult::failed("`task` must be a text that says what is to be done"));
         }
         if asked >= self.max_calls {
             let name = self.name();
@@ -159,7 +159,7 @@ impl AgentTool {
                 1 => "once".to_owned(),
                 limit => format!("{limit} times"),
             };
-            return Ok(Outcome::failed(format!("`{name}` is asked at most {limit} before you answer")));
+            return Ok(ToolResult::failed(format!("`{name}` is asked at most {limit} before you answer")));
         }
         if self.background {
             return super::background::start(turn, self.name(), task, max_background).await;
@@ -167,24 +167,24 @@ impl AgentTool {
         match &self.target {
             Target::Chat(chat) => match turn.run(chat, task).await? {
                 Status::Closed { reason, summary } if summary.trim().is_empty() => {
-                    Ok(Outcome::failed(format!("Nothing came of it: {reason}")))
+                    Ok(ToolResult::failed(format!("Nothing came of it: {reason}")))
                 }
                 Status::Closed { summary, .. } => {
                     let Act::Say(parts) = turn.say_result(summary) else {
-                        return Ok(Outcome::failed("Nothing came of it"));
+                        return Ok(ToolResult::failed("Nothing came of it"));
                     };
-                    Ok(Outcome::new(OutcomeStatus::Done, for_caller(parts)).truncated())
+                    Ok(ToolResult::new(ToolStatus::Done, for_caller(parts)).truncated())
                 }
                 Status::Waiting(_) => Err(Interrupt::Waiting.into()),
                 Status::Cancelled => Err(Interrupt::Cancelled.into()),
             },
             Target::Agent(agent) => match turn.ask(agent, task).await {
                 Ok(reply) if reply.parts.iter().all(Part::is_blank) => {
-                    Ok(Outcome::failed("Nothing came of it"))
+                    Ok(ToolResult::failed("Nothing came of it"))
                 }
-                Ok(reply) => Ok(Outcome::new(OutcomeStatus::Done, for_caller(reply.parts)).truncated()),
+                Ok(reply) => Ok(ToolResult::new(ToolStatus::Done, for_caller(reply.parts)).truncated()),
                 Err(Error::Interrupt(Interrupt::Ended { reason, .. })) => {
-                    Ok(Outcome::failed(format!("Nothing came of it: {reason}")))
+                    Ok(ToolResult::failed(format!("Nothing came of it: {reason}")))
                 }
                 Err(error) => Err(error),
             },

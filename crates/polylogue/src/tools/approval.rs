@@ -41,7 +41,7 @@ mod verdict;
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Act, Body, Call, InputRequest, Name, Turn};
+use polylogue_core::{Act, Body, InputRequest, Name, ToolCall, Turn};
 use serde_json::Value;
 
 pub use self::exact::{exact, visible};
@@ -103,7 +103,7 @@ pub struct ApprovalRequest {
     /// The caller.
     pub who: Name,
     /// The call.
-    pub call: Call,
+    pub call: ToolCall,
     /// The sources of text from outside that the agent that decides about it, or runs it, has [read](Turn::outside)
     /// before; empty if there are none.
     pub outside: Vec<Arc<str>>,

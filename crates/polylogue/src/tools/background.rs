@@ -27,8 +27,8 @@
 //! ```
 
 use polylogue_core::{
-    BackgroundResult, BackgroundStart, BackgroundStatus, BackgroundTaskState, Call, Outcome, OutcomeStatus,
-    Part, Result, ToolSpec, Turn, text,
+    BackgroundResult, BackgroundStart, BackgroundStatus, BackgroundTaskState, Part, Result, ToolCall,
+    ToolResult, ToolSpec, ToolStatus, Turn, text,
 };
 use serde_json::{Value, json};
 
@@ -71,18 +71,18 @@ pub(crate) fn specs() -> [ToolSpec; 3] {
 }
 
 /// Starts a task of `target`, unless `max` are open.
-pub(crate) async fn start(turn: &mut Turn<'_>, target: &str, task: &str, max: usize) -> Result<Outcome> {
+pub(crate) async fn start(turn: &mut Turn<'_>, target: &str, task: &str, max: usize) -> Result<ToolResult> {
     Ok(match turn.start_background(target, task, max).await? {
-        BackgroundStart::Started(id) => Outcome::done(format!(
+        BackgroundStart::Started(id) => ToolResult::done(format!(
             "Background task `{id}` has started. Its result is posted to you when it is there. Continue with other work, \
              or end your turn."
         )),
-        BackgroundStart::Refused(why) => Outcome::failed(format!("No background task was started: {why}")),
+        BackgroundStart::Refused(why) => ToolResult::failed(format!("No background task was started: {why}")),
     })
 }
 
 /// Runs a call of one of the tools.
-pub(crate) async fn run(turn: &mut Turn<'_>, call: &Call) -> Result<Outcome> {
+pub(crate) async fn run(turn: &mut Turn<'_>, call: &ToolCall) -> Result<ToolResult> {
     let id = call.args.get("task").and_then(Value::as_str).map(str::trim).filter(|id| !id.is_empty());
     match (call.tool.as_str(), id) {
         (LIST, _) => Ok(listed(&turn.background_tasks())),
@@ -91,17 +91,17 @@ pub(crate) async fn run(turn: &mut Turn<'_>, call: &Call) -> Result<Outcome> {
             let result = turn.cancel_background(id).await?;
             Ok(result.map_or_else(|| unknown(turn, id), |result| outcome(&[result])))
         }
-        (_, None) => Ok(Outcome::failed("`task` must be the id of a background task")),
+        (_, None) => Ok(ToolResult::failed("`task` must be the id of a background task")),
     }
 }
 
-async fn wait(turn: &mut Turn<'_>, id: Option<&str>) -> Result<Outcome> {
+async fn wait(turn: &mut Turn<'_>, id: Option<&str>) -> Result<ToolResult> {
     let ids: Vec<String> = match id {
         Some(id) => vec![id.to_owned()],
         None => open(&turn.background_tasks()).map(|own| own.task.id.to_string()).collect(),
     };
     if ids.is_empty() {
-        return Ok(Outcome::failed("no background task is running"));
+        return Ok(ToolResult::failed("no background task is running"));
     }
     let mut results = Vec::new();
     for id in ids {
@@ -114,24 +114,24 @@ async fn wait(turn: &mut Turn<'_>, id: Option<&str>) -> Result<Outcome> {
 }
 
 /// The results of tasks, as that of a call.
-fn outcome(results: &[BackgroundResult]) -> Outcome {
+fn outcome(results: &[BackgroundResult]) -> ToolResult {
     let parts: Vec<Part> = results.iter().flat_map(BackgroundResult::for_model).collect();
     let is_failed = results.iter().all(|result| result.status == BackgroundStatus::Failed);
-    let status = if is_failed { OutcomeStatus::Failed } else { OutcomeStatus::Done };
-    Outcome::new(status, parts).truncated()
+    let status = if is_failed { ToolStatus::Failed } else { ToolStatus::Done };
+    ToolResult::new(status, parts).truncated()
 }
 
 fn open(own: &[BackgroundTaskState]) -> impl Iterator<Item = &BackgroundTaskState> {
     own.iter().filter(|own| own.status.is_none())
 }
 
-fn listed(own: &[BackgroundTaskState]) -> Outcome {
+fn listed(own: &[BackgroundTaskState]) -> ToolResult {
     let line = |own: &BackgroundTaskState| {
         let status = own.status.map_or("running", BackgroundStatus::as_str);
         format!("- {}: {status}. Task: {}", own.task.id, text::excerpt(&own.task.task, TASK_CHARS))
     };
     let lines: Vec<String> = own.iter().map(line).collect();
-    Outcome::done(if lines.is_empty() {
+    ToolResult::done(if lines.is_empty() {
         "You have started no background task.".into()
     } else {
         lines.join("\n")
@@ -141,9 +141,9 @@ fn listed(own: &[BackgroundTaskState]) -> Outcome {
 /// Characters of a task in the list of tasks.
 const TASK_CHARS: usize = 100;
 
-fn unknown(turn: &Turn<'_>, id: &str) -> Outcome {
+fn unknown(turn: &Turn<'_>, id: &str) -> ToolResult {
     let own = turn.background_tasks();
     let running: Vec<String> = open(&own).map(|own| format!("`{}`", own.task.id)).collect();
     let running = if running.is_empty() { "none".to_owned() } else { running.join(", ") };
-    Outcome::failed(format!("no background task `{id}` is running; running: {running}"))
+    ToolResult::failed(format!("no background task `{id}` is running; running: {running}"))
 }

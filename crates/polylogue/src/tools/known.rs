@@ -1,12 +1,12 @@
 //! A tool whose outcomes are known before it is called.
 
-use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::Value;
 
 /// A tool with the outcome of each call, by its id. Other calls fail with `otherwise`.
 pub(crate) fn known(
     spec: ToolSpec,
-    outcomes: Vec<(String, Outcome)>,
+    outcomes: Vec<(String, ToolResult)>,
     otherwise: impl Into<String>,
 ) -> AnyTool {
     AnyTool::new(Known { spec, outcomes, otherwise: otherwise.into() })
@@ -14,7 +14,7 @@ pub(crate) fn known(
 
 struct Known {
     spec: ToolSpec,
-    outcomes: Vec<(String, Outcome)>,
+    outcomes: Vec<(String, ToolResult)>,
     otherwise: String,
 }
 
@@ -23,7 +23,7 @@ impl Tool for Known {
         &self.spec
     }
 
-    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let outcome = self.outcomes.iter().find(|(id, _)| id == cx.id).map(|(_, outcome)| outcome.clone());
         outcome.ok_or_else(|| ToolError(self.otherwise.clone()))
     }

@@ -7,7 +7,7 @@
 //!
 //! Facts that an agent received are in the log. A resumed or replayed conversation does not depend on later changes to
 //! the memory, and a `remember` repeated after a crash writes nothing twice. They count as text from
-//! [outside](polylogue_core::Outcome::from_outside): an agent that wrote one may have read such text before.
+//! [outside](polylogue_core::ToolResult::from_outside): an agent that wrote one may have read such text before.
 //!
 //! # A clerk that remembers its customers across conversations
 //! ```

@@ -19,7 +19,7 @@
 mod read;
 
 use polylogue_core::{
-    AnyTool, NotStored, Outcome, Part, StoredResult, Tool, ToolCx, ToolError, ToolSpec, text,
+    AnyTool, NotStored, Part, StoredResult, Tool, ToolCx, ToolError, ToolResult, ToolSpec, text,
 };
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ impl Default for LargeResults {
 
 impl LargeResults {
     /// Default of [`above`](Self::above): results up to this size are never truncated.
-    pub const DEFAULT_ABOVE: usize = Outcome::MAX_BYTES;
+    pub const DEFAULT_ABOVE: usize = ToolResult::MAX_BYTES;
 
     /// Minimum number of bytes above which results are stored. With a lower limit they are truncated.
     pub const MIN_ABOVE: usize = 1_000;
@@ -92,7 +92,7 @@ struct StoringTool {
 
 impl StoringTool {
     /// `outcome`, or its beginning and end if it is large: with a reference, or with the reason why there is none.
-    async fn stored(&self, outcome: Outcome, cx: &ToolCx<'_>) -> Outcome {
+    async fn stored(&self, outcome: ToolResult, cx: &ToolCx<'_>) -> ToolResult {
         let text = outcome.whole_text();
         if text.len() <= self.limits.above || outcome.stored.is_some() {
             return outcome;
@@ -104,7 +104,7 @@ impl StoringTool {
     }
 }
 
-fn truncated(outcome: Outcome, bytes: usize, why: &NotStored) -> Outcome {
+fn truncated(outcome: ToolResult, bytes: usize, why: &NotStored) -> ToolResult {
     let why = text::excerpt(&why.to_string(), NOTE / 2);
     let mut outcome = outcome.truncated_to(bytes.saturating_sub(NOTE));
     outcome.parts.push(Part::text(format!("(The whole result is not stored: {why}.)")));
@@ -116,11 +116,11 @@ impl Tool for StoringTool {
         self.tool.spec()
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         match self.tool.call(args, cx).await {
             Ok(outcome) => Ok(self.stored(outcome, cx).await),
             Err(error) if error.0.len() <= self.limits.above => Err(error),
-            Err(error) => Ok(self.stored(Outcome::failed(error.0), cx).await),
+            Err(error) => Ok(self.stored(ToolResult::failed(error.0), cx).await),
         }
     }
 }

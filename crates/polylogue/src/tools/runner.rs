@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use polylogue_core::{
-    Act, AnyTool, Call, InputRequest, Name, Outcome, Part, QuestionKind, Result, Tool, ToolCx, ToolError,
-    ToolSpec, Turn,
+    Act, AnyTool, InputRequest, Name, Part, QuestionKind, Result, Tool, ToolCall, ToolCx, ToolError,
+    ToolResult, ToolSpec, Turn,
 };
 use serde_json::Value;
 
@@ -32,8 +32,8 @@ pub(crate) struct Runner<'a> {
 /// A call that was run, or rejected.
 pub(crate) struct Finished {
     /// As it was made: with the arguments of the person, if they edited them.
-    pub(crate) call: Call,
-    pub(crate) outcome: Outcome,
+    pub(crate) call: ToolCall,
+    pub(crate) outcome: ToolResult,
     pub(crate) is_rejected: bool,
 }
 
@@ -44,7 +44,7 @@ impl Runner<'_> {
         &self,
         turn: &mut Turn<'_>,
         who: &Name,
-        calls: &[Call],
+        calls: &[ToolCall],
     ) -> Result<ControlFlow<Act, Vec<Finished>>> {
         let calls = calls.iter().map(|call| (who.clone(), call.clone())).collect();
         self.run_logging(turn, calls, who).await
@@ -54,7 +54,7 @@ impl Runner<'_> {
     pub(crate) async fn run_for(
         &self,
         turn: &mut Turn<'_>,
-        calls: Vec<(Name, Call)>,
+        calls: Vec<(Name, ToolCall)>,
     ) -> Result<ControlFlow<Act, Vec<Finished>>> {
         let me = turn.me().clone();
         self.run_logging(turn, calls, &me).await
@@ -63,7 +63,7 @@ impl Runner<'_> {
     async fn run_logging(
         &self,
         turn: &mut Turn<'_>,
-        calls: Vec<(Name, Call)>,
+        calls: Vec<(Name, ToolCall)>,
         logged: &Name,
     ) -> Result<ControlFlow<Act, Vec<Finished>>> {
         Ok(match self.decide(turn, calls).await {
@@ -79,7 +79,7 @@ impl Runner<'_> {
     pub(crate) async fn decide(
         &self,
         turn: &mut Turn<'_>,
-        calls: Vec<(Name, Call)>,
+        calls: Vec<(Name, ToolCall)>,
     ) -> ControlFlow<Act, Decided> {
         let mut decided = Vec::with_capacity(calls.len());
         let outside = turn.outside().await;
@@ -101,7 +101,7 @@ impl Runner<'_> {
 }
 
 /// Calls with decisions.
-pub(crate) struct Decided(Vec<(Name, Call, Decision)>);
+pub(crate) struct Decided(Vec<(Name, ToolCall, Decision)>);
 
 enum Decision {
     Made,
@@ -125,7 +125,7 @@ impl Decision {
 
 impl Decided {
     /// The calls that are made.
-    pub(crate) fn made(&self) -> Vec<Call> {
+    pub(crate) fn made(&self) -> Vec<ToolCall> {
         let made = self.0.iter().filter(|(.., decision)| decision.why_not().is_none());
         made.map(|(_, call, _)| call.clone()).collect()
     }
@@ -140,14 +140,14 @@ impl Decided {
     ) -> Result<Vec<Finished>> {
         let unmade = self.unmade(logged);
         if !unmade.is_empty() {
-            let calls: Vec<Call> = unmade.iter().map(|(call, _)| call.clone()).collect();
+            let calls: Vec<ToolCall> = unmade.iter().map(|(call, _)| call.clone()).collect();
             turn.call_tools(&refusals(&unmade), &calls).await?;
         }
         let mut made = turn.call_tools(&self.noting(tools), &self.made()).await?.into_iter();
         let finished = self.0.into_iter().filter_map(|(_, call, decision)| {
             let (outcome, is_rejected) = match decision {
-                Decision::Rejected(why) => (Outcome::failed(why), true),
-                Decision::Invalid(why) => (Outcome::failed(why), false),
+                Decision::Rejected(why) => (ToolResult::failed(why), true),
+                Decision::Invalid(why) => (ToolResult::failed(why), false),
                 Decision::Made | Decision::Edited => (made.next()?, false),
             };
             Some(Finished { call, outcome, is_rejected })
@@ -156,7 +156,7 @@ impl Decided {
     }
 
     /// The calls of `whose` that are not made, with reasons.
-    fn unmade(&self, whose: &Name) -> Vec<(Call, String)> {
+    fn unmade(&self, whose: &Name) -> Vec<(ToolCall, String)> {
         let own = self.0.iter().filter(|(who, ..)| who == whose);
         let unmade =
             own.filter_map(|(_, call, decision)| Some((call.clone(), decision.why_not()?.to_owned())));
@@ -166,7 +166,7 @@ impl Decided {
     /// `tools` that add a note to the outcome when the call was edited.
     fn noting(&self, tools: &[AnyTool]) -> Vec<AnyTool> {
         let edited = self.0.iter().filter(|(.., decision)| matches!(decision, Decision::Edited));
-        let edited: Vec<&Call> = edited.map(|(_, call, _)| call).collect();
+        let edited: Vec<&ToolCall> = edited.map(|(_, call, _)| call).collect();
         let noting = |tool: &AnyTool| {
             let of_it = edited.iter().filter(|call| call.tool == tool.spec().name);
             let ids: Vec<String> = of_it.map(|call| call.id.clone()).collect();
@@ -193,7 +193,7 @@ fn decide(
         args = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
         let Some(args) = &args else { return Ok(false) };
         check(args, &spec.parameters).map_err(|flaw| wrong_arguments(spec, &flaw))?;
-        let call = Call { args: args.clone(), ..wanted.call.clone() };
+        let call = ToolCall { args: args.clone(), ..wanted.call.clone() };
         approval.check_edited(&ApprovalRequest { call, ..wanted.clone() }).map(|()| true)
     };
     let verdict = approval.of(turn, wanted, || question(wanted), takes)?;
@@ -254,7 +254,7 @@ impl Tool for EditNoteTool {
         self.tool.spec()
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         if !self.ids.iter().any(|id| id == cx.id) {
             return self.tool.call(args, cx).await;
         }
@@ -270,9 +270,9 @@ impl Tool for EditNoteTool {
 }
 
 /// Tools that return the outcomes of calls that are not made, so that every call of a model has an outcome in the log.
-fn refusals(rejected: &[(Call, String)]) -> Vec<AnyTool> {
-    let outcome = |(call, why): &(Call, String)| (call.id.clone(), Outcome::failed(why.clone()));
-    let refusal = |(call, _): &(Call, String)| {
+fn refusals(rejected: &[(ToolCall, String)]) -> Vec<AnyTool> {
+    let outcome = |(call, why): &(ToolCall, String)| (call.id.clone(), ToolResult::failed(why.clone()));
+    let refusal = |(call, _): &(ToolCall, String)| {
         // A rejection has no side effects.
         let spec = ToolSpec::new(call.tool.as_str(), "", Value::Null).repeatable();
         known(spec, rejected.iter().map(outcome).collect(), "This call was not made.")

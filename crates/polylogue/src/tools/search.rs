@@ -26,7 +26,7 @@ mod rank;
 
 use std::sync::{Arc, OnceLock};
 
-use polylogue_core::{AnyTool, Call, Outcome, StoredResult, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, StoredResult, Tool, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 use self::rank::Index;
@@ -108,18 +108,18 @@ pub(crate) fn tools<'t>(
 /// one of them.
 ///
 /// ```
-/// use polylogue::kernel::data::{Outcome, ToolSpec};
+/// use polylogue::kernel::data::{ToolResult, ToolSpec};
 /// use polylogue::tools::search::longest_result;
 /// let tool = |words| ToolSpec::new("scan", "word ".repeat(words), serde_json::json!({"type": "object"}));
 /// assert!(longest_result(&[tool(1_000)]) > 5_000);
-/// assert_eq!(longest_result(&[tool(1_000_000)]), Outcome::MAX_BYTES);
+/// assert_eq!(longest_result(&[tool(1_000_000)]), ToolResult::MAX_BYTES);
 /// ```
 pub fn longest_result<'t>(tools: impl IntoIterator<Item = &'t ToolSpec>) -> usize {
     let mut sizes: Vec<usize> = tools.into_iter().map(|tool| definition(tool).len() + 1).collect();
     sizes.sort_unstable_by(|one, other| other.cmp(one));
     let most = usize::try_from(MAX_RESULTS).unwrap_or(usize::MAX);
     let found: usize = sizes.iter().take(most).sum();
-    (found + NOTE).clamp(FAILURE, Outcome::MAX_BYTES)
+    (found + NOTE).clamp(FAILURE, ToolResult::MAX_BYTES)
 }
 
 /// Whether a call of `tool` by an agent that searches needs no approval: nothing is done by it.
@@ -128,7 +128,7 @@ pub(crate) fn is_harmless(tool: &str) -> bool {
 }
 
 /// The call that `call` makes: by `call_tool`, that of the named tool, if it is one of `tools`.
-pub(crate) fn unwrapped(call: Call, tools: &[AnyTool]) -> Call {
+pub(crate) fn unwrapped(call: ToolCall, tools: &[AnyTool]) -> ToolCall {
     let name = call.args.get("name").and_then(Value::as_str).map(str::trim).filter(|_| call.tool == CALL);
     let is_there = |name: &&str| *name != CALL && tools.iter().any(|tool| tool.spec().name == **name);
     let Some(name) = name.filter(is_there) else { return call };
@@ -138,7 +138,7 @@ pub(crate) fn unwrapped(call: Call, tools: &[AnyTool]) -> Call {
         Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
         Some(args) => args.clone(),
     };
-    Call { tool: name.to_owned(), args, id: call.id }
+    ToolCall { tool: name.to_owned(), args, id: call.id }
 }
 
 /// The tools of a search.
@@ -189,7 +189,7 @@ impl Tool for SearchTools {
         &self.spec
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let query = args.get("query").and_then(Value::as_str).map(str::trim).unwrap_or_default();
         if query.is_empty() {
             return Err("`query` must say what the tool should do.".into());
@@ -199,10 +199,10 @@ impl Tool for SearchTools {
         if best.is_empty() {
             let count = self.searched.tools.len();
             let none = format!("None of the {count} tools matches `{query}`. Search with other words.");
-            return Ok(Outcome::done(none).truncated_to(FAILURE));
+            return Ok(ToolResult::done(none).truncated_to(FAILURE));
         }
         let found: Vec<String> = best.into_iter().map(definition).collect();
-        Ok(Outcome::done(format!("{}\n\nCall one by `{CALL}`.", found.join("\n"))))
+        Ok(ToolResult::done(format!("{}\n\nCall one by `{CALL}`.", found.join("\n"))))
     }
 }
 
@@ -237,7 +237,7 @@ impl Tool for CallTool {
         &self.spec
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let Some(name) = args.get("name").and_then(Value::as_str) else {
             return Err("`name` must be the name of a tool.".into());
         };
@@ -248,6 +248,6 @@ impl Tool for CallTool {
             false => format!(" Similar: {}.", similar.join(", ")),
         };
         let failed = format!("There is no tool `{name}`.{similar} `{SEARCH}` finds tools.");
-        Err(ToolError(Outcome::failed(failed).truncated_to(FAILURE).plain().into_owned()))
+        Err(ToolError(ToolResult::failed(failed).truncated_to(FAILURE).plain().into_owned()))
     }
 }

@@ -29,8 +29,8 @@
 //! ```
 
 use polylogue_core::{
-    Audience, Body, Event, Message, Name, Outcome, OutcomeStatus, Part, Path, StateScope, Tool, ToolCx,
-    ToolError, ToolSpec, Transcript,
+    Audience, Body, Event, Message, Name, Part, Path, StateScope, Tool, ToolCx, ToolError, ToolResult,
+    ToolSpec, ToolStatus, Transcript,
 };
 use serde_json::{Map, Value, json};
 
@@ -42,7 +42,7 @@ const STATE: &str = "state";
 const SCOPE: &str = "scope";
 
 /// Limit on the bytes of JSON of a value set by a model: a quarter of the limit of an outcome.
-pub const MAX_VALUE_BYTES: usize = Outcome::MAX_BYTES / 4;
+pub const MAX_VALUE_BYTES: usize = ToolResult::MAX_BYTES / 4;
 
 /// Limit on the number of keys set by models.
 pub const MAX_KEYS: usize = 256;
@@ -105,7 +105,7 @@ fn apply(event: &Event, at: &Path, state: &mut Map<String, Value>) {
         | Body::Reopened { message: Some(message), .. } => {
             take_in(&message.parts, is_here, state);
         }
-        Body::ToolReturned { outcome, .. } if outcome.status == OutcomeStatus::Done => {
+        Body::ToolReturned { outcome, .. } if outcome.status == ToolStatus::Done => {
             take_in(&outcome.parts, is_here, state);
         }
         _ => {}
@@ -201,7 +201,7 @@ impl Tool for SetState {
         &self.spec
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let key = self.key(&args)?;
         let Some(value) = args.get("value") else {
             return Err("`value` is missing; to take a key away, set it to null".into());
@@ -219,7 +219,7 @@ impl Tool for SetState {
             StateScope::Team => sets(values),
             StateScope::Chat => Part::Data(json!({ STATE: values, SCOPE: "chat" })),
         };
-        Ok(Outcome::new(OutcomeStatus::Done, vec![part]))
+        Ok(ToolResult::new(ToolStatus::Done, vec![part]))
     }
 }
 
@@ -248,13 +248,13 @@ impl Tool for GetState {
         &self.0
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let mut state = seen_by(cx);
         match args.get("key") {
-            None | Some(Value::Null) => Ok(Outcome::done(Value::Object(state).to_string())),
+            None | Some(Value::Null) => Ok(ToolResult::done(Value::Object(state).to_string())),
             Some(Value::String(key)) => {
                 // As text: data would set it again.
-                Ok(Outcome::done(state.swap_remove(key).unwrap_or(Value::Null).to_string()))
+                Ok(ToolResult::done(state.swap_remove(key).unwrap_or(Value::Null).to_string()))
             }
             Some(other) => Err(format!("`key` must be a text; got {other}").into()),
         }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use polylogue::runs::batch::{Batch, BatchResult, BatchStart};
 use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Name, Status, Step, Tool, Transcript, Turn};
 use polylogue_core::{
-    Allowance, AnyStore, AnyTool, Body, Budget, Call, CountedUsage, DeltaSink, Log, LogId, Meta, Model,
-    ModelCall, ModelError, Money, Outcome, Reply, Request, RunBound, RunOutcome, StopReason, Store as _,
-    Timestamp, ToolCx, ToolError, ToolSpec, TurnRequest, Usage,
+    Allowance, AnyStore, AnyTool, Body, Budget, CountedUsage, DeltaSink, Log, LogId, Meta, Model, ModelCall,
+    ModelError, Money, Reply, Request, RunBound, RunOutcome, StopReason, Store as _, Timestamp, ToolCall,
+    ToolCx, ToolError, ToolResult, ToolSpec, TurnRequest, Usage,
 };
 use polylogue_store::Memory;
 
@@ -95,15 +95,15 @@ impl Tool for Paid {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, _: serde_json::Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: serde_json::Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         self.1.tools.fetch_add(FEE, Ordering::SeqCst);
         for _ in 0..self.1.random.roll(3) {
             tokio::task::yield_now().await;
         }
         match self.1.random.roll(3) {
             0 => Err("it failed".into()),
-            1 => Ok(Outcome::done("a hit")),
-            _ => Ok(Outcome::done("a hit").with_cost(cents(FEE))),
+            1 => Ok(ToolResult::done("a hit")),
+            _ => Ok(ToolResult::done("a hit").with_cost(cents(FEE))),
         }
     }
 }
@@ -119,7 +119,8 @@ impl Agent for Buyer {
         let parts = turn.ask_model(ModelCall::of(&AnyModel::new(self.1.clone()))).await?.parts;
         let spec = ToolSpec::new("search", "Searches.", serde_json::json!({"type": "object"}));
         let tool = AnyTool::new(Paid(spec.max_cost(cents(FEE)), self.1.clone()));
-        let call = |nth| Call { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
+        let call =
+            |nth| ToolCall { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
         turn.call_tools(&[tool], &[call(1), call(2)]).await?;
         Ok(Act::Say(parts))
     }

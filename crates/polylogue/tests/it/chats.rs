@@ -13,8 +13,8 @@ use polylogue::{
 };
 use polylogue_core::{AnyStore, Status, Timestamp};
 use polylogue_core::{
-    Call, CallOutcome, Event, HistoryEntry, Interrupt, JoinHistory, LogId, Outcome, Part, StopReason, ToolCx,
-    ToolError, ToolSpec, TurnRequest, View, ViewOptions,
+    Event, ExecutedCall, HistoryEntry, Interrupt, JoinHistory, LogId, Part, StopReason, ToolCall, ToolCx,
+    ToolError, ToolResult, ToolSpec, TurnRequest, View, ViewOptions,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -49,7 +49,7 @@ fn view(events: &[Arc<Event>], who: &str) -> String {
 /// Calls a tool that it does not run, and repeats its outcome.
 fn caller() -> impl Agent {
     Function::new("Caller", |turn: &Turn<'_>| {
-        let call = Call { id: "c1".into(), tool: "add".into(), args: json!({"a": 1}) };
+        let call = ToolCall { id: "c1".into(), tool: "add".into(), args: json!({"a": 1}) };
         Ok(match turn.transcript().turns_of(turn.me()) {
             0 => Act::Say(vec![Part::text("Let me see"), Part::Call(call)]),
             _ => Act::say("Done"),
@@ -61,9 +61,9 @@ fn caller() -> impl Agent {
 /// Answers whatever is asked for.
 fn runner() -> impl Agent {
     Function::new("Runner", |turn: &Turn<'_>| {
-        let answer = |(to, call): &(Name, Call)| {
-            let (id, tool, outcome) = (call.id.clone(), call.tool.clone(), Outcome::done("42"));
-            Part::Outcome(CallOutcome { to: to.clone(), id, tool, outcome })
+        let answer = |(to, call): &(Name, ToolCall)| {
+            let (id, tool, outcome) = (call.id.clone(), call.tool.clone(), ToolResult::done("42"));
+            Part::Outcome(ExecutedCall { to: to.clone(), id, tool, outcome })
         };
         Ok(Act::Say(turn.transcript().pending_calls().iter().map(answer).collect()))
     })
@@ -451,9 +451,9 @@ impl Tool for Finish {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         match args.get("answer") {
-            Some(Value::String(answer)) => Ok(Outcome::done(&**answer)),
+            Some(Value::String(answer)) => Ok(ToolResult::done(&**answer)),
             _ => Err("`answer` is missing".into()),
         }
     }

@@ -8,8 +8,9 @@ use polylogue::{
     Act, Agent, AnyModel, Assistant, Chat, Limits, Name, Status, Tool, Turn, parallel, sequential,
 };
 use polylogue_core::{
-    AgentCall, Allowance, AllowanceOwner, AnyTool, Body, Bound, Call, DeltaSink, Event, Model, ModelCall,
-    ModelError, Money, Outcome, Reply, Request, StopReason, ToolCx, ToolError, ToolSpec, ToolUsage, Usage,
+    AgentCall, Allowance, AllowanceOwner, AnyTool, Body, Bound, DeltaSink, Event, Model, ModelCall,
+    ModelError, Money, Reply, Request, StopReason, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec,
+    ToolUsage, Usage,
 };
 
 use crate::common::log_of;
@@ -82,7 +83,7 @@ impl Tool for Search {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, _: serde_json::Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: serde_json::Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let bound = Bound::of_texts(&["a text".to_owned()], |_| Some(Money::dollars(0.01)));
         let reserved = cx.meter.reserve("test:vectors", bound).await.map_err(|error| error.to_string())?;
         self.1.fetch_add(1, Ordering::SeqCst);
@@ -90,7 +91,7 @@ impl Tool for Search {
         let usage = Usage { input: Some(38), output: Some(0), ..Usage::default() };
         let used = ToolUsage { model: "test:vectors".into(), usage, cost: Some(Money::dollars(0.01)) };
         cx.meter.settle(reserved, &used);
-        Ok(Outcome::done("a hit").with_usage(used))
+        Ok(ToolResult::done("a hit").with_usage(used))
     }
 }
 
@@ -102,7 +103,8 @@ impl Agent for Seeker {
         &self.0
     }
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
-        let call = |nth| Call { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
+        let call =
+            |nth| ToolCall { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
         turn.call_tools(std::slice::from_ref(&self.1), &(0..self.2).map(call).collect::<Vec<_>>()).await?;
         Ok(Act::say("all is well"))
     }

@@ -9,9 +9,10 @@ use polylogue::{
     sequential,
 };
 use polylogue_core::{
-    Allowance, AnyStore, AnyTool, Body, Bound, Budget, Call, ChargeReason, DeltaSink, Event, FailedAttempt,
-    LimitOverrides, LogId, Meta, Model, ModelCall, ModelError, ModelErrorKind, Money, Outcome, Reply,
-    Request, RunBound, RunOutcome, StopReason, ToolCx, ToolError, ToolSpec, ToolUsage, TurnRequest, Usage,
+    Allowance, AnyStore, AnyTool, Body, Bound, Budget, ChargeReason, DeltaSink, Event, FailedAttempt,
+    LimitOverrides, LogId, Meta, Model, ModelCall, ModelError, ModelErrorKind, Money, Reply, Request,
+    RunBound, RunOutcome, StopReason, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, ToolUsage,
+    TurnRequest, Usage,
 };
 use polylogue_store::Memory;
 
@@ -436,7 +437,7 @@ impl Tool for Search {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, _: serde_json::Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: serde_json::Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let cent = Money::dollars(0.01);
         let bound = Bound::of_texts(&["a text".to_owned()], |_| Some(cent));
         let reserved = cx.meter.reserve("test:vectors", bound).await.map_err(|error| error.to_string())?;
@@ -445,7 +446,7 @@ impl Tool for Search {
         let usage = Usage { input: Some(38), output: Some(0), ..Usage::default() };
         let used = ToolUsage { model: "test:vectors".into(), usage, cost: Some(cent) };
         cx.meter.settle(reserved, &used);
-        Ok(Outcome::done("a hit").with_usage(used))
+        Ok(ToolResult::done("a hit").with_usage(used))
     }
 }
 
@@ -457,8 +458,9 @@ impl Agent for Seeker {
         &self.0
     }
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
-        let call = |nth| Call { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
-        let calls: Vec<Call> = (0..self.2).map(call).collect();
+        let call =
+            |nth| ToolCall { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
+        let calls: Vec<ToolCall> = (0..self.2).map(call).collect();
         turn.call_tools(std::slice::from_ref(&self.1), &calls).await?;
         Ok(Act::say("all is well"))
     }
@@ -515,7 +517,7 @@ impl Tool for Partly {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, _: serde_json::Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: serde_json::Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let Self(_, paid, failed) = self;
         let bound = Bound::of_texts(&["a text".to_owned()], |_| Some(Money::dollars(0.03)));
         let reserved = cx.meter.reserve("test:vectors", bound).await.map_err(|error| error.to_string())?;
@@ -523,7 +525,7 @@ impl Tool for Partly {
             paid.iter().for_each(|cost| reserved.paid(Some(5), *cost));
             reserved.fail(*failed);
         }
-        Ok(Outcome::done("nothing"))
+        Ok(ToolResult::done("nothing"))
     }
 }
 

@@ -9,9 +9,9 @@ use polylogue::tools::FunctionTool;
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{Act, AnyModel, Assistant, Chat, Function, Log, Session, Status, parallel, sequential};
 use polylogue_core::{
-    Agent, Allowance, AnyAgent, AnyTool, Body, Budget, Call, ChatBuilder, DeltaSink, Event, Instruction,
-    Limits, LogId, Model, ModelCall, ModelError, ModelWrapper, Money, Name, OpenBackground, Params, Parent,
-    Reply, Request, Turn, Usage,
+    Agent, Allowance, AnyAgent, AnyTool, Body, Budget, ChatBuilder, DeltaSink, Event, Instruction, Limits,
+    LogId, Model, ModelCall, ModelError, ModelWrapper, Money, Name, OpenBackground, Params, Parent, Reply,
+    Request, ToolCall, Turn, Usage,
 };
 
 use crate::common::{log, log_of, name, script};
@@ -282,7 +282,7 @@ impl Agent for Seeker {
         }
         turn.ask_model(ModelCall::of(&self.model)).await?;
         let look = AnyTool::new(FunctionTool::new("look", "Looks.", async |(): ()| Ok("it")));
-        let call = Call { id: "c1".into(), tool: "look".into(), args: serde_json::json!({}) };
+        let call = ToolCall { id: "c1".into(), tool: "look".into(), args: serde_json::json!({}) };
         turn.call_tools(&[look], &[call]).await?;
         turn.ask_model(ModelCall::of(&self.model)).await?;
         Ok(Act::Pass)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use polylogue::{AnyModel, Assistant, Chat, Function, Limits, Log, Status, parallel, sequential};
 use polylogue_core::{
-    Act, Allowance, AnyAgent, Body, Budget, CutReply, DeltaSink, Event, Finish, LimitOverrides, Model,
+    Act, Allowance, AnyAgent, Body, Budget, CutReply, DeltaSink, Event, FinishReason, LimitOverrides, Model,
     ModelError, Money, OnLimit, OutputLimit, Params, Part, RaiseTerms, Reply, Request, RunOutcome,
     StopReason, Usage,
 };
@@ -235,7 +235,7 @@ async fn a_cut_off_reply_that_is_the_last_one_does_not_end_the_run_as_done() {
         Body::Message(message) => Some(message.clone()),
         _ => None,
     });
-    assert!(message.unwrap().parts.contains(&Part::Cut(Finish::Length)));
+    assert!(message.unwrap().parts.contains(&Part::Cut(FinishReason::Length)));
     // One that ends by itself at the same length does not.
     let server = Server::wanting(500);
     let ann = agent("Ann", &server).params(own.clone());

@@ -10,8 +10,8 @@ use polylogue::{
     Act, Agent, Chat, Error, Function, Limits, Name, Status, Tool, Turn, round_robin, sequential,
 };
 use polylogue_core::{
-    Allowance, AnyAgent, AnyStore, AnyTool, Body, Budget, Call, ChargeReason, Event, LimitOverrides, Money,
-    Outcome, OutcomeStatus, RunOutcome, StopReason, ToolCx, ToolError, ToolSpec,
+    Allowance, AnyAgent, AnyStore, AnyTool, Body, Budget, ChargeReason, Event, LimitOverrides, Money,
+    RunOutcome, StopReason, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, ToolStatus,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
@@ -53,7 +53,7 @@ impl Tool for Search {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
-    async fn call(&self, _: serde_json::Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: serde_json::Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         tokio::task::yield_now().await;
         if self.hangs {
@@ -62,7 +62,7 @@ impl Tool for Search {
         if self.fails {
             return Err("the service is down".into());
         }
-        let hit = Outcome::done("a hit");
+        let hit = ToolResult::done("a hit");
         Ok(match self.reports {
             Some(amount) => hit.with_cost(cents(amount)),
             None => hit,
@@ -78,10 +78,11 @@ impl Agent for Seeker {
         &self.0
     }
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
-        let call = |nth| Call { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
-        let calls: Vec<Call> = (0..self.2).map(call).collect();
+        let call =
+            |nth| ToolCall { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
+        let calls: Vec<ToolCall> = (0..self.2).map(call).collect();
         let outcomes = turn.call_tools(std::slice::from_ref(&self.1), &calls).await?;
-        let done = outcomes.iter().filter(|outcome| outcome.status == OutcomeStatus::Done).count();
+        let done = outcomes.iter().filter(|outcome| outcome.status == ToolStatus::Done).count();
         Ok(Act::say(format!("{done} of {}", self.2)))
     }
 }
@@ -233,7 +234,7 @@ impl Agent for Failing {
         &self.0
     }
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
-        let call = Call { id: "c".into(), tool: "search".into(), args: serde_json::json!({}) };
+        let call = ToolCall { id: "c".into(), tool: "search".into(), args: serde_json::json!({}) };
         turn.call_tools(std::slice::from_ref(&self.1), &[call]).await?;
         Err(Error::Agent("no ink".into()))
     }

@@ -10,7 +10,7 @@ use polylogue::stop::{Reason, max_turns};
 use polylogue::tools::GetHistory;
 use polylogue::{AnyModel, Assistant, Chat, Status, round_robin};
 use polylogue_core::{
-    AnyStore, Capability, DeltaRef, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind,
+    AnyStore, Capability, DeltaRef, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind,
     Params, Part, Reply, Request, RunOutcome, StopReason,
 };
 use polylogue_store::Memory;
@@ -53,22 +53,22 @@ impl Model for Told {
     }
 }
 
-fn reply(text: &str, finish: Finish) -> Result<Reply, ModelError> {
+fn reply(text: &str, finish: FinishReason) -> Result<Reply, ModelError> {
     Ok(Reply { finish, ..Reply::text(text) })
 }
 
 fn part(text: &str) -> Result<Reply, ModelError> {
-    reply(text, Finish::Length)
+    reply(text, FinishReason::Length)
 }
 
 fn whole(text: &str) -> Result<Reply, ModelError> {
-    reply(text, Finish::Stop)
+    reply(text, FinishReason::Stop)
 }
 
 /// A text, and a tool call that the provider cannot parse.
 fn malformed(text: &str) -> Result<Reply, ModelError> {
     let parts = vec![Part::text(text), Part::unparsed("<function=look{")];
-    Ok(Reply { parts, finish: Finish::Malformed, ..Reply::text("") })
+    Ok(Reply { parts, finish: FinishReason::Malformed, ..Reply::text("") })
 }
 
 async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
@@ -117,16 +117,22 @@ async fn continuing_is_bounded_and_what_is_cut_off_then_is_marked() {
             (StopReason::from(Reason::Replied { who: name("Ann") }), times as usize + 1)
         );
         let report = Report::of_last_run(&events);
-        assert_eq!((summary, report.cut.clone()), ("la ".repeat(times as usize + 1), Some(Finish::Length)));
-        assert_eq!(report.messages[1].cut(), Some(Finish::Length));
+        assert_eq!(
+            (summary, report.cut.clone()),
+            ("la ".repeat(times as usize + 1), Some(FinishReason::Length))
+        );
+        assert_eq!(report.messages[1].cut(), Some(FinishReason::Length));
     }
 }
 
 #[tokio::test]
 async fn what_the_provider_filtered_is_marked_and_not_continued() {
-    let shown = Told::new([reply("I would", Finish::Filter)]);
+    let shown = Told::new([reply("I would", FinishReason::Filter)]);
     let report = Report::of_last_run(&run(&alone(shown.agent())).await.2);
-    assert_eq!((report.cut.clone(), report.messages[1].cut()), (Some(Finish::Filter), Some(Finish::Filter)));
+    assert_eq!(
+        (report.cut.clone(), report.messages[1].cut()),
+        (Some(FinishReason::Filter), Some(FinishReason::Filter))
+    );
     assert_eq!(serde_json::to_value(&report).unwrap()["cut"], "filter");
 }
 
@@ -137,7 +143,7 @@ async fn the_callers_own_limit_on_tokens_applies_unless_continuations_are_set() 
     let report = Report::of_last_run(&run(&alone(limited(&shown))).await.2);
     assert_eq!(
         (&*report.summary, report.cut.clone(), shown.asked().len()),
-        ("The sea", Some(Finish::Length), 1)
+        ("The sea", Some(FinishReason::Length), 1)
     );
     let shown = Told::new([part("The sea"), whole(" is gray.")]);
     let report = Report::of_last_run(&run(&alone(limited(&shown).max_continuations(1))).await.2);
@@ -154,27 +160,27 @@ async fn a_cut_reply_that_cannot_be_continued_is_said_and_marked() {
         .build()
         .unwrap();
     let report = Report::of_last_run(&run(&chat).await.2);
-    assert_eq!(report.messages[1].cut(), Some(Finish::Length));
+    assert_eq!(report.messages[1].cut(), Some(FinishReason::Length));
     assert_eq!(texts(&shown.asked()[2]), ["Tell me of the sea", "The sea", "Continue."], "it is read once");
 }
 
 #[tokio::test]
 async fn the_mark_goes_with_a_result_through_chats_within_chats() {
-    let shown = Told::new([reply("The sea", Finish::Filter)]);
+    let shown = Told::new([reply("The sea", FinishReason::Filter)]);
     let inner =
         Chat::builder("inner").participant(alone(shown.agent())).policy(sequential()).build().unwrap();
     let chat = Chat::builder("outer").participant(inner).policy(sequential()).build().unwrap();
     let report = Report::of_last_run(&run(&chat).await.2);
-    assert_eq!((&*report.summary, report.cut.clone()), ("The sea", Some(Finish::Filter)));
+    assert_eq!((&*report.summary, report.cut.clone()), ("The sea", Some(FinishReason::Filter)));
 }
 
 #[tokio::test]
 async fn thoughts_that_met_the_limit_are_no_output_and_the_report_says_why() {
     let thoughts = vec![Part::Thought("Hm, let me think".into())];
-    let shown = Told::new([Ok(Reply { parts: thoughts, finish: Finish::Length, ..Reply::text("") })]);
+    let shown = Told::new([Ok(Reply { parts: thoughts, finish: FinishReason::Length, ..Reply::text("") })]);
     let (reason, summary, events) = run(&alone(shown.agent())).await;
     assert_eq!((reason.outcome(), &*summary, shown.asked().len()), (RunOutcome::NoOutput, "", 1));
-    assert_eq!(Report::of_last_run(&events).cut, Some(Finish::Length));
+    assert_eq!(Report::of_last_run(&events).cut, Some(FinishReason::Length));
 }
 
 #[tokio::test]
@@ -210,7 +216,7 @@ async fn continued_replies_are_cut_and_resumed_as_others() {
 
 /// What is said in two turns whose first request is replied to with so many calls that cannot be parsed, after texts, with the end of the
 /// first message and the requests that were made.
-async fn said_after(count: usize) -> (Vec<String>, Option<Finish>, Vec<Vec<String>>) {
+async fn said_after(count: usize) -> (Vec<String>, Option<FinishReason>, Vec<Vec<String>>) {
     let texts_before = ["I look.", "Let me look.", "Now I look."];
     let replies = texts_before[..count].iter().map(|text| malformed(text));
     let shown = Told::new(replies.chain([whole("The sea is gray."), whole("And deep.")]));
@@ -234,7 +240,7 @@ async fn text_before_a_call_that_cannot_be_parsed_is_no_reply() {
     assert!(asked[2][2].starts_with("Your last reply could not be parsed"), "{:?}", asked[2]);
     let (said, cut, _) = said_after(3).await;
     assert_eq!(said, ["Tell me of the sea", "Now I look.", "The sea is gray."]);
-    assert_eq!(cut, Some(Finish::Malformed));
+    assert_eq!(cut, Some(FinishReason::Malformed));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use polylogue::stop::LoopDetector;
 use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Status, Tool, round_robin, sequential};
-use polylogue_core::{Body, Event, Outcome, RunOutcome, StopReason, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Body, Event, RunOutcome, StopReason, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::common::{log, name, script};
@@ -33,9 +33,9 @@ impl Tool for Job {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
-    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let polls = cx.turn.iter().filter(|event| matches!(event.body, Body::ToolReturned { .. })).count();
-        Ok(Outcome::done(if self.advances { format!("{polls} %") } else { "pending".into() }))
+        Ok(ToolResult::done(if self.advances { format!("{polls} %") } else { "pending".into() }))
     }
 }
 

@@ -15,8 +15,8 @@ use polylogue::{
     Tool, Transcript, Turn, Update, round_robin, sequential,
 };
 use polylogue_core::{
-    AnyStore, AnyTool, Body, Call, ConfigError, Delta, Fault, Interrupt, LogId, Money, Outcome, Part,
-    StopReason, Store, ToolCx, ToolError, ToolSpec, TurnRequest,
+    AnyStore, AnyTool, Body, ConfigError, Delta, Fault, Interrupt, LogId, Money, Part, StopReason, Store,
+    ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, TurnRequest,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -333,13 +333,13 @@ impl Tool for Tally {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         match args.get("how").and_then(Value::as_str) {
             Some("panic") => panic!("broken"),
             Some("fail") => Err("out of ink".into()),
             Some("hang") => std::future::pending().await,
-            _ => Ok(Outcome::done("counted")),
+            _ => Ok(ToolResult::done("counted")),
         }
     }
 }
@@ -399,7 +399,7 @@ impl Tool for Quick {
     fn spec(&self) -> &ToolSpec {
         self.0.spec()
     }
-    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         self.0.call(json!({}), cx).await
     }
 }
@@ -425,7 +425,7 @@ impl Agent for OneId {
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         let mut results = Vec::new();
         for how in ["count", "fail"] {
-            let call = Call { id: "1".into(), tool: "tally".into(), args: json!({"how": how}) };
+            let call = ToolCall { id: "1".into(), tool: "tally".into(), args: json!({"how": how}) };
             let outcomes = turn.call_tools(std::slice::from_ref(&self.0), &[call]).await?;
             results.extend(outcomes.iter().map(|outcome| outcome.plain().into_owned()));
         }
@@ -631,7 +631,7 @@ async fn a_run_dropped_half_way_continues_in_the_same_process() {
 
 #[tokio::test]
 async fn ids_that_a_model_uses_again_are_made_unique() {
-    let call = |id: &str| Part::Call(Call { id: id.into(), tool: "get_history".into(), args: json!({}) });
+    let call = |id: &str| Part::Call(ToolCall { id: id.into(), tool: "get_history".into(), args: json!({}) });
     let replies = vec![vec![call("c"), call("c"), call("")], vec![call("c")], vec![Part::text("well")]];
     let agent = Assistant::new("A", AnyModel::new(Replies(replies))).unwrap().tool(GetHistory::default());
     let mut log = log().await;

@@ -11,7 +11,7 @@ use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::{Assistant, Chat, Limits, Log, Status, round_robin};
 use polylogue_core::{
-    AnyStore, Body, DeltaSink, Entry, Finish, Model, ModelError, ModelErrorKind, Params, Part, Reply,
+    AnyStore, Body, DeltaSink, Entry, FinishReason, Model, ModelError, ModelErrorKind, Params, Part, Reply,
     Request, Seal, Seals, StopReason, Usage, Verbatim,
 };
 use polylogue_store::Memory;
@@ -222,7 +222,11 @@ impl Model for Counted {
 
 /// A reply with a call that cannot be parsed.
 fn malformed() -> Reply {
-    Reply { parts: vec![Part::unparsed("<function=look{")], finish: Finish::Malformed, ..Reply::text("") }
+    Reply {
+        parts: vec![Part::unparsed("<function=look{")],
+        finish: FinishReason::Malformed,
+        ..Reply::text("")
+    }
 }
 
 /// The same after a thought, which models show before the call.
@@ -287,7 +291,7 @@ async fn a_call_that_cannot_be_parsed_is_asked_for_once_more_and_then_with_what_
         };
         assert_eq!((asked, prompts.filter(is_of_call).count()), (made, prompted), "{malformed}");
         let cut = polylogue::runs::Report::of_last_run(&events).cut;
-        assert_eq!(cut, (malformed == 6).then_some(Finish::Malformed), "{malformed}");
+        assert_eq!(cut, (malformed == 6).then_some(FinishReason::Malformed), "{malformed}");
     }
 }
 

@@ -11,11 +11,12 @@ use polylogue::policies::{sequential, until, with_late_joiner};
 use polylogue::stop::{max_turns, says};
 use polylogue::{Assistant, Function, parallel, round_robin};
 use polylogue_core::{
-    Act, Agent, AnyAgent, AnyModel, AnyStore, AnyTool, Body, Call, Chat, Claim, Confirmation, DefaultAnswer,
+    Act, Agent, AnyAgent, AnyModel, AnyStore, AnyTool, Body, Chat, Claim, Confirmation, DefaultAnswer,
     DeltaRef, DeltaSink, Error, Event, InputRequest, Instruction, JoinHistory, LimitOverrides, Limits, Log,
-    LogHandle, LogId, Message, Model, ModelError, Name, OpenQuestion, Outcome, Path, Policy, Reply, Request,
+    LogHandle, LogId, Message, Model, ModelError, Name, OpenQuestion, Path, Policy, Reply, Request,
     Responder, Result, Status, Step, StopReason, Store, StoreError, StoreWrapper, Summary, TeamChanged,
-    Timestamp, Tool, ToolCx, ToolError, ToolSpec, Transcript, Turn, TurnRequest, Update, View, ViewOptions,
+    Timestamp, Tool, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, Transcript, Turn, TurnRequest,
+    Update, View, ViewOptions,
 };
 use polylogue_store::Memory;
 
@@ -652,7 +653,7 @@ impl Agent for Calling {
         &NAME
     }
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let call = Call { id: "1".into(), tool: "wait".into(), args: serde_json::json!({}) };
+        let call = ToolCall { id: "1".into(), tool: "wait".into(), args: serde_json::json!({}) };
         let (instructions, outside) = (self.0.clone(), Arc::clone(&self.1));
         let tool = AnyTool::new(Waits(
             ToolSpec::new("wait", "Waits.", serde_json::json!({"type": "object"})),
@@ -670,7 +671,7 @@ impl Tool for Waits {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, _: serde_json::Value, _: &ToolCx<'_>) -> std::result::Result<Outcome, ToolError> {
+    async fn call(&self, _: serde_json::Value, _: &ToolCx<'_>) -> std::result::Result<ToolResult, ToolError> {
         let outside = self.2.lock().unwrap().clone();
         let given: Vec<Confirmation> = outside
             .iter()
@@ -682,7 +683,7 @@ impl Tool for Waits {
                 confirmation.confirmed().await.unwrap();
             }
         }
-        Ok(Outcome::done("waited"))
+        Ok(ToolResult::done("waited"))
     }
 }
 

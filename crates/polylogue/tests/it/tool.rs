@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::tools::FunctionTool;
 use polylogue::{AnyModel, Assistant, Chat, Log, Tool, sequential, tool, toolkit};
-use polylogue_core::{AnyStore, AnyTool, Body, LogId, Outcome, OutcomeStatus, Part, ToolCx};
+use polylogue_core::{AnyStore, AnyTool, Body, LogId, Part, ToolCx, ToolResult, ToolStatus};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use schemars::JsonSchema;
@@ -68,7 +68,7 @@ fn open(path: String) -> std::io::Result<()> {
 }
 
 /// The outcome of a call in a chat, made by a model.
-async fn called(tool: impl Tool, args: Value) -> Outcome {
+async fn called(tool: impl Tool, args: Value) -> ToolResult {
     let name = tool.spec().name.clone();
     let script = json!([{"Ann": {"calls": [{"tool": name, "args": args}]}}, {"Ann": "done"}]);
     let script: Script = serde_json::from_value(script).unwrap();
@@ -84,7 +84,7 @@ async fn called(tool: impl Tool, args: Value) -> Outcome {
     returned.unwrap()
 }
 
-fn text(outcome: &Outcome) -> String {
+fn text(outcome: &ToolResult) -> String {
     assert_eq!(outcome.parts.len(), 1, "{outcome:?}");
     match &outcome.parts[0] {
         Part::Text(text) => text.to_string(),
@@ -161,7 +161,7 @@ async fn wrong_arguments_and_errors_are_reported_and_the_conversation_continues(
     ];
     for (args, expected) in cases {
         let outcome = called(send, args.clone()).await;
-        assert_ne!(outcome.status, OutcomeStatus::Done, "{args}");
+        assert_ne!(outcome.status, ToolStatus::Done, "{args}");
         assert!(text(&outcome).contains(expected), "{args}: {}", text(&outcome));
     }
     let outcome = called(open, json!({"path": "/no/such/file"})).await;

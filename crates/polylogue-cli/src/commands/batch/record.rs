@@ -6,7 +6,7 @@ use std::sync::Arc;
 use polylogue::runs::Report;
 use polylogue::runs::batch::BatchResult;
 use polylogue::{Message, Status};
-use polylogue_core::{Body, Event, Finish, Money, Part, PromptCache, StopReason, TotalUsage};
+use polylogue_core::{Body, Event, FinishReason, Money, Part, PromptCache, StopReason, TotalUsage};
 use polylogue_team::Row;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -51,7 +51,7 @@ pub(crate) struct Record<'a> {
     summary: Value,
     /// Why the summary is cut off: `length` or `filter`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cut: Option<Finish>,
+    cut: Option<FinishReason>,
     calls: u64,
     /// Why the maximum computed before the run no longer applied.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ struct RecordMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cut: Option<Finish>,
+    cut: Option<FinishReason>,
 }
 
 impl<'a> Record<'a> {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Call, Media, Outcome, Part, Path, plain};
+use polylogue_core::{Media, Part, Path, ToolCall, ToolResult, plain};
 
 use super::Renderer;
 use crate::screen::call::{self, PLAIN_WIDTH};
 use crate::screen::style::Style;
 use crate::screen::text::{CODE, Line, first_line};
 use polylogue_runtime::presentation::{
-    ResultShown, ShownMessage, ToolResult, ValueText, result_text, value_text,
+    ResultShown, ShownMessage, ShownToolResult, ValueText, result_text, value_text,
 };
 
 impl Renderer {
@@ -75,7 +75,7 @@ impl Renderer {
         }
     }
 
-    fn pictures_of(&mut self, at: &Path, outcome: &Outcome) {
+    fn pictures_of(&mut self, at: &Path, outcome: &ToolResult) {
         for part in &outcome.parts {
             if let Part::Media(media) = part {
                 self.picture(at, media);
@@ -88,8 +88,8 @@ impl Renderer {
         lines.into_iter().for_each(|line| self.put_wrapped(at, line));
     }
 
-    pub(super) fn returned(&mut self, at: &Path, returned: &ToolResult) {
-        let ToolResult { who, to, call, outcome, took, is_code, note, .. } = returned;
+    pub(super) fn returned(&mut self, at: &Path, returned: &ShownToolResult) {
+        let ShownToolResult { who, to, call, outcome, took, is_code, note, .. } = returned;
         self.begin(&(at.clone(), who.clone()), to);
         let width = self.row_width(at);
         match (returned.shown, note) {
@@ -111,8 +111,8 @@ impl Renderer {
     }
 
     /// A handoff with a note, which is an argument, its result and a message: all of it is shown here.
-    fn handed_over(&mut self, at: &Path, returned: &ToolResult, note: &str) {
-        let ToolResult { call, outcome, took, .. } = returned;
+    fn handed_over(&mut self, at: &Path, returned: &ShownToolResult, note: &str) {
+        let ShownToolResult { call, outcome, took, .. } = returned;
         let line = call::made(call, outcome, *took, self.row_width(at));
         if line.text().contains(note.trim()) {
             self.put(at, &[line]);
@@ -125,8 +125,8 @@ impl Renderer {
     }
 
     /// A call with its result.
-    fn called(&mut self, at: &Path, returned: &ToolResult) {
-        let ToolResult { call, outcome, took, .. } = returned;
+    fn called(&mut self, at: &Path, returned: &ShownToolResult) {
+        let ShownToolResult { call, outcome, took, .. } = returned;
         let has_code = !returned.is_approved && self.code_of(at, call, Some(outcome));
         let width = self.row_width(at);
         let (above, folded) = match has_code {
@@ -141,7 +141,7 @@ impl Renderer {
     }
 
     /// A result on the line `folded`, or in full below the line `above`. Returns whether all of it is shown.
-    fn result(&mut self, at: &Path, outcome: &Outcome, above: Line, folded: Line) -> bool {
+    fn result(&mut self, at: &Path, outcome: &ToolResult, above: Line, folded: Line) -> bool {
         let text = result_text(outcome);
         if self.format.whole && (text.trim().lines().count() > 1 || text.chars().count() > 60) {
             self.put(at, &[above]);
@@ -159,14 +159,14 @@ impl Renderer {
     }
 
     /// A call that a message asks for.
-    fn suggested(&mut self, at: &Path, call: &Call) {
+    fn suggested(&mut self, at: &Path, call: &ToolCall) {
         if !self.code_of(at, call, None) {
             self.put_wrapped(at, Line::new("⚙ ", Style::DIM).joined(&call::call(call)));
         }
     }
 
     /// A call with its code below, if that takes several lines or would be cut off on the line of the call. Returns whether it does.
-    fn code_of(&mut self, at: &Path, call: &Call, outcome: Option<&Outcome>) -> bool {
+    fn code_of(&mut self, at: &Path, call: &ToolCall, outcome: Option<&ToolResult>) -> bool {
         let (rest, code) = call::with_code_apart(call);
         let most = self.row_width(at).unwrap_or(PLAIN_WIDTH) / 2;
         let has_code = code.iter().any(|(_, text)| text.trim().contains('\n') || text.chars().count() > most);

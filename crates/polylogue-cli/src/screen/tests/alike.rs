@@ -80,10 +80,10 @@ impl Script {
             Act::Say { streamed, words } => self.says(&root, who, *streamed, *words),
             Act::Call { narrates } => {
                 let text = if *narrates { self.text(3) } else { String::new() };
-                let call = Call { id: format!("c{nth}"), tool: "add".into(), args: json!({}) };
+                let call = ToolCall { id: format!("c{nth}"), tool: "add".into(), args: json!({}) };
                 self.event(&root, sampled(who, vec![Part::text(text), Part::Call(call.clone())]));
                 self.event(&root, called(who, &call.id, "add", call.args));
-                self.event(&root, returned(who, &format!("c{nth}"), Outcome::done("3")));
+                self.event(&root, returned(who, &format!("c{nth}"), ToolResult::done("3")));
                 self.says(&root, who, true, 4);
             }
             Act::Nested { words } => {

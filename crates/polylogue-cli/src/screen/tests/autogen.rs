@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use polylogue::stop::Reason;
-use polylogue_core::{CallOutcome, Choice, Chooser, Media, Question, StopReason};
+use polylogue_core::{Choice, Chooser, ExecutedCall, Media, Question, StopReason};
 
 use super::*;
 
@@ -27,12 +27,12 @@ fn say(from: &str, parts: Vec<Part>) -> Body {
 }
 
 fn call(id: &str, tool: &str, args: serde_json::Value) -> Part {
-    Part::Call(Call { id: id.into(), tool: tool.into(), args })
+    Part::Call(ToolCall { id: id.into(), tool: tool.into(), args })
 }
 
 fn outcome(to: &str, id: &str, text: &str) -> Part {
-    let outcome = Outcome::done(text);
-    Part::Outcome(CallOutcome { to: name(to), id: id.into(), tool: "add".into(), outcome })
+    let outcome = ToolResult::done(text);
+    Part::Outcome(ExecutedCall { to: name(to), id: id.into(), tool: "add".into(), outcome })
 }
 
 fn ended(summary: &str) -> Body {
@@ -95,7 +95,7 @@ fn calls_in_messages() {
         ("", say("Ann", both)),
         ("", turn_started("Bob")),
         ("", called("Bob", "c1", "add", json!({"a": 1}))),
-        ("", returned("Bob", "c1", Outcome::done("2"))),
+        ("", returned("Bob", "c1", ToolResult::done("2"))),
         ("", say("Bob", vec![outcome("Ann", "c1", "2"), outcome("Ann", "c2", "Error: no JSON")])),
         ("", turn_started("Ann")),
         ("", say("Ann", vec![call("c3", "add", json!({}))])),
@@ -172,7 +172,7 @@ fn calls_within_a_turn() {
         ("", turn_started("Ann")),
         ("", sampled("Ann", wants)),
         ("", called("Ann", "c1", "look", json!({}))),
-        ("", returned("Ann", "c1", Outcome::failed("dark"))),
+        ("", returned("Ann", "c1", ToolResult::failed("dark"))),
         ("", sampled("Ann", vec![Part::text("It is dark.")])),
         ("", said("Ann", "It is dark.")),
     ];

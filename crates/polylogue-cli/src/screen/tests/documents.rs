@@ -9,7 +9,7 @@ fn events() -> Vec<Event> {
     let mut stage = Stage::live(80, 24);
     let root = Path::root();
     let inner = root.child(&name("critic"), 1);
-    let call = Call { id: "c1".into(), tool: "run".into(), args: json!({"code": "print(1)"}) };
+    let call = ToolCall { id: "c1".into(), tool: "run".into(), args: json!({"code": "print(1)"}) };
     let request = TurnRequest { prompt: Some("Be brief.\nVery.".into()), ..TurnRequest::to_all(name("B")) };
     let mut list = vec![
         (root.clone(), opened(&["A", "B"], "A", "Do **it**")),
@@ -18,7 +18,7 @@ fn events() -> Vec<Event> {
         (root.clone(), Body::Prompted { who: name("B"), text: "No.".into() }),
         (root.clone(), sampled("B", vec![Part::text("I run it"), Part::Call(call.clone())])),
         (root.clone(), called("B", "c1", "run", call.args)),
-        (root.clone(), returned("B", "c1", Outcome::done("1\n```\n2"))),
+        (root.clone(), returned("B", "c1", ToolResult::done("1\n```\n2"))),
         (root.clone(), sampled("B", vec![Part::text("Done:\n```py\nprint(1)")])),
         (root.clone(), said("B", "Done:\n```py\nprint(1)")),
         (inner.clone(), opened(&["judge"], "B", "Judge *it*_")),
@@ -207,11 +207,11 @@ fn the_conversation_as_a_markdown_file() {
 
 #[test]
 fn entries_as_a_model_received_them() {
-    let call = Call { id: "c1".into(), tool: "run".into(), args: json!({"code": "1"}) };
+    let call = ToolCall { id: "c1".into(), tool: "run".into(), args: json!({"code": "1"}) };
     let entries = [
         Entry::user("**Do** it\nnow\x1b[2J"),
         Entry::own(vec![Part::text("I run it"), Part::Call(call)]),
-        Entry::Tool { id: "c1".into(), tool: "run".into(), outcome: Outcome::done("1") },
+        Entry::Tool { id: "c1".into(), tool: "run".into(), outcome: ToolResult::done("1") },
     ];
     expect![[r#"
         [system]:

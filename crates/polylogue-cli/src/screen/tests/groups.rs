@@ -1,7 +1,7 @@
 //! The lines of groups, of calls that others run, and of caches.
 
 use expect_test::expect;
-use polylogue_core::{CallOutcome, Choice, Chooser, Opening};
+use polylogue_core::{Choice, Chooser, ExecutedCall, Opening};
 
 use super::*;
 
@@ -19,13 +19,13 @@ fn events() -> Vec<Event> {
     let ask = || Body::TurnStarted {
         turns: vec![TurnRequest { to: Audience::private(), ..TurnRequest::to_all(name("Pick")) }],
     };
-    let call = Call { id: "c1".into(), tool: "add".into(), args: json!({"a": 1, "b": 2}) };
+    let call = ToolCall { id: "c1".into(), tool: "add".into(), args: json!({"a": 1, "b": 2}) };
     let wants = vec![Part::text("I add."), Part::Call(call)];
-    let came = CallOutcome {
+    let came = ExecutedCall {
         to: name("Ann"),
         id: "c1".into(),
         tool: "add".into(),
-        outcome: Outcome::done("3\nand no more"),
+        outcome: ToolResult::done("3\nand no more"),
     };
     let opening = Opening {
         participants: of(),

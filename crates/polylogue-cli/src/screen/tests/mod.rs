@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use polylogue::stop::Reason;
 use polylogue_core::{
-    Audience, Body, Call, Delta, Digest, Event, Finish, Message, ModelReply, Name, Opening, Outcome, Part,
-    Path, Timestamp, TotalUsage, TurnRequest, Update, Usage,
+    Audience, Body, Delta, Digest, Event, FinishReason, Message, ModelReply, Name, Opening, Part, Path,
+    Timestamp, ToolCall, ToolResult, TotalUsage, TurnRequest, Update, Usage,
 };
 use serde_json::json;
 
@@ -45,10 +45,10 @@ pub(super) fn opened(with: &[&str], from: &str, text: &str) -> Body {
 }
 
 pub(super) fn called(who: &str, id: &str, tool: &str, args: serde_json::Value) -> Body {
-    Body::ToolCalled { who: name(who), call: Call { id: id.into(), tool: tool.into(), args } }
+    Body::ToolCalled { who: name(who), call: ToolCall { id: id.into(), tool: tool.into(), args } }
 }
 
-pub(super) fn returned(who: &str, id: &str, outcome: Outcome) -> Body {
+pub(super) fn returned(who: &str, id: &str, outcome: ToolResult) -> Body {
     Body::ToolReturned { who: name(who), id: id.into(), outcome }
 }
 
@@ -58,7 +58,7 @@ pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
         model: "script:test".into(),
         request: Digest::try_from("0".repeat(32)).unwrap(),
         parts,
-        finish: Finish::Stop,
+        finish: FinishReason::Stop,
         usage: Usage::default(),
         cost: None,
         cached: false,
@@ -248,11 +248,12 @@ pub(super) fn conversation(stage: &mut Stage) {
     stage.wait(3200);
     stage.text("Coder", "I look it up");
     stage.text("Coder", " first.");
-    let call = Call { id: "c1".into(), tool: "quotes".into(), args: json!({"symbol": "AAPL", "days": 30}) };
+    let call =
+        ToolCall { id: "c1".into(), tool: "quotes".into(), args: json!({"symbol": "AAPL", "days": 30}) };
     stage.root(sampled("Coder", vec![Part::text("I look it up first."), Part::Call(call.clone())]));
     stage.root(called("Coder", "c1", "quotes", call.args));
     stage.wait(1500);
-    stage.root(returned("Coder", "c1", Outcome::done("day,price\n1,170\n2,171")));
+    stage.root(returned("Coder", "c1", ToolResult::done("day,price\n1,170\n2,171")));
     let answer = "Solution: here is the **plot**:\n\n```python\nimport matplotlib\nplot(x)\n```\n\n\
                   | Day | Price |\n|-|-:|\n| 1 | 170 |\n\n- done\n- Next request.";
     for piece in answer.split_inclusive(' ') {

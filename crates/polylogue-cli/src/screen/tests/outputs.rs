@@ -154,7 +154,7 @@ fn handoff(note: &str) -> Vec<Body> {
         opened(&["A", "B"], "user", "Go"),
         turn_started("A"),
         called("A", "c", "transfer_to_B", json!({"note": note})),
-        returned("A", "c", Outcome::done(note)),
+        returned("A", "c", ToolResult::done(note)),
         said("A", note),
         Body::TurnStarted { turns: vec![TurnRequest::to_all(name("B")).with_choice(choice)] },
         said("B", "Yes."),
@@ -204,7 +204,7 @@ fn the_result_of_a_tool_that_ends_the_turn_is_the_message() {
         stage.root(opened(&["A", "B"], "user", "Go"));
         stage.root(turn_started("A"));
         stage.root(called("A", "c", "add", json!({"a": 3})));
-        stage.root(returned("A", "c", Outcome::done(result)));
+        stage.root(returned("A", "c", ToolResult::done(result)));
         stage.root(said("A", result));
         stage.root(turn_started("B"));
         stage.root(said("B", "Yes."));
@@ -220,7 +220,7 @@ fn code_that_does_not_fit_its_line_is_below_it_and_unbroken() {
         stage.root(opened(&["A", "B"], "user", "Go"));
         stage.root(turn_started("A"));
         stage.root(called("A", "c", "shell", json!({"code": code})));
-        stage.root(returned("A", "c", Outcome::done("ok")));
+        stage.root(returned("A", "c", ToolResult::done("ok")));
         let written = stage.written.text();
         assert!(written.contains(&code), "{written}");
         assert!(
@@ -237,7 +237,7 @@ fn output_of_code_that_no_message_has_follows_its_call() {
     stage.root(opened(&["A", "B"], "user", "Go"));
     stage.root(turn_started("A"));
     stage.root(called("A", &id, "python", json!({"code": "x\ny"})));
-    stage.root(returned("A", &id, Outcome::failed("exitcode: 1 (execution failed)\nCode output: no")));
+    stage.root(returned("A", &id, ToolResult::failed("exitcode: 1 (execution failed)\nCode output: no")));
     stage.root(said("A", "That is all."));
     let expected = "A -> B:\n✗ python\n→ exitcode 1: no\nThat is all.\n";
     assert!(stage.written.text().ends_with(expected), "{}", stage.written.text());
@@ -260,7 +260,7 @@ fn in_private(stage: &mut Stage) {
     stage.root(Body::Message(aside(vec![Part::text(format!("A, says {long}")), Part::Data(verdict)])));
     stage.root(turn_started("A"));
     stage.root(called("A", "c", "list", json!({})));
-    stage.root(returned("A", "c", Outcome::done(format!("first\n{long}\nlast"))));
+    stage.root(returned("A", "c", ToolResult::done(format!("first\n{long}\nlast"))));
     stage.root(said("A", "Done."));
     stage.root(closed("Done."));
 }

@@ -385,7 +385,7 @@ fn body(kind: usize, who: &str, text: &str) -> Body {
         },
         3 => sampled(who, vec![Part::Thought(text.into()), Part::text(text)]),
         4 => called(who, "1", text, json!(text)),
-        5 => returned(who, "1", Outcome::done(text)),
+        5 => returned(who, "1", ToolResult::done(text)),
         6 => Body::InputRequired(question()),
         7 => Body::InputProvided { to: name(who), text: text.into(), by: Default::default() },
         8 => Body::Prompted { who: name(who), text: text.into() },

@@ -128,7 +128,7 @@ fn tools_run_visibly() {
         ⚙ fetch(url: "https://example.org/https://example.…... 2.5s
     "#]]
     .assert_eq(&stage.sees());
-    stage.root(returned("B", "2", Outcome::failed("no network")));
+    stage.root(returned("B", "2", ToolResult::failed("no network")));
     stage.wait(500);
     expect![[r#"
         participants: A, B
@@ -145,7 +145,7 @@ fn tools_run_visibly() {
     stage.root(turn_started("A"));
     assert!(stage.sees().contains("B: ⚙ search"), "{}", stage.sees());
     stage.root(Body::Passed { who: name("A") });
-    stage.root(returned("B", "1", Outcome::done("3 hits\na\nb")));
+    stage.root(returned("B", "1", ToolResult::done("3 hits\na\nb")));
     stage.wait(100);
     expect![[r#"
         participants: A, B

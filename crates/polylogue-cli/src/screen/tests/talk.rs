@@ -196,7 +196,7 @@ fn chats_within_chats_are_set_apart() {
     stage.at(&inner, sampled("judge", vec![Part::text("Too short.\n\n- a")]));
     stage.at(&inner, said("judge", "Too short.\n\n- a"));
     stage.at(&inner, called("jury", "c", "vote", json!({})));
-    stage.at(&inner, returned("jury", "c", Outcome::failed("no quorum")));
+    stage.at(&inner, returned("jury", "c", ToolResult::failed("no quorum")));
     stage.at(&inner, closed("Too short."));
     stage.root(said("critics", "Too short."));
     expect![[r#"
@@ -300,7 +300,7 @@ fn no_text_drives_the_terminal() {
     stage.root(said("A", evil));
     stage.root(called("A", evil, evil, json!({evil: evil})));
     stage.wait(100);
-    stage.root(returned("A", evil, Outcome::failed(evil)));
+    stage.root(returned("A", evil, ToolResult::failed(evil)));
     stage.piece_at(&Path::root(), "A", Delta::Call { index: 0, tool: Some(evil.into()), args: evil.into() });
     stage.piece_at(&Path::root(), "A", Delta::Thought(evil.into()));
     stage.wait(100);
@@ -371,11 +371,11 @@ fn code_of_a_call_is_shown_as_code_and_output_of_a_program_verbatim() {
     stage.root(turn_started("Ann"));
     let code = "for n in range(2):\n    print(n, '*a* long line that is not broken', '# no heading')";
     stage.root(called("Ann", "c1", "python", json!({"code": code, "timeout": 5})));
-    stage.root(returned("Ann", "c1", Outcome::done("0\n1")));
+    stage.root(returned("Ann", "c1", ToolResult::done("0\n1")));
     stage.root(said("Ann", "Done."));
     stage.root(turn_started("Bob"));
     let id = format!("{}0-0", polylogue::layers::code::CALL_ID);
-    let outcome = Outcome::done("exitcode: 0 (execution succeeded)\nCode output: # *a*\n    1. b");
+    let outcome = ToolResult::done("exitcode: 0 (execution succeeded)\nCode output: # *a*\n    1. b");
     stage.root(called("Bob", &id, "python", json!({"code": "print(1)\nprint(2)"})));
     stage.root(returned("Bob", &id, outcome.clone()));
     let parts = polylogue::layers::code::reply_of(&[outcome]);

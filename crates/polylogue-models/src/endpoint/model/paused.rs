@@ -1,6 +1,6 @@
 //! Resumes replies that their provider paused.
 
-use polylogue_core::{Bound, EncodeCache, Entry, Finish, ModelError, Params, Reply, Request};
+use polylogue_core::{Bound, EncodeCache, Entry, FinishReason, ModelError, Params, Reply, Request};
 
 use super::joint::joined;
 use super::{Answer, EndpointModel, Forwarder};
@@ -20,7 +20,7 @@ impl EndpointModel {
     ) -> Reply {
         let Answer { mut reply, mut continuation, .. } = answer;
         for _ in 0..MAX_RESUMED {
-            if reply.finish != Finish::Paused {
+            if reply.finish != FinishReason::Paused {
                 break;
             }
             let entries = so_far(request, &reply);

@@ -1,8 +1,8 @@
 //! Probes the capabilities of a model with short requests.
 
 use polylogue_core::{
-    Capability, EncodeCache, Entry, Finish, ModelError, ModelErrorKind, Name, Origin, Params, Path, Reply,
-    Request, ToolSpec, Usage,
+    Capability, EncodeCache, Entry, FinishReason, ModelError, ModelErrorKind, Name, Origin, Params, Path,
+    Reply, Request, ToolSpec, Usage,
 };
 use serde_json::{Value, json};
 
@@ -90,7 +90,7 @@ fn refused(capability: Capability, error: ModelError) -> Result<Probed, ModelErr
 fn judged(model: &str, capability: Capability, has: bool, reply: &Reply) -> Probed {
     let why = match (has, &reply.finish, capability) {
         (true, ..) => "",
-        (false, Finish::Length, _) => "its reply met the limit on tokens",
+        (false, FinishReason::Length, _) => "its reply met the limit on tokens",
         (_, _, Capability::Tools) => "it did not call the tool that it was told to call",
         (_, _, Capability::Schema) => "it did not keep to the schema that it was given",
         (_, _, Capability::Json) => "it wrote more than JSON, or none",
@@ -99,7 +99,7 @@ fn judged(model: &str, capability: Capability, has: bool, reply: &Reply) -> Prob
             "it is not asked for"
         }
     };
-    let known = has || reply.finish != Finish::Length;
+    let known = has || reply.finish != FinishReason::Length;
     let is_uncalled = known && !has && capability == Capability::Tools;
     let written = is_uncalled.then(|| written_call_hint(model, &reply.plain())).flatten();
     let why = match written {

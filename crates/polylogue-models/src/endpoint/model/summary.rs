@@ -1,6 +1,6 @@
 //! Asks models for a summary of what they reason anyway, if they do not show it.
 
-use polylogue_core::{Finish, ModelError, Params, Reply, Request, Thinking};
+use polylogue_core::{FinishReason, ModelError, Params, Reply, Request, Thinking};
 use tracing::info;
 
 use super::{EndpointModel, Forwarder};
@@ -54,7 +54,7 @@ impl EndpointModel {
     ) -> Result<Reply, ModelError> {
         let answer = self.exchange::<P>(request, style, forwarder).await?;
         match answer.reply.finish {
-            Finish::Paused => Ok(Box::pin(self.resume::<P>(answer, request, style, forwarder)).await),
+            FinishReason::Paused => Ok(Box::pin(self.resume::<P>(answer, request, style, forwarder)).await),
             _ => Ok(answer.reply),
         }
     }

@@ -1,6 +1,6 @@
 //! Marks up to which the provider caches the prompt.
 
-use polylogue_core::{CacheLifetime, Entry, Model as _, Outcome, Params, Part};
+use polylogue_core::{CacheLifetime, Entry, Model as _, Params, Part, ToolResult};
 use polylogue_models::{Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Playbook, Server};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ async fn talk(model: &EndpointModel, asked: &mut Asked, turns: usize) {
             asked.entries.push(Entry::Tool {
                 id: call.id,
                 tool: call.tool,
-                outcome: Outcome::done("Sunny."),
+                outcome: ToolResult::done("Sunny."),
             });
         }
         asked.entries.push(Entry::user("And then?"));

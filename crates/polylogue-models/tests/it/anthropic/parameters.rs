@@ -1,7 +1,8 @@
 //! Parameters by what the table says of a model.
 
 use polylogue_core::{
-    Call, Capability, Effort, Entry, Model, ModelErrorKind, Outcome, Params, Part, Thinking, ToolChoice,
+    Capability, Effort, Entry, Model, ModelErrorKind, Params, Part, Thinking, ToolCall, ToolChoice,
+    ToolResult,
 };
 use polylogue_models::{Config, Endpoint};
 use polylogue_test::server::{Answer, Behavior, Server};
@@ -153,8 +154,8 @@ async fn a_forced_call_is_sent_unless_the_model_refuses_it() {
 /// those of another model.
 #[tokio::test]
 async fn calls_without_reasoning_are_continued_without_reasoning() {
-    let call = Call { id: "call_of_another_model".into(), tool: "weather".into(), args: json!({}) };
-    let outcome = Outcome::done("sunny");
+    let call = ToolCall { id: "call_of_another_model".into(), tool: "weather".into(), args: json!({}) };
+    let outcome = ToolResult::done("sunny");
     let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome };
     let within = vec![Entry::user("Weather?"), Entry::own(vec![Part::Call(call)]), result];
     let after = [within.clone(), vec![Entry::assistant("Sunny."), Entry::user("Thanks.")]].concat();

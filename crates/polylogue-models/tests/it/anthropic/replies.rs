@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Entry, Finish, Outcome, Part, Reply};
+use polylogue_core::{Entry, FinishReason, Part, Reply, ToolResult};
 use polylogue_models::{Config, Endpoint, EndpointModel, Key};
 use polylogue_test::server::{Answer, Behavior, History, Playbook, Quirk, Server};
 use serde_json::json;
@@ -19,7 +19,7 @@ async fn turn(model: &EndpointModel, asked: &mut Asked) -> Reply {
     let reply = ask(model, asked).await.0.unwrap();
     asked.entries.push(entry(&reply));
     for call in reply.calls() {
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: Outcome::done("Sunny.") });
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: ToolResult::done("Sunny.") });
     }
     asked.entries.push(Entry::user("Ann: And then?"));
     reply
@@ -33,7 +33,7 @@ async fn a_reply_is_the_same_whole_and_streamed() {
         let asked = Asked { tools: vec![weather()], ..Asked::default() };
         let mut received = Heard::default();
         let reply = polylogue_core::Model::complete(&model, &asked.request(), &mut received).await.unwrap();
-        assert_eq!((text(&reply), &reply.finish), ("I look. \u{2600}".to_owned(), &Finish::Calls));
+        assert_eq!((text(&reply), &reply.finish), ("I look. \u{2600}".to_owned(), &FinishReason::Calls));
         assert!(matches!(&reply.parts[..], [Part::Thought(_), Part::Text(_), Part::Call(_)]), "{reply:?}");
         let usage = (reply.usage.input, reply.usage.cached, reply.usage.output);
         assert_eq!(usage, (Some(12), Some(5), Some(34)));
@@ -159,7 +159,7 @@ async fn a_refused_reply_has_no_text() {
         let server = Server::start(Answer::text("I will").finish("refusal")).await;
         let model = Endpoint::new(Config { stream, ..config(&server) }).unwrap().model("claude-sonnet-5");
         let reply = ask(&model, &Asked::default()).await.0.unwrap();
-        assert_eq!((reply.parts.len(), reply.finish), (0, Finish::REFUSED));
+        assert_eq!((reply.parts.len(), reply.finish), (0, FinishReason::REFUSED));
     }
 }
 
@@ -178,7 +178,7 @@ async fn a_paused_reply_is_resumed_within_the_same_call() {
         let reply = reply.unwrap();
         assert_eq!(
             (text(&reply), &reply.finish),
-            ("One. \n\nTwo. \n\nI look. \u{2600}".into(), &Finish::Calls)
+            ("One. \n\nTwo. \n\nI look. \u{2600}".into(), &FinishReason::Calls)
         );
         assert_eq!((reply.usage.input, reply.usage.output), (Some(32), Some(44)));
         let last = received.rsplit('|').next().unwrap();
@@ -186,7 +186,7 @@ async fn a_paused_reply_is_resumed_within_the_same_call() {
         // As one message it is accepted, too, with all that was signed.
         asked.entries.push(entry(&reply));
         let call = reply.calls().remove(0);
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: Outcome::done("Sunny.") });
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: ToolResult::done("Sunny.") });
         ask(&model, &asked).await.0.unwrap();
         assert_eq!(server.violations(), [""; 0]);
         let kinds = |nth: usize| {
@@ -210,13 +210,16 @@ async fn a_paused_reply_is_resumed_within_the_same_call() {
 async fn a_reply_that_pauses_repeatedly_or_breaks_is_incomplete() {
     let server = Server::start(Playbook::new(|_, _| Answer::text("More. ").finish("pause_turn"))).await;
     let (reply, received) = ask(&claude(&server, "claude-sonnet-5"), &Asked::default()).await;
-    assert_eq!((reply.unwrap().finish, server.requests().len()), (Finish::Paused, 5));
+    assert_eq!((reply.unwrap().finish, server.requests().len()), (FinishReason::Paused, 5));
     assert_eq!(received, "More. ".repeat(5));
     let pause = Answer::text("More. ").finish("pause_turn").usage(10, 5);
     let server = Server::start(Playbook::list([pause, Answer::text("Lost.").with(Quirk::Reset)])).await;
     let (reply, received) = ask(&claude(&server, "claude-sonnet-5"), &Asked::default()).await;
     let reply = reply.unwrap();
-    assert_eq!((text(&reply), reply.finish, reply.usage.input), ("More. ".into(), Finish::Paused, Some(10)));
+    assert_eq!(
+        (text(&reply), reply.finish, reply.usage.input),
+        ("More. ".into(), FinishReason::Paused, Some(10))
+    );
     assert_eq!(received.rsplit('|').next().unwrap(), "More. ");
 }
 

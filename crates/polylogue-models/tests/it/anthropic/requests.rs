@@ -1,6 +1,6 @@
 //! What is sent: every request as data, and the strict server accepts all of them.
 
-use polylogue_core::{Call, Capability, Entry, Media, Outcome, Part};
+use polylogue_core::{Capability, Entry, Media, Part, ToolCall, ToolResult};
 use polylogue_models::{Config, Endpoint};
 use polylogue_test::server::{Answer, Behavior, Server};
 use serde_json::{Value, json};
@@ -9,15 +9,15 @@ use super::{claude, config};
 use crate::common::{Asked, KEY, ask, weather};
 
 fn call(id: &str, tool: &str, args: Value) -> Part {
-    Part::Call(Call { id: id.into(), tool: tool.into(), args })
+    Part::Call(ToolCall { id: id.into(), tool: tool.into(), args })
 }
 
-fn result(id: &str, tool: &str, outcome: Outcome) -> Entry {
+fn result(id: &str, tool: &str, outcome: ToolResult) -> Entry {
     Entry::Tool { id: id.into(), tool: tool.into(), outcome }
 }
 
-fn outcome(parts: Vec<Part>) -> Outcome {
-    Outcome { parts, ..Outcome::done("") }
+fn outcome(parts: Vec<Part>) -> ToolResult {
+    ToolResult { parts, ..ToolResult::done("") }
 }
 
 fn media(kind: &str, url: &str) -> Part {
@@ -103,8 +103,8 @@ async fn results_come_first_all_of_one_turn_together_and_then_the_words_of_other
             call("call_of_other:0", "weather", json!({"b": 1, "a": 2})),
             call("call_0002", "no such tool!", json!("not an object")),
         ]),
-        result("call_of_other:0", "weather", Outcome::done("Sunny.")),
-        result("call_0002", "no such tool!", Outcome::failed("There is no such tool.")),
+        result("call_of_other:0", "weather", ToolResult::done("Sunny.")),
+        result("call_0002", "no such tool!", ToolResult::failed("There is no such tool.")),
         Entry::user("Ann: Hurry."),
         Entry::System { parts: vec![Part::text("One minute is left.")] },
         Entry::assistant("It is sunny."),
@@ -146,7 +146,7 @@ async fn no_block_is_blank_and_no_message_empty() {
         Entry::user(" \n"),
         Entry::own(vec![Part::Thought("Hm.".into()), Part::text(" ")]),
         Entry::own(vec![Part::text("\t"), call("call_0001", "weather", json!({}))]),
-        result("call_0001", "weather", Outcome::done(" ")),
+        result("call_0001", "weather", ToolResult::done(" ")),
     ])
     .await;
     let none = json!([{"type": "text", "text": "(no content)"}]);

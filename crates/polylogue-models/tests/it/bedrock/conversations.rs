@@ -1,6 +1,6 @@
 //! Conversations with reasoning, tools and people, which Bedrock accepts from the first request to the last.
 
-use polylogue_core::{Entry, Outcome, Part, Reply};
+use polylogue_core::{Entry, Part, Reply, ToolResult};
 use polylogue_models::{Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ async fn turn(model: &EndpointModel, asked: &mut Asked) -> Reply {
     let reply = ask(model, asked).await.0.unwrap();
     asked.entries.push(entry(&reply));
     for call in reply.calls() {
-        let outcome = Outcome::done("sunny");
+        let outcome = ToolResult::done("sunny");
         asked.entries.push(Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome });
     }
     reply

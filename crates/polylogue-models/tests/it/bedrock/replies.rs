@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Finish, ModelErrorKind as Kind, Usage};
+use polylogue_core::{FinishReason, ModelErrorKind as Kind, Usage};
 use polylogue_models::Config;
 use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server};
 
@@ -48,10 +48,10 @@ async fn usage_counts_what_was_read_from_a_cache() {
 #[tokio::test]
 async fn reasons_to_stop_come_through() {
     for (reason, expected) in [
-        ("length", Finish::Length),
-        ("model_context_window_exceeded", Finish::ContextFull),
-        ("malformed_tool_use", Finish::Malformed),
-        ("something_new", Finish::Unknown),
+        ("length", FinishReason::Length),
+        ("model_context_window_exceeded", FinishReason::ContextFull),
+        ("malformed_tool_use", FinishReason::Malformed),
+        ("something_new", FinishReason::Unknown),
     ] {
         let server = Server::start(Behavior::from(Answer::text("x").finish(reason))).await;
         assert_eq!(reply(&model(config(&server))).await.unwrap().finish, expected, "{reason}");

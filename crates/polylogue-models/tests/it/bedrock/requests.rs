@@ -1,8 +1,8 @@
 //! What Bedrock receives.
 
 use polylogue_core::{
-    Call, Capability, Effort, Entry, Media, Model as _, ModelErrorKind, Outcome, Params, Part, ToolChoice,
-    ToolSpec,
+    Capability, Effort, Entry, Media, Model as _, ModelErrorKind, Params, Part, ToolCall, ToolChoice,
+    ToolResult, ToolSpec,
 };
 use polylogue_models::{Config, Endpoint};
 use polylogue_test::server::{Behavior, Server};
@@ -29,10 +29,10 @@ fn media(kind: &str, url: &str) -> Part {
 }
 
 fn call(id: &str, args: Value) -> Part {
-    Part::Call(Call { id: id.into(), tool: "look".into(), args })
+    Part::Call(ToolCall { id: id.into(), tool: "look".into(), args })
 }
 
-fn returned(id: &str, outcome: Outcome) -> Entry {
+fn returned(id: &str, outcome: ToolResult) -> Entry {
     Entry::Tool { id: id.into(), tool: "look".into(), outcome }
 }
 
@@ -49,8 +49,8 @@ async fn a_conversation_with_tools_pictures_and_documents_is_in_converses_form()
                 call("call_of_mine", json!({"at": 1})),
                 call("functions.look:0", json!("no object")),
             ]),
-            returned("call_of_mine", Outcome::done("a cat")),
-            returned("functions.look:0", Outcome::done("")),
+            returned("call_of_mine", ToolResult::done("a cat")),
+            returned("functions.look:0", ToolResult::done("")),
             Entry::System { parts: vec![Part::text("Two.")] },
             Entry::User { parts: vec![media("image/png", "https://example.com/a.png")] },
             Entry::assistant("A cat."),
@@ -141,7 +141,7 @@ async fn a_conversation_with_calls_has_tools_even_if_none_is_offered() {
     let mut asked = Asked::new([
         Entry::user("Look."),
         Entry::own(vec![call("call_of_mine", json!({}))]),
-        returned("call_of_mine", Outcome::done("a cat")),
+        returned("call_of_mine", ToolResult::done("a cat")),
     ]);
     let (_, body) = sent(true, &asked).await;
     assert_eq!(body["toolConfig"]["tools"][0]["toolSpec"]["name"], "look");
@@ -165,7 +165,7 @@ async fn calls_without_reasoning_are_continued_without_reasoning() {
     let entries = [
         Entry::user("Look."),
         Entry::own(vec![call("call_of_mine", json!({}))]),
-        returned("call_of_mine", Outcome::done("a cat")),
+        returned("call_of_mine", ToolResult::done("a cat")),
     ];
     for (model, reasons) in
         [("anthropic.claude-sonnet-4-5-20250929-v1:0", false), ("anthropic.claude-sonnet-4-6", true)]
@@ -237,7 +237,7 @@ async fn cache_points_are_sent_to_models_that_take_them() {
             plain[..end].clone_into(&mut before);
             let id = format!("call_number_{nth}");
             asked.entries.push(Entry::own(vec![call(&id, json!({}))]));
-            asked.entries.push(returned(&id, Outcome::done("a cat")));
+            asked.entries.push(returned(&id, ToolResult::done("a cat")));
         }
         assert_eq!(server.violations(), [""; 0]);
     }

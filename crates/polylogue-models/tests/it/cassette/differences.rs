@@ -91,7 +91,7 @@ async fn a_difference_in_the_entries_is_named() {
     check(
         |asked| {
             let Entry::Tool { outcome, .. } = &mut asked.entries[2] else { unreachable!() };
-            *outcome = polylogue_core::Outcome::failed("found");
+            *outcome = polylogue_core::ToolResult::failed("found");
         },
         "`entries[2].outcome.status` differs at character 1: it was `done`, and is `failed`",
     )

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Call, Delta, Entry, Finish, Media, ModelError, ModelErrorKind, Name, Outcome, Params, Part, Path, Reply,
-    ToolSpec, Usage,
+    Delta, Entry, FinishReason, Media, ModelError, ModelErrorKind, Name, Params, Part, Path, Reply, ToolCall,
+    ToolResult, ToolSpec, Usage,
 };
 use polylogue_models::{Cassette, Recorder, Recording};
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn a_value() -> impl Strategy<Value = Value> {
 }
 
 fn a_part() -> impl Strategy<Value = Part> {
-    let call = (".{1,8}", "[a-z]{1,8}", a_value()).prop_map(|(id, tool, args)| Call { id, tool, args });
+    let call = (".{1,8}", "[a-z]{1,8}", a_value()).prop_map(|(id, tool, args)| ToolCall { id, tool, args });
     let media = (".{1,8}", a_text()).prop_map(|(kind, url)| Media { kind, url: (&*url).into() });
     prop_oneof![
         a_text().prop_map(Part::Text),
@@ -51,9 +51,9 @@ fn parts() -> impl Strategy<Value = Vec<Part>> {
 
 fn an_entry() -> impl Strategy<Value = Entry> {
     let outcome = prop_oneof![
-        Just(Outcome::unknown()),
-        a_text().prop_map(Outcome::failed),
-        parts().prop_map(|parts| Outcome { parts, ..Outcome::done("") }),
+        Just(ToolResult::unknown()),
+        a_text().prop_map(ToolResult::failed),
+        parts().prop_map(|parts| ToolResult { parts, ..ToolResult::done("") }),
     ];
     prop_oneof![
         parts().prop_map(|parts| Entry::User { parts }),
@@ -112,7 +112,7 @@ prop_compose! {
     fn a_reply()(
         parts in parts(),
         finish in prop::sample::select(vec![
-            Finish::Stop, Finish::Calls, Finish::Length, Finish::Filter, Finish::Unknown,
+            FinishReason::Stop, FinishReason::Calls, FinishReason::Length, FinishReason::Filter, FinishReason::Unknown,
         ]),
         (input, output, cached, reasoning) in any::<(Option<u64>, Option<u64>, Option<u64>, Option<u64>)>(),
     ) -> Reply {

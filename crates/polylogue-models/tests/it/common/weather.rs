@@ -1,6 +1,6 @@
 //! One reply that many deviations of servers must leave unchanged.
 
-use polylogue_core::{Finish, Part, Reply};
+use polylogue_core::{FinishReason, Part, Reply};
 use polylogue_test::server::Answer;
 use serde_json::json;
 
@@ -24,5 +24,5 @@ pub(crate) fn is_weather(reply: &Reply, case: &str) {
     let expected = [("weather", r#"{"city":"Oslo"}"#), ("weather", r#"{"city":"Rome","days":[1,2]}"#)];
     assert_eq!(made, expected, "{case}");
     assert!(calls[0].0 != calls[1].0 && calls[0].0.len() >= 9, "{case}: {calls:?}");
-    assert_eq!(reply.finish, Finish::Calls, "{case}");
+    assert_eq!(reply.finish, FinishReason::Calls, "{case}");
 }

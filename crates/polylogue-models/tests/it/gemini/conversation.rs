@@ -1,6 +1,6 @@
 //! Conversations: what a reply has next to its parts goes back as it came.
 
-use polylogue_core::{Entry, Outcome, Part};
+use polylogue_core::{Entry, Part, ToolResult};
 use polylogue_models::{Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Behavior, Dialect, Playbook, Server};
 use serde_json::json;
@@ -13,7 +13,7 @@ async fn turn(model: &EndpointModel, asked: &mut Asked) {
     let reply = ask(model, asked).await.0.unwrap();
     asked.entries.push(entry(&reply));
     for call in reply.calls() {
-        let outcome = Outcome::done("sunny");
+        let outcome = ToolResult::done("sunny");
         asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome });
     }
     asked.entries.push(Entry::user("And then?"));

@@ -1,6 +1,6 @@
 //! Replies, as Google writes them.
 
-use polylogue_core::{Entry, Finish, ModelErrorKind as Kind, Outcome, Usage};
+use polylogue_core::{Entry, FinishReason, ModelErrorKind as Kind, ToolResult, Usage};
 use polylogue_models::Config;
 use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server};
 
@@ -55,14 +55,14 @@ async fn why_a_reply_ended_and_what_was_counted_are_as_google_says() {
         ..Usage::default()
     };
     for (answer, finish, usage) in [
-        (Answer::text("x").usage(7, 1), Finish::Stop, used(7, 1, None, None)),
-        (Answer::text("x").usage(7, 1).finish("length"), Finish::Length, used(7, 1, None, None)),
-        (Answer::text("x").usage(7, 1).finish("SAFETY"), Finish::Filter, used(7, 1, None, None)),
-        (Answer::text("x").usage(7, 1).finish("A_NEW_REASON"), Finish::Unknown, used(7, 1, None, None)),
-        (Answer::text("x").usage(7, 9).usage_details(5, 4), Finish::Stop, used(7, 9, Some(5), Some(4))),
+        (Answer::text("x").usage(7, 1), FinishReason::Stop, used(7, 1, None, None)),
+        (Answer::text("x").usage(7, 1).finish("length"), FinishReason::Length, used(7, 1, None, None)),
+        (Answer::text("x").usage(7, 1).finish("SAFETY"), FinishReason::Filter, used(7, 1, None, None)),
+        (Answer::text("x").usage(7, 1).finish("A_NEW_REASON"), FinishReason::Unknown, used(7, 1, None, None)),
+        (Answer::text("x").usage(7, 9).usage_details(5, 4), FinishReason::Stop, used(7, 9, Some(5), Some(4))),
         (
             Answer::text("").usage(7, 0).finish("PROHIBITED_CONTENT"),
-            Finish::Refused { category: Some("prohibited_content".into()), explanation: None },
+            FinishReason::Refused { category: Some("prohibited_content".into()), explanation: None },
             used(7, 0, None, None),
         ),
     ] {
@@ -112,7 +112,7 @@ async fn a_long_reply_is_continued_where_it_stopped() {
         let (reply, received) = ask(&model, &asked).await;
         let reply = reply.unwrap();
         let said = ["One, tw", "o, three."];
-        assert_eq!((text(&reply), &reply.finish), (said.join("\n\n"), &Finish::Calls));
+        assert_eq!((text(&reply), &reply.finish), (said.join("\n\n"), &FinishReason::Calls));
         assert_eq!((reply.usage.input, reply.usage.output), (Some(30), Some(15)));
         let last = received.rsplit('|').next().unwrap();
         assert_eq!(last.replace(")(", ""), "(Hm.)One, tw(Hm.)o, three.<weather>{}");
@@ -122,7 +122,7 @@ async fn a_long_reply_is_continued_where_it_stopped() {
         assert_eq!(requests[0].body["contents"], requests[3].body["contents"]);
         asked.entries.push(common::entry(&reply));
         let call = reply.calls().remove(0);
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: Outcome::done("Sunny.") });
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: ToolResult::done("Sunny.") });
         assert_eq!(text(&ask(&model, &asked).await.0.unwrap()), "Done.");
         assert_eq!(server.violations(), [""; 0]);
         assert!(server.requests()[4].body.get("continuationToken").is_none());
@@ -138,6 +138,9 @@ async fn a_reply_is_continued_within_a_word_and_stays_paused_when_that_fails() {
     let server = Server::start(Playbook::list([part("Mag"), Answer::text("Lost.").with(Quirk::Reset)])).await;
     let (reply, received) = ask(&model(config(&server), NEW), &Asked::default()).await;
     let reply = reply.unwrap();
-    assert_eq!((text(&reply), reply.finish, reply.usage.input), ("Mag".into(), Finish::Paused, Some(10)));
+    assert_eq!(
+        (text(&reply), reply.finish, reply.usage.input),
+        ("Mag".into(), FinishReason::Paused, Some(10))
+    );
     assert_eq!(received.rsplit('|').next().unwrap(), "Mag");
 }

@@ -1,8 +1,8 @@
 //! What Gemini is sent.
 
 use polylogue_core::{
-    Call, Capabilities, Capability, Effort, Entry, Media, Outcome, OutcomeStatus, Params, Part, Thinking,
-    ToolChoice, ToolSpec,
+    Capabilities, Capability, Effort, Entry, Media, Params, Part, Thinking, ToolCall, ToolChoice, ToolResult,
+    ToolSpec, ToolStatus,
 };
 use polylogue_models::Config;
 use polylogue_test::server::{Behavior, Server};
@@ -24,10 +24,10 @@ fn media(kind: &str, url: &str) -> Part {
 }
 
 fn look(id: &str, args: Value) -> Part {
-    Part::Call(Call { id: id.into(), tool: "look".into(), args })
+    Part::Call(ToolCall { id: id.into(), tool: "look".into(), args })
 }
 
-fn result(id: &str, outcome: Outcome) -> Entry {
+fn result(id: &str, outcome: ToolResult) -> Entry {
     Entry::Tool { id: id.into(), tool: "look".into(), outcome }
 }
 
@@ -67,8 +67,8 @@ async fn a_conversation_with_tools_people_and_pictures_is_in_googles_form() {
                 look("call_of_mine", json!({"at": 1})),
                 look("call_of_yours", json!("no object")),
             ]),
-            result("call_of_mine", Outcome::done("a cat")),
-            result("call_of_yours", Outcome::new(OutcomeStatus::Failed, vec![Part::text("too dark")])),
+            result("call_of_mine", ToolResult::done("a cat")),
+            result("call_of_yours", ToolResult::new(ToolStatus::Failed, vec![Part::text("too dark")])),
             Entry::user("Hurry."),
             Entry::assistant("A cat."),
             Entry::User {
@@ -117,7 +117,7 @@ async fn no_part_is_blank_and_no_message_empty() {
         Entry::user(" \n"),
         Entry::own(vec![Part::Thought("Hm.".into()), Part::text(" ")]),
         Entry::own(vec![Part::text("\t"), look("call_of_mine", json!({}))]),
-        result("call_of_mine", Outcome::done(" ")),
+        result("call_of_mine", ToolResult::done(" ")),
     ]);
     let body = sent(config, NEW, &asked).await;
     let contents = body["contents"].as_array().unwrap();
@@ -290,7 +290,7 @@ async fn extra_fields_that_cannot_be_sent_are_refused_before_anything_is() {
 #[tokio::test]
 async fn pictures_of_tools_follow_the_results_for_models_that_see() {
     let picture = media("image/png", "data:image/png;base64,QUJD");
-    let outcome = Outcome::new(OutcomeStatus::Done, vec![Part::text("There."), picture]);
+    let outcome = ToolResult::new(ToolStatus::Done, vec![Part::text("There."), picture]);
     let asked = Asked::new([
         Entry::user("What do you see?"),
         Entry::own(vec![look("call_of_mine", json!({}))]),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Entry, ModelErrorKind as Kind, Outcome, Params, ToolSpec};
+use polylogue_core::{Entry, ModelErrorKind as Kind, Params, ToolResult, ToolSpec};
 use polylogue_models::{
     Api, Config, Endpoint, EndpointModel, Env, GoogleCredentials, Models, Provider, Retries,
 };
@@ -255,7 +255,7 @@ async fn ask_with_tools(model: &EndpointModel, asked: &mut Asked) {
     let reply = ask(model, asked).await.0.unwrap();
     asked.entries.push(Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() });
     for call in reply.calls() {
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: Outcome::done("sunny") });
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: ToolResult::done("sunny") });
     }
     ask(model, asked).await.0.unwrap();
 }

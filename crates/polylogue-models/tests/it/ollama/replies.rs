@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Finish, ModelErrorKind as Kind, Usage};
+use polylogue_core::{FinishReason, ModelErrorKind as Kind, Usage};
 use polylogue_models::{Config, Timeouts};
 use polylogue_test::server::{Answer, Behavior, Field, Quirk, Server};
 
@@ -61,13 +61,13 @@ async fn every_tolerable_deviation_gives_the_same_reply_streamed_and_not() {
 #[tokio::test]
 async fn why_a_reply_ended_and_what_was_counted_are_as_ollama_says() {
     for (answer, finish, usage) in [
-        (Answer::text("x").usage(7, 1), Finish::Stop, (Some(7), Some(1), None)),
-        (Answer::text("x").usage(7, 1).finish("length"), Finish::Length, (Some(7), Some(1), None)),
-        (Answer::text("x").usage(7, 1).finish("load"), Finish::Unknown, (Some(7), Some(1), None)),
+        (Answer::text("x").usage(7, 1), FinishReason::Stop, (Some(7), Some(1), None)),
+        (Answer::text("x").usage(7, 1).finish("length"), FinishReason::Length, (Some(7), Some(1), None)),
+        (Answer::text("x").usage(7, 1).finish("load"), FinishReason::Unknown, (Some(7), Some(1), None)),
         // Ollama leaves out a count of nothing: whether it is one cannot be known.
-        (Answer::text("x").usage(0, 0), Finish::Stop, (None, None, None)),
-        (Answer::text("x").usage(7, 1).usage_details(5, 0), Finish::Stop, (Some(7), Some(1), Some(5))),
-        (Answer::text("x").usage(7, 1).usage_details(9, 0), Finish::Stop, (Some(7), Some(1), None)),
+        (Answer::text("x").usage(0, 0), FinishReason::Stop, (None, None, None)),
+        (Answer::text("x").usage(7, 1).usage_details(5, 0), FinishReason::Stop, (Some(7), Some(1), Some(5))),
+        (Answer::text("x").usage(7, 1).usage_details(9, 0), FinishReason::Stop, (Some(7), Some(1), None)),
     ] {
         let server = Server::start(Behavior::from(answer.clone())).await;
         let reply = reply(&model(config(&server))).await.unwrap();

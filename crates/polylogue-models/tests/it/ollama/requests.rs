@@ -1,7 +1,8 @@
 //! What Ollama is sent.
 
 use polylogue_core::{
-    Call, Capabilities, Capability, Entry, Media, Model as _, Outcome, OutcomeStatus, Params, Part, ToolSpec,
+    Capabilities, Capability, Entry, Media, Model as _, Params, Part, ToolCall, ToolResult, ToolSpec,
+    ToolStatus,
 };
 use polylogue_models::Config;
 use polylogue_test::server::{Answer, Behavior, History, Server};
@@ -33,7 +34,7 @@ fn media(url: &str) -> Part {
 
 #[tokio::test]
 async fn a_conversation_with_tools_and_pictures_is_in_ollamas_form() {
-    let call = |id: &str, args: Value| Part::Call(Call { id: id.into(), tool: "look".into(), args });
+    let call = |id: &str, args: Value| Part::Call(ToolCall { id: id.into(), tool: "look".into(), args });
     let asked = Asked {
         tools: vec![
             ToolSpec::new("look", "Looks.", json!({"type": "object", "properties": {}})).repeatable(),
@@ -45,8 +46,16 @@ async fn a_conversation_with_tools_and_pictures_is_in_ollamas_form() {
                 call("call_of_mine", json!({"at": 1})),
                 call("call_of_yours", json!("no object")),
             ]),
-            Entry::Tool { id: "call_of_mine".into(), tool: "look".into(), outcome: Outcome::done("a cat") },
-            Entry::Tool { id: "call_of_yours".into(), tool: "look".into(), outcome: Outcome::done("a dog") },
+            Entry::Tool {
+                id: "call_of_mine".into(),
+                tool: "look".into(),
+                outcome: ToolResult::done("a cat"),
+            },
+            Entry::Tool {
+                id: "call_of_yours".into(),
+                tool: "look".into(),
+                outcome: ToolResult::done("a dog"),
+            },
             Entry::assistant("A cat and a dog."),
             Entry::User {
                 parts: vec![media("https://example.com/a.png"), media("data:image/png;base64,RA==")],
@@ -169,8 +178,12 @@ async fn what_was_written_for_one_api_is_not_sent_to_the_other() {
     let compatible = model(Config { provider: "c".into(), ..Config::new(server.base_url()) });
     let asked = Asked::new([
         Entry::user("Look."),
-        Entry::own(vec![Part::Call(Call { id: "call_1234567".into(), tool: "t".into(), args: json!({}) })]),
-        Entry::Tool { id: "call_1234567".into(), tool: "t".into(), outcome: Outcome::done("seen") },
+        Entry::own(vec![Part::Call(ToolCall {
+            id: "call_1234567".into(),
+            tool: "t".into(),
+            args: json!({}),
+        })]),
+        Entry::Tool { id: "call_1234567".into(), tool: "t".into(), outcome: ToolResult::done("seen") },
     ]);
     for model in [&own, &compatible, &own, &compatible] {
         model.complete(&asked.request(), &mut ()).await.unwrap();
@@ -190,10 +203,10 @@ async fn a_key_is_sent_if_there_is_one() {
 
 #[tokio::test]
 async fn pictures_of_tools_go_to_models_that_see() {
-    let call = Call { id: "c1".into(), tool: "camera".into(), args: json!({}) };
+    let call = ToolCall { id: "c1".into(), tool: "camera".into(), args: json!({}) };
     let parts =
         vec![Part::text("There."), media("data:image/png;base64,QUJD"), media("https://example.com/a.png")];
-    let outcome = Outcome::new(OutcomeStatus::Done, parts);
+    let outcome = ToolResult::new(ToolStatus::Done, parts);
     let asked = Asked::new([
         Entry::user("What do you see?"),
         Entry::own(vec![Part::Call(call)]),

@@ -1,6 +1,6 @@
 //! Conversations with reasoning, tools and people, whose every request the server accepts.
 
-use polylogue_core::{Entry, Finish, Outcome, Part, Reply};
+use polylogue_core::{Entry, FinishReason, Part, Reply, ToolResult};
 use polylogue_models::{Api, Config, Endpoint};
 use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn results(reply: &Reply) -> impl Iterator<Item = Entry> {
     reply.calls().into_iter().map(|call| Entry::Tool {
         id: call.id,
         tool: call.tool,
-        outcome: Outcome::done("sunny"),
+        outcome: ToolResult::done("sunny"),
     })
 }
 
@@ -42,7 +42,7 @@ async fn a_tool_loop_returns_what_the_model_reasoned() {
         let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
         for _ in 0..2 {
             let reply = ask(&model, &asked).await.0.unwrap();
-            assert_eq!((reply.finish.clone(), reply.usage.input), (Finish::Calls, Some(30)));
+            assert_eq!((reply.finish.clone(), reply.usage.input), (FinishReason::Calls, Some(30)));
             asked.entries.push(entry(&reply));
             asked.entries.extend(results(&reply));
         }
@@ -96,7 +96,7 @@ async fn a_refusal_can_be_answered() {
     let model = reasoning(config(&server));
     let mut asked = Asked::default();
     let reply = ask(&model, &asked).await.0.unwrap();
-    assert_eq!((&reply.finish, text(&reply)), (&Finish::REFUSED, "I cannot.".to_owned()));
+    assert_eq!((&reply.finish, text(&reply)), (&FinishReason::REFUSED, "I cannot.".to_owned()));
     asked.entries.extend([entry(&reply), Entry::user("Please.")]);
     assert_eq!(text(&ask(&model, &asked).await.0.unwrap()), "Of course.");
     assert_eq!(server.violations(), [""; 0]);

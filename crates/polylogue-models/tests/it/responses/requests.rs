@@ -1,8 +1,8 @@
 //! Requests, byte for byte.
 
 use polylogue_core::{
-    AnyModel, Call, Effort, Entry, Media, Model as _, ModelErrorKind, Outcome, Params, Part, Thinking,
-    ToolChoice, ToolSpec,
+    AnyModel, Effort, Entry, Media, Model as _, ModelErrorKind, Params, Part, Thinking, ToolCall, ToolChoice,
+    ToolResult, ToolSpec,
 };
 use polylogue_models::{Config, EndpointModel};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
@@ -46,9 +46,13 @@ async fn a_request_has_all_parameters() {
         Entry::own(vec![
             Part::Thought("Hm.".into()),
             Part::text("I look."),
-            Part::Call(Call { id: "call_12345678".into(), tool: "look".into(), args: json!({"at": "a"}) }),
+            Part::Call(ToolCall {
+                id: "call_12345678".into(),
+                tool: "look".into(),
+                args: json!({"at": "a"}),
+            }),
         ]),
-        Entry::Tool { id: "call_12345678".into(), tool: "look".into(), outcome: Outcome::done("There.") },
+        Entry::Tool { id: "call_12345678".into(), tool: "look".into(), outcome: ToolResult::done("There.") },
         Entry::System { parts: vec![Part::text("Be quick.")] },
         Entry::user("Well?"),
     ];
@@ -137,8 +141,8 @@ async fn media_has_its_own_parts() {
         media("audio/wav", "data:audio/wav;base64,CCCC"),
         media("video/mp4", "https://example.com/c.mp4"),
     ];
-    let call = Call { id: "call_12345678".into(), tool: "look".into(), args: json!({}) };
-    let outcome = Outcome { parts: vec![Part::text("This:"), picture()], ..Outcome::done("") };
+    let call = ToolCall { id: "call_12345678".into(), tool: "look".into(), args: json!({}) };
+    let outcome = ToolResult { parts: vec![Part::text("This:"), picture()], ..ToolResult::done("") };
     let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome };
     let entries = vec![Entry::User { parts }, Entry::own(vec![Part::Call(call)]), result];
     let mut sees = config(&server);

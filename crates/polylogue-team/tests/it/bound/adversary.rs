@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, Bound, Call, Capabilities, DeltaRef, DeltaSink, Entry, Finish, Model, ModelError, Money,
-    Params, Part, Reply, Request, ToolSpec, Usage,
+    AnyModel, Bound, Capabilities, DeltaRef, DeltaSink, Entry, FinishReason, Model, ModelError, Money,
+    Params, Part, Reply, Request, ToolCall, ToolSpec, Usage,
 };
 use serde_json::{Map, Value, json};
 
@@ -267,7 +267,11 @@ impl Adversary {
         let most = usize::try_from(self.tokens(request.params) / 8).unwrap().max(1);
         let call = |(at, tool): (usize, &ToolSpec)| {
             let id = id(request, at);
-            Part::Call(Call { id, tool: tool.name.clone(), args: arguments(tool, request.origin.nth, at) })
+            Part::Call(ToolCall {
+                id,
+                tool: tool.name.clone(),
+                args: arguments(tool, request.origin.nth, at),
+            })
         };
         request.tools.iter().cycle().take(most).enumerate().map(call).collect()
     }
@@ -329,7 +333,7 @@ fn arguments(tool: &ToolSpec, nth: u64, at: usize) -> Value {
 
 fn named(tools: &[&str], ids: &[&str]) -> Vec<Part> {
     let call = |(tool, id): (&&str, &&str)| {
-        Part::Call(Call { id: (*id).to_owned(), tool: (*tool).to_owned(), args: json!({}) })
+        Part::Call(ToolCall { id: (*id).to_owned(), tool: (*tool).to_owned(), args: json!({}) })
     };
     tools.iter().zip(ids).map(call).collect()
 }
@@ -382,12 +386,12 @@ impl Model for Adversary {
         };
         let has_calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
         let is_whole = self.is_brief(request) || self.pieces() < PIECES && self.is_last_piece(request, &last);
-        let text_end = if is_whole { Finish::Stop } else { Finish::Length };
+        let text_end = if is_whole { FinishReason::Stop } else { FinishReason::Length };
         let input = Bound::of(self, request).input;
         let output = Some(self.tokens(request.params));
         Ok(Reply {
             parts,
-            finish: if has_calls { Finish::Calls } else { text_end },
+            finish: if has_calls { FinishReason::Calls } else { text_end },
             usage: Usage { input: Some(input), written: Some(input), output, ..Usage::default() },
             cached: false,
             verbatim: None,

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polylogue::{AnyModel, Log};
 use polylogue_core::{
-    AnyTool, Bound, BoundException, Capabilities, Capability, DeltaSink, Event, Finish, Media, Model,
-    ModelError, ModelErrorKind, Outcome, OutcomeStatus, Params, Part, Reply, Request, RunBound, Seal, Seals,
-    Status, StopReason, Tool, ToolCx, ToolError, ToolSpec, Usage, Verbatim,
+    AnyTool, Bound, BoundException, Capabilities, Capability, DeltaSink, Event, FinishReason, Media, Model,
+    ModelError, ModelErrorKind, Params, Part, Reply, Request, RunBound, Seal, Seals, Status, StopReason,
+    Tool, ToolCx, ToolError, ToolResult, ToolSpec, ToolStatus, Usage, Verbatim,
 };
 use polylogue_team::{BuildContext, Team};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ impl Model for Clumsy {
     async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let usage = Usage { input: Some(9), output: Some(3), ..Usage::default() };
         let is_malformed = self.made.fetch_add(1, Ordering::SeqCst) < self.malformed;
-        let finish = if is_malformed { Finish::Malformed } else { Finish::Stop };
+        let finish = if is_malformed { FinishReason::Malformed } else { FinishReason::Stop };
         let parts = if is_malformed && !self.says { Vec::new() } else { vec![Part::text("no")] };
         Ok(Reply { parts, finish, usage, ..Reply::text("") })
     }
@@ -212,9 +212,9 @@ impl Tool for Camera {
         self.0.spec()
     }
 
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let picture = Media { kind: "image/png".into(), url: "data:image/png;base64,AAAA".into() };
-        Ok(Outcome::new(OutcomeStatus::Done, vec![Part::Media(picture)]))
+        Ok(ToolResult::new(ToolStatus::Done, vec![Part::Media(picture)]))
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use polylogue::tools::memory::AnyMemory;
 use polylogue::{AnyModel, Chat, Limits, Log};
 use polylogue_core::{
-    AnyTool, Audience, Body, BoundException, ChargeReason, Outcome, RunBound, Status, Tool, ToolCx,
-    ToolError, ToolSpec, TotalUsage,
+    AnyTool, Audience, Body, BoundException, ChargeReason, RunBound, Status, Tool, ToolCx, ToolError,
+    ToolResult, ToolSpec, TotalUsage,
 };
 use polylogue_mcp::{Catalog, Servers};
 use polylogue_models::{Fallback, model_names};
@@ -33,12 +33,12 @@ impl Tool for LoudTool {
         self.0.spec()
     }
 
-    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         static NTH: AtomicU64 = AtomicU64::new(0);
         let begin = format!("{} {} ", cx.id, NTH.fetch_add(1, Ordering::Relaxed));
         let most = self.spec().max_bytes;
         let rest = most.saturating_sub(begin.len());
-        Ok(Outcome::done((begin + &"x".repeat(rest)).get(..most).unwrap_or_default()))
+        Ok(ToolResult::done((begin + &"x".repeat(rest)).get(..most).unwrap_or_default()))
     }
 }
 

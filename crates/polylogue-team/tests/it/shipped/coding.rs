@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyModel, AnyStore, Body, Event, Log, LogId, Meta, OutcomeStatus, Status, Store, Timestamp,
+    AnyModel, AnyStore, Body, Event, Log, LogId, Meta, Status, Store, Timestamp, ToolStatus,
 };
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team};
@@ -18,7 +18,7 @@ fn coding(name: &str) -> Option<Team> {
 }
 
 /// The result of each tool call of a run, in order: whether it succeeded, and its text.
-fn outcomes(events: &[Arc<Event>]) -> Vec<(OutcomeStatus, String)> {
+fn outcomes(events: &[Arc<Event>]) -> Vec<(ToolStatus, String)> {
     let returned = |event: &Arc<Event>| match &event.body {
         Body::ToolReturned { outcome, .. } => {
             Some((outcome.status, polylogue_core::plain(&outcome.parts).into_owned()))
@@ -35,11 +35,11 @@ async fn a_proxy_runs_what_an_assistant_writes_until_it_works() {
     let came = outcomes(&played.events);
     let [first, broken, mended] = came.as_slice() else { panic!("{came:?}") };
     assert!(first.1.contains("Code output: date,ticker,close\n2023-12-01,ALDR,48.00"), "{first:?}");
-    assert_eq!(broken.0, OutcomeStatus::Failed);
+    assert_eq!(broken.0, ToolStatus::Failed);
     assert!(
         broken.1.starts_with("exitcode: 1 (execution failed)") && broken.1.ends_with("KeyError: 'price'")
     );
-    assert_eq!(mended.0, OutcomeStatus::Done);
+    assert_eq!(mended.0, ToolStatus::Done);
     // In the file the close is 228.03 on 2023-12-29, and 428.34 on 2024-09-20.
     assert!(mended.1.contains("today is 2024-09-20\nBRCH +87.8 %\nDOGW +25.5 %"), "{mended:?}");
     assert!(played.summary.contains("BRCH has the largest gain") && !played.summary.contains("TERMINATE"));
@@ -64,7 +64,7 @@ async fn a_critic_has_a_program_improved_that_an_executor_runs() {
     let played = play(&team).await;
     let came = outcomes(&played.events);
     let [broken, wide, scaled] = came.as_slice() else { panic!("{came:?}") };
-    assert_eq!((broken.0, wide.0), (OutcomeStatus::Failed, OutcomeStatus::Done));
+    assert_eq!((broken.0, wide.0), (ToolStatus::Failed, ToolStatus::Done));
     assert!(broken.1.contains("TypeError"), "{broken:?}");
     let width = |text: &str| text.lines().map(str::len).max().unwrap_or_default();
     assert!(width(&wide.1) > 400 && width(&scaled.1) <= 80, "{} {}", width(&wide.1), width(&scaled.1));
@@ -92,7 +92,7 @@ async fn a_coder_solves_a_problem_with_programs_and_mends_them() {
     assert!(broken.1.starts_with("exitcode: 1 (execution failed)\nCode output: Traceback"), "{broken:?}");
     assert!(broken.1.contains("NameError: name 'Fraction' is not defined"), "{broken:?}");
     let shown = "exitcode: 0 (execution succeeded)\nCode output: projection: 1/5 -3/5\nproduct: 2 cross: 0";
-    assert_eq!((mended.0, &*mended.1), (OutcomeStatus::Done, shown));
+    assert_eq!((mended.0, &*mended.1), (ToolStatus::Done, shown));
     assert!(played.summary.contains("\\boxed"), "{}", played.summary);
 }
 
@@ -101,7 +101,7 @@ async fn a_planner_is_asked_as_a_function_and_functions_mend_a_file() {
     let Some(team) = coding("planner-functions") else { return };
     let played = play(&team).await;
     let came = outcomes(&played.events);
-    let failed: Vec<bool> = came.iter().map(|(status, _)| *status == OutcomeStatus::Failed).collect();
+    let failed: Vec<bool> = came.iter().map(|(status, _)| *status == ToolStatus::Failed).collect();
     assert_eq!(failed, [false, true, false, false, false], "{came:?}");
     assert!(came[0].1.starts_with("1. Run the tests") && came[4].1 == "3 tests passed", "{came:?}");
     // The planner knows only the question, in a separate chat.
@@ -146,7 +146,7 @@ async fn a_run_in_flight_is_reported_and_not_repeated_and_every_other_cut_change
                     _ => None,
                 });
                 let outcome = returned.unwrap();
-                assert_eq!(outcome.status, OutcomeStatus::Unknown, "the call before event {cut}");
+                assert_eq!(outcome.status, ToolStatus::Unknown, "the call before event {cut}");
             }
             _ => assert_eq!(uncharged(&whole), uncharged(&again), "cut before event {cut}"),
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
-    AnyModel, Body, Capabilities, Capability, DeltaSink, Finish, Model, ModelError, Name, Origin, Part,
+    AnyModel, Body, Capabilities, Capability, DeltaSink, FinishReason, Model, ModelError, Name, Origin, Part,
     Reply, Request, RunOutcome, plain,
 };
 use polylogue_models::{Config, Endpoint, EndpointModel, Script, Scripted};
@@ -54,7 +54,7 @@ fn answer_of(reply: &Reply) -> Answer {
         Part::Call(call) => answer.call_as(&call.id, &call.tool, call.args.clone()),
         _ => answer,
     });
-    if reply.finish == Finish::Length { answer.finish("length") } else { answer }
+    if reply.finish == FinishReason::Length { answer.finish("length") } else { answer }
 }
 
 /// A server of plain templates that answers what is next.

@@ -1,8 +1,8 @@
 //! Calls a model, after a compaction where one is due.
 
 use polylogue_core::{
-    Error, Finish, Interrupt, Model as _, ModelAttempt, ModelCall, ModelError, ModelErrorKind, Reply, Result,
-    StopReason, Turn,
+    Error, FinishReason, Interrupt, Model as _, ModelAttempt, ModelCall, ModelError, ModelErrorKind, Reply,
+    Result, StopReason, Turn,
 };
 
 use super::Compaction;
@@ -91,7 +91,7 @@ async fn first(
         Err(Error::Model(error)) if is_too_long(&error) => {
             turn.record_too_long(error).await.map(Sent::TooLong)
         }
-        Ok(ModelAttempt::Reply(reply)) if reply.finish == Finish::ContextFull => {
+        Ok(ModelAttempt::Reply(reply)) if reply.finish == FinishReason::ContextFull => {
             if let Some(limit) = turn.replay_too_long() {
                 return Ok(Sent::TooLong(limit));
             }

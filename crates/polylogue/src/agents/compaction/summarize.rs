@@ -1,8 +1,8 @@
 //! The summary of a part of the history, by a model.
 
 use polylogue_core::{
-    Capabilities, Capability, Entry, Finish, HistorySummary, Model as _, ModelAttempt, ModelCall, Params,
-    Reply, Result, Turn,
+    Capabilities, Capability, Entry, FinishReason, HistorySummary, Model as _, ModelAttempt, ModelCall,
+    Params, Reply, Result, Turn,
 };
 use serde_json::Value;
 
@@ -80,14 +80,16 @@ impl Compaction {
             let said = reply.plain().into_owned();
             let is_blank = said.trim().is_empty();
             let flaw = match (&reply.finish, read(&said, &schema)) {
-                (Finish::Refused { .. } | Finish::Filter, _) => "it was refused".to_owned(),
-                (Finish::Length | Finish::ContextFull, _) => "it was cut off: write a shorter one".to_owned(),
+                (FinishReason::Refused { .. } | FinishReason::Filter, _) => "it was refused".to_owned(),
+                (FinishReason::Length | FinishReason::ContextFull, _) => {
+                    "it was cut off: write a shorter one".to_owned()
+                }
                 (_, Ok(amendment)) => return Ok(amended(earlier, amendment, most)),
                 (_, Err(flaw)) => flaw,
             };
             let sent = if is_blank { "(nothing)" } else { said.as_str() };
             entries.extend([Entry::assistant(sent), Entry::user(words::again(&flaw, &schema))]);
-            if !is_blank && !matches!(reply.finish, Finish::Refused { .. } | Finish::Filter) {
+            if !is_blank && !matches!(reply.finish, FinishReason::Refused { .. } | FinishReason::Filter) {
                 text = Some(said);
             }
         }

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use crate::stop::Reason;
 use polylogue_core::{
-    Act, Agent, Call, Capability, Error, Finish, Model, ModelAttempt, ModelCall, Name, Outcome,
-    OutcomeStatus, Params, Part, Reply, Result, StopReason, ToolSpec, Turn,
+    Act, Agent, Capability, Error, FinishReason, Model, ModelAttempt, ModelCall, Name, Params, Part, Reply,
+    Result, StopReason, ToolCall, ToolResult, ToolSpec, ToolStatus, Turn,
 };
 use serde_json::Value;
 
@@ -110,7 +110,7 @@ impl React {
     }
 
     /// Runs the calls. Returns the act that ends the turn, if a tool ends it or an approval is pending.
-    async fn act_on(&self, turn: &mut Turn<'_>, way: &CallMode, calls: &[Call]) -> Result<Option<Act>> {
+    async fn act_on(&self, turn: &mut Turn<'_>, way: &CallMode, calls: &[ToolCall]) -> Result<Option<Act>> {
         let runner = self.agent.runner(&self.agent.callable);
         let finished = match runner.run(turn, self.name(), calls).await? {
             ControlFlow::Continue(finished) => finished,
@@ -121,7 +121,7 @@ impl React {
             turn.prompt(format!("{OBSERVED} {}", texts.join("\n"))).await?;
         }
         let ends = |tool: &str| self.agent.specs().iter().any(|spec| spec.name == *tool && spec.ends_turn);
-        let is_last = |done: &Finished| ends(&done.call.tool) && done.outcome.status == OutcomeStatus::Done;
+        let is_last = |done: &Finished| ends(&done.call.tool) && done.outcome.status == ToolStatus::Done;
         Ok(finished.into_iter().find(is_last).map(|done| Act::Say(done.outcome.for_model())))
     }
 }
@@ -170,7 +170,7 @@ struct CallMode {
 
 /// The message of a reply: no calls, and of a text only the answer.
 fn said(reply: Reply, in_text: bool) -> Act {
-    let cut = Some(reply.finish.clone()).filter(Finish::is_cut);
+    let cut = Some(reply.finish.clone()).filter(FinishReason::is_cut);
     if in_text {
         let text = reply.plain();
         let answer = text.rsplit_once("Final Answer:").map_or(&*text, |(_, answer)| answer).trim();
@@ -180,7 +180,7 @@ fn said(reply: Reply, in_text: bool) -> Act {
     marked(reply.parts.into_iter().filter(is_said).collect(), cut)
 }
 
-fn observed(outcome: &Outcome) -> String {
+fn observed(outcome: &ToolResult) -> String {
     let words = |part: &Part| match part {
         Part::Text(text) => text.to_string(),
         Part::Data(value) => value.to_string(),
@@ -201,7 +201,7 @@ fn instruction(tools: &[ToolSpec]) -> String {
 }
 
 /// The call written in a text. Input that is not a JSON object stays a string, and is refused when the call runs.
-fn written(text: &str, id: &str) -> Option<Call> {
+fn written(text: &str, id: &str) -> Option<ToolCall> {
     let (_, action) = text.split_once("Action:").filter(|(before, _)| !before.contains("Final Answer:"))?;
     let (tool, rest) = action.split_once('\n').unwrap_or((action, ""));
     let input = rest.split_once("Action Input:").map_or("{}", |(_, input)| input);
@@ -209,5 +209,5 @@ fn written(text: &str, id: &str) -> Option<Call> {
     let bare = input.trim_start_matches("```json").trim_matches('`').trim();
     let args = serde_json::from_str::<Value>(bare).ok().filter(Value::is_object);
     let args = args.unwrap_or_else(|| Value::from(input));
-    Some(Call { id: id.to_owned(), tool: tool.trim().trim_matches('`').to_owned(), args })
+    Some(ToolCall { id: id.to_owned(), tool: tool.trim().trim_matches('`').to_owned(), args })
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use polylogue_core::{
-    Act, Agent, AnyAgent, AnyTool, Call, Name, NameError, Outcome, Part, Result, SubAgent, Tool, ToolSpec,
-    Turn,
+    Act, Agent, AnyAgent, AnyTool, Name, NameError, Part, Result, SubAgent, Tool, ToolCall, ToolResult,
+    ToolSpec, Turn,
 };
 use serde_json::{Value, json};
 
@@ -99,13 +99,13 @@ impl Agent for Rewoo {
         for Step { plan, label, tool, args } in steps(&plan) {
             let mut space = MAX_ARGUMENTS;
             let args = filled(self.args(&tool, &args), &evidence, &mut space);
-            let call = Call { id: ids.next(&label), tool, args };
+            let call = ToolCall { id: ids.next(&label), tool, args };
             let runner = Runner { tools: &self.tools, approval: &self.approval, searches: false };
             let outcome = match runner.run(turn, &self.name, &[call]).await? {
                 ControlFlow::Continue(finished) => finished.into_iter().next().map(|call| call.outcome),
                 ControlFlow::Break(act) => return Ok(act),
             };
-            let outcome = outcome.unwrap_or_else(Outcome::unknown);
+            let outcome = outcome.unwrap_or_else(ToolResult::unknown);
             let found = returned(&outcome);
             // Arguments get the plain value; text from outside is marked where the model reads it.
             let text = match outcome.outside {
@@ -236,7 +236,7 @@ fn within(text: &str, evidence: &BTreeMap<String, Value>, space: &mut usize) -> 
     filled + rest
 }
 
-fn returned(outcome: &Outcome) -> Value {
+fn returned(outcome: &ToolResult) -> Value {
     match &*outcome.parts {
         [Part::Data(value)] => value.clone(),
         _ => Value::from(outcome.plain()),

@@ -1,8 +1,8 @@
 //! What one agent remembers of a chat, as messages.
 
 use polylogue_core::{
-    Body, Call, CallOutcome, CallPurpose, Event, HistoryEntry, Message, ModelReply, Name, Outcome, Part,
-    Transcript,
+    Body, CallPurpose, Event, ExecutedCall, HistoryEntry, Message, ModelReply, Name, Part, ToolCall,
+    ToolResult, Transcript,
 };
 
 /// Returns what `who` remembers of `chat`, in order: messages of others that it saw, its prompts, its own messages, and its
@@ -31,7 +31,7 @@ struct Memory<'a> {
     /// Whether its provider could not parse that reply.
     is_unparsed: bool,
     /// Open calls, with outcomes that arrived early.
-    calls: Vec<(Call, Option<Outcome>)>,
+    calls: Vec<(ToolCall, Option<ToolResult>)>,
     words: Option<Vec<HistoryEntry>>,
 }
 
@@ -96,7 +96,7 @@ impl Memory<'_> {
         }
     }
 
-    fn returned(&mut self, id: &str, outcome: &Outcome) {
+    fn returned(&mut self, id: &str, outcome: &ToolResult) {
         if let Some((_, answer)) = self.calls.iter_mut().find(|(call, _)| call.id == id) {
             answer.get_or_insert_with(|| outcome.clone());
         }
@@ -146,9 +146,9 @@ impl Memory<'_> {
     }
 
     fn write_outcomes(&mut self) {
-        let outcome = |(call, outcome): (Call, Option<Outcome>)| {
+        let outcome = |(call, outcome): (ToolCall, Option<ToolResult>)| {
             let outcome = outcome?;
-            Some(Part::Outcome(CallOutcome { to: self.who.clone(), id: call.id, tool: call.tool, outcome }))
+            Some(Part::Outcome(ExecutedCall { to: self.who.clone(), id: call.id, tool: call.tool, outcome }))
         };
         let parts: Vec<Part> = std::mem::take(&mut self.calls).into_iter().filter_map(outcome).collect();
         if !parts.is_empty() {
@@ -169,7 +169,7 @@ impl Memory<'_> {
     }
 }
 
-fn called(part: &Part) -> Option<Call> {
+fn called(part: &Part) -> Option<ToolCall> {
     match part {
         Part::Call(call) => Some(call.clone()),
         _ => None,

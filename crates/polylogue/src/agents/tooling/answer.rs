@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::stop::{ModelMistake, Reason};
 use polylogue_core::{
-    Act, AnyModel, Chat, Finish, Interrupt, Name, Params, Part, Reply, Result, Status, Step, Transcript,
-    TurnRequest,
+    Act, AnyModel, Chat, FinishReason, Interrupt, Name, Params, Part, Reply, Result, Status, Step,
+    Transcript, TurnRequest,
 };
 use serde_json::Value;
 
@@ -131,7 +131,7 @@ fn repairer(name: &Name, model: AnyModel) -> Result<Assistant> {
 /// The error for a reply without JSON.
 pub(super) fn no_json(reply: &Reply) -> String {
     match reply.finish {
-        Finish::Length => "it was cut off, because it met the limit on tokens: write less".to_owned(),
+        FinishReason::Length => "it was cut off, because it met the limit on tokens: write less".to_owned(),
         _ => "there is no JSON in it that can be read".to_owned(),
     }
 }

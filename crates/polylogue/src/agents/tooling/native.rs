@@ -1,7 +1,7 @@
 //! Tools called by the provider's function calls.
 
 use crate::stop::{ModelMistake, Reason};
-use polylogue_core::{Act, Call, Error, Outcome, OutcomeStatus, Reply, Result, StopReason};
+use polylogue_core::{Act, Error, Reply, Result, StopReason, ToolCall, ToolResult, ToolStatus};
 
 use super::turn::{AssistantTurn, spoken};
 use super::words;
@@ -65,7 +65,7 @@ impl AssistantTurn<'_, '_> {
     /// Runs the agent's own calls of `reply`; returns the act that ends the turn, if there is one.
     async fn make_calls(&mut self, reply: &Reply) -> Result<Option<Act>> {
         let private = self.is_private();
-        let (others, own): (Vec<Call>, Vec<Call>) =
+        let (others, own): (Vec<ToolCall>, Vec<ToolCall>) =
             reply.calls().into_iter().partition(|call| !private && self.agent.is_for_others(call));
         let finished = self.call(&own).await?;
         debug_assert_eq!(finished.len(), own.len(), "every call is answered");
@@ -78,9 +78,10 @@ impl AssistantTurn<'_, '_> {
     }
 
     /// The outcome that ends the turn, if a tool with `ends_turn` was called.
-    fn last_word(&self, finished: Vec<Finished>) -> Option<Outcome> {
-        let ends = |call: &Call| self.agent.specs.iter().any(|spec| spec.name == call.tool && spec.ends_turn);
-        let is_last = |done: &Finished| ends(&done.call) && done.outcome.status == OutcomeStatus::Done;
+    fn last_word(&self, finished: Vec<Finished>) -> Option<ToolResult> {
+        let ends =
+            |call: &ToolCall| self.agent.specs.iter().any(|spec| spec.name == call.tool && spec.ends_turn);
+        let is_last = |done: &Finished| ends(&done.call) && done.outcome.status == ToolStatus::Done;
         finished.into_iter().find(is_last).map(|done| done.outcome)
     }
 }
@@ -105,7 +106,7 @@ impl Missing {
         Self { tools, reminders: 0 }
     }
 
-    fn called(&mut self, calls: &[Call]) {
+    fn called(&mut self, calls: &[ToolCall]) {
         self.tools.retain(|(tool, _)| !calls.iter().any(|call| call.tool == *tool));
         self.reminders = 0;
     }

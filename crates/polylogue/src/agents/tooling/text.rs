@@ -1,7 +1,7 @@
 //! One tool, called in a dialog in plain text.
 
 use crate::stop::ModelMistake;
-use polylogue_core::{Act, Call, HistoryEntry, OutcomeStatus, Part, Reply, Result, ToolSpec, text};
+use polylogue_core::{Act, HistoryEntry, Part, Reply, Result, ToolCall, ToolSpec, ToolStatus, text};
 use serde_json::{Map, Value};
 
 use super::answer::no_json;
@@ -25,7 +25,7 @@ pub(super) enum ToolUse {
     /// A person rejected it: the message for the model.
     Rejected(String),
     /// Another participant runs it.
-    ForOthers(Call),
+    ForOthers(ToolCall),
     /// The model made too many errors.
     GaveUp(ModelMistake, u32),
 }
@@ -153,7 +153,7 @@ impl<'w> AssistantTurn<'w, '_> {
         if is_rejected {
             return Ok(Ok(ToolUse::Rejected(text)));
         }
-        if status == OutcomeStatus::Failed {
+        if status == ToolStatus::Failed {
             return Ok(Err(ReplyFlaw::of_tool(offer, text)));
         }
         self.keep(before);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::stop::{ModelMistake, Reason};
 use polylogue_core::{
-    Act, Agent, AnyAgent, AnyTool, Body, Call, Capability, ConfigError, Error, Finish, HistoryEntry,
-    Interrupt, Model, ModelAttempt, ModelCall, Name, Outcome, Params, Part, Reply, Result, StopReason,
-    Tool as _, ToolSpec, Turn, ViewOptions, plain,
+    Act, Agent, AnyAgent, AnyTool, Body, Capability, ConfigError, Error, FinishReason, HistoryEntry,
+    Interrupt, Model, ModelAttempt, ModelCall, Name, Params, Part, Reply, Result, StopReason, Tool as _,
+    ToolCall, ToolResult, ToolSpec, Turn, ViewOptions, plain,
 };
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ pub(crate) struct AssistantTurn<'w, 't> {
     /// How it calls tools.
     mode: Option<CallMode>,
     /// Why the last reply was truncated, if it was.
-    cut: Option<Finish>,
+    cut: Option<FinishReason>,
     /// The act that ends the turn while an approval is pending.
     ends: Option<Act>,
 }
@@ -291,7 +291,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
         let limit = self.agent.continuations(params);
         let (turn, ask) = self.asking(tools, params);
         let reply = continued(turn, ask, reply, limit).await?;
-        self.cut = Some(reply.finish.clone()).filter(Finish::is_cut);
+        self.cut = Some(reply.finish.clone()).filter(FinishReason::is_cut);
         Ok(reply)
     }
 
@@ -329,7 +329,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
     }
 
     /// Runs one of the agent's tools, called by text. Returns its outcome and whether a person rejected it.
-    pub(super) async fn run(&mut self, call: Call) -> Result<(Outcome, bool)> {
+    pub(super) async fn run(&mut self, call: ToolCall) -> Result<(ToolResult, bool)> {
         let finished = self.call(std::slice::from_ref(&call)).await?.pop();
         let Finished { outcome, is_rejected, .. } =
             finished.ok_or_else(|| Error::Bug("a call has no outcome".into()))?;
@@ -338,7 +338,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
 
     /// Runs calls of the agent's own tools, except for those that a person rejects. While an approval is pending it is
     /// an error, and the turn ends with the noted act.
-    pub(super) async fn call(&mut self, calls: &[Call]) -> Result<Vec<Finished>> {
+    pub(super) async fn call(&mut self, calls: &[ToolCall]) -> Result<Vec<Finished>> {
         let me = self.turn.me().clone();
         let calls = calls.iter().map(|call| (me.clone(), call.clone())).collect();
         let runner = self.agent.runner(self.agent.own_tools());
@@ -356,7 +356,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
     }
 
     /// Runs the called agent tools one after the other; returns the tools, of which those return the results.
-    async fn agent_tool(&mut self, calls: &[Call]) -> Result<Vec<AnyTool>> {
+    async fn agent_tool(&mut self, calls: &[ToolCall]) -> Result<Vec<AnyTool>> {
         let mut tools = self.agent.callable.clone();
         for agent_tool in &self.agent.agent_tools {
             let mut outcomes = Vec::new();
@@ -382,10 +382,10 @@ impl<'w, 't> AssistantTurn<'w, 't> {
     }
 
     /// A call made by text, with a generated id.
-    pub(super) fn new_call(&mut self, tool: &str, args: Value) -> Call {
+    pub(super) fn new_call(&mut self, tool: &str, args: Value) -> ToolCall {
         self.called += 1;
         let turn = self.turn.transcript().turns_begun_by(self.turn.me());
-        Call { id: format!("text-{turn}-{}", self.called), tool: tool.to_owned(), args }
+        ToolCall { id: format!("text-{turn}-{}", self.called), tool: tool.to_owned(), args }
     }
 
     /// Makes `parts` the message, and keeps only what should stay of the turn in the history.
@@ -438,7 +438,7 @@ pub(crate) async fn continued(
 ) -> Result<Reply> {
     for _ in 0..limit {
         let is_text = reply.calls().is_empty() && !reply.plain().trim().is_empty();
-        if reply.finish != Finish::Length || !is_text {
+        if reply.finish != FinishReason::Length || !is_text {
             break;
         }
         match Box::pin(turn.continue_reply(ask)).await? {
@@ -452,7 +452,7 @@ pub(crate) async fn continued(
 }
 
 /// Makes `parts` the message, marked if it was truncated; blank ones are a pass.
-pub(crate) fn marked(mut parts: Vec<Part>, cut: Option<Finish>) -> Act {
+pub(crate) fn marked(mut parts: Vec<Part>, cut: Option<FinishReason>) -> Act {
     if parts.iter().all(Part::is_blank) {
         return Act::Pass;
     }
@@ -471,7 +471,7 @@ fn text_of(words: &HistoryEntry) -> &str {
 }
 
 /// The message of a reply: no reasoning, and no calls except `others`, which other participants run.
-pub(super) fn spoken(reply: &Reply, others: &[Call]) -> Vec<Part> {
+pub(super) fn spoken(reply: &Reply, others: &[ToolCall]) -> Vec<Part> {
     let said = |part: &&Part| match part {
         Part::Call(call) => others.iter().any(|other| other.id == call.id),
         Part::Thought(_) => false,

@@ -1,6 +1,6 @@
 //! The results of the blocks of one message, in one reply.
 
-use polylogue_core::{Outcome, OutcomeStatus, Part};
+use polylogue_core::{Part, ToolResult, ToolStatus};
 
 /// The results so far.
 #[derive(Debug, Default)]
@@ -20,9 +20,9 @@ impl Results {
     }
 
     /// Adds the outcome of the next block.
-    pub(super) fn add(&mut self, outcome: Outcome) {
+    pub(super) fn add(&mut self, outcome: ToolResult) {
         let mut parts = outcome.parts.into_iter();
-        let said_to_be = if outcome.status == OutcomeStatus::Done { 0 } else { 1 };
+        let said_to_be = if outcome.status == ToolStatus::Done { 0 } else { 1 };
         let (exit_code, output) = match parts.next() {
             Some(Part::Text(text)) => parted(&text)
                 .map_or((said_to_be, text.to_string()), |(code, output)| (code, output.to_owned())),
@@ -51,12 +51,12 @@ impl Results {
         let result = if self.failed() { "failed" } else { "succeeded" };
         let text = format!("exitcode: {} (execution {result})\nCode output: {}", self.exit_code, self.output);
         let parts = [Part::text(text.trim_end())].into_iter().chain(self.notes).chain(self.rest);
-        Outcome::new(OutcomeStatus::Done, parts.collect()).truncated().parts
+        ToolResult::new(ToolStatus::Done, parts.collect()).truncated().parts
     }
 }
 
 /// Returns the reply for the `outcomes` of one message: a message with exactly these parts is such a reply.
-pub fn reply_of(outcomes: &[Outcome]) -> Vec<Part> {
+pub fn reply_of(outcomes: &[ToolResult]) -> Vec<Part> {
     let mut results = Results::default();
     outcomes.iter().for_each(|outcome| results.add(outcome.clone()));
     results.into_parts()
@@ -79,7 +79,7 @@ fn parted(text: &str) -> Option<(i64, &str)> {
 mod tests {
     use super::*;
 
-    fn text(outcomes: impl IntoIterator<Item = Outcome>) -> String {
+    fn text(outcomes: impl IntoIterator<Item = ToolResult>) -> String {
         let mut results = Results::default();
         outcomes.into_iter().for_each(|outcome| results.add(outcome));
         polylogue_core::plain(&results.into_parts()).into_owned()
@@ -87,26 +87,27 @@ mod tests {
 
     #[test]
     fn outputs_are_joined_under_the_last_exit_code() {
-        let ok = |output| Outcome::done(format!("exitcode: 0 (execution succeeded)\nCode output: {output}"));
+        let ok =
+            |output| ToolResult::done(format!("exitcode: 0 (execution succeeded)\nCode output: {output}"));
         assert_eq!(text([ok("a\n"), ok("b")]), "exitcode: 0 (execution succeeded)\nCode output: a\nb");
         assert_eq!(text([ok("a"), ok("b")]), "exitcode: 0 (execution succeeded)\nCode output: a\nb");
         assert_eq!(text([ok("")]), "exitcode: 0 (execution succeeded)\nCode output:");
-        let bad = Outcome::failed("exitcode: 124 (execution failed)\nCode output: x\nTimeout");
+        let bad = ToolResult::failed("exitcode: 124 (execution failed)\nCode output: x\nTimeout");
         assert_eq!(text([ok("a"), bad]), "exitcode: 124 (execution failed)\nCode output: a\nx\nTimeout");
     }
 
     #[test]
     fn tools_with_other_words_are_understood() {
-        assert_eq!(text([Outcome::done("42")]), "exitcode: 0 (execution succeeded)\nCode output: 42");
-        let failed = text([Outcome::failed("no such thing")]);
+        assert_eq!(text([ToolResult::done("42")]), "exitcode: 0 (execution succeeded)\nCode output: 42");
+        let failed = text([ToolResult::failed("no such thing")]);
         assert_eq!(failed, "exitcode: 1 (execution failed)\nCode output: no such thing");
-        let data = Outcome::new(OutcomeStatus::Done, vec![Part::Data(serde_json::json!([1]))]);
+        let data = ToolResult::new(ToolStatus::Done, vec![Part::Data(serde_json::json!([1]))]);
         assert_eq!(text([data]), "exitcode: 0 (execution succeeded)\nCode output: [1]");
         assert!(
-            text([Outcome::unknown()])
+            text([ToolResult::unknown()])
                 .starts_with("exitcode: 1 (execution failed)\nCode output: The outcome")
         );
-        let empty = Outcome::new(OutcomeStatus::Done, vec![]);
+        let empty = ToolResult::new(ToolStatus::Done, vec![]);
         assert_eq!(text([empty]), "exitcode: 0 (execution succeeded)\nCode output:");
     }
 }

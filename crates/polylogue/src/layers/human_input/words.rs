@@ -1,6 +1,8 @@
 //! The question to the person: who speaks to whom, and what an empty answer does.
 
-use polylogue_core::{AnswerChoice, AnswerEffect, Call, InputRequest, Name, QuestionKind, StopReason, Turn};
+use polylogue_core::{
+    AnswerChoice, AnswerEffect, InputRequest, Name, QuestionKind, StopReason, ToolCall, Turn,
+};
 
 use crate::tools::approval::exact;
 
@@ -20,7 +22,7 @@ pub(super) enum InputReason {
 pub(super) fn question(
     turn: &Turn<'_>,
     input_reason: &InputReason,
-    calls: &[(Name, Call)],
+    calls: &[(Name, ToolCall)],
     silent: bool,
     clears: bool,
 ) -> InputRequest {
@@ -59,7 +61,7 @@ fn situation(turn: &Turn<'_>, input_reason: &InputReason) -> String {
 }
 
 /// What a reply does to open calls.
-fn interrupts(calls: &[(Name, Call)]) -> Option<String> {
+fn interrupts(calls: &[(Name, ToolCall)]) -> Option<String> {
     let (who, _) = calls.first()?;
     let tools: Vec<String> = calls.iter().map(|(_, call)| format!("`{}`", call.tool)).collect();
     Some(format!("`{who}` waits for {}: a reply takes the place of running it.", tools.join(", ")))

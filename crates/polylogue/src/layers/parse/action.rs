@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use polylogue_core::{
-    Act, Agent, AnyTool, Call, Message, Name, NameError, Outcome, OutcomeStatus, Part, Result, Tool, Turn,
-    no_such_tool,
+    Act, Agent, AnyTool, Message, Name, NameError, Part, Result, Tool, ToolCall, ToolResult, ToolStatus,
+    Turn, no_such_tool,
 };
 use serde_json::{Value, json};
 
@@ -196,7 +196,7 @@ impl Agent for ActionExecutor {
             Err(Refusal { ran, why }) => return Ok(said(vec![Part::text(why)], &ran)),
         };
         let id = format!("action-{}", turn.transcript().turns_begun_by(turn.me()));
-        let call = Call { id, tool: tool.spec().name.clone(), args: ran.args.clone() };
+        let call = ToolCall { id, tool: tool.spec().name.clone(), args: ran.args.clone() };
         let runner = Runner { tools: std::slice::from_ref(tool), approval: &self.approval, searches: false };
         let caller = turn.message().from;
         Ok(match runner.run(turn, &caller, &[call]).await?.map_continue(|mut all| all.pop()) {
@@ -231,11 +231,11 @@ impl Refusal {
     }
 }
 
-fn result(outcome: Outcome, tool: &AnyTool, ran: CallRecord) -> Act {
+fn result(outcome: ToolResult, tool: &AnyTool, ran: CallRecord) -> Act {
     let state = match outcome.status {
-        OutcomeStatus::Done if tool.spec().ends_turn => RunState::Finished,
-        OutcomeStatus::Done => RunState::Done,
-        OutcomeStatus::Unknown => RunState::Unknown,
+        ToolStatus::Done if tool.spec().ends_turn => RunState::Finished,
+        ToolStatus::Done => RunState::Done,
+        ToolStatus::Unknown => RunState::Unknown,
         _ => RunState::Failed,
     };
     // Text from outside is marked: models read this message like any other.

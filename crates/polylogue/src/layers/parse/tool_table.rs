@@ -1,6 +1,6 @@
 //! Tools under the names that texts call them by.
 
-use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::Value;
 
 /// Tools under one name or two. Dots in a name are part of the name and give access to nothing else.
@@ -53,7 +53,7 @@ impl Tool for Renamed {
         &self.spec
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         self.tool.call(args, cx).await
     }
 }

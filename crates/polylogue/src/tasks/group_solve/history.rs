@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use polylogue_core::{Body, Entry, HistoryEntry, Name, OutcomeStatus, Part, Transcript, View, ViewOptions};
+use polylogue_core::{Body, Entry, HistoryEntry, Name, Part, ToolStatus, Transcript, View, ViewOptions};
 
 /// The messages that an agent received and said, in order: a conversation from its point of view.
 ///
@@ -84,7 +84,7 @@ fn role(entry: &Entry) -> String {
         Entry::System { .. } => "system".into(),
         Entry::User { .. } => "user".into(),
         Entry::Assistant { .. } => "assistant".into(),
-        Entry::Tool { tool, outcome, .. } if outcome.status == OutcomeStatus::Done => format!("tool {tool}"),
+        Entry::Tool { tool, outcome, .. } if outcome.status == ToolStatus::Done => format!("tool {tool}"),
         Entry::Tool { tool, .. } => format!("tool {tool} failed"),
     }
 }

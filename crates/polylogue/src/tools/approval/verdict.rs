@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use polylogue_core::{AnswerChoice, AnswerEffect, Call, InputRequest, Name, QuestionKind, StopReason};
+use polylogue_core::{AnswerChoice, AnswerEffect, InputRequest, Name, QuestionKind, StopReason, ToolCall};
 
 use super::exact;
 use crate::code_block::only_block;
@@ -17,7 +17,7 @@ pub(crate) enum Verdict {
 }
 
 /// A request for approval of `call`, whose `text` shows all that runs.
-pub(crate) fn request(text: String, kind: QuestionKind, call: Call) -> InputRequest {
+pub(crate) fn request(text: String, kind: QuestionKind, call: ToolCall) -> InputRequest {
     let choices = [("yes", AnswerEffect::Approve), ("no", AnswerEffect::Reject), ("exit", AnswerEffect::End)];
     let choices = choices.map(|(answer, effect)| AnswerChoice::new(answer, effect));
     InputRequest { call: Some(Box::new(call)), ..InputRequest::new(text, kind, choices) }

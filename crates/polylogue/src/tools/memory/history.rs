@@ -1,6 +1,6 @@
 //! The conversation history as a tool.
 
-use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 /// The tool `get_history`: returns the last messages of the current conversation.
@@ -35,7 +35,7 @@ impl Tool for GetHistory {
         &self.0
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let limit = match args.get("limit") {
             None | Some(Value::Null) => Self::DEFAULT_LIMIT,
             Some(limit) => limit
@@ -52,6 +52,6 @@ impl Tool for GetHistory {
             .map(|line| format!("{}: {}", line.message.from, line.message.plain()))
             .collect();
         lines.reverse();
-        Ok(Outcome::done(if lines.is_empty() { "Nothing was said yet.".into() } else { lines.join("\n") }))
+        Ok(ToolResult::done(if lines.is_empty() { "Nothing was said yet.".into() } else { lines.join("\n") }))
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use polylogue_core::{
-    Act, Agent, AnyTool, Body, Call, Name, Outcome, OutcomeStatus, Part, Result, Tool, ToolCx, ToolError,
-    ToolSpec, Transcript, Turn,
+    Act, Agent, AnyTool, Body, Name, Part, Result, Tool, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec,
+    ToolStatus, Transcript, Turn,
 };
 
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ impl<A: Agent> Reminded<A> {
         {
             args.insert("known".into(), json!(known));
         }
-        let call = Call { id: lookup_id(nth, &self.scope), tool: LOOKUP.into(), args };
+        let call = ToolCall { id: lookup_id(nth, &self.scope), tool: LOOKUP.into(), args };
         let outcomes = turn.call_tools(std::slice::from_ref(&self.tool), &[call]).await?;
         if let Some(found) = outcomes.first().filter(|outcome| !ids(outcome).is_empty()) {
             turn.prompt(words::reminder(facts_in(found))).await?;
@@ -142,7 +142,7 @@ fn known_facts(transcript: &Transcript, me: &Name, scope: &Scope) -> BTreeSet<u6
 }
 
 /// The ids of the facts that a lookup returned.
-fn ids(outcome: &Outcome) -> BTreeSet<u64> {
+fn ids(outcome: &ToolResult) -> BTreeSet<u64> {
     let data = outcome.parts.iter().find_map(|part| match part {
         Part::Data(value) => serde_json::from_value(value.clone()).ok(),
         _ => None,
@@ -151,7 +151,7 @@ fn ids(outcome: &Outcome) -> BTreeSet<u64> {
 }
 
 /// The same as text, which comes first.
-fn facts_in(outcome: &Outcome) -> &str {
+fn facts_in(outcome: &ToolResult) -> &str {
     match outcome.parts.first() {
         Some(Part::Text(text)) => text,
         _ => "",
@@ -166,7 +166,7 @@ impl Tool for Lookup {
         &self.1
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let text = args.get("query").and_then(Value::as_str).unwrap_or_default().to_owned();
         let known: BTreeSet<u64> = args
             .get("known")
@@ -189,7 +189,7 @@ impl Tool for Lookup {
             }
         };
         parts.extend(recalled.missed.map(Part::text));
-        let outcome = Outcome::new(OutcomeStatus::Done, parts);
+        let outcome = ToolResult::new(ToolStatus::Done, parts);
         let outcome = if has_facts { self.0.mark(outcome) } else { outcome };
         Ok(match recalled.used {
             Some(used) => outcome.with_usage(used),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn found(nth: u64, of: &str, facts: &[u64]) -> Body {
-        let outcome = Outcome::new(OutcomeStatus::Done, vec![Part::text("facts"), Part::Data(json!(facts))]);
+        let outcome = ToolResult::new(ToolStatus::Done, vec![Part::text("facts"), Part::Data(json!(facts))]);
         Body::ToolReturned { who: ann(), id: lookup_id(nth, &scope(of)), outcome }
     }
 

@@ -1,6 +1,6 @@
 //! A memory with its scope, and its tools.
 
-use polylogue_core::{AnyTool, Outcome, Timestamp, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, Timestamp, Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 use polylogue_memory::{AnyMemory, Memory as _, Note, Query, Scope, Source};
@@ -37,7 +37,7 @@ impl LongTermMemory {
     }
 
     /// Marks `outcome`, which has facts, as text from outside: agents wrote them, and may have read such text before.
-    pub(super) fn mark(&self, outcome: Outcome) -> Outcome {
+    pub(super) fn mark(&self, outcome: ToolResult) -> ToolResult {
         outcome.from_outside(format!("the memory `{}`", self.scope))
     }
 }
@@ -83,12 +83,12 @@ impl Tool for Remember {
         &self.1
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let (time, source) = origin(cx);
         let (scope, text) = (self.0.scope.clone(), text(&args, "text")?.to_owned());
         let note = Note { scope, text, by: cx.who.clone(), time, source };
         let fact = self.0.memory.remember(&note).await.map_err(|error| error.to_string())?;
-        Ok(Outcome::done(format!("Remembered as #{}.", fact.id)))
+        Ok(ToolResult::done(format!("Remembered as #{}.", fact.id)))
     }
 }
 
@@ -126,7 +126,7 @@ impl Tool for Recall {
         &self.1
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let (scope, text) = (self.0.scope.clone(), text(&args, "query")?.to_owned());
         let query = Query { scope, text, limit: limit(&args)? };
         let recalled =
@@ -138,7 +138,7 @@ impl Tool for Recall {
         if let Some(why) = recalled.missed {
             text.push_str(&format!("\n({why})"));
         }
-        let outcome = Outcome::done(text);
+        let outcome = ToolResult::done(text);
         let outcome = if recalled.facts.is_empty() { outcome } else { self.0.mark(outcome) };
         Ok(match recalled.used {
             Some(used) => outcome.with_usage(used),
@@ -164,14 +164,14 @@ impl Tool for Forget {
         &self.1
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let id = args.get("id");
         // Models also write the number as they read it.
         let written =
             id.and_then(Value::as_str).and_then(|id| id.trim().trim_start_matches('#').parse().ok());
         let id = id.and_then(Value::as_u64).or(written).ok_or("`id` must be the number of a fact")?;
         match self.0.memory.forget(&self.0.scope, id).await {
-            Ok(true) => Ok(Outcome::done(format!("#{id} is forgotten."))),
+            Ok(true) => Ok(ToolResult::done(format!("#{id} is forgotten."))),
             Ok(false) => Err(format!("there is no fact #{id}").into()),
             Err(error) => Err(error.to_string().into()),
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use polylogue_core::{BlobId, Outcome, StoredResult, Tool, ToolCx, ToolError, ToolSpec, text};
+use polylogue_core::{BlobId, StoredResult, Tool, ToolCx, ToolError, ToolResult, ToolSpec, text};
 use serde_json::{Value, json};
 
 /// The most bytes that a call returns by default.
@@ -173,7 +173,7 @@ impl Tool for ReadResult {
         &self.spec
     }
 
-    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let given = args.get("id").and_then(Value::as_str).unwrap_or_default().trim();
         let id = BlobId::parse(given).ok_or_else(|| {
             let given = text::excerpt(given, 80);
@@ -187,7 +187,7 @@ impl Tool for ReadResult {
             Some(wanted) => search(&found.text, &asked, wanted, bytes),
             None => read(&found.text, &asked, bytes),
         };
-        let outcome = Outcome::done(text);
+        let outcome = ToolResult::done(text);
         Ok(match found.outside {
             Some(source) => outcome.from_outside(source),
             None => outcome,

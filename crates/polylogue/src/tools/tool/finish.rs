@@ -1,6 +1,6 @@
 //! A tool that finishes the work.
 
-use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 /// The tool `finish`: its argument `response` is the answer, and the turn ends with it.
@@ -34,8 +34,8 @@ impl Tool for Finish {
         &self.0
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let response = args.get("response").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-        response.map(Outcome::done).ok_or_else(|| "`response` must be a text with the final answer".into())
+        response.map(ToolResult::done).ok_or_else(|| "`response` must be a text with the final answer".into())
     }
 }

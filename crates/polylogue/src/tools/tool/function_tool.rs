@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -76,7 +76,7 @@ where
         &self.spec
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         outcome(&self.spec, (self.function)(read(&self.spec, args)?).await?)
     }
 }

@@ -1,6 +1,6 @@
 //! Support code for the macros. Not a public interface.
 
-use polylogue_core::{Outcome, OutcomeStatus, Part, ToolError, ToolSpec};
+use polylogue_core::{Part, ToolError, ToolResult, ToolSpec, ToolStatus};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -42,12 +42,12 @@ pub fn read<A: DeserializeOwned>(spec: &ToolSpec, args: Value) -> Result<A, Tool
 ///
 /// # Errors
 /// When it cannot be written as JSON.
-pub fn outcome(spec: &ToolSpec, returned: impl Serialize) -> Result<Outcome, ToolError> {
+pub fn outcome(spec: &ToolSpec, returned: impl Serialize) -> Result<ToolResult, ToolError> {
     let unwritten = |error| ToolError(format!("What `{}` returned is not JSON: {error}", spec.name));
     let parts = match serde_json::to_value(returned).map_err(unwritten)? {
         Value::Null => Vec::new(),
         Value::String(text) => vec![Part::text(text)],
         value => vec![Part::Data(value)],
     };
-    Ok(Outcome::new(OutcomeStatus::Done, parts))
+    Ok(ToolResult::new(ToolStatus::Done, parts))
 }

@@ -13,7 +13,7 @@ use polylogue::{
     Transcript, Turn, round_robin, sequential,
 };
 use polylogue_core::{
-    AnyAgent, ChatBuilder, Entry, Event, Outcome, Path, StopReason, ToolCx, ToolError, ToolSpec,
+    AnyAgent, ChatBuilder, Entry, Event, Path, StopReason, ToolCx, ToolError, ToolResult, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -65,8 +65,8 @@ impl Tool for Add {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        Ok(Outcome::done("added"))
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+        Ok(ToolResult::done("added"))
     }
 }
 

@@ -10,8 +10,7 @@ use polylogue::stop::{max_turns, says};
 use polylogue::tools::FunctionTool;
 use polylogue::{Act, Assistant, Chat, Function, Message, Name, Status, Step, Tool, Transcript, round_robin};
 use polylogue_core::{
-    AnswerChoice, AnswerEffect, Body, Entry, Event, OutcomeStatus, Part, QuestionKind, StopReason,
-    TurnRequest,
+    AnswerChoice, AnswerEffect, Body, Entry, Event, Part, QuestionKind, StopReason, ToolStatus, TurnRequest,
 };
 
 use crate::stage::{Spy, closed, log, name, printed, run, script};
@@ -226,7 +225,7 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
             _ => None,
         })
         .collect();
-    let interrupted = |id| (id, OutcomeStatus::Failed, "USER INTERRUPTED".to_owned());
+    let interrupted = |id| (id, ToolStatus::Failed, "USER INTERRUPTED".to_owned());
     assert_eq!(answers, [interrupted("c1"), interrupted("c2")]);
     assert_eq!(entries.last(), Some(&Entry::user("Never mind")));
     // Who has nothing to say lets the tools run.
@@ -346,7 +345,8 @@ async fn texts_and_limits_that_end_a_conversation_of_two() {
 // Trap T1: a message without a text terminates nothing, and is not an error.
 #[tokio::test]
 async fn a_message_without_text_ends_nothing() {
-    let call = polylogue_core::Call { id: "c".into(), tool: "TERMINATE".into(), args: serde_json::json!({}) };
+    let call =
+        polylogue_core::ToolCall { id: "c".into(), tool: "TERMINATE".into(), args: serde_json::json!({}) };
     let ann = from_fn(move |_| Ok(Some(Act::Say(vec![Part::Call(call.clone())]))));
     let ann = Stack::new("Ann").unwrap().then(ann);
     let bob = Stack::new("Bob")

@@ -78,7 +78,7 @@ async fn triggers_match_the_right_speakers_and_messages() {
     let unheard = user.clone().to(Audience::Only(vec![name("Other")]));
     let picture = Part::Media(Media { kind: "image/png".into(), url: "https://example.org/a.png".into() });
     let picture = Message { parts: vec![picture], ..ann.clone() };
-    let call = polylogue_core::Call { id: "c".into(), tool: "t".into(), args: json!({}) };
+    let call = polylogue_core::ToolCall { id: "c".into(), tool: "t".into(), args: json!({}) };
     let call = Message { parts: vec![Part::Call(call)], ..ann.clone() };
     let asks = |line: &polylogue_core::TranscriptMessage| line.message.plain().contains("help");
     let by_other = || Trigger::from_participant(name("Other"));
@@ -281,11 +281,11 @@ async fn a_hook_that_makes_an_invalid_request_or_reply_is_reported() {
         spoilt.to_string(),
         "script:test: a hook made a request that no provider takes: the request has no entries"
     );
-    let outcome = polylogue_core::CallOutcome {
+    let outcome = polylogue_core::ExecutedCall {
         to: name("Bob"),
         id: "c".into(),
         tool: "t".into(),
-        outcome: polylogue_core::Outcome::done("x"),
+        outcome: polylogue_core::ToolResult::done("x"),
     };
     let spoilt = error(move |model| {
         let part = Part::Outcome(outcome.clone());

@@ -11,7 +11,7 @@ use polylogue::stop::{Stop, max_turns};
 use polylogue::tools::FunctionTool;
 use polylogue::tools::GetHistory;
 use polylogue::{Act, AnyModel, Assistant, Chat, Function, Message, Tool, round_robin, sequential};
-use polylogue_core::{Body, Call, Entry, Event, OutcomeStatus, Part, ToolError};
+use polylogue_core::{Body, Entry, Event, Part, ToolCall, ToolError, ToolStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ fn pair(model: &AnyModel, executor: Executor) -> Chat {
 }
 
 /// The outcomes in what `who` said.
-fn outcomes(events: &[Arc<Event>], who: &str) -> Vec<Vec<(String, OutcomeStatus, Vec<Part>)>> {
+fn outcomes(events: &[Arc<Event>], who: &str) -> Vec<Vec<(String, ToolStatus, Vec<Part>)>> {
     let outcome = |part: &Part| match part {
         Part::Outcome(answer) => {
             Some((answer.id.clone(), answer.outcome.status, answer.outcome.parts.clone()))
@@ -251,7 +251,7 @@ async fn who_only_advertises_a_tool_never_runs_it() {
     assert!(!events.iter().any(|event| matches!(event.body, Body::ToolCalled { .. })));
     // The tool did not run: the call has an outcome all the same.
     let Entry::Tool { outcome, .. } = &spy.asked()[1].entries[2] else { panic!("the call is answered") };
-    assert_eq!((outcome.status, &*outcome.plain()), (OutcomeStatus::Failed, "This call was not made."));
+    assert_eq!((outcome.status, &*outcome.plain()), (ToolStatus::Failed, "This call was not made."));
 }
 
 // Item 64: a tool of the same name replaces the earlier one, whichever agent runs it.
@@ -344,8 +344,9 @@ async fn calls_of_one_message_run_at_the_same_time_and_keep_their_order() {
 #[tokio::test]
 async fn calls_of_several_agents_are_distinguished() {
     let echo = FunctionTool::new("echo", "Says it again.", async |args: Value| Ok(args["text"].clone()));
-    let call =
-        |text: &str| Part::Call(Call { id: "c1".into(), tool: "echo".into(), args: json!({"text": text}) });
+    let call = |text: &str| {
+        Part::Call(ToolCall { id: "c1".into(), tool: "echo".into(), args: json!({"text": text}) })
+    };
     let ask =
         move |who: &str, text: &str| Message { parts: vec![call(text)], ..Message::text(name(who), "") };
     let private = polylogue_core::Audience::Only(vec![name("Cem")]);

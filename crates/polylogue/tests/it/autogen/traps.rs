@@ -7,7 +7,7 @@ use polylogue::policies::until;
 use polylogue::runs::Report;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Message, Name, Status, round_robin, sequential};
-use polylogue_core::{Entry, Outcome, Params, Part, ToolCx, ToolError, ViewOptions, Window};
+use polylogue_core::{Entry, Params, Part, ToolCx, ToolError, ToolResult, ViewOptions, Window};
 use polylogue_core::{Tool, ToolSpec};
 use serde_json::{Value, json};
 
@@ -25,8 +25,8 @@ impl Tool for Clock {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        Ok(Outcome::done("noon"))
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+        Ok(ToolResult::done("noon"))
     }
 }
 

@@ -14,7 +14,7 @@ use polylogue::{
     Transcript, round_robin, sequential,
 };
 use polylogue_core::{
-    Body, Call, Entry, Event, Media, OpeningContext, Part, Path, StopReason, View, ViewOptions,
+    Body, Entry, Event, Media, OpeningContext, Part, Path, StopReason, ToolCall, View, ViewOptions,
 };
 use serde_json::json;
 
@@ -173,7 +173,7 @@ async fn a_tool_call_is_native_for_the_caller_and_text_for_the_other() {
         .participant(parrot("Bob"))
         .policy(until(max_turns(1), round_robin()));
     let (_, events) = run(&chat.build().unwrap(), "What time is it?").await;
-    let call = Call { id: "c1".into(), tool: "clock".into(), args: json!({}) };
+    let call = ToolCall { id: "c1".into(), tool: "clock".into(), args: json!({}) };
     assert_eq!(view(&events, "Ann")[1], Entry::own(vec![Part::Call(call)]));
     assert_eq!(view(&events, "Bob")[1], Entry::user("(calls `clock` with {})"));
 }

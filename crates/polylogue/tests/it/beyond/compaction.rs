@@ -6,7 +6,7 @@ use polylogue::agents::compaction::{Compaction, CompactionLimit};
 use polylogue::runs::report::{Purpose, Report};
 use polylogue::{AnyModel, Assistant, Chat, round_robin, stop};
 use polylogue_core::{
-    AnyStore, Body, DeltaSink, Finish, Model, ModelError, ModelErrorKind, Reply, Request, Usage, plain,
+    AnyStore, Body, DeltaSink, FinishReason, Model, ModelError, ModelErrorKind, Reply, Request, Usage, plain,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
@@ -62,7 +62,7 @@ impl Model for Talker {
         };
         Ok(Reply {
             usage: Usage { output: Some(50), ..Usage::default() },
-            finish: Finish::Stop,
+            finish: FinishReason::Stop,
             ..Reply::text(said)
         })
     }

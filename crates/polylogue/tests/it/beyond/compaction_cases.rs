@@ -9,8 +9,8 @@ use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
 use polylogue::policies::Selector;
 use polylogue::{AnyModel, Assistant, Chat, Group, Tool, round_robin, stop};
 use polylogue_core::{
-    AnyStore, Body, Call, Compacted, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind,
-    Outcome, Part, Reply, Request, ViewOptions, Window, plain,
+    AnyStore, Body, Compacted, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind,
+    Part, Reply, Request, ToolCall, ToolResult, ViewOptions, Window, plain,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
@@ -61,11 +61,13 @@ impl Worker {
             Summary::Json => Reply::text(said.to_string()),
             Summary::Text => Reply::text(format!("Notes on {} bytes.", text.len())),
             Summary::Refused => Reply {
-                finish: Finish::Refused { category: None, explanation: None },
+                finish: FinishReason::Refused { category: None, explanation: None },
                 ..Reply::text("I cannot help with that.")
             },
             Summary::Empty => Reply::text(" "),
-            Summary::CutOff => Reply { finish: Finish::Length, ..Reply::text(r#"{"task": "work", "decisi"#) },
+            Summary::CutOff => {
+                Reply { finish: FinishReason::Length, ..Reply::text(r#"{"task": "work", "decisi"#) }
+            }
             Summary::Endless => {
                 let facts: Vec<String> = (0..400).map(|n| format!("fact {n} {}", "x".repeat(200))).collect();
                 let mut said = said;
@@ -92,7 +94,7 @@ impl Model for Worker {
         }
         if let Some((_, is_reply)) = self.space.filter(|(most, _)| text.len() > *most) {
             if is_reply {
-                return Ok(Reply { finish: Finish::ContextFull, ..Reply::text("Half a sen") });
+                return Ok(Reply { finish: FinishReason::ContextFull, ..Reply::text("Half a sen") });
             }
             let kind = ModelErrorKind::TooLong { tokens: None, limit: None };
             return Err(ModelError::new(kind, "test:worker", "too long"));
@@ -100,8 +102,9 @@ impl Model for Worker {
         self.seen.lock().unwrap().push(request.entries.to_vec());
         let done = request.origin.nth;
         Ok(if done < self.calls && !request.tools.is_empty() {
-            let call = Call { id: format!("call_{done}"), tool: "look".into(), args: json!({"at": done}) };
-            Reply { finish: Finish::Calls, parts: vec![Part::Call(call)], ..Reply::text("") }
+            let call =
+                ToolCall { id: format!("call_{done}"), tool: "look".into(), args: json!({"at": done}) };
+            Reply { finish: FinishReason::Calls, parts: vec![Part::Call(call)], ..Reply::text("") }
         } else {
             Reply::text("The work is done.")
         })
@@ -115,8 +118,8 @@ impl Tool for Look {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        Ok(Outcome::done(format!("{args}: {}", "found ".repeat(60))))
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+        Ok(ToolResult::done(format!("{args}: {}", "found ".repeat(60))))
     }
 }
 

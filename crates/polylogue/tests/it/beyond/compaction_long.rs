@@ -8,8 +8,8 @@ use polylogue::kernel::data::ToolSpec;
 use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
 use polylogue::{Act, AnyModel, Assistant, Chat, Function, Limits, Tool, round_robin, stop};
 use polylogue_core::{
-    Body, Call, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind, Outcome, Part, Reply,
-    Request, Usage, plain,
+    Body, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind, Part, Reply, Request,
+    ToolCall, ToolResult, Usage, plain,
 };
 use serde_json::{Value, json};
 
@@ -96,13 +96,13 @@ impl Model for Guard {
         };
         let door: u64 = door.split(' ').next().and_then(|door| door.parse().ok()).unwrap_or_default();
         if matches!(request.entries.last(), Some(Entry::User { .. })) {
-            let call = Call {
+            let call = ToolCall {
                 id: format!("call_{}", request.origin.nth),
                 tool: "look".into(),
                 args: json!({"door": door}),
             };
             return Ok(Reply {
-                finish: Finish::Calls,
+                finish: FinishReason::Calls,
                 parts: vec![Part::Call(call)],
                 usage,
                 ..Reply::text("")
@@ -122,8 +122,8 @@ impl Tool for Look {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        Ok(Outcome::done(format!("QUESTION: door {} was looked at. {}", args["door"], self.1)))
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+        Ok(ToolResult::done(format!("QUESTION: door {} was looked at. {}", args["door"], self.1)))
     }
 }
 

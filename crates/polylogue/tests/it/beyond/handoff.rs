@@ -7,7 +7,7 @@ use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::{Chat, Function, Human, Message, Name, Tool};
 use polylogue_core::Chooser;
-use polylogue_core::{Outcome, OutcomeStatus, Part, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Part, ToolCx, ToolError, ToolResult, ToolSpec, ToolStatus};
 use serde_json::{Value, json};
 
 use crate::beyond::stage::{Cast, events, events_with, fails, log, name, play, print};
@@ -152,9 +152,9 @@ impl Tool for Route {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let parts = vec![Part::text("Routed"), Part::Data(json!({"handoff": args["to"]}))];
-        Ok(Outcome::new(OutcomeStatus::Done, parts))
+        Ok(ToolResult::new(ToolStatus::Done, parts))
     }
 }
 

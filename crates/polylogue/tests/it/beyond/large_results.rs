@@ -6,7 +6,7 @@ use polylogue::kernel::data::ToolSpec;
 use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
 use polylogue::tools::results::LargeResults;
 use polylogue::{Act, Chat, Function, Tool, sequential};
-use polylogue_core::{BlobId, Body, Call, Event, Log, Outcome, OutcomeStatus, Part, StoredResult};
+use polylogue_core::{BlobId, Body, Event, Log, Part, StoredResult, ToolCall, ToolResult, ToolStatus};
 use serde_json::{Value, json};
 
 use super::stage::{Cast, events, log};
@@ -28,20 +28,20 @@ impl Tool for List {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let lines = args["lines"].as_u64().ok_or("`lines` is missing")?;
-        Ok(Outcome::done(Self::text(lines)).from_outside("https://shop.example/"))
+        Ok(ToolResult::done(Self::text(lines)).from_outside("https://shop.example/"))
     }
 }
 
-fn outcome_of(event: &Event) -> Option<&Outcome> {
+fn outcome_of(event: &Event) -> Option<&ToolResult> {
     match &event.body {
         Body::ToolReturned { outcome, .. } => Some(outcome),
         _ => None,
     }
 }
 
-fn outcomes(events: &[Arc<Event>]) -> Vec<&Outcome> {
+fn outcomes(events: &[Arc<Event>]) -> Vec<&ToolResult> {
     events.iter().filter_map(|event| outcome_of(event)).collect()
 }
 
@@ -99,7 +99,7 @@ async fn a_large_result_is_stored_and_read_back_wherever_the_log_is_cut() {
 }
 
 /// Makes `calls` in one turn of an agent.
-async fn made(log: &mut Log, tools: Vec<AnyTool>, calls: Vec<Call>) {
+async fn made(log: &mut Log, tools: Vec<AnyTool>, calls: Vec<ToolCall>) {
     let agent = Function::calling("Ann", [], move |turn| {
         let (tools, calls) = (tools.clone(), calls.clone());
         Box::pin(async move {
@@ -112,8 +112,8 @@ async fn made(log: &mut Log, tools: Vec<AnyTool>, calls: Vec<Call>) {
     chat.run_in(log, "task").await.unwrap();
 }
 
-fn call(nth: u64, tool: &str, args: Value) -> Call {
-    Call { id: format!("c{nth}"), tool: tool.into(), args }
+fn call(nth: u64, tool: &str, args: Value) -> ToolCall {
+    ToolCall { id: format!("c{nth}"), tool: tool.into(), args }
 }
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn a_conversation_stores_so_many_results_and_says_why_no_more() {
     made(&mut log, LargeResults::default().above(1_000).tools([List::tool()]), calls).await;
     let events = log.events().await;
     let found = outcomes(&events);
-    let (stored, others): (Vec<&Outcome>, Vec<&Outcome>) =
+    let (stored, others): (Vec<&ToolResult>, Vec<&ToolResult>) =
         found.into_iter().partition(|outcome| outcome.stored.is_some());
     assert_eq!((stored.len() as u64, others.len()), (most + 1, 1));
     let text = others[0].plain();
@@ -148,7 +148,7 @@ async fn a_result_of_more_than_the_limit_is_truncated() {
     let events = log.events().await;
     let text = outcomes(&events)[0].plain();
     let why = "(The whole result is not stored: results of more than 16 MiB are not stored.)";
-    assert!(text.ends_with(why) && text.len() <= Outcome::MAX_BYTES, "{} bytes", text.len());
+    assert!(text.ends_with(why) && text.len() <= ToolResult::MAX_BYTES, "{} bytes", text.len());
 }
 
 #[tokio::test]
@@ -164,9 +164,9 @@ async fn only_results_of_the_conversation_are_read() {
     ];
     made(&mut log, LargeResults::default().tools([List::tool()]), calls).await;
     let events = log.events().await;
-    let said: Vec<(OutcomeStatus, String)> =
+    let said: Vec<(ToolStatus, String)> =
         outcomes(&events).iter().map(|outcome| (outcome.status, outcome.plain().into_owned())).collect();
-    let failed = |text: &str| (OutcomeStatus::Failed, text.to_owned());
+    let failed = |text: &str| (ToolStatus::Failed, text.to_owned());
     assert!(said.contains(&failed(&format!("This conversation has no stored result {id}."))), "{said:?}");
     let wrong = "`id` must be the 32 digits that a result gives as its id; got ";
     assert!(said.contains(&failed(&format!("{wrong}`../../etc/passwd`"))), "{said:?}");

@@ -2,7 +2,7 @@
 
 use polylogue::runs::report::Report;
 use polylogue::{Assistant, Chat, Limits, Status, Tool, sequential};
-use polylogue_core::{Money, Outcome, StopReason, ToolCx, ToolError, ToolSpec, ToolUsage, Usage};
+use polylogue_core::{Money, StopReason, ToolCx, ToolError, ToolResult, ToolSpec, ToolUsage, Usage};
 use serde_json::{Value, json};
 
 use super::stage::{Cast, events, log};
@@ -21,9 +21,13 @@ impl Tool for Search {
         &self.0
     }
 
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let usage = Usage { input: Some(1_000), output: Some(0), ..Usage::default() };
-        Ok(Outcome::done("a hit").with_usage(ToolUsage { model: "toy:vectors".into(), usage, cost: self.1 }))
+        Ok(ToolResult::done("a hit").with_usage(ToolUsage {
+            model: "toy:vectors".into(),
+            usage,
+            cost: self.1,
+        }))
     }
 }
 

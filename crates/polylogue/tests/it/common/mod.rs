@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::{Chat, Log, Message, Name, Status, Transcript};
 use polylogue_core::{
-    AnyStore, Body, Budget, Call, Digest, Event, FailedAttempt, Finish, LogId, Meta, ModelError,
-    ModelErrorKind, ModelReply, Money, Opening, Outcome, Part, Path, Request, RunResult, StopReason, Store,
-    Timestamp, TurnRequest, Usage,
+    AnyStore, Body, Budget, Digest, Event, FailedAttempt, FinishReason, LogId, Meta, ModelError,
+    ModelErrorKind, ModelReply, Money, Opening, Part, Path, Request, RunResult, StopReason, Store, Timestamp,
+    ToolCall, ToolResult, TurnRequest, Usage,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -179,7 +179,7 @@ fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
         model: "test:m".into(),
         request: Digest::try_from("0".repeat(32)).unwrap(),
         parts: vec![Part::text(text)],
-        finish: Finish::Stop,
+        finish: FinishReason::Stop,
         usage: Usage { input: Some(6), output: Some(4), ..Usage::default() },
         cost: Some(Money::dollars(0.01)),
         cached: false,
@@ -196,9 +196,9 @@ fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
     if let Some(tool) = text.strip_prefix('!') {
         let tool = tool.split(' ').next().unwrap().to_owned();
         let id = format!("c{turn}");
-        let call = Call { id: id.clone(), tool, args: serde_json::json!({"q": 1}) };
+        let call = ToolCall { id: id.clone(), tool, args: serde_json::json!({"q": 1}) };
         bodies.push(Body::ToolCalled { who: who.clone(), call });
-        bodies.push(Body::ToolReturned { who: who.clone(), id, outcome: Outcome::done("ok") });
+        bodies.push(Body::ToolReturned { who: who.clone(), id, outcome: ToolResult::done("ok") });
     }
     let parts = vec![Part::Thought(thought.into()), Part::text(text)];
     bodies.push(Body::Message(Message { parts, ..Message::text(who.clone(), "") }));

@@ -7,7 +7,7 @@ use polylogue::layers::parse::{ActionExecutor, CallRecord, Parsed, ParsedBlock, 
 use polylogue::tools::GetHistory;
 use polylogue::tools::tool::Finish;
 use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Result, Turn};
-use polylogue_core::{AgentCall, AnyAgent, AnyStore, Body, Call, ModelCall};
+use polylogue_core::{AgentCall, AnyAgent, AnyStore, Body, ModelCall, ToolCall};
 use polylogue_store::Memory;
 use polylogue_test::cut::Calls;
 use serde_json::json;
@@ -163,7 +163,7 @@ impl Agent for Ordinary {
         let all: Result<Vec<Message>> = turn.ask_all(both).await.into_iter().collect();
         turn.prompt(format!("{} replied.", all?.len())).await?;
         let own = turn.ask_model(ModelCall::of(&self.model)).await?;
-        let call = Call {
+        let call = ToolCall {
             id: format!("look-{}", turn.transcript().turns_begun_by(turn.me())),
             tool: "get_history".into(),
             args: json!({}),

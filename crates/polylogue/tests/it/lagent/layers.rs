@@ -6,7 +6,7 @@ use polylogue::layers::parse::{
     ActionExecutor, Parsed, ParsedBlock, Parser, Template, ToolBlock, ToolBlocks, value,
 };
 use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Result, Tool, Turn};
-use polylogue_core::{AnyAgent, Entry, Outcome, Part, ToolCx, ToolError, ToolSpec, plain};
+use polylogue_core::{AnyAgent, Entry, Part, ToolCx, ToolError, ToolResult, ToolSpec, plain};
 use serde_json::{Value, json};
 
 use crate::lagent::parts::{agent, session};
@@ -253,10 +253,10 @@ impl Tool for Runner {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         match args["code"].as_str() {
             Some("fail") => Err(ToolError("it broke".into())),
-            _ => Ok(Outcome::done(format!("ran {args}"))),
+            _ => Ok(ToolResult::done(format!("ran {args}"))),
         }
     }
 }

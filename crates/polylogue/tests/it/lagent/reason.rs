@@ -6,8 +6,8 @@ use polylogue::agents::reason::{BestOfN, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::stop::Reason;
 use polylogue::{AnyModel, Assistant, Chat, Error, Log, Result, Session, Status, Tool, sequential};
 use polylogue_core::{
-    AnyAgent, AnyStore, AnyTool, Body, Entry, Interrupt, LogId, Outcome, Part, RunOutcome, StopReason,
-    ToolCx, ToolError, ToolSpec, plain,
+    AnyAgent, AnyStore, AnyTool, Body, Entry, Interrupt, LogId, Part, RunOutcome, StopReason, ToolCx,
+    ToolError, ToolResult, ToolSpec, plain,
 };
 use polylogue_store::Memory;
 use serde_json::{Value, json};
@@ -22,11 +22,11 @@ impl Tool for Search {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         match args["q"].as_str() {
-            Some("list") => Ok(Outcome { parts: vec![Part::Data(json!([1, 2]))], ..Outcome::done("") }),
+            Some("list") => Ok(ToolResult { parts: vec![Part::Data(json!([1, 2]))], ..ToolResult::done("") }),
             Some("fail") => Err(ToolError("no such page".into())),
-            _ => Ok(Outcome::done(format!("found {}", args["q"]))),
+            _ => Ok(ToolResult::done(format!("found {}", args["q"]))),
         }
     }
 }

@@ -3,7 +3,7 @@
 use polylogue::agents::session::Forget;
 use polylogue::layers::parse::{ActionExecutor, Parsed, ParsedBlock, ToolBlock};
 use polylogue::{Act, Agent, AnyModel, Message, Name, Result, Tool, Turn};
-use polylogue_core::{Outcome, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::lagent::parts::{agent, session};
@@ -15,8 +15,8 @@ impl Tool for Echo {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        Ok(Outcome::done(format!("{} of {args}", self.0.name)))
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+        Ok(ToolResult::done(format!("{} of {args}", self.0.name)))
     }
 }
 

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use polylogue::Name;
-use polylogue_core::{DeltaSink, Finish, Model, ModelError, Money, Params, Path, Reply, Request, Usage};
+use polylogue_core::{
+    DeltaSink, FinishReason, Model, ModelError, Money, Params, Path, Reply, Request, Usage,
+};
 
 use crate::common::{Random, received};
 use crate::output_limits::cents;
@@ -79,7 +81,7 @@ impl Model for Server {
         let is_silent = self.is_broken && self.random.roll(6) == 0;
         let usage = Usage { input: Some(5), output: Some(charged.0), ..Usage::default() };
         let usage = if is_silent { Usage::default() } else { usage };
-        let finish = if charged.1 { Finish::Stop } else { Finish::Length };
+        let finish = if charged.1 { FinishReason::Stop } else { FinishReason::Length };
         Ok(Reply { usage, finish, ..Reply::text("word") })
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {

@@ -1,7 +1,7 @@
 //! Pictures, documents, sounds and what no provider reads, as messages and results have them.
 
 use polylogue::{Function, Tool};
-use polylogue_core::{Act, Entry, Media, Outcome, OutcomeStatus, Part, Request, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Act, Entry, Media, Part, Request, ToolCx, ToolError, ToolResult, ToolSpec, ToolStatus};
 use serde_json::{Value, json};
 
 use super::Chance;
@@ -58,8 +58,8 @@ impl Tool for Shows {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        Ok(Outcome::new(OutcomeStatus::Done, self.parts.clone()))
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+        Ok(ToolResult::new(ToolStatus::Done, self.parts.clone()))
     }
 }
 

@@ -9,7 +9,7 @@ use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Tool, parallel, round_robin};
-use polylogue_core::{AnyStore, Body, Capabilities, Event, Outcome, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyStore, Body, Capabilities, Event, ToolCx, ToolError, ToolResult, ToolSpec};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut, uncharged};
@@ -167,9 +167,9 @@ impl Tool for Once {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         self.1.fetch_add(1, Ordering::Relaxed);
-        Ok(Outcome::done("done"))
+        Ok(ToolResult::done("done"))
     }
 }
 

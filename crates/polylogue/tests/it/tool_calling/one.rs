@@ -7,7 +7,7 @@ use polylogue::agents::tooling::{PromptedTool, ToolHistory};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Function, Tool, round_robin};
-use polylogue_core::{Body, Capabilities, Capability, Outcome, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{Body, Capabilities, Capability, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::stage::{Spy, printed, run};
@@ -252,8 +252,8 @@ impl Tool for Counter {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        Ok(Outcome::done((self.1.fetch_add(1, Ordering::Relaxed) + 1).to_string()))
+    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+        Ok(ToolResult::done((self.1.fetch_add(1, Ordering::Relaxed) + 1).to_string()))
     }
 }
 
@@ -282,8 +282,8 @@ async fn a_tool_that_ends_the_turn_gives_the_message() {
         fn spec(&self) -> &ToolSpec {
             &self.0
         }
-        async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-            Ok(Outcome::done("It is noon."))
+        async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+            Ok(ToolResult::done("It is noon."))
         }
     }
     let done =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling};
 use polylogue::tools::FunctionTool;
 use polylogue::{AnyModel, Assistant, Chat, Tool, Transcript, sequential};
-use polylogue_core::{Entry, Event, Outcome, Path, ToolError, ToolSpec, View, ViewOptions, plain};
+use polylogue_core::{Entry, Event, Path, ToolError, ToolResult, ToolSpec, View, ViewOptions, plain};
 use polylogue_models::{Script, Scripted};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -123,7 +123,7 @@ impl Tool for Broken {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, _: Value, _: &polylogue_core::ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: Value, _: &polylogue_core::ToolCx<'_>) -> Result<ToolResult, ToolError> {
         panic!("it is broken")
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use polylogue::Tool;
 use polylogue::tasks::{EndMode, GroupSolve, History, Task, tasks};
-use polylogue_core::{Outcome, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::stage::{Spy, name, script};
@@ -32,7 +32,7 @@ impl Tool for HighLow {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let number =
             |key: &str| args[key].as_i64().ok_or_else(|| ToolError(format!("`{key}` is not an integer")));
         let mut calls = self.calls.lock().unwrap();
@@ -42,7 +42,7 @@ impl Tool for HighLow {
             std::cmp::Ordering::Less => "lower than",
             std::cmp::Ordering::Equal => "equal to",
         };
-        Ok(Outcome::done(format!("The secret number is {relation} the guessed number. (call {calls})")))
+        Ok(ToolResult::done(format!("The secret number is {relation} the guessed number. (call {calls})")))
     }
 }
 

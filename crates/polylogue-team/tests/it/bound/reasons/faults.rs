@@ -7,8 +7,8 @@ use std::time::Duration;
 use polylogue::stop::{Counted, ModelMistake, Reason};
 use polylogue::{AnyModel, Log};
 use polylogue_core::{
-    Body, Bound, Call, DeltaSink, Event, Finish, Model, ModelError, Money, Name, Params, Part, Reply,
-    Request, Status, StopReason, Usage,
+    Body, Bound, DeltaSink, Event, FinishReason, Model, ModelError, Money, Name, Params, Part, Reply,
+    Request, Status, StopReason, ToolCall, Usage,
 };
 use polylogue_team::{BuildContext, Overrides, Team, parse};
 use serde_json::json;
@@ -32,20 +32,20 @@ impl Model for Lines {
             text = slow;
         }
         let call = |tool: &str| {
-            Part::Call(Call { id: format!("c{mine}"), tool: tool.to_owned(), args: json!({"x": mine}) })
+            Part::Call(ToolCall { id: format!("c{mine}"), tool: tool.to_owned(), args: json!({"x": mine}) })
         };
         let (parts, finish) = match text {
-            "-" => (Vec::new(), Finish::Stop),
-            "!" => (vec![call("no_such_tool")], Finish::Calls),
+            "-" => (Vec::new(), FinishReason::Stop),
+            "!" => (vec![call("no_such_tool")], FinishReason::Calls),
             text if text.starts_with("transfer") => {
-                let call = Call { id: format!("c{mine}"), tool: text.to_owned(), args: json!({}) };
-                (vec![Part::Call(call)], Finish::Calls)
+                let call = ToolCall { id: format!("c{mine}"), tool: text.to_owned(), args: json!({}) };
+                (vec![Part::Call(call)], FinishReason::Calls)
             }
             "?" => {
                 let vote = if request.origin.who.as_str() == "A" { "red" } else { "blue" };
-                (vec![Part::text(vote)], Finish::Stop)
+                (vec![Part::text(vote)], FinishReason::Stop)
             }
-            text => (vec![Part::text(text)], Finish::Stop),
+            text => (vec![Part::text(text)], FinishReason::Stop),
         };
         let (input, output) = (Bound::of(self, request).input, text.len() as u64 / 8 + 2);
         let usage = Usage { input: Some(input), output: Some(output), ..Usage::default() };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Audience, Body, CallPurpose, Chooser, Event, Message, ModelReply, Name, Opening, Outcome, OutcomeStatus,
-    Part, Path, TurnRequest,
+    Audience, Body, CallPurpose, Chooser, Event, Message, ModelReply, Name, Opening, Part, Path, ToolResult,
+    ToolStatus, TurnRequest,
 };
 
 /// How a message came into the chat.
@@ -93,7 +93,7 @@ impl<'e> Past<'e> {
     }
 
     /// The calls of its agent, each with the `seq` of its event and its result.
-    pub(super) fn calls(&self) -> Vec<(u64, &'e polylogue_core::Call, Option<&'e Outcome>)> {
+    pub(super) fn calls(&self) -> Vec<(u64, &'e polylogue_core::ToolCall, Option<&'e ToolResult>)> {
         let result = |of: &str| {
             self.events.iter().find_map(|event| match &event.body {
                 Body::ToolReturned { id, outcome, .. } if id == of => Some(outcome),
@@ -108,8 +108,8 @@ impl<'e> Past<'e> {
     }
 }
 
-pub(super) fn is_done(outcome: Option<&Outcome>) -> bool {
-    outcome.is_some_and(|outcome| outcome.status == OutcomeStatus::Done)
+pub(super) fn is_done(outcome: Option<&ToolResult>) -> bool {
+    outcome.is_some_and(|outcome| outcome.status == ToolStatus::Done)
 }
 
 /// A chat since it was opened last.

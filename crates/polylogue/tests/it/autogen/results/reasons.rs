@@ -13,7 +13,7 @@ use polylogue::{
     Act, Agent, Assistant, Chat, Function, Group, Human, Limits, Message, Policy, Status, Transcript,
     parallel, round_robin, sequential,
 };
-use polylogue_core::{AnyAgent, Call, Event, Fault, Media, Money, Part, Timestamp};
+use polylogue_core::{AnyAgent, Event, Fault, Media, Money, Part, Timestamp, ToolCall};
 use serde_json::json;
 
 use crate::stage::{closed, log, name, run, script};
@@ -54,7 +54,7 @@ async fn a_termination_message_is_the_word_alone_unless_it_is_said_otherwise() {
 async fn conditions_on_text_do_not_fail_on_messages_without_text() {
     // item 39, trap T1
     let media = Media { kind: "image/png".into(), url: "data:image/png;base64,AA==".into() };
-    let call = Call { id: "c".into(), tool: "TERMINATE".into(), args: json!({"x": "TERMINATE"}) };
+    let call = ToolCall { id: "c".into(), tool: "TERMINATE".into(), args: json!({"x": "TERMINATE"}) };
     for part in [
         Part::Media(media),
         Part::Data(json!("TERMINATE")),

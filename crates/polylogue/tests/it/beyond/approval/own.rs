@@ -11,7 +11,7 @@ use polylogue::tools::Approval;
 use polylogue::tools::FunctionTool;
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{AnyModel, Assistant, Chat, Log, Status, Tool, round_robin};
-use polylogue_core::{AnyStore, Body, Event, LogId, Meta, OutcomeStatus, Store, Timestamp};
+use polylogue_core::{AnyStore, Body, Event, LogId, Meta, Store, Timestamp, ToolStatus};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::uncharged;
@@ -256,7 +256,7 @@ async fn what_was_approved_is_done_once_wherever_the_process_dies() {
         assert_eq!(*effects.lock().unwrap(), all, "cut before event {cut}");
         let asked = again.iter().filter(|event| matches!(event.body, Body::InputRequired(_))).count();
         assert_eq!(asked, 3, "cut before event {cut}");
-        let unknown = |event: &&Arc<Event>| matches!(&event.body, Body::ToolReturned { outcome, .. } if outcome.status == OutcomeStatus::Unknown);
+        let unknown = |event: &&Arc<Event>| matches!(&event.body, Body::ToolReturned { outcome, .. } if outcome.status == ToolStatus::Unknown);
         let unknown = again.iter().filter(unknown).count();
         assert_eq!(unknown, called - returned, "cut before event {cut}");
         if unknown == 0 {
