@@ -68,12 +68,6 @@ impl RunResult {
     }
 }
 
-impl PartialEq<Status> for RunResult {
-    fn eq(&self, status: &Status) -> bool {
-        self.status == *status
-    }
-}
-
 impl fmt::Display for RunResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for message in self.messages() {

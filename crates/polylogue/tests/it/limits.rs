@@ -259,7 +259,7 @@ async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_again() {
         cancel.cancel_now();
     };
     let (status, ()) = tokio::join!(chat.run_in(&mut log, "go"), stop);
-    assert_eq!(status.unwrap(), Status::Cancelled);
+    assert_eq!(status.unwrap().status, Status::Cancelled);
     let spent = log.usage().await.uncertain;
     assert_eq!((spent.calls, spent.cost), (1, Money::dollars(0.20)));
     // Nothing is in flight when it is resumed in another process; then there is again.

@@ -266,7 +266,7 @@ async fn a_run_cancelled_after_its_step_continues_later() {
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;
     log.cancellation().cancel_after_step();
-    assert_eq!(chat.run_in(&mut log, "go").await.unwrap(), Status::Cancelled);
+    assert_eq!(chat.run_in(&mut log, "go").await.unwrap().status, Status::Cancelled);
     log.cancellation().clear();
     let cancel = log.cancellation();
     let stop = async {
@@ -274,7 +274,7 @@ async fn a_run_cancelled_after_its_step_continues_later() {
         cancel.cancel_after_step();
     };
     let (status, ()) = tokio::join!(chat.resume(&mut log), stop);
-    assert_eq!(status.unwrap(), Status::Cancelled);
+    assert_eq!(status.unwrap().status, Status::Cancelled);
     assert!(printed(&log).await.ends_with("A says: one\n"), "the step was finished");
     log.cancellation().clear();
     assert!(matches!(chat.resume(&mut log).await.unwrap().status, Status::Closed { .. }));
@@ -308,7 +308,7 @@ async fn a_run_stopped_at_once_breaks_off_the_call_and_makes_it_again_later() {
     };
     let chat = pair(&script, max_turns(1));
     let (status, ()) = tokio::join!(chat.run_in(&mut log, "go"), stop);
-    assert_eq!(status.unwrap(), Status::Cancelled);
+    assert_eq!(status.unwrap().status, Status::Cancelled);
     assert!(printed(&log).await.ends_with("turn A\n2 A charges 1 Cancelled of script:test\n"));
     log.cancellation().clear();
     let quick = common::script(r#"[{"A": "one"}]"#);
@@ -384,7 +384,7 @@ async fn resumed_in_a_tool_call(repeatable: bool) -> (u64, String) {
     };
     let slow = chat(assistant("A", &script).tool(Tally::new(repeatable)));
     let (status, ()) = tokio::join!(slow.run_in(&mut log, "go"), stop);
-    assert_eq!(status.unwrap(), Status::Cancelled);
+    assert_eq!(status.unwrap().status, Status::Cancelled);
     log.cancellation().clear();
     let again = Tally::new(repeatable);
     let tally = Arc::clone(&again.1);
@@ -532,7 +532,11 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
         question.text.contains("Me") && question.choices.iter().any(|choice| &*choice.answer == "exit"),
         "{question:?}"
     );
-    assert_eq!(chat.resume(&mut log).await.unwrap(), Status::Waiting(questions.clone()), "still waiting");
+    assert_eq!(
+        chat.resume(&mut log).await.unwrap().status,
+        Status::Waiting(questions.clone()),
+        "still waiting"
+    );
     assert!(log.answer(at, &name("A"), "hi").await.is_err(), "A has no open question");
     log.answer(at, &question.who, "hi").await.unwrap();
     assert!(log.answer(at, &question.who, "again").await.is_err(), "it is answered");
