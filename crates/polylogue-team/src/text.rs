@@ -270,8 +270,8 @@ fn name(text: &str) -> Result<Name, Illegal> {
         Ok(name) => Ok(name),
         Err(error) => {
             let illegal = Illegal::new(error.to_string());
-            Err(match error.suggestion() {
-                Some(name) => illegal.hint(format!("use `{name}`")),
+            Err(match error.hint() {
+                Some(hint) => illegal.hint(hint),
                 None => illegal,
             })
         }

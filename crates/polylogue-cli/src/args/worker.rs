@@ -151,8 +151,6 @@ pub(super) fn tenant(given: &str) -> Result<String, String> {
 /// Why one of them is none.
 pub(crate) fn features(words: &[String]) -> Result<Features, crate::error::CliError> {
     Features::new(words).map_err(|error| {
-        let text = error.to_string();
-        let (what, hint) = text.split_once("; hint: ").unwrap_or((&text, "separate words by commas"));
-        crate::error::CliError::usage(what).hint(hint)
+        crate::error::CliError::usage(error.to_string()).hint(error.hint().unwrap_or_default())
     })
 }

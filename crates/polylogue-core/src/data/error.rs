@@ -162,7 +162,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Config(error) => error.hint(),
-            Self::Name(error) => error.suggestion().map(|name| format!("use `{name}`")),
+            Self::Name(error) => error.hint(),
             Self::Model(error) => error.hint.clone(),
             Self::Store(error) => error.hint(),
             Self::Within { error, .. } => error.hint(),

@@ -121,6 +121,11 @@ impl NameError {
         let text: String = words.join(" ").chars().take(Name::MAX_CHARS).collect();
         Name::new(text.trim_end()).ok()
     }
+
+    /// Returns how to fix it: the [suggestion](Self::suggestion), if there is any.
+    pub fn hint(&self) -> Option<String> {
+        self.suggestion().map(|name| format!("use `{name}`"))
+    }
 }
 
 /// An invalid name, with its invisible characters as escapes.

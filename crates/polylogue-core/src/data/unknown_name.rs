@@ -40,7 +40,8 @@ impl UnknownName {
         Self { known: names.into_iter().map(|name| name.to_string()).collect(), ..self }
     }
 
-    pub(super) fn hint(&self) -> Option<String> {
+    /// Returns which names exist, if that is known.
+    pub fn hint(&self) -> Option<String> {
         let known = self.known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         (!known.is_empty()).then(|| format!("use one of {known}"))
     }

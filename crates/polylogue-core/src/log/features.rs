@@ -20,12 +20,17 @@ pub struct Features(BTreeSet<Arc<str>>);
 
 /// Text that is not a list of features.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{word}` is no feature; hint: a feature has 1 to {} characters, without spaces and control characters",
-    Features::MAX_BYTES
-)]
+#[error("`{word}` is no feature")]
 pub struct FeatureError {
     word: String,
+}
+
+impl FeatureError {
+    /// Returns how to fix it, if that is known.
+    pub fn hint(&self) -> Option<String> {
+        let most = Features::MAX_BYTES;
+        Some(format!("a feature has 1 to {most} characters, without spaces and control characters"))
+    }
 }
 
 impl Features {
@@ -117,8 +122,9 @@ mod tests {
     #[test]
     fn words_are_checked() {
         for word in ["", "a b", "\u{0}", "a\n", &"x".repeat(129)] {
-            let error = Features::new([word]).unwrap_err().to_string();
-            assert!(error.contains("hint:"), "{error}");
+            let error = Features::new([word]).unwrap_err();
+            assert!(error.to_string().ends_with("` is no feature"), "{error}");
+            assert!(error.hint().unwrap().starts_with("a feature has 1 to 128 characters"), "{error:?}");
         }
     }
 }
