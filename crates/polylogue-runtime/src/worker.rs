@@ -304,7 +304,7 @@ impl Error {
     pub(crate) fn into_run(self) -> polylogue_core::Error {
         match self {
             Self::Run(error) => error,
-            error => polylogue_core::Error::Agent(error.to_string()),
+            error => polylogue_core::Error::agent(error),
         }
     }
 }

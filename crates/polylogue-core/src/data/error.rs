@@ -1,5 +1,7 @@
 //! Errors, and who can fix them.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::config_error::ConfigError;
@@ -31,9 +33,9 @@ pub enum Error {
     /// The log could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A custom agent failed; see [`Error::agent`].
-    #[error("{0}")]
-    Agent(String),
+    /// A custom agent failed, with an error of its own; see [`Error::agent`].
+    #[error(transparent)]
+    Agent(Arc<dyn std::error::Error + Send + Sync>),
     /// Not a failure: the turn or the run ends here, or waits.
     #[error(transparent)]
     Interrupt(#[from] Interrupt),
@@ -77,18 +79,26 @@ pub enum Interrupt {
 }
 
 impl Error {
-    /// Creates the error of a custom agent, with the text of `error`: its turn fails, and is retried when the chat is run again.
+    /// Wraps the error of a custom agent, or its text: its turn fails, and is retried when the chat is run again.
     ///
     /// ```
+    /// use std::num::ParseIntError;
+    ///
     /// use polylogue_core::{Error, Result};
     ///
     /// fn number(text: &str) -> Result<u16> {
+    ///     if text.is_empty() {
+    ///         return Err(Error::agent("there is no number"));
+    ///     }
     ///     text.trim().parse().map_err(Error::agent)
     /// }
-    /// assert!(matches!(number("twelve"), Err(Error::Agent(_))));
+    /// let error = number("twelve").unwrap_err();
+    /// assert_eq!(error.to_string(), "invalid digit found in string");
+    /// assert!(matches!(&error, Error::Agent(inner) if inner.is::<ParseIntError>()));
     /// ```
-    pub fn agent(error: impl std::fmt::Display) -> Self {
-        Self::Agent(error.to_string())
+    pub fn agent(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        let error: Box<dyn std::error::Error + Send + Sync> = error.into();
+        Self::Agent(Arc::from(error))
     }
 
     /// The same error, of an agent called at `at`. The innermost agent is named, and an agent called at the root is

@@ -103,7 +103,7 @@ impl Invocation {
         let transcript = log.transcript_of(&self.at).await?;
         let past = log.look(|events| self.past(events)).await;
         if let Some(Some(failure)) = past.get(self.nth) {
-            let error = Error::Agent(format!("it failed before: {failure}")).within(&self.at);
+            let error = Error::agent(format!("it failed before: {failure}")).within(&self.at);
             return Ok((transcript, Some(Err(error))));
         }
         // The transcript does not contain calls that were rolled back.

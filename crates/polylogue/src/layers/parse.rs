@@ -151,7 +151,7 @@ impl Agent for Parsed {
                 Ok(value) => return Ok(Act::Say(parts.into_iter().chain(value.map(Part::Note)).collect())),
                 Err(flaw) if left > 0 => turn.prompt(format!("{flaw} Write it again.")).await?,
                 Err(flaw) => {
-                    return Err(Error::Agent(format!("what `{}` wrote cannot be read: {flaw}", self.name())));
+                    return Err(Error::agent(format!("what `{}` wrote cannot be read: {flaw}", self.name())));
                 }
             }
             left -= 1;

@@ -236,7 +236,7 @@ impl Agent for Failing {
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         let call = ToolCall { id: "c".into(), tool: "search".into(), args: serde_json::json!({}) };
         turn.call_tools(std::slice::from_ref(&self.1), &[call]).await?;
-        Err(Error::Agent("no ink".into()))
+        Err(Error::agent("no ink"))
     }
 }
 

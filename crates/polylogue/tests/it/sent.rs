@@ -525,7 +525,7 @@ async fn giving_up_turns_keeps_what_others_of_the_same_step_have_said() {
         (&["Ann", "Bob"], &[]),
     ] {
         let agent = |who: &str| match failing.contains(&who) {
-            true => AnyAgent::new(Function::new(who, |_| Err(Error::Agent("no ink".into()))).unwrap()),
+            true => AnyAgent::new(Function::new(who, |_| Err(Error::agent("no ink"))).unwrap()),
             false => AnyAgent::new(Assistant::new(who, AnyModel::new(Fixed)).unwrap()),
         };
         let chat = Chat::builder("both").participant(agent("Ann")).participant(agent("Bob"));

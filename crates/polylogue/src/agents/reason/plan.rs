@@ -55,7 +55,7 @@ impl Agent for PlanAndSolve {
         let steps = steps(&plan.plain());
         if steps.len() > self.max_steps {
             let (planner, max) = (self.planner.name(), self.max_steps);
-            return Err(Error::Agent(format!(
+            return Err(Error::agent(format!(
                 "the plan of `{planner}` has {} steps, and may have {max}",
                 steps.len()
             )));

@@ -96,7 +96,7 @@ impl React {
                 }
                 ModelAttempt::Unsupported(lacks) => {
                     let (who, model) = (self.name(), self.agent.model.name());
-                    return Err(Error::Agent(format!("the model `{model}` of `{who}` is unable of {lacks}")));
+                    return Err(Error::agent(format!("the model `{model}` of `{who}` is unable of {lacks}")));
                 }
             }
         }

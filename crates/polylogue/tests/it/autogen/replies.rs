@@ -339,7 +339,7 @@ async fn a_stack_is_a_layer_of_another() {
 #[tokio::test]
 async fn a_failing_layer_is_logged_and_retried() {
     let broken = |is_broken: bool| {
-        let fails = from_fn(move |_| if is_broken { Err(Error::Agent("no luck".into())) } else { Ok(None) });
+        let fails = from_fn(move |_| if is_broken { Err(Error::agent("no luck")) } else { Ok(None) });
         let bob = stack().then(fails).otherwise("at last");
         Chat::builder("alone").participant(bob).policy(sequential()).build().unwrap()
     };

@@ -164,7 +164,7 @@ async fn an_error_is_a_result_and_usage_counts() {
         {"Ann": "Started."}, {"Eve": "Two."}, {"Ann": "One failed."}]"#;
     let script: Script = serde_json::from_str(script).unwrap();
     let assistant = |who: &str| Assistant::new(who, script.model("test")).unwrap();
-    let broken = Function::new("broken", |_| Err(Error::Agent("no ink".into()))).unwrap();
+    let broken = Function::new("broken", |_| Err(Error::agent("no ink"))).unwrap();
     let ann = assistant("Ann").agent_tool(AgentTool::agent(broken).background());
     let chat = alone(ann.agent_tool(AgentTool::agent(assistant("Eve")).background()));
     let mut log = log().await;
