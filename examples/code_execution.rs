@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .system("Solve the task with Python. Say TERMINATE when it is solved."),
         )
         .participant(Stack::new("Proxy")?.then(HumanInput::never()).then(coder).otherwise("Continue."))
-        .policy(until(says("TERMINATE"), round_robin()))
+        .policy(until(round_robin(), says("TERMINATE")))
         .build()?;
     println!("{}", chat.run("What is the gain since the beginning of the year, by prices.csv?").await?);
     Ok(())

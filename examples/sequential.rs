@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     let step = |chat: &str, who: &str, message: &str| -> Result<Chat> {
         let pair = Chat::builder(chat).participant(Assistant::new("Number", &model)?);
-        let pair = pair.participant(Assistant::new(who, &model)?).policy(until(max_turns(3), round_robin()));
+        let pair = pair.participant(Assistant::new(who, &model)?).policy(until(round_robin(), max_turns(3)));
         Carryover::message(message).author(Name::new("Number")?).apply_to(pair).build()
     };
     let chat = Chat::builder("arithmetic")

@@ -127,7 +127,7 @@ fn pair(model: &AnyModel, calls: u64) -> Result<Chat> {
     Ok(Chat::builder("pair")
         .participant(agent("Ann")?)
         .participant(agent("Bob")?)
-        .policy(until(max_turns(calls), round_robin()))
+        .policy(until(round_robin(), max_turns(calls)))
         .max_turns(calls + 1)
         .build()?)
 }

@@ -168,7 +168,7 @@ async fn chats(is_limited: bool) -> Result<f64> {
     let chat = Chat::builder("pair")
         .participant(Assistant::new("Ann", AnyModel::new(Ready))?)
         .participant(Assistant::new("Bob", AnyModel::new(Ready))?)
-        .policy(until(max_turns(CALLS.into()), round_robin()))
+        .policy(until(round_robin(), max_turns(CALLS.into())))
         .build()?;
     let meter = Meter::start();
     for _ in 0..CHATS {

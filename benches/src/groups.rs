@@ -36,7 +36,7 @@ fn group(rounds: u64, picked: bool) -> Result<Chat> {
     if picked {
         chat = chat.private_agent(Selector::new("selector", AnyModel::new(Picker))?);
     }
-    Ok(chat.policy(until(max_turns(rounds), rule)).build()?)
+    Ok(chat.policy(until(rule, max_turns(rounds))).build()?)
 }
 
 async fn run(store: &AnyStore, chat: &Chat, id: u64, rounds: u64) -> Result<()> {

@@ -177,7 +177,7 @@ fn chat(model: Remote) -> polylogue::Result<Chat> {
         let spec = ToolSpec::new("look_up", "Looks something up.", json!({"type": "object"})).repeatable();
         chat = chat.participant(Assistant::new(name, model.clone())?.system(SYSTEM).tool(LookUp(spec)));
     }
-    chat.policy(until(max_turns(MANY), round_robin())).max_turns(MANY + 1).build()
+    chat.policy(until(round_robin(), max_turns(MANY))).max_turns(MANY + 1).build()
 }
 
 /// A model that is waited for.

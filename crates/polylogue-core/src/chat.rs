@@ -439,7 +439,7 @@ impl ChatBuilder {
             let joiners: Vec<AnyAgent> = setup.participants.iter().chain(&setup.later).cloned().collect();
             setup.introduction = Some(introduce(&joiners).into());
         }
-        let policy = self.stops.into_iter().rev().fold(policy, |policy, stop| Box::new(until(stop, policy)));
+        let policy = self.stops.into_iter().rev().fold(policy, |policy, stop| Box::new(until(policy, stop)));
         Ok(Chat { name, policy, setup })
     }
 }

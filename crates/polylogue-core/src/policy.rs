@@ -177,7 +177,23 @@ pub trait Condition: Send + Sync + 'static {
 }
 
 /// Wraps `policy`, and ends the chat when `stop` holds. When a participant ends the chat, its reason has priority over `stop`.
-pub fn until(stop: impl Condition, policy: impl Policy) -> impl Policy {
+///
+/// ```
+/// use polylogue_core::{Condition, Policy, Step, StopReason, Transcript, until};
+///
+/// struct Stopped;
+///
+/// impl Condition for Stopped {
+///     fn now(&self, _: &Transcript) -> Option<StopReason> {
+///         Some(StopReason::Finished)
+///     }
+/// }
+///
+/// let policy = until(|_: &Transcript| Step::Parallel(Vec::new()), Stopped);
+/// let empty = Transcript::default();
+/// assert_eq!(policy.next(&empty), Step::close(StopReason::Finished, &empty));
+/// ```
+pub fn until(policy: impl Policy, stop: impl Condition) -> impl Policy {
     wrap_policy(policy, move |policy, chat| match (chat.ended_by(), stop.now(chat)) {
         (Some((_, reason)), _) => Step::close(reason.clone(), chat),
         (None, Some(reason)) => Step::close(reason, chat),

@@ -144,7 +144,7 @@ impl<'c> ChatFrame<'c> {
         let loops = Some(self.loop_detector).filter(|loops| detects_loops && *loops != LoopDetector::OFF);
         let conditions = self.condition()?.into_iter().chain(loops.map(Condition::from));
         Ok(match conditions.reduce(|one, other| one | other) {
-            Some(condition) => Box::new(until(condition, policy)),
+            Some(condition) => Box::new(until(policy, condition)),
             None => policy,
         })
     }

@@ -50,7 +50,7 @@ fn chat(dir: &Path) -> Chat {
     Chat::builder("killed")
         .participant(ann.unwrap())
         .participant(Stack::new("Bob").unwrap().then(coder))
-        .policy(until(max_turns(1_000_000), round_robin()))
+        .policy(until(round_robin(), max_turns(1_000_000)))
         .max_turns(1_000_000)
         .build()
         .unwrap()

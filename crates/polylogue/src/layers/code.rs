@@ -35,7 +35,7 @@
 //! let chat = Chat::builder("coding")
 //!     .participant(Assistant::new("Coder", model)?.system("Solve the task with Python. Say TERMINATE when it is solved."))
 //!     .participant(Stack::new("Runner")?.then(HumanInput::never()).then(coder).otherwise("Continue."))
-//!     .policy(until(says("TERMINATE"), round_robin()))
+//!     .policy(until(round_robin(), says("TERMINATE")))
 //!     .build()?;
 //! # Ok(())
 //! # }

@@ -15,7 +15,7 @@
 //! use polylogue::{Agent, Chat, round_robin};
 //!
 //! let pair = |name: &str, message: &str| {
-//!     let chat = Chat::builder(name).participant(ann.clone()).participant(bob.clone()).policy(until(max_turns(3), round_robin()));
+//!     let chat = Chat::builder(name).participant(ann.clone()).participant(bob.clone()).policy(until(round_robin(), max_turns(3)));
 //!     Carryover::message(message).author(ann.name().clone()).apply_to(chat).build()
 //! };
 //! // `review` starts with "Review it.\nContext: \n", then the summaries of `facts` and of `draft`, a line each.

@@ -23,7 +23,7 @@
 //!     .participant(Assistant::new("Ann", model.clone())?)
 //!     .participant(Assistant::new("Bob", model.clone())?)
 //!     .late_joiner(Assistant::new("Lawyer", model)?)
-//!     .policy(until(max_turns(12), group))
+//!     .policy(until(group, max_turns(12)))
 //!     .build()?;
 //! # Ok(())
 //! # }

@@ -95,7 +95,7 @@ fn all_spoken(chat: &Transcript) -> Step {
 /// # use polylogue::policies::{summarized_by, until};
 /// # use polylogue::stop::max_turns;
 /// # use polylogue::{Name, round_robin};
-/// let policy = until(max_turns(4), round_robin());
+/// let policy = until(round_robin(), max_turns(4));
 /// let policy = summarized_by(policy, Name::new("Judge")?, |_| "What was agreed? One sentence.".into());
 /// # Ok::<(), polylogue::kernel::data::NameError>(())
 /// ```
@@ -127,7 +127,7 @@ pub fn summarized_by(
 /// use polylogue::policies::until;
 /// use polylogue::stop::max_turns;
 /// use polylogue::{Assistant, round_robin};
-/// with_summarizer(chat, Assistant::new("Summary", model)?, SUMMARY_PROMPT, until(max_turns(4), round_robin())).build()
+/// with_summarizer(chat, Assistant::new("Summary", model)?, SUMMARY_PROMPT, until(round_robin(), max_turns(4))).build()
 /// # }
 /// ```
 pub fn with_summarizer(
@@ -195,7 +195,7 @@ pub fn last_reply(chat: &Transcript) -> String {
 /// use polylogue::policies::{with_summary, until};
 /// use polylogue::stop::says;
 /// use polylogue::round_robin;
-/// let policy = with_summary(until(says("TERMINATE"), round_robin()), last_message_without("TERMINATE"));
+/// let policy = with_summary(until(round_robin(), says("TERMINATE")), last_message_without("TERMINATE"));
 /// ```
 pub fn last_message_without(text: &str) -> impl Fn(&Transcript) -> String + Send + Sync + 'static {
     let text = text.to_owned();

@@ -22,7 +22,7 @@
 //!     .participant(writer)
 //!     .participant(editor)
 //!     .opening(|task| vec![state::given([("approved", false)]), polylogue::Message::text(polylogue::Name::user(), task)])
-//!     .policy(until(state::reaches("approved", true), round_robin()))
+//!     .policy(until(round_robin(), state::reaches("approved", true)))
 //!     .build()?;
 //! # Ok(chat)
 //! # }

@@ -62,7 +62,7 @@ fn start(model: &AnyModel, turns: u64) -> impl Fn(&String) -> polylogue::Result<
     move |task| {
         let agent = |name: &str| Assistant::new(name, model.clone());
         let chat = Chat::builder("pair").participant(agent("Ann")?).participant(agent("Bob")?);
-        let chat = chat.policy(until(max_turns(turns), round_robin())).build()?;
+        let chat = chat.policy(until(round_robin(), max_turns(turns))).build()?;
         Ok(BatchStart {
             id: LogId::new(task)?,
             meta: Meta::default(),

@@ -73,7 +73,7 @@ fn runner() -> impl Agent {
 #[tokio::test]
 async fn a_call_that_another_agent_runs_is_paired_for_the_caller_and_text_for_the_others() {
     let chat = |_: &Calls| {
-        let policy = until(max_turns(3), round_robin());
+        let policy = until(round_robin(), max_turns(3));
         Chat::builder("group").participant(caller()).participant(runner()).policy(policy).build().unwrap()
     };
     let events = check(
@@ -162,7 +162,7 @@ fn with_joining(sees: JoinHistory) -> impl Policy {
         if chat.turns() == 1 && chat.late_joiners().any(|name| *name == c) {
             return Step::Admit { who: c, sees };
         }
-        until(max_turns(4), round_robin()).next(chat)
+        until(round_robin(), max_turns(4)).next(chat)
     }
 }
 
@@ -283,7 +283,7 @@ async fn a_reopened_chat_has_new_counts_and_the_old_memory() {
         .participant(assistant("A", &calls, &script))
         .participant(assistant("B", &calls, &script))
         .introduction("A and B are here.")
-        .policy(until(max_turns(2), round_robin()))
+        .policy(until(round_robin(), max_turns(2)))
         .build()
         .unwrap();
     let store = AnyStore::new(Memory::default());
@@ -417,7 +417,7 @@ async fn a_turn_runs_several_chats_one_after_the_other_with_people_in_them() {
             .policy(sequential())
             .build()
             .unwrap();
-        let stop = until(says("yes"), round_robin());
+        let stop = until(round_robin(), says("yes"));
         Chat::builder("group").participant(Twice(name("T"), one, two)).policy(stop).build().unwrap()
     };
     check(
@@ -553,7 +553,7 @@ async fn an_agent_replaces_its_history_of_a_turn_and_others_see_its_message() {
         Chat::builder("group")
             .participant(Forgetful(assistant("A", calls, &script)))
             .participant(assistant("B", calls, &script))
-            .policy(until(max_turns(3), round_robin()))
+            .policy(until(round_robin(), max_turns(3)))
             .build()
             .unwrap()
     };

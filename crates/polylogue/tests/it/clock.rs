@@ -15,7 +15,7 @@ use polylogue_store::Memory;
 fn pair(script: &Script, stop: impl polylogue::stop::Condition) -> Chat {
     let speaker = |who: &str| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
     let chat = Chat::builder("pair").participant(speaker("A")).participant(speaker("B"));
-    chat.policy(until(stop, round_robin())).build().unwrap()
+    chat.policy(until(round_robin(), stop)).build().unwrap()
 }
 
 fn words() -> Script {

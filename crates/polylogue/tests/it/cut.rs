@@ -43,7 +43,7 @@ async fn two_agents_in_turn_with_a_tool_and_a_reflected_summary() {
             {"A": {"think": "hm", "say": "one"}}, {"B": "two"}, {"A": ""}, {"B": "DONE"}, {"Judge": "They counted."}]"#,
     );
     let log = check("count", |calls| {
-        let policy = until(says("DONE").whole() | max_turns(9), round_robin());
+        let policy = until(round_robin(), says("DONE").whole() | max_turns(9));
         Chat::builder("pair")
             .participant(assistant("A", calls, &script))
             .participant(assistant("B", calls, &script))
@@ -101,7 +101,7 @@ async fn chats_within_chats_at_several_depths() {
         Chat::builder("desk")
             .participant(assistant("Writer", calls, &script))
             .participant(critics)
-            .policy(until(max_turns(4), round_robin()))
+            .policy(until(round_robin(), max_turns(4)))
             .build()
             .unwrap()
     })
@@ -127,10 +127,13 @@ async fn people_who_answer_pass_and_leave_also_within_a_chat_within_a_chat() {
 #[tokio::test]
 async fn functions_posts_and_private_messages() {
     fn policy() -> impl Policy {
-        until(max_turns(3), |chat: &Transcript| match chat.turns() {
-            1 if chat.message_count() == 2 => Step::Post(Message::text(Name::user(), "a word between")),
-            _ => round_robin().next(chat),
-        })
+        until(
+            |chat: &Transcript| match chat.turns() {
+                1 if chat.message_count() == 2 => Step::Post(Message::text(Name::user(), "a word between")),
+                _ => round_robin().next(chat),
+            },
+            max_turns(3),
+        )
     }
     let script = script(r#"[{"A": "first"}, {"A": "second"}]"#);
     let log = check("mixed", |calls| {

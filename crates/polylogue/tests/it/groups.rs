@@ -47,12 +47,12 @@ fn trio() -> ChatBuilder {
 async fn round_robin_random_and_transitions() {
     let one_after = |a: &str, b: &str| (name(a), vec![name(b)]);
     let graph = || Transitions::allowed([one_after("Ann", "Cid"), one_after("Cid", "Ann")]);
-    let round = |_: &Calls| trio().policy(until(max_messages(6), Group::round_robin())).build().unwrap();
+    let round = |_: &Calls| trio().policy(until(Group::round_robin(), max_messages(6))).build().unwrap();
     let chance = |_: &Calls| {
-        trio().policy(until(max_turns(8), Group::random(Some(7)).repeat(Repeat::No))).build().unwrap()
+        trio().policy(until(Group::random(Some(7)).repeat(Repeat::No), max_turns(8))).build().unwrap()
     };
     let ring = move |_: &Calls| {
-        trio().policy(until(max_turns(4), Group::round_robin().transitions(graph()))).build().unwrap()
+        trio().policy(until(Group::round_robin().transitions(graph()), max_turns(4))).build().unwrap()
     };
     check(round, &[]).await;
     check(chance, &[]).await;
@@ -62,7 +62,7 @@ async fn round_robin_random_and_transitions() {
 #[tokio::test]
 async fn a_person_who_chooses_and_answers_garbage() {
     let chat = |_: &Calls| {
-        let policy = until(max_turns(4), Group::select_by_name(name("chair")));
+        let policy = until(Group::select_by_name(name("chair")), max_turns(4));
         trio().private_agent(HumanSelector::new("chair").unwrap()).policy(policy).build().unwrap()
     };
     let log = check(chat, &["2", "9", "absent", "", "Zoe", "ann please"]).await;
@@ -77,7 +77,7 @@ async fn a_model_that_chooses_after_corrections_or_not_at_all() {
     );
     let chat = |calls: &Calls| {
         let selector = Selector::new("sel", calls.through(script.model("test"))).unwrap();
-        let policy = until(max_turns(3), Group::select_by_name(name("sel")));
+        let policy = until(Group::select_by_name(name("sel")), max_turns(3));
         trio().private_agent(selector).introduction_of(introduce).policy(policy).build().unwrap()
     };
     let log = check(chat, &[]).await;
@@ -130,7 +130,7 @@ async fn tools_that_two_others_run() {
             .participant(speaker("Bob"))
             .private_agent(runner("Two", "double", |n| n * 2))
             .private_agent(runner("Three", "square", |n| n * n))
-            .policy(until(says("DONE"), group))
+            .policy(until(group, says("DONE")))
             .build()
             .unwrap()
     };
@@ -150,7 +150,7 @@ async fn people_who_join_and_leave() {
             _ => Method::RoundRobin.into(),
         };
         let group = with_late_joiner(Group::custom(rule), name("Me"), says("Bob 1"), JoinHistory::All);
-        until(max_turns(9), with_late_joiner(group, name("You"), max_turns(3), JoinHistory::New))
+        until(with_late_joiner(group, name("You"), max_turns(3), JoinHistory::New), max_turns(9))
     };
     let chat = move |_: &Calls| {
         Chat::builder("group")
@@ -169,7 +169,7 @@ async fn people_who_join_and_leave() {
 #[test]
 fn five_thousand_messages_need_no_stack() {
     let long = || {
-        let policy = until(max_messages(5_000), Group::round_robin());
+        let policy = until(Group::round_robin(), max_messages(5_000));
         let chat = Chat::builder("pair")
             .participant(speaker("Ann"))
             .participant(speaker("Bob"))

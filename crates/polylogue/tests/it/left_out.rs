@@ -50,7 +50,7 @@ fn asked(max_tokens: u32) -> Params {
 
 fn chat(model: AnyModel, params: Params) -> Chat {
     let agent = Assistant::new("Ann", model).unwrap().params(params);
-    Chat::builder("one").participant(agent).policy(until(max_turns(3), round_robin())).build().unwrap()
+    Chat::builder("one").participant(agent).policy(until(round_robin(), max_turns(3))).build().unwrap()
 }
 
 /// What the log says of parameters that were left out, by model.

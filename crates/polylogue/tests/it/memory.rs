@@ -57,7 +57,7 @@ fn model(text: &str) -> AnyModel {
 }
 
 fn chat(turns: u64, agent: impl polylogue::Agent) -> Chat {
-    Chat::builder("group").participant(agent).policy(until(max_turns(turns), round_robin())).build().unwrap()
+    Chat::builder("group").participant(agent).policy(until(round_robin(), max_turns(turns))).build().unwrap()
 }
 
 /// Runs `chat` as the conversation `id`, and returns what happened.
@@ -259,7 +259,7 @@ async fn a_fact_is_prompted_once_and_again_after_the_history_was_cleared() {
         Chat::builder("group")
             .participant(a)
             .participant(b.clone())
-            .policy(until(max_turns(7), round_robin()))
+            .policy(until(round_robin(), max_turns(7)))
             .build()
             .unwrap()
     };
@@ -298,7 +298,7 @@ async fn no_reminders_in_private_turns_or_without_matching_facts() {
     let reminded = |facts| place.of("team").reminds(agent(), facts);
     let chat_with = |facts| {
         let policy = polylogue::policies::summarized_by(
-            until(max_turns(1), round_robin()),
+            until(round_robin(), max_turns(1)),
             Name::new("A").unwrap(),
             |_| "Sum it up: tea?".into(),
         );

@@ -60,7 +60,7 @@ async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
 }
 
 fn alone(ann: Assistant) -> polylogue_core::ChatBuilder {
-    Chat::builder("group").participant(ann).policy(until(LoopDetector::default(), sequential()))
+    Chat::builder("group").participant(ann).policy(until(sequential(), LoopDetector::default()))
 }
 
 fn calls(events: &[Arc<Event>]) -> usize {
@@ -124,7 +124,7 @@ async fn polling_through_another_agent_is_left_alone_as_well() {
         let executor = Executor::new().tool(Job::new(false));
         let ann = Assistant::new("Ann", polls(times)).unwrap().suggest_tool(Job::new(false).spec().clone());
         let bob = Stack::new("Bob").unwrap().then(executor);
-        let order = until(LoopDetector::default(), until(max_turns(60), round_robin()));
+        let order = until(until(round_robin(), max_turns(60)), LoopDetector::default());
         Chat::builder("group").participant(ann).participant(bob).policy(order).build().unwrap()
     };
     let (reason, summary, _) = run(&chat(4)).await;

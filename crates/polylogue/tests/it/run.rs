@@ -29,7 +29,7 @@ fn assistant(who: &str, script: &Script) -> Assistant {
 
 fn pair(script: &Script, stop: impl polylogue::stop::Condition) -> Chat {
     let chat = Chat::builder("pair").participant(assistant("A", script)).participant(assistant("B", script));
-    chat.policy(until(stop, round_robin())).build().unwrap()
+    chat.policy(until(round_robin(), stop)).build().unwrap()
 }
 
 async fn printed(log: &Log) -> String {
@@ -75,7 +75,7 @@ async fn a_participant_who_opens_the_chat_has_spoken() {
         .participant(assistant("A", &script))
         .participant(assistant("B", &script))
         .opening(opening);
-    let chat = chat.policy(until(max_turns(1), round_robin())).build().unwrap();
+    let chat = chat.policy(until(round_robin(), max_turns(1))).build().unwrap();
     check(
         &chat,
         "hi",
@@ -522,7 +522,7 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
     let script = script(r#"[{"A": "hello"}]"#);
     let chat =
         Chat::builder("desk").participant(Human::new("Me").unwrap()).participant(assistant("A", &script));
-    let chat = chat.policy(until(max_turns(2), round_robin())).build().unwrap();
+    let chat = chat.policy(until(round_robin(), max_turns(2))).build().unwrap();
     let mut log = log().await;
     let Status::Waiting(questions) = chat.run_in(&mut log, "go").await.unwrap().status else {
         panic!("waits for no one")
@@ -554,7 +554,7 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
 async fn summaries_can_be_computed() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}]"#);
     let policy =
-        with_summary(until(max_turns(2), round_robin()), |chat| format!("{} messages", chat.message_count()));
+        with_summary(until(round_robin(), max_turns(2)), |chat| format!("{} messages", chat.message_count()));
     let chat = Chat::builder("c")
         .participant(assistant("A", &script))
         .participant(assistant("B", &script))

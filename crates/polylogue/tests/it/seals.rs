@@ -76,7 +76,7 @@ fn chat_with(model: impl Model + Clone, params: &Params) -> Chat {
     let agent = |name: &str| {
         Assistant::new(name, polylogue::AnyModel::new(model.clone())).unwrap().params(params.clone())
     };
-    let policy = until(max_turns(8), round_robin());
+    let policy = until(round_robin(), max_turns(8));
     Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
 }
 
@@ -269,7 +269,7 @@ async fn asked(
     let model = Clumsy { malformed, made: Arc::default() };
     let agent = Assistant::new("Ann", polylogue::AnyModel::new(model.clone())).unwrap().params(params);
     let chat =
-        Chat::builder("one").participant(agent).policy(until(max_turns(2), round_robin())).build().unwrap();
+        Chat::builder("one").participant(agent).policy(until(round_robin(), max_turns(2))).build().unwrap();
     let mut log = log().await;
     let result = chat.run_in(&mut log, "Talk.").await.map(|result| result.status);
     let made = *model.made.lock().unwrap();

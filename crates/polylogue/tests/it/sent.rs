@@ -191,7 +191,7 @@ fn steered(policy: impl Policy, instructions: Vec<Instruction>, outside: &Outsid
     let [a, b, c] = [("A", instructions), ("B", Vec::new()), ("C", Vec::new())]
         .map(|(who, instructions)| Steered(name(who), instructions, Arc::clone(outside)));
     let chat = Chat::builder("steered").participant(a).participant(b).participant(c);
-    chat.policy(until(max_turns(4), policy)).build().unwrap()
+    chat.policy(until(policy, max_turns(4))).build().unwrap()
 }
 
 /// Runs the chat, with who continues it when it is paused.
@@ -245,7 +245,7 @@ async fn a_late_joiner_whose_condition_holds_joins_before_a_chosen_speaker() {
             .participant(a)
             .participant(b)
             .late_joiner(d)
-            .policy(until(max_turns(3), policy))
+            .policy(until(policy, max_turns(3)))
             .build()
             .unwrap()
     };
@@ -470,7 +470,7 @@ async fn what_had_arrived_of_a_cancelled_reply_is_kept_and_counts_as_said_if_its
         Chat::builder("slow")
             .participant(ann)
             .participant(bob)
-            .policy(until(max_turns(2), round_robin()))
+            .policy(until(round_robin(), max_turns(2)))
             .build()
             .unwrap()
     };
@@ -697,7 +697,7 @@ async fn instructions_during_a_tool_call_stand_in_the_log_where_it_can_be_cut_an
         Chat::builder("calls")
             .participant(a)
             .participant(b)
-            .policy(until(max_turns(2), round_robin()))
+            .policy(until(round_robin(), max_turns(2)))
             .build()
             .unwrap()
     };

@@ -116,11 +116,11 @@ fn check_empty(reason: &StopReason, summary: &str, case: &str) {
 async fn a_silent_chat_ends_without_output_in_every_order() {
     for parts in silences() {
         let orders: Vec<(&str, Box<dyn Policy>)> = vec![
-            ("round robin", Box::new(until(LoopDetector::default(), round_robin()))),
+            ("round robin", Box::new(until(round_robin(), LoopDetector::default()))),
             ("sequential", Box::new(sequential())),
             ("sequence of chats", Box::new(sequential())),
             ("parallel", Box::new(parallel())),
-            ("group", Box::new(until(LoopDetector::default(), Group::round_robin()))),
+            ("group", Box::new(until(Group::round_robin(), LoopDetector::default()))),
             (
                 "transitions",
                 Box::new(
@@ -141,7 +141,7 @@ async fn a_silent_chat_ends_without_output_in_every_order() {
 #[tokio::test]
 async fn a_message_continues_a_chat_that_ended_because_of_silence() {
     let silent = Silent::new(vec![]);
-    let chat = pair(&silent, until(LoopDetector::default(), round_robin()));
+    let chat = pair(&silent, until(round_robin(), LoopDetector::default()));
     let mut log = log().await;
     chat.run_in(&mut log, "What is 2 + 2?").await.unwrap();
     for asked in [2, 4] {
@@ -170,7 +170,7 @@ async fn a_message_to_a_running_chat_ends_a_silence() {
     });
     let silent = Silent::new(vec![]);
     let chat = Chat::builder("pair").participant(ann.unwrap()).participant(silent.agent("Bob"));
-    let chat = chat.policy(until(LoopDetector::default(), round_robin())).build().unwrap();
+    let chat = chat.policy(until(round_robin(), LoopDetector::default())).build().unwrap();
     chat.run_in(&mut log, "What is 2 + 2?").await.unwrap();
     // It takes two turns without words after the message.
     assert_eq!(said(&log.events().await), ["Ann: -", "Bob: -", "Ann: -"]);
@@ -287,7 +287,7 @@ fn nest(silent: &Silent, depth: usize) -> ChatBuilder {
         0 => chat.participant(silent.agent("Bob")),
         _ => chat.participant(nest(silent, depth - 1).build().unwrap()),
     };
-    chat.policy(until(LoopDetector::default(), round_robin()))
+    chat.policy(until(round_robin(), LoopDetector::default()))
 }
 
 #[tokio::test]
@@ -328,7 +328,7 @@ fn proxied(oversight: HumanInput, turns: u64) -> Chat {
     let proxy = Stack::new("Bob").unwrap().then(oversight);
     let opening = |task: &str| vec![Message::text(name("Bob"), task)];
     let chat = Chat::builder("pair").participant(counting.unwrap()).participant(proxy).opening(opening);
-    chat.policy(until(LoopDetector::default(), until(max_turns(turns), round_robin()))).build().unwrap()
+    chat.policy(until(until(round_robin(), max_turns(turns)), LoopDetector::default())).build().unwrap()
 }
 
 // AutoGen sends its default reply, which is empty, and the assistant is asked again.
@@ -354,7 +354,7 @@ async fn an_empty_default_reply_continues_the_chat_and_none_ends_it() {
     };
     let chat = |bob: Stack| {
         let chat = Chat::builder("pair").participant(ann()).participant(bob);
-        chat.policy(until(max_turns(4), round_robin())).build().unwrap()
+        chat.policy(until(round_robin(), max_turns(4))).build().unwrap()
     };
     let (reason, _, events) = run(&chat(Stack::new("Bob").unwrap().otherwise("")), "hi").await;
     assert_eq!(said(&events), ["Ann: 0", "Bob: -", "Ann: 2", "Bob: -"]);
@@ -369,7 +369,7 @@ async fn a_model_in_a_stack_that_says_nothing_is_silent_and_ends_nothing() {
     let bob = Stack::new("Bob").unwrap().then(HumanInput::never()).then(silent.agent("Bob"));
     let ann = Function::new("Ann", |_| Ok(Act::say("Well?")));
     let chat = Chat::builder("pair").participant(ann.unwrap()).participant(bob);
-    let chat = chat.policy(until(max_turns(4), round_robin())).build().unwrap();
+    let chat = chat.policy(until(round_robin(), max_turns(4))).build().unwrap();
     let (reason, _, events) = run(&chat, "hi").await;
     assert_eq!(said(&events), ["Ann: Well?", "Bob: -", "Ann: Well?", "Bob: -"]);
     assert_eq!(reason, StopReason::from(Reason::CountReached { count: 4, of: Counted::Turns }));
@@ -382,7 +382,7 @@ async fn a_blank_first_message_is_replied_to_by_the_one_it_is_for() {
     let [ann, bob] = ["Ann", "Bob"].map(|name| AnyAgent::new(silent.agent(name)));
     for blank in ["", " \n"] {
         let pair = |name: &str| Chat::builder(name).participant(ann.clone()).participant(bob.clone());
-        let policy = || until(max_messages(2), round_robin());
+        let policy = || until(round_robin(), max_messages(2));
         let carried = polylogue::policies::carryover::Carryover::message(blank).author(name("Ann"));
         let chat = carried.apply_to(pair("pair")).policy(policy()).build().unwrap();
         let before = silent.asked();
@@ -399,16 +399,16 @@ fn continuing(ends: impl Policy) -> Chat {
     });
     let talk =
         Chat::builder("talk").participant(ann.unwrap()).continues(name("talk")).policy(ends).build().unwrap();
-    Chat::builder("outer").participant(talk).policy(until(max_turns(3), round_robin())).build().unwrap()
+    Chat::builder("outer").participant(talk).policy(until(round_robin(), max_turns(3))).build().unwrap()
 }
 
 #[tokio::test]
 async fn inherited_messages_count_neither_as_messages_nor_as_turns() {
     let expected =
         ["Ann: 1 lines", "talk: 1 lines", "Ann: 3 lines", "talk: 3 lines", "Ann: 5 lines", "talk: 5 lines"];
-    let (_, _, events) = run(&continuing(until(max_messages(2), round_robin())), "hi").await;
+    let (_, _, events) = run(&continuing(until(round_robin(), max_messages(2))), "hi").await;
     assert_eq!(said(&events), expected);
-    let (_, _, events) = run(&continuing(until(max_turns(1), round_robin())), "hi").await;
+    let (_, _, events) = run(&continuing(until(round_robin(), max_turns(1))), "hi").await;
     assert_eq!(said(&events), expected);
 }
 
@@ -421,7 +421,7 @@ async fn inherited_messages_are_no_result() {
     let talk =
         Chat::builder("talk").participant(nothing.unwrap()).continues(name("talk")).policy(sequential());
     let outer =
-        Chat::builder("outer").participant(talk.build().unwrap()).policy(until(max_turns(2), round_robin()));
+        Chat::builder("outer").participant(talk.build().unwrap()).policy(until(round_robin(), max_turns(2)));
     let (_, _, events) = run(&outer.build().unwrap(), "hi").await;
     assert_eq!(said(&events), ["Ann: Once.", "talk: Once.", "Ann: -", "talk: -"]);
 }

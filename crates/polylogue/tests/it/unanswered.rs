@@ -233,7 +233,7 @@ async fn a_message_continues_a_chat_that_its_termination_condition_ends_unless_t
     ];
     for (stop, text, turns) in cases {
         let mut log = log().await;
-        let chat = pair(until(stop, round_robin()), Some((log.handle(), text)));
+        let chat = pair(until(round_robin(), stop), Some((log.handle(), text)));
         play(&chat, &mut log).await;
         let events = log.events().await;
         assert_eq!(log.turns().await, turns, "{:?}", told(&events));
@@ -241,7 +241,7 @@ async fn a_message_continues_a_chat_that_its_termination_condition_ends_unless_t
     }
     // Every participant has spoken, too.
     let mut log = log().await;
-    let chat = pair(until(says("STOP"), sequential()), Some((log.handle(), "STOP")));
+    let chat = pair(until(sequential(), says("STOP")), Some((log.handle(), "STOP")));
     play(&chat, &mut log).await;
     assert_eq!(told(&log.events().await)[2..], ["sent: STOP", "closed: user said `STOP`"]);
 }

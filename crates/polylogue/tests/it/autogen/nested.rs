@@ -45,7 +45,7 @@ fn from(who: &str) -> Trigger {
 async fn asked(task: &str, clerk: impl Agent) -> (Status, Vec<Arc<Event>>) {
     let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
     let chat =
-        Chat::builder("desk").participant(ann).participant(clerk).policy(until(max_turns(1), round_robin()));
+        Chat::builder("desk").participant(ann).participant(clerk).policy(until(round_robin(), max_turns(1)));
     run(&chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap(), task).await
 }
 
@@ -227,7 +227,7 @@ async fn carried(carry: Option<OuterContext>) -> String {
     let chat = Chat::builder("desk")
         .participant(ann)
         .participant(clerk(nested))
-        .policy(until(max_turns(2), round_robin()));
+        .policy(until(round_robin(), max_turns(2)));
     let (_, events) = run(&chat.build().unwrap(), "About rain.").await;
     replied(&events)
 }
@@ -290,7 +290,7 @@ async fn the_arithmetic_agent_of_the_document() {
         .participant(operator("Adder", |number| number + 1))
         .participant(operator("Multiplier", |number| number * 2))
         .private_agent(Selector::new("picker", script(picks)).unwrap())
-        .policy(until(max_turns(3), Group::select_by_name(name("picker"))));
+        .policy(until(Group::select_by_name(name("picker")), max_turns(3)));
     let poet = Assistant::new("Poet", script(r#"[{"Poet": "From three\nto thirteen"}]"#)).unwrap();
     let check = |around: &Transcript, _: &Name| {
         let summary = Carryover::task().items(around, &name("check")).join("");

@@ -51,7 +51,7 @@ fn pair(lines: &'static [&'static str], human_input: HumanInput, turns: u64) -> 
     Chat::builder("pair")
         .participant(ann.unwrap())
         .participant(bob)
-        .policy(until(max_turns(turns), round_robin()))
+        .policy(until(round_robin(), max_turns(turns)))
         .build()
         .unwrap()
 }
@@ -208,7 +208,7 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(max_turns(3), round_robin()))
+        .policy(until(round_robin(), max_turns(3)))
         .build()
         .unwrap();
     let (_, events) = talk(&chat, "time?", &["Never mind"]).await;
@@ -283,7 +283,7 @@ async fn several_people_are_asked_each_in_their_own_name() {
         .participant(person("Ann"))
         .participant(person("Bob"))
         .participant(person("Cem"))
-        .policy(until(max_turns(4), round_robin()))
+        .policy(until(round_robin(), max_turns(4)))
         .build()
         .unwrap();
     let (_, events) = talk(&chat, "hi", &["a", "", "c", ""]).await;
@@ -338,7 +338,7 @@ async fn texts_and_limits_that_end_a_conversation_of_two() {
         .then(HumanInput::never().terminate_on(says("TERMINATE")))
         .otherwise("auto");
     let chat =
-        Chat::builder("alone").participant(bob).policy(until(max_turns(1), round_robin())).build().unwrap();
+        Chat::builder("alone").participant(bob).policy(until(round_robin(), max_turns(1))).build().unwrap();
     assert_eq!(closed(&run(&chat, "Say TERMINATE").await.0).0, "1 of 1 turn");
 }
 
@@ -356,7 +356,7 @@ async fn a_message_without_text_ends_nothing() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(max_turns(2), round_robin()))
+        .policy(until(round_robin(), max_turns(2)))
         .build()
         .unwrap();
     assert_eq!(closed(&run(&chat, "").await.0).1, "auto");
@@ -369,7 +369,7 @@ async fn private_turns_do_not_ask_the_person() {
     let ann = Function::new("Ann", |_| Ok(Act::say("hello"))).unwrap();
     let bob = Stack::new("Bob").unwrap().then(HumanInput::always());
     let bob = bob.then(Assistant::new("Bob", model).unwrap());
-    let policy = summarized_by(until(max_turns(2), round_robin()), name("Bob"), |_| "Sum up.".into());
+    let policy = summarized_by(until(round_robin(), max_turns(2)), name("Bob"), |_| "Sum up.".into());
     let chat = Chat::builder("pair").participant(ann).participant(bob).policy(policy).build().unwrap();
     assert_eq!(closed(&talk(&chat, "", &["hi"]).await.0).1, "They said hello.");
 }
@@ -380,7 +380,7 @@ fn clearing(spy: &Spy) -> Chat {
     Chat::builder("pair")
         .participant(Assistant::new("Ann", spy.model()).unwrap())
         .participant(bob)
-        .policy(until(max_turns(5), round_robin()))
+        .policy(until(round_robin(), max_turns(5)))
         .build()
         .unwrap()
 }

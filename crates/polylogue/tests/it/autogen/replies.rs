@@ -32,7 +32,7 @@ async fn replies_to(stack: Stack, message: Message) -> Status {
     let chat = Chat::builder("group").participant(stack).opening(move |_| vec![message.clone()]);
     let other = Function::new("Other", |_| Ok(Act::Pass)).unwrap();
     let chat = if from == name("Other") { chat.participant(other) } else { chat };
-    run(&chat.policy(until(max_turns(1), round_robin())).build().unwrap(), "").await.0
+    run(&chat.policy(until(round_robin(), max_turns(1))).build().unwrap(), "").await.0
 }
 
 async fn reply(stack: Stack) -> String {
@@ -123,7 +123,7 @@ async fn a_message_of_a_person_differs_from_an_automatic_one() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(max_turns(4), round_robin()))
+        .policy(until(round_robin(), max_turns(4)))
         .build()
         .unwrap();
     let (_, events) = talk(&chat, "hi", &["It is me", ""]).await;
@@ -151,7 +151,7 @@ fn pair(ann: Assistant, bob: Stack, turns: u64) -> Chat {
     Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(max_turns(turns), round_robin()))
+        .policy(until(round_robin(), max_turns(turns)))
         .build()
         .unwrap()
 }
@@ -255,7 +255,7 @@ async fn a_hook_on_received_messages_changes_the_request_and_not_the_log() {
     let chat = Chat::builder("pair")
         .participant(bob)
         .participant(ann)
-        .policy(until(max_turns(3), round_robin()))
+        .policy(until(round_robin(), max_turns(3)))
         .build()
         .unwrap();
     let (_, events) = run(&chat, "hi").await;

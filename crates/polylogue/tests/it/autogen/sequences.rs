@@ -21,7 +21,7 @@ fn pair(chat: &str, agents: (&AnyAgent, &AnyAgent), turns: u64, carry: &Carryove
     let builder = Chat::builder(chat)
         .participant(a.clone())
         .participant(b.clone())
-        .policy(until(max_turns(turns), round_robin()));
+        .policy(until(round_robin(), max_turns(turns)));
     carry.clone().author(a.name().clone()).apply_to(builder).build().unwrap()
 }
 
@@ -172,7 +172,7 @@ async fn second_start(keeps: bool) -> Vec<Entry> {
     let chat = Chat::builder("second")
         .participant(ann.clone())
         .participant(bob.clone())
-        .policy(until(max_turns(1), round_robin()));
+        .policy(until(round_robin(), max_turns(1)));
     let chat = Carryover::message("B").author(name("Ann")).apply_to(chat);
     let second = if keeps { chat.continues(name("first")) } else { chat };
     let work =
@@ -361,7 +361,7 @@ async fn private_messages_are_carried_over_to_those_they_are_for() {
     let first = pair("first", (&ann, &bob), 1, &Carryover::message("A"));
     let second = Chat::builder("second").participant(Function::new("Cid", |_| Ok(Act::say("x"))).unwrap());
     let second =
-        second.policy(until(max_turns(1), round_robin())).task_from(Carryover::message("B").task_from());
+        second.policy(until(round_robin(), max_turns(1))).task_from(Carryover::message("B").task_from());
     let work = Chat::builder("work")
         .participant(whisper)
         .participant(first)

@@ -63,7 +63,7 @@ fn pair(model: &AnyModel, executor: Executor) -> Chat {
     Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(max_turns(3), round_robin()))
+        .policy(until(round_robin(), max_turns(3)))
         .build()
         .unwrap()
 }
@@ -244,7 +244,7 @@ async fn who_only_advertises_a_tool_never_runs_it() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(max_turns(3), round_robin()))
+        .policy(until(round_robin(), max_turns(3)))
         .build()
         .unwrap();
     let (_, events) = run(&chat, "time?").await;
@@ -281,7 +281,7 @@ async fn own_tools_and_those_of_others_are_called_together() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(max_turns(3), round_robin()))
+        .policy(until(round_robin(), max_turns(3)))
         .build()
         .unwrap();
     let (_, events) = run(&chat, "time?").await;
@@ -403,7 +403,7 @@ async fn calls_without_text_are_a_loop_only_when_they_are_equal() {
         let bob = Stack::new("Bob").unwrap().then(executor).otherwise("So it is.");
         let strict = LoopDetector { calls: 3, ..LoopDetector::default() };
         let chat = Chat::builder("pair").participant(ann).participant(bob);
-        let chat = chat.policy(until(Stop::from(strict) | max_turns(14), round_robin())).build().unwrap();
+        let chat = chat.policy(until(round_robin(), Stop::from(strict) | max_turns(14))).build().unwrap();
         let (status, _) = run(&chat, "go").await;
         closed(&status).0
     };

@@ -49,7 +49,7 @@ async fn no_place_to_run_code_is_needed_before_there_is_code() {
     let bob = Stack::new("Bob").unwrap().then(Coder::new().tool(python(sandbox))).otherwise("go on");
     let ann = script("[{\"Ann\": \"hello\"}, {\"Ann\": \"```python\\nprint(1)\\n```\"}]");
     let chat = Chat::builder("pair").participant(Assistant::new("Ann", ann).unwrap()).participant(bob);
-    let (status, events) = run(&chat.policy(until(max_turns(4), round_robin())).build().unwrap(), "go").await;
+    let (status, events) = run(&chat.policy(until(round_robin(), max_turns(4))).build().unwrap(), "go").await;
     assert!(printed(&events).contains("Bob says: go on"), "{}", printed(&events));
     let (reason, reply) = closed(&status);
     assert_eq!(reason, "4 of 4 turns");
@@ -96,7 +96,7 @@ async fn a_window_keeps_the_order_the_task_and_calls_with_their_results() {
         let chat = Chat::builder("pair")
             .participant(bob)
             .participant(ann)
-            .policy(until(max_turns(16), round_robin()));
+            .policy(until(round_robin(), max_turns(16)));
         run(&chat.build().unwrap(), "the task").await;
         for asked in spy.asked() {
             assert_eq!(asked.entries[0], Entry::user("the task"), "{limit}");

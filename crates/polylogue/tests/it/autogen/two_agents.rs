@@ -35,7 +35,7 @@ fn pair(ann: impl Agent, bob: impl Agent, policy: impl Policy) -> Chat {
 }
 
 fn turns(limit: u64) -> impl Policy {
-    until(max_messages(2 * limit), round_robin())
+    until(round_robin(), max_messages(2 * limit))
 }
 
 fn assistant(who: &str, model: &AnyModel) -> Assistant {
@@ -171,7 +171,7 @@ async fn a_tool_call_is_native_for_the_caller_and_text_for_the_other() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(parrot("Bob"))
-        .policy(until(max_turns(1), round_robin()));
+        .policy(until(round_robin(), max_turns(1)));
     let (_, events) = run(&chat.build().unwrap(), "What time is it?").await;
     let call = ToolCall { id: "c1".into(), tool: "clock".into(), args: json!({}) };
     assert_eq!(view(&events, "Ann")[1], Entry::own(vec![Part::Call(call)]));
@@ -276,7 +276,7 @@ async fn a_person_is_asked_for_the_first_message_when_there_is_none() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(parrot("Bob"))
-        .policy(until(max_turns(2), round_robin()));
+        .policy(until(round_robin(), max_turns(2)));
     let (_, events) = talk(&chat.build().unwrap(), "", &["Hello Bob"]).await;
     assert_eq!(messages(&events), ["Ann: Hello Bob", "Bob: Bob 1"]);
     let text = printed(&events);
@@ -322,6 +322,6 @@ fn two_agents_of_one_name_are_refused() {
 async fn limits_of_several_kinds_are_one_set_of_conditions() {
     let stop: Stop = max_turns(9) | max_messages(3);
     let (status, _) =
-        run(&pair(parrot("Ann"), brief_parrot("Bob", 7), until(stop, round_robin())), "hi").await;
+        run(&pair(parrot("Ann"), brief_parrot("Bob", 7), until(round_robin(), stop)), "hi").await;
     assert_eq!(closed(&status).0, "3 of 3 messages");
 }

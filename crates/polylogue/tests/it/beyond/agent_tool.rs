@@ -14,7 +14,7 @@ fn research(cast: &Cast<'_>) -> Chat {
     Chat::builder("research")
         .participant(cast.assistant("Eve"))
         .participant(cast.assistant("Max"))
-        .policy(until(says("ENOUGH") | max_turns(2), round_robin()))
+        .policy(until(round_robin(), says("ENOUGH") | max_turns(2)))
         .description("Finds out.")
         .build()
         .unwrap()
@@ -22,7 +22,7 @@ fn research(cast: &Cast<'_>) -> Chat {
 
 /// Ann alone, who speaks `turns` times.
 fn alone(ann: polylogue::Assistant, turns: u64) -> Chat {
-    Chat::builder("main").participant(ann).policy(until(max_turns(turns), round_robin())).build().unwrap()
+    Chat::builder("main").participant(ann).policy(until(round_robin(), max_turns(turns))).build().unwrap()
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn an_empty_result_is_reported() {
         });
         let silent = Chat::builder("silent")
             .participant(mute("x"))
-            .policy(with_summary(until(max_turns(1), round_robin()), |_| "".into()))
+            .policy(with_summary(until(round_robin(), max_turns(1)), |_| "".into()))
             .build()
             .unwrap();
         let ann = cast.assistant("Ann").agent_tool(AgentTool::chat(silent));

@@ -93,7 +93,7 @@ fn chat(seed: u64, model: &AnyModel) -> Chat {
         Chat::builder("main").participant(worker("Ann")).participant(worker("Bob")).max_background(3);
     match seed % 3 {
         0 => builder.policy(sequential()),
-        1 => builder.policy(until(max_turns(3), round_robin())),
+        1 => builder.policy(until(round_robin(), max_turns(3))),
         _ => builder.policy(polylogue::parallel()),
     }
     .build()

@@ -101,7 +101,7 @@ async fn turns_in_order_continue_meanwhile() {
     let script = format!("[{}]", steps.collect::<Vec<_>>().join(", "));
     let events = cut_anywhere(&script, |cast| {
         let chat = chat(cast, &["Ann", "Bob"], &["Ann"]);
-        chat.policy(until(max_turns(9), round_robin())).build().unwrap()
+        chat.policy(until(round_robin(), max_turns(9))).build().unwrap()
     })
     .await;
     let said = said(&events);
@@ -143,7 +143,7 @@ fn office(outside: &Outside) -> Chat {
         .participant(bob(outside))
         .participant(says("Cid", "Good."))
         .late_joiner(says("Lex", "Here I am."))
-        .policy(until(max_turns(6), policy))
+        .policy(until(policy, max_turns(6)))
         .build()
         .unwrap()
 }
@@ -265,7 +265,7 @@ async fn a_model_that_selects_speakers_hears_the_result() {
     let events = cut_anywhere(&script, |cast| {
         let selector = Selector::new("selector", cast.model()).unwrap();
         let chat = chat(cast, &["Ann", "Bob"], &["Ann"]);
-        chat.policy(until(max_turns(6), Group::select_by(selector))).build().unwrap()
+        chat.policy(until(Group::select_by(selector), max_turns(6))).build().unwrap()
     })
     .await;
     let selected = |event: &Arc<Event>| match &event.body {
@@ -310,7 +310,7 @@ async fn a_failure_is_not_two_empty_replies() {
         let chat = Chat::builder("main")
             .participant(BackgroundTurns::new(silent))
             .participant(cast.assistant("Bob"));
-        chat.policy(until(Stop::from(LoopDetector::default()), graph.clone())).build().unwrap()
+        chat.policy(until(graph.clone(), Stop::from(LoopDetector::default()))).build().unwrap()
     })
     .await;
     let expected =
@@ -324,7 +324,7 @@ async fn a_chat_in_which_all_work_does_not_end_as_a_loop() {
     let script = r#"[{"Ann": "Facts."}, {"Bob": "Fine."}]"#;
     let events = played_from(&[], script, |cast| {
         let chat = chat(cast, &["Ann", "Bob"], &["Ann", "Bob"]).max_turns(2);
-        chat.policy(until(Stop::from(LoopDetector::default()), round_robin())).build().unwrap()
+        chat.policy(until(round_robin(), Stop::from(LoopDetector::default()))).build().unwrap()
     })
     .await;
     let said = said(&events);

@@ -23,7 +23,7 @@ fn desk(cast: &Cast<'_>, after: AfterHandoff) -> Chat {
                 .tool(transfer("Billing")),
         )
         .participant(cast.assistant("Tech"))
-        .policy(until(max_turns(6), handoffs(name("Front"), after)))
+        .policy(until(handoffs(name("Front"), after), max_turns(6)))
         .build()
         .unwrap()
 }

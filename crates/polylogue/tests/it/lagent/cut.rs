@@ -167,7 +167,7 @@ async fn composites_in_a_chat_resume_at_every_cut() {
         Chat::builder("desk")
             .participant(Blogger::new("blogger", &model, 1))
             .participant(agent("reader", &model))
-            .policy(until(max_turns(4), round_robin()))
+            .policy(until(round_robin(), max_turns(4)))
             .build()
             .unwrap()
     };

@@ -94,7 +94,7 @@ async fn a_nested_role_play_resumes_at_every_cut() {
         let chat = Chat::builder("office")
             .participant(agent("Boss", &model))
             .participant(role_play.build("workers").unwrap());
-        chat.policy(until(max_turns(4), round_robin())).build().unwrap()
+        chat.policy(until(round_robin(), max_turns(4))).build().unwrap()
     };
     let store = || AnyStore::new(Memory::new());
     let cut =

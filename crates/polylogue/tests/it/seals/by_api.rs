@@ -199,7 +199,7 @@ fn pair_of(model: &AnyModel, turns: u64, change: impl Fn(Assistant) -> Assistant
         let weather = FunctionTool::new("weather", "Tells the weather.", async |_: Value| Ok("Sunny."));
         change(Assistant::new(name, model.clone()).unwrap().tool(weather.repeatable()))
     };
-    let policy = until(max_turns(turns), round_robin());
+    let policy = until(round_robin(), max_turns(turns));
     Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
 }
 

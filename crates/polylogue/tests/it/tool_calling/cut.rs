@@ -47,7 +47,7 @@ fn chat(
 ) -> Chat {
     let model = calls.through(script.model("test").with_skills(capabilities));
     let agent = made(Assistant::new("M", model).unwrap());
-    Chat::builder("alone").participant(agent).policy(until(max_turns(turns), round_robin())).build().unwrap()
+    Chat::builder("alone").participant(agent).policy(until(round_robin(), max_turns(turns))).build().unwrap()
 }
 
 const JSON: &str = r#"{"secret": 7, "guess": 3}"#;
@@ -220,7 +220,7 @@ async fn continues_otherwise(
             let agent = made(Assistant::new("M", AnyModel::new(model)).unwrap());
             let chat = Chat::builder("alone")
                 .participant(agent)
-                .policy(until(max_turns(2), round_robin()))
+                .policy(until(round_robin(), max_turns(2)))
                 .build()
                 .unwrap();
             let status = chat.resume(&mut log).await.map(|run| run.status);

@@ -51,7 +51,7 @@ async fn the_partner_reads_what_the_tool_returned_and_the_talk_is_forgotten() {
         Ok(polylogue::Act::say(format!("I heard: {}", received.unwrap_or_default())))
     });
     let chat = Chat::builder("game").participant(master).participant(player.unwrap());
-    let chat = chat.policy(until(max_turns(3), round_robin())).build().unwrap();
+    let chat = chat.policy(until(round_robin(), max_turns(3))).build().unwrap();
     let (_, events) = run(&chat, "Compare 7 and 3.").await;
     assert!(printed(&events).contains("P says: I heard: The secret number is higher. // (tool)\n"));
     let second = crate::tool_calling::things::entries(&spy.asked()[3].entries);
@@ -264,7 +264,7 @@ async fn a_tool_keeps_its_state_from_turn_to_turn() {
     let model = AnyModel::new(lines(&["ack", "ack", "ack", "ack", "ack", "ack"]));
     let counter = PromptedTool::new(Counter(spec, AtomicU32::new(0))).mandatory();
     let chat = Chat::builder("counting").participant(five(talker(model, counter)));
-    let chat = chat.policy(until(max_turns(3), round_robin())).build().unwrap();
+    let chat = chat.policy(until(round_robin(), max_turns(3))).build().unwrap();
     let (_, events) = run(&chat, "Count.").await;
     let said = events.iter().filter_map(|event| match &event.body {
         Body::Message(message) => Some(message.plain().into_owned()),

@@ -296,7 +296,7 @@ async fn a_wrapped_policy() {
         let task = |who: &str| Task::new(agent(who), "P").tool(GetHistory::default());
         let solve = GroupSolve::new([task("one"), task("two")], EndMode::MaxIterations);
         let (chat, policy) = solve.into_parts("group").unwrap();
-        chat.policy(until(max_turns(3), policy)).build().unwrap()
+        chat.policy(until(policy, max_turns(3))).build().unwrap()
     })
     .await;
     assert!(end.contains(r#""code":"count_reached","text":"3 of 3 turns","outcome":"done","details":{"count":3,"of":"turns"}"#), "{end}");

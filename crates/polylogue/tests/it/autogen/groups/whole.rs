@@ -25,7 +25,7 @@ fn scripted(spy: &Spy, names: &[&str], policy: impl Policy) -> ChatBuilder {
 async fn all_participants_speak_in_order_and_see_the_same_with_names() {
     let spy =
         Spy::on(script(r#"[{"Bob": "b1"}, {"Cid": "c1"}, {"Ann": "a2"}, {"Bob": "b2"}, {"Cid": "c2"}]"#));
-    let policy = until(max_messages(6), Group::round_robin());
+    let policy = until(Group::round_robin(), max_messages(6));
     let (status, events) = run(&begun_by_ann(scripted(&spy, &["Ann", "Bob", "Cid"], policy)), "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid Ann Bob Cid");
     assert_eq!(closed(&status), ("6 of 6 messages".into(), "c2".into()));
@@ -42,7 +42,7 @@ async fn all_participants_speak_in_order_and_see_the_same_with_names() {
 #[tokio::test]
 async fn a_terminating_message_ends_the_chat_before_the_next_selection() {
     let selector = Spy::on(script(r#"[{"sel": "Bob"}]"#));
-    let policy = until(says("TERMINATE"), Group::select_by_name(name("sel")));
+    let policy = until(Group::select_by_name(name("sel")), says("TERMINATE"));
     let bob = Function::new("Bob", |_| Ok(Act::say("done TERMINATE"))).unwrap();
     let chat = Chat::builder("group")
         .participant(speaker("Ann"))
@@ -69,7 +69,7 @@ async fn a_persons_exit_and_a_participants_limit_end_the_run() {
             .participant(speaker("Ann"))
             .participant(bob(human_input))
             .participant(speaker("Cid"));
-        chat.policy(until(max_turns(20), Group::round_robin())).build().unwrap()
+        chat.policy(until(Group::round_robin(), max_turns(20))).build().unwrap()
     };
     let (status, events) = talk(&trio(HumanInput::always()), "hi", &["well", "exit"]).await;
     assert!(
@@ -92,7 +92,7 @@ async fn participants_are_introduced_once_and_before_all_else() {
         .participant(member("Ann", "adds\nnumbers"))
         .participant(member("Bob", ""))
         .introduction_of(introduce)
-        .policy(until(max_turns(2), Group::round_robin()))
+        .policy(until(Group::round_robin(), max_turns(2)))
         .build()
         .unwrap();
     let mut log = log().await;
@@ -111,7 +111,7 @@ async fn participants_are_introduced_once_and_before_all_else() {
 
 /// The group of the document, as a participant of another chat: adds one and doubles.
 fn numbers(spy: &Spy) -> ChatBuilder {
-    scripted(spy, &["Adder", "Doubler"], until(max_turns(2), Group::round_robin())).task_from(TaskFrom::Last)
+    scripted(spy, &["Adder", "Doubler"], until(Group::round_robin(), max_turns(2))).task_from(TaskFrom::Last)
 }
 
 const TWO_RUNS: &str = r#"[{"Adder": "4"}, {"Doubler": "8"}, {"Adder": "9"}, {"Doubler": "18"}]"#;
@@ -122,7 +122,7 @@ async fn a_group_twice_in_a_sequence_starts_again_with_the_first_result() {
     let spy = Spy::on(script(TWO_RUNS));
     let outer = Chat::builder("twice")
         .participant(numbers(&spy).build().unwrap())
-        .policy(until(max_turns(2), round_robin()));
+        .policy(until(round_robin(), max_turns(2)));
     let (status, _) = run(&outer.build().unwrap(), "3").await;
     assert_eq!(closed(&status).1, "18");
     assert_eq!(sent(&spy.asked()[2].entries), ["user: 8"]);
@@ -134,7 +134,7 @@ async fn a_group_twice_in_a_sequence_can_continue() {
     let spy = Spy::on(script(TWO_RUNS));
     let group = numbers(&spy).continues(name("group")).build().unwrap();
     let outer =
-        Chat::builder("twice").participant(group).policy(until(max_turns(2), round_robin())).build().unwrap();
+        Chat::builder("twice").participant(group).policy(until(round_robin(), max_turns(2))).build().unwrap();
     let (status, _) = run(&outer, "3").await;
     assert_eq!(closed(&status).1, "18");
     assert_eq!(sent(&spy.asked()[2].entries), ["user: 3", "assistant: 4", "user: 8", "user: 8"]);
@@ -143,23 +143,23 @@ async fn a_group_twice_in_a_sequence_can_continue() {
 // Item 92, trap T20: an outsider begins, and the summary is the last message of the run all the same.
 #[tokio::test]
 async fn the_summary_is_the_last_message_whichever_agent_started() {
-    let chat = group_chat(until(max_turns(2), Group::round_robin()));
+    let chat = group_chat(until(Group::round_robin(), max_turns(2)));
     let (status, _) = run(&chat.build().unwrap(), "from outside").await;
     assert_eq!(closed(&status).1, "Bob 2");
     let (status, _) =
-        run(&begun_by_ann(group_chat(until(max_turns(2), Group::round_robin()))), "from within").await;
+        run(&begun_by_ann(group_chat(until(Group::round_robin(), max_turns(2)))), "from within").await;
     assert_eq!(closed(&status).1, "Cid 2");
 }
 
 // Item 93, trap T22.
 #[tokio::test]
 async fn a_group_in_a_group_contributes_its_summary_and_the_outer_continues() {
-    let inner = group_chat(until(max_turns(2), Group::round_robin())).build().unwrap();
+    let inner = group_chat(until(Group::round_robin(), max_turns(2))).build().unwrap();
     let outer = Chat::builder("house")
         .participant(speaker("Dan"))
         .participant(inner)
         .participant(speaker("Eve"))
-        .policy(until(max_turns(3), Group::round_robin()));
+        .policy(until(Group::round_robin(), max_turns(3)));
     let (_, events) = run(&outer.build().unwrap(), "hi").await;
     let transcript = folded(&events);
     let said: Vec<_> = transcript.messages().map(|line| line.message.plain().into_owned()).collect();
@@ -176,7 +176,7 @@ async fn pictures_survive() {
         .participant(ann)
         .participant(Assistant::new("Bob", spy.model()).unwrap())
         .participant(Assistant::new("Cid", spy.model()).unwrap())
-        .policy(until(max_turns(3), Group::round_robin()))
+        .policy(until(Group::round_robin(), max_turns(3)))
         .build()
         .unwrap();
     run(&chat, "hi").await;
@@ -202,7 +202,7 @@ async fn a_group_continues_from_its_log() {
             .late_joiner(member("Cid"))
             .private_agent(Selector::new("sel", spy.model()).unwrap())
             .introduction_of(introduce)
-            .policy(until(max_turns(turns), group))
+            .policy(until(group, max_turns(turns)))
             .build()
             .unwrap()
     };
@@ -260,7 +260,7 @@ async fn late_joiners_see_the_configured_history() {
             .participant(member("Bob"))
             .late_joiner(member("Cid"));
         let group = with_late_joiner(Group::round_robin(), name("Cid"), says("Cid!"), sees);
-        let (_, events) = run(&chat.policy(until(max_turns(3), group)).build().unwrap(), "hi").await;
+        let (_, events) = run(&chat.policy(until(group, max_turns(3))).build().unwrap(), "hi").await;
         assert_eq!(speakers(&events), "user Ann Bob Cid");
         sent(&spy.asked()[2].entries)
     };
@@ -279,7 +279,7 @@ async fn a_group_continues_until_one_is_left() {
         .participant(speaker("Ann"))
         .participant(human("Bob"))
         .participant(human("Cid"));
-    let chat = chat.policy(until(max_turns(20), Group::round_robin())).build().unwrap();
+    let chat = chat.policy(until(Group::round_robin(), max_turns(20))).build().unwrap();
     let (status, events) = talk(&chat, "hi", &["exit", "well", "exit"]).await;
     assert_eq!(speakers(&events), "user Ann Cid Ann");
     assert_eq!(closed(&status).0, "Cid left: said `exit`");
