@@ -104,7 +104,7 @@ impl ErrorContext<'_> {
     pub(crate) fn postponed(&self, wait: Duration) -> Failure {
         let message =
             format!("a limit that all workers share is reached: the next call can begin in {wait:.0?}");
-        let failure = self.failure(Kind::Refused, &message, Some(RATE.to_owned()), RetryAdvice::No).unsent();
+        let failure = self.failure(Kind::Unavailable, &message, Some(RATE.into()), RetryAdvice::No).unsent();
         let error = ModelError { status: Some(429), ..failure.error.postponed_for(wait) };
         Failure { error, ..failure }
     }
@@ -162,13 +162,15 @@ impl ErrorContext<'_> {
             _ if let Some(error) = AccountError::of(status, says, asked.is_some()) => {
                 self.account(error, says)
             }
-            400 | 403 if says.is_filtered() => (Kind::Filtered, Some(FILTERED.to_owned()), RetryAdvice::No),
+            400 | 403 if says.is_filtered() => {
+                (Kind::ContentFiltered, Some(FILTERED.into()), RetryAdvice::No)
+            }
             401 | 403 => (Kind::Config, Some(self.refused_key_hint(says)), RetryAdvice::No),
             // OpenRouter's limit on what the requests in flight may cost.
             402 if asked.is_some() || says.mentions(&["in_flight_budget"]) => {
-                (Kind::Refused, Some(IN_FLIGHT.to_owned()), RetryAdvice::Yes(asked))
+                (Kind::Unavailable, Some(IN_FLIGHT.to_owned()), RetryAdvice::Yes(asked))
             }
-            402 => (Kind::Spent, Some(QUOTA.to_owned()), RetryAdvice::Spent),
+            402 => (Kind::QuotaExceeded, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             // A server without that API names its path in other words.
             400 | 404 if says.mentions(&["use /v1/responses", "in v1/responses"]) => {
                 (Kind::Config, Some(RESPONSES.to_owned()), RetryAdvice::No)
@@ -181,17 +183,17 @@ impl ErrorContext<'_> {
             400 | 413 | 422 | 500 if let Some((tokens, limit)) = says.too_long() => {
                 (Kind::TooLong { tokens, limit }, Some(LONG.to_owned()), RetryAdvice::No)
             }
-            400 if says.is_stale() => (Kind::Stale, None, RetryAdvice::No),
+            400 if says.is_stale() => (Kind::SealsRefused, None, RetryAdvice::No),
             // Groq's limit on tokens per minute.
             413 if says.mentions(&["rate_limit"]) => {
-                (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked))
+                (Kind::Unavailable, Some(RATE.to_owned()), RetryAdvice::Yes(asked))
             }
             413 => (Kind::Config, Some(LARGE.to_owned()), RetryAdvice::No),
             // The last two are Groq's for a service without capacity, and Google's for a request that it canceled.
-            408 | 409 | 424 | 498 | 499 => (Kind::Refused, None, RetryAdvice::Yes(asked)),
-            429 if quota => (Kind::Spent, Some(QUOTA.to_owned()), RetryAdvice::Spent),
-            429 => (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked)),
-            500.. => (Kind::Refused, Some(THEIRS.to_owned()), RetryAdvice::Yes(asked)),
+            408 | 409 | 424 | 498 | 499 => (Kind::Unavailable, None, RetryAdvice::Yes(asked)),
+            429 if quota => (Kind::QuotaExceeded, Some(QUOTA.to_owned()), RetryAdvice::Spent),
+            429 => (Kind::Unavailable, Some(RATE.to_owned()), RetryAdvice::Yes(asked)),
+            500.. => (Kind::Unavailable, Some(THEIRS.to_owned()), RetryAdvice::Yes(asked)),
             _ if says.is_page => {
                 let hint = format!("that is a web page: {}", self.address_hint());
                 (Kind::Config, Some(hint), RetryAdvice::No)
@@ -231,7 +233,7 @@ impl ErrorContext<'_> {
             None => hint,
         };
         match error.spends_key() {
-            true => (Kind::Spent, Some(hint), RetryAdvice::Spent),
+            true => (Kind::QuotaExceeded, Some(hint), RetryAdvice::Spent),
             false => (Kind::Config, Some(hint), RetryAdvice::No),
         }
     }
@@ -348,9 +350,10 @@ impl ErrorContext<'_> {
             }
             DecodeError::Unreadable { why, excerpt } => self.unreadable(&why, &excerpt),
             DecodeError::Empty => {
-                self.failure(Kind::Protocol, "the reply is empty", Some(self.address_hint()), RetryAdvice::No)
+                let hint = Some(self.address_hint());
+                self.failure(Kind::InvalidReply, "the reply is empty", hint, RetryAdvice::No)
             }
-            DecodeError::TooLong(what) => self.failure(Kind::Protocol, what, None, RetryAdvice::No),
+            DecodeError::TooLong(what) => self.failure(Kind::InvalidReply, what, None, RetryAdvice::No),
             DecodeError::Cut => {
                 let message = "the connection broke: the reply ended before it was finished";
                 self.failure(Kind::Connection, message, None, RetryAdvice::Yes(None))
@@ -375,7 +378,7 @@ impl ErrorContext<'_> {
             true => format!("that is a web page: {address}"),
             false => format!("{address}; if the server has another API, set `api` of its endpoint"),
         };
-        let mut failure = self.failure(Kind::Protocol, &message, Some(hint), RetryAdvice::No);
+        let mut failure = self.failure(Kind::InvalidReply, &message, Some(hint), RetryAdvice::No);
         failure.error.body = Some(body).filter(|body| !body.is_empty());
         failure
     }
@@ -388,12 +391,9 @@ impl ErrorContext<'_> {
             Some(like) => self.by_status(like, &says, says.wait),
             None => {
                 let what = self.quoted(&says).unwrap_or_else(|| "it does not say why".to_owned());
-                self.failure(
-                    Kind::Refused,
-                    &format!("the provider broke off: {what}"),
-                    self.advice(None, &what).map(|advice| advice.hint).or_else(|| says.hint()),
-                    RetryAdvice::No,
-                )
+                let message = format!("the provider broke off: {what}");
+                let hint = self.advice(None, &what).map(|advice| advice.hint).or_else(|| says.hint());
+                self.failure(Kind::Unavailable, &message, hint, RetryAdvice::No)
             }
         };
         failure.ended = like.map_or(FailedAttempt::Broken, ended_by);

@@ -78,22 +78,22 @@ fn every_status_has_its_kind_its_fault_and_its_retry() {
             RetryAdvice::No,
             "check the key in `OPENAI_API_KEY`",
         ),
-        (402, "", Kind::Spent, Fault::Provider, RetryAdvice::Spent, "credit"),
+        (402, "", Kind::QuotaExceeded, Fault::Provider, RetryAdvice::Spent, "credit"),
         (403, "", Kind::Config, Fault::Config, RetryAdvice::No, "`OPENAI_API_KEY`"),
         (404, "model_not_found", Kind::Config, Fault::Config, RetryAdvice::No, "usually ends in `/v1`"),
         (405, "", Kind::Config, Fault::Config, RetryAdvice::No, "usually ends in `/v1`"),
-        (408, "", Kind::Refused, Fault::Provider, again, ""),
-        (409, "", Kind::Refused, Fault::Provider, again, ""),
+        (408, "", Kind::Unavailable, Fault::Provider, again, ""),
+        (409, "", Kind::Unavailable, Fault::Provider, again, ""),
         (413, "", Kind::Config, Fault::Config, RetryAdvice::No, "too many bytes"),
-        (413, "rate_limit_exceeded", Kind::Refused, Fault::Provider, again, "`per_minute`"),
+        (413, "rate_limit_exceeded", Kind::Unavailable, Fault::Provider, again, "`per_minute`"),
         (422, "", Kind::Config, Fault::Config, RetryAdvice::No, ""),
-        (429, "rate_limit_exceeded", Kind::Refused, Fault::Provider, again, "`per_minute`"),
-        (429, "insufficient_quota", Kind::Spent, Fault::Provider, RetryAdvice::Spent, "credit"),
-        (498, "capacity_exceeded", Kind::Refused, Fault::Provider, again, ""),
-        (499, "CANCELLED", Kind::Refused, Fault::Provider, again, ""),
-        (500, "server_error", Kind::Refused, Fault::Provider, again, "try again later"),
-        (503, "", Kind::Refused, Fault::Provider, again, "try again later"),
-        (529, "overloaded_error", Kind::Refused, Fault::Provider, again, "try again later"),
+        (429, "rate_limit_exceeded", Kind::Unavailable, Fault::Provider, again, "`per_minute`"),
+        (429, "insufficient_quota", Kind::QuotaExceeded, Fault::Provider, RetryAdvice::Spent, "credit"),
+        (498, "capacity_exceeded", Kind::Unavailable, Fault::Provider, again, ""),
+        (499, "CANCELLED", Kind::Unavailable, Fault::Provider, again, ""),
+        (500, "server_error", Kind::Unavailable, Fault::Provider, again, "try again later"),
+        (503, "", Kind::Unavailable, Fault::Provider, again, "try again later"),
+        (529, "overloaded_error", Kind::Unavailable, Fault::Provider, again, "try again later"),
     ] {
         let failure = Case::new().refused(status, &[], &error_body("what they say.", code));
         let error = failure.error;
@@ -146,7 +146,7 @@ fn what_may_be_spent_is_waited_for_only_if_it_is_in_flight() {
         let (case, body) = (Case::new(), body(status, metadata));
         let refused = case.refused(status, headers, &body);
         let inside = case.context().flawed(DecodeError::Error(body.clone()), 200);
-        let kind = if again == RetryAdvice::Spent { Kind::Spent } else { Kind::Refused };
+        let kind = if again == RetryAdvice::Spent { Kind::QuotaExceeded } else { Kind::Unavailable };
         assert_eq!((refused.error.kind, refused.again), (kind, again), "{body}");
         assert!(refused.error.hint.unwrap().contains(hint), "{body}");
         // Without headers, it is the body that counts.
@@ -161,20 +161,29 @@ fn what_may_be_spent_is_waited_for_only_if_it_is_in_flight() {
 fn a_prompt_that_a_filter_refused_is_filtered() {
     let flagged = "Invalid prompt: your prompt was flagged as potentially violating our usage policy.";
     for (status, message, code, kind) in [
-        (400, "It was filtered.", "content_filter", Kind::Filtered),
-        (400, "It was filtered.", "ResponsibleAIPolicyViolation", Kind::Filtered),
-        (400, "Your request was rejected.", "content_policy_violation", Kind::Filtered),
-        (400, flagged, "invalid_prompt", Kind::Filtered),
+        (400, "It was filtered.", "content_filter", Kind::ContentFiltered),
+        (400, "It was filtered.", "ResponsibleAIPolicyViolation", Kind::ContentFiltered),
+        (400, "Your request was rejected.", "content_policy_violation", Kind::ContentFiltered),
+        (400, flagged, "invalid_prompt", Kind::ContentFiltered),
         (400, "Invalid prompt: it has no text.", "invalid_prompt", Kind::Config),
-        (400, "Input data may contain inappropriate content.", "data_inspection_failed", Kind::Filtered),
-        (400, "<400> InternalError.Algo.DataInspectionFailed: Input text data.", "", Kind::Filtered),
-        (403, "The model requires moderation. Your input was flagged for x.", "", Kind::Filtered),
+        (
+            400,
+            "Input data may contain inappropriate content.",
+            "data_inspection_failed",
+            Kind::ContentFiltered,
+        ),
+        (400, "<400> InternalError.Algo.DataInspectionFailed: Input text data.", "", Kind::ContentFiltered),
+        (403, "The model requires moderation. Your input was flagged for x.", "", Kind::ContentFiltered),
         (403, "The key may not be used.", "", Kind::Config),
     ] {
         let (case, body) = (Case::new(), error_body(message, code));
         let failure = case.refused(status, &[], &body);
         assert_eq!((failure.error.kind, failure.again), (kind, RetryAdvice::No), "{message}");
-        assert_eq!(failure.error.hint.as_deref() == Some(FILTERED), kind == Kind::Filtered, "{message}");
+        assert_eq!(
+            failure.error.hint.as_deref() == Some(FILTERED),
+            kind == Kind::ContentFiltered,
+            "{message}"
+        );
         if !code.is_empty() && code.contains('_') {
             let inside = case.context().flawed(DecodeError::Error(body), 200);
             assert_eq!((inside.error.kind, inside.again), (kind, RetryAdvice::No), "{message}");
@@ -357,7 +366,7 @@ fn answers_that_are_no_replies_say_what_to_check() {
     let case = Case::new();
     let page = DecodeError::Unreadable { why: "it is not JSON".into(), excerpt: "<html>".into() };
     let error = case.context().flawed(page, 200).error;
-    assert_eq!(error.kind, Kind::Protocol);
+    assert_eq!(error.kind, Kind::InvalidReply);
     assert!(error.hint.unwrap().contains("that is a web page: check the model's name and the base URL"));
     let text = DecodeError::Unreadable { why: "it is not JSON".into(), excerpt: "Wrong\n door!".into() };
     let error = case.context().flawed(text, 200).error;
@@ -375,7 +384,8 @@ fn answers_that_are_no_replies_say_what_to_check() {
 #[test]
 fn giving_up_says_why() {
     let say = |why| {
-        let error = ErrorContext::give_up(ModelError::new(Kind::Refused, "m", "it broke").hint("wait"), &why);
+        let error =
+            ErrorContext::give_up(ModelError::new(Kind::Unavailable, "m", "it broke").hint("wait"), &why);
         (error.message, error.hint.unwrap())
     };
     let seconds = Duration::from_secs;
@@ -417,7 +427,7 @@ fn a_quoted_error_counts_as_that_of_the_provider_that_made_it() {
         assert_eq!(error.kind, Kind::TooLong { tokens: Some(9001), limit: Some(8192) }, "{error}");
     }
     let error = quoted(429, "the model is temporarily rate-limited upstream".into());
-    assert_eq!(error.kind, Kind::Refused);
+    assert_eq!(error.kind, Kind::Unavailable);
     assert!(error.message.contains("rate-limited upstream"), "{error}");
     let error = quoted(400, serde_json::Value::Null);
     assert!(error.message.contains("Provider returned error") && !error.message.contains("null"), "{error}");

@@ -71,14 +71,14 @@ impl FailureClass {
         Some(match (error.kind, error.status) {
             (ModelErrorKind::Connection, _) => Self::Connection,
             (ModelErrorKind::Timeout, _) => Self::Timeout,
-            (ModelErrorKind::Protocol, _) => Self::Server,
+            (ModelErrorKind::InvalidReply, _) => Self::Server,
             (ModelErrorKind::TooLong { .. }, _) => Self::TooLong,
-            (ModelErrorKind::Filtered, _) => Self::Refusal,
-            (ModelErrorKind::Spent | ModelErrorKind::Postponed, _) => Self::Rate,
-            (ModelErrorKind::Refused, Some(402 | 429)) => Self::Rate,
-            (ModelErrorKind::Refused, Some(503 | 529)) => Self::Overload,
-            (ModelErrorKind::Refused, Some(408 | 504)) => Self::Timeout,
-            (ModelErrorKind::Refused, _) => Self::Server,
+            (ModelErrorKind::ContentFiltered, _) => Self::Refusal,
+            (ModelErrorKind::QuotaExceeded | ModelErrorKind::Postponed, _) => Self::Rate,
+            (ModelErrorKind::Unavailable, Some(402 | 429)) => Self::Rate,
+            (ModelErrorKind::Unavailable, Some(503 | 529)) => Self::Overload,
+            (ModelErrorKind::Unavailable, Some(408 | 504)) => Self::Timeout,
+            (ModelErrorKind::Unavailable, _) => Self::Server,
             _ => return None,
         })
     }
@@ -169,7 +169,10 @@ impl Fallback {
         let (class, error) = match result {
             Ok(Reply { finish: finish @ (FinishReason::Filter | FinishReason::Refused { .. }), .. }) => {
                 let message = format!("the reply is {finish}");
-                (FailureClass::Refusal, ModelError::new(ModelErrorKind::Filtered, model.name(), message))
+                (
+                    FailureClass::Refusal,
+                    ModelError::new(ModelErrorKind::ContentFiltered, model.name(), message),
+                )
             }
             Ok(_) => return None,
             Err(error) => (FailureClass::of(error)?, error.clone()),

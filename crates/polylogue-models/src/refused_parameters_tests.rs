@@ -107,7 +107,8 @@ fn what_is_refused_for_other_reasons_stays_an_error() {
     ] {
         assert_eq!(refused(&error(status, message, None), &all()), [""; 0], "{message}");
     }
-    let filtered = ModelError { kind: ModelErrorKind::Filtered, ..error(400, "seed is not allowed", None) };
+    let filtered =
+        ModelError { kind: ModelErrorKind::ContentFiltered, ..error(400, "seed is not allowed", None) };
     assert_eq!(refused(&filtered, &all()), [""; 0]);
 }
 

@@ -63,9 +63,9 @@ pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
             kind,
             ModelErrorKind::Unsupported(_)
                 | ModelErrorKind::TooLong { .. }
-                | ModelErrorKind::Stale
-                | ModelErrorKind::Filtered
-                | ModelErrorKind::Spent
+                | ModelErrorKind::SealsRefused
+                | ModelErrorKind::ContentFiltered
+                | ModelErrorKind::QuotaExceeded
         )
     };
     if is_known(&error.kind) {

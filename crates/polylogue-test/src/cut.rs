@@ -297,7 +297,7 @@ impl ModelWrapper for Counted {
             matches!(
                 kind,
                 ModelErrorKind::Unsupported(_)
-                    | ModelErrorKind::Stale
+                    | ModelErrorKind::SealsRefused
                     | ModelErrorKind::TooLong { .. }
                     | ModelErrorKind::ParameterRefused
             )

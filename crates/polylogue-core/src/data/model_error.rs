@@ -37,17 +37,17 @@ pub enum ModelErrorKind {
     Connection,
     /// A timeout.
     Timeout,
-    /// The provider refused: rate limit, server error.
-    Refused,
+    /// The provider cannot reply now: a rate limit, a server error.
+    Unavailable,
     /// The account of the key has no credit left, or met its budget or a quota that does not end soon.
-    Spent,
+    QuotaExceeded,
     /// A filter of the provider refused the request because of what it says.
-    Filtered,
+    ContentFiltered,
     /// A rate limit would have the call wait for longer than its caller does, which runs many conversations and makes it after
     /// [`wait`](ModelError::wait).
     Postponed,
     /// The provider's reply cannot be parsed.
-    Protocol,
+    InvalidReply,
     /// A script or a recording has no such step.
     Script,
     /// The request breaks an invariant: a bug in Polylogue.
@@ -63,7 +63,7 @@ pub enum ModelErrorKind {
     },
     /// The provider refused the seals of earlier replies: signatures or encrypted reasoning that it no longer
     /// accepts. The request works without them.
-    Stale,
+    SealsRefused,
     /// The provider refused a parameter that the model leaves out from now on
     /// ([`Model::ignored`](crate::Model::ignored)). The same request may be accepted.
     ParameterRefused,
@@ -113,20 +113,20 @@ impl ModelError {
     pub const fn is_permanent(&self) -> bool {
         match self.kind {
             ModelErrorKind::Config
-            | ModelErrorKind::Filtered
+            | ModelErrorKind::ContentFiltered
             | ModelErrorKind::Script
             | ModelErrorKind::Bug
             | ModelErrorKind::Unsupported(_)
             | ModelErrorKind::TooLong { .. } => self.wait_ms.is_none(),
             // The next request has another form, or comes later.
-            ModelErrorKind::Stale
+            ModelErrorKind::SealsRefused
             | ModelErrorKind::ParameterRefused
             | ModelErrorKind::Connection
             | ModelErrorKind::Timeout
-            | ModelErrorKind::Refused
-            | ModelErrorKind::Spent
+            | ModelErrorKind::Unavailable
+            | ModelErrorKind::QuotaExceeded
             | ModelErrorKind::Postponed
-            | ModelErrorKind::Protocol => false,
+            | ModelErrorKind::InvalidReply => false,
         }
     }
 

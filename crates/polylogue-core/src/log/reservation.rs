@@ -322,14 +322,14 @@ impl Reservation<'_> {
             | ModelErrorKind::Script
             | ModelErrorKind::Bug
             | ModelErrorKind::Unsupported(_) => FailedAttempt::Unsent,
-            ModelErrorKind::Refused
-            | ModelErrorKind::Filtered
-            | ModelErrorKind::Spent
+            ModelErrorKind::Unavailable
+            | ModelErrorKind::ContentFiltered
+            | ModelErrorKind::QuotaExceeded
             | ModelErrorKind::Postponed
             | ModelErrorKind::TooLong { .. }
-            | ModelErrorKind::Stale
+            | ModelErrorKind::SealsRefused
             | ModelErrorKind::ParameterRefused => FailedAttempt::Refused,
-            ModelErrorKind::Connection | ModelErrorKind::Timeout | ModelErrorKind::Protocol => {
+            ModelErrorKind::Connection | ModelErrorKind::Timeout | ModelErrorKind::InvalidReply => {
                 FailedAttempt::Broken
             }
         });

@@ -125,7 +125,7 @@ impl<'a> Turn<'a> {
                 (ModelErrorKind::Unsupported(*capability), &**model, why)
             }
             // The event does not say of what kind it was.
-            Body::ContinuationFailed { why, .. } => (ModelErrorKind::Refused, "", why),
+            Body::ContinuationFailed { why, .. } => (ModelErrorKind::Unavailable, "", why),
             _ => return None,
         };
         Some(ModelError::new(kind, model, &**why))
@@ -163,7 +163,7 @@ impl<'a> Turn<'a> {
                     Box::pin(self.record_missing(error, form)).await?;
                 }
                 // Without its seals, once.
-                ModelErrorKind::Stale if !unsealed => {
+                ModelErrorKind::SealsRefused if !unsealed => {
                     unsealed = true;
                     Box::pin(self.record_stale(error)).await?;
                 }

@@ -140,14 +140,14 @@ const KINDS: [(ModelErrorKind, &str); 19] = [
     (ModelErrorKind::Config, "config"),
     (ModelErrorKind::Connection, "connection"),
     (ModelErrorKind::Timeout, "timeout"),
-    (ModelErrorKind::Refused, "refused"),
-    (ModelErrorKind::Filtered, "filtered"),
-    (ModelErrorKind::Spent, "spent"),
+    (ModelErrorKind::Unavailable, "unavailable"),
+    (ModelErrorKind::ContentFiltered, "content_filtered"),
+    (ModelErrorKind::QuotaExceeded, "quota_exceeded"),
     (ModelErrorKind::Postponed, "postponed"),
-    (ModelErrorKind::Protocol, "protocol"),
+    (ModelErrorKind::InvalidReply, "invalid_reply"),
     (ModelErrorKind::Script, "script"),
     (ModelErrorKind::Bug, "bug"),
-    (ModelErrorKind::Stale, "stale"),
+    (ModelErrorKind::SealsRefused, "seals_refused"),
     (ModelErrorKind::ParameterRefused, "parameter_refused"),
     (ModelErrorKind::Unsupported(Capability::Tools), "no_tools"),
     (ModelErrorKind::Unsupported(Capability::Schema), "no_schema"),
@@ -178,7 +178,7 @@ impl From<&RecordedError> for ModelError {
         let kind = match known {
             _ if kind == TOO_LONG => ModelErrorKind::TooLong { tokens: *tokens, limit: *limit },
             Some((kind, _)) => *kind,
-            None => ModelErrorKind::Refused,
+            None => ModelErrorKind::Unavailable,
         };
         let (model, message) = (model.clone(), message.clone());
         Self { status: *status, body: body.clone(), hint: hint.clone(), ..Self::new(kind, model, message) }

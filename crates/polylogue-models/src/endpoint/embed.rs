@@ -306,7 +306,7 @@ impl Embedder {
         let length = vectors.first().map_or(0, Vec::len);
         if vectors.iter().any(|vector| vector.len() != length) {
             let why = "the reply cannot be read: its vectors have different lengths";
-            return Err(refuse(ModelErrorKind::Protocol, why));
+            return Err(refuse(ModelErrorKind::InvalidReply, why));
         }
         match self.dimensions {
             Some(dimensions) if length > 0 && u32::try_from(length) != Ok(dimensions) => {

@@ -171,7 +171,7 @@ fn kind_of(status: Option<u16>) -> ModelErrorKind {
         None => ModelErrorKind::Connection,
         Some(400 | 401 | 403 | 404 | 422) => ModelErrorKind::Config,
         Some(408 | 504) => ModelErrorKind::Timeout,
-        Some(_) => ModelErrorKind::Refused,
+        Some(_) => ModelErrorKind::Unavailable,
     }
 }
 

@@ -122,7 +122,7 @@ async fn a_filtered_prompt_is_refused() {
     let (known, unknown) = deployments(config(&server, &[("AZURE_OPENAI_API_KEY", KEY)]));
     for model in [known, unknown] {
         let error = reply(&model).await.unwrap_err();
-        assert_eq!((error.kind, error.fault()), (Kind::Filtered, Fault::Provider), "{error:?}");
+        assert_eq!((error.kind, error.fault()), (Kind::ContentFiltered, Fault::Provider), "{error:?}");
         assert!(error.hint.as_ref().unwrap().contains("content filter"), "{error:?}");
     }
     assert_eq!(server.count(), 2);
@@ -139,7 +139,7 @@ async fn a_filtered_prompt_goes_to_the_next_model_only_if_that_is_asked_for() {
     let asked = Asked::default();
     for _ in 0..6 {
         let error = model().complete(&asked.request(), &mut ()).await.unwrap_err();
-        assert_eq!(error.kind, Kind::Filtered, "{error:?}");
+        assert_eq!(error.kind, Kind::ContentFiltered, "{error:?}");
     }
     assert_eq!((filtering.count(), replying.count(), first.unavailable_for()), (6, 0, None));
     let model = model().on([FailureClass::Refusal]);

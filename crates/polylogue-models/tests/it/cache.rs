@@ -27,7 +27,7 @@ impl Model for Counter {
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let nth = self.0.fetch_add(1, Ordering::Relaxed) + 1;
         if request.system == Some("fail") {
-            return Err(ModelError::new(ModelErrorKind::Refused, "test:m", "busy"));
+            return Err(ModelError::new(ModelErrorKind::Unavailable, "test:m", "busy"));
         }
         let call = ToolCall { id: "c".into(), tool: "look".into(), args: json!({"at": "ü"}) };
         Ok(Reply {

@@ -186,7 +186,7 @@ fn error() -> ModelError {
         status: Some(529),
         body: Some("{\"error\":\"overloaded\"}".into()),
         hint: Some("wait a while".into()),
-        ..ModelError::new(ModelErrorKind::Refused, "fake:model", "overloaded")
+        ..ModelError::new(ModelErrorKind::Unavailable, "fake:model", "overloaded")
     }
 }
 

@@ -174,7 +174,7 @@ async fn answers_that_are_no_vectors_are_errors_that_say_why() {
         (json!([1, 2]), "cannot be read"),
     ] {
         let error = fails(Does::Json(json.clone())).await;
-        assert_eq!(error.kind, Kind::Protocol, "{json}");
+        assert_eq!(error.kind, Kind::InvalidReply, "{json}");
         assert!(error.message.contains(why), "{json}: {error}");
     }
     let error = fails(Does::Json(json!({"error": {"message": "out of memory"}}))).await;

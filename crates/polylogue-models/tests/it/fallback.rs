@@ -143,22 +143,22 @@ fn by(reply: &Reply) -> &str {
     &reply.answered_by.as_ref().unwrap().model
 }
 
-const RATE: Act = Act::Fail(ModelErrorKind::Refused, Some(429));
+const RATE: Act = Act::Fail(ModelErrorKind::Unavailable, Some(429));
 
 #[tokio::test]
 async fn failures_of_a_provider_go_to_the_next_model_and_mistakes_do_not() {
     for (kind, status, goes) in [
-        (ModelErrorKind::Refused, Some(429), true),
-        (ModelErrorKind::Spent, Some(402), true),
-        (ModelErrorKind::Refused, Some(529), true),
-        (ModelErrorKind::Refused, Some(500), true),
+        (ModelErrorKind::Unavailable, Some(429), true),
+        (ModelErrorKind::QuotaExceeded, Some(402), true),
+        (ModelErrorKind::Unavailable, Some(529), true),
+        (ModelErrorKind::Unavailable, Some(500), true),
         (ModelErrorKind::Timeout, None, true),
         (ModelErrorKind::Connection, None, true),
-        (ModelErrorKind::Protocol, Some(200), true),
+        (ModelErrorKind::InvalidReply, Some(200), true),
         (ModelErrorKind::TooLong { tokens: None, limit: None }, Some(400), true),
         (ModelErrorKind::Unsupported(Capability::Tools), Some(400), false),
-        (ModelErrorKind::Filtered, Some(400), false),
-        (ModelErrorKind::Stale, Some(400), false),
+        (ModelErrorKind::ContentFiltered, Some(400), false),
+        (ModelErrorKind::SealsRefused, Some(400), false),
         (ModelErrorKind::Config, Some(401), false),
         (ModelErrorKind::Config, Some(404), false),
         (ModelErrorKind::Bug, None, false),
@@ -177,24 +177,24 @@ async fn classes_can_be_named() {
     use ModelErrorKind as Kind;
     let all = [Rate, Overload, Server, Timeout, Connection, TooLong, Refusal];
     for (kind, status, class) in [
-        (Kind::Refused, Some(429), Rate),
-        (Kind::Spent, Some(402), Rate),
-        (Kind::Spent, Some(429), Rate),
-        (Kind::Spent, Some(400), Rate),
-        (Kind::Spent, Some(403), Rate),
+        (Kind::Unavailable, Some(429), Rate),
+        (Kind::QuotaExceeded, Some(402), Rate),
+        (Kind::QuotaExceeded, Some(429), Rate),
+        (Kind::QuotaExceeded, Some(400), Rate),
+        (Kind::QuotaExceeded, Some(403), Rate),
         (Kind::Postponed, Some(429), Rate),
-        (Kind::Refused, Some(503), Overload),
-        (Kind::Refused, Some(529), Overload),
-        (Kind::Refused, Some(500), Server),
-        (Kind::Refused, Some(409), Server),
-        (Kind::Refused, Some(408), Timeout),
-        (Kind::Refused, Some(504), Timeout),
-        (Kind::Protocol, Some(200), Server),
+        (Kind::Unavailable, Some(503), Overload),
+        (Kind::Unavailable, Some(529), Overload),
+        (Kind::Unavailable, Some(500), Server),
+        (Kind::Unavailable, Some(409), Server),
+        (Kind::Unavailable, Some(408), Timeout),
+        (Kind::Unavailable, Some(504), Timeout),
+        (Kind::InvalidReply, Some(200), Server),
         (Kind::Timeout, None, Timeout),
         (Kind::Connection, None, Connection),
         (Kind::TooLong { tokens: None, limit: None }, Some(400), TooLong),
-        (Kind::Filtered, Some(400), Refusal),
-        (Kind::Filtered, Some(403), Refusal),
+        (Kind::ContentFiltered, Some(400), Refusal),
+        (Kind::ContentFiltered, Some(403), Refusal),
     ] {
         let one = Actor::new("a:1", [Act::Fail(kind, status)]);
         let other = Actor::new("b:2", [Act::Say("Hi.")]);

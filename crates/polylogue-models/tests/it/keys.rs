@@ -53,7 +53,7 @@ async fn when_all_are_without_credit_it_is_an_error() {
     let two = model(with_keys(&server, &["a", "b"], quick(3)));
     for sent in [2, 3] {
         let error = reply(&two).await.unwrap_err();
-        assert_eq!((error.kind, error.status), (Kind::Spent, Some(429)));
+        assert_eq!((error.kind, error.status), (Kind::QuotaExceeded, Some(429)));
         assert!(error.hint.unwrap().contains("billing"));
         assert_eq!(server.count(), sent);
     }
@@ -86,7 +86,7 @@ async fn an_endpoint_whose_keys_are_all_without_credit_is_skipped_by_a_fallback(
             }
             assert_eq!((broke.count(), other.count()), (keys.len(), 7), "each key once, then none");
             for _ in 0..7 {
-                assert_eq!(reply(&first).await.unwrap_err().kind, Kind::Spent);
+                assert_eq!(reply(&first).await.unwrap_err().kind, Kind::QuotaExceeded);
             }
             assert_eq!(broke.count(), keys.len() + 7, "without a fallback one key is tried");
         }

@@ -36,7 +36,7 @@ async fn a_list_without_end_is_an_error() {
         let server = Server::start(behavior).await;
         let config = Config { list_url: Some(server.root_url()), ..config_of(api, provider, &server) };
         let error = Endpoint::new(config).unwrap().models().await.unwrap_err();
-        assert_eq!(error.kind, ModelErrorKind::Protocol, "{provider}");
+        assert_eq!(error.kind, ModelErrorKind::InvalidReply, "{provider}");
         assert!(error.message.contains("does not end after 20 pages"), "{provider}: {}", error.message);
         // Bedrock has another list before that of its profiles.
         assert_eq!(server.requests().len(), 20 + usize::from(api == Api::Converse), "{provider}");

@@ -382,5 +382,5 @@ async fn refused_seals_are_an_error_of_their_own() {
     let message = "The encrypted content could not be verified. Code: invalid_encrypted_content";
     let server = Server::start(Behavior::from(Playbook::always(Answer::error(400, message)))).await;
     let model = Endpoint::new(config(&server)).unwrap().model("m");
-    assert_eq!(ask(&model, &Asked::default()).await.0.unwrap_err().kind, ModelErrorKind::Stale);
+    assert_eq!(ask(&model, &Asked::default()).await.0.unwrap_err().kind, ModelErrorKind::SealsRefused);
 }

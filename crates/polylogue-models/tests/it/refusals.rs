@@ -78,8 +78,8 @@ fn wrong(row: &Row, error: &ModelError, sent: usize) -> Vec<String> {
     let is_spent = ["billing page", "quota of the day", "quota of the service"].contains(&&*row.hint);
     let kind = match &*row.fault {
         "config" => Kind::Config,
-        _ if is_spent => Kind::Spent,
-        _ => Kind::Refused,
+        _ if is_spent => Kind::QuotaExceeded,
+        _ => Kind::Unavailable,
     };
     let (shown, hint) = (format!("{error} {error:?}"), error.hint.as_deref().unwrap_or_default());
     let repeats = row.body.to_string().contains("<key>");

@@ -112,10 +112,10 @@ async fn every_malformed_reply_is_an_error_that_says_what_happened_within_the_ti
     };
     let far = Duration::from_secs(60);
     for (quirk, streamed, whole, says) in [
-        (Quirk::Html, Kind::Protocol, Kind::Protocol, "cannot be read"),
-        (Quirk::EmptyBody, Kind::Protocol, Kind::Protocol, "the reply is empty"),
-        (Quirk::ErrorInStream(2), Kind::Refused, Kind::Refused, "the provider"),
-        (Quirk::EndlessLine, Kind::Protocol, Kind::Protocol, "does not end"),
+        (Quirk::Html, Kind::InvalidReply, Kind::InvalidReply, "cannot be read"),
+        (Quirk::EmptyBody, Kind::InvalidReply, Kind::InvalidReply, "the reply is empty"),
+        (Quirk::ErrorInStream(2), Kind::Unavailable, Kind::Unavailable, "the provider"),
+        (Quirk::EndlessLine, Kind::InvalidReply, Kind::InvalidReply, "does not end"),
         (Quirk::EndlessComments(Duration::from_millis(5)), Kind::Timeout, Kind::Timeout, "no complete reply"),
         (Quirk::HangUp, Kind::Connection, Kind::Connection, "broke"),
         (Quirk::Truncated, Kind::Connection, Kind::Connection, "broke"),
@@ -124,7 +124,7 @@ async fn every_malformed_reply_is_an_error_that_says_what_happened_within_the_ti
         (Quirk::PauseBeforeFirst(far), Kind::Timeout, Kind::Timeout, "within"),
         (Quirk::Silent, Kind::Timeout, Kind::Timeout, "within"),
         (Quirk::Redirect("http://127.0.0.2:9/v1".into()), Kind::Config, Kind::Config, "redirects"),
-        (Quirk::Status(500), Kind::Refused, Kind::Refused, "status 500"),
+        (Quirk::Status(500), Kind::Unavailable, Kind::Unavailable, "status 500"),
     ] {
         for stream in [true, false] {
             let server = Server::start(Behavior::from(weather().with(quirk.clone()))).await;

@@ -61,7 +61,7 @@ async fn permanent_errors_are_not_retried() {
 async fn attempts_are_counted_and_the_last_error_is_shown_with_its_body() {
     let server = Server::start(list(vec![Answer::error(503, "come back later"); 9])).await;
     let error = reply(&model(Config { retries: quick(4), ..config(&server) })).await.unwrap_err();
-    assert_eq!((error.kind, error.status, server.count()), (Kind::Refused, Some(503), 4));
+    assert_eq!((error.kind, error.status, server.count()), (Kind::Unavailable, Some(503), 4));
     assert_eq!(error.message, "the provider answered with status 503: come back later (tried 4 times)");
     assert!(error.body.unwrap().contains("come back later"));
 }

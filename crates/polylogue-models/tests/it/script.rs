@@ -177,8 +177,8 @@ async fn a_failing_step_is_an_error_of_the_kind_its_status_stands_for() {
         (json!({}), ModelErrorKind::Connection),
         (json!({"status": 401}), ModelErrorKind::Config),
         (json!({"status": 408}), ModelErrorKind::Timeout),
-        (json!({"status": 429}), ModelErrorKind::Refused),
-        (json!({"status": 503}), ModelErrorKind::Refused),
+        (json!({"status": 429}), ModelErrorKind::Unavailable),
+        (json!({"status": 503}), ModelErrorKind::Unavailable),
     ] {
         let mut error = status.clone();
         error["message"] = json!("no luck");

@@ -197,7 +197,10 @@ impl Facts {
 
 /// Whether the model refuses these texts, and may embed others: it was reached.
 const fn is_of_texts(error: &ModelError) -> bool {
-    matches!(error.kind, ModelErrorKind::Config | ModelErrorKind::Filtered | ModelErrorKind::TooLong { .. })
+    matches!(
+        error.kind,
+        ModelErrorKind::Config | ModelErrorKind::ContentFiltered | ModelErrorKind::TooLong { .. }
+    )
 }
 
 /// Which facts the model refuses, and why.
@@ -272,7 +275,7 @@ async fn embedded(
         return Ok(made);
     }
     let what = format!("it made no proper vectors of {} texts", texts.len());
-    Err(ModelError::new(ModelErrorKind::Protocol, model.name(), what))
+    Err(ModelError::new(ModelErrorKind::InvalidReply, model.name(), what))
 }
 
 impl Memory for Facts {

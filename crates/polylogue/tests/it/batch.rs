@@ -46,7 +46,7 @@ impl Model for Shared {
         echo.now.fetch_sub(1, Ordering::Relaxed);
         let said = format!("{:?}", request.entries.last().unwrap());
         if echo.fails.is_some_and(|task| said.contains(task)) {
-            return Err(ModelError::new(ModelErrorKind::Refused, self.name(), "no"));
+            return Err(ModelError::new(ModelErrorKind::Unavailable, self.name(), "no"));
         }
         let usage = Usage { input: Some(7), output: Some(3), ..Usage::default() };
         Ok(Reply { usage, ..Reply::text(format!("{} words", said.len())) })

@@ -152,7 +152,7 @@ async fn the_callers_own_limit_on_tokens_applies_unless_continuations_are_set() 
 
 #[tokio::test]
 async fn a_cut_reply_that_cannot_be_continued_is_said_and_marked() {
-    let full = ModelError::new(ModelErrorKind::Refused, "test:partial", "the context is full");
+    let full = ModelError::new(ModelErrorKind::Unavailable, "test:partial", "the context is full");
     let shown = Told::new([part("The sea"), Err(full), whole("Well.")]);
     let chat = Chat::builder("group")
         .participant(shown.agent())
@@ -294,7 +294,7 @@ async fn said_by_listed(replies: &[Result<Reply, ModelError>]) -> Vec<String> {
 #[tokio::test]
 async fn a_request_that_fails_after_a_call_that_cannot_be_parsed_fails_again_when_the_turn_is_resumed() {
     let error = |kind| Err(ModelError::new(kind, "test:listed", "no"));
-    let refused = ModelErrorKind::Refused;
+    let refused = ModelErrorKind::Unavailable;
     let too_long = ModelErrorKind::TooLong { tokens: None, limit: Some(100) };
     for count in 1..=2 {
         let broken = vec![malformed("I look."); count];
@@ -318,7 +318,7 @@ async fn a_request_that_fails_after_a_call_that_cannot_be_parsed_fails_again_whe
 async fn a_continuation_that_fails_in_another_form_fails_again_when_the_turn_is_resumed() {
     let error = |kind| Err(ModelError::new(kind, "test:listed", "no"));
     let form = error(ModelErrorKind::Unsupported(Capability::NullContent));
-    let replies = [part("It is"), form, error(ModelErrorKind::Refused), whole("Well.")];
+    let replies = [part("It is"), form, error(ModelErrorKind::Unavailable), whole("Well.")];
     let said = said_by_listed(&replies).await;
     assert_eq!(said, ["Tell me of the sea", "It is", "Well."]);
 }

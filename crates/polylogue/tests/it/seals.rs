@@ -46,14 +46,18 @@ impl Model for Sealing {
         request.check().unwrap();
         let own = request.entries.iter().filter(|entry| matches!(entry, Entry::Assistant { .. })).count();
         if self.overloaded && own % 2 == 1 {
-            let error = ModelError::new(ModelErrorKind::Refused, self.name(), "overloaded");
+            let error = ModelError::new(ModelErrorKind::Unavailable, self.name(), "overloaded");
             return Err(ModelError { status: Some(503), ..error });
         }
         let sent = request.seals_sent(self.name());
         let count = (0..request.entries.len()).filter(|at| sent.contains(*at)).count();
         self.sent.lock().unwrap().push(count);
         if count > 0 && own > self.fresh {
-            return Err(ModelError::new(ModelErrorKind::Stale, self.name(), "the signature is invalid"));
+            return Err(ModelError::new(
+                ModelErrorKind::SealsRefused,
+                self.name(),
+                "the signature is invalid",
+            ));
         }
         let thought = Part::Thought(format!("thought {own} of {}", request.origin.who).into());
         let seals = Seals {

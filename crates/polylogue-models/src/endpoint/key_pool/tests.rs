@@ -8,7 +8,7 @@ fn state(weights: &[u32]) -> State {
 }
 
 fn failure(status: u16, again: RetryAdvice) -> Failure {
-    failure_of(if status < 429 { ModelErrorKind::Config } else { ModelErrorKind::Refused }, status, again)
+    failure_of(if status < 429 { ModelErrorKind::Config } else { ModelErrorKind::Unavailable }, status, again)
 }
 
 fn failure_of(kind: ModelErrorKind, status: u16, again: RetryAdvice) -> Failure {
@@ -84,7 +84,7 @@ async fn five_failures_in_a_row_open_the_circuit_and_one_call_tries_it_after_30_
     fail(&mut keys, 500);
     assert_eq!(keys.circuit.open_for(Instant::now()), None, "a reply closed it");
     for _ in 0..9 {
-        let filtered = failure_of(ModelErrorKind::Filtered, 400, RetryAdvice::No);
+        let filtered = failure_of(ModelErrorKind::ContentFiltered, 400, RetryAdvice::No);
         drop(keys.failed(0, filtered, Instant::now()));
     }
     assert_eq!(keys.circuit.open_for(Instant::now()), None, "a filtered prompt says nothing of the endpoint");
@@ -127,7 +127,7 @@ async fn a_key_that_fails_five_times_in_a_row_is_not_used_for_30_s_while_another
 async fn keys_without_credit_are_tried_again_after_ten_minutes() {
     let mut keys = state(&[1, 1, 1]);
     let spend = |keys: &mut State, nth, status| {
-        let failure = failure_of(ModelErrorKind::Spent, status, RetryAdvice::Spent);
+        let failure = failure_of(ModelErrorKind::QuotaExceeded, status, RetryAdvice::Spent);
         keys.failed(nth, failure, Instant::now()).again
     };
     assert_eq!(spend(&mut keys, 0, 429), RetryAdvice::Now, "the next key");

@@ -81,7 +81,7 @@ fn refused(capability: Capability, error: ModelError) -> Result<Probed, ModelErr
         ModelErrorKind::Unsupported(_) => Some(false),
         // The request failed for an unknown reason.
         _ if matches!(error.status, Some(400 | 422)) => None,
-        ModelErrorKind::Protocol => None,
+        ModelErrorKind::InvalidReply => None,
         _ => return Err(error),
     };
     Ok(Probed { capability, has, why: error.message, usage: Usage::default() })

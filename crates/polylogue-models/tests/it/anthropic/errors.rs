@@ -25,15 +25,20 @@ async fn every_status_has_its_kind_and_says_what_to_do() {
         (400, "messages: text content blocks must be non-empty", Kind::Config, ""),
         (400, "prompt is too long: 208310 tokens > 200000 maximum", long, "trim it"),
         (400, "input length and `max_tokens` exceed context limit: 150000 + 64000 > 200000", over, "trim it"),
-        (400, "Your credit balance is too low to access the Anthropic API.", Kind::Spent, "billing page"),
+        (
+            400,
+            "Your credit balance is too low to access the Anthropic API.",
+            Kind::QuotaExceeded,
+            "billing page",
+        ),
         (401, "invalid x-api-key", Kind::Config, "ANTHROPIC_API_KEY"),
-        (402, "Your credit balance is too low.", Kind::Spent, "billing page"),
+        (402, "Your credit balance is too low.", Kind::QuotaExceeded, "billing page"),
         (403, "Your API key does not have permission", Kind::Config, "ANTHROPIC_API_KEY"),
         (404, "model: claude-sonnet-5", Kind::Config, "the model's name"),
         (413, "Request exceeds the maximum allowed number of bytes.", Kind::Config, "fewer"),
-        (429, "Number of request tokens has exceeded your rate limit.", Kind::Refused, "per_minute"),
-        (500, "Internal server error", Kind::Refused, "later"),
-        (529, "Overloaded", Kind::Refused, "later"),
+        (429, "Number of request tokens has exceeded your rate limit.", Kind::Unavailable, "per_minute"),
+        (500, "Internal server error", Kind::Unavailable, "later"),
+        (529, "Overloaded", Kind::Unavailable, "later"),
     ] {
         let (error, attempts) = refused(Answer::error(status, message)).await;
         let may_pass = [429, 500, 529].contains(&status);

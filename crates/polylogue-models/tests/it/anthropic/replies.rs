@@ -235,5 +235,5 @@ async fn the_server_refuses_a_signature_of_another_text() {
     seals.parts[0].data = json!({"signature": "another"});
     asked.entries[1] = Entry::Assistant { parts: reply.parts, verbatim: Some(Arc::new(verbatim)) };
     let error = ask(&model, &asked).await.0.unwrap_err();
-    assert_eq!(error.kind, polylogue_core::ModelErrorKind::Stale, "{error}");
+    assert_eq!(error.kind, polylogue_core::ModelErrorKind::SealsRefused, "{error}");
 }

@@ -74,9 +74,9 @@ async fn errors_have_a_kind_by_their_status_and_a_hint() {
         ),
         (Answer::status(403), Kind::Config, ""),
         (Answer::status(404), Kind::Config, "base URL"),
-        (Answer::status(429), Kind::Refused, "per_minute"),
-        (Answer::status(424), Kind::Refused, ""),
-        (Answer::status(500), Kind::Refused, "later"),
+        (Answer::status(429), Kind::Unavailable, "per_minute"),
+        (Answer::status(424), Kind::Unavailable, ""),
+        (Answer::status(500), Kind::Unavailable, "later"),
     ] {
         let case = format!("{answer:?}");
         let server = Server::start(Behavior::from(answer)).await;

@@ -123,8 +123,8 @@ prop_compose! {
 prop_compose! {
     fn an_error()(
         kind in prop::sample::select(vec![
-            ModelErrorKind::Config, ModelErrorKind::Connection, ModelErrorKind::Timeout, ModelErrorKind::Refused,
-            ModelErrorKind::Protocol, ModelErrorKind::Script, ModelErrorKind::Bug,
+            ModelErrorKind::Config, ModelErrorKind::Connection, ModelErrorKind::Timeout, ModelErrorKind::Unavailable,
+            ModelErrorKind::InvalidReply, ModelErrorKind::Script, ModelErrorKind::Bug,
         ]),
         (model, message) in any::<(String, String)>(),
         (status, body, hint) in any::<(Option<u16>, Option<String>, Option<String>)>(),

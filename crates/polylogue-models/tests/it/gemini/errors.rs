@@ -68,10 +68,10 @@ async fn every_error_has_its_kind_and_says_what_to_do() {
             "trim it",
             1,
         ),
-        (error(400, "INVALID_ARGUMENT", unsigned, json!([])), Kind::Stale, "thought_signature", "", 1),
+        (error(400, "INVALID_ARGUMENT", unsigned, json!([])), Kind::SealsRefused, "thought_signature", "", 1),
         (
             error(429, "RESOURCE_EXHAUSTED", "Quota exceeded.", quota("GenerateRequestsPerMinutePerProject")),
-            Kind::Refused,
+            Kind::Unavailable,
             "Quota exceeded",
             "per_minute",
             3,
@@ -83,19 +83,19 @@ async fn every_error_has_its_kind_and_says_what_to_do() {
                 "Quota exceeded.",
                 quota("GenerateRequestsPerDayPerProjectPerModel"),
             ),
-            Kind::Spent,
+            Kind::QuotaExceeded,
             "Quota exceeded",
             "quota",
             1,
         ),
         (
             error(503, "UNAVAILABLE", "The model is overloaded.", json!([])),
-            Kind::Refused,
+            Kind::Unavailable,
             "overloaded",
             "later",
             3,
         ),
-        (error(500, "INTERNAL", "An internal error.", json!([])), Kind::Refused, "internal", "later", 3),
+        (error(500, "INTERNAL", "An internal error.", json!([])), Kind::Unavailable, "internal", "later", 3),
     ] {
         let (error, count) = failed(behavior, quick(3)).await;
         assert_eq!(error.kind, kind, "{error:?}");

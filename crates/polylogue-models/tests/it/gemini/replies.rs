@@ -78,14 +78,14 @@ async fn why_a_reply_ended_and_what_was_counted_are_as_google_says() {
 #[tokio::test]
 async fn every_malformed_reply_is_an_error_that_says_what_happened() {
     for (quirk, kind, says) in [
-        (Quirk::Html, Kind::Protocol, "cannot be read"),
-        (Quirk::EmptyBody, Kind::Protocol, "the reply is empty"),
-        (Quirk::ErrorInStream(2), Kind::Refused, "status 500"),
+        (Quirk::Html, Kind::InvalidReply, "cannot be read"),
+        (Quirk::EmptyBody, Kind::InvalidReply, "the reply is empty"),
+        (Quirk::ErrorInStream(2), Kind::Unavailable, "status 500"),
         (Quirk::InvalidJson, Kind::Connection, "broke"),
         (Quirk::HangUp, Kind::Connection, "broke"),
         (Quirk::Truncated, Kind::Connection, "broke"),
         (Quirk::Reset, Kind::Connection, "broke"),
-        (Quirk::Status(500), Kind::Refused, "status 500"),
+        (Quirk::Status(500), Kind::Unavailable, "status 500"),
     ] {
         for stream in [true, false] {
             let server = Server::start(Behavior::from(weather().with(quirk.clone()))).await;

@@ -86,10 +86,10 @@ async fn every_malformed_reply_is_an_error_that_says_what_happened_within_the_ti
     };
     let far = Duration::from_secs(60);
     for (quirk, kind, says) in [
-        (Quirk::Html, Kind::Protocol, "cannot be read"),
-        (Quirk::EmptyBody, Kind::Protocol, "the reply is empty"),
-        (Quirk::ErrorInStream(2), Kind::Refused, "the provider broke off: an error was encountered"),
-        (Quirk::EndlessLine, Kind::Protocol, "does not end"),
+        (Quirk::Html, Kind::InvalidReply, "cannot be read"),
+        (Quirk::EmptyBody, Kind::InvalidReply, "the reply is empty"),
+        (Quirk::ErrorInStream(2), Kind::Unavailable, "the provider broke off: an error was encountered"),
+        (Quirk::EndlessLine, Kind::InvalidReply, "does not end"),
         (Quirk::InvalidJson, Kind::Connection, "broke"),
         (Quirk::HangUp, Kind::Connection, "broke"),
         (Quirk::Truncated, Kind::Connection, "broke"),
@@ -98,7 +98,7 @@ async fn every_malformed_reply_is_an_error_that_says_what_happened_within_the_ti
         (Quirk::PauseBeforeFirst(far), Kind::Timeout, "within"),
         (Quirk::Silent, Kind::Timeout, "within"),
         (Quirk::Redirect("http://127.0.0.2:9".into()), Kind::Config, "redirects"),
-        (Quirk::Status(500), Kind::Refused, "status 500"),
+        (Quirk::Status(500), Kind::Unavailable, "status 500"),
     ] {
         for stream in [true, false] {
             let server = Server::start(Behavior::from(weather().with(quirk.clone()))).await;

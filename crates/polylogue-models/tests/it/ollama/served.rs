@@ -32,11 +32,11 @@ async fn models_and_version_are_listed() {
 #[tokio::test]
 async fn what_is_no_list_is_an_error() {
     for (response, kind) in [
-        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", Kind::Protocol),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>", Kind::Protocol),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", Kind::Protocol),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", Kind::InvalidReply),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>", Kind::InvalidReply),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", Kind::InvalidReply),
         ("HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{", Kind::Connection),
-        ("HTTP/1.1 500 Oh\r\ncontent-length: 0\r\n\r\n", Kind::Refused),
+        ("HTTP/1.1 500 Oh\r\ncontent-length: 0\r\n\r\n", Kind::Unavailable),
     ] {
         let server = Server::start(Behavior::raw(response)).await;
         let ollama = Endpoint::new(Config {

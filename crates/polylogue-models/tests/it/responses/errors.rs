@@ -17,13 +17,18 @@ async fn codes_say_what_happened() {
             "Your input exceeds the context window of this model.",
             Kind::TooLong { tokens: None, limit: None },
         ),
-        (400, "invalid_encrypted_content", "The encrypted content could not be verified.", Kind::Stale),
-        (400, "", "The encrypted content for item rs_1 could not be verified.", Kind::Stale),
+        (
+            400,
+            "invalid_encrypted_content",
+            "The encrypted content could not be verified.",
+            Kind::SealsRefused,
+        ),
+        (400, "", "The encrypted content for item rs_1 could not be verified.", Kind::SealsRefused),
         (400, "unsupported_parameter", "Unsupported parameter: 'top_k'.", Kind::Config),
         (401, "invalid_api_key", "Incorrect API key provided.", Kind::Config),
         (404, "model_not_found", "The model does not exist.", Kind::Config),
-        (429, "insufficient_quota", "You exceeded your current quota.", Kind::Spent),
-        (500, "server_error", "The server had an error.", Kind::Refused),
+        (429, "insufficient_quota", "You exceeded your current quota.", Kind::QuotaExceeded),
+        (500, "server_error", "The server had an error.", Kind::Unavailable),
     ] {
         let server = Server::start(Behavior::from(Answer::error(status, message).code(code))).await;
         let error = reply(&reasoning(config(&server))).await.unwrap_err();

@@ -264,7 +264,7 @@ async fn vectors_are_kept_as_soon_as_they_are_paid() {
 
 #[tokio::test]
 async fn a_text_that_the_model_refuses_keeps_no_other_one_from_its_vector() {
-    for kind in [ModelErrorKind::Config, ModelErrorKind::Filtered] {
+    for kind in [ModelErrorKind::Config, ModelErrorKind::ContentFiltered] {
         let Fixture { facts, _dir, .. } = fixture();
         let model = Senses::new("toy:two", 2);
         let facts = facts.embedded_by(Pairs(model.clone(), kind));
@@ -286,7 +286,7 @@ async fn a_text_that_the_model_refuses_keeps_no_other_one_from_its_vector() {
 async fn facts_that_the_model_refuses_keep_no_later_request_from_being_sent() {
     let Fixture { facts, _dir, .. } = fixture();
     let model = Senses::new("toy:two", 2);
-    let facts = facts.embedded_by(Pairs(model.clone(), ModelErrorKind::Filtered));
+    let facts = facts.embedded_by(Pairs(model.clone(), ModelErrorKind::ContentFiltered));
     keep(&facts, "team", &["Ann likes tea."]).await;
     // With both halves of each pair, more refusals than one search looks into.
     let refused: Vec<String> = (0..40).map(|n| format!("It is poison {n}.")).collect();
@@ -328,7 +328,7 @@ impl Embed for Storms {
 async fn a_fact_that_the_model_refuses_is_named_and_left_out_also_if_a_later_request_fails() {
     let Fixture { facts, _dir, .. } = fixture();
     let model = Senses::new("toy:two", 2);
-    let facts = facts.embedded_by(Storms(Pairs(model.clone(), ModelErrorKind::Filtered)));
+    let facts = facts.embedded_by(Storms(Pairs(model.clone(), ModelErrorKind::ContentFiltered)));
     keep(&facts, "team", &["A storm came.", "It is poison."]).await;
     let query = Query { scope: scope("team"), text: "favorite drink".into(), limit: 5 };
     let missed = facts.recall(&query).await.unwrap().missed.unwrap();

@@ -130,7 +130,7 @@ fn what_was_sent_before_a_cancellation_continues_nothing() {
 
 #[test]
 fn a_model_that_must_not_be_called_for_a_while_is_no_failure() {
-    let error = ModelError::new(ModelErrorKind::Refused, "a:b", "too many requests");
+    let error = ModelError::new(ModelErrorKind::Unavailable, "a:b", "too many requests");
     let inner = Error::Model(error.clone().wait_for(Duration::from_mins(1)));
     let within = Error::Within { at: "Ann".into(), error: Box::new(inner.clone()) };
     for waits in [inner, within] {
@@ -206,7 +206,7 @@ fn what_fails_permanently_is_left_to_other_workers_and_parked_with_the_hint_at_l
 
 #[test]
 fn what_may_succeed_later_or_is_not_in_the_log_is_tried_again() {
-    let spent = Error::from(ModelError::new(ModelErrorKind::Spent, "a:b", "status 402"));
+    let spent = Error::from(ModelError::new(ModelErrorKind::QuotaExceeded, "a:b", "status 402"));
     let log = events([failed("Ann", &refused_key()), failed("Ann", &spent)]);
     let is_tried_again = |release: &Release| matches!(release, Release::Failed { due: Due::After(_), .. });
     let after_spent = Release::after(&Err(spent), &log, 1, false);
@@ -218,7 +218,7 @@ fn what_may_succeed_later_or_is_not_in_the_log_is_tried_again() {
 
 #[test]
 fn calls_that_were_put_off_are_no_failures_for_the_next_pause() {
-    let error = ModelError::new(ModelErrorKind::Refused, "a:b", "too many requests");
+    let error = ModelError::new(ModelErrorKind::Unavailable, "a:b", "too many requests");
     let put_off = failed("Ann", &error.clone().postponed_for(Duration::from_mins(1)).into());
     let failed = failed("Ann", &error.into());
     let bodies = [put_off.clone(), failed.clone(), put_off.clone(), put_off, failed];

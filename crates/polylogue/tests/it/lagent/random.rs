@@ -19,7 +19,7 @@ impl Model for Echo {
         let who = request.origin.who;
         let last = request.entries.last().map(|entry| plain(entry.parts()).into_owned()).unwrap_or_default();
         if last.contains(&format!("fail {who}")) {
-            return Err(ModelError::new(ModelErrorKind::Refused, self.name(), "as scripted"));
+            return Err(ModelError::new(ModelErrorKind::Unavailable, self.name(), "as scripted"));
         }
         Ok(Reply::text(said(who.as_str(), request.entries.len(), &last)))
     }
