@@ -47,8 +47,8 @@ async fn post(
     let state = session.state(&blogger).await?;
     let received = state.get("critic.memory").unwrap_or_default();
     Ok((
-        post.plain().into(),
-        received.iter().map(|message| format!("{}: {}", message.from, message.plain())).collect(),
+        post.text().into(),
+        received.iter().map(|message| format!("{}: {}", message.from, message.text())).collect(),
     ))
 }
 

@@ -60,9 +60,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let session = Session::in_memory();
     let answer = session.call(&coder, "Find the projection of a onto b = (1, -3) if a·b = 2.").await?;
-    println!("{}\n", answer.plain());
+    println!("{}\n", answer.text());
     for message in session.state(&coder).await?.get("agent.memory").unwrap_or_default() {
-        println!("{}:\n{}\n", message.from, message.plain());
+        println!("{}:\n{}\n", message.from, message.text());
     }
     Ok(())
 }

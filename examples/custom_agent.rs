@@ -28,7 +28,7 @@ impl Agent for Forecaster {
         for _ in 0..5 {
             let reply = turn.ask_model(ask).await?;
             let calls = reply.calls();
-            match reply.plain() {
+            match reply.text() {
                 _ if !calls.is_empty() => {
                     drop(turn.call_tools(std::slice::from_ref(&self.tool), &calls).await?)
                 }

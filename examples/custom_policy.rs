@@ -29,7 +29,7 @@ fn vote(chat: &Transcript) -> Step {
 }
 
 fn is_for(vote: &TranscriptMessage, name: &Name) -> bool {
-    vote.message.plain().trim() == name.as_str()
+    vote.message.text().trim() == name.as_str()
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let result = chat.policy(vote).build()?.run("What should we build?").await?;
     for message in result.messages() {
-        println!("{}: {}", message.from, message.plain());
+        println!("{}: {}", message.from, message.text());
     }
     println!("-- {}", result.text());
     Ok(())

@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Assistant::new("bot", model)?.system("你的回答只能从“典”，“孝”，“急”三个字中选一个。").params(params);
     let session = Session::in_memory();
     let reply = session.call(&bot, "今天的天气情况怎么样").await?;
-    println!("{}: {}", reply.from, reply.plain());
+    println!("{}: {}", reply.from, reply.text());
     // The message as JSON, and the memory of the bot.
     println!("{}", serde_json::to_string(&reply)?);
     println!("{}", serde_json::to_string(&session.state(&bot).await?)?);

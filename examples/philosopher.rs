@@ -27,6 +27,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!();
     };
     let (reply, ()) = tokio::join!(session.call(&philosopher, "人生的意义是什么？"), show);
-    println!("{} characters in all", reply?.plain().chars().count());
+    println!("{} characters in all", reply?.text().chars().count());
     Ok(())
 }

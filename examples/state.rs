@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let chat = Chat::builder("market")
         .participant(Assistant::new("Buyer", &model)?.tool(SetState::new().only(["offer"])))
         .participant(seller.tool(SetState::new().only(["sold"])))
-        .opening(|task| vec![state::given([("least", 90)]), Message::text(Name::user(), task)])
+        .opening(|task| vec![state::given([("least", 90)]), Message::new(Name::user(), task)])
         .policy(until(round_robin(), state::reaches("sold", true) | max_turns(10)))
         .build()?;
     println!("{}", chat.run("A used bicycle").await?);

@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // No participant may speak after the editor: the chat ends.
     let after = [(writer.clone(), vec![critic.clone()]), (critic, vec![writer.clone(), editor.clone()])];
     let rule = move |chat: &Transcript, _: &[Name]| match chat.last() {
-        Some(last) if last.message.plain().contains("GOOD") => editor.clone().into(),
+        Some(last) if last.message.text().contains("GOOD") => editor.clone().into(),
         Some(last) if last.message.from == writer => Method::RoundRobin.into(),
         _ => writer.clone().into(),
     };

@@ -45,7 +45,7 @@ impl Agent for Visualizer {
         let mut message = turn.message();
         for agent in [&self.researcher, &self.charter].into_iter().cycle().take(2 * self.max_turn) {
             message = self.work(turn, agent, message).await?;
-            if message.plain().contains("Final Answer") {
+            if message.text().contains("Final Answer") {
                 break;
             }
         }
@@ -95,7 +95,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"charter": {"say": "```python\nplot([14.7, 17.8, 17.9])", "expect": {"last": "14.7, 17.8 and 17.9"}}}, {"charter": "Final Answer: see `chart.png`."}]"#,
     )?;
     let (agent, first) = (visualizer(&model)?, Session::in_memory());
-    println!("{}", first.call(&agent, "Draw a line of China's GDP.").await?.plain());
+    println!("{}", first.call(&agent, "Draw a line of China's GDP.").await?.text());
     let json = serde_json::to_string(&first.state(&agent).await?)?;
 
     let (second, state) = (Session::in_memory(), serde_json::from_str::<State>(&json)?);

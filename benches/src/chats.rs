@@ -157,6 +157,6 @@ impl Model for Parrot {
         _: &Request<'_>,
         _: &mut dyn DeltaSink,
     ) -> std::result::Result<Reply, ModelError> {
-        Ok(Reply::text(WORDS))
+        Ok(Reply::new(WORDS))
     }
 }

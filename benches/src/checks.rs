@@ -135,7 +135,7 @@ impl Model for Ready {
         _: &mut dyn DeltaSink,
     ) -> std::result::Result<Reply, ModelError> {
         let usage = Usage { input: Some(50), output: Some(5), ..Usage::default() };
-        Ok(Reply { usage, ..Reply::text("A reply of a few words.") })
+        Ok(Reply { usage, ..Reply::new("A reply of a few words.") })
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Some(Money { picodollars: usage.total()? })

@@ -64,7 +64,7 @@ impl Model for Parrot {
         _: &mut dyn DeltaSink,
     ) -> std::result::Result<Reply, ModelError> {
         tokio::task::yield_now().await;
-        Ok(Reply::text(WORDS))
+        Ok(Reply::new(WORDS))
     }
 }
 
@@ -84,6 +84,6 @@ impl Model for Picker {
         tokio::task::yield_now().await;
         let nth = usize::try_from(request.origin.nth).unwrap_or_default();
         let name = MEMBERS.get(nth % MEMBERS.len()).copied().unwrap_or_default();
-        Ok(Reply::text(name))
+        Ok(Reply::new(name))
     }
 }

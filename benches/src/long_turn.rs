@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use polylogue::agents::compaction::Compaction;
 use polylogue::kernel::data::{
     DeltaSink, FinishReason, LogId, ModelError, Part, Reply, StoreError, ToolCall, ToolResult, ToolSpec,
-    Usage, plain,
+    Usage, text_of,
 };
 use polylogue::kernel::log::{AnyStore, Body, Claim, Event, Store as _, StoreWrapper};
 use polylogue::kernel::model::{Model, Request};
@@ -73,14 +73,15 @@ impl Model for Reader {
         request: &Request<'_>,
         _: &mut dyn DeltaSink,
     ) -> std::result::Result<Reply, ModelError> {
-        let bytes: usize = request.entries.iter().map(|entry| plain(entry.parts()).len()).sum();
+        let bytes: usize = request.entries.iter().map(|entry| text_of(entry.parts()).len()).sum();
         let usage = Usage { input: Some(bytes as u64 / 4), output: Some(60), ..Usage::default() };
         if request.params.schema.is_some() {
             let said = json!({"task": "read all pages", "decisions": [], "facts": ["pages are long"], "done": [],
                 "open": ["the next pages"], "files": [], "outdated": []});
-            return Ok(Reply { usage, ..Reply::text(said.to_string()) });
+            return Ok(Reply { usage, ..Reply::new(said.to_string()) });
         }
-        let last = request.entries.last().map(|entry| plain(entry.parts()).into_owned()).unwrap_or_default();
+        let last =
+            request.entries.last().map(|entry| text_of(entry.parts()).into_owned()).unwrap_or_default();
         let next =
             last.rsplit_once("next page: ").and_then(|(_, page)| page.trim().parse().ok()).unwrap_or(1);
         if self.hangs_after.is_some_and(|last| next > last) {
@@ -88,12 +89,12 @@ impl Model for Reader {
             std::future::pending::<()>().await;
         }
         if next > CALLS {
-            return Ok(Reply { usage, ..Reply::text("All pages are read.") });
+            return Ok(Reply { usage, ..Reply::new("All pages are read.") });
         }
         let call =
             ToolCall { id: format!("page_{next}"), tool: "read_page".into(), args: json!({"page": next}) };
         let parts = vec![Part::Call(call)];
-        Ok(Reply { finish: FinishReason::Calls, parts, usage, ..Reply::text("") })
+        Ok(Reply { finish: FinishReason::Calls, parts, usage, ..Reply::new("") })
     }
 }
 
@@ -202,7 +203,7 @@ async fn turn(
     let resume = resumed.elapsed();
     let events = log.events().await;
     log.release().await?;
-    let text = events.iter().map(text_of).sum::<usize>() as u64;
+    let text = events.iter().map(text_len).sum::<usize>() as u64;
     let taken = Taken { stored: stored()?, text, written: written()? - before, run, resume };
     let appends = std::mem::take(&mut *appends.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Turn {
@@ -213,10 +214,10 @@ async fn turn(
     })
 }
 
-fn text_of(event: &Arc<Event>) -> usize {
+fn text_len(event: &Arc<Event>) -> usize {
     match &event.body {
-        Body::Message(message) => message.plain().len(),
-        Body::ToolReturned { outcome, .. } => outcome.plain().len(),
+        Body::Message(message) => message.text().len(),
+        Body::ToolReturned { outcome, .. } => outcome.text().len(),
         Body::Compacted(compacted) => compacted.summary.text().len(),
         _ => 0,
     }

@@ -228,10 +228,10 @@ fn latency(seed: u64, step: u64) -> Duration {
 fn reply(step: u64) -> Reply {
     let text = format!("step {step}: {}", "what is said ".repeat(REPLY / 13));
     if !step.is_multiple_of(3) {
-        return Reply::text(text);
+        return Reply::new(text);
     }
     let call = ToolCall { id: format!("call_{step}"), tool: "look_up".into(), args: json!({"step": step}) };
-    Reply { finish: FinishReason::Calls, parts: vec![Part::text(text), Part::Call(call)], ..Reply::text("") }
+    Reply { finish: FinishReason::Calls, parts: vec![Part::text(text), Part::Call(call)], ..Reply::new("") }
 }
 
 struct LookUp(ToolSpec);
@@ -296,7 +296,7 @@ mod tests {
         );
         assert!(replies >= 300 && calls.abs_diff(replies / 3) <= 1, "{replies} replies, {calls} calls");
         let said = events.iter().filter_map(|event| match &event.body {
-            Body::Message(message) if message.from.as_str() != "user" => Some(message.plain().len()),
+            Body::Message(message) if message.from.as_str() != "user" => Some(message.text().len()),
             _ => None,
         });
         let lengths: Vec<usize> = said.skip(1).collect();

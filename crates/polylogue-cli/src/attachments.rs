@@ -33,7 +33,7 @@ impl Attach {
 
 /// A message of `from` with attachments.
 pub(crate) fn message(from: Name, text: String, attached: Vec<Part>) -> Message {
-    let mut message = Message::text(from, text);
+    let mut message = Message::new(from, text);
     message.parts.extend(attached);
     message
 }

@@ -153,7 +153,7 @@ fn parsed(typed: &Typed) -> Result<Option<Instruction>, CliError> {
         unknown if unknown.starts_with('/') => {
             return Err(CliError::usage(format!("there is no command `{unknown}`")).hint(HINT));
         }
-        _ => Instruction::Send(Message::text(Name::user(), text)),
+        _ => Instruction::Send(Message::new(Name::user(), text)),
     }))
 }
 
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(typed("/raise --agent Ann B --max-calls 2"), Ok(Some(instruction)));
         let instruction = Instruction::RaiseChatLimits { chat: "the desk".into(), more };
         assert_eq!(typed("/raise --chat the desk --max-calls 2"), Ok(Some(instruction)));
-        let message = Message::text(Name::user(), "be brief");
+        let message = Message::new(Name::user(), "be brief");
         assert_eq!(typed("be brief\n"), Ok(Some(Instruction::Send(message))));
     }
 

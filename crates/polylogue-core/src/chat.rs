@@ -20,7 +20,7 @@ use crate::{
 ///         &self.0
 ///     }
 ///     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-///         let text = turn.transcript().last().map(|line| line.message.plain().into_owned());
+///         let text = turn.transcript().last().map(|line| line.message.text().into_owned());
 ///         Ok(Act::say(text.unwrap_or_default()))
 ///     }
 /// }
@@ -254,7 +254,7 @@ impl Chat {
             0 => Step::Turn(TurnRequest::to_all(who.clone())),
             _ => {
                 let said = chat.latest().rfind(|line| line.message.from == who);
-                let summary = said.map(|line| line.message.as_text().into()).unwrap_or_default();
+                let summary = said.map(|line| line.message.to_text().into()).unwrap_or_default();
                 Step::Close { reason: StopReason::Finished, summary }
             }
         };
@@ -268,7 +268,7 @@ impl Chat {
 
 /// The default opening: the user says the task.
 fn task_from_user(task: &str) -> Vec<Message> {
-    if task.trim().is_empty() { Vec::new() } else { vec![Message::text(Name::user(), task)] }
+    if task.trim().is_empty() { Vec::new() } else { vec![Message::new(Name::user(), task)] }
 }
 
 impl ChatInfo for Chat {

@@ -2,7 +2,7 @@
 //!
 //! | about | look at |
 //! |---|---|
-//! | messages | [`Message`], [`Audience`], [`Part`], [`Media`], [`MediaUrl`], [`plain`] |
+//! | messages | [`Message`], [`Audience`], [`Part`], [`Media`], [`MediaUrl`], [`text_of`] |
 //! | names and places | [`Name`], [`Path`], [`LogId`], [`UnknownName`] |
 //! | tool calls | [`ToolSpec`], [`ToolCall`], [`ToolResult`], [`StoredResult`], [`BlobId`], [`schema`] |
 //! | model calls | [`Params`], [`Capabilities`], [`Reply`], [`Delta`], [`ModelReply`], [`Seal`], [`RawArguments`] |
@@ -63,7 +63,9 @@ pub use self::message::{Audience, Message};
 pub use self::model_error::{ModelError, ModelErrorKind};
 pub use self::name::{Name, NameError};
 pub use self::output_limit::OutputLimit;
-pub use self::part::{ExecutedCall, FinishReason, Media, Part, ToolCall, ToolResult, ToolStatus, cut, plain};
+pub use self::part::{
+    ExecutedCall, FinishReason, Media, Part, ToolCall, ToolResult, ToolStatus, cut, text_of,
+};
 pub use self::path::{LabelError, Path};
 pub use self::pattern_error::PatternError;
 pub use self::prefix::{PrefixChange, PrefixChanges};

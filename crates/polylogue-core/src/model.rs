@@ -30,7 +30,7 @@ use crate::{
 ///
 /// # Example: a model that repeats the last message
 /// ```
-/// use polylogue_core::{DeltaRef, DeltaSink, Model, ModelError, Reply, Request, plain};
+/// use polylogue_core::{DeltaRef, DeltaSink, Model, ModelError, Reply, Request, text_of};
 ///
 /// struct Echo;
 ///
@@ -40,9 +40,9 @@ use crate::{
 ///     }
 ///
 ///     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-///         let text = request.entries.last().map(|entry| plain(entry.parts()).into_owned()).unwrap_or_default();
+///         let text = request.entries.last().map(|entry| text_of(entry.parts()).into_owned()).unwrap_or_default();
 ///         deltas.push(DeltaRef::Text(&text));
-///         Ok(Reply::text(text))
+///         Ok(Reply::new(text))
 ///     }
 /// }
 /// ```
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn a_request_is_identified_as_the_view_it_is_made_of() {
         let me = Name::new("A").unwrap();
-        let messages = vec![Message::text(Name::user(), "one"), Message::text(Name::user(), "two")];
+        let messages = vec![Message::new(Name::user(), "one"), Message::new(Name::user(), "two")];
         let opening = Opening { participants: vec![me.clone()], messages, ..Opening::default() };
         let body = crate::Body::Opened(opening);
         let event = crate::Event {

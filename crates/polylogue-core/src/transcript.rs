@@ -282,11 +282,11 @@ impl Transcript {
     }
 
     /// Returns the default result of the chat: the last message of a participant since the chat was opened last, [as
-    /// text](Message::as_text). Empty if no participant said anything: the task, the opening and inherited messages are no
+    /// text](Message::to_text). Empty if no participant said anything: the task, the opening and inherited messages are no
     /// result. Where it was reopened for a message that was sent before it closed, its result stays until a participant says
     /// something.
     pub fn summary(&self) -> Arc<str> {
-        let mut said = self.replies().rev().map(|line| line.message.as_text());
+        let mut said = self.replies().rev().map(|line| line.message.to_text());
         let last = said.find(|text| !text.trim().is_empty());
         last.map_or_else(|| Arc::clone(&self.result_before), Into::into)
     }
@@ -311,7 +311,7 @@ impl Transcript {
             .iter()
             .rev()
             .filter(|line| line.source == MessageSource::Turn && line.seq > self.opened);
-        said.find(|line| *line.message.as_text() == *summary)
+        said.find(|line| *line.message.to_text() == *summary)
     }
 
     /// Returns whether every turn since the chat was opened last was silent: no text, no value, no picture, no call.

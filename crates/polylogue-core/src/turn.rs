@@ -49,8 +49,8 @@ use crate::{
 /// async fn forecast(model: &AnyModel, turn: &mut Turn<'_>) -> Result<Act> {
 ///     for _ in 0..5 {
 ///         let reply = turn.ask_model(ModelCall::of(model)).await?;
-///         if reply.plain().trim().parse::<f64>().is_ok() {
-///             return Ok(Act::say(reply.plain()));
+///         if reply.text().trim().parse::<f64>().is_ok() {
+///             return Ok(Act::say(reply.text()));
 ///         }
 ///         turn.prompt("Answer with a number and nothing else.").await?;
 ///     }
@@ -255,7 +255,7 @@ impl<'a> Turn<'a> {
     /// turn so far, such as a reminder, are appended.
     pub fn message(&self) -> Message {
         let mut message = match &self.request.prompt {
-            Some(prompt) => Message::text(Name::user(), Arc::clone(prompt)),
+            Some(prompt) => Message::new(Name::user(), Arc::clone(prompt)),
             None => self.last_message().map_or_else(|| Message::from(""), |line| line.message.clone()),
         };
         let received_from = self.journal.iter().filter_map(|event| match &event.body {
@@ -269,14 +269,14 @@ impl<'a> Turn<'a> {
     /// Returns the act that says `summary`, the result of the last chat that this turn [ran](Self::run), with the pictures, sounds
     /// and documents of its message, and marked as truncated if it [is](Part::Cut). A blank result is a pass.
     pub fn say_result(&self, summary: Arc<str>) -> Act {
-        let of = self.result_within.as_ref().filter(|message| *message.as_text() == *summary);
+        let of = self.result_within.as_ref().filter(|message| *message.to_text() == *summary);
         let mut parts = match Act::say(summary) {
             Act::Say(parts) => parts,
             act => return act,
         };
         if let Some(message) = of {
             // Text that stands for a picture or a value is not said next to it.
-            let is_text = !message.plain().trim().is_empty();
+            let is_text = !message.text().trim().is_empty();
             parts.retain(|_| is_text);
             parts.extend(
                 message

@@ -63,7 +63,7 @@ fn audience() -> impl Strategy<Value = Audience> {
 }
 
 fn said(who: usize, parts: Vec<Part>) -> Body {
-    Body::Message(Message { parts, ..Message::text(name(who), "") })
+    Body::Message(Message { parts, ..Message::new(name(who), "") })
 }
 
 fn turn_started(who: usize) -> Body {
@@ -81,7 +81,7 @@ fn a_result_that_comes_after_another_turn_of_the_caller_is_shown_in_words() {
     };
     let opening = Opening {
         participants: vec![name(0), name(1)],
-        messages: vec![Message::text(name(1), "Look.")],
+        messages: vec![Message::new(name(1), "Look.")],
         late_joiners: Vec::new(),
         introduction: None,
         task: "t".into(),
@@ -104,7 +104,7 @@ fn a_result_that_comes_after_another_turn_of_the_caller_is_shown_in_words() {
         view.see(&Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body });
     }
     let texts: Vec<String> =
-        view.entries().iter().map(|entry| crate::plain(entry.parts()).into_owned()).collect();
+        view.entries().iter().map(|entry| crate::text_of(entry.parts()).into_owned()).collect();
     let late = "(`look` returned: a cat)";
     assert_eq!(texts, ["Look.", "", "This call was not made.", "I wait.", late, late]);
 }
@@ -152,7 +152,7 @@ fn events_from(
         task: "t".into(),
         messages: opening
             .iter()
-            .map(|(who, to, text)| Message::text(name(*who), &**text).to(to.clone()))
+            .map(|(who, to, text)| Message::new(name(*who), &**text).to(to.clone()))
             .collect(),
         inherited: 0,
     })];
@@ -189,13 +189,13 @@ fn events_from(
                 };
                 let mut parts: Vec<Part> = open.drain(..count).rev().map(answer).collect();
                 parts.push(Part::text(&**text));
-                Body::Message(Message { parts, ..Message::text(who, "").to(step.to.clone()) })
+                Body::Message(Message { parts, ..Message::new(who, "").to(step.to.clone()) })
             }
             End::Say(text) => {
                 let mut parts = vec![Part::text(&**text)];
                 parts.extend(asked.iter().cloned().map(Part::Call));
                 open.extend(asked.into_iter().map(|call| (who.clone(), call)));
-                Body::Message(Message { parts, ..Message::text(who, "").to(step.to.clone()) })
+                Body::Message(Message { parts, ..Message::new(who, "").to(step.to.clone()) })
             }
             End::Pass => Body::Passed { who },
             End::Leave => Body::Left { who, why: "tired".into() },
@@ -411,7 +411,7 @@ fn names_are_shown_when_more_than_two_participate_and_to_outsiders() {
     let seen = |participants: usize, me: usize, options: ViewOptions| {
         let mut view = View::new(name(me), options);
         events(&[], participants, &[say(1, "hi")]).iter().for_each(|event| view.see(event));
-        view.entries().first().map(|entry| crate::plain(entry.parts()).into_owned()).unwrap()
+        view.entries().first().map(|entry| crate::text_of(entry.parts()).into_owned()).unwrap()
     };
     assert_eq!(seen(2, 0, ViewOptions::default()), "hi");
     assert_eq!(seen(3, 0, ViewOptions::default()), "B: hi");
@@ -467,7 +467,7 @@ fn a_window_keeps_what_the_agent_is_working_on() {
         assert!(view.entries().len() <= 6, "{:#?}", view.entries());
         if event.seq > 7 {
             let texts: Vec<_> =
-                view.entries().iter().map(|entry| crate::plain(entry.parts()).into_owned()).collect();
+                view.entries().iter().map(|entry| crate::text_of(entry.parts()).into_owned()).collect();
             assert_eq!(texts[0], "task");
             assert!(texts.contains(&"the work".to_owned()), "{texts:?}");
             assert!(!texts.contains(&"old".to_owned()) || event.seq < 12, "{texts:?}");

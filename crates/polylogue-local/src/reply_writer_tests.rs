@@ -60,7 +60,7 @@ fn what_looks_like_a_call_and_is_none_stays_text() {
         ["a <tool_call>no json</tool_call> b", "a <tool_call>{\"name\": ", "a <tool_c", "{\"name\": \"f\"}"]
     {
         let (reply, deltas) = written(form(TEMPLATE), &[text.as_bytes()]);
-        assert_eq!(reply.plain(), text);
+        assert_eq!(reply.text(), text);
         let streamed: String = deltas
             .iter()
             .map(|delta| if let Delta::Text(text) = delta { text.as_str() } else { "" })
@@ -79,9 +79,9 @@ fn a_reply_that_is_a_call_in_whole_is_read_without_marks() {
         [Part::Call(ToolCall { id: "c0".into(), tool: "f".into(), args: json!({"a": 1}) })]
     );
     let (reply, _) = written(form(llama), &[b"Text with {\"name\": \"f\"}"]);
-    assert_eq!(reply.plain(), "Text with {\"name\": \"f\"}");
+    assert_eq!(reply.text(), "Text with {\"name\": \"f\"}");
     let (reply, _) = written(form(llama), &[b"{no"]);
-    assert_eq!(reply.plain(), "{no");
+    assert_eq!(reply.text(), "{no");
     let mistral = "tools [TOOL_CALLS]";
     let (reply, _) = written(form(mistral), &[b"[TOOL_", b"CALLS][{\"name\": \"f\", \"arguments\": {}}]"]);
     assert_eq!(reply.calls().len(), 1);
@@ -102,5 +102,5 @@ fn a_prompt_within_a_thought_and_a_space_of_the_tokenizer_are_known() {
     assert_eq!(reply.parts, [Part::Thought("hm".into()), Part::text("yes")]);
     assert_eq!(reply.usage.reasoning, Some(1));
     let spaced = ReplyForm { skips_space: true, ..ReplyForm::default() };
-    assert_eq!(written(spaced, &[b" a", b" b"]).0.plain(), "a b");
+    assert_eq!(written(spaced, &[b" a", b" b"]).0.text(), "a b");
 }

@@ -38,9 +38,9 @@ fn random_weights_always_satisfy_a_schema() {
             });
             let pieces = Pieces::default();
             let reply = run(asked.stream(&model, &mut pieces.clone())).unwrap();
-            assert_eq!(reply.finish, FinishReason::Stop, "seed {seed}: {}", reply.plain());
-            assert_eq!(pieces.text(), reply.plain());
-            let value: Value = serde_json::from_str(&reply.plain()).unwrap();
+            assert_eq!(reply.finish, FinishReason::Stop, "seed {seed}: {}", reply.text());
+            assert_eq!(pieces.text(), reply.text());
+            let value: Value = serde_json::from_str(&reply.text()).unwrap();
             assert!(
                 ["coder", "tester", "é"].contains(&value["next_speaker"].as_str().unwrap()),
                 "seed {seed}"
@@ -65,7 +65,7 @@ fn json_of_any_form_is_an_object() {
         });
         let reply = run(asked.ask(&model)).unwrap();
         if reply.finish == FinishReason::Stop {
-            match serde_json::from_str::<Value>(&reply.plain()) {
+            match serde_json::from_str::<Value>(&reply.text()) {
                 Ok(value) => assert!(value.is_object(), "seed {seed}"),
                 // A number with a thousand digits is JSON.
                 Err(error) => {

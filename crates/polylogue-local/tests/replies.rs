@@ -24,8 +24,8 @@ fn every_architecture_and_tokenizer_writes_the_same_text_for_the_same_seed() {
                 run(asked.ask(&model)).unwrap()
             });
             assert_eq!(texts[0], texts[1], "{architecture:?}");
-            assert_ne!(texts[0].plain(), texts[2].plain(), "{architecture:?}");
-            assert!(!texts[0].plain().is_empty());
+            assert_ne!(texts[0].text(), texts[2].text(), "{architecture:?}");
+            assert!(!texts[0].text().is_empty());
         }
     }
 }
@@ -37,7 +37,7 @@ fn a_temperature_of_zero_needs_no_seed() {
         params.temperature = Some(0.0);
         params.seed = None;
     });
-    assert_eq!(run(asked.ask(&model)).unwrap().plain(), run(asked.ask(&model)).unwrap().plain());
+    assert_eq!(run(asked.ask(&model)).unwrap().text(), run(asked.ask(&model)).unwrap().text());
 }
 
 #[test]
@@ -50,8 +50,8 @@ fn pieces_are_whole_characters_and_together_the_reply() {
             params.max_tokens = Some(60);
         });
         let reply = run(asked.stream(&model, &mut pieces.clone())).unwrap();
-        assert_eq!(pieces.text(), reply.plain(), "seed {seed}");
-        assert!(pieces.count() > 1 || reply.plain().len() < 8, "seed {seed}");
+        assert_eq!(pieces.text(), reply.text(), "seed {seed}");
+        assert!(pieces.count() > 1 || reply.text().len() < 8, "seed {seed}");
     }
 }
 
@@ -72,7 +72,7 @@ fn a_stop_sequence_across_tokens_ends_the_reply_before_it() {
     let (_folder, model) = model();
     let asked = Asked::new("hello").with(|params| params.max_tokens = Some(80));
     let whole = run(asked.ask(&model)).unwrap();
-    let text = whole.plain().into_owned();
+    let text = whole.text().into_owned();
     let characters: Vec<(usize, char)> = text.char_indices().collect();
     let [(from, _), .., (to, _)] = characters[10..14] else { panic!("{text:?}") };
     let stop = &text[from..to];
@@ -80,7 +80,7 @@ fn a_stop_sequence_across_tokens_ends_the_reply_before_it() {
     let pieces = Pieces::default();
     let stopping = asked.with(|params| params.stop = vec![stop.to_owned()]);
     let reply = run(stopping.stream(&model, &mut pieces.clone())).unwrap();
-    assert_eq!((reply.plain().as_ref(), &reply.finish), (&text[..at], &FinishReason::Stop));
+    assert_eq!((reply.text().as_ref(), &reply.finish), (&text[..at], &FinishReason::Stop));
     assert_eq!(pieces.text(), text[..at]);
     // It was not written to its end.
     assert!(reply.usage.output.unwrap() < whole.usage.output.unwrap());

@@ -236,7 +236,7 @@ pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item 
     let calls = reply.parts.iter().any(|part| matches!(part, Part::Call(_)));
     let is_form = |capability: &Capability| matches!(capability, Capability::Schema | Capability::Json);
     let object: Option<Map<String, Value>> = match asked.iter().any(is_form) {
-        true => serde_json::from_str(reply.plain().trim()).ok(),
+        true => serde_json::from_str(reply.text().trim()).ok(),
         false => None,
     };
     let required = request.params.schema.as_ref().and_then(|schema| schema.get("required")?.as_array());

@@ -100,7 +100,7 @@ pub(crate) async fn fork(
     let fork = write(store, id, new, &meta, &copied).await?;
     if let (None, Some(text)) = (point.event, &point.text) {
         let mut log = Log::open(store.clone(), fork.clone()).await?;
-        log.send(Message::text(Name::user(), text.as_str())).await?;
+        log.send(Message::new(Name::user(), text.as_str())).await?;
         log.release().await?;
     }
     let files = match StoredFiles::last_of(&copied) {
@@ -166,7 +166,7 @@ fn meta_with(meta: &Meta, team: &Prepared) -> Result<Meta> {
 fn lengthens(events: &[Event], point: &ForkPoint) -> bool {
     let edited = point.event.and_then(|event| events.get(usize::try_from(event).ok()?));
     match (edited.map(|event| &event.body), &point.text) {
-        (Some(Body::Message(old) | Body::Posted(old)), Some(text)) => text.len() > old.plain().len(),
+        (Some(Body::Message(old) | Body::Posted(old)), Some(text)) => text.len() > old.text().len(),
         _ => false,
     }
 }
@@ -382,7 +382,7 @@ mod tests {
             serde_json::from_value(json!({"type": "turn_started", "turns": [{"who": "Ann"}]})).unwrap(),
             Body::ToolCalled { who: name("Ann"), call },
             Body::ToolReturned { who: name("Ann"), id: "1".into(), outcome },
-            Body::Message(Message::text(name("Ann"), "Two.")),
+            Body::Message(Message::new(name("Ann"), "Two.")),
         ];
         let event =
             |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
@@ -440,10 +440,10 @@ mod tests {
     fn a_message_and_the_task_are_reworded_and_nothing_else() {
         let copied = forked(Some(4), Some("Three.")).unwrap();
         let Body::Message(message) = &copied.last().unwrap().body else { panic!("no message") };
-        assert_eq!((message.plain().as_ref(), message.from.as_str(), copied.len()), ("Three.", "Ann", 5));
+        assert_eq!((message.text().as_ref(), message.from.as_str(), copied.len()), ("Three.", "Ann", 5));
         let copied = forked(Some(0), Some("Multiply.")).unwrap();
         let Body::Opened(opening) = &copied.last().unwrap().body else { panic!("no opening") };
-        assert_eq!((&*opening.task, opening.messages[0].plain().as_ref()), ("Multiply.", "Multiply."));
+        assert_eq!((&*opening.task, opening.messages[0].text().as_ref()), ("Multiply.", "Multiply."));
         assert!(matches!(
             forked(Some(1), Some("x")),
             Err(Error::BadFork { why: ForkError::NoMessage { event: 1, .. }, .. })

@@ -9,11 +9,11 @@
 //! use polylogue_core::{Body, Event, Message, Name, Path, Timestamp};
 //! use polylogue_runtime::presentation::{Detail, Kind, Presentation};
 //!
-//! let body = Body::Message(Message::text(Name::new("Ann")?, "Hello!"));
+//! let body = Body::Message(Message::new(Name::new("Ann")?, "Hello!"));
 //! let event = Event { seq: 0, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
 //! let items = Presentation::of(Detail::Brief, &[event]);
 //! let Some(Kind::Message(shown)) = items.first().map(|item| &item.kind) else { panic!("no message") };
-//! assert_eq!(shown.message.plain(), "Hello!");
+//! assert_eq!(shown.message.text(), "Hello!");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

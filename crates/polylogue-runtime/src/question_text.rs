@@ -34,7 +34,7 @@ impl LastMessages {
             |(of, message): &&(Path, Message)| of == at && message.from != *who && message.to.includes(who);
         let is_turn = *kind == QuestionKind::Turn;
         match self.0.iter().rev().find(is_received).filter(|_| is_turn) {
-            Some((_, message)) => format!("{text}{LAST}{}:\n\n{}", message.from, message.as_text().trim()),
+            Some((_, message)) => format!("{text}{LAST}{}:\n\n{}", message.from, message.to_text().trim()),
             None => text,
         }
     }
@@ -193,7 +193,7 @@ mod tests {
         let own = "Pat, it is your turn. The answer is your message, and the answer `exit` leaves the chat.";
         let turn = question("Pat, it is your turn.", QuestionKind::Turn, Vec::new());
         let said = |from: &Name, text: &str, to: Audience| {
-            Body::Message(Message::text(from.clone(), text.to_owned()).to(to))
+            Body::Message(Message::new(from.clone(), text.to_owned()).to(to))
         };
         assert_eq!(received([]).text(&Path::root(), &turn), own);
         let to_all = said(&ann, "To all.", Audience::All);

@@ -45,7 +45,7 @@ impl Stretch {
                 self.is_cut = reply.finish == FinishReason::Length
             }
             Body::Message(message) if event.at.is_root() && !message.to.is_private() => {
-                self.last = Some(message.as_text().into_owned());
+                self.last = Some(message.to_text().into_owned());
             }
             _ => {}
         }

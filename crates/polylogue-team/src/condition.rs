@@ -245,7 +245,7 @@ impl<'t> Facts<'t> {
         let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let last = transcript.messages().next_back().map(|line| &line.message);
         Self {
-            text: last.map(|message| message.plain().into_owned()).unwrap_or_default(),
+            text: last.map(|message| message.text().into_owned()).unwrap_or_default(),
             from: last.map(|message| message.from.as_str()).unwrap_or_default(),
             value: last.and_then(polylogue::layers::parse::value),
             turns: count(transcript.turns()),

@@ -77,7 +77,7 @@ impl TerminateOn {
                 let (regex, by) = (compile_regex(pattern)?, by.clone());
                 layer.terminate_when(pattern, move |line| {
                     let from = &line.message.from;
-                    (by.is_empty() || by.contains(from)) && regex.is_match(&line.message.plain())
+                    (by.is_empty() || by.contains(from)) && regex.is_match(&line.message.text())
                 })
             }
         })

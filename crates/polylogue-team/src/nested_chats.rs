@@ -79,13 +79,13 @@ impl Trigger {
             all = all & Triggers::from_any_of(self.from.clone());
         }
         if let Some(text) = self.says.clone() {
-            all = all
-                & Triggers::received(move |line: &TranscriptMessage| line.message.plain().contains(&text));
+            all =
+                all & Triggers::received(move |line: &TranscriptMessage| line.message.text().contains(&text));
         }
         if let Some(pattern) = &self.matches {
             let regex = compile_regex(pattern)?;
             all = all
-                & Triggers::received(move |line: &TranscriptMessage| regex.is_match(&line.message.plain()));
+                & Triggers::received(move |line: &TranscriptMessage| regex.is_match(&line.message.text()));
         }
         Ok(when(all, ConditionalLayer { condition, layer }))
     }

@@ -57,16 +57,16 @@ fn a_conversation_is_one_line_for_each_event() {
         })
     };
     let first = vec![
-        Message::text(Name::user(), "Be\nbrief"),
-        Message::text(name("a"), "psst").to(Audience::Only(vec![name("critic")])),
+        Message::new(Name::user(), "Be\nbrief"),
+        Message::new(name("a"), "psst").to(Audience::Only(vec![name("critic")])),
     ];
     let text = log([
         (Path::root(), opening(&["a", "critic"], first)),
         (Path::root(), Body::TurnStarted { turns: vec![TurnRequest::to_all(name("a"))] }),
-        (Path::root(), Body::Message(Message::text(name("a"), "Roses"))),
+        (Path::root(), Body::Message(Message::new(name("a"), "Roses"))),
         (inner.clone(), opening(&["judge"], vec![])),
         (inner.clone(), Body::TurnStarted { turns: vec![TurnRequest::private(name("judge"), "Good?")] }),
-        (inner, Body::Message(Message::text(name("judge"), "Yes").to(Audience::private()))),
+        (inner, Body::Message(Message::new(name("judge"), "Yes").to(Audience::private()))),
         (
             Path::root(),
             Body::Closed { reason: StopReason::Turns { limit: 2, next: None }, summary: "Roses".into() },
@@ -115,7 +115,7 @@ fn model_and_tool_calls_show_their_cost_and_results() {
 fn other_events_are_one_line_each() {
     let media =
         Media { kind: "image/png".into(), url: format!("data:image/png;base64,{}", "A".repeat(99)).into() };
-    let picture = Message { parts: vec![Part::Media(media)], ..Message::text(name("a"), "") };
+    let picture = Message { parts: vec![Part::Media(media)], ..Message::new(name("a"), "") };
     let error = Failure {
         fault: Fault::Provider,
         message: "no\nway".into(),

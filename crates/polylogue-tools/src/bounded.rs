@@ -68,7 +68,7 @@ impl Tool for LimitedTool {
         match returned {
             Ok(outcome) => Ok(outcome.truncated_to(self.bytes)),
             Err(error) => {
-                Err(ToolError(ToolResult::failed(error.0).truncated_to(self.bytes).plain().into_owned()))
+                Err(ToolError(ToolResult::failed(error.0).truncated_to(self.bytes).text().into_owned()))
             }
         }
     }

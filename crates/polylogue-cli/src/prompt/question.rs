@@ -90,7 +90,7 @@ mod tests {
     fn a_question_is_far_above_when_others_have_spoken_since_this_process_showed_it() {
         let (root, ops) = (Path::root(), question(Some("rm")));
         let passed = |who: &str| Body::Passed { who: Name::new(who).unwrap() };
-        let said = || Body::Message(Message::text(Name::new("Ann").unwrap(), "Done."));
+        let said = || Body::Message(Message::new(Name::new("Ann").unwrap(), "Done."));
         let is_far = |inherited, bodies: &[Body]| {
             let event = |(seq, body): (u64, &Body)| {
                 let (at, time, body) = (root.clone(), Timestamp(0), body.clone());

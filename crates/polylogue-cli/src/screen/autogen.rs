@@ -268,7 +268,7 @@ impl AutoGenRenderer {
     fn said(&mut self, at: &Path, message: &Message, is_shown: bool) {
         self.chat(at).all.push(message.clone());
         let key = (at.clone(), message.from.clone());
-        let of_chat = self.turn(&key).within.as_deref() == Some(&*message.plain());
+        let of_chat = self.turn(&key).within.as_deref() == Some(&*message.text());
         if of_chat && !self.chat(at).has_speakers {
             return self.chat(at).held.push(message.clone());
         }

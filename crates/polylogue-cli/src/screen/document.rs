@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::layers::code::fence;
 use polylogue_core::text::one_line;
 use polylogue_core::{
-    Audience, Body, Entry, Event, Media, Name, Opening, Part, Path, ToolCall, ToolResult, plain,
+    Audience, Body, Entry, Event, Media, Name, Opening, Part, Path, ToolCall, ToolResult, text_of,
 };
 
 use super::autogen::AutoGenRenderer;
@@ -209,7 +209,7 @@ impl File {
             }
         };
         self.block(&format!("### {}{to}{}", message.from, place(at)));
-        let text = plain(&said.parts);
+        let text = text_of(&said.parts);
         if !text.trim().is_empty() {
             self.body(&text);
         }

@@ -1,6 +1,6 @@
 //! A reply while it is written.
 
-use polylogue_core::{Audience, Part, plain};
+use polylogue_core::{Audience, Part, text_of};
 
 use super::markdown::Markdown;
 use super::region::rows;
@@ -109,7 +109,7 @@ impl Draft {
     pub(super) fn shows(&self, parts: &[Part], with_thoughts: bool) -> bool {
         let thought: String = parts.iter().filter_map(thought).collect();
         let is_whole = |all: &str, earlier: &str, own: &str| all.strip_prefix(earlier) == Some(own);
-        is_whole(&plain(parts), &self.earlier.text, &self.text)
+        is_whole(&text_of(parts), &self.earlier.text, &self.text)
             && (!with_thoughts
                 || thought.is_empty()
                 || is_whole(&thought, &self.earlier.thought, &self.thought))

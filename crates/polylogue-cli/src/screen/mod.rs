@@ -406,7 +406,7 @@ impl<W: Write> Screen<W> {
 fn note_result(last: &mut String, event: &Event) {
     let text = match &event.body {
         Body::Message(message) | Body::Posted(message) if event.at.is_root() && !message.to.is_private() => {
-            message.plain()
+            message.text()
         }
         Body::Closed { summary, .. } if event.at.is_root() => (&**summary).into(),
         _ => return,

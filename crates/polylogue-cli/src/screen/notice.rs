@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue_core::{
     BackgroundResult, BackgroundStatus, BackgroundTask, Body, Chooser, Compacted, JoinHistory, Name,
-    Question, Responder, TurnRequest, plain,
+    Question, Responder, TurnRequest, text_of,
 };
 
 use super::text::folded;
@@ -80,9 +80,9 @@ fn end_of_task(result: &BackgroundResult) -> String {
     let has = if *awaited { "has awaited" } else { "receives the result of" };
     match status {
         BackgroundStatus::Completed => format!("{has} `{id}`, which is complete"),
-        BackgroundStatus::Failed => format!("{has} `{id}`, which failed: {}", folded(&plain(parts))),
+        BackgroundStatus::Failed => format!("{has} `{id}`, which failed: {}", folded(&text_of(parts))),
         BackgroundStatus::Cancelled => {
-            format!("no longer waits for `{id}`, which was cancelled: {}", folded(&plain(parts)))
+            format!("no longer waits for `{id}`, which was cancelled: {}", folded(&text_of(parts)))
         }
     }
 }

@@ -119,7 +119,7 @@ pub(crate) async fn check_stored(store: &AnyStore, told: &Told) {
 
 /// How often a text was said from outside.
 fn count(events: &[Event], text: &str) -> usize {
-    let says = |message: &Message| message.plain() == text;
+    let says = |message: &Message| message.text() == text;
     let is_said = |event: &&Event| match &event.body {
         Body::Sent(message) | Body::Reopened { message: Some(message), .. } => says(message),
         Body::InputProvided { text: answer, .. } => **answer == *text,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::name::Name;
-use super::part::{FinishReason, Part, cut, plain};
+use super::part::{FinishReason, Part, cut, text_of};
 
 /// A message. It has an author and an audience, never a role.
 ///
@@ -29,7 +29,7 @@ pub struct Message {
 
 impl Message {
     /// Creates a message with a text to all participants.
-    pub fn text(from: Name, text: impl Into<Arc<str>>) -> Self {
+    pub fn new(from: Name, text: impl Into<Arc<str>>) -> Self {
         Self { from, to: Audience::All, parts: vec![Part::text(text)], outside: Vec::new() }
     }
 
@@ -44,7 +44,7 @@ impl Message {
     /// ```
     /// use polylogue_core::{Media, Message};
     /// let question = Message::from("What is this?").with_part(Media::new("image/png", "https://example.org/cat.png"));
-    /// assert_eq!((question.plain(), question.parts.len()), ("What is this?".into(), 2));
+    /// assert_eq!((question.text(), question.parts.len()), ("What is this?".into(), 2));
     /// ```
     #[must_use]
     pub fn with_part(mut self, part: impl Into<Part>) -> Self {
@@ -58,14 +58,14 @@ impl Message {
     }
 
     /// Returns all text, parts joined by a blank line. Thoughts, media, data and notes are not text.
-    pub fn plain(&self) -> Cow<'_, str> {
-        plain(&self.parts)
+    pub fn text(&self) -> Cow<'_, str> {
+        text_of(&self.parts)
     }
 
-    /// Returns the message for places where only text can be shown: its text; without any, a value as JSON, and `[image/png]`
-    /// or the like for a picture, sound or document. Blank if the message is empty.
-    pub fn as_text(&self) -> Cow<'_, str> {
-        let text = self.plain();
+    /// Returns the message for places where only text can be shown: its [text](Self::text); without any, a value as JSON, and
+    /// `[image/png]` or the like for a picture, sound or document. Blank if the message is empty.
+    pub fn to_text(&self) -> Cow<'_, str> {
+        let text = self.text();
         if !text.trim().is_empty() {
             return text;
         }
@@ -82,14 +82,14 @@ impl Message {
 /// A text of the [user](Name::user).
 impl From<&str> for Message {
     fn from(text: &str) -> Self {
-        Self::text(Name::user(), text)
+        Self::new(Name::user(), text)
     }
 }
 
 /// A text of the [user](Name::user).
 impl From<String> for Message {
     fn from(text: String) -> Self {
-        Self::text(Name::user(), text)
+        Self::new(Name::user(), text)
     }
 }
 
@@ -142,14 +142,14 @@ mod tests {
     #[test]
     fn plain_text_omits_thoughts_and_joins_pieces() {
         let parts = [Part::text("a"), Part::Thought("hm".into()), Part::text("b"), Part::text("c")];
-        assert_eq!(plain(&parts), "a\n\nb\n\nc");
-        assert!(matches!(plain(&parts[..2]), Cow::Borrowed("a")));
-        assert_eq!(plain(&[]), "");
+        assert_eq!(text_of(&parts), "a\n\nb\n\nc");
+        assert!(matches!(text_of(&parts[..2]), Cow::Borrowed("a")));
+        assert_eq!(text_of(&[]), "");
     }
 
     #[test]
     fn a_message_to_all_is_written_without_its_audience() {
-        let message = Message::text(Name::user(), "hi");
+        let message = Message::new(Name::user(), "hi");
         let json = serde_json::to_string(&message).unwrap();
         assert_eq!(json, r#"{"from":"user","parts":[{"text":"hi"}]}"#);
         assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), message);

@@ -141,7 +141,7 @@ pub struct ExecutedCall {
 /// A reply has several texts where the API of its model says that they are apart, as content blocks, or where a tool is called between
 /// them. There is no white space between such texts, so that without a blank line their sentences would run into one another. What an API
 /// has as one text is one part, whatever the model reasoned between its pieces.
-pub fn plain(parts: &[Part]) -> Cow<'_, str> {
+pub fn text_of(parts: &[Part]) -> Cow<'_, str> {
     let mut texts = parts.iter().filter_map(|part| match part {
         // A provider's sealed place in the order of parts can be a text that says nothing.
         Part::Text(text) => Some(&**text).filter(|text| !text.is_empty()),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::digest::{Digest, RequestPrefix};
 use super::history_summary::CallPurpose;
 use super::name::Name;
-use super::part::{FinishReason, Part, ToolCall, plain};
+use super::part::{FinishReason, Part, ToolCall, text_of};
 use super::usage::{CallCost, Money, TotalUsage, Usage};
 use super::verbatim::Verbatim;
 
@@ -50,13 +50,13 @@ pub struct AnsweredBy {
 impl std::fmt::Display for Reply {
     /// Its text, without reasoning.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.plain())
+        f.write_str(&self.text())
     }
 }
 
 impl Reply {
     /// Creates a reply of one text.
-    pub fn text(text: impl Into<Arc<str>>) -> Self {
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
         let (parts, finish) = (vec![Part::text(text)], FinishReason::Stop);
         Self { parts, finish, usage: Usage::default(), cached: false, verbatim: None, answered_by: None }
     }
@@ -89,8 +89,8 @@ impl Reply {
     }
 
     /// Returns the text of the reply, without thoughts.
-    pub fn plain(&self) -> Cow<'_, str> {
-        plain(&self.parts)
+    pub fn text(&self) -> Cow<'_, str> {
+        text_of(&self.parts)
     }
 
     /// Returns the tool calls of the reply, in order.

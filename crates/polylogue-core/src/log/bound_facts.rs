@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn facts_that_are_stored_between_events_decide_as_all_events_do() {
-        let sent = || Body::Sent(Message::text(Name::user(), "And?"));
+        let sent = || Body::Sent(Message::new(Name::user(), "And?"));
         let unparsed = || reply("malformed");
         for (bodies, found) in [
             (vec![], None),

@@ -392,7 +392,7 @@ impl Opening {
         }
         match self.messages.iter_mut().rfind(|message| message.from == Name::user()) {
             Some(message) => message.parts.extend(parts),
-            None => self.messages.push(Message { parts, ..Message::text(Name::user(), "") }),
+            None => self.messages.push(Message { parts, ..Message::new(Name::user(), "") }),
         }
     }
 }

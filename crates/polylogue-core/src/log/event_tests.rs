@@ -8,7 +8,7 @@ fn an_event_is_one_flat_json_object() {
         time: Timestamp(7),
         ran_ms: 0,
         inbox: None,
-        body: Body::Message(Message::text(Name::user(), "hi")),
+        body: Body::Message(Message::new(Name::user(), "hi")),
     };
     let json = serde_json::to_string(&event).unwrap();
     assert_eq!(

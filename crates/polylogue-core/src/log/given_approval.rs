@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(given([asks("1"), answers("yes")]), one("1", 0));
         assert_eq!(given([asks("1"), answers("{\"amount\": 5}")]), one("1", 0), "with other arguments");
         let returned = Body::ToolReturned { who: ann(), id: "1".into(), outcome: ToolResult::done("") };
-        for last in [calls("1"), returned, Body::Message(Message::text(ann(), "Done."))] {
+        for last in [calls("1"), returned, Body::Message(Message::new(ann(), "Done."))] {
             assert_eq!(given([asks("1"), answers("yes"), last.clone()]), NONE, "{last:?}");
         }
         let two = || [asks("1"), answers("yes"), asks("2"), answers("yes")];

@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_reply_ends_before_the_first_stop_sequence() {
-        let reply = |parts| Reply { parts, finish: FinishReason::Length, ..Reply::text("") };
+        let reply = |parts| Reply { parts, finish: FinishReason::Length, ..Reply::new("") };
         let stops = ["END".to_owned(), "STOP".to_owned(), String::new()];
         let parts = vec![Part::Thought("END".into()), Part::text("a STOP b END"), Part::text("more")];
         let reply_cut = cut(reply(parts), &stops);

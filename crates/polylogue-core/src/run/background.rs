@@ -227,7 +227,7 @@ impl<'l> Workplace<'l> {
         };
         let max_equal_calls = chat.max_equal_calls_of_agents();
         let called = Chat::for_calls(agent, max_equal_calls);
-        let message = Message::text(task.who.clone(), Arc::clone(&task.task));
+        let message = Message::new(task.who.clone(), Arc::clone(&task.task));
         Box::pin(async move {
             let chat = match called {
                 Ok(chat) => chat,

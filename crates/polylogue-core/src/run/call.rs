@@ -241,7 +241,7 @@ fn reply_of(events: &[Arc<Event>], who: &Name) -> Option<Result<Message>> {
                 }
                 _ => None,
             });
-            let nothing = || Message { parts: Vec::new(), ..Message::text(who.clone(), "") };
+            let nothing = || Message { parts: Vec::new(), ..Message::new(who.clone(), "") };
             said.unwrap_or_else(|| Ok(nothing()))
         }
     })
@@ -274,7 +274,7 @@ impl Log {
         let first = self.look(|events| events.len() as u64).await;
         self.count_from(first).await;
         let at = self.path_of(agent.name()).await?;
-        let task = message.plain().into();
+        let task = message.text().into();
         let invocation = Invocation {
             chat,
             at,

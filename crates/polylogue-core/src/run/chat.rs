@@ -160,10 +160,10 @@ impl Chat {
                 .iter()
                 .rev()
                 .find(seen)
-                .map_or_else(String::new, |l| l.message.plain().into()),
+                .map_or_else(String::new, |l| l.message.text().into()),
             TaskFrom::All => {
                 let say =
-                    |line: &TranscriptMessage| format!("{}: {}", line.message.from, line.message.plain());
+                    |line: &TranscriptMessage| format!("{}: {}", line.message.from, line.message.text());
                 transcript.all_messages().iter().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
             }
         }

@@ -71,14 +71,14 @@ impl RunResult {
 impl fmt::Display for RunResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for message in self.messages() {
-            let text = message.plain();
+            let text = message.text();
             if !text.trim().is_empty() {
                 writeln!(f, "{}: {}\n", message.from, text.trim_end())?;
             }
         }
         match &self.status {
             Status::Closed { reason, summary } => {
-                let last = self.messages().last().map(Message::plain).unwrap_or_default();
+                let last = self.messages().last().map(Message::text).unwrap_or_default();
                 if !summary.trim().is_empty() && summary.trim() != last.trim() {
                     writeln!(f, "Result: {}\n", summary.trim_end())?;
                 }

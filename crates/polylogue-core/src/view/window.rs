@@ -154,7 +154,7 @@ pub(super) fn tokens(entry: &Entry) -> usize {
         Part::Call(call) => of_text(&call.tool) + of_json(&call.args),
         // What the common providers count for a picture of medium size.
         Part::Media(_) => 1000,
-        Part::Outcome(answer) => of_text(&answer.outcome.plain()),
+        Part::Outcome(answer) => of_text(&answer.outcome.text()),
         Part::Cut(_) => 0,
     };
     // Four tokens frame a message in the common chat templates.

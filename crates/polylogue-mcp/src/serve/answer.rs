@@ -37,6 +37,6 @@ const LONGEST: usize = 200;
 /// Returns the beginning of a message in a line, with its author; `None` for an event that is no message.
 pub fn progress_line(event: &Event) -> Option<String> {
     let Body::Message(message) = &event.body else { return None };
-    let line = text::one_line(&message.plain());
+    let line = text::one_line(&message.text());
     Some(format!("{}: {}", message.from, text::excerpt(&line, LONGEST)))
 }

@@ -32,7 +32,7 @@ async fn one_that_died_meanwhile_is_not_missed() {
     assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success());
     until("its end", || !runs(&pid)).await;
     // Whether the end was noticed before the call or in it depends on who is faster; the next call works either way.
-    let outcome = tools.call("echo", json!({"text": "hi"})).await.plain().into_owned();
+    let outcome = tools.call("echo", json!({"text": "hi"})).await.text().into_owned();
     assert!(outcome == "hi" || outcome.contains("ended before it answered (signal: 9"), "{outcome}");
     tools.echoes().await;
     assert_eq!(bench.starts(), 2);
@@ -87,7 +87,7 @@ async fn there_is_a_limit_for_those_too() {
     let tools = Tools::of(&bench.servers(|limits| limits.call_in_all = SHORT)).await;
     let outcome = tools.call("steady", json!({"steps": 100, "pause": 0.5})).await;
     // It listens to nothing meanwhile, so that it is taken for one that hangs.
-    let shown = outcome.plain().into_owned();
+    let shown = outcome.text().into_owned();
     assert!(shown.starts_with("the MCP server `test` did not answer within 5 s"), "{shown}");
     tools.echoes().await;
 }
@@ -159,10 +159,10 @@ async fn a_changed_list_of_tools_is_reported() {
     let gone = "the MCP server `test` has other tools now, and no `fail`; it has: echo, changed";
     let outside = Some("the MCP server `test`");
     let outcome = tools.call("fail", json!({})).await;
-    assert_eq!((&*outcome.plain(), outcome.outside.as_deref()), (gone, outside));
+    assert_eq!((&*outcome.text(), outcome.outside.as_deref()), (gone, outside));
     let outcome = tools.call("changed", json!({})).await;
     assert_eq!((outcome.status, outcome.outside.as_deref()), (ToolStatus::Failed, outside));
-    let changed = outcome.plain();
+    let changed = outcome.text();
     assert!(
         changed.starts_with("the MCP server `test` has changed `changed`, and nothing was called"),
         "{changed}"

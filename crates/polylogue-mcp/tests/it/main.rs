@@ -132,14 +132,14 @@ impl Tools {
     pub(crate) async fn done(&self, name: &str, args: Value) -> String {
         let outcome = self.call(name, args).await;
         assert_eq!(outcome.status, ToolStatus::Done, "{outcome:?}");
-        outcome.plain().into_owned()
+        outcome.text().into_owned()
     }
 
     /// The error of a call that failed.
     pub(crate) async fn failed(&self, name: &str) -> String {
         let outcome = self.call(name, json!({})).await;
         assert_eq!(outcome.status, ToolStatus::Failed, "{outcome:?}");
-        outcome.plain().into_owned()
+        outcome.text().into_owned()
     }
 
     /// Whether the server is fine: it is called, and answers.

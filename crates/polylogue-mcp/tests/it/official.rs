@@ -131,7 +131,7 @@ async fn files_are_read_within_the_directory_only() {
     assert!(text.contains("Call me Ishmael."), "{text}");
     let outside = tools.call("read_text_file", json!({"path": "/etc/passwd"})).await;
     assert_eq!(outside.status, ToolStatus::Failed);
-    assert!(outside.plain().contains("Access denied"), "{outside:?}");
+    assert!(outside.text().contains("Access denied"), "{outside:?}");
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn a_server_killed_in_a_call_fails_the_call_and_the_run_continues() {
     assert!(matches!(ended.as_ref().map(|run| &run.status), Ok(Status::Closed { .. })), "{ended:?}");
     let events = log.events().await;
     let outcomes = events.iter().filter_map(|event| match &event.body {
-        Body::ToolReturned { outcome, .. } => Some((outcome.status, outcome.plain().into_owned())),
+        Body::ToolReturned { outcome, .. } => Some((outcome.status, outcome.text().into_owned())),
         _ => None,
     });
     let outcomes: Vec<_> = outcomes.collect();

@@ -17,7 +17,7 @@ async fn results_of_tools_become_outcomes() {
     assert_eq!(kind, "image/png");
     assert!(url.starts_with("data:image/png;base64,iVBOR"), "{url}");
     let raw = tools.call("echo", json!("raw text")).await;
-    assert_eq!(raw.plain(), "the arguments must be a JSON object");
+    assert_eq!(raw.text(), "the arguments must be a JSON object");
     assert_eq!(bench.starts(), 1);
 }
 
@@ -84,7 +84,7 @@ async fn what_a_server_says_is_marked_as_words_from_outside_when_it_fails_as_wel
     {
         let outcome = tools.call(tool, args).await;
         assert_eq!(outcome.outside.as_deref(), Some("the MCP server `test`"), "{tool}");
-        let shown = polylogue_core::plain(&outcome.for_model()).into_owned();
+        let shown = polylogue_core::text_of(&outcome.for_model()).into_owned();
         assert!(shown.starts_with("From the MCP server `test`. ") && shown.contains("<outside "), "{shown}");
     }
 }

@@ -189,7 +189,7 @@ fn errors_within_a_stream_are_errors() {
 fn only_one_candidate_is_decoded() {
     let body = r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP","index":1},
         {"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}"#;
-    assert_eq!(whole(body).unwrap().reply.plain(), "a");
+    assert_eq!(whole(body).unwrap().reply.text(), "a");
 }
 
 proptest! {

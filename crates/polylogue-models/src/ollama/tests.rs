@@ -52,7 +52,7 @@ fn what_is_missing_null_or_odd_is_tolerated() {
     ] {
         let reply = whole(body.as_bytes()).unwrap();
         assert_eq!(
-            (&*reply.plain(), reply.finish.clone(), reply.usage),
+            (&*reply.text(), reply.finish.clone(), reply.usage),
             ("a", FinishReason::Unknown, Usage::default()),
             "{body}"
         );

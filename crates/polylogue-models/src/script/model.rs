@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use polylogue_core::text::excerpt;
 use polylogue_core::{
     AnyModel, Capabilities, DeltaSink, Entry, FinishReason, Model, ModelError, ModelErrorKind, Money, Name,
-    Part, Price, Reply, Request, ToolCall, Usage, plain,
+    Part, Price, Reply, Request, ToolCall, Usage, text_of,
 };
 
 use super::pieces::stream;
@@ -36,7 +36,7 @@ pub struct Scripted {
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 /// let model = polylogue_models::scripted(r#"[{"user": "Because blue light scatters most."}]"#)?;
-/// assert_eq!(model.ask("Why is the sky blue?").await?.plain(), "Because blue light scatters most.");
+/// assert_eq!(model.ask("Why is the sky blue?").await?.text(), "Because blue light scatters most.");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -196,14 +196,14 @@ fn reply(step: &ScriptStep, nth: u64) -> Reply {
 
 /// The beginning of an entry's text.
 fn last_text(entry: &Entry) -> String {
-    excerpt(&plain(entry.parts()), 200)
+    excerpt(&text_of(entry.parts()), 200)
 }
 
 impl Expectation {
     /// Describes a condition that `request` does not meet.
     fn check(&self, request: &Request<'_>) -> Result<(), String> {
         if let (Some(expected), Some(last)) = (&self.last, request.entries.last())
-            && !plain(last.parts()).contains(&**expected)
+            && !text_of(last.parts()).contains(&**expected)
         {
             return Err(format!("the last entry does not hold `{expected}`; it is `{}`", last_text(last)));
         }

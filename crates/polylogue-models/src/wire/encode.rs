@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use polylogue_core::{BEGIN, CONTINUE, Entry, Part, Request, SealsSent, plain};
+use polylogue_core::{BEGIN, CONTINUE, Entry, Part, Request, SealsSent, text_of};
 use serde_json::Value;
 
 use super::excess::within;
@@ -306,7 +306,7 @@ fn write_groups<P: Protocol>(
         let shown = if joined { shown } else { Vec::new() };
         separate(out);
         match first {
-            Entry::System { parts } if !is_of_others => P::system(out, &plain(parts), style),
+            Entry::System { parts } if !is_of_others => P::system(out, &text_of(parts), style),
             Entry::System { .. } | Entry::User { .. } => {
                 let parts = folded.iter().chain(&shown).chain(group.iter().flat_map(Entry::parts));
                 P::user(out, parts, style);

@@ -61,7 +61,7 @@ pub(crate) fn is_wordless(part: &Part) -> bool {
     }
 }
 
-/// `parts` as one JSON string, joined by blank lines [as texts are](polylogue_core::plain); never an empty one.
+/// `parts` as one JSON string, joined by blank lines [as texts are](polylogue_core::text_of); never an empty one.
 pub(crate) fn text<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part>) {
     out.put_u8(b'"');
     let start = out.len();

@@ -140,7 +140,7 @@ impl Model for Fake {
 
 fn reply(text: &str) -> Reply {
     let usage = Usage { input: Some(100), output: Some(text.len() as u64), ..Usage::default() };
-    Reply { usage, ..Reply::text(text) }
+    Reply { usage, ..Reply::new(text) }
 }
 
 /// A reply of every kind of part, and the pieces in which it may come.

@@ -67,13 +67,13 @@ impl Model for Actor {
         match self.acts.get(nth).or(self.acts.last()).unwrap() {
             Act::Say(text) => {
                 deltas.push(DeltaRef::Text(text));
-                Ok(Reply::text(*text))
+                Ok(Reply::new(*text))
             }
             Act::Call => {
                 let call = ToolCall { id: "1".into(), tool: "look".into(), args: serde_json::json!({}) };
-                Ok(Reply { parts: vec![Part::Call(call)], finish: FinishReason::Calls, ..Reply::text("") })
+                Ok(Reply { parts: vec![Part::Call(call)], finish: FinishReason::Calls, ..Reply::new("") })
             }
-            Act::Filter => Ok(Reply { finish: FinishReason::Filter, ..Reply::text("I ca") }),
+            Act::Filter => Ok(Reply { finish: FinishReason::Filter, ..Reply::new("I ca") }),
             Act::Fail(kind, status) => error(*kind, *status),
             Act::Break(text) => {
                 deltas.push(DeltaRef::Text(text));

@@ -81,7 +81,7 @@ async fn the_nth_call_of_an_agent_gets_its_nth_step_whatever_was_asked_before() 
     for (who, nth, text) in
         [("A", 2, "three"), ("A", 0, "one"), ("B", 0, "hello"), ("A", 1, "two"), ("A", 0, "one")]
     {
-        assert_eq!(asked(who, nth, "?").of(&model).await.unwrap(), Reply::text(text));
+        assert_eq!(asked(who, nth, "?").of(&model).await.unwrap(), Reply::new(text));
     }
 }
 
@@ -139,7 +139,7 @@ async fn a_paced_step_comes_word_by_word_after_its_delay() {
     ];
     let rounded: Vec<_> = ear.pieces.into_iter().map(|(ms, piece)| ((ms + 5) / 10 * 10, piece)).collect();
     assert_eq!(rounded, expected);
-    assert_eq!(polylogue_core::plain(&reply.parts), "one two  three");
+    assert_eq!(polylogue_core::text_of(&reply.parts), "one two  three");
 }
 
 #[tokio::test(start_paused = true)]

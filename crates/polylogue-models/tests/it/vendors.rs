@@ -277,7 +277,7 @@ async fn reasoning_between_texts_goes_back_as_it_was_sent() {
                 (_, true) => (&["thought", "text", "thought", "call"][..], "One moment. I look."),
                 (_, false) => (&["thought", "text", "call"][..], "One moment. I look."),
             };
-            assert_eq!((&kinds[..], &*reply.plain()), (expected, text), "{case}");
+            assert_eq!((&kinds[..], &*reply.text()), (expected, text), "{case}");
             add_reply(&mut asked, &reply);
             ask(&model, &asked).await.0.unwrap();
             assert_eq!(server.violations(), [""; 0], "{case}");
@@ -324,7 +324,7 @@ async fn the_model_that_openrouter_chose_is_logged_and_priced() {
             let model = models.model(&format!("{provider}:{asked}")).unwrap();
             let reply = ask(&model, &Asked::default()).await.0.unwrap();
             let case = format!("{provider}:{asked} by {named}, streamed: {stream}");
-            assert_eq!(polylogue_core::plain(&reply.parts), "Hi.", "{case}");
+            assert_eq!(polylogue_core::text_of(&reply.parts), "Hi.", "{case}");
             let by = reply.answered_by.as_deref();
             assert_eq!(by.map_or("", |by| &*by.model), logged, "{case}");
             let own = AnyModel::from(model.clone()).call_cost(&reply.usage);

@@ -95,7 +95,7 @@ async fn no_event_of_an_older_claim_is_behind_the_read_of_a_later_one() {
     assert!(refused > 0 && !events.is_empty(), "{refused} refused, {} kept", events.len());
     for event in &events {
         let Body::Message(message) = &event.body else { panic!("{event:?}") };
-        let fence: u64 = message.plain().parse().unwrap();
+        let fence: u64 = message.text().parse().unwrap();
         // Every later claim has read it.
         let missed = taken.iter().find(|(later, read)| *later > fence && event.seq >= *read);
         assert_eq!(missed, None, "event {} of the claim {fence}", event.seq);

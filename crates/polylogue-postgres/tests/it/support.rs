@@ -11,7 +11,7 @@ pub(crate) fn id(text: &str) -> LogId {
 }
 
 pub(crate) fn said(seq: u64, text: &str) -> Arc<Event> {
-    let body = Body::Message(Message::text(Name::user(), text));
+    let body = Body::Message(Message::new(Name::user(), text));
     Arc::new(Event { seq, at: Path::root(), time: Timestamp(seq), ran_ms: 0, inbox: None, body })
 }
 

@@ -39,7 +39,7 @@ impl Conversation {
         if is_of_window && self.refused_for(none, message).await?.is_none() {
             return Ok(Some(Continuation::LargerModel { message: false }));
         }
-        let another = Message::text(Name::user(), Continuation::MESSAGE);
+        let another = Message::new(Name::user(), Continuation::MESSAGE);
         let refused = self.refused_for(none, Some(&another)).await?;
         let way = match is_of_window {
             true => Continuation::LargerModel { message: true },

@@ -7,7 +7,7 @@ use polylogue::layers::code::CALL_ID;
 use polylogue::policies::Handoff;
 use polylogue_core::{
     Body, CallPurpose, Chooser, Event, HistoryEntry, Message, ModelReply, Name, Opening, Part, Path,
-    Responder, ToolCall, ToolResult, ToolStatus, TurnRequest, plain,
+    Responder, ToolCall, ToolResult, ToolStatus, TurnRequest, text_of,
 };
 use polylogue_models::written_call_hint;
 use serde_json::Value;
@@ -84,7 +84,7 @@ impl Presentation {
 
     fn opened(&mut self, at: &Path, opening: &Opening) {
         let task = opening.task.trim();
-        let is_quoted = opening.messages.iter().any(|message| message.plain().contains(&*opening.task));
+        let is_quoted = opening.messages.iter().any(|message| message.text().contains(&*opening.task));
         let is_known = task.is_empty() || is_quoted || self.said.is_known_around(at, task);
         let task = (!is_known).then(|| Arc::clone(&opening.task));
         self.put(at, Kind::ChatOpened { opening: opening.clone(), task });
@@ -116,7 +116,7 @@ impl Presentation {
             self.put(at, Kind::SealsDropped { who, model, bytes });
         }
         self.thoughts(&key, &reply.parts);
-        let text = plain(&reply.parts).into_owned();
+        let text = text_of(&reply.parts).into_owned();
         self.written_call(at, reply, &text);
         let own = reply.parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some(call.id.clone()),
@@ -260,7 +260,7 @@ impl Presentation {
         let decision = value::decision(&message.parts);
         let turn = self.turn(&key);
         let result_of = turn.result_in(message);
-        turn.draft.take_if(|draft| **draft == *message.plain());
+        turn.draft.take_if(|draft| **draft == *message.text());
         self.draft(&key);
         let output = self.turn(&key).output_in(message);
         if output.is_some() {
@@ -286,7 +286,7 @@ impl Presentation {
 
     /// A private reply waits for its effect.
     fn private_reply(&mut self, at: &Path, message: &Message) {
-        let text = message.plain();
+        let text = message.text();
         let data = message.parts.iter().find_map(|part| match part {
             Part::Data(value) if text.trim().is_empty() => Some(value.to_string()),
             _ => None,
@@ -322,7 +322,7 @@ impl Presentation {
         };
         let repeats = self.repeats(at, message, source);
         if source == Source::Turn || !repeats {
-            self.said.add(at, &message.from, &message.plain());
+            self.said.add(at, &message.from, &message.text());
         }
         let (message, output) = (message.clone(), Vec::new());
         let said = ShownMessage { message, parts, output, source, result_of, answered, repeats };
@@ -332,7 +332,7 @@ impl Presentation {
     /// Whether `message` passes on what another chat has shown: the result of a chat within its turn, or what a nested chat
     /// begins with.
     fn repeats(&self, at: &Path, message: &Message, source: Source) -> bool {
-        let text = message.plain();
+        let text = message.text();
         match source {
             Source::Turn => self.said.is_known_within(at, &text),
             Source::Opening | Source::Reopening => self.said.is_known_around(at, &text),
@@ -398,7 +398,7 @@ impl Presentation {
     fn note_in(&self, at: &Path, message: &Message) -> Option<String> {
         let ((chat, who), handed) = self.handed.as_ref()?;
         let note = handed.note.as_ref().filter(|_| *chat == *at && *who == message.from)?;
-        (*note.text == *message.plain() && message.parts.len() == 1).then(|| handed.call.id.clone())
+        (*note.text == *message.text() && message.parts.len() == 1).then(|| handed.call.id.clone())
     }
 }
 

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use polylogue_core::{
     Body, Choice, Chooser, Digest, Event, FinishReason, Message, ModelReply, Name, Opening, Part, Path,
-    Question, StopReason, Timestamp, ToolCall, ToolResult, TurnRequest, Usage, plain,
+    Question, StopReason, Timestamp, ToolCall, ToolResult, TurnRequest, Usage, text_of,
 };
 use serde_json::json;
 
@@ -73,7 +73,7 @@ fn line(item: &Item) -> String {
             format!(
                 "{} says {:?}, known {}, result {}",
                 said.message.from,
-                plain(&said.parts),
+                text_of(&said.parts),
                 said.is_shown(),
                 said.result_of.is_some()
             )
@@ -99,7 +99,7 @@ fn check(detail: Detail, bodies: Vec<Body>, expected: &Expect) {
 }
 
 fn opened() -> Body {
-    let messages = vec![Message::text(Name::user(), "Add 1 and 2.")];
+    let messages = vec![Message::new(Name::user(), "Add 1 and 2.")];
     let participants = vec![name("Ann"), name("Bob")];
     Body::Opened(Opening { participants, task: "Add 1 and 2.".into(), messages, ..Opening::default() })
 }
@@ -113,7 +113,7 @@ fn call(id: &str, tool: &str) -> ToolCall {
 }
 
 fn said(who: &str, text: &str) -> Body {
-    Body::Message(Message::text(name(who), text))
+    Body::Message(Message::new(name(who), text))
 }
 
 /// A reply becomes a message, and the message the summary.
@@ -176,7 +176,7 @@ fn a_message_that_is_the_result_of_a_call_is_marked() {
         Body::ToolCalled { who: name("Bob"), call: second },
         returned("Bob", "d", "Look."),
         said("Bob", "Hello."),
-        Body::Posted(Message::text(name("Bob"), "Look.")),
+        Body::Posted(Message::new(name("Bob"), "Look.")),
         handed("Ann"),
         said("Ann", "Look."),
         handed("Bob"),
@@ -210,7 +210,7 @@ fn a_message_that_is_the_result_of_a_call_is_marked() {
 fn drafts_and_private_texts_are_whole_or_as_short_as_can_be() {
     let ask = |text: &str| Body::Prompted { who: name("Ann"), text: text.into() };
     let private = Body::TurnStarted { turns: vec![TurnRequest::private(name("Ann"), "Who is next?")] };
-    let choice = Message::text(name("Ann"), "Bob").to(Audience::private());
+    let choice = Message::new(name("Ann"), "Bob").to(Audience::private());
     let bodies = || {
         vec![
             private.clone(),
@@ -260,7 +260,7 @@ fn results_of_code_are_with_their_message_or_late() {
     let result = ToolResult::done("exitcode: 0 (execution succeeded)\nCode output: 3");
     let reply = Message {
         parts: polylogue::layers::code::reply_of(std::slice::from_ref(&result)),
-        ..Message::text(name("Bob"), "")
+        ..Message::new(name("Bob"), "")
     };
     let with_message = || [ran(result.clone()), vec![Body::Message(reply.clone())]].concat();
     check(
@@ -298,7 +298,7 @@ fn results_of_code_are_with_their_message_or_late() {
 
 #[test]
 fn a_message_from_outside_is_shown_and_ends_no_turn() {
-    let sent = Body::Sent(Message::text(Name::user(), "Hurry up."));
+    let sent = Body::Sent(Message::new(Name::user(), "Hurry up."));
     check(
         Detail::Brief,
         vec![turn("Bob"), sent, said("Bob", "Done.")],
@@ -340,7 +340,7 @@ fn private(who: &str, prompt: &str) -> Body {
 }
 
 fn private_reply(who: &str, text: &str) -> Body {
-    Body::Message(Message::text(name(who), text).to(Audience::private()))
+    Body::Message(Message::new(name(who), text).to(Audience::private()))
 }
 
 fn selected(who: &str, by: &str, reply: &str) -> Body {
@@ -351,7 +351,7 @@ fn selected(who: &str, by: &str, reply: &str) -> Body {
 /// A planner writes facts, a plan, the message with both, a ledger, the instruction in it, and selects the speaker in it.
 #[test]
 fn a_plan_is_in_the_message_with_it_and_a_ledger_in_what_follows_from_it() {
-    let posted = |text: &str| Body::Posted(Message::text(name("Lead"), text));
+    let posted = |text: &str| Body::Posted(Message::new(name("Lead"), text));
     let ledger = r#"{"next_speaker": {"answer": "Bob"}, "instruction": {"answer": "Say \"7\"."}}"#;
     let bodies = vec![
         private("Lead", "What is known?"),
@@ -454,7 +454,7 @@ fn what_a_nested_chat_passes_on_is_marked_as_repeated() {
     let at = |at: &Path, body: Body| (at.clone(), body);
     let nested = Opening {
         participants: vec![name("Cy")],
-        messages: vec![Message::text(Name::user(), "Add 1 and 2.")],
+        messages: vec![Message::new(Name::user(), "Add 1 and 2.")],
         ..Opening::default()
     };
     let closed = |summary: &str| Body::Closed { reason: StopReason::Finished, summary: summary.into() };
@@ -476,7 +476,7 @@ fn what_a_nested_chat_passes_on_is_marked_as_repeated() {
     for detail in [Detail::Brief, Detail::Whole] {
         let items = Presentation::of(detail, &log);
         let messages = items.iter().filter_map(|item| match &item.kind {
-            Kind::Message(said) => Some((said.message.plain().into_owned(), said.repeats)),
+            Kind::Message(said) => Some((said.message.text().into_owned(), said.repeats)),
             _ => None,
         });
         let expected = [

@@ -47,7 +47,7 @@ impl Turn {
     pub(super) fn not_shown_of(&self, message: &Message, with_code: bool) -> Vec<Part> {
         let rest = besides_results(message, &outcomes(&self.returned)).filter(|_| with_code);
         let mut parts = rest.unwrap_or_else(|| message.parts.clone());
-        let is_narrated = self.narrated.as_ref().is_some_and(|narrated| **narrated == *message.plain());
+        let is_narrated = self.narrated.as_ref().is_some_and(|narrated| **narrated == *message.text());
         parts.retain(|part| match part {
             Part::Outcome(came) => !self.returned.iter().any(|shown| shown.outcome == came.outcome),
             Part::Text(text) => !is_narrated && !self.drafts.iter().any(|draft| **draft == **text),

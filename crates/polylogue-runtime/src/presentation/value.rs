@@ -1,7 +1,7 @@
 //! Values as text.
 
 use polylogue::tasks::group_solve::Verdict;
-use polylogue_core::{Part, StoredResult, ToolResult, plain};
+use polylogue_core::{Part, StoredResult, ToolResult, text_of};
 use serde_json::Value;
 
 /// The text that is shown for a value in a message.
@@ -37,7 +37,7 @@ fn stored_text(stored: &StoredResult) -> String {
 pub fn value_text(value: &Value, parts: &[Part]) -> ValueText {
     let json = value.to_string();
     let is_in_text = parts.iter().any(|part| matches!(part, Part::Text(text) if **text == *json));
-    if is_in_text || (selection(value).is_some() && !plain(parts).trim().is_empty()) {
+    if is_in_text || (selection(value).is_some() && !text_of(parts).trim().is_empty()) {
         return ValueText::Nothing;
     }
     verdict(value).map_or(ValueText::Json(json), ValueText::Words)
@@ -52,7 +52,7 @@ fn selection(value: &Value) -> Option<&Value> {
 
 /// Whether `parts` say whom they select, and no more.
 pub(super) fn only_selects(parts: &[Part]) -> bool {
-    let text = plain(parts);
+    let text = text_of(parts);
     let is_said = |value: &Value| {
         let name = selection(value).and_then(Value::as_str);
         name.is_some_and(|name| ["", name].contains(&text.trim()) || *text.trim() == *value.to_string())

@@ -87,7 +87,7 @@ fn fate_of_reply(who: &Name, text: &str, next: &Body) -> Fate {
 fn repeats(next: &Body, text: &str) -> bool {
     match next {
         Body::Closed { summary, .. } => summary.trim() == text.trim(),
-        Body::Message(message) => message.plain().trim() == text.trim(),
+        Body::Message(message) => message.text().trim() == text.trim(),
         Body::Passed { .. } => text.trim().is_empty(),
         Body::Left { .. } | Body::Stopped { .. } => true,
         Body::TurnStarted { turns } => {
@@ -98,12 +98,12 @@ fn repeats(next: &Body, text: &str) -> bool {
 }
 
 fn is_quoted(who: &Name, text: &str, message: &Message) -> bool {
-    message.from == *who && !message.to.is_private() && message.plain().contains(text.trim())
+    message.from == *who && !message.to.is_private() && message.text().contains(text.trim())
 }
 
 /// Whether `text` is JSON that has the text of `message`.
 fn is_quoting(text: &str, message: &Message) -> bool {
-    let quoted = Value::from(message.plain().trim()).to_string();
+    let quoted = Value::from(message.text().trim()).to_string();
     is_json(text) && text.contains(quoted.trim_matches('"'))
 }
 

@@ -55,7 +55,7 @@ async fn prepared(file: &std::path::Path, place: &StoreLocation) -> Prepared {
 
 pub(crate) fn messages(events: &[Arc<Event>]) -> Vec<String> {
     let text = |event: &Arc<Event>| match &event.body {
-        Body::Message(message) | Body::Sent(message) => Some(message.plain().into_owned()),
+        Body::Message(message) | Body::Sent(message) => Some(message.text().into_owned()),
         _ => None,
     };
     events.iter().filter_map(text).collect()
@@ -74,7 +74,7 @@ async fn one_task_runs_while_others_watch_and_send() {
     let other = world.runtime.get(conversation.id()).unwrap();
     while let Some(update) = watch.next().await {
         if matches!(&update, Update::Event(event) if matches!(event.body, Body::TurnStarted { .. })) {
-            other.send(Message::text(Name::user(), "louder")).await.unwrap();
+            other.send(Message::new(Name::user(), "louder")).await.unwrap();
             break;
         }
     }
@@ -203,7 +203,7 @@ async fn one_that_has_not_begun_is_opened_before_its_limits_change() {
     let conversation = world.runtime.open(&id, &world.team, options).await.unwrap();
     assert_eq!(conversation.resume(None).await.unwrap(), Resumed::Continues);
     conversation.release().await.unwrap();
-    let louder = Instruction::Send(Message::text(Name::user(), "louder"));
+    let louder = Instruction::Send(Message::new(Name::user(), "louder"));
     assert!(matches!(world.runtime.steer(&id, louder).await.unwrap(), Steered::Done { .. }));
     let events = world.runtime.store().read(&id, 0).await.unwrap();
     let bodies: Vec<&Body> = events.iter().map(|event| &event.body).collect();
@@ -222,7 +222,7 @@ async fn a_fork_continues_alone_and_its_parent_is_in_the_list() {
     conversation.run().await.unwrap();
     let whole = conversation.events().await;
     let second =
-        whole.iter().find(|event| matches!(&event.body, Body::Message(m) if m.plain() == "two")).unwrap();
+        whole.iter().find(|event| matches!(&event.body, Body::Message(m) if m.text() == "two")).unwrap();
     let point = ForkPoint { event: Some(second.seq), text: Some("zwei".into()), is_edited: false };
     let Fork { id: fork, files } = world.runtime.fork(&id, &point).await.unwrap();
     assert_eq!(files, ForkedFiles::None);
@@ -244,9 +244,7 @@ async fn a_fork_continues_alone_and_its_parent_is_in_the_list() {
     let fork = world.runtime.fork(&id, &said).await.unwrap().id;
     assert!(!world.runtime.store().meta(&fork).await.unwrap().parent.unwrap().edited, "it only continues");
     let last = world.runtime.store().read(&fork, 0).await.unwrap().pop().unwrap();
-    assert!(
-        matches!(&last.body, Body::Reopened { message: Some(message), .. } if message.plain() == "again")
-    );
+    assert!(matches!(&last.body, Body::Reopened { message: Some(message), .. } if message.text() == "again"));
 }
 
 /// Another team did not spend what the past of the fork cost, and counts no longer texts than its agents write.
@@ -257,7 +255,7 @@ async fn a_fork_has_a_bound_only_if_that_counts_its_past() {
     let id = conversation.id().clone();
     conversation.run().await.unwrap();
     let whole = conversation.events().await;
-    let is_second = |event: &&Arc<Event>| matches!(&event.body, Body::Message(m) if m.plain() == "two");
+    let is_second = |event: &&Arc<Event>| matches!(&event.body, Body::Message(m) if m.text() == "two");
     let second = whole.iter().find(is_second).unwrap().seq;
     for (event, text, is_other_team, has_bound) in [
         (None, None, false, true),
@@ -367,7 +365,7 @@ async fn a_message_is_acknowledged_when_it_is_in_the_log_and_not_before() {
                 break;
             }
         }
-        let sent = conversation.send(Message::text(Name::user(), "louder")).await;
+        let sent = conversation.send(Message::new(Name::user(), "louder")).await;
         // As another process would find it if this one died now.
         let stored = runtime.store().read(&id, 0).await.unwrap();
         let stored: Vec<Arc<Event>> = stored.into_iter().map(Arc::new).collect();
@@ -491,10 +489,10 @@ async fn elsewhere(policy: FilesPolicy) -> (Vec<String>, String) {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    conversation.send(Message::text(Name::user(), "Read it.")).await.unwrap();
+    conversation.send(Message::new(Name::user(), "Read it.")).await.unwrap();
     conversation.run().await.unwrap();
     let read = conversation.events().await.iter().rev().find_map(|event| match &event.body {
-        Body::ToolReturned { outcome, .. } => Some(outcome.plain().into_owned()),
+        Body::ToolReturned { outcome, .. } => Some(outcome.text().into_owned()),
         _ => None,
     });
     (names, read.unwrap())
@@ -630,10 +628,10 @@ async fn files_in_a_volume_are_those_of_all_machines() {
     assert_eq!(read.unwrap(), "two");
     let runtime = Runtime::open_at(place.clone()).unwrap();
     let again = runtime.open(&id, &team, OpenOptions::default()).await.unwrap();
-    again.send(Message::text(Name::user(), "Read it.")).await.unwrap();
+    again.send(Message::new(Name::user(), "Read it.")).await.unwrap();
     again.run().await.unwrap();
     let is_read = |event: &Arc<Event>| match &event.body {
-        Body::ToolReturned { outcome, .. } => outcome.plain() == "two",
+        Body::ToolReturned { outcome, .. } => outcome.text() == "two",
         _ => false,
     };
     assert!(again.events().await.iter().any(is_read));

@@ -25,7 +25,7 @@ async fn a_message_while_the_last_question_is_open_is_answered_also_in_a_fork_of
     let world = world(SHOP).await;
     let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
     assert!(matches!(conversation.run().await.unwrap(), Status::Waiting(_)));
-    conversation.send(Message::text(Name::user(), "What does it cost?")).await.unwrap();
+    conversation.send(Message::new(Name::user(), "What does it cost?")).await.unwrap();
     answer(&conversation, "Blue.").await;
     answer(&conversation, "Thanks.").await;
     let Status::Closed { summary, .. } = conversation.run().await.unwrap() else { panic!("not closed") };

@@ -61,7 +61,7 @@ fn said(event: &Event) -> Option<Said> {
         Said { seq: event.seq, at, who, text, private }
     };
     let written =
-        |written: &Message| Some(message(&written.from, &written.as_text(), written.to.is_private()));
+        |written: &Message| Some(message(&written.from, &written.to_text(), written.to.is_private()));
     match &event.body {
         Body::Message(said) | Body::Posted(said) | Body::Sent(said) => written(said),
         Body::Reopened { message: Some(said), .. } => written(said),

@@ -56,7 +56,7 @@ async fn send(call: Call) -> Reply {
     let about = find(&tenant, token, call.param("id")).await?;
     let key = Key::of(&call, about.id.as_str()).await?;
     let author = author(&tenant, token, &about.id, from.as_deref()).await?;
-    let message = Instruction::Send(Message::text(author, text));
+    let message = Instruction::Send(Message::new(author, text));
     steer(&call, &tenant, &about, message, key).await
 }
 

@@ -162,7 +162,7 @@ async fn say(
     let instruction = match open {
         Some(_) if !call.visitor.answers() => return Err(Problem::may_not_answer()),
         Some(open) => answer_to(&call.visitor, open.seq, text),
-        None => Instruction::Send(Message::text(Name::user(), text)),
+        None => Instruction::Send(Message::new(Name::user(), text)),
     };
     let (seq, was_posted) = instruct(app, tenant, (token, &found), instruction, key).await?;
     let from = seq.filter(|_| was_posted).unwrap_or(found.summary.events);

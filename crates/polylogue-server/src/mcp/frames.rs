@@ -80,7 +80,7 @@ mod tests {
     }
 
     fn script() -> Vec<Event> {
-        let said = |who: &str, text: &str| Body::Message(Message::text(Name::new(who).unwrap(), text));
+        let said = |who: &str, text: &str| Body::Message(Message::new(Name::new(who).unwrap(), text));
         vec![
             event(0, said("Ann", "one\ntwo")),
             event(1, said("Bob", &"x".repeat(300))),

@@ -445,7 +445,7 @@ impl Request {
                 by: Some(token.name.as_str().into()),
             }),
             None => {
-                let mut message = Message::text(Name::user(), text);
+                let mut message = Message::new(Name::user(), text);
                 message.parts.extend(chat.last_pictures().iter().cloned().map(Part::Media));
                 Ok(Instruction::Send(message))
             }

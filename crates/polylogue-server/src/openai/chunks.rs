@@ -176,7 +176,7 @@ mod tests {
     fn s47_s48_golden_frames_of_a_script() {
         let mut chunks = chunks(true);
         let mut text = chunks.opening();
-        let said = Message::text(Name::new("Ann").unwrap(), "one");
+        let said = Message::new(Name::new("Ann").unwrap(), "one");
         let closed = Body::Closed { reason: StopReason::Finished, summary: "one".into() };
         for event in [event(0, Body::Message(said)), event(1, closed)] {
             text += &chunks.entry(&event).iter().map(Frame::text).collect::<String>();

@@ -1,6 +1,6 @@
 //! What is said in a conversation, as a client of chat completions sees it, and which part of it a history is: a pure fold of the log.
 
-use polylogue_core::{Body, CallPurpose, Event, LogId, RunOutcome, StopReason, plain};
+use polylogue_core::{Body, CallPurpose, Event, LogId, RunOutcome, StopReason, text_of};
 use polylogue_runtime::question_text::LastMessages;
 
 use super::pictures;
@@ -83,9 +83,9 @@ pub(super) fn task(messages: &[ChatMessage]) -> String {
 /// What a participant said last in the outermost chat, whole or as far as it came.
 fn said_last(events: &[Event]) -> Option<String> {
     events.iter().rev().filter(|event| event.at.is_root()).find_map(|event| match &event.body {
-        Body::Message(message) if !message.to.is_private() => Some(message.as_text().trim().to_owned()),
+        Body::Message(message) if !message.to.is_private() => Some(message.to_text().trim().to_owned()),
         Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn && !reply.is_unparsed() => {
-            Some(plain(&reply.parts).trim().to_owned())
+            Some(text_of(&reply.parts).trim().to_owned())
         }
         Body::ReplyInterrupted { text, .. } => Some(text.trim().to_owned()),
         _ => None,
@@ -137,7 +137,7 @@ impl Dialogue {
                 }
                 Body::InputProvided { text, .. } => (Role::User, text.to_string(), Vec::new()),
                 Body::Sent(said) | Body::Reopened { message: Some(said), .. } => {
-                    (Role::User, said.as_text().into_owned(), pictures::of_message(said))
+                    (Role::User, said.to_text().into_owned(), pictures::of_message(said))
                 }
                 Body::ClientDisconnected { received } => {
                     lost.push(of_assistant(received));
@@ -350,7 +350,7 @@ mod tests {
             (|text: &str| message(Role::User, text), |text: &str| message(Role::Assistant, text));
         let ann = Name::new("Ann").unwrap();
         let cut = Body::ReplyInterrupted { who: ann.clone(), model: "".into(), text: "Once upon ".into() };
-        let sent = Body::Sent(Message::text(Name::user(), "Shorter."));
+        let sent = Body::Sent(Message::new(Name::user(), "Shorter."));
         let bodies = |last: Option<Body>| {
             let opened = Body::Opened(Opening { task: "Tell.".into(), ..Opening::default() });
             let turns = vec![TurnRequest::to_all(ann.clone())];
@@ -373,7 +373,7 @@ mod tests {
         let history = [user("Tell."), team("Once"), user("Shorter."), team(""), user("x")];
         assert_eq!(continued(&continues, &history), Some((true, tip())));
         let transcript = Dialogue::of(
-            &logged(bodies(Some(Body::Message(Message::text(ann.clone(), "One."))))),
+            &logged(bodies(Some(Body::Message(Message::new(ann.clone(), "One."))))),
             ChatShow::Transcript,
         );
         assert_eq!(
@@ -406,7 +406,7 @@ mod tests {
             opened(),
             turn(),
             lost("Once upon "),
-            Body::Message(Message::text(ann.clone(), "A tale")),
+            Body::Message(Message::new(ann.clone(), "A tale")),
             Body::Closed { reason: StopReason::Finished, summary },
         ];
         for said in ["", "Once", "A tale"] {
@@ -422,8 +422,8 @@ mod tests {
     #[test]
     fn a_client_has_left_until_someone_continues_or_steers_the_conversation() {
         let lost = || Body::ClientDisconnected { received: "".into() };
-        let sent = || Body::Sent(Message::text(Name::user(), "Louder."));
-        let said = || Body::Message(Message::text(Name::new("Ann").unwrap(), "One."));
+        let sent = || Body::Sent(Message::new(Name::user(), "Louder."));
+        let said = || Body::Message(Message::new(Name::new("Ann").unwrap(), "One."));
         for (bodies, left) in [
             (vec![sent()], false),
             (vec![sent(), lost()], true),
@@ -445,7 +445,7 @@ mod tests {
             Body::Opened(Opening { task: "Hi.".into(), ..Opening::default() }),
             Body::TurnStarted { turns },
             Body::InputRequired(Question::new(pat.clone(), "Well?")),
-            Body::Message(Message::text(slow, "At last.")),
+            Body::Message(Message::new(slow, "At last.")),
             Body::InputProvided { to: pat, text: "Yes.".into(), by: Responder::default() },
         ];
         let events = logged(bodies.into());

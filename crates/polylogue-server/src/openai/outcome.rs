@@ -204,10 +204,10 @@ mod tests {
     #[test]
     fn s53_a_message_that_comes_while_the_last_turn_is_written_has_the_reply_to_it() {
         let ann = Name::new("Ann").unwrap();
-        let said = |text: &str| Body::Message(Message::text(ann.clone(), text));
+        let said = |text: &str| Body::Message(Message::new(ann.clone(), text));
         let closed = |text: &str| Body::Closed { reason: StopReason::Finished, summary: text.into() };
         let turn = || Body::TurnStarted { turns: vec![TurnRequest::to_all(ann.clone())] };
-        let sent = || Body::Sent(Message::text(Name::user(), "More."));
+        let sent = || Body::Sent(Message::new(Name::user(), "More."));
         let again = || Body::Reopened { message: None, more: LimitOverrides::default(), sent: true };
         let of = |bodies: Vec<(Option<u64>, Body)>| {
             let mut outcome = Outcome::of_message(Some(7));
@@ -236,7 +236,7 @@ mod tests {
             time: Timestamp(0),
             ran_ms: 0,
             inbox,
-            body: Body::Sent(Message::text(Name::user(), "More.")),
+            body: Body::Sent(Message::new(Name::user(), "More.")),
         };
         let mut outcome = Outcome::of_message(Some(7));
         outcome.add(&event(Some(6)));

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use polylogue_core::{
     BackgroundResult, BackgroundStatus, BackgroundTask, Body, CallPurpose, Delta, Event, Message, Name, Path,
-    TurnRequest, plain,
+    TurnRequest, text_of,
 };
 
 use super::line::{Draft, Line};
@@ -66,7 +66,7 @@ impl Speech {
             Body::TurnStarted { turns } => self.begin(event, turns),
             Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn => {
                 // Another one is asked for, or the message follows.
-                let text = if reply.is_unparsed() { "".into() } else { plain(&reply.parts) };
+                let text = if reply.is_unparsed() { "".into() } else { text_of(&reply.parts) };
                 self.reply(at, &reply.who, &text);
             }
             Body::ReplyInterrupted { who, text, .. } => self.reply(at, who, text),
@@ -156,7 +156,7 @@ impl Speech {
     fn message(&mut self, event: &Event, message: &Message) {
         let ended = self.open.iter().position(|turn| turn.at == event.at && turn.who == message.from);
         let turn = ended.map(|at| self.open.remove(at));
-        let text = message.as_text();
+        let text = message.to_text();
         let is_said = turn.as_ref().is_some_and(|turn| turn.said.contains(text.trim()));
         let is_public = turn.as_ref().is_none_or(|turn| turn.is_public) && !message.to.is_private();
         if is_public && !is_said {
@@ -252,7 +252,7 @@ fn started(BackgroundTask { id, task, .. }: &BackgroundTask) -> String {
 
 /// How a background task ended. What a turn has as its result is said next.
 fn ended(BackgroundResult { id, status, parts, turn, .. }: &BackgroundResult) -> String {
-    match plain(parts).trim() {
+    match text_of(parts).trim() {
         _ if *turn && *status == BackgroundStatus::Completed => format!("[background task `{id}`: {status}]"),
         "" => format!("[background task `{id}`: {status}]"),
         said => format!("[background task `{id}`: {status}: {said}]"),

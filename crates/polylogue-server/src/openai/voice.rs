@@ -1,6 +1,6 @@
 //! Where a response shows what participants say, besides the result.
 
-use polylogue_core::{Body, CallPurpose, Delta, Event, Name, Path, plain};
+use polylogue_core::{Body, CallPurpose, Delta, Event, Name, Path, text_of};
 use polylogue_runtime::question_text::without_last_message;
 
 use super::line::{Draft, Line};
@@ -122,7 +122,7 @@ impl OnlyVoice {
             Body::TurnStarted { .. } => self.draft = Draft::default(),
             Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn => match reply.is_unparsed() {
                 true => self.draft.restart(),
-                false => self.draft.complete(&plain(&reply.parts)),
+                false => self.draft.complete(&text_of(&reply.parts)),
             },
             Body::Failed { .. } => self.draft.restart(),
             _ => return None,

@@ -132,7 +132,7 @@ impl Player {
         }
         let text = self.text(at, who);
         let to = if act.is_private { Audience::private() } else { Audience::All };
-        let message = |text: &str| Body::Message(Message::text(who.clone(), text).to(to));
+        let message = |text: &str| Body::Message(Message::new(who.clone(), text).to(to));
         let end = match act.ends {
             Ends::Passes => Body::Passed { who: who.clone() },
             Ends::Says => message(&text),
@@ -267,7 +267,7 @@ proptest! {
             // Every public message is there.
             for event in &events {
                 if let Body::Message(message) = &event.body && event.at.is_root() && !message.to.is_private() {
-                    prop_assert!(stored.contains(message.as_text().trim()), "{}", stored);
+                    prop_assert!(stored.contains(message.to_text().trim()), "{}", stored);
                 }
             }
         }
@@ -297,7 +297,7 @@ fn a_team_of_one_streams_its_reply_as_the_content() {
             Happening::Piece(at, who, delta) => chunks.delta(at, who, delta),
         });
     }
-    let said = Body::Message(Message::text(who, "One two three. "));
+    let said = Body::Message(Message::new(who, "One two three. "));
     let closed = Body::Closed { reason: StopReason::Finished, summary: "One two three. ".into() };
     for (seq, body) in [said, closed].iter().enumerate() {
         pieces(chunks.entry(&event(9 + seq as u64, &Path::root(), body)));
@@ -326,7 +326,7 @@ fn asked_again(who: &Name) -> Vec<Happening> {
     ];
     let mut player = Player { random: 1, words: 0, restarts: false };
     player.reply((&Path::root(), who), "One two.", false, &mut all);
-    all.push(event(Body::Message(Message::text(who.clone(), "One two."))));
+    all.push(event(Body::Message(Message::new(who.clone(), "One two."))));
     all.push(event(Body::Closed { reason: StopReason::Finished, summary: "One two.".into() }));
     all
 }

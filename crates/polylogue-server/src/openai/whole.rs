@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn said(who: &str, text: &str) -> Body {
-        Body::Message(Message::text(Name::new(who).unwrap(), text.to_owned()))
+        Body::Message(Message::new(Name::new(who).unwrap(), text.to_owned()))
     }
 
     fn closed(summary: &str) -> Body {
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn s53_a_transcript_begins_with_the_message_of_the_request() {
-        let sent = Body::Sent(Message::text(Name::user(), "More."));
+        let sent = Body::Sent(Message::new(Name::user(), "More."));
         let all = vec![
             (None, said("Ann", "early")),
             (Some(7), sent),

@@ -33,7 +33,7 @@ pub(crate) fn id(text: &str) -> LogId {
 /// Event number `seq`. Its text follows from the number, and is now short and now long.
 pub(crate) fn event(seq: u64) -> Arc<Event> {
     let text = format!("{seq}: {}", "é!".repeat(usize::try_from(seq * seq % 499).unwrap()));
-    let body = Body::Message(Message::text(Name::user(), text));
+    let body = Body::Message(Message::new(Name::user(), text));
     Arc::new(Event { seq, at: ChatPath::root(), time: Timestamp(seq), ran_ms: 0, inbox: None, body })
 }
 

@@ -68,7 +68,7 @@ impl OpeningLine {
         let text = self.text.fill(task);
         let to = if self.to.is_empty() { Audience::All } else { Audience::Only(self.to.clone()) };
         let is_nothing = self.from == Name::user() && text.trim().is_empty() && self.media.is_empty();
-        let mut message = Message::text(self.from.clone(), text).to(to);
+        let mut message = Message::new(self.from.clone(), text).to(to);
         message.parts.extend(self.media.iter().filter_map(|media| media.part()).map(Part::Media));
         (!is_nothing).then_some(message)
     }

@@ -21,10 +21,10 @@ impl Model for Talker {
     }
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         if request.params.schema.is_none() {
-            return Ok(Reply::text("Well."));
+            return Ok(Reply::new("Well."));
         }
         let system = request.system.unwrap_or_default();
-        Ok(Reply::text(format!(
+        Ok(Reply::new(format!(
             r#"{{"task": "talk", "decisions": [], "facts": ["brief: {}"], "done": [], "open": [], "files": [], "outdated": []}}"#,
             system.starts_with("You are brief.")
         )))

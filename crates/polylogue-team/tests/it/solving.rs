@@ -48,7 +48,7 @@ impl Ran {
             Body::Message(message) if !message.to.is_private() => Some(message),
             _ => None,
         });
-        said.map(|message| format!("{}: {}", message.from, message.plain())).collect()
+        said.map(|message| format!("{}: {}", message.from, message.text())).collect()
     }
 
     fn end(&self) -> (&StopReason, &str) {
@@ -87,7 +87,7 @@ async fn three_hear_everything_and_are_called_on_in_turn() {
     assert_eq!(spoken, ["C: c1", "A: a1", "B: b1", "C: c2", "A: a2", "B: b2"]);
     assert!(ran.solved().is_complete(&polylogue::Name::new("B").unwrap()));
     let posted = |text: &str| {
-        ran.events.iter().any(|event| matches!(&event.body, Body::Posted(m) if m.plain().contains(text)))
+        ran.events.iter().any(|event| matches!(&event.body, Body::Posted(m) if m.text().contains(text)))
     };
     assert!(posted("C: this is your main task: `Speak about the sea.`"), "{:?}", ran.events);
 }

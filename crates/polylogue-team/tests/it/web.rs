@@ -95,10 +95,10 @@ async fn pages_that_are_brought_along_are_searched_and_read_without_being_allowe
     assert_eq!(serde_json::from_str::<Team>(&stored).unwrap(), team);
     fs::remove_dir_all(dir.path().join("pages")).unwrap();
     let [found, read, refused] = &outcomes(&team, &BuildContext::none()).await[..] else { panic!() };
-    assert_eq!(found.plain(), "1. [Bees](page:/a.md)\n   # Bees They dance.");
-    assert_eq!(read.plain(), "Title: B\n\nSee [bees](page:/a.md)");
+    assert_eq!(found.text(), "1. [Bees](page:/a.md)\n   # Bees They dance.");
+    assert_eq!(read.text(), "Title: B\n\nSee [bees](page:/a.md)");
     assert_eq!(read.outside.as_deref(), Some("page:/deep/b.html"));
-    assert!(refused.plain().contains("there is no page `http://127.0.0.1/`"), "{refused:?}");
+    assert!(refused.text().contains("there is no page `http://127.0.0.1/`"), "{refused:?}");
 }
 
 #[cfg(unix)]

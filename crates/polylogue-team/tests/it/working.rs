@@ -48,7 +48,7 @@ async fn play(team: &Team, place: &BuildContext, answers: &[&str]) -> (Log, Vec<
 async fn outcomes(log: &Log) -> Vec<(ToolStatus, String)> {
     let returned = |body: &Body| match body {
         Body::ToolReturned { outcome, .. } => {
-            Some((outcome.status, polylogue_core::plain(&outcome.parts).into_owned()))
+            Some((outcome.status, polylogue_core::text_of(&outcome.parts).into_owned()))
         }
         _ => None,
     };

@@ -70,7 +70,7 @@ pub(super) async fn none_due(what: &str, queue: &AnyQueue) -> Verdict {
 
 /// Posts a message that wakes a log.
 pub(super) async fn post(queue: &AnyQueue, id: &LogId, key: &str) -> Verdict {
-    give(queue, id, key, Instruction::Send(Message::text(Name::user(), "hello"))).await
+    give(queue, id, key, Instruction::Send(Message::new(Name::user(), "hello"))).await
 }
 
 /// Posts an inbox message.

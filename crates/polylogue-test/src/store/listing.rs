@@ -83,10 +83,10 @@ fn story() -> Vec<Arc<Event>> {
             ..Opening::default()
         })),
         reply.map(Body::ModelReplied),
-        Some(Body::Message(Message::text(ann.clone(), "Monday?"))),
+        Some(Body::Message(Message::new(ann.clone(), "Monday?"))),
         failure.map(|error| Body::Failed { who: ann.clone(), error }),
         Some(ask("Which day?")),
-        Some(Body::Sent(Message::text(Name::user(), "Hurry."))),
+        Some(Body::Sent(Message::new(Name::user(), "Hurry."))),
         Some(Body::InputProvided { to: ann.clone(), text: "Monday.".into(), by: Default::default() }),
         Some(Body::Closed { reason: StopReason::Finished, summary: "Monday.".into() }),
     ];

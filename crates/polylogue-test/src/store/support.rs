@@ -83,7 +83,7 @@ pub(crate) fn meta(title: &str, created: u64) -> Meta {
 
 /// Event number `seq`, a message with `text`.
 pub(crate) fn said(seq: u64, text: &str) -> Arc<Event> {
-    let body = Body::Message(Message::text(Name::user(), text));
+    let body = Body::Message(Message::new(Name::user(), text));
     Arc::new(Event {
         seq,
         at: Path::root(),

@@ -59,7 +59,7 @@ async fn what_is_declared_is_asked_with_arguments_in_their_places() {
     assert_eq!(tool.spec().parameters["required"], json!(["project"]));
     let outcome = call(&tool, json!({"project": "a/b", "tags": ["x", "y&z"]})).await.unwrap();
     let path = "/api/a%2Fb/tickets?fixed=a+b&both=a%2Fb-3&limit=3&tag=x&tag=y%26z";
-    assert_eq!(outcome.plain(), format!("you asked for {path}"));
+    assert_eq!(outcome.text(), format!("you asked for {path}"));
     assert_eq!(
         outcome.outside.as_deref(),
         Some(format!("http://127.0.0.1:{}/api/a%2Fb/tickets", site.port).as_str())

@@ -261,7 +261,7 @@ async fn odd_entries_are_kept_or_left_out_and_nothing_else_is_read() {
         [("huge".into(), SkipReason::TooLarge), ("pipe".into(), special), ("socket".into(), special)]
     );
     assert_eq!(
-        outcomes[0].plain(),
+        outcomes[0].text(),
         "changed\n\n(Not kept if the conversation continues elsewhere: `huge` (larger than 100 MiB), `pipe` (neither a \
          file nor a folder nor a link), `socket` (neither a file nor a folder nor a link).)"
     );

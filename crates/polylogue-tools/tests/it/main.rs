@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use polylogue_core::{
     Body, Event, LogId, Name, Path, Resources, Tool, ToolCx, ToolError, ToolResult, ToolStatus, Transcript,
-    plain,
+    text_of,
 };
 use polylogue_test::skip::can_enclose;
 use polylogue_tools::code::{Sandbox, what_is_enforced};
@@ -88,7 +88,7 @@ pub(crate) fn held() -> Arc<Resources> {
 /// The results of the calls of a log, in words.
 pub(crate) fn returned(events: &[Arc<Event>]) -> Vec<String> {
     let shown = |event: &Arc<Event>| match &event.body {
-        Body::ToolReturned { outcome, .. } => Some(outcome.plain().into_owned()),
+        Body::ToolReturned { outcome, .. } => Some(outcome.text().into_owned()),
         _ => None,
     };
     events.iter().filter_map(shown).collect()
@@ -126,7 +126,7 @@ pub(crate) async fn call_in(
 /// The outcome of a call, in words.
 pub(crate) async fn result_of(tool: &impl Tool, args: Value) -> (ToolStatus, String) {
     match call(tool, args).await {
-        Ok(outcome) => (outcome.status, plain(&outcome.parts).into_owned()),
+        Ok(outcome) => (outcome.status, text_of(&outcome.parts).into_owned()),
         Err(error) => (ToolStatus::Failed, error.0),
     }
 }

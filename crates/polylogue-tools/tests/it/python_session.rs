@@ -165,7 +165,7 @@ async fn pictures_are_parts() {
     let outcome = call(&session, json!({"code": picture})).await.unwrap();
     assert_eq!(pictures(&outcome), [format!("data:image/png;base64,{PIXEL}")]);
     // It is a file, too, and the text before it says so.
-    let shown = outcome.plain().into_owned();
+    let shown = outcome.text().into_owned();
     let name = shown.split_once("Picture: ").unwrap().1.strip_suffix(" (1x1)").unwrap();
     assert!(name.starts_with("picture-") && name.ends_with(".png"), "{shown}");
     assert!(std::fs::read(dir.work().join(name)).unwrap().starts_with(b"\x89PNG"));
@@ -173,7 +173,7 @@ async fn pictures_are_parts() {
     std::fs::remove_file(dir.work().join(name)).unwrap();
     std::os::unix::fs::symlink(dir.0.join("victim"), dir.work().join(name)).unwrap();
     let outcome = call(&session, json!({"code": "P()"})).await.unwrap();
-    assert!(outcome.plain().contains("(A picture was not saved: ") && !dir.0.join("victim").exists());
+    assert!(outcome.text().contains("(A picture was not saved: ") && !dir.0.join("victim").exists());
     // A module that draws as matplotlib does, for machines without it.
     let plots = format!(
         "import base64\nopen_figures = [1, 2]\nclass Figure:\n    def savefig(self, file, **how): file.write(base64.b64decode('{PIXEL}'))\ndef get_fignums(): return open_figures\ndef figure(number): return Figure()\ndef close(which): open_figures.clear()\n"
@@ -185,7 +185,7 @@ async fn pictures_are_parts() {
     assert!(pictures(&call(&session, json!({"code": "1"})).await.unwrap()).is_empty());
     let fake = "class Q:\n    def _repr_png_(self): return b'no picture'\nQ()";
     let outcome = call(&session, json!({"code": fake})).await.unwrap();
-    assert!(pictures(&outcome).is_empty() && outcome.plain().contains("(1 more pictures are left out)"));
+    assert!(pictures(&outcome).is_empty() && outcome.text().contains("(1 more pictures are left out)"));
 }
 
 fn pictures(outcome: &ToolResult) -> Vec<&str> {
@@ -206,7 +206,7 @@ async fn what_matplotlib_plots_is_a_picture() {
     let outcome = call(&session, json!({"code": "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nNone"}))
         .await
         .unwrap();
-    if outcome.plain().contains("ModuleNotFoundError") {
+    if outcome.text().contains("ModuleNotFoundError") {
         polylogue_test::skip::skipped("there is no matplotlib");
         return;
     }
@@ -371,10 +371,10 @@ async fn the_result_says_that_variables_are_lost() {
     // As after a resumption in another process.
     let session = PythonSession::new(sandbox);
     let outcome = session.call(json!({"code": "1"}), &cx).await.unwrap();
-    assert_eq!(outcome.plain(), "(This is a new session: the variables of earlier calls are lost)\n1");
-    assert_eq!(session.call(json!({"code": "2"}), &cx).await.unwrap().plain(), "2");
+    assert_eq!(outcome.text(), "(This is a new session: the variables of earlier calls are lost)\n1");
+    assert_eq!(session.call(json!({"code": "2"}), &cx).await.unwrap().text(), "2");
     let outcome = session.call(json!({"code": "3", "restart": true}), &cx).await.unwrap();
-    assert_eq!(outcome.plain(), "3", "who asks for it knows");
+    assert_eq!(outcome.text(), "3", "who asks for it knows");
 }
 
 #[tokio::test]

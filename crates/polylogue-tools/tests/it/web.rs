@@ -35,7 +35,7 @@ async fn a_page_is_read_where_redirects_lead_and_marked_as_from_there() {
     let outcome = call(&tool, json!({"url": site.url("/a#part")})).await.unwrap();
     let expected =
         format!("Title: Bees\n\nAddress: {}\n\nThey [dance]({}).", site.url("/c/"), site.url("/c/dance?x"));
-    assert_eq!((outcome.status, &*outcome.plain()), (ToolStatus::Done, expected.as_str()));
+    assert_eq!((outcome.status, &*outcome.text()), (ToolStatus::Done, expected.as_str()));
     assert_eq!(outcome.outside.as_deref(), Some(site.url("/c/").as_str()));
     assert_eq!(site.paths(), ["/robots.txt", "/a", "/b", "/c/"]);
     let head = site.asked()[1].to_ascii_lowercase();
@@ -103,7 +103,7 @@ async fn a_redirect_to_another_host_is_followed_only_where_that_is_allowed() {
     let tool = web_fetch(Some(Arc::new(fetcher)), None);
     let outcome = call(&tool, json!({"url": site.url("/a")})).await.unwrap();
     let expected = format!("(The page is at another host. Fetch it there: {other})");
-    assert_eq!((outcome.status, &*outcome.plain()), (ToolStatus::Done, expected.as_str()));
+    assert_eq!((outcome.status, &*outcome.text()), (ToolStatus::Done, expected.as_str()));
     assert_eq!(outcome.outside.as_deref(), Some(site.url("/a").as_str()));
     let same = done(&tool, json!({"url": site.url("/same")})).await;
     assert_eq!(same, format!("Address: {}\n\nhere", site.url("/b")));
@@ -429,7 +429,7 @@ async fn each_search_engine_gets_its_request_format() {
     assert_eq!(done(&tool, json!({"query": "nothing"})).await, "Nothing was found for `nothing`.");
     let outcome = call(&tool, json!({"query": "a b&c"})).await.unwrap();
     assert_eq!(
-        outcome.plain(),
+        outcome.text(),
         "1. [A & **B**](https://a.example/)\n   d\n2. [https://b.example/](https://b.example/)\n   "
     );
     assert_eq!(outcome.outside.as_deref(), Some("a search of 127.0.0.1"));

@@ -36,10 +36,10 @@ use polylogue_core::{Act, Agent, AnyAgent, Name, NameError, Result, SubAgent, Tu
 ///             let draft = turn.ask(&writer, turn.message()).await?;
 ///             let readers = [AgentCall::of(&grammar, &draft), AgentCall::of(&style, &draft)];
 ///             let replies: Vec<_> = turn.ask_all(readers).await.into_iter().collect::<Result<_>>()?;
-///             let remarks: Vec<_> = replies.iter().map(|reply| reply.plain()).collect();
+///             let remarks: Vec<_> = replies.iter().map(|reply| reply.text()).collect();
 ///             let mut text = turn.ask(&editor, remarks.join("\n\n")).await?;
 ///             for _ in 0..5 {
-///                 if text.plain().ends_with("DONE") {
+///                 if text.text().ends_with("DONE") {
 ///                     break;
 ///                 }
 ///                 text = turn.ask(&editor, text).await?;

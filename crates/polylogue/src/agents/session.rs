@@ -14,9 +14,9 @@
 //! let poet = Assistant::new("poet", model)?.system("You answer in rhymes.");
 //! let session = Session::in_memory();
 //! let reply = session.call(&poet, "What is red?").await?;
-//! assert_eq!(reply.plain(), "A rose.");
+//! assert_eq!(reply.text(), "A rose.");
 //! // It remembers its earlier replies.
-//! assert_eq!(session.call(&poet, "And what else?").await?.plain(), "Another rose.");
+//! assert_eq!(session.call(&poet, "And what else?").await?.text(), "Another rose.");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -72,14 +72,14 @@ impl Agent for BackgroundTurns {
 fn seen_by(turn: &Turn<'_>) -> String {
     let is_seen = |message: &&Message| message.from == *turn.me() || message.to.includes(turn.me());
     let all = turn.transcript().messages().map(|line| &line.message).filter(is_seen);
-    let all: Vec<&Message> = all.filter(|message| !message.as_text().trim().is_empty()).collect();
+    let all: Vec<&Message> = all.filter(|message| !message.to_text().trim().is_empty()).collect();
     match all.as_slice() {
         [] => turn.transcript().task().to_owned(),
-        [only] => only.as_text().into_owned(),
+        [only] => only.to_text().into_owned(),
         all => all.iter().fold(String::new(), |mut text, message| {
             let gap = if text.is_empty() { "" } else { "\n\n" };
             // Writing to a text cannot fail.
-            let _ = write!(text, "{gap}{}: {}", message.from, message.as_text());
+            let _ = write!(text, "{gap}{}: {}", message.from, message.to_text());
             text
         }),
     }

@@ -137,7 +137,7 @@ impl Coder {
             found
         };
         let messages = searched(turn, self.window);
-        let mut found = messages.map(|message| programs(&message.plain()));
+        let mut found = messages.map(|message| programs(&message.text()));
         found.find(|blocks| !blocks.is_empty()).unwrap_or_default()
     }
 

@@ -31,7 +31,7 @@ use crate::stop::Reason;
 /// use polylogue::layers::nested::{Nested, OuterContext};
 /// use polylogue::layers::reply::{Stack, Trigger, when};
 ///
-/// let from_ann = Trigger::from_participant("Ann".try_into()?) & Trigger::received(|line| line.message.plain().contains('?'));
+/// let from_ann = Trigger::from_participant("Ann".try_into()?) & Trigger::received(|line| line.message.text().contains('?'));
 /// let clerk = Stack::new("Clerk")?
 ///     .then(when(from_ann, Nested::new(research).context(OuterContext::All)))
 ///     .then(Assistant::new("Clerk", model)?);
@@ -102,7 +102,7 @@ impl OuterContext {
     async fn text(&self, turn: &mut Turn<'_>) -> Result<Option<String>> {
         Ok(Some(match self {
             Self::Last => {
-                turn.last_message().map(|line| line.message.as_text().into_owned()).unwrap_or_default()
+                turn.last_message().map(|line| line.message.to_text().into_owned()).unwrap_or_default()
             }
             Self::All => everything(turn),
             Self::Custom(text) => text(turn),
@@ -122,7 +122,7 @@ impl OuterContext {
 
 fn everything(turn: &Turn<'_>) -> String {
     let seen = |line: &&TranscriptMessage| line.is_seen_by(turn.me());
-    let say = |line: &TranscriptMessage| format!("{}: {}", line.message.from, line.message.as_text());
+    let say = |line: &TranscriptMessage| format!("{}: {}", line.message.from, line.message.to_text());
     turn.transcript().messages().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
 }
 

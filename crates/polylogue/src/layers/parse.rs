@@ -128,7 +128,7 @@ fn rendered(entry: Entry, parser: &dyn Parser) -> Option<Entry> {
     // Thoughts belong to the text as the model wrote it.
     let is_replaced = |part: &Part| matches!(part, Part::Text(_) | Part::Thought(_));
     let Entry::Assistant { parts, .. } = &entry else { return Some(entry) };
-    let text = polylogue_core::plain(parts).into_owned();
+    let text = polylogue_core::text_of(parts).into_owned();
     let calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
     let value = if calls || text.is_empty() { None } else { parser.parse(&text).ok().flatten() };
     let Some(value) = value else { return Some(entry) };
@@ -147,7 +147,7 @@ impl Agent for Parsed {
                 Act::Say(parts) => parts,
                 act => return Ok(act),
             };
-            match self.parser.parse(&polylogue_core::plain(&parts)) {
+            match self.parser.parse(&polylogue_core::text_of(&parts)) {
                 Ok(value) => return Ok(Act::Say(parts.into_iter().chain(value.map(Part::Note)).collect())),
                 Err(flaw) if left > 0 => turn.prompt(format!("{flaw} Write it again.")).await?,
                 Err(flaw) => {

@@ -17,7 +17,7 @@
 //!     .then(Assistant::new("Proxy", model)?);
 //!
 //! // The same, but greetings from Ann are answered by a rule before all other layers.
-//! let greeted = |line: &polylogue::kernel::transcript::TranscriptMessage| line.message.plain().starts_with("Hello");
+//! let greeted = |line: &polylogue::kernel::transcript::TranscriptMessage| line.message.text().starts_with("Hello");
 //! let polite = when(Trigger::from_participant("Ann".try_into()?) & Trigger::received(greeted), from_fn(|_| Ok(Some(Act::say("Hello!")))));
 //! let proxy = proxy.prepend(polite);
 //! # Ok(())
@@ -123,7 +123,7 @@ agent_as_layer! {
 /// use polylogue::Act;
 /// use polylogue::layers::reply::from_fn;
 /// let short = from_fn(|turn| {
-///     let long = turn.last_message().is_some_and(|line| line.message.plain().len() > 10_000);
+///     let long = turn.last_message().is_some_and(|line| line.message.text().len() > 10_000);
 ///     Ok(long.then(|| Act::say("Shorter, please.")))
 /// });
 /// ```

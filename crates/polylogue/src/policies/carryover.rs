@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use polylogue_core::{
     Act, Agent, Chat, ChatBuilder, Message, MessageSource, Name, OpeningContext, Part, Result, Status,
-    TaskFrom, Transcript, TranscriptMessage, Turn, plain,
+    TaskFrom, Transcript, TranscriptMessage, Turn, text_of,
 };
 
 use crate::policies::dag::Dag;
@@ -152,7 +152,7 @@ impl Carryover {
                 }
                 _ => vec![Part::text(start.task)],
             };
-            let message = Message { parts, ..Message::text(carry.author.clone(), "") };
+            let message = Message { parts, ..Message::new(carry.author.clone(), "") };
             // A blank message of a participant counts: the next one replies to it.
             let is_nothing = message.from == Name::user() && message.parts.iter().all(Part::is_blank);
             if is_nothing { Vec::new() } else { vec![message] }
@@ -171,10 +171,10 @@ impl Carryover {
 
     fn without_context(&self, around: &Transcript, me: &Name) -> String {
         match &self.message {
-            First::Parts(parts) => plain(parts).into_owned(),
+            First::Parts(parts) => text_of(parts).into_owned(),
             First::Task => around.task().to_owned(),
             First::Last => {
-                last(around, me).map(|line| line.message.as_text().into_owned()).unwrap_or_default()
+                last(around, me).map(|line| line.message.to_text().into_owned()).unwrap_or_default()
             }
             First::Custom(message) => message(around, me),
         }
@@ -204,7 +204,7 @@ impl Carryover {
             .rev()
             .take(newest)
             .filter(carried)
-            .map(|line| line.message.as_text().into())
+            .map(|line| line.message.to_text().into())
             .collect();
         results.reverse();
         let own = self.own.iter().map(|note| note.to_string());

@@ -347,12 +347,12 @@ impl Policy for Debate {
 }
 
 fn is_blank(line: &TranscriptMessage) -> bool {
-    line.message.as_text().trim().is_empty()
+    line.message.to_text().trim().is_empty()
 }
 
 /// The last argument of each participant, in their order.
 fn arguments(chat: &Transcript) -> String {
     let last = |who: &Name| chat.replies().rev().find(|line| line.message.from == *who && !is_blank(line));
     let said = chat.participants().iter().filter_map(|who| Some((who, last(who)?)));
-    said.map(|(who, line)| format!("\n\n{who}: {}", line.message.as_text().trim())).collect()
+    said.map(|(who, line)| format!("\n\n{who}: {}", line.message.to_text().trim())).collect()
 }

@@ -41,7 +41,7 @@
 //!
 //! let (writer, critic) = (Name::new("Writer")?, Name::new("Critic")?);
 //! let group = Group::custom(move |chat: &Transcript, _| match chat.last() {
-//!     Some(last) if last.message.from == critic && last.message.plain().contains("good") => Selected::End,
+//!     Some(last) if last.message.from == critic && last.message.text().contains("good") => Selected::End,
 //!     Some(last) if last.message.from == writer => critic.clone().into(),
 //!     Some(_) => writer.clone().into(),
 //!     None => Method::RoundRobin.into(),

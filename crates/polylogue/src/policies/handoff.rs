@@ -204,11 +204,11 @@ impl CompletedHandoff {
         let note = self.note.as_ref()?;
         let says = |event: &Arc<Event>| match &event.body {
             Body::Message(message) | Body::Posted(message) => {
-                message.from == self.from && message.plain().contains(&**note)
+                message.from == self.from && message.text().contains(&**note)
             }
             _ => false,
         };
-        (!turn.iter().any(says)).then(|| Message::text(self.from.clone(), Arc::clone(note)))
+        (!turn.iter().any(says)).then(|| Message::new(self.from.clone(), Arc::clone(note)))
     }
 }
 
@@ -268,7 +268,7 @@ impl Tool for Handoff {
 
     async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let short = |error: ToolError| {
-            ToolResult::failed(error.0).truncated_to(Self::MAX_FAILURE).plain().into_owned()
+            ToolResult::failed(error.0).truncated_to(Self::MAX_FAILURE).text().into_owned()
         };
         self.transfer(&args, cx).map_err(|error| ToolError(short(error)))
     }

@@ -164,7 +164,7 @@ fn reflection(chat: &Transcript, who: &Name) -> Reflection {
     if chat.private_turns_of(who) == checks.len() {
         return Reflection::Due;
     }
-    match said.first().map(|line| line.message.as_text()) {
+    match said.first().map(|line| line.message.to_text()) {
         Some(text) if !text.trim().is_empty() => Reflection::Of(text.into()),
         _ => Reflection::Silent,
     }

@@ -34,7 +34,7 @@ pub(crate) struct ReplayStep<'a> {
 impl<'a> ReplayStep<'a> {
     /// The text of the message; empty for a pass.
     pub(crate) fn text(&self) -> Cow<'a, str> {
-        self.message.map(Message::plain).unwrap_or_default()
+        self.message.map(Message::text).unwrap_or_default()
     }
 }
 

@@ -212,7 +212,7 @@ impl Reader {
         if reason.outcome() == RunOutcome::NoOutput {
             return self.finish.clone().filter(FinishReason::is_cut);
         }
-        let is_it = |message: &&Message| *message.as_text() == **summary;
+        let is_it = |message: &&Message| *message.to_text() == **summary;
         let mut said = self.private.iter().chain(self.messages.iter().rev());
         let message = said.find(is_it).or_else(|| self.messages.last())?;
         message.cut().filter(|_| !summary.trim().is_empty())

@@ -85,7 +85,7 @@ impl LoopDetector {
     }
 
     fn leaving(&self, transcript: &Transcript) -> Option<Vec<u64>> {
-        let farewell = |line: &&TranscriptMessage| is_farewell(&line.message.plain());
+        let farewell = |line: &&TranscriptMessage| is_farewell(&line.message.text());
         run_of(self.farewells, spoken(transcript), farewell).map(|lines| seqs(&lines, |line| line.seq))
     }
 
@@ -138,10 +138,10 @@ fn words(text: &str) -> Vec<String> {
 /// other agents usually have no text. Blank messages count as silence.
 fn is_repeated(message: &Message, before: &Message, similarity: f64) -> bool {
     let (work, earlier) = (work(message), work(before));
-    let text = message.plain();
+    let text = message.text();
     let says = !work.is_empty() || !text.trim().is_empty();
     let same = work.len() == earlier.len() && work.into_iter().zip(earlier).all(|(a, b)| is_same_work(a, b));
-    says && same && is_alike(&text, &before.plain(), similarity)
+    says && same && is_alike(&text, &before.text(), similarity)
 }
 
 /// The tool calls and outcomes in a message.

@@ -177,7 +177,7 @@ impl Says {
     pub(crate) fn of(&self, line: &TranscriptMessage) -> Option<StopReason> {
         let by = &line.message.from;
         let counts = self.by.is_empty() || self.by.contains(by);
-        let holds = counts && self.matches(&line.message.plain());
+        let holds = counts && self.matches(&line.message.text());
         holds.then(|| StopReason::from(Reason::Mentioned { text: Arc::clone(&self.text), by: by.clone() }))
     }
 
@@ -232,7 +232,7 @@ impl Matches {
     fn of(&self, line: &TranscriptMessage) -> Option<StopReason> {
         let by = &line.message.from;
         let is_read = self.by.is_empty() || self.by.contains(by);
-        let holds = is_read && self.regex.is_match(&line.message.plain());
+        let holds = is_read && self.regex.is_match(&line.message.text());
         holds.then(|| {
             StopReason::from(Reason::Matched { pattern: self.regex.as_str().to_owned(), by: by.clone() })
         })

@@ -93,7 +93,7 @@ struct StoringTool {
 impl StoringTool {
     /// `outcome`, or its beginning and end if it is large: with a reference, or with the reason why there is none.
     async fn stored(&self, outcome: ToolResult, cx: &ToolCx<'_>) -> ToolResult {
-        let text = outcome.whole_text();
+        let text = outcome.to_text();
         if text.len() <= self.limits.above || outcome.stored.is_some() {
             return outcome;
         }

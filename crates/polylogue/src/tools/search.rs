@@ -248,6 +248,6 @@ impl Tool for CallTool {
             false => format!(" Similar: {}.", similar.join(", ")),
         };
         let failed = format!("There is no tool `{name}`.{similar} `{SEARCH}` finds tools.");
-        Err(ToolError(ToolResult::failed(failed).truncated_to(FAILURE).plain().into_owned()))
+        Err(ToolError(ToolResult::failed(failed).truncated_to(FAILURE).text().into_owned()))
     }
 }

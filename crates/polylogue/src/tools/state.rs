@@ -21,7 +21,7 @@
 //! let chat = Chat::builder("desk")
 //!     .participant(writer)
 //!     .participant(editor)
-//!     .opening(|task| vec![state::given([("approved", false)]), polylogue::Message::text(polylogue::Name::user(), task)])
+//!     .opening(|task| vec![state::given([("approved", false)]), polylogue::Message::new(polylogue::Name::user(), task)])
 //!     .policy(until(round_robin(), state::reaches("approved", true)))
 //!     .build()?;
 //! # Ok(chat)
@@ -78,7 +78,7 @@ pub fn reaches(key: &str, value: impl Into<Value>) -> Stop {
 /// Creates an invisible message that sets values: for the opening of a chat.
 pub fn given<K: Into<String>, V: Into<Value>>(values: impl IntoIterator<Item = (K, V)>) -> Message {
     let values = values.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
-    Message { to: Audience::private(), parts: vec![sets(values)], ..Message::text(Name::user(), "") }
+    Message { to: Audience::private(), parts: vec![sets(values)], ..Message::new(Name::user(), "") }
 }
 
 /// Returns the part of a message, or of a tool's outcome, that sets `values`.

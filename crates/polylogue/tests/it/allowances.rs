@@ -63,7 +63,7 @@ impl Model for Server {
         let is_silent = self.is_broken && self.random.roll(6) == 0;
         let usage = Usage { input: Some(5), output: Some(cents), ..Usage::default() };
         let usage = if is_silent { Usage::default() } else { usage };
-        Ok(Reply { usage, ..Reply::text("word") })
+        Ok(Reply { usage, ..Reply::new("word") })
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Some(cents(usage.output?))
@@ -295,7 +295,7 @@ async fn after_a_message_the_limits_of_the_outermost_chat_count_from_0() {
             assert_eq!(server.requests() - before, messages * made);
             let reason = log.transcript().await.unwrap().closed().unwrap().0.to_string();
             assert!(reason.starts_with("the chat `A` has reached the "), "{reason}");
-            let message = Message::text(Name::user(), "more");
+            let message = Message::new(Name::user(), "more");
             let none = Limits::default();
             assert_eq!(chat.ends_again_after_message(&log, &none, &message).await.unwrap(), None, "{reason}");
             log.continue_with(message).await.unwrap();
@@ -309,6 +309,6 @@ async fn after_a_message_the_limits_of_the_outermost_chat_count_from_0() {
     let chat = crowd("A", 1, &server).limits(spend(MOST - 1)).build().unwrap();
     let mut log = Log::in_memory();
     chat.run_in(&mut log, "go").await.unwrap();
-    let message = Message::text(Name::user(), "more");
+    let message = Message::new(Name::user(), "more");
     assert!(chat.ends_again_after_message(&log, &Limits::default(), &message).await.unwrap().is_some());
 }

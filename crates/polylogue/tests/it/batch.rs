@@ -49,7 +49,7 @@ impl Model for Shared {
             return Err(ModelError::new(ModelErrorKind::Unavailable, self.name(), "no"));
         }
         let usage = Usage { input: Some(7), output: Some(3), ..Usage::default() };
-        Ok(Reply { usage, ..Reply::text(format!("{} words", said.len())) })
+        Ok(Reply { usage, ..Reply::new(format!("{} words", said.len())) })
     }
 
     fn cost(&self, _: &Usage) -> Option<Money> {
@@ -110,7 +110,7 @@ fn said(events: &[Arc<Event>]) -> Vec<String> {
     Report::of_last_run(events)
         .messages
         .iter()
-        .map(|message| format!("{}: {}", message.from, message.plain()))
+        .map(|message| format!("{}: {}", message.from, message.text()))
         .collect()
 }
 

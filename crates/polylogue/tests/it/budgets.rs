@@ -73,7 +73,7 @@ impl Model for Server {
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         received(request, (&self.random, self.is_broken), || self.charge()).await?;
         let usage = Usage { input: Some(INPUT), output: Some(MOST), ..Usage::default() };
-        Ok(Reply { usage, ..Reply::text("word") })
+        Ok(Reply { usage, ..Reply::new("word") })
     }
     /// Input costs nothing.
     fn cost(&self, usage: &Usage) -> Option<Money> {

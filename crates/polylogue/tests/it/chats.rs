@@ -291,7 +291,7 @@ async fn a_reopened_chat_has_new_counts_and_the_old_memory() {
     let mut log = log.clock(|| Timestamp(0));
     chat.run_in(&mut log, "go").await.unwrap();
     let early = log.events().await.len();
-    chat.continue_with(&mut log, Message::text(Name::user(), "and now?")).await.unwrap();
+    chat.continue_with(&mut log, Message::new(Name::user(), "and now?")).await.unwrap();
     let events = log.events().await;
     expect![[r#"
         8 reopened user: and now?
@@ -314,7 +314,7 @@ async fn a_reopened_chat_has_new_counts_and_the_old_memory() {
         {"role":"user","parts":[{"text":"four"}]}"#]]
     .assert_eq(&view(&events, "A"));
     log.reopen().await.unwrap();
-    let error = chat.continue_with(&mut log, Message::text(Name::user(), "?")).await.unwrap_err();
+    let error = chat.continue_with(&mut log, Message::new(Name::user(), "?")).await.unwrap_err();
     assert_eq!(error.to_string(), "the conversation `x` is not over");
 }
 
@@ -523,7 +523,7 @@ async fn an_agent_that_forgets_private_turns_sees_none_of_them() {
     let view =
         View::of(&chat, &name("S"), ViewOptions { forget_private_turns: true, ..ViewOptions::default() });
     let texts: Vec<String> =
-        view.entries().iter().map(|e| polylogue_core::plain(e.parts()).into_owned()).collect();
+        view.entries().iter().map(|e| polylogue_core::text_of(e.parts()).into_owned()).collect();
     assert_eq!(texts, ["user: go", "A: one", "Who is next?"]);
 }
 

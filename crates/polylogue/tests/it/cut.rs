@@ -129,7 +129,7 @@ async fn functions_posts_and_private_messages() {
     fn policy() -> impl Policy {
         until(
             |chat: &Transcript| match chat.turns() {
-                1 if chat.message_count() == 2 => Step::Post(Message::text(Name::user(), "a word between")),
+                1 if chat.message_count() == 2 => Step::Post(Message::new(Name::user(), "a word between")),
                 _ => round_robin().next(chat),
             },
             max_turns(3),
@@ -145,7 +145,7 @@ async fn functions_posts_and_private_messages() {
             .participant(counter)
             .policy(policy())
             .opening(|task| {
-                vec![Message::text(Name::user(), task).to(polylogue_core::Audience::Only(vec![name("A")]))]
+                vec![Message::new(Name::user(), task).to(polylogue_core::Audience::Only(vec![name("A")]))]
             })
             .build()
             .unwrap()

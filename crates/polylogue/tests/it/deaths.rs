@@ -38,7 +38,7 @@ impl Model for Cents {
             std::future::pending::<()>().await;
         }
         let usage = Usage { input: Some(5), output: Some(10), ..Usage::default() };
-        Ok(Reply { usage, ..Reply::text("word") })
+        Ok(Reply { usage, ..Reply::new("word") })
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Some(Money::dollars(usage.output? as f64 / 100.0))

@@ -45,7 +45,7 @@ async fn a_person_whom_a_given_up_turn_called_is_asked_again_by_the_next_one() {
         assert!(asked(&log).await.is_empty(), "{others:?}");
 
         chat.close(&mut log, "user").await.unwrap();
-        let again = Message::text(Name::user(), "again");
+        let again = Message::new(Name::user(), "again");
         let Status::Waiting(questions) = chat.continue_with(&mut log, again).await.unwrap().status else {
             panic!("no one is asked: {others:?}")
         };
@@ -55,7 +55,7 @@ async fn a_person_whom_a_given_up_turn_called_is_asked_again_by_the_next_one() {
         chat.resume(&mut log).await.unwrap();
         let transcript = log.transcript().await.unwrap();
         let last = transcript.last().unwrap();
-        assert_eq!((last.message.from.as_str(), &*last.message.plain()), ("Host", "blue"), "{others:?}");
+        assert_eq!((last.message.from.as_str(), &*last.message.text()), ("Host", "blue"), "{others:?}");
         // The call that no one waits for any more is forgotten.
         let called = log.transcript_of(at).await.unwrap();
         assert_eq!(
@@ -96,7 +96,7 @@ async fn a_message_that_was_sent_in_a_turn_that_is_rolled_back_stays() {
     let chat = Chat::builder("main").participant(kim).policy(sequential()).build().unwrap();
     let mut log = log().await;
     chat.run_in(&mut log, "go").await.unwrap();
-    log.send(Message::text(Name::user(), "hurry")).await.unwrap();
+    log.send(Message::new(Name::user(), "hurry")).await.unwrap();
     chat.end_open_turns(&mut log).await.unwrap();
-    assert_eq!(log.transcript().await.unwrap().last().unwrap().message.plain(), "hurry");
+    assert_eq!(log.transcript().await.unwrap().last().unwrap().message.text(), "hurry");
 }

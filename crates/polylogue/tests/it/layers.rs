@@ -133,7 +133,7 @@ async fn layers_of_all_kinds_with_people_on_two_levels() {
                 .build()
                 .unwrap();
             let helps = Trigger::kind(MessageKind::Text)
-                & Trigger::received(|line| line.message.plain().contains("help"));
+                & Trigger::received(|line| line.message.text().contains("help"));
             let bob = Stack::new("Bob")
                 .unwrap()
                 .then(HumanInput::always())

@@ -29,7 +29,7 @@ impl Model for Reasoner {
     }
 
     async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        Ok(Reply::text("word"))
+        Ok(Reply::new("word"))
     }
 
     fn ignored(&self, params: &Params) -> Vec<&'static str> {

@@ -30,7 +30,7 @@ impl Model for Cents {
     async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let call = self.0.fetch_add(1, Ordering::SeqCst);
         let usage = Usage { input: Some(5), output: Some(10), ..Usage::default() };
-        Ok(Reply { usage, ..Reply::text(format!("words {call}")) })
+        Ok(Reply { usage, ..Reply::new(format!("words {call}")) })
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Some(Money::dollars(usage.output? as f64 / 100.0))

@@ -58,7 +58,7 @@ impl Model for Cents {
         }
         let usage = Usage { input: Some(5), output: Some(10), ..Usage::default() };
         let usage = if self.silent { Usage::default() } else { usage };
-        Ok(Reply { usage, ..Reply::text("word") })
+        Ok(Reply { usage, ..Reply::new("word") })
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Some(Money::dollars(usage.output? as f64 / 100.0))

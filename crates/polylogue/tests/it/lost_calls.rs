@@ -255,7 +255,7 @@ impl Model for Once {
             return self.0.complete(request, deltas).await;
         }
         let usage = Usage { input: Some(5), output: Some(1), ..Usage::default() };
-        Ok(Reply { usage, ..Reply::text("I look.") })
+        Ok(Reply { usage, ..Reply::new("I look.") })
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.0.cost(usage)

@@ -113,7 +113,7 @@ fn more_tokens_and_money_are_allowed_and_a_message_counts_both_from_0() {
     let reopened = after(chat.clone(), Body::Reopened { message: None, more, sent: false });
     assert!(tokens.now(&reopened).is_none() && cost.now(&reopened).is_none());
     assert_eq!((reopened.raised().tokens, reopened.raised().cost), (21, Money::dollars(0.03)));
-    let asked = after(reopened, Body::reopened(Some(Message::text(name("user"), "more"))));
+    let asked = after(reopened, Body::reopened(Some(Message::new(name("user"), "more"))));
     assert_eq!((asked.tokens(), asked.cost(), asked.raised().tokens), (0, Money::default(), 0));
     assert!(tokens.now(&asked).is_none() && cost.now(&asked).is_none());
 }

@@ -216,7 +216,7 @@ async fn a_reply_that_is_cut_off_ends_the_run_at_the_limit_and_continues_under_a
     assert_eq!(server.limits(), [Some(500), None, None]);
     let messages = log.transcript().await.unwrap();
     let first = messages.messages().find(|line| line.message.from == name("Ann")).unwrap();
-    assert_eq!(first.message.plain(), "wordword");
+    assert_eq!(first.message.text(), "wordword");
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ impl Model for Second {
     }
     async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         self.0.fetch_add(1_000, Ordering::SeqCst);
-        Ok(Reply::text("word"))
+        Ok(Reply::new("word"))
     }
 }
 

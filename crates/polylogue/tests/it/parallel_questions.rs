@@ -48,7 +48,7 @@ impl Model for Gated {
         while !(self.gate)(&log.events().await) {
             updates.next().await;
         }
-        Ok(Reply::text("At last."))
+        Ok(Reply::new("At last."))
     }
 }
 
@@ -166,7 +166,7 @@ async fn check(chat: ChatWith<'_>, gate: Gate, answers: &[(&str, &str)]) -> Vec<
 /// What is said in the outermost chat, in order.
 fn said(events: &[Arc<Event>]) -> Vec<String> {
     let chat = Transcript::from_events(&Path::root(), events).unwrap();
-    chat.replies().map(|line| format!("{}: {}", line.message.from, line.message.plain())).collect()
+    chat.replies().map(|line| format!("{}: {}", line.message.from, line.message.text())).collect()
 }
 
 /// The position of the first such event.
@@ -260,7 +260,7 @@ fn caller(agents: Vec<AnyAgent>) -> Chat {
             let calls: Vec<_> = called.iter().map(|agent| AgentCall::of(agent, "go")).collect();
             let mut said = Vec::new();
             for reply in turn.ask_all(calls).await {
-                said.push(reply?.plain().into_owned());
+                said.push(reply?.text().into_owned());
             }
             Ok(Act::say(said.join(" ")))
         })
@@ -496,7 +496,7 @@ impl Model for Busy {
     }
     async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         self.0.store(30_000, Ordering::SeqCst);
-        Ok(Reply::text("Done."))
+        Ok(Reply::new("Done."))
     }
 }
 

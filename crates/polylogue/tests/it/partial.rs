@@ -48,13 +48,13 @@ impl Model for Told {
         request.check().unwrap();
         self.asked.lock().unwrap().push(request.entries.to_vec());
         let reply = self.replies.lock().unwrap().remove(0)?;
-        deltas.push(DeltaRef::Text(&reply.plain()));
+        deltas.push(DeltaRef::Text(&reply.text()));
         Ok(reply)
     }
 }
 
 fn reply(text: &str, finish: FinishReason) -> Result<Reply, ModelError> {
-    Ok(Reply { finish, ..Reply::text(text) })
+    Ok(Reply { finish, ..Reply::new(text) })
 }
 
 fn part(text: &str) -> Result<Reply, ModelError> {
@@ -68,7 +68,7 @@ fn whole(text: &str) -> Result<Reply, ModelError> {
 /// A text, and a tool call that the provider cannot parse.
 fn malformed(text: &str) -> Result<Reply, ModelError> {
     let parts = vec![Part::text(text), Part::unparsed("<function=look{")];
-    Ok(Reply { parts, finish: FinishReason::Malformed, ..Reply::text("") })
+    Ok(Reply { parts, finish: FinishReason::Malformed, ..Reply::new("") })
 }
 
 async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
@@ -84,7 +84,7 @@ fn alone(ann: Assistant) -> Chat {
 }
 
 fn texts(entries: &[Entry]) -> Vec<String> {
-    entries.iter().map(|entry| polylogue_core::plain(entry.parts()).into_owned()).collect()
+    entries.iter().map(|entry| polylogue_core::text_of(entry.parts()).into_owned()).collect()
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
         .unwrap();
     let (_, summary, events) = run(&chat).await;
     let report = Report::of_last_run(&events);
-    let said: Vec<_> = report.messages.iter().map(|message| message.plain().into_owned()).collect();
+    let said: Vec<_> = report.messages.iter().map(|message| message.text().into_owned()).collect();
     assert_eq!(said, ["Tell me of the sea", "The sea is gray and cold.", "And deep."]);
     assert_eq!((&*summary, report.cut, report.usage.calls), ("And deep.", None, 4));
     let asked = shown.asked();
@@ -177,7 +177,7 @@ async fn the_mark_goes_with_a_result_through_chats_within_chats() {
 #[tokio::test]
 async fn thoughts_that_met_the_limit_are_no_output_and_the_report_says_why() {
     let thoughts = vec![Part::Thought("Hm, let me think".into())];
-    let shown = Told::new([Ok(Reply { parts: thoughts, finish: FinishReason::Length, ..Reply::text("") })]);
+    let shown = Told::new([Ok(Reply { parts: thoughts, finish: FinishReason::Length, ..Reply::new("") })]);
     let (reason, summary, events) = run(&alone(shown.agent())).await;
     assert_eq!((reason.outcome(), &*summary, shown.asked().len()), (RunOutcome::NoOutput, "", 1));
     assert_eq!(Report::of_last_run(&events).cut, Some(FinishReason::Length));
@@ -210,7 +210,7 @@ async fn continued_replies_are_cut_and_resumed_as_others() {
     };
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
     let said: Vec<_> =
-        Report::of_last_run(&events).messages.iter().map(|message| message.plain().into_owned()).collect();
+        Report::of_last_run(&events).messages.iter().map(|message| message.text().into_owned()).collect();
     assert_eq!(said, ["count", "three, four", "five,", "six"]);
 }
 
@@ -223,7 +223,7 @@ async fn said_after(count: usize) -> (Vec<String>, Option<FinishReason>, Vec<Vec
     let policy = until(round_robin(), max_turns(2));
     let chat = Chat::builder("group").participant(shown.agent()).policy(policy).build().unwrap();
     let report = Report::of_last_run(&run(&chat).await.2);
-    let said = report.messages.iter().map(|message| message.plain().into_owned()).collect();
+    let said = report.messages.iter().map(|message| message.text().into_owned()).collect();
     (said, report.messages[1].cut(), shown.asked().iter().map(|entries| texts(entries)).collect())
 }
 
@@ -253,7 +253,7 @@ async fn the_rest_of_a_truncated_reply_is_asked_for_again_in_place() {
         let chat = Chat::builder("group").participant(shown.agent()).policy(policy).build().unwrap();
         let (_, _, events) = run(&chat).await;
         let report = Report::of_last_run(&events);
-        let said: Vec<_> = report.messages.iter().map(|message| message.plain().into_owned()).collect();
+        let said: Vec<_> = report.messages.iter().map(|message| message.text().into_owned()).collect();
         assert_eq!(said, ["Tell me of the sea", "The sea is gray.", "And deep."], "{count}");
         let asked = shown.asked();
         assert_eq!(asked[2], asked[1], "{count}");
@@ -288,7 +288,7 @@ async fn said_by_listed(replies: &[Result<Reply, ModelError>]) -> Vec<String> {
         answer: &|_, _, _| unreachable!("no one is asked"),
     };
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{replies:?}: {flaw}"));
-    Report::of_last_run(&events).messages.iter().map(|message| message.plain().into_owned()).collect()
+    Report::of_last_run(&events).messages.iter().map(|message| message.text().into_owned()).collect()
 }
 
 #[tokio::test]

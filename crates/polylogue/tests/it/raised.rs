@@ -129,7 +129,7 @@ impl Model for Words {
             // Whether it was done is in the log.
             let _ = outside.instruct(given.clone()).confirmed().await;
         }
-        Ok(Reply::text("word"))
+        Ok(Reply::new("word"))
     }
 }
 

@@ -20,7 +20,7 @@ impl Model for Metered {
     async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let began = self.0.fetch_add(2_000, Ordering::SeqCst);
         let usage = Usage { input: Some(5), output: Some(10), ..Usage::default() };
-        Ok(Reply { usage, ..Reply::text(format!("words {began}")) })
+        Ok(Reply { usage, ..Reply::new(format!("words {began}")) })
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Some(Money::dollars(usage.output? as f64 / 100.0))

@@ -19,14 +19,12 @@ fn calls(calls: u64) -> Limits {
 fn story(events: &[Arc<Event>]) -> (Vec<String>, Vec<String>) {
     let asked = events.iter().filter_map(|event| match &event.body {
         Body::Reopened { message: Some(message), .. } if !event.at.is_root() => {
-            Some(message.plain().into_owned())
+            Some(message.text().into_owned())
         }
         _ => None,
     });
     let said = events.iter().filter_map(|event| match &event.body {
-        Body::Message(message) if event.at.is_root() => {
-            Some(format!("{}: {}", message.from, message.plain()))
-        }
+        Body::Message(message) if event.at.is_root() => Some(format!("{}: {}", message.from, message.text())),
         _ => None,
     });
     (asked.collect(), said.collect())
@@ -64,7 +62,7 @@ async fn a_parallel_turn_sees_the_chat_as_it_was_when_it_began() {
         assert_eq!(story(&log.events().await).1, ["Ann: One."]);
         let continues = match message {
             None => log.reopen_for(LimitOverrides { calls: Some(18), ..LimitOverrides::default() }).await,
-            Some(message) => log.continue_with(Message::text(Name::user(), message)).await,
+            Some(message) => log.continue_with(Message::new(Name::user(), message)).await,
         };
         continues.unwrap();
         let reopened = log.events().await;
@@ -116,7 +114,7 @@ fn kim() -> Assistant {
         r#"[{"Kim": {"calls": [{"tool": "echo", "args": {"task": "one"}, "id": "c1"}]}},
             {"Kim": {"say": "To the second.", "expect": {"last": "Second?"}}}]"#,
     );
-    let echo = Function::new("echo", |turn| Ok(Act::say(turn.message().plain().into_owned()))).unwrap();
+    let echo = Function::new("echo", |turn| Ok(Act::say(turn.message().text().into_owned()))).unwrap();
     let kim = Assistant::new("Kim", AnyModel::new(model.model("test"))).unwrap();
     kim.agent_tool(AgentTool::agent(echo).description("Repeats."))
 }
@@ -147,7 +145,7 @@ async fn a_call_after_one_that_ended_at_a_limit_of_the_agent_gets_its_own_reply(
     let mut log = under(log_of(&[]).await, 1);
     office().run_in(&mut log, "First?").await.unwrap();
     assert_eq!(story(&log.events().await).1, ["Host: No reply."]);
-    log.continue_with(Message::text(Name::user(), "Second?")).await.unwrap();
+    log.continue_with(Message::new(Name::user(), "Second?")).await.unwrap();
     let reopened = log.events().await;
     let resumed = async |prefix: &[Arc<Event>]| {
         let mut log = under(log_of(prefix).await, 8);

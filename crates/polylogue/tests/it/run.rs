@@ -70,7 +70,7 @@ async fn two_agents_speak_in_turn_until_a_text_is_said() {
 #[tokio::test]
 async fn a_participant_who_opens_the_chat_has_spoken() {
     let script = script(r#"[{"B": "hello"}]"#);
-    let opening = |task: &str| vec![Message::text(Name::new("A").unwrap(), task)];
+    let opening = |task: &str| vec![Message::new(Name::new("A").unwrap(), task)];
     let chat = Chat::builder("pair")
         .participant(assistant("A", &script))
         .participant(assistant("B", &script))
@@ -230,7 +230,7 @@ impl polylogue_core::Model for Metered {
         _: &polylogue_core::Request<'_>,
         _: &mut dyn polylogue_core::DeltaSink,
     ) -> Result<polylogue_core::Reply, polylogue_core::ModelError> {
-        Ok(polylogue_core::Reply::text("word"))
+        Ok(polylogue_core::Reply::new("word"))
     }
     fn cost(&self, _: &polylogue_core::Usage) -> Option<Money> {
         self.0
@@ -360,7 +360,7 @@ async fn every_call_is_answered_when_a_tool_fails() {
         .await
         .iter()
         .filter_map(|event| match &event.body {
-            Body::ToolReturned { id, outcome, .. } => Some(format!("{id}: {}", outcome.plain())),
+            Body::ToolReturned { id, outcome, .. } => Some(format!("{id}: {}", outcome.text())),
             _ => None,
         })
         .collect();
@@ -427,7 +427,7 @@ impl Agent for OneId {
         for how in ["count", "fail"] {
             let call = ToolCall { id: "1".into(), tool: "tally".into(), args: json!({"how": how}) };
             let outcomes = turn.call_tools(std::slice::from_ref(&self.0), &[call]).await?;
-            results.extend(outcomes.iter().map(|outcome| outcome.plain().into_owned()));
+            results.extend(outcomes.iter().map(|outcome| outcome.text().into_owned()));
         }
         Ok(Act::say(results.join(", ")))
     }
@@ -593,7 +593,7 @@ async fn a_log_belongs_to_one_chat() {
 
 #[tokio::test]
 async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be() {
-    let said = || Body::Message(Message::text(name("A"), "hi"));
+    let said = || Body::Message(Message::new(name("A"), "hi"));
     let opened = Body::Opened(polylogue_core::Opening {
         participants: vec![name("A"), name("B")],
         task: "go".into(),
@@ -673,7 +673,7 @@ impl polylogue_core::Model for Replies {
     ) -> Result<polylogue_core::Reply, polylogue_core::ModelError> {
         request.check().unwrap();
         let parts = self.0[usize::try_from(request.origin.nth).unwrap()].clone();
-        Ok(polylogue_core::Reply { parts, ..polylogue_core::Reply::text("") })
+        Ok(polylogue_core::Reply { parts, ..polylogue_core::Reply::new("") })
     }
 }
 

@@ -68,7 +68,7 @@ impl Model for Sealing {
         };
         let verbatim = Verbatim { seals: Some(seals), ..Verbatim::default() };
         let parts = vec![thought, Part::text(format!("word {own}"))];
-        Ok(Reply { parts, verbatim: Some(Arc::new(verbatim)), ..Reply::text("") })
+        Ok(Reply { parts, verbatim: Some(Arc::new(verbatim)), ..Reply::new("") })
     }
 }
 
@@ -146,7 +146,7 @@ impl Model for Hidden {
         };
         let verbatim = Some(Arc::new(Verbatim { seals: Some(seals), ..Verbatim::default() }));
         let usage = Usage { input: Some(10), output: Some(1_000), ..Usage::default() };
-        Ok(Reply { parts: vec![thought, Part::text("word")], verbatim, usage, ..Reply::text("") })
+        Ok(Reply { parts: vec![thought, Part::text("word")], verbatim, usage, ..Reply::new("") })
     }
 
     fn max_output(&self, _: &Params) -> Option<u64> {
@@ -229,7 +229,7 @@ fn malformed() -> Reply {
     Reply {
         parts: vec![Part::unparsed("<function=look{")],
         finish: FinishReason::Malformed,
-        ..Reply::text("")
+        ..Reply::new("")
     }
 }
 
@@ -255,7 +255,7 @@ impl Model for Clumsy {
         let mut made = self.made.lock().unwrap();
         *made += 1;
         Ok(match *made {
-            made if made > self.malformed => Reply::text("done"),
+            made if made > self.malformed => Reply::new("done"),
             made if made.is_multiple_of(2) => malformed_after_thought(),
             _ => malformed(),
         })
@@ -311,7 +311,7 @@ impl Model for Corrected {
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().unwrap();
         let is_shown = format!("{:?}", request.entries.last()).contains("could not be parsed");
-        Ok(if is_shown { Reply::text("word") } else { malformed_after_thought() })
+        Ok(if is_shown { Reply::new("word") } else { malformed_after_thought() })
     }
 }
 
@@ -343,7 +343,7 @@ impl Model for Picky {
 
     async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let refusal = || ModelError::new(ModelErrorKind::ParameterRefused, self.name(), "`seed` is refused");
-        if self.is_known.swap(true, Ordering::SeqCst) { Ok(Reply::text("word")) } else { Err(refusal()) }
+        if self.is_known.swap(true, Ordering::SeqCst) { Ok(Reply::new("word")) } else { Err(refusal()) }
     }
 
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
@@ -401,7 +401,7 @@ impl Model for Listed {
 
     async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let down = || ModelError::new(ModelErrorKind::Connection, self.name, "it is down");
-        if self.is_down { Err(down()) } else { Ok(Reply::text("word")) }
+        if self.is_down { Err(down()) } else { Ok(Reply::new("word")) }
     }
 
     fn ignored(&self, params: &Params) -> Vec<&'static str> {

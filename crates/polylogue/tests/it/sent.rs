@@ -35,7 +35,7 @@ impl Agent for Counter {
             && let Some(outside) = &self.1
         {
             let outside = outside.lock().unwrap();
-            outside.as_ref().unwrap().send(Message::text(Name::user(), "wait, DONE is not enough"));
+            outside.as_ref().unwrap().send(Message::new(Name::user(), "wait, DONE is not enough"));
         }
         let seen = turn.transcript().messages().count();
         Ok(Act::say(format!("I see {seen}")))
@@ -88,7 +88,7 @@ async fn play(prefix: &[Arc<Event>]) -> Vec<Arc<Event>> {
 }
 
 fn kinds(events: &[Arc<Event>]) -> Vec<String> {
-    let text = |message: &Message| message.plain().into_owned();
+    let text = |message: &Message| message.text().into_owned();
     let kind = |event: &Arc<Event>| match &event.body {
         Body::Message(message) => format!("{}: {}", message.from, text(message)),
         Body::Sent(message) => format!("sent: {}", text(message)),
@@ -138,7 +138,7 @@ async fn a_message_to_a_waiting_conversation_takes_effect_when_the_turn_is_over(
     let Status::Waiting(questions) = chat().run_in(&mut log, "go").await.unwrap().status else {
         panic!("not waiting")
     };
-    log.send(Message::text(Name::user(), "hurry")).await.unwrap();
+    log.send(Message::new(Name::user(), "hurry")).await.unwrap();
     let within = log.transcript().await.unwrap();
     assert_eq!(within.messages().count(), 1, "the turn is open");
     let before = log.events().await;
@@ -156,7 +156,7 @@ async fn a_message_to_a_waiting_conversation_takes_effect_when_the_turn_is_over(
         .unwrap()
         .all_messages()
         .iter()
-        .map(|line| line.message.plain().into_owned())
+        .map(|line| line.message.text().into_owned())
         .collect();
     assert_eq!(lines, ["go", "nothing", "hurry", "I see 3"]);
 }
@@ -164,9 +164,9 @@ async fn a_message_to_a_waiting_conversation_takes_effect_when_the_turn_is_over(
 #[tokio::test]
 async fn a_message_to_a_closed_conversation_reopens_it_and_one_that_has_not_begun_takes_none() {
     let mut log = log_of(&play(&[]).await).await;
-    log.send(Message::text(Name::user(), "more")).await.unwrap();
+    log.send(Message::new(Name::user(), "more")).await.unwrap();
     assert!(matches!(&log.events().await.last().unwrap().body, Body::Reopened { message: Some(_), .. }));
-    let error = log_of(&[]).await.send(Message::text(Name::user(), "hello")).await.unwrap_err();
+    let error = log_of(&[]).await.send(Message::new(Name::user(), "hello")).await.unwrap_err();
     assert_eq!(error.to_string(), "the conversation `test` has not begun");
 }
 
@@ -324,7 +324,7 @@ fn instructed(events: &[Arc<Event>]) -> Vec<Body> {
 async fn a_log_with_every_kind_of_instruction_can_be_cut_anywhere() {
     let more = LimitOverrides { calls: Some(2_000), ..LimitOverrides::default() };
     let several = vec![
-        Instruction::Send(Message::text(name("user"), "shorter, please")),
+        Instruction::Send(Message::new(name("user"), "shorter, please")),
         Instruction::Pause,
         Instruction::NextSpeaker { who: name("C") },
         Instruction::NextSpeaker { who: name("Zoe") },
@@ -452,7 +452,7 @@ impl Model for Slow {
         deltas: &mut dyn DeltaSink,
     ) -> std::result::Result<Reply, ModelError> {
         if self.1.fetch_add(1, Ordering::Relaxed) > 0 {
-            return Ok(Reply::text("the whole reply"));
+            return Ok(Reply::new("the whole reply"));
         }
         deltas.push(DeltaRef::Text("half a "));
         drop(self.0.lock().unwrap().as_ref().unwrap().instruct(Instruction::Cancel { now: true }));
@@ -512,7 +512,7 @@ impl Model for Fixed {
         _: &Request<'_>,
         _: &mut dyn DeltaSink,
     ) -> std::result::Result<Reply, ModelError> {
-        Ok(Reply::text("42"))
+        Ok(Reply::new("42"))
     }
 }
 
@@ -537,7 +537,7 @@ async fn giving_up_turns_keeps_what_others_of_the_same_step_have_said() {
         assert_eq!(transcript.current_speakers().count(), 0, "{failing:?}");
         let lines: Vec<String> = transcript
             .replies()
-            .map(|line| format!("{}: {}", line.message.from, line.message.plain()))
+            .map(|line| format!("{}: {}", line.message.from, line.message.text()))
             .collect();
         assert_eq!(lines, said, "{failing:?}");
         for who in ["Ann", "Bob"] {
@@ -690,7 +690,7 @@ impl Tool for Waits {
 #[tokio::test]
 async fn instructions_during_a_tool_call_stand_in_the_log_where_it_can_be_cut_and_its_result_is_kept() {
     let more = LimitOverrides { calls: Some(2_000), ..LimitOverrides::default() };
-    let sent = Instruction::Send(Message::text(Name::user(), "hurry"));
+    let sent = Instruction::Send(Message::new(Name::user(), "hurry"));
     let outside = Outside::default();
     let chat = |given: Vec<Instruction>| {
         let (a, b) = (Calling(given, Arc::clone(&outside)), Counter(name("B"), None));

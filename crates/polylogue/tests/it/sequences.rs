@@ -53,7 +53,7 @@ fn said(events: &[Arc<Event>], at: &str) -> Vec<String> {
         Body::Message(message) => Some(message),
         _ => None,
     });
-    said.map(|message| format!("{}: {}", message.from, message.plain())).collect()
+    said.map(|message| format!("{}: {}", message.from, message.text())).collect()
 }
 
 #[tokio::test]
@@ -199,7 +199,7 @@ async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
             .unwrap();
         let nested =
             Nested::new(inner).context(OuterContext::summarized_by(sam, "What do they want?").unwrap());
-        let asks = Trigger::received(|line| line.message.plain().contains("please"));
+        let asks = Trigger::received(|line| line.message.text().contains("please"));
         let stack = Stack::new("Clerk").unwrap().then(when(asks, nested)).then(clerk);
         Chat::builder("desk")
             .participant(human("Guest"))

@@ -52,7 +52,7 @@ fn read(events: &[Arc<Event>]) -> Vec<String> {
             Body::ToolReturned { who, id, outcome }
                 if asked.iter().any(|(call, known)| call.at == event.at && known == id) =>
             {
-                found.push(format!("{who}: {}", outcome.plain()));
+                found.push(format!("{who}: {}", outcome.text()));
             }
             _ => {}
         }

@@ -32,7 +32,7 @@ impl Model for Mute {
     }
     async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         self.1.fetch_add(1, Ordering::Relaxed);
-        Ok(Reply { parts: self.0.clone(), ..Reply::text("") })
+        Ok(Reply { parts: self.0.clone(), ..Reply::new("") })
     }
 }
 
@@ -93,7 +93,7 @@ async fn answered(chat: &Chat, task: &str, answers: &[&str]) -> (StopReason, Str
 /// Who said what, and who said nothing.
 fn said(events: &[Arc<Event>]) -> Vec<String> {
     let of = |event: &Arc<Event>| match &event.body {
-        Body::Message(message) => Some(format!("{}: {}", message.from, message.plain())),
+        Body::Message(message) => Some(format!("{}: {}", message.from, message.text())),
         Body::Passed { who } => Some(format!("{who}: -")),
         Body::Stopped { who, .. } => Some(format!("{who} stops")),
         _ => None,
@@ -146,7 +146,7 @@ async fn a_message_continues_a_chat_that_ended_because_of_silence() {
     chat.run_in(&mut log, "What is 2 + 2?").await.unwrap();
     for asked in [2, 4] {
         assert_eq!(silent.asked(), asked);
-        let message = Message::text(polylogue::Name::user(), "Please go on.");
+        let message = Message::new(polylogue::Name::user(), "Please go on.");
         let refused = chat.ends_again_after_message(&log, &Limits::default(), &message).await.unwrap();
         assert_eq!(refused, None, "after {asked} turns");
         let Status::Closed { reason, summary } = chat.continue_with(&mut log, message).await.unwrap().status
@@ -164,7 +164,7 @@ async fn a_message_to_a_running_chat_ends_a_silence() {
     let outside = log.handle();
     let ann = Function::new("Ann", move |turn| {
         if turn.transcript().turns() == 0 {
-            outside.send(Message::text(polylogue::Name::user(), "Is anyone there?"));
+            outside.send(Message::new(polylogue::Name::user(), "Is anyone there?"));
         }
         Ok(Act::Pass)
     });
@@ -307,7 +307,7 @@ async fn the_task_of_a_silent_chat_is_not_carried_over() {
     let silent = Silent::new(vec![]);
     let first = Chat::builder("first").participant(silent.agent("Ann")).policy(sequential()).build().unwrap();
     let echo = Function::new("Echo", |turn| {
-        let received = turn.last_message().map(|line| line.message.plain().into_owned());
+        let received = turn.last_message().map(|line| line.message.text().into_owned());
         Ok(Act::say(received.unwrap_or_default()))
     });
     let second = polylogue::policies::carryover::Carryover::message("Go on.")
@@ -326,7 +326,7 @@ fn proxied(oversight: HumanInput, turns: u64) -> Chat {
         Ok(Act::say(format!("reply {}", turn.transcript().turns_of(turn.me()) + 1)))
     });
     let proxy = Stack::new("Bob").unwrap().then(oversight);
-    let opening = |task: &str| vec![Message::text(name("Bob"), task)];
+    let opening = |task: &str| vec![Message::new(name("Bob"), task)];
     let chat = Chat::builder("pair").participant(counting.unwrap()).participant(proxy).opening(opening);
     chat.policy(until(until(round_robin(), max_turns(turns)), LoopDetector::default())).build().unwrap()
 }

@@ -24,7 +24,7 @@ async fn a_run_returns_text_messages_stop_reason_and_usage() {
     assert_eq!(result.text(), "Two. DONE");
     assert_eq!(result.stop_reason().unwrap().to_string(), "Bob said `DONE`");
     assert_eq!(
-        result.messages().map(|message| message.plain()).collect::<Vec<_>>(),
+        result.messages().map(|message| message.text()).collect::<Vec<_>>(),
         ["Count to two.", "One.", "Two. DONE"]
     );
     assert_eq!(result.usage.calls, 2);

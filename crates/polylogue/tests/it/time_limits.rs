@@ -34,7 +34,7 @@ impl Model for Slow {
         deltas.push(DeltaRef::Text("half "));
         sleep(Duration::from_secs(4)).await;
         let usage = Usage { input: Some(5), output: Some(5), ..Usage::default() };
-        Ok(Reply { usage, ..Reply::text(format!("half of {nth}")) })
+        Ok(Reply { usage, ..Reply::new(format!("half of {nth}")) })
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Some(Money::dollars(usage.output? as f64 / 100.0))

@@ -21,7 +21,7 @@ const PRICE: &str = "And the price?";
 
 /// Says how many messages it sees. In its first turn, someone outside sends a message, if there is an outside.
 fn counter(who: &str, sends: Option<(LogHandle, &str)>) -> Function {
-    let sends = sends.map(|(outside, text)| (outside, Message::text(Name::user(), text)));
+    let sends = sends.map(|(outside, text)| (outside, Message::new(Name::user(), text)));
     let agent = Function::new(who, move |turn| {
         let seen = turn.transcript().messages().count();
         if let Some((outside, message)) = sends.as_ref().filter(|_| seen <= 2) {
@@ -54,8 +54,8 @@ async fn play(chat: &Chat, log: &mut Log) -> String {
 
 fn told(events: &[Arc<Event>]) -> Vec<String> {
     let tell = |event: &Arc<Event>| match &event.body {
-        Body::Message(message) => Some(format!("{}: {}", message.from, message.plain())),
-        Body::Sent(message) => Some(format!("sent: {}", message.plain())),
+        Body::Message(message) => Some(format!("{}: {}", message.from, message.text())),
+        Body::Sent(message) => Some(format!("sent: {}", message.text())),
         Body::Closed { reason, .. } => Some(format!("closed: {reason}")),
         Body::Reopened { sent, .. } => Some(format!("reopened, sent: {sent}")),
         _ => None,
@@ -109,7 +109,7 @@ async fn a_message_in_the_last_turn_is_answered_wherever_the_log_is_cut() {
         assert_eq!(told(&whole), all);
         let transcript = log.transcript().await.unwrap();
         assert_eq!(transcript.turns(), 2, "turns count from 0 again");
-        let lines: Vec<_> = transcript.messages().map(|line| line.message.plain().into_owned()).collect();
+        let lines: Vec<_> = transcript.messages().map(|line| line.message.text().into_owned()).collect();
         assert_eq!(lines, ["go", "I see 1", "I see 2", PRICE, "I see 4", "I see 5"]);
         for who in ["Ann", "Bob"] {
             assert_eq!(seen_by(who, &transcript).matches(PRICE).count(), 1, "{who} sees it once");
@@ -139,7 +139,7 @@ async fn answered(log: &mut Log, sends: &[&str]) {
         let events = log.events().await;
         let given = events.iter().filter(|event| matches!(event.body, Body::InputProvided { .. })).count();
         for text in sends.iter().filter(|_| given == 0) {
-            log.send(Message::text(Name::user(), *text)).await.unwrap();
+            log.send(Message::new(Name::user(), *text)).await.unwrap();
         }
         let (at, question) = &questions[0];
         log.answer(at, &question.who, ["blue", "crimson"][given]).await.unwrap();

@@ -171,14 +171,14 @@ impl<'a> Record<'a> {
 
 /// The result: the value of the message that the summary repeats, if that is structured.
 fn summary(report: &Report) -> Value {
-    let is_it = |message: &&Message| *message.as_text() == *report.summary;
+    let is_it = |message: &&Message| *message.to_text() == *report.summary;
     let value = report.messages.iter().rev().find(is_it).and_then(data);
     value.cloned().unwrap_or_else(|| Value::from(&*report.summary))
 }
 
 /// The value of a message whose text says nothing else.
 fn data(message: &Message) -> Option<&Value> {
-    let text = message.plain();
+    let text = message.text();
     let is_said = |value: &&Value| {
         text.trim().is_empty() || serde_json::from_str::<Value>(&text).is_ok_and(|said| said == **value)
     };
@@ -200,7 +200,7 @@ fn private_message(event: &Event) -> Option<&Message> {
 impl RecordMessage {
     fn of(message: &Message) -> Self {
         let data = data(message).cloned();
-        let text = data.is_none().then(|| message.as_text().into_owned());
+        let text = data.is_none().then(|| message.to_text().into_owned());
         Self { from: message.from.to_string(), text, data, cut: message.cut() }
     }
 }

@@ -240,7 +240,7 @@ pub(crate) fn typed(event: &Event) -> Option<String> {
     match &event.body {
         Body::Opened(opening) if event.at.is_root() => Some(opening.task.to_string()),
         Body::Reopened { message: Some(message), .. } if event.at.is_root() => {
-            Some(message.plain().into_owned())
+            Some(message.text().into_owned())
         }
         _ => None,
     }

@@ -2,7 +2,7 @@
 
 use polylogue::layers::code::blocks;
 use polylogue_core::Event;
-use polylogue_core::plain;
+use polylogue_core::text_of;
 use serde_json::Value;
 
 use crate::commands::write_data;
@@ -29,7 +29,7 @@ pub(crate) fn print(events: &[Event], nth: u64) -> Result<Exit, CliError> {
 fn code_in(item: &Item) -> Vec<String> {
     let fenced = |text: &str| blocks(text).into_iter().map(|block| block.code).collect();
     match &item.kind {
-        Kind::Message(said) => fenced(&plain(&said.parts)),
+        Kind::Message(said) => fenced(&text_of(&said.parts)),
         Kind::Narration { text, .. } => fenced(text),
         Kind::ToolCalled { call, is_code: false, .. } => {
             call.args.get("code").and_then(Value::as_str).map(str::to_owned).into_iter().collect()

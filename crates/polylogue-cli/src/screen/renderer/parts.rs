@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Media, Part, Path, ToolCall, ToolResult, plain};
+use polylogue_core::{Media, Part, Path, ToolCall, ToolResult, text_of};
 
 use super::Renderer;
 use crate::screen::call::{self, PLAIN_WIDTH};
@@ -21,12 +21,12 @@ impl Renderer {
         let before = self.out.len();
         let (output, words): (Vec<Part>, Vec<Part>) =
             said.parts.iter().cloned().partition(|part| said.output.contains(part));
-        let words = plain(&words);
+        let words = text_of(&words);
         let lines = match said.repeats && !words.trim().is_empty() {
             true => vec![self.repeated(at, &words)],
             false => self.prose(at, &words, Style::PLAIN),
         };
-        self.put(at, &verbatim_lines(&plain(&output), Style::PLAIN));
+        self.put(at, &verbatim_lines(&text_of(&output), Style::PLAIN));
         self.put(at, &lines);
         self.extras(at, said);
         if self.out.len() == before && !said.is_partly_shown() {

@@ -31,7 +31,7 @@ impl Renderer {
     /// Whether `message` is the typed answer, and nothing besides.
     pub(super) fn is_typed(&self, at: &Path, message: &Message) -> bool {
         let is_text = message.parts.iter().all(|part| matches!(part, Part::Text(_)));
-        is_text && self.is_typed_message(at, &message.from, &message.plain())
+        is_text && self.is_typed_message(at, &message.from, &message.text())
     }
 
     /// The conversation has the typed answer.

@@ -411,7 +411,7 @@ fn chats_within_chats() {
 #[test]
 fn a_chat_that_continues_another_does_not_show_it_again() {
     let messages = [("boss", "14"), ("adder", "15"), ("boss", "Again")]
-        .map(|(from, text)| Message::text(name(from), text));
+        .map(|(from, text)| Message::new(name(from), text));
     let with = vec![name("boss"), name("adder")];
     let again = Opening {
         participants: with,

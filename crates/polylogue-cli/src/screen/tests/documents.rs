@@ -25,7 +25,7 @@ fn events() -> Vec<Event> {
         (inner.clone(), said("judge", "Good\x1b[1m.")),
         (inner, closed("Good.")),
     ];
-    let aside = Message::text(name("A"), "no one hears").to(Audience::private());
+    let aside = Message::new(name("A"), "no one hears").to(Audience::private());
     list.push((root.clone(), Body::Message(aside)));
     list.push((root.clone(), called("A", "c2", "mail", json!({}))));
     list.push((root, closed("A summary.")));

@@ -31,7 +31,7 @@ fn events() -> Vec<Event> {
         participants: of(),
         task: "Add".into(),
         introduction: Some("Ann: adds\nBob: runs".into()),
-        messages: vec![Message::text(name("Bob"), "Add")],
+        messages: vec![Message::new(name("Bob"), "Add")],
         ..Opening::default()
     };
     let Body::ModelReplied(sample) = sampled("Ann", wants.clone()) else { unreachable!() };

@@ -31,7 +31,7 @@ pub(super) fn name(text: &str) -> Name {
 }
 
 pub(super) fn said(from: &str, text: &str) -> Body {
-    Body::Message(Message::text(name(from), text))
+    Body::Message(Message::new(name(from), text))
 }
 
 pub(super) fn turn_started(who: &str) -> Body {
@@ -40,7 +40,7 @@ pub(super) fn turn_started(who: &str) -> Body {
 
 pub(super) fn opened(with: &[&str], from: &str, text: &str) -> Body {
     let with = with.iter().map(|who| name(who)).collect();
-    let messages = vec![Message::text(name(from), text)];
+    let messages = vec![Message::new(name(from), text)];
     Body::Opened(Opening { participants: with, task: text.into(), messages, ..Opening::default() })
 }
 

@@ -27,7 +27,7 @@ fn quiet_writes_the_result_alone() {
 
     let mut stage = Stage::new(quiet, 80, 24);
     stage.root(said("A", "the *last*\x1b[0m words\n"));
-    stage.root(Body::Message(Message::text(name("S"), "not this").to(Audience::private())));
+    stage.root(Body::Message(Message::new(name("S"), "not this").to(Audience::private())));
     stage.at(&Path::root().child(&name("A"), 1), closed("nor this"));
     stage.root(closed(""));
     stage.screen.end(&ending()).unwrap();
@@ -251,7 +251,7 @@ fn in_private(stage: &mut Stage) {
     let request = TurnRequest::private(name("Lead"), format!("Who is next? {long}"));
     let verdict = json!({"verdict": {"complete": false, "reply": format!("yes\n{long}")}});
     let aside =
-        |parts: Vec<Part>| Message { parts, ..Message::text(name("Lead"), "").to(Audience::private()) };
+        |parts: Vec<Part>| Message { parts, ..Message::new(name("Lead"), "").to(Audience::private()) };
     stage.root(opened(&["A", "B"], "user", "Go"));
     stage.root(Body::TurnStarted { turns: vec![request] });
     stage.root(sampled("Lead", vec![Part::text(format!("Zoe, says {long}"))]));

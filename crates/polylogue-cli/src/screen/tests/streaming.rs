@@ -433,7 +433,7 @@ fn a_private_turn_is_not_streamed() {
     stage.root(Body::TurnStarted { turns: vec![TurnRequest::private(name("selector"), "Who is next?")] });
     stage.text("selector", "A, because");
     assert!(stage.sees().ends_with("selector is writing... 0.0s\n"), "{}", stage.sees());
-    stage.root(Body::Message(Message::text(name("selector"), "A, because it knows").to(Audience::private())));
+    stage.root(Body::Message(Message::new(name("selector"), "A, because it knows").to(Audience::private())));
     assert!(
         !stage.sees().contains("selector"),
         "it may be a summary, which is shown as such: {}",

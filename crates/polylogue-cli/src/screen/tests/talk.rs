@@ -139,9 +139,9 @@ fn the_recipients_of_messages_are_shown() {
     let mut stage = Stage::live(60, 40);
     stage.root(opened(&["A", "B", "C"], "user", "to the room"));
     let to = |names: &[&str]| Audience::Only(names.iter().map(|who| name(who)).collect());
-    stage.root(Body::Message(Message::text(name("A"), "to one").to(to(&["B"]))));
-    stage.root(Body::Posted(Message::text(name("A"), "to two").to(to(&["B", "C"]))));
-    stage.root(Body::Message(Message::text(name("B"), "C\nbecause C knows").to(Audience::private())));
+    stage.root(Body::Message(Message::new(name("A"), "to one").to(to(&["B"]))));
+    stage.root(Body::Posted(Message::new(name("A"), "to two").to(to(&["B", "C"]))));
+    stage.root(Body::Message(Message::new(name("B"), "C\nbecause C knows").to(Audience::private())));
     stage.root(said("C", ""));
     expect![[r#"
         participants: A, B, C
@@ -339,7 +339,7 @@ fn a_text_that_the_next_event_repeats_is_shown_once() {
     stage.root(said("A", "Yes."));
     stage.root(Body::InputProvided { to: name("B"), text: "allow".into(), by: Default::default() });
     stage.root(said("B", "It is done."));
-    stage.root(Body::Message(Message::text(name("judge"), "All agreed.").to(Audience::private())));
+    stage.root(Body::Message(Message::new(name("judge"), "All agreed.").to(Audience::private())));
     stage.root(closed("All agreed."));
     expect![[r#"
         participants: A, B
@@ -379,7 +379,7 @@ fn code_of_a_call_is_shown_as_code_and_output_of_a_program_verbatim() {
     stage.root(called("Bob", &id, "python", json!({"code": "print(1)\nprint(2)"})));
     stage.root(returned("Bob", &id, outcome.clone()));
     let parts = polylogue::layers::code::reply_of(&[outcome]);
-    stage.root(Body::Message(Message { parts, ..Message::text(name("Bob"), "") }));
+    stage.root(Body::Message(Message { parts, ..Message::new(name("Bob"), "") }));
     expect![[r#"
         participants: Ann, Bob
 

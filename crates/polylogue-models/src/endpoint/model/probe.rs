@@ -101,7 +101,7 @@ fn judged(model: &str, capability: Capability, has: bool, reply: &Reply) -> Prob
     };
     let known = has || reply.finish != FinishReason::Length;
     let is_uncalled = known && !has && capability == Capability::Tools;
-    let written = is_uncalled.then(|| written_call_hint(model, &reply.plain())).flatten();
+    let written = is_uncalled.then(|| written_call_hint(model, &reply.text())).flatten();
     let why = match written {
         Some(hint) => format!("it wrote the call as text: {hint}"),
         None => why.to_owned(),

@@ -125,7 +125,7 @@ pub(crate) fn entry(reply: &Reply) -> Entry {
 
 /// All text of a reply.
 pub(crate) fn text(reply: &Reply) -> String {
-    polylogue_core::plain(&reply.parts).into_owned()
+    polylogue_core::text_of(&reply.parts).into_owned()
 }
 
 /// The calls of a reply: id, tool and arguments.

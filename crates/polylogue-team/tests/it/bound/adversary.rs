@@ -200,7 +200,7 @@ impl Adversary {
     fn is_last_piece(&self, request: &Request<'_>, last: &str) -> bool {
         let is_rest = last.starts_with("Your last message was cut off");
         let written = request.entries.iter().rev().find_map(|entry| match entry {
-            Entry::Assistant { parts, .. } => Some(polylogue_core::plain(parts).len()),
+            Entry::Assistant { parts, .. } => Some(polylogue_core::text_of(parts).len()),
             _ => None,
         });
         let whole = (self.pieces() - 1) * self.bytes(request.params);
@@ -282,14 +282,14 @@ const ROUNDS: usize = 15;
 
 /// Whether `entry` is a prompt, but not for the rest of a reply.
 fn is_prompt(entry: &Entry) -> bool {
-    let is_rest = || polylogue_core::plain(entry.parts()).starts_with("Your last message was cut off");
+    let is_rest = || polylogue_core::text_of(entry.parts()).starts_with("Your last message was cut off");
     matches!(entry, Entry::User { .. }) && !is_rest()
 }
 
 /// Whether no more calls may follow in the turn.
 fn is_over(entries: &[Entry]) -> bool {
     let last = entries.iter().rev().find(|entry| matches!(entry, Entry::Tool { .. }) || is_prompt(entry));
-    last.is_some_and(|entry| polylogue_core::plain(entry.parts()).contains("You have used all tool calls"))
+    last.is_some_and(|entry| polylogue_core::text_of(entry.parts()).contains("You have used all tool calls"))
 }
 
 /// The rounds of calls since the last prompt.
@@ -344,7 +344,7 @@ impl Model for Adversary {
     }
 
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        let last = request.entries.last().map(|entry| polylogue_core::plain(entry.parts()).into_owned());
+        let last = request.entries.last().map(|entry| polylogue_core::text_of(entry.parts()).into_owned());
         let last = last.unwrap_or_default();
         let first = request.tools.first().map(|tool| tool.name.as_str());
         let may_call = first.is_some() && !is_over(request.entries);

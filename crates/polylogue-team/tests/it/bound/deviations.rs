@@ -35,7 +35,7 @@ impl Model for Deviant {
             return Err(ModelError::new(kind, self.name(), "tools are not supported"));
         }
         let usage = Usage { input: Some(9), output: Some(self.output), ..Usage::default() };
-        Ok(Reply { usage, ..Reply::text("no") })
+        Ok(Reply { usage, ..Reply::new("no") })
     }
 
     fn expected_capabilities(&self, _: &Params) -> Capabilities {
@@ -90,7 +90,7 @@ impl Model for Clumsy {
         let is_malformed = self.made.fetch_add(1, Ordering::SeqCst) < self.malformed;
         let finish = if is_malformed { FinishReason::Malformed } else { FinishReason::Stop };
         let parts = if is_malformed && !self.says { Vec::new() } else { vec![Part::text("no")] };
-        Ok(Reply { parts, finish, usage, ..Reply::text("") })
+        Ok(Reply { parts, finish, usage, ..Reply::new("") })
     }
 }
 
@@ -161,7 +161,7 @@ impl Model for Sealing {
         let verbatim = Some(Arc::new(Verbatim { seals: Some(seals), ..Verbatim::default() }));
         let input = Bound::of(self, request).input;
         let usage = Usage { input: Some(input), output: Some(OUTPUT), ..Usage::default() };
-        Ok(Reply { parts: vec![part], verbatim, usage, ..Reply::text("") })
+        Ok(Reply { parts: vec![part], verbatim, usage, ..Reply::new("") })
     }
 
     fn max_output(&self, _: &Params) -> Option<u64> {

@@ -30,7 +30,7 @@ impl Model for Reader {
         let input = documents * self.pages * PAGE + texts as u64;
         let usage = Usage { input: Some(input), output: Some(9), ..Usage::default() };
         // No two texts are alike, so that they are no loop.
-        Ok(Reply { usage, ..Reply::text(format!("Reply {}.", request.origin.nth)) })
+        Ok(Reply { usage, ..Reply::new(format!("Reply {}.", request.origin.nth)) })
     }
 
     fn max_output(&self, _: &Params) -> Option<u64> {

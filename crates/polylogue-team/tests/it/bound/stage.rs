@@ -177,7 +177,7 @@ impl Stage {
         }
         // What selectors and voters say is private.
         let says = |body: &Body| match body {
-            Body::Message(message) => message.to == Audience::All && !message.plain().trim().is_empty(),
+            Body::Message(message) => message.to == Audience::All && !message.text().trim().is_empty(),
             _ => false,
         };
         let events = log.events().await;

@@ -53,14 +53,14 @@ fn without_tools(entries: &[Entry]) -> Vec<&Entry> {
 }
 
 fn plain(entry: &Entry) -> String {
-    polylogue_core::plain(entry.parts()).into_owned()
+    polylogue_core::text_of(entry.parts()).into_owned()
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_opening_is_sent_exactly_once_and_to_the_trader_alone() {
     let played = play(&shipped(&Overrides::default())).await;
     let opened = played.events.iter().filter(|event| {
-        matches!(&event.body, Body::Opened(opening) if opening.messages.iter().any(|m| m.plain() == OPENING))
+        matches!(&event.body, Body::Opened(opening) if opening.messages.iter().any(|m| m.text() == OPENING))
     });
     assert_eq!(opened.count(), 1);
     for asked in &played.asked {

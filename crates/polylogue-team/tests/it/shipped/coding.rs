@@ -21,7 +21,7 @@ fn coding(name: &str) -> Option<Team> {
 fn outcomes(events: &[Arc<Event>]) -> Vec<(ToolStatus, String)> {
     let returned = |event: &Arc<Event>| match &event.body {
         Body::ToolReturned { outcome, .. } => {
-            Some((outcome.status, polylogue_core::plain(&outcome.parts).into_owned()))
+            Some((outcome.status, polylogue_core::text_of(&outcome.parts).into_owned()))
         }
         _ => None,
     };

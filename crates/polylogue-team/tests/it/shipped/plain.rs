@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
     AnyModel, Body, Capabilities, Capability, DeltaSink, FinishReason, Model, ModelError, Name, Origin, Part,
-    Reply, Request, RunOutcome, plain,
+    Reply, Request, RunOutcome, text_of,
 };
 use polylogue_models::{Config, Endpoint, EndpointModel, Script, Scripted};
 use polylogue_team::Overrides;
@@ -49,7 +49,7 @@ impl Model for Served {
 }
 
 fn answer_of(reply: &Reply) -> Answer {
-    let answer = reply.parts.iter().fold(Answer::text(plain(&reply.parts)), |answer, part| match part {
+    let answer = reply.parts.iter().fold(Answer::text(text_of(&reply.parts)), |answer, part| match part {
         Part::Thought(thought) => answer.think(thought.as_ref()),
         Part::Call(call) => answer.call_as(&call.id, &call.tool, call.args.clone()),
         _ => answer,
@@ -70,7 +70,7 @@ async fn server(next: &Slot) -> Server {
 /// What was said where, and how every chat ended; chats that run at the same time stand one after the other.
 fn course(played: &Played) -> Vec<(String, String)> {
     let shown = |body: &Body| match body {
-        Body::Message(message) => Some(format!("{}: {}", message.from, message.plain())),
+        Body::Message(message) => Some(format!("{}: {}", message.from, message.text())),
         Body::Passed { who } => Some(format!("{who} passes")),
         Body::Closed { reason, summary } => Some(format!("{reason}: {summary}")),
         _ => None,

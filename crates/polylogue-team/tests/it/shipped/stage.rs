@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use polylogue_core::{
     AnyModel, AnyStore, Body, Chat, DeltaSink, Entry, Event, Log, LogId, Model, ModelError, Name, Question,
-    Reply, Request, Status, StopReason, Timestamp, plain,
+    Reply, Request, Status, StopReason, Timestamp, text_of,
 };
 use polylogue_memory::AnyMemory;
 use polylogue_models::{Script, Scripted};
@@ -108,7 +108,7 @@ impl Asked {
 
     /// The texts of the entries.
     pub(crate) fn texts(&self) -> Vec<String> {
-        self.entries.iter().map(|entry| plain(entry.parts()).into_owned()).collect()
+        self.entries.iter().map(|entry| text_of(entry.parts()).into_owned()).collect()
     }
 }
 
@@ -154,7 +154,7 @@ impl Played {
                 Body::Message(message) if !message.to.is_private() => vec![message.clone()],
                 _ => Vec::new(),
             };
-            said.extend(messages.iter().map(|m| (m.from.to_string(), m.plain().into_owned())));
+            said.extend(messages.iter().map(|m| (m.from.to_string(), m.text().into_owned())));
         }
         said
     }

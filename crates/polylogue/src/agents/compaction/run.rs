@@ -1,7 +1,7 @@
 //! One compaction: when it is due, what it replaces, and the event.
 
 use polylogue_core::{
-    Compactable, Compacted, Entry, HistorySummary, KeptSize, ModelCall, Result, Turn, View, plain,
+    Compactable, Compacted, Entry, HistorySummary, KeptSize, ModelCall, Result, Turn, View, text_of,
 };
 
 use super::ask::full;
@@ -131,7 +131,7 @@ impl Compaction {
 
     /// Whether the message stays word for word.
     fn is_pinned(&self, entry: &Entry) -> bool {
-        let text = plain(entry.parts());
+        let text = text_of(entry.parts());
         !matches!(entry, Entry::Tool { .. }) && self.pins.iter().any(|pin| text.contains(&**pin))
     }
 }

@@ -77,7 +77,7 @@ impl Compaction {
         let mut text = None;
         for _ in 0..2 {
             let reply = ask_in_form(turn, call, &entries, &schema).await?;
-            let said = reply.plain().into_owned();
+            let said = reply.text().into_owned();
             let is_blank = said.trim().is_empty();
             let flaw = match (&reply.finish, read(&said, &schema)) {
                 (FinishReason::Refused { .. } | FinishReason::Filter, _) => "it was refused".to_owned(),

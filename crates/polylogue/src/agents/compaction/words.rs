@@ -1,6 +1,6 @@
 //! The texts for the model that summarizes.
 
-use polylogue_core::{Entry, HistorySummary, Part, plain, text};
+use polylogue_core::{Entry, HistorySummary, Part, text, text_of};
 use serde_json::Value;
 
 use crate::json_schema::form;
@@ -37,7 +37,7 @@ pub(super) fn again(flaw: &str, schema: &Value) -> String {
 
 /// An entry as text.
 pub(super) fn line(entry: &Entry) -> String {
-    let text = plain(entry.parts());
+    let text = text_of(entry.parts());
     match entry {
         Entry::System { .. } => format!("Instruction: {text}\n"),
         Entry::User { .. } => format!("{text}\n"),

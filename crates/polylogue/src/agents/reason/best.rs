@@ -94,7 +94,7 @@ impl BestOfN {
         let opening = move |start: &OpeningContext<'_>| {
             let around = start.outer.into_iter().flat_map(|chat| chat.messages());
             let seen = around.filter(|line| line.is_seen_by(start.who)).map(|line| line.message.clone());
-            let prompts = prompt.iter().map(|prompt| Message::text(Name::user(), Arc::clone(prompt)));
+            let prompts = prompt.iter().map(|prompt| Message::new(Name::user(), Arc::clone(prompt)));
             seen.chain(prompts).collect()
         };
         alone(&self.proposer).opening_from(opening).build()
@@ -105,8 +105,7 @@ impl BestOfN {
         let mut asked = self.texts.fill(&self.texts.prompt, options);
         for _ in 0..=self.retries {
             let answer = turn.ask(&self.critic, asked).await?;
-            if let Some(number) =
-                number(&answer.plain()).filter(|number| (1..=options.len()).contains(number))
+            if let Some(number) = number(&answer.text()).filter(|number| (1..=options.len()).contains(number))
             {
                 return Ok(number - 1);
             }

@@ -50,9 +50,9 @@ impl Agent for PlanAndSolve {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let objective = turn.message().plain().into_owned();
+        let objective = turn.message().text().into_owned();
         let plan = turn.ask(&self.planner, format!("{FORM}\n\nObjective: {objective}")).await?;
-        let steps = steps(&plan.plain());
+        let steps = steps(&plan.text());
         if steps.len() > self.max_steps {
             let (planner, max) = (self.planner.name(), self.max_steps);
             return Err(Error::agent(format!(

@@ -142,7 +142,7 @@ impl Agent for React {
             let reply = self.ask(turn, &mut way, true).await?;
             let id = format!("act-{}-{round}", turn.transcript().turns_begun_by(turn.me()));
             let calls =
-                if way.in_text { written(&reply.plain(), &id).into_iter().collect() } else { reply.calls() };
+                if way.in_text { written(&reply.text(), &id).into_iter().collect() } else { reply.calls() };
             if calls.is_empty() {
                 return Ok(said(reply, way.in_text));
             }
@@ -172,7 +172,7 @@ struct CallMode {
 fn said(reply: Reply, in_text: bool) -> Act {
     let cut = Some(reply.finish.clone()).filter(FinishReason::is_cut);
     if in_text {
-        let text = reply.plain();
+        let text = reply.text();
         let answer = text.rsplit_once("Final Answer:").map_or(&*text, |(_, answer)| answer).trim();
         return marked(vec![Part::text(answer)], cut);
     }

@@ -53,14 +53,14 @@ impl Agent for Refine {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let task = turn.message().plain().into_owned();
+        let task = turn.message().text().into_owned();
         let mut draft = turn.ask(&self.writer, turn.message()).await?;
         for _ in 0..self.rounds {
-            let text = draft.plain().into_owned();
+            let text = draft.text().into_owned();
             let ask =
                 format!("Criticize this, and say how to make it better.\n\nTask: {task}\n\nText:\n{text}");
             let criticism = turn.ask(&self.critic, ask).await?;
-            if self.until.as_ref().is_some_and(|until| criticism.plain().contains(until)) {
+            if self.until.as_ref().is_some_and(|until| criticism.text().contains(until)) {
                 break;
             }
             draft = turn.ask(&self.writer, criticism).await?;

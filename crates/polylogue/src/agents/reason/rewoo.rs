@@ -90,8 +90,8 @@ impl Agent for Rewoo {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let question = turn.message().plain().into_owned();
-        let plan = turn.ask(&self.planner, self.form(&question)).await?.plain().into_owned();
+        let question = turn.message().text().into_owned();
+        let plan = turn.ask(&self.planner, self.form(&question)).await?.text().into_owned();
         let begun = turn.transcript().turns_begun_by(turn.me());
         let mut evidence: BTreeMap<String, Value> = BTreeMap::new();
         let mut gathered = String::new();
@@ -109,7 +109,7 @@ impl Agent for Rewoo {
             let found = returned(&outcome);
             // Arguments get the plain value; text from outside is marked where the model reads it.
             let text = match outcome.outside {
-                Some(_) => polylogue_core::plain(&outcome.for_model()).into_owned(),
+                Some(_) => polylogue_core::text_of(&outcome.for_model()).into_owned(),
                 None => words(&found),
             };
             gathered.push_str(&format!("Plan: {plan}\n{label}: {text}\n\n"));
@@ -239,7 +239,7 @@ fn within(text: &str, evidence: &BTreeMap<String, Value>, space: &mut usize) -> 
 fn returned(outcome: &ToolResult) -> Value {
     match &*outcome.parts {
         [Part::Data(value)] => value.clone(),
-        _ => Value::from(outcome.plain()),
+        _ => Value::from(outcome.text()),
     }
 }
 

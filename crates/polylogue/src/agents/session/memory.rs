@@ -81,7 +81,7 @@ impl Memory<'_> {
     }
 
     fn hear(&mut self, text: &std::sync::Arc<str>) {
-        self.messages.push(Message::text(Name::user(), std::sync::Arc::clone(text)));
+        self.messages.push(Message::new(Name::user(), std::sync::Arc::clone(text)));
     }
 
     fn drafted(&mut self, reply: &ModelReply) {
@@ -113,8 +113,8 @@ impl Memory<'_> {
             self.messages.truncate(self.begun);
             let who = self.who;
             self.messages.extend(words.into_iter().map(|words| match words {
-                HistoryEntry::Received(text) => Message::text(Name::user(), text),
-                HistoryEntry::Sent(text) => Message::text(who.clone(), text),
+                HistoryEntry::Received(text) => Message::new(Name::user(), text),
+                HistoryEntry::Sent(text) => Message::new(who.clone(), text),
             }));
             return;
         }
@@ -141,7 +141,7 @@ impl Memory<'_> {
         let Some(mut parts) = self.draft.take() else { return };
         parts.retain(|part| !part.is_thought() && !part.is_blank());
         if !parts.is_empty() {
-            self.messages.push(Message { parts, ..Message::text(self.who.clone(), "") });
+            self.messages.push(Message { parts, ..Message::new(self.who.clone(), "") });
         }
     }
 
@@ -152,7 +152,7 @@ impl Memory<'_> {
         };
         let parts: Vec<Part> = std::mem::take(&mut self.calls).into_iter().filter_map(outcome).collect();
         if !parts.is_empty() {
-            self.messages.push(Message { parts, ..Message::text(Name::user(), "") });
+            self.messages.push(Message { parts, ..Message::new(Name::user(), "") });
         }
     }
 

@@ -107,7 +107,7 @@ impl ReplyStream {
             }
             Body::ToolCalled { who, .. } => (who, Stage::Calling, String::new()),
             Body::ToolReturned { who, .. } => (who, Stage::Returned, String::new()),
-            Body::Message(message) => (&message.from, Stage::Done, message.plain().into_owned()),
+            Body::Message(message) => (&message.from, Stage::Done, message.text().into_owned()),
             Body::Passed { who } | Body::Left { who, .. } | Body::Stopped { who, .. } => {
                 (who, Stage::Done, String::new())
             }

@@ -33,7 +33,7 @@ impl AssistantTurn<'_, '_> {
         let reply = self.in_form(schema, draft.is_some()).await?;
         let value = match reads(&reply, schema) {
             Ok(value) => Some(value),
-            Err(flaw) => self.repaired(schema, reply.plain().into_owned(), flaw).await?,
+            Err(flaw) => self.repaired(schema, reply.text().into_owned(), flaw).await?,
         };
         self.say_or_give_up(value).await
     }
@@ -87,7 +87,7 @@ impl AssistantTurn<'_, '_> {
             let chat = self.repair_chat(schema)?;
             let status = self.turn.run(&chat, &words::repair(schema, &last, &flaw)).await?;
             let Status::Closed { summary, .. } = status else { return Err(Interrupt::Cancelled.into()) };
-            let reply = Reply::text(Arc::clone(&summary));
+            let reply = Reply::new(Arc::clone(&summary));
             match reads(&reply, schema) {
                 Ok(value) => return Ok(Some(value)),
                 Err(again) => (last, flaw) = (summary.as_ref().to_owned(), again),
@@ -120,7 +120,7 @@ pub(crate) fn one_turn(chat: &Transcript) -> Step {
 
 /// The answer in `reply`, or its error.
 fn reads(reply: &Reply, schema: &Value) -> Result<Value, String> {
-    let value = lenient::value(&reply.plain()).ok_or_else(|| no_json(reply))?;
+    let value = lenient::value(&reply.text()).ok_or_else(|| no_json(reply))?;
     json_schema::check(&value, schema).map(|()| value)
 }
 

@@ -98,7 +98,7 @@ fn read<'w>(
     at_hand: &[OfferedTool<'w>],
     must: Option<&OfferedTool<'w>>,
 ) -> Result<Step<'w>, ReplyFlaw<'w>> {
-    let object = lenient::object(&reply.plain()).ok_or_else(|| ReplyFlaw::of_choice(no_json(reply)))?;
+    let object = lenient::object(&reply.text()).ok_or_else(|| ReplyFlaw::of_choice(no_json(reply)))?;
     let call = object.get("call").and_then(Value::as_object).filter(|_| !at_hand.is_empty());
     let said = object.get("say").filter(|said| !said.is_null());
     match (call, said) {

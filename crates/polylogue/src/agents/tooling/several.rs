@@ -55,7 +55,7 @@ impl<'w> AssistantTurn<'w, '_> {
         let mut question = words::choose(&names);
         for _ in 0..CHOICES {
             let reply = self.ask(question).await?;
-            question = match named(&reply.plain(), &names) {
+            question = match named(&reply.text(), &names) {
                 Named::One(name) => return Ok(tools.iter().find(|offer| offer.spec.name == name).copied()),
                 several => words::choose_again(&names, several == Named::Several),
             };

@@ -81,11 +81,11 @@ impl<'w> AssistantTurn<'w, '_> {
     /// Asks a yes-or-no question, at most twice. An unclear answer is a no.
     pub(super) async fn decides(&mut self, question: &str) -> Result<bool> {
         let reply = self.ask(question).await?;
-        if let Some(decision) = yes_or_no(&reply.plain()) {
+        if let Some(decision) = yes_or_no(&reply.text()) {
             return Ok(decision);
         }
         let reply = self.ask(words::YES_OR_NO).await?;
-        Ok(yes_or_no(&reply.plain()).unwrap_or(false))
+        Ok(yes_or_no(&reply.text()).unwrap_or(false))
     }
 
     /// Answers without any tool.
@@ -169,7 +169,7 @@ fn outcome_text(spec: &ToolSpec, parts: &[Part]) -> String {
 }
 
 fn read_arguments<'w>(reply: &Reply, offer: OfferedTool<'w>) -> Result<Value, ReplyFlaw<'w>> {
-    let text = reply.plain();
+    let text = reply.text();
     match lenient::object(&text) {
         Some(args) => fitting(args, offer),
         None => Err(match lenient::value(&text) {

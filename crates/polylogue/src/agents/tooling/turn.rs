@@ -8,7 +8,7 @@ use crate::stop::{ModelMistake, Reason};
 use polylogue_core::{
     Act, Agent, AnyAgent, AnyTool, Body, Capability, ConfigError, Error, FinishReason, HistoryEntry,
     Interrupt, Model, ModelAttempt, ModelCall, Name, Params, Part, Reply, Result, StopReason, Tool as _,
-    ToolCall, ToolResult, ToolSpec, Turn, ViewOptions, plain,
+    ToolCall, ToolResult, ToolSpec, Turn, ViewOptions, text_of,
 };
 use serde_json::Value;
 
@@ -195,7 +195,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
         if let Some(prompt) = &self.turn.request().prompt {
             return prompt.as_ref().to_owned();
         }
-        let last = self.turn.last_message().map(|line| line.message.plain().into_owned());
+        let last = self.turn.last_message().map(|line| line.message.text().into_owned());
         last.filter(|text| !text.trim().is_empty())
             .unwrap_or_else(|| self.turn.transcript().task().to_owned())
     }
@@ -415,7 +415,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
             if words.is_empty() {
                 words.push(HistoryEntry::Sent(said.into()));
             }
-            words.retain(|words| !text_of(words).trim().is_empty());
+            words.retain(|words| !entry_text(words).trim().is_empty());
             self.turn.remember(words).await?;
         }
         Ok(marked(parts, self.cut.clone()))
@@ -437,12 +437,12 @@ pub(crate) async fn continued(
     limit: u32,
 ) -> Result<Reply> {
     for _ in 0..limit {
-        let is_text = reply.calls().is_empty() && !reply.plain().trim().is_empty();
+        let is_text = reply.calls().is_empty() && !reply.text().trim().is_empty();
         if reply.finish != FinishReason::Length || !is_text {
             break;
         }
         match Box::pin(turn.continue_reply(ask)).await? {
-            Some(rest) if !rest.plain().trim().is_empty() || !rest.calls().is_empty() => {
+            Some(rest) if !rest.text().trim().is_empty() || !rest.calls().is_empty() => {
                 reply = reply.continued(rest);
             }
             _ => break,
@@ -464,7 +464,7 @@ fn has_calls(parts: &[Part]) -> bool {
     parts.iter().any(|part| matches!(part, Part::Call(_)))
 }
 
-fn text_of(words: &HistoryEntry) -> &str {
+fn entry_text(words: &HistoryEntry) -> &str {
     match words {
         HistoryEntry::Received(text) | HistoryEntry::Sent(text) => text,
     }
@@ -485,7 +485,7 @@ pub(super) fn spoken(reply: &Reply, others: &[ToolCall]) -> Vec<Part> {
 
 /// `parts` as one text, with values as JSON.
 pub(super) fn parts_text(parts: &[Part]) -> String {
-    let text = plain(parts);
+    let text = text_of(parts);
     if !text.trim().is_empty() {
         return text.into_owned();
     }

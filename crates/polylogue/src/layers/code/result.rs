@@ -82,7 +82,7 @@ mod tests {
     fn text(outcomes: impl IntoIterator<Item = ToolResult>) -> String {
         let mut results = Results::default();
         outcomes.into_iter().for_each(|outcome| results.add(outcome));
-        polylogue_core::plain(&results.into_parts()).into_owned()
+        polylogue_core::text_of(&results.into_parts()).into_owned()
     }
 
     #[test]

@@ -19,7 +19,7 @@ use polylogue_core::{Act, Agent, AnyAgent, Message, Result, SubAgent, Turn, Unkn
 ///
 /// let mut critic = MessageHooks::new(Assistant::new("critic", model)?);
 /// let handle = critic.before(|message| match message.from == "writer" {
-///     true => Message::text(message.from.clone(), format!("Reflect on this:\n\n{}", message.plain())),
+///     true => Message::new(message.from.clone(), format!("Reflect on this:\n\n{}", message.text())),
 ///     false => message,
 /// });
 /// critic.remove(handle)?;

@@ -49,7 +49,7 @@ use crate::tools::runner::{Finished, Runner};
 /// let session = Session::in_memory();
 /// let call = serde_json::json!({"name": "Shop.price", "parameters": {"article": "tea"}});
 /// let reply = session.call(&runner, Message { parts: vec![Part::Note(call)], ..Message::from("") }).await?;
-/// assert_eq!(reply.plain(), "tea: 5 EUR");
+/// assert_eq!(reply.text(), "tea: 5 EUR");
 /// assert_eq!(CallRecord::from_message(&reply).map(|ran| ran.state), Some(RunState::Done));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;

@@ -24,7 +24,7 @@ impl Answer {
         });
         match data {
             Some(value) => Self::of_data(value),
-            None => match mention(&message.plain(), of, participants) {
+            None => match mention(&message.text(), of, participants) {
                 Mention::One(name) => Self::Picked(name),
                 Mention::Several => Self::Failed(format!("`{}` named several", message.from)),
                 Mention::NoName => {

@@ -83,7 +83,7 @@ pub(super) fn next_in_order<'o>(chat: &Transcript, of: &'o [Name]) -> Option<&'o
 }
 
 fn answered(chat: &Transcript, who: &Name, message: &Message, of: Vec<Name>) -> Step {
-    let text = message.plain();
+    let text = message.text();
     let reply = Some(&*text).filter(|reply| !reply.is_empty());
     match Answer::read(message, &of, chat.participants()) {
         Answer::Picked(name) if of.contains(&name) => request(name, of, Chooser::Agent(who.clone()), reply),

@@ -145,7 +145,7 @@ impl Selector {
 
     /// The name in the reply of the model.
     fn read(&self, reply: &Reply, of: &[Name], participants: &[Name]) -> Mention {
-        let text = reply.plain();
+        let text = reply.text();
         let speaker = serde_json::from_str::<Value>(&text).ok();
         let speaker = speaker.as_ref().and_then(|value| value.get("speaker")).and_then(Value::as_str);
         mention(speaker.filter(|_| self.constrained).unwrap_or(&text), of, participants)
@@ -178,12 +178,12 @@ impl Agent for Selector {
             let reply = ask_once(turn, call).await?;
             let found = self.read(&reply, of, turn.transcript().participants());
             let correction = match &found {
-                Mention::One(name) => return Ok(Answer::Picked(name.clone()).said(&reply.plain())),
+                Mention::One(name) => return Ok(Answer::Picked(name.clone()).said(&reply.text())),
                 Mention::Several => &self.several,
                 Mention::NoName => &self.none,
             };
             if attempt >= self.attempts {
-                return Ok(self.failed(&found).said(&reply.plain()));
+                return Ok(self.failed(&found).said(&reply.text()));
             }
             turn.prompt(candidates.fill(correction)).await?;
             attempt += 1;

@@ -177,7 +177,7 @@ impl<'a> OrchestratorRun<'a> {
         let planner = &self.ledger.planner;
         match self.take(Kind::Posted, planner) {
             Some(_) => Ok(()),
-            None => Err(Step::Post(Message::text(planner.clone(), text(self))).into()),
+            None => Err(Step::Post(Message::new(planner.clone(), text(self))).into()),
         }
     }
 
@@ -218,7 +218,7 @@ fn task(chat: &Transcript) -> Cow<'_, str> {
         Body::Reopened { message, .. } => message.as_ref(),
         _ => None,
     });
-    again.map_or(Cow::Borrowed(chat.task()), Message::plain)
+    again.map_or(Cow::Borrowed(chat.task()), Message::text)
 }
 
 /// Whether there is progress.

@@ -68,7 +68,7 @@ fn what_a_person_has_stopped_is_left_alone_and_what_a_drain_stops_continues() {
         assert_eq!(Release::before(&events([stopped, Body::Resumed])), None);
     }
     // What is said meanwhile continues what was cancelled, and waits where it was paused.
-    let message = || polylogue_core::Message::text(polylogue_core::Name::user(), "Hurry.");
+    let message = || polylogue_core::Message::new(polylogue_core::Name::user(), "Hurry.");
     let by = polylogue_core::Responder::default();
     let answer = Body::InputProvided { to: polylogue_core::Name::user(), text: "yes".into(), by };
     for said in [Body::Sent(message()), Body::reopened(Some(message())), answer] {
@@ -89,7 +89,7 @@ fn a_question_keeps_workers_away_only_where_nothing_else_can_continue() {
     };
     let by = polylogue_core::Responder::default();
     let answer = Body::InputProvided { to: Name::new("Ann").unwrap(), text: "yes".into(), by };
-    let sent = Body::Sent(polylogue_core::Message::text(Name::user(), "Hurry."));
+    let sent = Body::Sent(polylogue_core::Message::new(Name::user(), "Hurry."));
     let several = [asks("Ann", 500), asks("Bob", 900)];
     let answered = [&several[..], &[answer]].concat();
     let and_sent = [&answered[..], &[sent]].concat();
@@ -116,7 +116,7 @@ fn a_question_keeps_workers_away_only_where_nothing_else_can_continue() {
 /// Messages wait for the end of a step, and cancellations do not.
 #[test]
 fn what_was_sent_before_a_cancellation_continues_nothing() {
-    let message = polylogue_core::Message::text(polylogue_core::Name::user(), "Hurry.");
+    let message = polylogue_core::Message::new(polylogue_core::Name::user(), "Hurry.");
     for (cancelled, sent, due) in [(2, 1, Due::Never), (1, 2, Due::Now)] {
         let mut events = events([Body::Cancelled { now: true }, Body::Sent(message.clone())]);
         for (event, number) in events.iter_mut().zip([cancelled, sent]) {

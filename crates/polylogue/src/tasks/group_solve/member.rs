@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, HistoryEntry, Name, Result, Turn, plain};
+use polylogue_core::{Act, Agent, HistoryEntry, Name, Result, Turn, text_of};
 
 use super::check::Check;
 use super::plan::Plan;
@@ -62,12 +62,12 @@ fn job<'d, 'p>(due: &'d NextStep<'p>, turn: &Turn<'_>) -> Option<&'d Job<'p>> {
 /// The agent says what is left to do, and decides whether anything is.
 async fn judge(agent: &Assistant, check: &Check, keeps: bool, turn: &mut Turn<'_>) -> Result<Act> {
     let thinker = agent.clone().without_tools();
-    let opinion = text_of(&thinker.act(turn).await?);
+    let opinion = act_text(&thinker.act(turn).await?);
     let mut verdict = Verdict::of_reply("", None);
     let keeps_to_schemas = thinker.keeps_to_schemas(turn);
     for (question, decider) in check.asks_then(thinker, keeps_to_schemas) {
         turn.prompt(question).await?;
-        let reply = text_of(&decider.act(turn).await?);
+        let reply = act_text(&decider.act(turn).await?);
         verdict = Verdict::of_reply(&reply, check.read(&reply));
         if !verdict.unclear {
             break;
@@ -80,6 +80,6 @@ async fn judge(agent: &Assistant, check: &Check, keeps: bool, turn: &mut Turn<'_
     Ok(Act::Say(vec![polylogue_core::Part::Text(opinion), verdict.part()]))
 }
 
-fn text_of(act: &Act) -> String {
-    if let Act::Say(parts) = act { plain(parts).into_owned() } else { String::new() }
+fn act_text(act: &Act) -> String {
+    if let Act::Say(parts) = act { text_of(parts).into_owned() } else { String::new() }
 }

@@ -135,7 +135,7 @@ impl<'a> SolveRun<'a> {
     fn post<'p>(&mut self, from: &Name, to: Audience, parts: Vec<Part>) -> Replayed<'p, ()> {
         match self.past.take(Kind::Posted, from) {
             Some(_) => Ok(()),
-            None => due(Step::Post(Message { to, parts, ..Message::text(from.clone(), "") }), None),
+            None => due(Step::Post(Message { to, parts, ..Message::new(from.clone(), "") }), None),
         }
     }
 

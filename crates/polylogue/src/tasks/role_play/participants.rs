@@ -121,7 +121,7 @@ impl Participants {
     /// The opening message to the user role. The assistant role does not see it: it sees only instructions.
     pub(super) fn opening(&self, task: &str) -> Message {
         let text = self.opening_text(&self.casting(task));
-        Message::text(Name::user(), text).to(Audience::Only(vec![self.user.name().clone()]))
+        Message::new(Name::user(), text).to(Audience::Only(vec![self.user.name().clone()]))
     }
 
     fn opening_text(&self, values: &RoleValues<'_>) -> String {
@@ -248,7 +248,7 @@ fn usual(text: &str, agent: Option<&Assistant>, task: &str) -> String {
 /// The first private message of `who`, trimmed.
 pub(super) fn said_in_private<'t>(chat: &'t Transcript, who: &Name) -> Option<Cow<'t, str>> {
     let lines = chat.all_messages().iter().filter(|line| line.is_private() && line.message.from == *who);
-    let mut texts = lines.map(|line| match line.message.plain() {
+    let mut texts = lines.map(|line| match line.message.text() {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
         Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
     });

@@ -40,7 +40,7 @@ impl Done {
     /// The stop reason of `line`, if it ends the chat. Case, bold and code marks, quotes and punctuation around the
     /// marker are ignored.
     fn of(&self, line: &TranscriptMessage) -> Option<StopReason> {
-        let (text, marker) = (line.message.plain().to_lowercase(), self.marker.to_lowercase());
+        let (text, marker) = (line.message.text().to_lowercase(), self.marker.to_lowercase());
         let found = match self.anywhere {
             true => text.contains(marker.trim()),
             false => text.trim() == marker.trim() || bare(&text) == bare(&marker),
@@ -152,7 +152,7 @@ impl RolePlayPolicy {
 
     /// Ends the chat. The summary is the last solution, not the marker.
     fn close(&self, reason: StopReason, chat: &Transcript) -> Step {
-        let mut said = spoken(chat, self.assistant()).map(|line| line.message.as_text());
+        let mut said = spoken(chat, self.assistant()).map(|line| line.message.to_text());
         Step::Close { reason, summary: said.next().unwrap_or_default().into() }
     }
 }
@@ -160,7 +160,7 @@ impl RolePlayPolicy {
 /// The messages of `who` in the chat that are not blank, newest first.
 fn spoken<'t>(chat: &'t Transcript, who: &'t Name) -> impl Iterator<Item = &'t TranscriptMessage> {
     let by_who = |line: &&TranscriptMessage| line.source == MessageSource::Turn && line.message.from == *who;
-    chat.messages().rev().filter(by_who).filter(|line| !line.message.as_text().trim().is_empty())
+    chat.messages().rev().filter(by_who).filter(|line| !line.message.to_text().trim().is_empty())
 }
 
 /// The role whose reply and retry were blank.
@@ -180,7 +180,7 @@ fn unanswered(chat: &Transcript) -> Option<Name> {
 fn in_a_row(chat: &Transcript, who: &Name, count: usize, are: impl Fn(&str) -> bool) -> bool {
     count > 0
         && chat.latest().any(|line| line.message.from == *who)
-        && spoken(chat, who).take(count).filter(|line| are(&line.message.plain())).count() == count
+        && spoken(chat, who).take(count).filter(|line| are(&line.message.text())).count() == count
 }
 
 /// Whether there is an instruction.

@@ -49,7 +49,7 @@ impl Tool for GetHistory {
         let seen = cx.transcript.all_messages().iter().rev().filter(|line| line.is_seen_by(cx.who));
         let mut lines: Vec<String> = seen
             .take(limit.min(Self::MAX_LIMIT))
-            .map(|line| format!("{}: {}", line.message.from, line.message.plain()))
+            .map(|line| format!("{}: {}", line.message.from, line.message.text()))
             .collect();
         lines.reverse();
         Ok(ToolResult::done(if lines.is_empty() { "Nothing was said yet.".into() } else { lines.join("\n") }))

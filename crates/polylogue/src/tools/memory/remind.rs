@@ -87,7 +87,7 @@ fn query(turn: &Turn<'_>) -> Option<String> {
     if turn.request().to.is_private() {
         return None;
     }
-    let last = turn.last_message().map(|line| line.message.plain().into_owned());
+    let last = turn.last_message().map(|line| line.message.text().into_owned());
     let last = last.filter(|text| !text.trim().is_empty());
     let text = last.unwrap_or_else(|| turn.transcript().task().to_owned());
     let prompt = turn.request().prompt.as_deref().unwrap_or_default();

@@ -82,7 +82,7 @@ fn said(events: &[Arc<Event>], who: &str) -> Vec<String> {
     events
         .iter()
         .filter_map(|event| match &event.body {
-            Body::Message(message) if message.from == name(who) => Some(message.plain().into_owned()),
+            Body::Message(message) if message.from == name(who) => Some(message.text().into_owned()),
             _ => None,
         })
         .collect()

@@ -8,7 +8,7 @@ mod whole;
 use std::sync::Arc;
 
 use polylogue::{Act, AnyModel, Assistant, Chat, Function, Message, Policy, Transcript};
-use polylogue_core::{Body, ChatBuilder, Choice, Entry, Event, Path, TranscriptMessage, plain};
+use polylogue_core::{Body, ChatBuilder, Choice, Entry, Event, Path, TranscriptMessage, text_of};
 
 use crate::stage::{name, run, script};
 
@@ -34,7 +34,7 @@ fn group_chat(policy: impl Policy) -> ChatBuilder {
 
 /// `chat`, which Ann begins.
 fn begun_by_ann(chat: ChatBuilder) -> Chat {
-    chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap()
+    chat.opening(|task| vec![Message::new(name("Ann"), task)]).build().unwrap()
 }
 
 fn folded(events: &[Arc<Event>]) -> Transcript {
@@ -60,10 +60,10 @@ fn choices(events: &[Arc<Event>]) -> Vec<Choice> {
 /// The conversation as a model was sent it, one entry a line.
 fn sent(entries: &[Entry]) -> Vec<String> {
     let shown = |entry: &Entry| match entry {
-        Entry::System { parts } => format!("system: {}", plain(parts)),
-        Entry::User { parts } => format!("user: {}", plain(parts)),
-        Entry::Assistant { parts, .. } => format!("assistant: {}", plain(parts)),
-        Entry::Tool { tool, outcome, .. } => format!("{tool}: {}", outcome.plain()),
+        Entry::System { parts } => format!("system: {}", text_of(parts)),
+        Entry::User { parts } => format!("user: {}", text_of(parts)),
+        Entry::Assistant { parts, .. } => format!("assistant: {}", text_of(parts)),
+        Entry::Tool { tool, outcome, .. } => format!("{tool}: {}", outcome.text()),
     };
     entries.iter().map(shown).collect()
 }

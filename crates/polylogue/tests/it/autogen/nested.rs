@@ -32,7 +32,7 @@ fn echo(chat: &str) -> Chat {
 
 fn echo_of(chat: &str) -> ChatBuilder {
     let say = |turn: &Turn<'_>| {
-        Ok(Act::say(turn.last_message().map_or_else(String::new, |l| l.message.plain().into())))
+        Ok(Act::say(turn.last_message().map_or_else(String::new, |l| l.message.text().into())))
     };
     Chat::builder(chat).participant(Function::new("Echo", say).unwrap()).policy(sequential())
 }
@@ -46,12 +46,12 @@ async fn asked(task: &str, clerk: impl Agent) -> (Status, Vec<Arc<Event>>) {
     let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
     let chat =
         Chat::builder("desk").participant(ann).participant(clerk).policy(until(round_robin(), max_turns(1)));
-    run(&chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap(), task).await
+    run(&chat.opening(|task| vec![Message::new(name("Ann"), task)]).build().unwrap(), task).await
 }
 
 fn replied(events: &[Arc<Event>]) -> String {
     let report = Report::of_last_run(events);
-    report.messages.last().map(|message| format!("{}: {}", message.from, message.plain())).unwrap()
+    report.messages.last().map(|message| format!("{}: {}", message.from, message.text())).unwrap()
 }
 
 fn clerk(layer: impl polylogue::layers::reply::ReplyLayer) -> Stack {
@@ -109,7 +109,7 @@ async fn an_agent_replies_by_a_nested_chat_outside_of_any_other_chat() {
 async fn a_message_without_a_trigger_gets_the_usual_reply() {
     // item 98, trap T26: by sender and by content
     let nested = || Nested::new(solo("inner", "Poet", "a poem"));
-    let about = |word: &'static str| Trigger::received(move |line| line.message.plain().contains(word));
+    let about = |word: &'static str| Trigger::received(move |line| line.message.text().contains(word));
     for (trigger, reply) in [
         (from("Ann") & about("rain"), "Clerk: a poem"),
         (from("Ann") & about("snow"), "Clerk: by the next layer"),
@@ -130,7 +130,7 @@ async fn the_first_message_may_be_computed_from_the_turn() {
             "{} said to {} as message {messages}: {}",
             streamed.message.from,
             turn.me(),
-            streamed.message.plain()
+            streamed.message.text()
         )
     });
     let (_, events) = asked("hi", clerk(Nested::new(echo("inner")).message(message))).await;
@@ -275,7 +275,7 @@ async fn the_cost_of_inner_chats_is_in_the_report_of_the_outer() {
 /// An agent that does arithmetic on the last number that it reads.
 fn operator(who: &str, operation: fn(i64) -> i64) -> impl Agent {
     let act = move |turn: &Turn<'_>| {
-        let last = turn.transcript().last().map(|line| line.message.plain().into_owned()).unwrap_or_default();
+        let last = turn.transcript().last().map(|line| line.message.text().into_owned()).unwrap_or_default();
         let number = last.split(|c: char| !c.is_ascii_digit()).find_map(|digits| digits.parse().ok());
         Ok(Act::say(operation(number.unwrap_or(0)).to_string()))
     };

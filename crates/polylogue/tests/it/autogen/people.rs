@@ -64,7 +64,7 @@ fn replies(events: &[Arc<Event>]) -> Vec<String> {
         match &event.body {
             Body::InputRequired(_) => asked = "asked: ",
             Body::Message(message) if message.from == name("Bob") => {
-                replies.push(format!("{asked}{}", message.plain()));
+                replies.push(format!("{asked}{}", message.text()));
                 asked = "";
             }
             Body::Passed { .. } => replies.push(format!("{asked}(nothing)")),
@@ -221,7 +221,7 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
     let answers: Vec<_> = entries
         .iter()
         .filter_map(|entry| match entry {
-            Entry::Tool { id, outcome, .. } => Some((&**id, outcome.status, outcome.plain().into_owned())),
+            Entry::Tool { id, outcome, .. } => Some((&**id, outcome.status, outcome.text().into_owned())),
             _ => None,
         })
         .collect();
@@ -318,7 +318,7 @@ async fn exit_is_forgiven_its_case_and_spaces() {
 #[tokio::test]
 async fn texts_and_limits_that_end_a_conversation_of_two() {
     let never = HumanInput::never;
-    let word = |line: &polylogue_core::TranscriptMessage| line.message.plain().contains("DONE");
+    let word = |line: &polylogue_core::TranscriptMessage| line.message.text().contains("DONE");
     for (human_input, said, expected) in [
         (never(), "TERMINATE", ENDED),
         (never(), " TERMINATE\n", ENDED),
@@ -429,7 +429,7 @@ async fn automatic_replies_are_counted_again_when_the_chat_continues() {
     let mut log = log().await;
     chat.run_in(&mut log, "").await.unwrap();
     assert_eq!(replies(&log.events().await).len(), 2);
-    chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    chat.continue_with(&mut log, Message::new(Name::user(), "more")).await.unwrap();
     assert_eq!(replies(&log.events().await).len(), 4);
     log.reopen().await.unwrap();
     assert!(closed(&chat.resume(&mut log).await.unwrap().status).0.starts_with("Bob's limit of 2"));

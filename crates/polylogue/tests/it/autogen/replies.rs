@@ -36,7 +36,7 @@ async fn replies_to(stack: Stack, message: Message) -> Status {
 }
 
 async fn reply(stack: Stack) -> String {
-    closed(&replies_to(stack, Message::text(Name::user(), "hi")).await).1
+    closed(&replies_to(stack, Message::new(Name::user(), "hi")).await).1
 }
 
 fn stack() -> Stack {
@@ -65,7 +65,7 @@ async fn a_reply_is_final_and_none_is_passed_on() {
     let ends =
         from_fn(|turn| Ok(Some(Act::Stop(StopReason::from(Reason::NoReply { who: turn.me().clone() })))));
     for stack in [stack().then(ends).then(says("never")), stack().then(passes_on()), stack()] {
-        let status = replies_to(stack, Message::text(Name::user(), "hi")).await;
+        let status = replies_to(stack, Message::new(Name::user(), "hi")).await;
         assert_eq!(closed(&status), ("no participant said anything; Bob has no reply".into(), String::new()));
     }
 }
@@ -73,14 +73,14 @@ async fn a_reply_is_final_and_none_is_passed_on() {
 // Item 20.
 #[tokio::test]
 async fn triggers_match_the_right_speakers_and_messages() {
-    let ann = Message::text(name("Other"), "Please help");
-    let user = Message::text(Name::user(), "hi");
+    let ann = Message::new(name("Other"), "Please help");
+    let user = Message::new(Name::user(), "hi");
     let unheard = user.clone().to(Audience::Only(vec![name("Other")]));
     let picture = Part::Media(Media { kind: "image/png".into(), url: "https://example.org/a.png".into() });
     let picture = Message { parts: vec![picture], ..ann.clone() };
     let call = polylogue_core::ToolCall { id: "c".into(), tool: "t".into(), args: json!({}) };
     let call = Message { parts: vec![Part::Call(call)], ..ann.clone() };
-    let asks = |line: &polylogue_core::TranscriptMessage| line.message.plain().contains("help");
+    let asks = |line: &polylogue_core::TranscriptMessage| line.message.text().contains("help");
     let by_other = || Trigger::from_participant(name("Other"));
     // Whether it holds when Other asks for help, when the user speaks, when there is no message, and for a picture and a
     // call.
@@ -138,7 +138,7 @@ async fn a_message_of_a_person_differs_from_an_automatic_one() {
 fn everything(model: &AnyModel) -> (Assistant, Stack) {
     let clock = || FunctionTool::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
     let caller = Assistant::new("Ann", model.clone()).unwrap().suggest_tool(clock().spec().clone());
-    let code = |line: &polylogue_core::TranscriptMessage| line.message.plain().contains("```");
+    let code = |line: &polylogue_core::TranscriptMessage| line.message.text().contains("```");
     let proxy = stack()
         .then(HumanInput::never())
         .then(Executor::new().tool(clock()))

@@ -44,7 +44,7 @@ fn openings(events: &[Arc<Event>]) -> Vec<String> {
         Body::Opened(opening) => opening.messages.last(),
         _ => None,
     });
-    opened.map(|message| format!("{}: {}", message.from, message.plain())).collect()
+    opened.map(|message| format!("{}: {}", message.from, message.text())).collect()
 }
 
 /// Three chats of Ann and Bob, in which Bob says "one", "two" and "three".
@@ -160,7 +160,7 @@ async fn a_chat_of_a_sequence_can_be_run_alone() {
         let bob = assistant("Bob", script(r#"[{"Bob": "one"}]"#));
         let ann = AnyAgent::new(Function::new("Ann", |_| Ok(Act::Pass)).unwrap());
         let (_, events) = run(&pair("first", (&ann, &bob), 1, &Carryover::message("A")), task).await;
-        Report::of_last_run(&events).messages[0].plain().into_owned()
+        Report::of_last_run(&events).messages[0].text().into_owned()
     };
     assert_eq!((said("").await, said("go").await), ("A".to_owned(), "go".to_owned()));
 }
@@ -214,7 +214,7 @@ async fn a_continued_sequence_carries_over_new_results() {
     ]);
     let mut log = log().await;
     work.run_in(&mut log, "go").await.unwrap();
-    work.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    work.continue_with(&mut log, Message::new(Name::user(), "more")).await.unwrap();
     let said = openings(&log.events().await);
     assert_eq!(said, ["Ann: go", "Ann: B\nContext: \none", "Ann: more", "Ann: B\nContext: \nthree"]);
 }
@@ -222,7 +222,7 @@ async fn a_continued_sequence_carries_over_new_results() {
 /// An agent that does arithmetic on every number it is given, as the document's agents do.
 fn operator(who: &str, operation: fn(i64) -> i64) -> AnyAgent {
     let act = move |turn: &Turn<'_>| {
-        let said = turn.last_message().map(|line| line.message.plain().into_owned()).unwrap_or_default();
+        let said = turn.last_message().map(|line| line.message.text().into_owned()).unwrap_or_default();
         let numbers = said.lines().filter_map(|line| line.trim().parse::<i64>().ok());
         let results: Vec<String> = numbers.map(|number| operation(number).to_string()).collect();
         Ok(Act::say(results.join("\n")))

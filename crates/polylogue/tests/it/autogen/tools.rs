@@ -251,7 +251,7 @@ async fn who_only_advertises_a_tool_never_runs_it() {
     assert!(!events.iter().any(|event| matches!(event.body, Body::ToolCalled { .. })));
     // The tool did not run: the call has an outcome all the same.
     let Entry::Tool { outcome, .. } = &spy.asked()[1].entries[2] else { panic!("the call is answered") };
-    assert_eq!((outcome.status, &*outcome.plain()), (ToolStatus::Failed, "This call was not made."));
+    assert_eq!((outcome.status, &*outcome.text()), (ToolStatus::Failed, "This call was not made."));
 }
 
 // Item 64: a tool of the same name replaces the earlier one, whichever agent runs it.
@@ -292,7 +292,7 @@ async fn own_tools_and_those_of_others_are_called_together() {
     let read: Vec<_> = asked[1].entries[2..]
         .iter()
         .map(|entry| match entry {
-            Entry::Tool { id, outcome, .. } => (&**id, outcome.plain().into_owned()),
+            Entry::Tool { id, outcome, .. } => (&**id, outcome.text().into_owned()),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -347,8 +347,7 @@ async fn calls_of_several_agents_are_distinguished() {
     let call = |text: &str| {
         Part::Call(ToolCall { id: "c1".into(), tool: "echo".into(), args: json!({"text": text}) })
     };
-    let ask =
-        move |who: &str, text: &str| Message { parts: vec![call(text)], ..Message::text(name(who), "") };
+    let ask = move |who: &str, text: &str| Message { parts: vec![call(text)], ..Message::new(name(who), "") };
     let private = polylogue_core::Audience::Only(vec![name("Cem")]);
     let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(echo)).otherwise("nothing to do");
     let silent = |who| Function::new(who, |_| Ok(Act::Pass)).unwrap();
@@ -384,7 +383,7 @@ async fn outcomes_are_text_for_all_but_the_caller() {
         .unwrap();
     run(&chat, "time?").await;
     let asked = spy.asked();
-    let texts: Vec<_> = asked[0].entries.iter().map(|entry| polylogue_core::plain(entry.parts())).collect();
+    let texts: Vec<_> = asked[0].entries.iter().map(|entry| polylogue_core::text_of(entry.parts())).collect();
     let called = "Ann: (calls `clock` with {})\n\n(calls `exchange` with {\"amount\":2})";
     let value = json!({"amount": 4.0, "note": null, "digits": 2});
     let returned = format!("Bob: (`clock` returned: noon)\n\n(`exchange` returned: {value})");

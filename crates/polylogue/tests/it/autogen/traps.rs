@@ -143,7 +143,7 @@ async fn an_agent_that_gets_a_tool_loses_no_figures() {
     let chat = |bob: Assistant| Chat::builder("alone").participant(bob).policy(sequential()).build().unwrap();
     let mut log = log().await;
     chat(bob.clone()).run_in(&mut log, "go").await.unwrap();
-    let more = Message::text(Name::user(), "again");
+    let more = Message::new(Name::user(), "again");
     chat(bob.tool(Clock::new())).continue_with(&mut log, more).await.unwrap();
     let asked = spy.asked();
     assert_eq!((asked[0].tools.len(), asked[1].tools.len()), (0, 1));

@@ -23,7 +23,7 @@ use crate::stage::{Spy, closed, log, name, printed, run, script};
 
 /// A chat of Ann, who speaks first, and Bob.
 fn pair(ann: impl Agent, bob: impl Agent, policy: impl Policy) -> Chat {
-    let opening = |task: &str| vec![Message::text(name("Ann"), task)];
+    let opening = |task: &str| vec![Message::new(name("Ann"), task)];
     Chat::builder("pair")
         .participant(ann)
         .participant(bob)
@@ -60,7 +60,7 @@ fn folded(events: &[Arc<Event>]) -> Transcript {
 /// Speakers and texts in the chat.
 fn messages(events: &[Arc<Event>]) -> Vec<String> {
     let said =
-        |line: &polylogue_core::TranscriptMessage| format!("{}: {}", line.message.from, line.message.plain());
+        |line: &polylogue_core::TranscriptMessage| format!("{}: {}", line.message.from, line.message.text());
     folded(events).messages().map(said).collect()
 }
 
@@ -184,7 +184,7 @@ async fn pictures_reach_the_model_and_are_named_in_the_transcript() {
     let picture = Media { kind: "image/png".into(), url: "https://example.org/cat.png".into() };
     let parts = vec![Part::text("What is this?"), Part::Media(picture)];
     let spy = Spy::on(script(r#"[{"Bob": "A cat."}]"#));
-    let message = Message { parts: parts.clone(), ..Message::text(name("Ann"), "") };
+    let message = Message { parts: parts.clone(), ..Message::new(name("Ann"), "") };
     let chat = Chat::builder("pair").participant(parrot("Ann")).participant(assistant("Bob", &spy.model()));
     let chat = chat.opening(move |_| vec![message.clone()]).policy(turns(1)).build().unwrap();
     let (_, events) = run(&chat, "").await;
@@ -197,7 +197,7 @@ async fn pictures_reach_the_model_and_are_named_in_the_transcript() {
 async fn a_message_without_a_wish_for_a_reply_gets_none() {
     let post = |replies: u64| {
         move |chat: &Transcript| match chat.message_count() {
-            0 => Step::Post(Message::text(name("Ann"), "note this")),
+            0 => Step::Post(Message::new(name("Ann"), "note this")),
             len if len <= replies => round_robin().next(chat),
             _ => Step::close(StopReason::Finished, chat),
         }
@@ -222,7 +222,7 @@ async fn a_message_without_a_wish_for_a_reply_gets_none() {
 async fn an_agent_replies_to_given_messages_without_a_conversation() {
     let spy = Spy::on(script(r#"[{"Bob": "Paris."}]"#));
     let bob = || Chat::builder("alone").participant(assistant("Bob", &spy.model())).policy(sequential());
-    let messages = |_: &str| vec![Message::text(Name::user(), "France?")];
+    let messages = |_: &str| vec![Message::new(Name::user(), "France?")];
     let (status, _) = run(&bob().opening(messages).build().unwrap(), "").await;
     assert_eq!(closed(&status).1, "Paris.");
     run(&bob().build().unwrap(), "").await;
@@ -238,7 +238,7 @@ async fn history_is_new_in_another_log_and_kept_when_the_chat_continues() {
     run(&chat, "one").await;
     let mut log = log().await;
     chat.run_in(&mut log, "two").await.unwrap();
-    chat.continue_with(&mut log, Message::text(name("Ann"), "three")).await.unwrap();
+    chat.continue_with(&mut log, Message::new(name("Ann"), "three")).await.unwrap();
     let asked = spy.asked();
     assert_eq!(asked[1].entries, [Entry::user("two")]);
     assert_eq!(asked[2].entries, [Entry::user("two"), Entry::assistant("b1"), Entry::user("three")]);
@@ -261,7 +261,7 @@ async fn the_first_message_may_be_computed() {
     let context = json!({"city": "Oslo"});
     let opening = move |start: &OpeningContext<'_>| {
         let text = format!("Ann to Bob: {} in {}", start.task, context["city"]);
-        vec![Message::text(name("Ann"), text)]
+        vec![Message::new(name("Ann"), text)]
     };
     let chat =
         Chat::builder("pair").participant(parrot("Ann")).participant(parrot("Bob")).opening_from(opening);

@@ -57,7 +57,7 @@ async fn an_agent_is_asked_and_remembers() {
     let text = play(script, |cast| {
         let bob = Function::new("Bob", |turn| {
             let received: Vec<_> =
-                turn.transcript().messages().map(|line| line.message.plain().into_owned()).collect();
+                turn.transcript().messages().map(|line| line.message.text().into_owned()).collect();
             Ok(Act::say(received.join(", ")))
         });
         let critic = AgentTool::agent(bob.unwrap()).named("critic").description("Says what is wrong.");
@@ -132,7 +132,7 @@ async fn an_agent_tool_has_a_maximum_of_calls_in_a_turn() {
     let script =
         format!(r#"[{}, {}, {}, {{"Ann": "Two."}}, {}, {{"Ann": "One."}}]"#, ask(1), ask(2), ask(3), ask(4));
     let text = play(&script, |cast| {
-        let bob = Function::new("bob", |turn| Ok(Act::say(turn.message().plain().into_owned()))).unwrap();
+        let bob = Function::new("bob", |turn| Ok(Act::say(turn.message().text().into_owned()))).unwrap();
         alone(cast.assistant("Ann").agent_tool(AgentTool::agent(bob).max_calls(2)), 2)
     })
     .await;

@@ -25,7 +25,7 @@ fn research(cast: &Cast<'_>) -> AgentTool {
 
 /// An agent that repeats its message.
 fn echo(who: &str) -> AgentTool {
-    let echo = Function::new(who, |turn| Ok(Act::say(turn.message().plain().into_owned()))).unwrap();
+    let echo = Function::new(who, |turn| Ok(Act::say(turn.message().text().into_owned()))).unwrap();
     AgentTool::agent(echo).description("Repeats.").background()
 }
 

@@ -39,7 +39,7 @@ impl Model for Slow {
         for _ in 0..random(self.seed, &format!("{} {}", request.origin.at, request.origin.nth), 12) {
             tokio::task::yield_now().await;
         }
-        Ok(Reply::text(format!("reply {}", request.origin.at)))
+        Ok(Reply::new(format!("reply {}", request.origin.at)))
     }
 }
 

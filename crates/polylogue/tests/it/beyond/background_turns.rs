@@ -33,7 +33,7 @@ fn chat(cast: &Cast<'_>, who: &[&str], background: &[&str]) -> polylogue_core::C
 fn said(events: &[Arc<Event>]) -> Vec<String> {
     let root = events.iter().filter(|event| event.at.is_root());
     let line = |event: &Arc<Event>| match &event.body {
-        Body::Message(message) => Some(format!("{}: {}", message.from, message.plain())),
+        Body::Message(message) => Some(format!("{}: {}", message.from, message.text())),
         Body::Passed { who } => Some(format!("{who} passes")),
         Body::BackgroundEnded(end) => Some(format!("{} {}", end.id, end.status)),
         Body::Closed { reason, .. } => Some(format!("closed: {reason}")),
@@ -85,7 +85,7 @@ async fn cut_anywhere(script: &str, chat: impl Fn(&Cast<'_>) -> Chat) -> Vec<Arc
         let ended = count(
             &|body| matches!(body, Body::BackgroundEnded(end) if end.status == BackgroundStatus::Completed),
         );
-        let facts = |message: &Message| message.from == name("Ann") && message.plain().starts_with("Facts");
+        let facts = |message: &Message| message.from == name("Ann") && message.text().starts_with("Facts");
         let said = again.iter().filter(|event| event.at.is_root());
         let said =
             said.filter(|event| matches!(&event.body, Body::Message(message) if facts(message))).count();
@@ -181,7 +181,7 @@ async fn a_late_joiner_joins_and_a_chosen_speaker_speaks_though_a_result_comes_f
     for cut in 0..=whole.len() {
         let events = worked(&whole[..cut], false).await;
         let lawyer = events.iter().position(
-            |event| matches!(&event.body, Body::Message(message) if message.plain().contains("lawyer")),
+            |event| matches!(&event.body, Body::Message(message) if message.text().contains("lawyer")),
         );
         let after = &events[lawyer.unwrap()..];
         let joined = after.iter().position(|event| matches!(event.body, Body::Joined { .. })).unwrap();
@@ -420,7 +420,7 @@ async fn turns_at_the_same_time_do_not_pass_the_limit_on_background_tasks() {
                 match &event.body {
                     Body::BackgroundStarted(_) => open += 1,
                     Body::BackgroundEnded(_) => open -= 1,
-                    Body::Message(message) => refused += usize::from(message.plain().contains(limit)),
+                    Body::Message(message) => refused += usize::from(message.text().contains(limit)),
                     _ => {}
                 }
                 most = most.max(open);

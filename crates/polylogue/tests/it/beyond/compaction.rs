@@ -6,7 +6,8 @@ use polylogue::agents::compaction::{Compaction, CompactionLimit};
 use polylogue::runs::report::{Purpose, Report};
 use polylogue::{AnyModel, Assistant, Chat, round_robin, stop};
 use polylogue_core::{
-    AnyStore, Body, DeltaSink, FinishReason, Model, ModelError, ModelErrorKind, Reply, Request, Usage, plain,
+    AnyStore, Body, DeltaSink, FinishReason, Model, ModelError, ModelErrorKind, Reply, Request, Usage,
+    text_of,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
@@ -26,8 +27,8 @@ struct Talker {
 const FACT: &str = "FACT: the code is 4711";
 const PINNED: &str = "DECISION: we use Rust";
 
-fn text_of(request: &Request<'_>) -> String {
-    request.entries.iter().map(|entry| plain(entry.parts()).into_owned() + "\n").collect()
+fn request_text(request: &Request<'_>) -> String {
+    request.entries.iter().map(|entry| text_of(entry.parts()).into_owned() + "\n").collect()
 }
 
 impl Model for Talker {
@@ -39,7 +40,7 @@ impl Model for Talker {
     }
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().map_err(|flaw| ModelError::new(ModelErrorKind::Bug, "test:talker", flaw))?;
-        let text = text_of(request);
+        let text = request_text(request);
         let is_summary = request.params.schema.is_some();
         if self.refuses.is_some_and(|most| text.len() > most)
             && !is_summary
@@ -63,7 +64,7 @@ impl Model for Talker {
         Ok(Reply {
             usage: Usage { output: Some(50), ..Usage::default() },
             finish: FinishReason::Stop,
-            ..Reply::text(said)
+            ..Reply::new(said)
         })
     }
 }

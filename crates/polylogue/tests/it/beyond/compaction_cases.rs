@@ -10,7 +10,7 @@ use polylogue::policies::Selector;
 use polylogue::{AnyModel, Assistant, Chat, Group, Tool, round_robin, stop};
 use polylogue_core::{
     AnyStore, Body, Compacted, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind,
-    Part, Reply, Request, ToolCall, ToolResult, ViewOptions, Window, plain,
+    Part, Reply, Request, ToolCall, ToolResult, ViewOptions, Window, text_of,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
@@ -58,21 +58,21 @@ impl Worker {
         let said = json!({"task": "work", "decisions": [], "facts": ["a fact"], "done": ["some"], "open": [],
             "files": [], "outdated": []});
         match self.summary {
-            Summary::Json => Reply::text(said.to_string()),
-            Summary::Text => Reply::text(format!("Notes on {} bytes.", text.len())),
+            Summary::Json => Reply::new(said.to_string()),
+            Summary::Text => Reply::new(format!("Notes on {} bytes.", text.len())),
             Summary::Refused => Reply {
                 finish: FinishReason::Refused { category: None, explanation: None },
-                ..Reply::text("I cannot help with that.")
+                ..Reply::new("I cannot help with that.")
             },
-            Summary::Empty => Reply::text(" "),
+            Summary::Empty => Reply::new(" "),
             Summary::CutOff => {
-                Reply { finish: FinishReason::Length, ..Reply::text(r#"{"task": "work", "decisi"#) }
+                Reply { finish: FinishReason::Length, ..Reply::new(r#"{"task": "work", "decisi"#) }
             }
             Summary::Endless => {
                 let facts: Vec<String> = (0..400).map(|n| format!("fact {n} {}", "x".repeat(200))).collect();
                 let mut said = said;
                 said["decisions"] = json!(facts);
-                Reply::text(said.to_string())
+                Reply::new(said.to_string())
             }
         }
     }
@@ -87,14 +87,14 @@ impl Model for Worker {
     }
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().map_err(|flaw| ModelError::new(ModelErrorKind::Bug, "test:worker", flaw))?;
-        let text: String = request.entries.iter().map(|entry| plain(entry.parts()).into_owned()).collect();
+        let text: String = request.entries.iter().map(|entry| text_of(entry.parts()).into_owned()).collect();
         if request.params.schema.is_some() {
             self.limits.lock().unwrap().push(request.params.max_tokens);
             return Ok(self.summary(&text));
         }
         if let Some((_, is_reply)) = self.space.filter(|(most, _)| text.len() > *most) {
             if is_reply {
-                return Ok(Reply { finish: FinishReason::ContextFull, ..Reply::text("Half a sen") });
+                return Ok(Reply { finish: FinishReason::ContextFull, ..Reply::new("Half a sen") });
             }
             let kind = ModelErrorKind::TooLong { tokens: None, limit: None };
             return Err(ModelError::new(kind, "test:worker", "too long"));
@@ -104,9 +104,9 @@ impl Model for Worker {
         Ok(if done < self.calls && !request.tools.is_empty() {
             let call =
                 ToolCall { id: format!("call_{done}"), tool: "look".into(), args: json!({"at": done}) };
-            Reply { finish: FinishReason::Calls, parts: vec![Part::Call(call)], ..Reply::text("") }
+            Reply { finish: FinishReason::Calls, parts: vec![Part::Call(call)], ..Reply::new("") }
         } else {
-            Reply::text("The work is done.")
+            Reply::new("The work is done.")
         })
     }
 }
@@ -152,7 +152,7 @@ fn compactions(events: &[Event]) -> Vec<&Compacted> {
 
 fn last_message(events: &[Event]) -> Option<String> {
     events.iter().rev().find_map(|event| match &event.body {
-        Body::Message(message) => Some(message.plain().into_owned()),
+        Body::Message(message) => Some(message.text().into_owned()),
         _ => None,
     })
 }
@@ -181,7 +181,7 @@ async fn no_summary_is_lost_or_longer_than_what_it_replaces() {
             assert!(!text.contains("I cannot help"), "{text}");
         }
         for entries in model.seen.lock().unwrap().iter() {
-            let tasks = entries.iter().filter(|entry| plain(entry.parts()).contains(TASK)).count();
+            let tasks = entries.iter().filter(|entry| text_of(entry.parts()).contains(TASK)).count();
             assert_eq!(tasks, 1, "the task is there, once");
         }
     }
@@ -231,7 +231,7 @@ async fn a_reply_that_fills_the_window_is_discarded_and_asked_for_again() {
         assert!(refused >= 2 && refused == compactions(&events).len(), "{refused} refusals");
         assert_eq!(last_message(&events).as_deref(), Some("The work is done."));
         for entries in model.seen.lock().unwrap().iter() {
-            assert!(!entries.iter().any(|entry| plain(entry.parts()).contains("Half a sen")));
+            assert!(!entries.iter().any(|entry| text_of(entry.parts()).contains("Half a sen")));
         }
     }
 }

@@ -9,7 +9,7 @@ use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
 use polylogue::{Act, AnyModel, Assistant, Chat, Function, Limits, Tool, round_robin, stop};
 use polylogue_core::{
     Body, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind, Part, Reply, Request,
-    ToolCall, ToolResult, Usage, plain,
+    ToolCall, ToolResult, Usage, text_of,
 };
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ impl Guard {
         let facts: Vec<String> = facts.into_iter().map(|fact| format!("FACT: {fact}")).collect();
         let said = json!({"task": "guard the doors", "decisions": [], "facts": facts, "done": ["talked"],
             "open": [], "files": [], "outdated": []});
-        Reply::text(said.to_string())
+        Reply::new(said.to_string())
     }
 
     fn note(&self, request: &Request<'_>, text: &str) {
@@ -83,16 +83,17 @@ impl Model for Guard {
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().map_err(|flaw| ModelError::new(ModelErrorKind::Bug, "test:guard", flaw))?;
         let text: String =
-            request.entries.iter().map(|entry| plain(entry.parts()).into_owned() + "\n").collect();
+            request.entries.iter().map(|entry| text_of(entry.parts()).into_owned() + "\n").collect();
         if request.params.schema.is_some() {
             return Ok(Self::summary(&text));
         }
         self.note(request, &text);
         let input = Some(text.len() as u64 / 4);
         let usage = Usage { input, output: Some(300), ..Usage::default() };
-        let last = request.entries.last().map(|entry| plain(entry.parts()).into_owned()).unwrap_or_default();
+        let last =
+            request.entries.last().map(|entry| text_of(entry.parts()).into_owned()).unwrap_or_default();
         let Some((_, door)) = last.split_once("QUESTION: door ") else {
-            return Ok(Reply { usage, ..Reply::text(format!("I see. {}", self.filler)) });
+            return Ok(Reply { usage, ..Reply::new(format!("I see. {}", self.filler)) });
         };
         let door: u64 = door.split(' ').next().and_then(|door| door.parse().ok()).unwrap_or_default();
         if matches!(request.entries.last(), Some(Entry::User { .. })) {
@@ -105,13 +106,13 @@ impl Model for Guard {
                 finish: FinishReason::Calls,
                 parts: vec![Part::Call(call)],
                 usage,
-                ..Reply::text("")
+                ..Reply::new("")
             });
         }
         let code = text.split(&format!("the code of door {door} is ")).nth(1).unwrap_or("unknown");
         let code: String = code.chars().take_while(char::is_ascii_digit).collect();
         self.seen.lock().unwrap().answers.insert(door, code.clone());
-        Ok(Reply { usage, ..Reply::text(format!("It is {code}. {}", self.filler)) })
+        Ok(Reply { usage, ..Reply::new(format!("It is {code}. {}", self.filler)) })
     }
 }
 
@@ -162,8 +163,8 @@ fn guarded(model: Guard, turns: u64) -> Chat {
 fn sizes(events: &[Arc<Event>]) -> (usize, usize) {
     let stored = events.iter().map(|event| serde_json::to_string(event).unwrap().len()).sum();
     let text = |event: &Arc<Event>| match &event.body {
-        Body::Message(message) => message.plain().len(),
-        Body::ToolReturned { outcome, .. } => outcome.plain().len(),
+        Body::Message(message) => message.text().len(),
+        Body::ToolReturned { outcome, .. } => outcome.text().len(),
         Body::Compacted(compacted) => compacted.summary.text().len(),
         _ => 0,
     };

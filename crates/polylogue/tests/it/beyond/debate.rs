@@ -168,7 +168,7 @@ async fn a_second_debate_in_the_same_conversation_is_a_new_one() {
     let chat = Chat::builder("group").participant(a).policy(debate()).build().unwrap();
     let mut log = log().await;
     let red = chat.run_in(&mut log, "task").await.unwrap().status;
-    let blue = chat.continue_with(&mut log, Message::text(Name::user(), "and now?")).await.unwrap().status;
+    let blue = chat.continue_with(&mut log, Message::new(Name::user(), "and now?")).await.unwrap().status;
     assert!(matches!(red, Status::Closed { summary, .. } if &*summary == "red"));
     assert!(matches!(blue, Status::Closed { summary, .. } if &*summary == "blue"));
 }

@@ -268,7 +268,7 @@ async fn a_participant_can_end_it_and_something_more_begins_it_again() {
     let chat = chat.participant(Function::new("B", count).unwrap()).policy(graph).build().unwrap();
     let mut log = log().await;
     chat.run_in(&mut log, "task").await.unwrap();
-    let status = chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap().status;
+    let status = chat.continue_with(&mut log, Message::new(Name::user(), "more")).await.unwrap().status;
     assert!(
         matches!(status, Status::Closed { reason, summary } if (reason.code(), &*summary) == ("graph_complete", "5"))
     );

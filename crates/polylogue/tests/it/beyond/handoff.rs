@@ -216,7 +216,7 @@ async fn a_reopened_conversation_continues_with_the_current_agent() {
         .unwrap();
     let mut log = log().await;
     chat.run_in(&mut log, "task").await.unwrap();
-    let status = chat.continue_with(&mut log, Message::text(Name::user(), "and?")).await.unwrap().status;
+    let status = chat.continue_with(&mut log, Message::new(Name::user(), "and?")).await.unwrap().status;
     assert!(matches!(status, polylogue::Status::Closed { summary, .. } if &*summary == "two"));
 }
 

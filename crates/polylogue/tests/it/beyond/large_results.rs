@@ -65,10 +65,10 @@ async fn a_large_result_is_stored_and_read_back_wherever_the_log_is_cut() {
     let events = events(&script.to_string(), ann).await;
     let found = outcomes(&events);
     let [small, large, search, lines] = &found[..] else { panic!("{} results", found.len()) };
-    assert_eq!((small.plain().as_ref(), &small.stored), (List::text(3).as_str(), &None));
+    assert_eq!((small.text().as_ref(), &small.stored), (List::text(3).as_str(), &None));
     let stored = large.stored.as_ref().unwrap();
     assert_eq!((&stored.id, stored.bytes, stored.lines), (&id, text.len() as u64, 9_000));
-    let shown = large.plain();
+    let shown = large.text();
     assert!(shown.len() <= LargeResults::SHOWN && shown.starts_with("item 1 costs 7 euros\n"), "{shown}");
     assert!(shown.ends_with("item 9000 costs 63000 euros\n"), "{shown}");
     // What the model receives: others wrote the text, and the program the reference, which is after the mark.
@@ -83,11 +83,11 @@ async fn a_large_result_is_stored_and_read_back_wherever_the_log_is_cut() {
     assert!(received.starts_with("From https://shop.example/. "), "{received}");
     let note = received.split("</outside ").nth(1).unwrap();
     assert!(note.contains("Read more of it with `read_result`") && note.contains(id.as_str()), "{note}");
-    assert!(search.plain().starts_with("line 5001, byte "), "{}", search.plain());
+    assert!(search.text().starts_with("line 5001, byte "), "{}", search.text());
     assert!(
-        lines.plain().contains("\nitem 5000 costs 35000 euros\nitem 5001 costs 35007 euros\n"),
+        lines.text().contains("\nitem 5000 costs 35000 euros\nitem 5001 costs 35007 euros\n"),
         "{}",
-        lines.plain()
+        lines.text()
     );
     assert_eq!(
         lines.outside.as_deref(),
@@ -129,10 +129,10 @@ async fn a_conversation_stores_so_many_results_and_says_why_no_more() {
     let (stored, others): (Vec<&ToolResult>, Vec<&ToolResult>) =
         found.into_iter().partition(|outcome| outcome.stored.is_some());
     assert_eq!((stored.len() as u64, others.len()), (most + 1, 1));
-    let text = others[0].plain();
+    let text = others[0].text();
     let why = "(The whole result is not stored: a conversation stores 1000 results and 256 MiB at most.)";
     assert!(text.ends_with(why) && text.len() < 1_000, "{text}");
-    assert!(stored.iter().all(|outcome| outcome.plain().len() < 1_000));
+    assert!(stored.iter().all(|outcome| outcome.text().len() < 1_000));
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn a_result_of_more_than_the_limit_is_truncated() {
     )
     .await;
     let events = log.events().await;
-    let text = outcomes(&events)[0].plain();
+    let text = outcomes(&events)[0].text();
     let why = "(The whole result is not stored: results of more than 16 MiB are not stored.)";
     assert!(text.ends_with(why) && text.len() <= ToolResult::MAX_BYTES, "{} bytes", text.len());
 }
@@ -165,7 +165,7 @@ async fn only_results_of_the_conversation_are_read() {
     made(&mut log, LargeResults::default().tools([List::tool()]), calls).await;
     let events = log.events().await;
     let said: Vec<(ToolStatus, String)> =
-        outcomes(&events).iter().map(|outcome| (outcome.status, outcome.plain().into_owned())).collect();
+        outcomes(&events).iter().map(|outcome| (outcome.status, outcome.text().into_owned())).collect();
     let failed = |text: &str| (ToolStatus::Failed, text.to_owned());
     assert!(said.contains(&failed(&format!("This conversation has no stored result {id}."))), "{said:?}");
     let wrong = "`id` must be the 32 digits that a result gives as its id; got ";

@@ -217,7 +217,7 @@ async fn the_planner_receives_the_task_the_team_and_the_facts() {
     let mut log = log().await;
     builder.run_in(&mut log, "task").await.unwrap();
     let status =
-        builder.continue_with(&mut log, Message::text(Name::user(), "and more")).await.unwrap().status;
+        builder.continue_with(&mut log, Message::new(Name::user(), "and more")).await.unwrap().status;
     assert!(matches!(status, Status::Closed { summary, .. } if &*summary == "8"));
 }
 

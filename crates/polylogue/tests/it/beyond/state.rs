@@ -13,7 +13,7 @@ use crate::beyond::stage::{events, name, play, print};
 fn with_state(values: Value) -> impl Fn(&str) -> Vec<Message> + Send + Sync + 'static {
     move |task| {
         let values: Map<String, Value> = values.as_object().cloned().unwrap_or_default();
-        vec![state::given(values), Message::text(Name::user(), task)]
+        vec![state::given(values), Message::new(Name::user(), task)]
     }
 }
 

@@ -159,7 +159,7 @@ pub(crate) fn talk_of(lines: &[(&str, &str, &str)]) -> Transcript {
     let opening = Opening {
         participants: vec![name("A"), name("B")],
         task: task.into(),
-        messages: vec![Message::text(name(lines[0].0), task)],
+        messages: vec![Message::new(name(lines[0].0), task)],
         ..Opening::default()
     };
     let mut bodies = vec![(0, Body::Opened(opening))];
@@ -201,6 +201,6 @@ fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
         bodies.push(Body::ToolReturned { who: who.clone(), id, outcome: ToolResult::done("ok") });
     }
     let parts = vec![Part::Thought(thought.into()), Part::text(text)];
-    bodies.push(Body::Message(Message { parts, ..Message::text(who.clone(), "") }));
+    bodies.push(Body::Message(Message { parts, ..Message::new(who.clone(), "") }));
     bodies
 }

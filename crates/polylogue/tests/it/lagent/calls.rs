@@ -10,10 +10,10 @@ use crate::stage::{Spy, name, script};
 
 fn texts(entries: &[Entry]) -> Vec<(&'static str, String)> {
     let text = |entry: &Entry| match entry {
-        Entry::User { parts } => ("user", polylogue_core::plain(parts).into_owned()),
-        Entry::Assistant { parts, .. } => ("assistant", polylogue_core::plain(parts).into_owned()),
-        Entry::System { parts } => ("system", polylogue_core::plain(parts).into_owned()),
-        Entry::Tool { outcome, .. } => ("tool", outcome.plain().into_owned()),
+        Entry::User { parts } => ("user", polylogue_core::text_of(parts).into_owned()),
+        Entry::Assistant { parts, .. } => ("assistant", polylogue_core::text_of(parts).into_owned()),
+        Entry::System { parts } => ("system", polylogue_core::text_of(parts).into_owned()),
+        Entry::Tool { outcome, .. } => ("tool", outcome.text().into_owned()),
     };
     entries.iter().map(text).collect()
 }
@@ -27,7 +27,7 @@ async fn a_text_is_a_message_of_the_user() {
     let state = session.state(&bot).await.unwrap();
     let memory = state.get("memory").unwrap();
     assert_eq!(memory[0].from, "user");
-    assert_eq!(memory[0].plain(), "hi");
+    assert_eq!(memory[0].text(), "hi");
     assert_eq!(memory.len(), 2);
 }
 
@@ -38,7 +38,7 @@ async fn the_second_call_holds_the_first_with_its_own_reply_as_assistant() {
     let bot = agent("bot", &spy.model());
     let session = session().await;
     session.call(&bot, "a").await.unwrap();
-    assert_eq!(session.call(&bot, "b").await.unwrap().plain(), "two");
+    assert_eq!(session.call(&bot, "b").await.unwrap().text(), "two");
     let asked = spy.asked();
     assert_eq!(asked[1].system.as_deref(), Some("I am bot."));
     let expected =
@@ -95,7 +95,7 @@ async fn a_failed_call_leaves_the_session_as_it_was() {
     assert!(matches!(&error, Error::Within { at, .. } if at == "blogger.critic"), "{error:?}");
     assert!(error.to_string().contains("gone"));
     assert_eq!(session.state(&blogger).await.unwrap(), before);
-    assert_eq!(session.call(&blogger, "b").await.unwrap().plain(), "w5");
+    assert_eq!(session.call(&blogger, "b").await.unwrap().text(), "w5");
     let last = spy.asked().pop().unwrap();
     assert!(!texts(&last.entries).iter().any(|(_, text)| text == "w3"), "{:?}", last.entries);
     assert_eq!(texts(&last.entries).iter().filter(|(_, text)| text == "b").count(), 1);
@@ -111,7 +111,7 @@ async fn a_first_call_that_fails_leaves_an_empty_session() {
     let error = session.call(&bot, "a").await.unwrap_err();
     assert!(matches!(error, Error::Model(_)), "the called agent is known: {error}");
     assert!(session.state(&bot).await.unwrap().get("memory").unwrap().is_empty());
-    assert_eq!(session.call(&bot, "b").await.unwrap().plain(), "here");
+    assert_eq!(session.call(&bot, "b").await.unwrap().text(), "here");
     assert_eq!(session.state(&bot).await.unwrap().get("memory").unwrap().len(), 2);
 }
 
@@ -172,7 +172,7 @@ async fn a_writer_and_a_critic_make_a_call_each_per_round_and_one_more() {
     options.prefix.insert(name("writer"), "Reflect on this:".into());
     blogger.critic = blogger.critic.view(options);
     let session = session().await;
-    assert_eq!(session.call(&blogger, "roses").await.unwrap().plain(), "w3");
+    assert_eq!(session.call(&blogger, "roses").await.unwrap().text(), "w3");
     let asked = spy.asked();
     assert_eq!(asked.len(), 5);
     for asked in asked {

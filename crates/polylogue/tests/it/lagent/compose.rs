@@ -10,13 +10,13 @@ use crate::stage::script;
 /// Says what it receives in brackets, with its name.
 fn echo(who: &str) -> AnyAgent {
     let named = who.to_owned();
-    let says = move |turn: &polylogue::Turn<'_>| Ok(Act::say(format!("{named}({})", turn.message().plain())));
+    let says = move |turn: &polylogue::Turn<'_>| Ok(Act::say(format!("{named}({})", turn.message().text())));
     AnyAgent::new(Function::new(who, says).unwrap())
 }
 
 async fn says(agent: impl Agent, message: impl Into<Message>) -> String {
     let session = session().await;
-    session.call(&AnyAgent::new(agent), message).await.unwrap().plain().into_owned()
+    session.call(&AnyAgent::new(agent), message).await.unwrap().text().into_owned()
 }
 
 /// L51.
@@ -47,7 +47,7 @@ async fn results_of_calls_at_the_same_time_are_in_order() {
     let both = ["slow", "quick"].map(|who| AnyAgent::new(agent(who, &model)));
     let session = session().await;
     let reply = session.call(&AnyAgent::new(at_once("both", both)), "x").await.unwrap();
-    assert_eq!(reply.plain(), "s\n\nq");
+    assert_eq!(reply.text(), "s\n\nq");
     let events = session.log().events().await;
     let replied = events.iter().filter_map(|event| match &event.body {
         polylogue_core::Body::ModelReplied(reply) => Some(reply.who.as_str()),
@@ -84,7 +84,7 @@ async fn lists_and_maps_remember_by_number_and_key() {
         desks: vec![("k", echo("k")), ("j", echo("a"))],
     };
     let session = session().await;
-    assert_eq!(session.call(&panel, "x").await.unwrap().plain(), "k(a(x))\n\na(a(x))");
+    assert_eq!(session.call(&panel, "x").await.unwrap().text(), "k(a(x))\n\na(a(x))");
     let state = session.state(&panel).await.unwrap();
     let sizes: Vec<_> = state.keys().map(|key| (key, state.get(key).unwrap().len())).collect();
     let expected =

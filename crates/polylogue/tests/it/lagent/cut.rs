@@ -218,7 +218,7 @@ impl Tree<'_> {
             _ => {
                 let mut around = MessageHooks::new(one);
                 around.before(|message| {
-                    polylogue::Message::text(message.from.clone(), format!("{}!", message.plain()))
+                    polylogue::Message::new(message.from.clone(), format!("{}!", message.text()))
                 });
                 AnyAgent::new(around)
             }

@@ -156,7 +156,7 @@ impl Agent for Ordinary {
     }
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let mut message = turn.message();
-        while !message.plain().contains("enough") {
+        while !message.text().contains("enough") {
             message = turn.ask(&self.a, message).await?;
         }
         let both = [AgentCall::of(&self.a, &message), AgentCall::labeled("items.0", &self.b, &message)];
@@ -169,10 +169,10 @@ impl Agent for Ordinary {
             args: json!({}),
         };
         let looked = turn.call_tools(&[polylogue_core::AnyTool::new(GetHistory::default())], &[call]).await?;
-        if looked.iter().any(|outcome| outcome.plain().contains("second")) {
-            return Ok(Act::Say(turn.ask(&self.b, own.plain().into_owned()).await?.parts));
+        if looked.iter().any(|outcome| outcome.text().contains("second")) {
+            return Ok(Act::Say(turn.ask(&self.b, own.text().into_owned()).await?.parts));
         }
-        Ok(Act::Say(turn.ask_as("items.0", &self.b, own.plain().into_owned()).await?.parts))
+        Ok(Act::Say(turn.ask_as("items.0", &self.b, own.text().into_owned()).await?.parts))
     }
 }
 
@@ -189,8 +189,8 @@ async fn ordinary_rust_resumes() {
     assert!(resumes("ordinary Rust", &steps, |model| AnyAgent::new(make(model))).await > 60);
     let hooked = |model: &AnyModel| {
         let mut around = MessageHooks::new(make(model));
-        around.before(|message| Message::text(message.from.clone(), format!("please: {}", message.plain())));
-        around.after(|reply| Message::text(reply.from.clone(), format!("{}!", reply.plain())));
+        around.before(|message| Message::new(message.from.clone(), format!("please: {}", message.text())));
+        around.after(|reply| Message::new(reply.from.clone(), format!("{}!", reply.text())));
         AnyAgent::new(around)
     };
     resumes("hooked", &steps, hooked).await;

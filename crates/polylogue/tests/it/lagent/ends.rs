@@ -75,7 +75,7 @@ async fn a_cancelled_call_continues_later() {
     assert!(error.contains("belongs to another agent than `other`"), "{error}");
     let fresh = session_of(&session.log().events().await).await;
     let quick = agent("bot", &script(r#"[{"bot": "one"}]"#));
-    assert_eq!(fresh.resume(&quick).await.unwrap().unwrap().plain(), "one");
+    assert_eq!(fresh.resume(&quick).await.unwrap().unwrap().text(), "one");
 }
 
 /// An agent that left a chat is back when it is called again; its work in a chat starts with the turn request.
@@ -93,12 +93,12 @@ async fn an_agent_that_left_is_back_when_it_is_called_again() {
             Ok(Act::Say(turn.ask(&self.1, turn.message()).await?.parts))
         }
     }
-    let act = |turn: &polylogue::Turn<'_>| match &*turn.message().plain() {
+    let act = |turn: &polylogue::Turn<'_>| match &*turn.message().text() {
         "leave" => Ok(Act::Leave("tired".into())),
         text => Ok(Act::say(format!("heard {text}"))),
     };
     let twice = Twice("twice".try_into().unwrap(), AnyAgent::new(Function::new("bot", act).unwrap()));
-    assert_eq!(session().await.call(&twice, "stay").await.unwrap().plain(), "heard stay");
+    assert_eq!(session().await.call(&twice, "stay").await.unwrap().text(), "heard stay");
     let chat = Chat::builder("group").participant(twice).policy(sequential()).build().unwrap();
     let (_, events) = run(&chat, "stay").await;
     assert!(
@@ -147,7 +147,7 @@ async fn texts_grow_by_pieces_and_only_the_whole_is_remembered() {
     }
     assert_eq!(text, "one two three");
     let state = session.state(&bot).await.unwrap();
-    assert_eq!(state.get("memory").unwrap().last().unwrap().plain(), "one two three");
+    assert_eq!(state.get("memory").unwrap().last().unwrap().text(), "one two three");
 }
 
 /// Retries a failed call, and asks another agent when that fails, too.
@@ -178,9 +178,9 @@ async fn an_agent_that_survives_a_failure_survives_it_again() {
     let model = script(steps);
     let stubborn = Stubborn("stubborn".try_into().unwrap(), agent("bad", &model), agent("good", &model));
     let session = session().await;
-    assert_eq!(session.call(&stubborn, "go").await.unwrap().plain(), "back");
+    assert_eq!(session.call(&stubborn, "go").await.unwrap().text(), "back");
     let state = session.state(&stubborn).await.unwrap();
-    let received: Vec<_> = state.get("bad.memory").unwrap().iter().map(|message| message.plain()).collect();
+    let received: Vec<_> = state.get("bad.memory").unwrap().iter().map(|message| message.text()).collect();
     assert_eq!(received, ["g", "back"]);
     let events = session.log().events().await;
     let undone = events.iter().filter(|event| matches!(event.body, Body::RolledBack { .. })).count();
@@ -197,7 +197,7 @@ async fn an_agent_that_survives_a_failure_survives_it_again() {
         cuts += 1;
         let fresh = session_of(&events[..cut]).await;
         let reply = fresh.resume(&stubborn).await.unwrap();
-        assert!(reply.is_none_or(|reply| reply.plain() == "back"));
+        assert!(reply.is_none_or(|reply| reply.text() == "back"));
         assert_eq!(
             uncharged(&fresh.log().events().await),
             uncharged(&events),

@@ -69,7 +69,7 @@ pub(crate) fn one_of<const N: usize>(
     let layers = agents.clone();
     let flow = Function::calling(name, layers, move |turn| {
         let message = turn.message();
-        let chosen = choose(&message.plain()).map(|nth| agents[nth].clone());
+        let chosen = choose(&message.text()).map(|nth| agents[nth].clone());
         Box::pin(async move {
             match chosen {
                 Some(agent) => Ok(Act::Say(turn.ask(&agent, message).await?.parts)),
@@ -88,7 +88,7 @@ pub(crate) fn repeat(name: &str, agent: AnyAgent, rounds: usize, done: fn(&str) 
             let mut message = turn.message();
             for _ in 0..rounds {
                 message = turn.ask(&agent, message).await?;
-                if done(&message.plain()) {
+                if done(&message.text()) {
                     break;
                 }
             }

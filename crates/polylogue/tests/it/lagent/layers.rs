@@ -6,7 +6,7 @@ use polylogue::layers::parse::{
     ActionExecutor, Parsed, ParsedBlock, Parser, Template, ToolBlock, ToolBlocks, value,
 };
 use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Result, Tool, Turn};
-use polylogue_core::{AnyAgent, Entry, Part, ToolCx, ToolError, ToolResult, ToolSpec, plain};
+use polylogue_core::{AnyAgent, Entry, Part, ToolCx, ToolError, ToolResult, ToolSpec, text_of};
 use serde_json::{Value, json};
 
 use crate::lagent::parts::{agent, session};
@@ -19,11 +19,11 @@ fn texts(entries: &[Entry]) -> Vec<String> {
         Entry::System { .. } => "system",
         Entry::Tool { .. } => "tool",
     };
-    entries.iter().map(|entry| format!("{}: {}", role(entry), plain(entry.parts()))).collect()
+    entries.iter().map(|entry| format!("{}: {}", role(entry), text_of(entry.parts()))).collect()
 }
 
 fn prefix(with: &'static str) -> impl Fn(Message) -> Message + Send + Sync {
-    move |message| Message::text(message.from.clone(), format!("{with}{}", message.plain()))
+    move |message| Message::new(message.from.clone(), format!("{with}{}", message.text()))
 }
 
 /// L05, L06, L07, L09.
@@ -37,12 +37,12 @@ async fn hooks_change_what_is_remembered_before_and_only_what_is_returned_after(
     bot.after(prefix("d"));
     let own = Message::from("hi");
     let session = session().await;
-    assert_eq!(session.call(&bot, &own).await.unwrap().plain(), "dcone");
-    assert_eq!(own.plain(), "hi");
+    assert_eq!(session.call(&bot, &own).await.unwrap().text(), "dcone");
+    assert_eq!(own.text(), "hi");
     session.call(&bot, "ho").await.unwrap();
     assert_eq!(texts(&spy.asked()[1].entries), ["user: bahi", "assistant: one", "user: baho"]);
     let state = session.state(&bot).await.unwrap();
-    let memory: Vec<_> = state.get("bot.memory").unwrap().iter().map(|message| message.plain()).collect();
+    let memory: Vec<_> = state.get("bot.memory").unwrap().iter().map(|message| message.text()).collect();
     assert_eq!(memory, ["bahi", "one", "baho", "two"]);
 }
 
@@ -54,7 +54,7 @@ async fn a_removed_hook_is_not_run_and_cannot_be_removed_again() {
     bot.remove(first).unwrap();
     assert!(bot.remove(first).unwrap_err().to_string().contains("unknown hook `1` of"));
     assert_ne!(first, second);
-    assert_eq!(session().await.call(&bot, "hi").await.unwrap().plain(), "one");
+    assert_eq!(session().await.call(&bot, "hi").await.unwrap().text(), "one");
 }
 
 fn hooked(
@@ -197,7 +197,7 @@ async fn blocks_are_sent_back_whole_and_refused_ones_not_at_all() {
         let session = session().await;
         let first = session.call(&bot, "x").await.unwrap();
         assert_eq!(value(&first).unwrap()["status"], 1);
-        assert_eq!(first.plain(), "Hm.\n```python\n{\"a\": 1}");
+        assert_eq!(first.text(), "Hm.\n```python\n{\"a\": 1}");
         let second = session.call(&bot, "y").await.unwrap();
         assert_eq!(ParsedBlock::from_message(&second).unwrap().status, -1);
         session.call(&bot, "z").await.unwrap();
@@ -217,7 +217,7 @@ async fn a_parsed_agent_has_other_stop_words_for_one_call() {
     let first = session.call(&bot, "a").await.unwrap();
     assert_eq!(ParsedBlock::from_message(&first).unwrap().action, "1");
     let second = session.call(&bot.clone().with(|agent| agent.params(stop.clone())), "b").await.unwrap();
-    assert_eq!((second.plain().into_owned(), ParsedBlock::calls(&second)), ("x".into(), None));
+    assert_eq!((second.text().into_owned(), ParsedBlock::calls(&second)), ("x".into(), None));
     let stops: Vec<_> = spy.asked().into_iter().map(|asked| asked.params.stop).collect();
     assert_eq!(stops, [vec![], stop.stop]);
     assert_eq!(session.state(&bot).await.unwrap().get("memory").unwrap().len(), 4);
@@ -269,7 +269,7 @@ fn runner() -> ActionExecutor {
 async fn run(block: Value) -> String {
     let message = Message { parts: vec![Part::text("x"), Part::Data(block)], ..Message::from("") };
     let session = session().await;
-    session.call(&runner(), message).await.unwrap().plain().into_owned()
+    session.call(&runner(), message).await.unwrap().text().into_owned()
 }
 
 /// L32, L33, L34, L36, L37.
@@ -328,9 +328,9 @@ async fn a_coder_runs_code_until_it_writes_none() {
         max_turn: 2,
     };
     let session = session().await;
-    assert_eq!(session.call(&coder, "go").await.unwrap().plain(), "It is 1.");
+    assert_eq!(session.call(&coder, "go").await.unwrap().text(), "It is 1.");
     assert_eq!(texts(&spy.asked()[1].entries)[2], r#"user: ran {"code":"1"}"#);
     // Exhausted: the last message, after exactly as many model calls.
-    assert_eq!(session.call(&coder, "more").await.unwrap().plain(), r#"ran {"code":"3"}"#);
+    assert_eq!(session.call(&coder, "more").await.unwrap().text(), r#"ran {"code":"3"}"#);
     assert_eq!(spy.asked().len(), 4);
 }

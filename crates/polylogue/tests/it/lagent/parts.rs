@@ -102,10 +102,10 @@ impl Agent for House {
             asks.map(|(nth, item)| AgentCall::labeled(format!("items.{nth}"), item, &message)).collect();
         let mut received = String::new();
         for reply in turn.ask_all(asks).await {
-            received.push_str(&reply?.plain());
+            received.push_str(&reply?.text());
         }
         turn.prompt(format!("Of all: {received}")).await?;
         let own = turn.ask_model(ModelCall::of(&self.model)).await?;
-        Ok(Act::Say(turn.ask(&self.blogger, own.plain().into_owned()).await?.parts))
+        Ok(Act::Say(turn.ask(&self.blogger, own.text().into_owned()).await?.parts))
     }
 }

@@ -3,7 +3,9 @@
 
 use polylogue::agents::session::{Forget, State};
 use polylogue::{AnyModel, Session};
-use polylogue_core::{AnyStore, DeltaSink, LogId, Model, ModelError, ModelErrorKind, Reply, Request, plain};
+use polylogue_core::{
+    AnyStore, DeltaSink, LogId, Model, ModelError, ModelErrorKind, Reply, Request, text_of,
+};
 use polylogue_store::Memory;
 
 use crate::lagent::parts::Blogger;
@@ -17,11 +19,12 @@ impl Model for Echo {
     }
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let who = request.origin.who;
-        let last = request.entries.last().map(|entry| plain(entry.parts()).into_owned()).unwrap_or_default();
+        let last =
+            request.entries.last().map(|entry| text_of(entry.parts()).into_owned()).unwrap_or_default();
         if last.contains(&format!("fail {who}")) {
             return Err(ModelError::new(ModelErrorKind::Unavailable, self.name(), "as scripted"));
         }
-        Ok(Reply::text(said(who.as_str(), request.entries.len(), &last)))
+        Ok(Reply::new(said(who.as_str(), request.entries.len(), &last)))
     }
 }
 
@@ -58,7 +61,7 @@ impl Expected {
 
     fn of(state: &State) -> Self {
         let texts =
-            |key: &str| state.get(key).unwrap().iter().map(|message| message.plain().into_owned()).collect();
+            |key: &str| state.get(key).unwrap().iter().map(|message| message.text().into_owned()).collect();
         assert_eq!(state.keys().collect::<Vec<_>>(), KEYS);
         Self(KEYS.map(texts))
     }
@@ -89,7 +92,7 @@ async fn play(seed: u64) -> [usize; 6] {
                 let fails = ["", "", "fail writer", "fail critic"][usize::try_from(chance.below(4)).unwrap()];
                 let text = format!("t{nth} {fails}");
                 let came = session.call(&blogger, &*text).await;
-                assert_eq!(came.ok().map(|reply| reply.plain().into_owned()), expected.call(&text));
+                assert_eq!(came.ok().map(|reply| reply.text().into_owned()), expected.call(&text));
             }
             2 => {
                 let which = usize::try_from(chance.below(4)).unwrap();

@@ -7,7 +7,7 @@ use polylogue::stop::Reason;
 use polylogue::{AnyModel, Assistant, Chat, Error, Log, Result, Session, Status, Tool, sequential};
 use polylogue_core::{
     AnyAgent, AnyStore, AnyTool, Body, Entry, Interrupt, LogId, Part, RunOutcome, StopReason, ToolCx,
-    ToolError, ToolResult, ToolSpec, plain,
+    ToolError, ToolResult, ToolSpec, text_of,
 };
 use polylogue_store::Memory;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn search() -> AnyTool {
 }
 
 fn last(asked: &Asked) -> String {
-    asked.entries.last().map(|entry| plain(entry.parts()).into_owned()).unwrap()
+    asked.entries.last().map(|entry| text_of(entry.parts()).into_owned()).unwrap()
 }
 
 fn roles(asked: &Asked) -> String {
@@ -70,12 +70,12 @@ async fn calls_are_made_in_rounds_until_there_is_a_text() {
     ));
     let bot = React::new(agent("bot", &spy.model()).tool(search()));
     let session = session().await;
-    assert_eq!(session.call(&bot, "go").await.unwrap().plain(), "done");
+    assert_eq!(session.call(&bot, "go").await.unwrap().text(), "done");
     assert_eq!(spy.asked().len(), 2);
     let asked = &spy.asked()[1];
     assert_eq!(roles(asked), "uattt");
     let shown: Vec<String> =
-        asked.entries[2..].iter().map(|entry| plain(entry.parts()).into_owned()).collect();
+        asked.entries[2..].iter().map(|entry| text_of(entry.parts()).into_owned()).collect();
     assert_eq!(shown, [r#"found "x""#, "There is no tool `serch`. There is `search`.", "no such page"]);
     // The results are those of the calls, in their order, and both are in the log.
     let Entry::Assistant { parts, .. } = &asked.entries[1] else { panic!("{:?}", asked.entries) };
@@ -111,14 +111,14 @@ async fn a_limit_on_rounds_ends_or_sums_up() {
     let spy = Spy::on(script(&format!(r#"[{CALL}, {CALL}, {{"bot": "in sum"}}, {{"bot": "next"}}]"#)));
     let bot = React::new(agent("bot", &spy.model()).tool(search())).max_rounds(1).summarize();
     let session = session().await;
-    assert_eq!(session.call(&bot, "go").await.unwrap().plain(), "in sum");
+    assert_eq!(session.call(&bot, "go").await.unwrap().text(), "in sum");
     let asked = spy.asked();
     assert_eq!(asked.len(), 3);
     assert!(asked[2].tools.is_empty());
     assert!(last(&asked[2]).starts_with("You cannot call any more tools."));
     // Another agent knows nothing of it.
     let other = agent("other", &script(r#"[{"other": "hi"}]"#));
-    assert_eq!(session.call(&other, "hello").await.unwrap().plain(), "hi");
+    assert_eq!(session.call(&other, "hello").await.unwrap().text(), "hi");
     assert_eq!(session.state(&other).await.unwrap().get("memory").unwrap().len(), 2);
 }
 
@@ -144,7 +144,7 @@ async fn a_tool_that_ends_the_turn_gives_the_message_unless_it_fails() {
     ));
     let bot = React::new(agent("bot", &spy.model()).tool(Search(spec().ends_turn())));
     let session = session().await;
-    assert_eq!(session.call(&bot, "go").await.unwrap().plain(), r#"found "x""#);
+    assert_eq!(session.call(&bot, "go").await.unwrap().text(), r#"found "x""#);
     assert_eq!(spy.asked().len(), 2);
 }
 
@@ -156,7 +156,7 @@ async fn calls_may_be_written_as_text() {
     ));
     let bot = React::new(agent("bot", &spy.model()).tool(search())).in_text();
     let session = session().await;
-    assert_eq!(session.call(&bot, "go").await.unwrap().plain(), "42");
+    assert_eq!(session.call(&bot, "go").await.unwrap().text(), "42");
     let asked = spy.asked();
     assert!(asked.iter().all(|asked| asked.tools.is_empty() && asked.params.stop == ["Observation:"]));
     assert!(
@@ -182,8 +182,8 @@ async fn a_model_without_tools_writes_its_calls() {
     let spy = Spy::on(AnyModel::new(NoTools(script(steps))));
     let bot = React::new(agent("bot", &spy.model()).tool(search()));
     let session = session().await;
-    assert_eq!(session.call(&bot, "go").await.unwrap().plain(), "42");
-    assert_eq!(session.call(&bot, "on").await.unwrap().plain(), "43");
+    assert_eq!(session.call(&bot, "go").await.unwrap().text(), "42");
+    assert_eq!(session.call(&bot, "on").await.unwrap().text(), "43");
     let offered: Vec<usize> = spy.asked().iter().map(|asked| asked.tools.len()).collect();
     assert_eq!(offered, [1, 0, 0, 0]);
     assert_eq!(last(&spy.asked()[2]), "Observation: found 1");
@@ -204,7 +204,7 @@ fn planned(plan: &str) -> (Spy, PlanAndSolve) {
 async fn a_plan_is_solved_step_by_step() {
     let (spy, analyst) = planned("Here it is:\n1. Find.\n2. Compare\n   both.\n3. Answer. <END_OF_PLAN>");
     let session = session().await;
-    assert_eq!(session.call(&analyst, "Which?").await.unwrap().plain(), "r3");
+    assert_eq!(session.call(&analyst, "Which?").await.unwrap().text(), "r3");
     let asked = spy.asked();
     assert_eq!(asked.len(), 4);
     assert!(asked.iter().all(|asked| asked.entries.len() == 1), "each is its own conversation");
@@ -218,7 +218,7 @@ async fn a_plan_is_solved_step_by_step() {
 #[tokio::test]
 async fn a_plan_without_numbers_is_one_step_and_a_long_one_is_refused() {
     let (spy, analyst) = planned("Just look.");
-    assert_eq!(session().await.call(&analyst, "Which?").await.unwrap().plain(), "r1");
+    assert_eq!(session().await.call(&analyst, "Which?").await.unwrap().text(), "r1");
     assert_eq!(spy.asked().len(), 2);
     let (_, analyst) = planned("1. a\n2. b\n3. c");
     let error = session().await.call(&analyst.max_steps(2), "Which?").await.unwrap_err().to_string();
@@ -238,7 +238,7 @@ Plan: use it
     let rewoo = Rewoo::new("rewoo", agent("planner", &spy.model()), agent("solver", &spy.model())).unwrap();
     let rewoo = rewoo.tool(search());
     let session = session().await;
-    assert_eq!(session.call(&rewoo, "Why?").await.unwrap().plain(), "so");
+    assert_eq!(session.call(&rewoo, "Why?").await.unwrap().text(), "so");
     assert_eq!(spy.asked().len(), 2);
     assert_eq!(calls(&session).await, 3);
     let shown = last(&spy.asked()[1]);
@@ -255,12 +255,12 @@ async fn a_draft_is_refined_until_nothing_is_left_to_criticize() {
     let refine =
         || Refine::new("refine", agent("writer", &spy.model()), agent("critic", &spy.model())).unwrap();
     let first = session().await;
-    assert_eq!(first.call(&refine().until("GOOD"), "Write.").await.unwrap().plain(), "d2");
+    assert_eq!(first.call(&refine().until("GOOD"), "Write.").await.unwrap().text(), "d2");
     assert_eq!(spy.asked().len(), 4);
     let itself = Spy::on(script(r#"[{"me": "d1"}, {"me": "longer"}, {"me": "d2"}]"#));
     let me = agent("me", &itself.model());
     let alone = Refine::new("refine", me.clone(), me).unwrap().rounds(1);
-    assert_eq!(session().await.call(&alone, "Write.").await.unwrap().plain(), "d2");
+    assert_eq!(session().await.call(&alone, "Write.").await.unwrap().text(), "d2");
     assert_eq!(roles(&itself.asked()[2]), "uauau");
 }
 
@@ -278,14 +278,14 @@ async fn a_critic_chooses_among_options() {
     let (spy, bot) = best(3, r#"{"critic": "Option 2, it is short."}, {"critic": "1"}"#);
     let bot = AnyAgent::new(bot);
     let session = session().await;
-    assert_eq!(session.call(&bot, "go").await.unwrap().plain(), "two");
+    assert_eq!(session.call(&bot, "go").await.unwrap().text(), "two");
     assert_eq!(spy.asked().len(), 4);
     assert!(spy.asked()[..3].iter().all(|asked| roles(asked) == "u"));
     assert!(last(&spy.asked()[3]).contains("Option 3:\nthree"));
     // The chosen one is what it remembers, and only current options can be chosen.
     session.call(&bot, "on").await.unwrap_err();
     let fourth = &spy.asked()[4];
-    let texts: Vec<_> = fourth.entries.iter().map(|entry| plain(entry.parts()).into_owned()).collect();
+    let texts: Vec<_> = fourth.entries.iter().map(|entry| text_of(entry.parts()).into_owned()).collect();
     assert_eq!(texts, ["go", "two", "on"]);
     assert_eq!(roles(fourth), "uau");
 }
@@ -293,11 +293,11 @@ async fn a_critic_chooses_among_options() {
 #[tokio::test]
 async fn without_a_choice_the_first_draft_wins_and_one_draft_needs_no_critic() {
     let (spy, bot) = best(2, r#"{"critic": "7"}, {"critic": "none"}"#);
-    assert_eq!(session().await.call(&bot, "go").await.unwrap().plain(), "one");
+    assert_eq!(session().await.call(&bot, "go").await.unwrap().text(), "one");
     assert_eq!(spy.asked().len(), 4);
     assert!(last(&spy.asked()[3]).starts_with("That is none of the options."));
     let (spy, bot) = best(1, r#"{"critic": "1"}"#);
-    assert_eq!(session().await.call(&bot, "go").await.unwrap().plain(), "one");
+    assert_eq!(session().await.call(&bot, "go").await.unwrap().text(), "one");
     assert_eq!(spy.asked().len(), 1);
 }
 

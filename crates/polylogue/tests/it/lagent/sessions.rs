@@ -62,21 +62,21 @@ async fn what_a_hook_puts_before_a_message_is_in_the_memory_of_its_agent_alone()
     let writer = agent("writer", &spy.model());
     let mut critic = MessageHooks::new(agent("critic", &spy.model()));
     critic.before(|message| {
-        let text = format!("A draft: {}", message.plain());
-        Message::text(message.from, text)
+        let text = format!("A draft: {}", message.text());
+        Message::new(message.from, text)
     });
     let team = Pair { name: name("pair"), writer, critic };
     let session = session().await;
     session.call(&team, "go").await.unwrap();
     let state = session.state(&team).await.unwrap();
     let texts = |key: &str| -> Vec<String> {
-        state.get(key).unwrap().iter().map(|message| message.plain().into_owned()).collect()
+        state.get(key).unwrap().iter().map(|message| message.text().into_owned()).collect()
     };
     assert_eq!(texts("critic.memory"), ["w1", "c1"], "what was asked of both");
     assert_eq!(texts("critic.critic.memory"), ["A draft: w1", "c1"], "what the agent itself received");
     assert_eq!(texts("writer.memory"), ["go", "w1"]);
     assert_eq!(texts("memory"), ["go", "c1"]);
-    let sent = polylogue_core::plain(spy.asked()[1].entries.last().unwrap().parts()).into_owned();
+    let sent = polylogue_core::text_of(spy.asked()[1].entries.last().unwrap().parts()).into_owned();
     assert_eq!(sent, "A draft: w1");
 }
 
@@ -119,7 +119,7 @@ async fn a_session_that_is_dropped_can_be_opened_again() {
         assert!(Session::open(store.clone(), id.clone()).await.is_err(), "it is in use");
         drop(session);
         let again = Session::open(store.clone(), id.clone()).await.unwrap();
-        assert_eq!(again.call(&bot, "b").await.unwrap().plain(), "two");
+        assert_eq!(again.call(&bot, "b").await.unwrap().text(), "two");
         drop(again);
         Session::open(store, id).await.unwrap().into_log().release().await.unwrap();
     }

@@ -148,7 +148,7 @@ async fn reset_forgets_a_node_a_subtree_or_a_path() {
         session.reset(&blogger, forget).await.unwrap();
         let state = session.state(&blogger).await.unwrap();
         let sizes: Vec<usize> = state.keys().map(|key| state.get(key).unwrap().len()).collect();
-        assert_eq!(session.call(&blogger, "again").await.unwrap().plain(), "w4");
+        assert_eq!(session.call(&blogger, "again").await.unwrap().text(), "w4");
         sizes
     };
     assert_eq!(sizes(Forget::Own).await, [0, 4, 2]);
@@ -241,7 +241,8 @@ async fn a_window_holds_after_loading() {
     second.load(&bot, &first.state(&bot).await.unwrap()).await.unwrap();
     second.call(&bot, "c").await.unwrap();
     let sent = spy.asked().pop().unwrap().entries;
-    let texts: Vec<_> = sent.iter().map(|entry| polylogue_core::plain(entry.parts()).into_owned()).collect();
+    let texts: Vec<_> =
+        sent.iter().map(|entry| polylogue_core::text_of(entry.parts()).into_owned()).collect();
     assert_eq!(texts, ["b", "two", "c"]);
     assert_eq!(second.state(&bot).await.unwrap().get("memory").unwrap().len(), 6);
 }

@@ -4,7 +4,7 @@ use polylogue::agents::session::{ReplyStream, Stage};
 use polylogue::layers::parse::value;
 use polylogue::tools::GetHistory;
 use polylogue::{Assistant, Session};
-use polylogue_core::{Params, plain};
+use polylogue_core::{Params, text_of};
 use serde_json::{Value, json};
 
 use crate::lagent::parts::{agent, session};
@@ -23,7 +23,7 @@ async fn history(calls: usize, args: Value) -> String {
     session.call(&bot, "the last").await.unwrap();
     // Another session of the same agent, which shares nothing with the first.
     assert!(other.state(&bot).await.unwrap().get("memory").unwrap().is_empty());
-    plain(spy.asked().pop().unwrap().entries.last().unwrap().parts()).into_owned()
+    text_of(spy.asked().pop().unwrap().entries.last().unwrap().parts()).into_owned()
 }
 
 /// Z13: the last five lines, or as many as are asked for; of the session that the call is made in, whatever it names.
@@ -47,7 +47,7 @@ async fn get_history_of_an_empty_chat_says_so() {
     let chat = Chat::builder("solo").participant(bot).policy(sequential()).build().unwrap();
     chat.run_in(&mut crate::stage::log().await, "").await.unwrap();
     let shown = spy.asked().pop().unwrap().entries.pop().unwrap();
-    assert_eq!(plain(shown.parts()), "Nothing was said yet.");
+    assert_eq!(text_of(shown.parts()), "Nothing was said yet.");
 }
 
 /// Z15: an agent is offered what it was given, and nothing else: no shell, no files.
@@ -78,12 +78,12 @@ async fn grows(bot: &Assistant) -> (Vec<String>, Vec<(Stage, String)>, String) {
         (texts, stages)
     };
     let (reply, (texts, stages)) = tokio::join!(session.call(bot, "go"), follow);
-    assert_eq!(reply.unwrap().plain(), last(&session, bot).await);
+    assert_eq!(reply.unwrap().text(), last(&session, bot).await);
     (texts, stages, last(&session, bot).await)
 }
 
 async fn last(session: &Session, bot: &Assistant) -> String {
-    session.state(bot).await.unwrap().get("memory").unwrap().last().unwrap().plain().into_owned()
+    session.state(bot).await.unwrap().get("memory").unwrap().last().unwrap().text().into_owned()
 }
 
 /// L45: what a model writes after a stop word is neither streamed nor remembered, whether its server knows stop words or
@@ -112,5 +112,5 @@ async fn an_answer_in_a_form_rides_on_the_message() {
         agent("bot", &script(r#"[{"bot": "{\"n\": \"x\"}"}, {"bot": "{\"n\": 3}"}]"#)).output_schema(schema);
     let reply = session().await.call(&bot, "How many?").await.unwrap();
     assert_eq!(value(&reply), Some(&json!({"n": 3})));
-    assert_eq!(reply.plain(), r#"{"n":3}"#);
+    assert_eq!(reply.text(), r#"{"n":3}"#);
 }

@@ -68,7 +68,7 @@ impl Agent for Visualizer {
         let mut message = turn.message();
         for agent in [&self.researcher, &self.charter].into_iter().cycle().take(2 * self.max_turn) {
             message = self.work(turn, agent, message).await?;
-            if message.plain().contains("Final Answer") {
+            if message.text().contains("Final Answer") {
                 break;
             }
         }
@@ -86,18 +86,15 @@ async fn two_share_an_executor_until_one_has_the_final_answer() {
     let spy = Spy::on(script(VISUALIZER));
     let agent = Visualizer::new(&spy.model());
     let session = session().await;
-    assert_eq!(session.call(&agent, "Draw it.").await.unwrap().plain(), "Final Answer: chart.png");
-    assert_eq!(session.call(&agent, "Again.").await.unwrap().plain(), "Final Answer: at once");
+    assert_eq!(session.call(&agent, "Draw it.").await.unwrap().text(), "Final Answer: chart.png");
+    assert_eq!(session.call(&agent, "Again.").await.unwrap().text(), "Final Answer: at once");
     assert_eq!(spy.asked().len(), 5);
     // All inner chats are in this session, though the agent names no layers.
     let state = session.state(&agent).await.unwrap();
     let keys: Vec<_> = state.keys().collect();
     assert_eq!(keys, ["memory", "researcher.memory", "executor.memory", "charter.memory"]);
     let done = state.get("executor.memory").unwrap();
-    assert_eq!(
-        [done[1].plain(), done[3].plain()],
-        [r#"search of {"q":1}"#, r#"python of {"code":"plot(1)"}"#]
-    );
+    assert_eq!([done[1].text(), done[3].text()], [r#"search of {"q":1}"#, r#"python of {"code":"plot(1)"}"#]);
 }
 
 /// C03: beginning again asks no model.

@@ -82,7 +82,7 @@ impl Model for Server {
         let usage = Usage { input: Some(5), output: Some(charged.0), ..Usage::default() };
         let usage = if is_silent { Usage::default() } else { usage };
         let finish = if charged.1 { FinishReason::Stop } else { FinishReason::Length };
-        Ok(Reply { usage, finish, ..Reply::text("word") })
+        Ok(Reply { usage, finish, ..Reply::new("word") })
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Some(cents(usage.output?))

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use polylogue::AnyModel;
 use polylogue_core::{
     Capabilities, Capability, DeltaSink, EncodeCache, Entry, Media, Model, ModelError, Origin, Params, Part,
-    Path, PromptRole, Reply, Request, Status, plain,
+    Path, PromptRole, Reply, Request, Status, text_of,
 };
 use polylogue_models::{Api, Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Behavior, Playbook, Server};
@@ -57,7 +57,7 @@ impl Sent {
 }
 
 fn asks_to_continue(entries: &[Entry]) -> bool {
-    let last = entries.last().map(|entry| plain(entry.parts()).into_owned());
+    let last = entries.last().map(|entry| text_of(entry.parts()).into_owned());
     last.is_some_and(|text| text.starts_with("Your last message was cut off"))
 }
 

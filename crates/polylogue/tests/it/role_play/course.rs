@@ -44,7 +44,7 @@ async fn the_opening_is_sent_once_and_k_rounds_make_one_and_two_k_calls() {
         came.transcript.messages().filter(|line| line.source == MessageSource::Opening).collect();
     let [opening] = openings[..] else { panic!("{openings:?}") };
     assert_eq!(opening.message.to, Audience::Only(vec![name("Trader")]));
-    let opening = opening.message.plain();
+    let opening = opening.message.text();
     for asked in came.asked("Trader") {
         let sent = asked.entries.iter().filter(|entry| text(entry).contains(&*opening)).count();
         assert_eq!(sent, 1, "{asked:?}");

@@ -171,7 +171,7 @@ async fn a_person_may_choose() {
     let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
     assert!(matches!(&reason, StopReason::Left { who, .. } if who.as_str() == "Chair"), "{reason:?}");
     let transcript = log.transcript().await.unwrap();
-    let said: Vec<_> = transcript.messages().skip(1).map(|line| line.message.plain()).collect();
+    let said: Vec<_> = transcript.messages().skip(1).map(|line| line.message.text()).collect();
     assert_eq!(said, ["Instruction: b"]);
     assert_eq!(answers.next(), None);
 }

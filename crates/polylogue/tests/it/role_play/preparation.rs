@@ -40,7 +40,7 @@ async fn a_specified_task_is_in_both_prompts_and_the_idea_is_kept() {
     assert_eq!(came.transcript.task(), IDEA);
     let aside = came.transcript.all_messages().iter().find(|line| line.is_private()).unwrap();
     assert_eq!(aside.message.from, name("Specifier"));
-    assert_eq!(aside.message.plain().trim(), "Trade wheat in Chicago.");
+    assert_eq!(aside.message.text().trim(), "Trade wheat in Chicago.");
     assert!(crate::stage::printed(&came.events).contains("Trade wheat in Chicago."));
 }
 

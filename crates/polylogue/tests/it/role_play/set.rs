@@ -52,7 +52,7 @@ impl Came {
     /// Speakers and texts of turns in the chat.
     pub(crate) fn said(&self) -> Vec<(String, String)> {
         let turns = self.transcript.messages().filter(|line| line.source == MessageSource::Turn);
-        turns.map(|line| (line.message.from.to_string(), line.message.plain().into_owned())).collect()
+        turns.map(|line| (line.message.from.to_string(), line.message.text().into_owned())).collect()
     }
 
     /// The requests of one agent.

@@ -2,7 +2,7 @@
 
 use polylogue::agents::tooling::ToolCalling;
 use polylogue::{AnyModel, Assistant};
-use polylogue_core::{Body, Capabilities, Capability, Entry, Part, plain};
+use polylogue_core::{Body, Capabilities, Capability, Entry, Part, text_of};
 use polylogue_models::{Script, Scripted};
 use serde_json::{Value, json};
 
@@ -122,7 +122,7 @@ async fn a_repair_receives_only_schema_output_and_error() {
     ] {
         let [only] = &done.asked[nth].entries[..] else { panic!("one entry") };
         assert_eq!(
-            plain(only.parts()),
+            text_of(only.parts()),
             format!(
                 "This was to be JSON that satisfies this JSON Schema:\n{}\n\nIt is:\n{last}\n\nWhat is wrong with it: \
                  {error}\n\nWrite the corrected JSON and nothing else.",

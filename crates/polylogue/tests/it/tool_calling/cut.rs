@@ -247,8 +247,8 @@ impl polylogue_core::Model for Anything {
         request: &polylogue_core::Request<'_>,
         _: &mut dyn polylogue_core::DeltaSink,
     ) -> Result<polylogue_core::Reply, polylogue_core::ModelError> {
-        let last = polylogue_core::plain(request.entries.last().unwrap().parts());
-        let reply = |text: &str| Ok(polylogue_core::Reply::text(text));
+        let last = polylogue_core::text_of(request.entries.last().unwrap().parts());
+        let reply = |text: &str| Ok(polylogue_core::Reply::new(text));
         match &request.params.schema {
             Some(schema) if schema["properties"].get("say").is_some() => {
                 reply(r#"{"say": "end", "call": null}"#)

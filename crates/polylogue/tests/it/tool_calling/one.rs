@@ -47,7 +47,7 @@ async fn the_partner_reads_what_the_tool_returned_and_the_talk_is_forgotten() {
     let spy = Spy::on(AnyModel::new(lines(&["Ack.", "Ack.", JSON, "Ack.", "Ack.", JSON])));
     let master = five(talker(spy.model(), must()));
     let player = Function::new("P", |turn| {
-        let received = turn.last_message().map(|line| line.message.plain().into_owned());
+        let received = turn.last_message().map(|line| line.message.text().into_owned());
         Ok(polylogue::Act::say(format!("I heard: {}", received.unwrap_or_default())))
     });
     let chat = Chat::builder("game").participant(master).participant(player.unwrap());
@@ -267,7 +267,7 @@ async fn a_tool_keeps_its_state_from_turn_to_turn() {
     let chat = chat.policy(until(round_robin(), max_turns(3))).build().unwrap();
     let (_, events) = run(&chat, "Count.").await;
     let said = events.iter().filter_map(|event| match &event.body {
-        Body::Message(message) => Some(message.plain().into_owned()),
+        Body::Message(message) => Some(message.text().into_owned()),
         _ => None,
     });
     assert_eq!(said.collect::<Vec<_>>(), ["1", "2", "3"]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling};
 use polylogue::tools::FunctionTool;
 use polylogue::{AnyModel, Assistant, Chat, Tool, Transcript, sequential};
-use polylogue_core::{Entry, Event, Path, ToolError, ToolResult, ToolSpec, View, ViewOptions, plain};
+use polylogue_core::{Entry, Event, Path, ToolError, ToolResult, ToolSpec, View, ViewOptions, text_of};
 use polylogue_models::{Script, Scripted};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -106,14 +106,14 @@ pub(crate) fn entries(entries: &[Entry]) -> Vec<String> {
             Entry::Assistant { .. } => "assistant",
             Entry::Tool { .. } => "tool",
         };
-        format!("{role}: {}", plain(entry.parts()))
+        format!("{role}: {}", text_of(entry.parts()))
     };
     entries.iter().map(line).collect()
 }
 
 /// The last thing that was said to the model in each request.
 pub(crate) fn prompts(asked: &[Asked]) -> Vec<String> {
-    asked.iter().map(|asked| plain(asked.entries.last().unwrap().parts()).into_owned()).collect()
+    asked.iter().map(|asked| text_of(asked.entries.last().unwrap().parts()).into_owned()).collect()
 }
 
 /// A tool that always fails.

@@ -267,7 +267,7 @@ async fn earlier_native_calls_are_shown_as_text() {
         |tools_by| alone(Assistant::new("M", spy.model()).unwrap().tool(clock()).tool_calling(tools_by));
     let mut log = log().await;
     chat(ToolCalling::Native).run_in(&mut log, "What time is it?").await.unwrap();
-    let more = polylogue::Message::text(name("user"), "And now?");
+    let more = polylogue::Message::new(name("user"), "And now?");
     chat(ToolCalling::Text).continue_with(&mut log, more).await.unwrap();
     let read = entries(&spy.asked()[2].entries);
     assert_eq!(

@@ -94,7 +94,7 @@ impl World {
     }
 
     pub(crate) async fn post(&self, id: &LogId, key: &str) {
-        let instruction = Instruction::Send(Message::text(Name::user(), key));
+        let instruction = Instruction::Send(Message::new(Name::user(), key));
         let message = InboxMessage { key: key.into(), request: None, posted: Timestamp(1), instruction };
         let is_held = Store::holder(&self.0.queue, id).await.unwrap().is_some();
         Store::post(&self.0.queue, id, &message).await.unwrap();
@@ -143,13 +143,13 @@ impl World {
 
 fn text_of(event: &Event) -> String {
     match &event.body {
-        Body::Message(message) => message.as_text().into_owned(),
+        Body::Message(message) => message.to_text().into_owned(),
         _ => String::new(),
     }
 }
 
 pub(crate) fn event(seq: usize, text: &str, inbox: Option<u64>) -> Arc<Event> {
-    let body = Body::Message(Message::text(Name::user(), text));
+    let body = Body::Message(Message::new(Name::user(), text));
     Arc::new(Event { seq: seq as u64, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox, body })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use polylogue::AnyModel;
 use polylogue::tasks::group_solve::Check;
 use polylogue::tasks::{EndMode, GroupSolve, Task};
-use polylogue_core::{DeltaSink, Model, ModelError, Reply, Request, plain};
+use polylogue_core::{DeltaSink, Model, ModelError, Reply, Request, text_of};
 
 use crate::stage::Spy;
 use crate::yacana::table::{Played, agent};
@@ -91,10 +91,10 @@ impl Model for Plays {
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().unwrap();
         let at = usize::from(request.origin.who.as_str() == "two");
-        let shown = plain(request.entries.last().unwrap().parts()).into_owned();
+        let shown = text_of(request.entries.last().unwrap().parts()).into_owned();
         let letter = ["A", "B"][at];
         let (mut answers, mut checks) = (self.answers.lock().unwrap(), self.checks.lock().unwrap());
-        Ok(Reply::text(match shown.as_str() {
+        Ok(Reply::new(match shown.as_str() {
             Check::REFLECTION => format!("R{letter}{}", checks[at]),
             Check::DECISION => {
                 checks[at] += 1;

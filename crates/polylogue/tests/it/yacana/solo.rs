@@ -35,7 +35,7 @@ async fn a_task_that_forgets_leaves_nothing() {
     let asked = played.spy.asked();
     assert_eq!(lines(&asked[1].entries), ["user P1", "assistant A1", "user Is it?"]);
     assert!(asked.iter().all(|asked| asked.system.as_deref() == Some("Be brief.")));
-    assert_eq!(played.chat.last_of(&name("one")).unwrap().message.plain(), "A3");
+    assert_eq!(played.chat.last_of(&name("one")).unwrap().message.text(), "A3");
     // Alone, its answer is the summary of the chat.
     let spy = lists(&["yes"], &[]);
     let (status, _) = run(&tasks("one", [one(&spy).forget()]).unwrap(), "").await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue::tasks::{GroupSolve, GroupSolveResult, History, Task};
 use polylogue::{AnyModel, Assistant, Chat, Transcript};
-use polylogue_core::{Body, Entry, Event, Path, plain};
+use polylogue_core::{Body, Entry, Event, Path, text_of};
 
 use crate::stage::{Spy, name, run, script};
 
@@ -45,7 +45,7 @@ impl Played {
 
     /// The questions to each agent, in order: the last entry of each request.
     pub(crate) fn requests(&self) -> Vec<String> {
-        let last = |entries: &[Entry]| plain(entries.last().unwrap().parts()).into_owned();
+        let last = |entries: &[Entry]| text_of(entries.last().unwrap().parts()).into_owned();
         self.spy
             .asked()
             .iter()
@@ -61,7 +61,7 @@ impl Played {
     /// Who said something that ended a turn in which others hear it, in order.
     pub(crate) fn said(&self) -> Vec<String> {
         let said = self.events.iter().filter_map(|event| match &event.body {
-            Body::Message(message) if message.to.is_all() => Some(message.plain().into_owned()),
+            Body::Message(message) if message.to.is_all() => Some(message.text().into_owned()),
             _ => None,
         });
         said.collect()
@@ -77,7 +77,7 @@ pub(crate) fn lines(entries: &[Entry]) -> Vec<String> {
             Entry::Assistant { .. } => "assistant",
             Entry::Tool { .. } => "tool",
         };
-        format!("{role} {}", short(&plain(entry.parts())))
+        format!("{role} {}", short(&text_of(entry.parts())))
     };
     entries.iter().map(line).collect()
 }

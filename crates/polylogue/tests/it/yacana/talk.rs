@@ -22,7 +22,7 @@ async fn an_answer_is_sent_byte_for_byte() {
     let solve = GroupSolve::new([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     let played = Played::of(spy, solve).await;
     let shown = |at: usize| {
-        polylogue_core::plain(played.spy.asked()[at].entries.last().unwrap().parts()).into_owned()
+        polylogue_core::text_of(played.spy.asked()[at].entries.last().unwrap().parts()).into_owned()
     };
     assert_eq!((shown(2).as_str(), shown(3).as_str()), (odd[0], odd[2]));
 }

@@ -62,7 +62,7 @@ impl Adversary {
         };
         let mut text = format!("{object} ");
         let filler = self.longest(request);
-        text += &polylogue_core::plain(&filler);
+        text += &polylogue_core::text_of(&filler);
         Some(self.text(&text, request.params))
     }
 }
@@ -76,7 +76,7 @@ impl Adversary {
         let (_, names) = last.split_once("ne of: ")?;
         let (names, _) = names.split_once(". ")?;
         let is_correction = |entry: &&Entry| {
-            polylogue_core::plain(entry.parts()).starts_with("You named ")
+            polylogue_core::text_of(entry.parts()).starts_with("You named ")
                 && matches!(entry, Entry::User { .. })
         };
         let corrections = request.entries.iter().filter(is_correction).count();
@@ -99,7 +99,7 @@ const ERRORS: u64 = 5;
 /// What the last prompt asks for.
 fn wanted(request: &Request<'_>) -> Option<Wanted> {
     request.entries.last().filter(|entry| super::is_prompt(entry))?;
-    let text = polylogue_core::plain(request.entries.last()?.parts()).into_owned();
+    let text = polylogue_core::text_of(request.entries.last()?.parts()).into_owned();
     if text.contains("is_request_satisfied") || text.contains("That ledger") {
         return Some(Wanted::Ledger(speaker(request)?));
     }
@@ -110,7 +110,7 @@ fn wanted(request: &Request<'_>) -> Option<Wanted> {
         return first_object(&text).map(Wanted::Object);
     }
     if text.contains("Output the arguments") || text.contains("Output the whole JSON object") {
-        let shown = |entry: &Entry| first_object(&polylogue_core::plain(entry.parts()));
+        let shown = |entry: &Entry| first_object(&polylogue_core::text_of(entry.parts()));
         return request.entries.iter().rev().find_map(shown).map(Wanted::Arguments);
     }
     let is_decision = text.contains("`yes` or") || text.starts_with("Answer with the one word");
@@ -120,7 +120,7 @@ fn wanted(request: &Request<'_>) -> Option<Wanted> {
 /// The first participant that the schema of a ledger names.
 fn speaker(request: &Request<'_>) -> Option<String> {
     request.entries.iter().rev().find_map(|entry| {
-        let text = polylogue_core::plain(entry.parts()).into_owned();
+        let text = polylogue_core::text_of(entry.parts()).into_owned();
         let (_, rest) = text.split_once("\"enum\":[\"")?;
         Some(rest.split_once('"')?.0.to_owned())
     })
@@ -142,8 +142,9 @@ fn is_rest_of_ledger(request: &Request<'_>) -> bool {
     let written = request.entries.iter().rev().take(2).find(|entry| matches!(entry, Entry::Assistant { .. }));
     let is_prompt = request.entries.last().is_some_and(super::is_prompt);
     !is_prompt
-        && written
-            .is_some_and(|entry| polylogue_core::plain(entry.parts()).starts_with("{\"is_request_satisfied"))
+        && written.is_some_and(|entry| {
+            polylogue_core::text_of(entry.parts()).starts_with("{\"is_request_satisfied")
+        })
 }
 
 fn ledger(speaker: &str) -> Value {

@@ -117,10 +117,10 @@ impl Case<'_> {
             jsonschema::validator_for(&schema.value.0.clone().into()).map_err(|error| error.to_string())?;
         let repairs = self.events.iter().filter(|event| event.at.to_string().starts_with(within));
         let repaired = repairs.filter_map(|event| match &event.body {
-            Body::Message(message) => Some(message.plain().into_owned()),
+            Body::Message(message) => Some(message.text().into_owned()),
             _ => None,
         });
-        let own = turn.replies().map(|reply| polylogue_core::plain(&reply.parts).into_owned());
+        let own = turn.replies().map(|reply| polylogue_core::text_of(&reply.parts).into_owned());
         let is_right = |text: String| {
             serde_json::from_str(&text).is_ok_and(|value: serde_json::Value| schema.is_valid(&value))
         };
@@ -144,10 +144,10 @@ fn has_calls(parts: &[Part]) -> bool {
 
 /// Whether the text is no JSON object.
 fn has_no_object(parts: &[Part]) -> bool {
-    let value = serde_json::from_str::<serde_json::Value>(&polylogue_core::plain(parts));
+    let value = serde_json::from_str::<serde_json::Value>(&polylogue_core::text_of(parts));
     !value.is_ok_and(|value| value.is_object())
 }
 
 fn has_no_text(parts: &[Part]) -> bool {
-    polylogue_core::plain(parts).trim().is_empty()
+    polylogue_core::text_of(parts).trim().is_empty()
 }

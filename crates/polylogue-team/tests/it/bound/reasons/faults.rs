@@ -49,7 +49,7 @@ impl Model for Lines {
         };
         let (input, output) = (Bound::of(self, request).input, text.len() as u64 / 8 + 2);
         let usage = Usage { input: Some(input), output: Some(output), ..Usage::default() };
-        Ok(Reply { parts, finish, usage, ..Reply::text("") })
+        Ok(Reply { parts, finish, usage, ..Reply::new("") })
     }
 
     /// A dollar for a million tokens.

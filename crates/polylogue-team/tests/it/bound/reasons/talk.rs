@@ -29,7 +29,7 @@ pub(super) struct Line<'e> {
 
 impl Line<'_> {
     pub(super) fn text(&self) -> String {
-        self.message.plain().into_owned()
+        self.message.text().into_owned()
     }
 }
 
@@ -59,7 +59,7 @@ impl<'e> Past<'e> {
     }
 
     pub(super) fn text(&self) -> String {
-        self.message().map(|message| message.plain().into_owned()).unwrap_or_default()
+        self.message().map(|message| message.text().into_owned()).unwrap_or_default()
     }
 
     /// Whether its agent had nothing to say and nothing to do for others.

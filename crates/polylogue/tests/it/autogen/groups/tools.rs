@@ -143,7 +143,7 @@ async fn cleared(answers: &[&str]) -> (Vec<String>, Vec<String>, Vec<String>) {
         .build()
         .unwrap();
     let (_, events) = talk(&chat, "hi", answers).await;
-    let said = folded(&events).messages().map(|line| line.message.plain().into_owned()).collect();
+    let said = folded(&events).messages().map(|line| line.message.text().into_owned()).collect();
     (said, sent(&ann.asked()[1].entries), sent(&bob.asked()[1].entries))
 }
 

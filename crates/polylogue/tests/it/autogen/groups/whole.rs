@@ -97,7 +97,7 @@ async fn participants_are_introduced_once_and_before_all_else() {
         .unwrap();
     let mut log = log().await;
     chat.run_in(&mut log, "hi").await.unwrap();
-    chat.continue_with(&mut log, Message::text(polylogue::Name::user(), "more")).await.unwrap();
+    chat.continue_with(&mut log, Message::new(polylogue::Name::user(), "more")).await.unwrap();
     let introduction = "user: Who is in this conversation:\nAnn: adds numbers\nBob";
     for asked in spy.asked() {
         let entries = sent(&asked.entries);
@@ -105,8 +105,8 @@ async fn participants_are_introduced_once_and_before_all_else() {
         assert_eq!(entries.iter().filter(|entry| *entry == introduction).count(), 1);
     }
     let transcript = folded(&log.events().await);
-    assert_eq!(transcript.last_of(&name("Ann")).unwrap().message.plain(), "a2");
-    assert!(!transcript.messages().any(|line| line.message.plain().contains("Who is in")));
+    assert_eq!(transcript.last_of(&name("Ann")).unwrap().message.text(), "a2");
+    assert!(!transcript.messages().any(|line| line.message.text().contains("Who is in")));
 }
 
 /// The group of the document, as a participant of another chat: adds one and doubles.
@@ -162,7 +162,7 @@ async fn a_group_in_a_group_contributes_its_summary_and_the_outer_continues() {
         .policy(until(Group::round_robin(), max_turns(3)));
     let (_, events) = run(&outer.build().unwrap(), "hi").await;
     let transcript = folded(&events);
-    let said: Vec<_> = transcript.messages().map(|line| line.message.plain().into_owned()).collect();
+    let said: Vec<_> = transcript.messages().map(|line| line.message.text().into_owned()).collect();
     assert_eq!(said, ["hi", "Dan 1", "Bob 2", "Eve 3"]);
 }
 

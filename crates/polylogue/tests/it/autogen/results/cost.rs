@@ -134,7 +134,7 @@ async fn every_call_of_a_run_is_attributed_and_no_other() {
     assert_eq!(first.usage_of(|row| row.purpose == Purpose::Private).calls, 4);
     assert_eq!(first.usage, log.usage().await);
 
-    chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    chat.continue_with(&mut log, Message::new(Name::user(), "more")).await.unwrap();
     let events = log.events().await;
     let second = Report::of_last_run(&events);
     assert_eq!(rows(&second).iter().map(|row| row.replace("Bob.2", "Bob.1")).collect::<Vec<_>>(), once);
@@ -173,7 +173,7 @@ async fn a_turn_that_a_limit_left_open_is_of_the_run_that_finishes_it() {
     chat.run_in(&mut log, "go").await.unwrap();
     assert_eq!(rows(&Report::of_last_run(&log.events().await)), ["         Ann Speaking 1"]);
     let mut log = log.limits(Limits::default());
-    chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    chat.continue_with(&mut log, Message::new(Name::user(), "more")).await.unwrap();
     let report = Report::of_last_run(&log.events().await);
     assert_eq!(rows(&report), ["         Ann Speaking 1", "         Summary Private 2"]);
 }

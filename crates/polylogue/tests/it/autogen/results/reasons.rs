@@ -64,7 +64,7 @@ async fn conditions_on_text_do_not_fail_on_messages_without_text() {
         let mute = Function::new("Ann", move |_| Ok(Act::Say(vec![part.clone()]))).unwrap();
         let stop = says("TERMINATE")
             | matches("TERMINATE", Vec::new()).unwrap()
-            | when("mine", |chat| chat.last().is_some_and(|line| line.message.plain().contains("TERMINATE")))
+            | when("mine", |chat| chat.last().is_some_and(|line| line.message.text().contains("TERMINATE")))
             | max_turns(1);
         let chat = Chat::builder("c").participant(mute).policy(until(round_robin(), stop)).build().unwrap();
         // Of what is not text, only what can be shown is something that was said.
@@ -218,7 +218,7 @@ async fn agents_with_nothing_to_say_stop_after_the_first_empty_reply() {
     // item 41, trap T2
     let idle = |who| Stack::new(who).unwrap();
     let chat = Chat::builder("pair").participant(idle("Ann")).participant(idle("Bob")).policy(round_robin());
-    let chat = chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap();
+    let chat = chat.opening(|task| vec![Message::new(name("Ann"), task)]).build().unwrap();
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(closed(&status), ("no participant said anything; Bob has no reply".into(), String::new()));
     assert_eq!(Transcript::from_events(&polylogue_core::Path::root(), &events).unwrap().turns(), 1);

@@ -16,11 +16,11 @@ async fn summary_of(text: &'static str) -> (String, String) {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .opening(|task| vec![Message::text(name("Ann"), task)]);
+        .opening(|task| vec![Message::new(name("Ann"), task)]);
     let policy = until(round_robin(), says("TERMINATE") | max_turns(1));
     let chat = chat.policy(with_summary(policy, last_message_without("TERMINATE"))).build().unwrap();
     let (status, events) = run(&chat, "go").await;
-    (closed(&status).1, Report::of_last_run(&events).messages.last().unwrap().plain().into_owned())
+    (closed(&status).1, Report::of_last_run(&events).messages.last().unwrap().text().into_owned())
 }
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn reflection(options: ViewOptions) -> (Vec<crate::stage::Asked>, String) 
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .opening(|task| vec![Message::text(name("Ann"), task)]);
+        .opening(|task| vec![Message::new(name("Ann"), task)]);
     let chat =
         with_summarizer(chat, summary, SUMMARY_PROMPT, until(round_robin(), max_turns(2))).build().unwrap();
     let (status, _) = run(&chat, "three").await;
@@ -112,10 +112,10 @@ async fn an_earlier_result_is_not_changed_by_a_later_run() {
     chat.run_in(&mut log, "go").await.unwrap();
     let first = Report::of_last_run(&log.events().await);
     let before = first.clone();
-    chat.continue_with(&mut log, Message::text(polylogue::Name::user(), "more")).await.unwrap();
+    chat.continue_with(&mut log, Message::new(polylogue::Name::user(), "more")).await.unwrap();
     assert_eq!(first, before);
     let texts = |report: &Report| -> Vec<String> {
-        report.messages.iter().map(|message| message.plain().into_owned()).collect()
+        report.messages.iter().map(|message| message.text().into_owned()).collect()
     };
     let events = log.events().await;
     assert_eq!(texts(&first), ["go", "one"]);
