@@ -43,7 +43,7 @@ pub(crate) fn check(prepared: &Prepared, attached: &[Part]) -> Result<(), CliErr
     for part in attached {
         let Part::Media(media) = part else { continue };
         let Some(by) = prepared.unsupported_media(media) else { continue };
-        let (what, _) = media_in_words(&media.kind);
+        let (what, _) = media_in_words(&media.media_type);
         let why = format!("{what} is attached, and `{}` {}", by.model, by.why());
         return Err(CliError::usage(why).hint(by.hint(media)));
     }
@@ -73,7 +73,7 @@ pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
     let text = text.ok_or_else(|| {
-        wrong("its type is not supported".into()).hint(format!("{}; texts are UTF-8", Media::KINDS))
+        wrong("its type is not supported".into()).hint(format!("{}; texts are UTF-8", Media::TYPES))
     })?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let fence = fence(&text);

@@ -80,8 +80,8 @@ fn words(parts: &[Part]) -> String {
         part if part.is_blank() => None,
         Part::Text(text) => Some(text.to_string()),
         Part::Data(value) => Some(value.to_string()),
-        Part::Media(media) if media.url.starts_with("data:") => Some(format!("[{}]", media.kind)),
-        Part::Media(media) => Some(format!("[{}: {}]", media.kind, media.url)),
+        Part::Media(media) if media.url.starts_with("data:") => Some(format!("[{}]", media.media_type)),
+        Part::Media(media) => Some(format!("[{}: {}]", media.media_type, media.url)),
         _ => None,
     };
     parts.iter().filter_map(text).collect::<Vec<_>>().join("\n\n")

@@ -135,7 +135,7 @@ fn media(what: &str, kind: &str, data: &str, left: &mut usize) -> Part {
         return left_out(what, kind, data.len());
     }
     *left -= data.len();
-    Part::Media(Media { kind: kind.to_owned(), url: format!("data:{kind};base64,{data}").into() })
+    Part::Media(Media { media_type: kind.to_owned(), url: format!("data:{kind};base64,{data}").into() })
 }
 
 fn left_out(what: &str, kind: &str, base64: usize) -> Part {
@@ -207,7 +207,7 @@ mod tests {
         let picture = |data: &str| json!({"type": "image", "mimeType": "image/png", "data": data});
         let (_, parts) = parts(json!({"content": [picture("AAAA")]}));
         let url = "data:image/png;base64,AAAA".into();
-        assert_eq!(parts, [Part::Media(Media { kind: "image/png".into(), url })]);
+        assert_eq!(parts, [Part::Media(Media { media_type: "image/png".into(), url })]);
         let left_out = "(a picture of image/png and about 15 bytes is left out)";
         assert_eq!(texts(json!([picture(&"AAAA".repeat(5))])), [left_out]);
         let wrong = "(a picture is left out: what the server sent is not a picture or sound in base64)";

@@ -228,7 +228,7 @@ impl MediaLimits {
 
     /// How `media` is more than is taken, whatever else there is in a request.
     pub(crate) fn excess(&self, media: &Media) -> Option<Excess> {
-        match media.kind.split_once('/') {
+        match media.media_type.split_once('/') {
             Some(("image", _)) => self.excess_of_picture(media),
             Some(("audio", _)) => None,
             _ => self.excess_of_document(media),
@@ -254,7 +254,7 @@ impl MediaLimits {
     }
 
     fn excess_of_document(&self, media: &Media) -> Option<Excess> {
-        let is_pdf = media.kind == PDF;
+        let is_pdf = media.media_type == PDF;
         let most = if is_pdf { self.pdf_bytes } else { self.document_bytes };
         let too_long = over(most, bytes(media)).map(|(most, has)| {
             let (most, has) = (megabytes(most), megabytes(has));
@@ -272,7 +272,7 @@ impl MediaLimits {
 
     /// How all `media` of a request are more than it can have, if each alone is not.
     pub(crate) fn excess_of_all<'m>(&self, media: impl Iterator<Item = &'m Media> + Clone) -> Option<Excess> {
-        let pictures = media.clone().filter(|media| media.kind.starts_with("image/"));
+        let pictures = media.clone().filter(|media| media.media_type.starts_with("image/"));
         let count = pictures.clone().count() as u64;
         if let Some((most, has)) = over(self.pictures, Some(count)) {
             let why = format!("a request can have at most {most} pictures, and this one has {has}");
@@ -288,7 +288,7 @@ impl MediaLimits {
                 return Some(of_request(why));
             }
         }
-        self.excess_of_documents(media.filter(|media| media.kind == PDF))
+        self.excess_of_documents(media.filter(|media| media.media_type == PDF))
     }
 
     fn excess_of_documents<'m>(&self, pdfs: impl Iterator<Item = &'m Media> + Clone) -> Option<Excess> {

@@ -88,9 +88,9 @@ fn one_that_is_more_than_is_taken_is_named_with_the_limit_and_the_rest_is_not() 
     let mb = 1 << 20;
     let other = |kind: &str, bytes: usize| {
         let data = "AAAA".repeat(bytes.div_ceil(3));
-        Media { kind: kind.into(), url: format!("data:{kind};base64,{data}").into() }
+        Media { media_type: kind.into(), url: format!("data:{kind};base64,{data}").into() }
     };
-    let at = |kind: &str| Media { kind: kind.into(), url: "https://example.org/a".into() };
+    let at = |kind: &str| Media { media_type: kind.into(), url: "https://example.org/a".into() };
     let long = [THREE_PAGES, &b"\n".repeat(mb)].concat();
     for (media, expected) in [
         (picture(8_000, 8_000, 2 * mb), ""),
@@ -111,7 +111,7 @@ fn one_that_is_more_than_is_taken_is_named_with_the_limit_and_the_rest_is_not() 
         (at("application/pdf"), ""),
         (other("audio/wav", 4 * mb), ""),
     ] {
-        assert_eq!(why(limits.excess(&media)), expected, "{}", media.kind);
+        assert_eq!(why(limits.excess(&media)), expected, "{}", media.media_type);
         assert_eq!(MediaLimits::NONE.excess(&media), None);
     }
 }

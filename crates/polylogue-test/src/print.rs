@@ -208,7 +208,7 @@ fn part(part: &Part) -> String {
     match part {
         Part::Text(text) => line(text).into_owned(),
         Part::Thought(text) => format!("({})", line(text)),
-        Part::Media(Media { kind, url }) => {
+        Part::Media(Media { media_type: kind, url }) => {
             // A `data:` URL contains the whole picture.
             format!("<{kind} {}>", text::excerpt(url, 60))
         }

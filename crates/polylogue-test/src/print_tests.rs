@@ -113,8 +113,10 @@ fn model_and_tool_calls_show_their_cost_and_results() {
 
 #[test]
 fn other_events_are_one_line_each() {
-    let media =
-        Media { kind: "image/png".into(), url: format!("data:image/png;base64,{}", "A".repeat(99)).into() };
+    let media = Media {
+        media_type: "image/png".into(),
+        url: format!("data:image/png;base64,{}", "A".repeat(99)).into(),
+    };
     let picture = Message { parts: vec![Part::Media(media)], ..Message::new(name("a"), "") };
     let error = Failure {
         fault: Fault::Provider,

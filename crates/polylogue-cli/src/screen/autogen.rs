@@ -428,7 +428,7 @@ fn content(parts: &[Part]) -> Option<String> {
     }
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
-        Part::Media(media) => Some(format!("<{}>", media.kind.split('/').next().unwrap_or_default())),
+        Part::Media(media) => Some(format!("<{}>", media.media_type.split('/').next().unwrap_or_default())),
         Part::Data(value) => match value_text(value, parts) {
             ValueText::Nothing => None,
             ValueText::Words(words) => Some(format!("\n({words})")),

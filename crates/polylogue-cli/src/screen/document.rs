@@ -83,7 +83,7 @@ fn raw_part(part: &Part) -> Vec<Line> {
         Part::Text(text) => return raw(text).collect(),
         Part::Thought(text) => return text.lines().map(|line| Line::new(line, Style::DIM)).collect(),
         Part::Call(wanted) => format!("call {}: {} {}", wanted.id, wanted.tool, wanted.args),
-        Part::Media(media) => format!("[{}: {}]", media.kind, short(&media.url)),
+        Part::Media(media) => format!("[{}: {}]", media.media_type, short(&media.url)),
         Part::Data(value) => value.to_string(),
         _ => return Vec::new(),
     };
@@ -241,10 +241,10 @@ impl File {
 
     /// A picture, by its file if there is one, or anything else that came along.
     fn media(&mut self, media: &Media) {
-        let mark = if media.kind.starts_with("image/") { "!" } else { "" };
+        let mark = if media.media_type.starts_with("image/") { "!" } else { "" };
         let file = self.pictures.file(media).map(|path| path.display().to_string());
         let link = file.as_deref().unwrap_or(&media.url);
-        self.block(&format!("{mark}[{}](<{link}>)", media.kind));
+        self.block(&format!("{mark}[{}](<{link}>)", media.media_type));
     }
 
     fn result(&mut self, outcome: &ToolResult) {

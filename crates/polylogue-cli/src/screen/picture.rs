@@ -77,11 +77,11 @@ impl Pictures {
 
     fn named(&self, media: &Media) -> String {
         let Some((wide, high)) = media.pixels() else {
-            return format!("[{}: {}]", media.kind, short(&media.url));
+            return format!("[{}: {}]", media.media_type, short(&media.url));
         };
         match self.file(media) {
             Some(path) => format!("[picture: {} {wide}x{high}]", path.display()),
-            None => format!("[picture: {} {wide}x{high}]", media.kind),
+            None => format!("[picture: {} {wide}x{high}]", media.media_type),
         }
     }
 
@@ -94,7 +94,9 @@ impl Pictures {
         let most = u32::try_from(columns).unwrap_or(u32::MAX).max(1);
         let columns = wide.div_ceil(COLUMN).clamp(1, most);
         match self.draws? {
-            ImageProtocol::Kitty if media.kind == "image/png" => Some(Line::drawing(of_kitty(data, columns))),
+            ImageProtocol::Kitty if media.media_type == "image/png" => {
+                Some(Line::drawing(of_kitty(data, columns)))
+            }
             ImageProtocol::Kitty => None,
             ImageProtocol::Iterm => {
                 let head = format!("\x1b]1337;File=inline=1;width={columns};preserveAspectRatio=1");
@@ -134,7 +136,7 @@ mod tests {
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
     fn media(kind: &str, data: &str) -> Media {
-        Media { kind: kind.into(), url: format!("data:{kind};base64,{data}").into() }
+        Media { media_type: kind.into(), url: format!("data:{kind};base64,{data}").into() }
     }
 
     fn written(pictures: &Pictures, media: &Media) -> String {
@@ -175,7 +177,7 @@ mod tests {
         std::fs::write(&path, "x").unwrap();
         assert_eq!(plain(&pictures), format!("[picture: {} 1x1]", path.display()));
         assert_eq!(plain(&Pictures::default()), "[picture: image/png 1x1]");
-        let far = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
+        let far = Media { media_type: "image/png".into(), url: "https://example.org/a.png".into() };
         assert_eq!(pictures.lines(&far, Some(80))[0].text(), "[image/png: https://example.org/a.png]");
     }
 

@@ -7,11 +7,11 @@ impl Media {
     /// Maximum size of a file that becomes media, in bytes: 20 MiB.
     pub const MAX_BYTES: u64 = 20 << 20;
 
-    /// The types of [`kind_of`](Self::kind_of), in words.
-    pub const KINDS: &str = "pictures are PNG, JPEG, GIF and WebP, documents PDF, sounds WAV and MP3";
+    /// The types of [`detect_type`](Self::detect_type), in words.
+    pub const TYPES: &str = "pictures are PNG, JPEG, GIF and WebP, documents PDF, sounds WAV and MP3";
 
     /// Returns the picture, sound or document with the content `bytes`, in a `data:` URL. `None` if its type is not one of
-    /// [`kind_of`](Self::kind_of).
+    /// [`detect_type`](Self::detect_type).
     ///
     /// ```
     /// use polylogue_core::Media;
@@ -20,8 +20,8 @@ impl Media {
     /// assert_eq!(media.bytes().unwrap(), b"%PDF-1.7");
     /// ```
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
-        let kind = Self::kind_of(bytes)?;
-        Some(Self { kind: kind.into(), url: MediaUrl::of_bytes(kind, bytes) })
+        let kind = Self::detect_type(bytes)?;
+        Some(Self { media_type: kind.into(), url: MediaUrl::of_bytes(kind, bytes) })
     }
 
     /// Returns the type of a picture, a sound or a document that models read, by its first bytes: PNG, JPEG, GIF, WebP, WAV,
@@ -29,10 +29,10 @@ impl Media {
     ///
     /// ```
     /// use polylogue_core::Media;
-    /// assert_eq!(Media::kind_of(b"%PDF-1.7"), Some("application/pdf"));
-    /// assert_eq!(Media::kind_of(b"hello"), None);
+    /// assert_eq!(Media::detect_type(b"%PDF-1.7"), Some("application/pdf"));
+    /// assert_eq!(Media::detect_type(b"hello"), None);
     /// ```
-    pub const fn kind_of(bytes: &[u8]) -> Option<&'static str> {
+    pub const fn detect_type(bytes: &[u8]) -> Option<&'static str> {
         match bytes {
             [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
             [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
@@ -47,12 +47,12 @@ impl Media {
 
     /// Returns whether the media is a sound, by its type.
     pub fn is_audio(&self) -> bool {
-        self.kind.starts_with("audio/")
+        self.media_type.starts_with("audio/")
     }
 
     /// Returns whether the media is a document with pages, by its type: PDF and those of office programs, but no text.
     pub fn is_document(&self) -> bool {
-        self.kind.get(..12).is_some_and(|begin| begin.eq_ignore_ascii_case("application/"))
+        self.media_type.get(..12).is_some_and(|begin| begin.eq_ignore_ascii_case("application/"))
     }
 
     /// Returns the content, if it is in the URL (a `data:` URL in base 64).
@@ -63,7 +63,7 @@ impl Media {
     /// Returns a file name made from the content, so that the same picture has the same name: `picture-` and 8 hex digits.
     /// `None` if the content is not in the URL, or it is not a picture of a common type.
     pub fn file_name(&self) -> Option<String> {
-        let ending = match &*self.kind {
+        let ending = match &*self.media_type {
             "image/png" => "png",
             "image/jpeg" => "jpg",
             "image/gif" => "gif",
@@ -97,7 +97,7 @@ impl Media {
     /// assert!(!Media::is_damaged(b"%PDF-1.7"));
     /// ```
     pub fn is_damaged(bytes: &[u8]) -> bool {
-        Self::kind_of(bytes).is_some_and(|kind| kind.starts_with("image/")) && pixels(bytes).is_none()
+        Self::detect_type(bytes).is_some_and(|kind| kind.starts_with("image/")) && pixels(bytes).is_none()
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn media(kind: &str, data: &str) -> Media {
-        Media { kind: kind.into(), url: format!("data:{kind};base64,{data}").into() }
+        Media { media_type: kind.into(), url: format!("data:{kind};base64,{data}").into() }
     }
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
         }
         assert_eq!(bytes("+/-_"), Some(vec![0xfb, 0xff, 0xbf]));
         assert_eq!((bytes("Z"), bytes("Zm 9"), bytes("Zm9v\n")), (None, None, None));
-        let elsewhere = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
+        let elsewhere = Media { media_type: "image/png".into(), url: "https://example.org/a.png".into() };
         assert_eq!((elsewhere.bytes(), elsewhere.file_name(), elsewhere.pixels()), (None, None, None));
     }
 

@@ -17,7 +17,7 @@ use super::pdf::PdfSize;
 /// use polylogue_core::{Media, MediaUrl};
 /// let url = MediaUrl::from("https://example.org/a.png");
 /// assert!(url.ends_with(".png"));
-/// let media = Media { kind: "image/png".into(), url };
+/// let media = Media { media_type: "image/png".into(), url };
 /// # let _ = media;
 /// ```
 #[derive(Clone)]

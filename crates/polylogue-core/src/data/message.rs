@@ -71,8 +71,8 @@ impl Message {
         }
         let texts = self.parts.iter().filter_map(|part| match part {
             Part::Data(value) => Some(value.to_string()),
-            Part::Media(media) if media.url.starts_with("data:") => Some(format!("[{}]", media.kind)),
-            Part::Media(media) => Some(format!("[{}: {}]", media.kind, media.url)),
+            Part::Media(media) if media.url.starts_with("data:") => Some(format!("[{}]", media.media_type)),
+            Part::Media(media) => Some(format!("[{}: {}]", media.media_type, media.url)),
             _ => None,
         });
         Cow::Owned(texts.collect::<Vec<_>>().join("\n\n"))

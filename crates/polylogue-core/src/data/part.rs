@@ -93,16 +93,16 @@ impl Part {
 pub struct Media {
     /// Its media type, such as `image/png`.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub media_type: String,
     /// Its `https:` or `data:` URL.
     pub url: MediaUrl,
 }
 
 impl Media {
-    /// Creates media of the type `kind`, such as `image/png`, with an `https:` or `data:` URL. For the content of a file see
+    /// Creates media of a type such as `image/png`, with an `https:` or `data:` URL. For the content of a file see
     /// [`of_bytes`](Self::of_bytes).
-    pub fn new(kind: impl Into<String>, url: impl Into<MediaUrl>) -> Self {
-        Self { kind: kind.into(), url: url.into() }
+    pub fn new(media_type: impl Into<String>, url: impl Into<MediaUrl>) -> Self {
+        Self { media_type: media_type.into(), url: url.into() }
     }
 }
 

@@ -38,7 +38,7 @@ impl Media {
         }
         // Where it is not sent, its type and its address are.
         let address = if self.url.starts_with("data:") { 0 } else { bytes };
-        let around = Bound::MESSAGE_TOKENS + self.kind.len() as u64 + address;
+        let around = Bound::MESSAGE_TOKENS + self.media_type.len() as u64 + address;
         let (text, pages) = self.url.pdf().map_or((0, Bound::MAX_PAGES), |pdf| (pdf.text, pdf.pages));
         InputTokens { all: around.saturating_add(text), audio: 0, pages }
     }

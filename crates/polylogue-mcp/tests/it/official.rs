@@ -55,7 +55,10 @@ async fn tools_progress_and_resources_of_the_reference_server_work() {
     );
     let picture = tools.call("get-tiny-image", json!({})).await;
     assert!(
-        picture.parts.iter().any(|part| matches!(part, Part::Media(media) if &*media.kind == "image/png"))
+        picture
+            .parts
+            .iter()
+            .any(|part| matches!(part, Part::Media(media) if &*media.media_type == "image/png"))
     );
     let long = json!({"duration": 0.4, "steps": 4});
     assert!(tools.done("trigger-long-running-operation", long).await.contains("completed"));

@@ -13,7 +13,7 @@ async fn results_of_tools_become_outcomes() {
     assert_eq!(tools.failed("fail").await, "no such ticket");
     assert_eq!(tools.call("value", Value::Null).await.parts, [Part::Data(json!({"sum": 3}))]);
     let picture = tools.call("picture", json!({})).await.parts;
-    let [Part::Media(Media { kind, url })] = &picture[..] else { panic!("{picture:?}") };
+    let [Part::Media(Media { media_type: kind, url })] = &picture[..] else { panic!("{picture:?}") };
     assert_eq!(kind, "image/png");
     assert!(url.starts_with("data:image/png;base64,iVBOR"), "{url}");
     let raw = tools.call("echo", json!("raw text")).await;

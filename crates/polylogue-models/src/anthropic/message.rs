@@ -129,14 +129,14 @@ fn content(out: &mut BytesMut, part: &Part, media: bool) {
 
 /// Whether there is a form for `media`: pictures and documents, by URL, too.
 pub(super) fn takes(media: &Media) -> bool {
-    (media::is_picture(media) || media.kind == PDF) && media::source(media).is_some()
+    (media::is_picture(media) || media.media_type == PDF) && media::source(media).is_some()
 }
 
 fn media_block(out: &mut BytesMut, media: &Media) {
-    block(out, if media.kind == PDF { "document" } else { "image" });
+    block(out, if media.media_type == PDF { "document" } else { "image" });
     match media::data(media) {
         Some(data) => {
-            json::quoted(out, r#","source":{"type":"base64","media_type":"#, &media.kind, "");
+            json::quoted(out, r#","source":{"type":"base64","media_type":"#, &media.media_type, "");
             json::quoted(out, r#","data":"#, data, "");
         }
         None => {
@@ -147,7 +147,7 @@ fn media_block(out: &mut BytesMut, media: &Media) {
 }
 
 fn is_document(part: &Part) -> bool {
-    matches!(part, Part::Media(media) if media.kind == PDF && media::data(media).is_some())
+    matches!(part, Part::Media(media) if media.media_type == PDF && media::data(media).is_some())
 }
 
 fn message(out: &mut BytesMut, role: &str, write: impl FnOnce(&mut BytesMut)) {

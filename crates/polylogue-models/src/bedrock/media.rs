@@ -36,7 +36,7 @@ pub(super) fn takes(media: &Media) -> bool {
 pub(super) fn readable(media: &Media) -> Option<Readable<'_>> {
     let data = media::data(media)?;
     let format = |table: &[(&str, &'static str)]| {
-        table.iter().find(|(name, _)| media.kind.eq_ignore_ascii_case(name)).map(|(_, format)| *format)
+        table.iter().find(|(name, _)| media.media_type.eq_ignore_ascii_case(name)).map(|(_, format)| *format)
     };
     let image = format(&IMAGES).map(|format| Readable::Image { format, data });
     image.or_else(|| format(&DOCUMENTS).map(|format| Readable::Document { format, data }))

@@ -212,7 +212,7 @@ pub(super) fn name(tool: &str) -> Cow<'_, str> {
 
 /// Whether there is a form for `media`.
 pub(super) fn takes(media: &Media) -> bool {
-    let is_known = KINDS.iter().any(|kind| media.kind.starts_with(kind));
+    let is_known = KINDS.iter().any(|kind| media.media_type.starts_with(kind));
     is_known && (media::data(media).is_some() || is_file(&media.url))
 }
 
@@ -227,7 +227,7 @@ fn media_part(out: &mut BytesMut, media: &Media) {
         None => ("fileData", "fileUri", &*media.url),
     };
     json::quoted(out, "{", form, "");
-    json::quoted(out, r#":{"mimeType":"#, &media.kind, "");
+    json::quoted(out, r#":{"mimeType":"#, &media.media_type, "");
     json::quoted(out, ",", field, "");
     json::quoted(out, ":", place, "}}");
 }

@@ -164,7 +164,7 @@ fn tool_call(out: &mut BytesMut, id: &str, call: &ToolCall, arguments: &str) {
 /// Whether there is a form for `media`. Pictures are sent by URL, too; sounds and documents have their content.
 pub(super) fn takes(media: &Media, form: MediaForm) -> bool {
     let is_picture = media::is_picture(media);
-    let is_other = sound_format(&media.kind).is_some() || media.kind == PDF;
+    let is_other = sound_format(&media.media_type).is_some() || media.media_type == PDF;
     match media::source(media) {
         Some(Source::Data(_)) => is_picture || is_other,
         Some(Source::Web(_)) => is_picture || form == MediaForm::Mistral && is_other,
@@ -191,7 +191,7 @@ fn text_part(out: &mut BytesMut, words: impl FnOnce(&mut BytesMut)) {
 }
 
 fn media_part(out: &mut BytesMut, media: &Media, form: MediaForm) {
-    match sound_format(&media.kind) {
+    match sound_format(&media.media_type) {
         _ if media::is_picture(media) => {
             json::quoted(out, r#"{"type":"image_url","image_url":{"url":"#, &media::address(media), "}}");
         }

@@ -175,16 +175,16 @@ fn text_part(out: &mut BytesMut, words: impl FnOnce(&mut BytesMut)) {
 
 /// Whether there is a form for `media`. Pictures and documents are sent by URL, too; sounds have their content.
 pub(super) fn takes(media: &Media) -> bool {
-    let is_sound = sound_format(&media.kind).is_some();
+    let is_sound = sound_format(&media.media_type).is_some();
     match media::source(media) {
-        Some(Source::Data(_)) => is_sound || media::is_picture(media) || media.kind == PDF,
-        Some(Source::Web(_)) => media::is_picture(media) || media.kind == PDF,
+        Some(Source::Data(_)) => is_sound || media::is_picture(media) || media.media_type == PDF,
+        Some(Source::Web(_)) => media::is_picture(media) || media.media_type == PDF,
         None => false,
     }
 }
 
 fn media_part(out: &mut BytesMut, media: &Media) {
-    if let (Some(format), Some(data)) = (sound_format(&media.kind), media::data(media)) {
+    if let (Some(format), Some(data)) = (sound_format(&media.media_type), media::data(media)) {
         json::quoted(out, r#"{"type":"input_audio","input_audio":{"data":"#, data, "");
         json::quoted(out, r#","format":"#, format, "}}");
         return;

@@ -99,7 +99,7 @@ fn words_after_the_pictures_of_a_tool_join_their_message_where_roles_alternate()
 
 #[test]
 fn what_a_model_could_not_read_is_only_named() {
-    let media = |kind: &str, url: &str| Part::Media(Media { kind: kind.into(), url: url.into() });
+    let media = |kind: &str, url: &str| Part::Media(Media { media_type: kind.into(), url: url.into() });
     let parts = vec![
         image(),
         media("image/svg+xml", "data:image/svg+xml;base64,QUJD"),

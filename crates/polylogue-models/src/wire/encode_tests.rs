@@ -85,12 +85,12 @@ fn call(id: &str, args: Value) -> Part {
 }
 
 fn image() -> Part {
-    Part::Media(Media { kind: "image/png".into(), url: "https://example.com/a.png".into() })
+    Part::Media(Media { media_type: "image/png".into(), url: "https://example.com/a.png".into() })
 }
 
 /// One that a tool could have drawn.
 fn drawn(data: &str) -> Part {
-    Part::Media(Media { kind: "image/png".into(), url: format!("data:image/png;base64,{data}").into() })
+    Part::Media(Media { media_type: "image/png".into(), url: format!("data:image/png;base64,{data}").into() })
 }
 
 fn returned(id: &str, tool: &str, parts: Vec<Part>) -> Entry {
@@ -215,7 +215,7 @@ fn what_others_say_in_a_row_is_one_message_unless_kept_apart() {
 
 #[test]
 fn no_content_is_ever_empty_and_odd_parts_are_put_in_words() {
-    let media = |kind: &str, url: &str| Part::Media(Media { kind: kind.into(), url: url.into() });
+    let media = |kind: &str, url: &str| Part::Media(Media { media_type: kind.into(), url: url.into() });
     let parts = vec![
         media("audio/wav", "data:audio/wav;base64,AAAA"),
         media("application/pdf", "data:application/pdf;base64,BBBB"),

@@ -35,14 +35,14 @@ pub(crate) fn data(media: &Media) -> Option<&str> {
 /// The address of `media` with its content in it, whose type is that of `media`, or else the one of the web.
 pub(crate) fn address(media: &Media) -> String {
     match data(media) {
-        Some(data) => format!("data:{};base64,{data}", media.kind),
+        Some(data) => format!("data:{};base64,{data}", media.media_type),
         None => media.url.to_string(),
     }
 }
 
 /// Whether it is a picture of a type that every model with vision accepts.
 pub(crate) fn is_picture(media: &Media) -> bool {
-    PICTURES.contains(&&*media.kind)
+    PICTURES.contains(&&*media.media_type)
 }
 
 /// The format of sound that OpenAI's APIs accept, by its media type.
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn only_sound_content_counts() {
         let source = |url: &str| {
-            let media = Media { kind: "image/png".into(), url: url.into() };
+            let media = Media { media_type: "image/png".into(), url: url.into() };
             source(&media).map(|source| format!("{source:?} {}", address(&media)))
         };
         let of = |text: &str| Some(text.to_owned());

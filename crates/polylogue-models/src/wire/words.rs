@@ -96,8 +96,8 @@ pub(crate) fn words(out: &mut BytesMut, part: &Part) {
 /// Where only text is allowed, media is replaced by a reference; inline data would be useless there.
 pub(crate) fn in_words(media: &Media) -> String {
     match media.url.starts_with("data:") {
-        true => format!("[{}]", media.kind),
-        false => format!("[{}: {}]", media.kind, media.url),
+        true => format!("[{}]", media.media_type),
+        false => format!("[{}: {}]", media.media_type, media.url),
     }
 }
 

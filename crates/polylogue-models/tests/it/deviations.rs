@@ -281,7 +281,7 @@ async fn a_call_that_cannot_be_parsed_is_a_malformed_reply() {
 /// Documents and sounds have other forms at Mistral, with data or by their addresses.
 #[tokio::test]
 async fn documents_and_sounds_are_sent_as_the_provider_reads_them() {
-    let file = |kind: &str, url: &str| Part::Media(Media { kind: kind.into(), url: url.into() });
+    let file = |kind: &str, url: &str| Part::Media(Media { media_type: kind.into(), url: url.into() });
     let parts = || {
         vec![
             Part::text("What is it?"),

@@ -43,7 +43,7 @@ async fn media_is_sent_where_the_api_has_a_form_for_it_and_else_named() {
         let config = Config { capabilities: vision, ..config_of(api, provider, &server) };
         let model = Endpoint::new(config).unwrap().model(name);
         for (kind, url, sent) in MEDIA {
-            let media = Media { kind: kind.into(), url: url.into() };
+            let media = Media { media_type: kind.into(), url: url.into() };
             let parts = vec![Part::text("What is it?"), Part::Media(media.clone())];
             ask(&model, &Asked::new([Entry::User { parts }])).await.0.unwrap();
             let last = server.requests().last().unwrap().body.to_string();
@@ -72,7 +72,7 @@ async fn a_sound_is_reserved_at_its_own_price() {
     let tokens = u64::try_from(url.len()).unwrap();
     let bound = |part| Bound::of(&model, &Asked::new([Entry::User { parts: vec![part] }]).request());
     let text = bound(Part::text(url.clone()));
-    let sound = bound(Part::Media(Media { kind: "audio/wav".into(), url: url.into() }));
+    let sound = bound(Part::Media(Media { media_type: "audio/wav".into(), url: url.into() }));
     assert_eq!(sound.input, text.input);
     let [sound, text] = [sound, text].map(|bound| bound.least_cost.unwrap().picodollars);
     assert_eq!(sound - text, tokens * (32_000_000 - 2_500_000));
@@ -84,8 +84,9 @@ async fn more_media_than_a_message_can_have_is_named() {
     let server = Server::start(Playbook::always(Answer::text("I see."))).await;
     let model =
         Endpoint::new(config_of(Api::Converse, "bedrock", &server)).unwrap().model("amazon.nova-pro-v1:0");
-    let one =
-        |kind: &str| Part::Media(Media { kind: kind.into(), url: format!("data:{kind};base64,AAAA").into() });
+    let one = |kind: &str| {
+        Part::Media(Media { media_type: kind.into(), url: format!("data:{kind};base64,AAAA").into() })
+    };
     let media = [vec![one("image/png"); 22], vec![one("application/pdf"); 7]].concat();
     ask(&model, &Asked::new([Entry::User { parts: media }])).await.0.unwrap();
     let body = server.requests()[0].body.clone();
@@ -112,7 +113,7 @@ async fn what_is_too_large_for_bedrock_is_named() {
     ] {
         let model = endpoint.model(name);
         let url = format!("data:{kind};base64,{}", "AAAA".repeat(bytes / 3));
-        let media = Media { kind: kind.into(), url: url.into() };
+        let media = Media { media_type: kind.into(), url: url.into() };
         assert_eq!(model.reads(&media) == Some(false), !is_sent, "{kind} of {bytes} bytes");
         assert_eq!(model.exceeds(&media).is_some(), !is_sent, "{kind} of {bytes} bytes");
         ask(&model, &Asked::new([Entry::User { parts: vec![Part::Media(media)] }])).await.0.unwrap();

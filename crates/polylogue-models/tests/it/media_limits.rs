@@ -103,7 +103,7 @@ async fn one_that_is_more_than_its_provider_takes_is_named_in_the_text() {
         assert_eq!(known.reads(&media), Some(false), "{provider}");
         ask(&known, &asked(vec![media.clone()])).await.0.unwrap();
         let sent = server.requests()[0].body.to_string();
-        assert!(sent.contains(&format!("[{}]", media.kind)), "{provider}: {:?}", sent.get(..300));
+        assert!(sent.contains(&format!("[{}]", media.media_type)), "{provider}: {:?}", sent.get(..300));
         assert_eq!(server.violations(), [""; 0], "{provider}");
         if api == Api::Converse {
             continue;

@@ -80,7 +80,7 @@ fn documents_that_are_not_read_have_as_many_pages_as_a_provider_accepts() {
         ("application/pdf", "data:application/pdf,%25PDF"),
         ("application/msword", "data:application/msword;base64,AAAA"),
     ] {
-        let tokens = Media { kind: kind.into(), url: url.into() }.input_tokens();
+        let tokens = Media { media_type: kind.into(), url: url.into() }.input_tokens();
         assert_eq!(tokens.pages, Bound::MAX_PAGES, "{kind} {url}");
     }
 }

@@ -243,7 +243,7 @@ const PICTURE: &str = "data:image/png;base64,QUJD";
 /// A conversation in which a tool has just returned a picture.
 fn looked() -> Asked {
     let call = ToolCall { id: "c1".into(), tool: "camera".into(), args: json!({}) };
-    let picture = Part::Media(Media { kind: "image/png".into(), url: PICTURE.into() });
+    let picture = Part::Media(Media { media_type: "image/png".into(), url: PICTURE.into() });
     let outcome = ToolResult::new(ToolStatus::Done, vec![Part::text("There it is."), picture]);
     Asked::new([
         Entry::user("What do you see?"),

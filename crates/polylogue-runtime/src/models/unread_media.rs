@@ -34,7 +34,7 @@ impl UnsupportedMedia {
 
     /// Returns what can be done about `media` that it cannot read.
     pub fn hint(&self, media: &Media) -> &'static str {
-        self.excess.as_ref().map_or_else(|| media_in_words(&media.kind).1, |excess| excess.hint)
+        self.excess.as_ref().map_or_else(|| media_in_words(&media.media_type).1, |excess| excess.hint)
     }
 }
 
@@ -75,9 +75,12 @@ pub(super) fn unread(
         if !places.insert(received.place()) {
             continue;
         }
-        let here = Media { kind: media.kind.clone(), url: format!("data:{};base64,AAAA", media.kind).into() };
+        let here = Media {
+            media_type: media.media_type.clone(),
+            url: format!("data:{};base64,AAAA", media.media_type).into(),
+        };
         let is_elsewhere = media.bytes().is_none() && unread_by(&by.model, &here).is_none();
-        let (what, _) = media_in_words(&media.kind);
+        let (what, _) = media_in_words(&media.media_type);
         let (who, model, why) = (received.who, &by.model, by.why());
         let message = format!("`{who}` receives {what} from the team, and its model `{model}` {why}");
         found.append(match is_elsewhere {

@@ -19,7 +19,7 @@ pub fn result_text(outcome: &ToolResult) -> String {
     let parts = outcome.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
         Part::Data(value) => Some(value.to_string()),
-        Part::Media(media) => Some(format!("[{}]", media.kind)),
+        Part::Media(media) => Some(format!("[{}]", media.media_type)),
         _ => None,
     });
     let parts = parts.chain(outcome.stored.as_ref().map(stored_text));

@@ -335,7 +335,7 @@ mod tests {
         let mut with_picture = at_tip.clone();
         with_picture[2]
             .pictures
-            .push(polylogue_core::Media { kind: "image/png".into(), url: "data:,".into() });
+            .push(polylogue_core::Media { media_type: "image/png".into(), url: "data:,".into() });
         assert_eq!(continued(&dialogue, &with_picture), None);
         // Responses that the client has cut off, and one that it has left out.
         let cut = [user("Hi."), team("He"), user("More."), team("B"), user("Third.")];

@@ -32,13 +32,15 @@ pub(super) fn picture(part: &Value, place: String) -> Result<Picture, Problem> {
     let kind = head.strip_suffix(";base64").ok_or_else(|| wrong("is not in base64"))?.to_ascii_lowercase();
     let kind = if kind == "image/jpg" { "image/jpeg".to_owned() } else { kind };
     let url = format!("data:{kind};base64,{text}").into();
-    let media = Media { kind, url };
+    let media = Media { media_type: kind, url };
     let bytes = media.bytes().filter(|bytes| !bytes.is_empty());
-    match bytes.as_deref().map(|bytes| Media::kind_of(bytes).filter(|kind| kind.starts_with("image/"))) {
+    match bytes.as_deref().map(|bytes| Media::detect_type(bytes).filter(|kind| kind.starts_with("image/"))) {
         None => Err(wrong("is not in base64")),
         _ if bytes.as_deref().is_some_and(Media::is_damaged) => Err(wrong("is damaged")),
-        Some(Some(kind)) if kind == media.kind => Ok(Picture { media, place }),
-        Some(Some(kind)) => Err(wrong(&format!("is called `{}` and is `{kind}`", media.kind.escape_debug()))),
+        Some(Some(kind)) if kind == media.media_type => Ok(Picture { media, place }),
+        Some(Some(kind)) => {
+            Err(wrong(&format!("is called `{}` and is `{kind}`", media.media_type.escape_debug())))
+        }
         Some(None) => {
             Err(wrong("is none of the types that models read").hint("they are PNG, JPEG, GIF and WebP"))
         }
@@ -56,7 +58,7 @@ pub(super) fn check<'p>(
     }
     for Picture { media, place } in pictures {
         let Some(by) = team.unsupported_media(media) else { continue };
-        let (what, _) = media_in_words(&media.kind);
+        let (what, _) = media_in_words(&media.media_type);
         let why = format!("{what} is sent, and `{}` of the team {}", by.model, by.why());
         return Err(Problem::unsupported_parameter(why).at(place.clone(), "not read").hint(by.hint(media)));
     }
@@ -102,7 +104,7 @@ mod tests {
     fn a_picture_is_in_the_request_and_is_what_it_is_called() {
         let url = format!("data:image/png;base64,{PIXEL}");
         let found = read(&url).unwrap();
-        assert_eq!((&*found.media.kind, &*found.media.url), ("image/png", url.as_str()));
+        assert_eq!((&*found.media.media_type, &*found.media.url), ("image/png", url.as_str()));
         let jpeg = read(&format!("data:image/JPG;base64,{JPEG}")).unwrap();
         assert_eq!(&*jpeg.media.url, format!("data:image/jpeg;base64,{JPEG}"));
         // As some clients write it.

@@ -397,7 +397,7 @@ mod tests {
             json!({"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlhAgADAAAA"}});
         let (read, pictures) = messages(&user(json!([{"type": "text", "text": "x"}, dot]))).unwrap();
         assert_eq!(
-            (&*read[0].pictures[0].kind, pictures[0].place.as_str()),
+            (&*read[0].pictures[0].media_type, pictures[0].place.as_str()),
             ("image/gif", "/messages/0/content/1")
         );
         let of_system =

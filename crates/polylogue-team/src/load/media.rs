@@ -56,7 +56,7 @@ impl Loader<'_> {
         }
         let unknown = || Unreadable {
             why: "its type is not supported".into(),
-            hint: Some(format!("{}; `files` brings texts along", Content::KINDS)),
+            hint: Some(format!("{}; `files` brings texts along", Content::TYPES)),
         };
         let content = Content::of_bytes(&bytes).ok_or_else(unknown)?;
         self.contents.note(&path, &bytes);
@@ -76,8 +76,8 @@ fn check_address(media: &At<Media>, report: &mut Report<'_>) {
 /// Refuses content of another type than the team says.
 fn same_type(media: &Media, content: Content) -> Result<Content, Unreadable> {
     match &media.kind {
-        Some(kind) if **kind != content.kind => Err(Unreadable {
-            why: format!("it is `{}`, and not `{kind}`", content.kind),
+        Some(kind) if **kind != content.media_type => Err(Unreadable {
+            why: format!("it is `{}`, and not `{kind}`", content.media_type),
             hint: Some("leave `type` out: it is in the file".into()),
         }),
         _ => Ok(content),

@@ -61,7 +61,7 @@ impl Media {
     pub fn part(&self) -> Option<polylogue_core::Media> {
         let at_address = || {
             let (kind, url) = (self.kind.as_ref()?, self.url.as_ref()?);
-            Some(polylogue_core::Media { kind: kind.value.clone(), url: url.as_str().into() })
+            Some(polylogue_core::Media { media_type: kind.value.clone(), url: url.as_str().into() })
         };
         self.content.clone().or_else(at_address)
     }

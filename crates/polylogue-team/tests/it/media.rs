@@ -50,7 +50,7 @@ fn files_below_the_folder_are_attached_with_the_type_of_their_content() {
     ] {
         let team = loaded(&folder, media).unwrap().team;
         let [media] = &attached(&team)[..] else { panic!("{media}") };
-        assert_eq!(media.kind, kind);
+        assert_eq!(media.media_type, kind);
         assert!(media.url.starts_with(&format!("data:{kind};base64,")) && media.bytes().is_some());
     }
 }
@@ -145,7 +145,7 @@ fn texts_from_elsewhere_attach_only_what_is_in_their_folder() {
     let (_dir, folder) = folder();
     let path = folder.join("t.yaml");
     let of = |media: &str| parse_at(&text(media), &path, &[], &Overrides::default());
-    assert_eq!(attached(&of("{file: a.pdf}").unwrap().team)[0].kind, "application/pdf");
+    assert_eq!(attached(&of("{file: a.pdf}").unwrap().team)[0].media_type, "application/pdf");
     let errors = of("{file: ../secret.png}").unwrap_err().to_string();
     assert!(errors.contains("it is not below the folder of the team file"), "{errors}");
     let errors = parse(&text("{file: a.pdf}"), "t.yaml", &Overrides::default()).unwrap_err().to_string();
@@ -160,7 +160,7 @@ fn a_team_within_a_team_attaches_files_of_its_folder() {
     let outer = "name: o\nteams: [{name: Inner, file: pictures/inner.yaml}]\nchat: {participants: [Inner], pattern: sequential}\n";
     fs::write(folder.join("o.yaml"), outer).unwrap();
     let team = load(folder.join("o.yaml"), &Overrides::default()).unwrap().team;
-    assert_eq!(attached(&team.teams[0].team)[0].kind, "image/png");
+    assert_eq!(attached(&team.teams[0].team)[0].media_type, "image/png");
     fs::write(folder.join("pictures/inner.yaml"), text("{file: ../a.pdf}")).unwrap();
     let errors = load(folder.join("o.yaml"), &Overrides::default()).unwrap_err().to_string();
     assert!(errors.contains("inner.yaml:9:") && errors.contains("not below the folder"), "{errors}");

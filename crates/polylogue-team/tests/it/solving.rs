@@ -163,7 +163,7 @@ async fn pictures_are_sent_with_the_prompt_and_a_task_alone_can_be_forgotten() {
           script: [{A: a map}, {A: nothing}]}",
     );
     let ran = run(&team, &[]).await;
-    let is_picture = |part: &Part| matches!(part, Part::Media(media) if media.kind == "image/png");
+    let is_picture = |part: &Part| matches!(part, Part::Media(media) if media.media_type == "image/png");
     let posted = ran
         .events
         .iter()

@@ -30,7 +30,7 @@ impl Medium<'_> {
     fn content(&self, digits: usize) -> Vec<u8> {
         let data = self.data.get(..digits).unwrap_or(self.data);
         let (kind, url) = (self.kind.clone(), format!("data:{};base64,{data}", self.kind).into());
-        Media { kind, url }.bytes().unwrap_or_default()
+        Media { media_type: kind, url }.bytes().unwrap_or_default()
     }
 
     /// The longer side of a PNG.
@@ -220,13 +220,15 @@ mod tests {
     fn part(path: &str, media: &Media) -> Value {
         let url = &*media.url;
         let (_, data) = url.split_once(";base64,").unwrap();
-        let is_picture = media.kind.starts_with("image/");
+        let is_picture = media.media_type.starts_with("image/");
         match (Dialect::of(path).unwrap(), is_picture) {
             (Dialect::Messages, _) => {
-                let source = json!({"type": "base64", "media_type": media.kind, "data": data});
+                let source = json!({"type": "base64", "media_type": media.media_type, "data": data});
                 json!({"type": if is_picture { "image" } else { "document" }, "source": source})
             }
-            (Dialect::GenerateContent, _) => json!({"inlineData": {"mimeType": media.kind, "data": data}}),
+            (Dialect::GenerateContent, _) => {
+                json!({"inlineData": {"mimeType": media.media_type, "data": data}})
+            }
             (Dialect::Converse, true) => json!({"image": {"format": "png", "source": {"bytes": data}}}),
             (Dialect::Converse, false) => json!({"document": {"format": "pdf", "source": {"bytes": data}}}),
             (Dialect::Responses, true) => json!({"type": "input_image", "image_url": url}),

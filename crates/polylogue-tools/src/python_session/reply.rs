@@ -101,7 +101,7 @@ impl Reply {
         }
         let pictures = self.pictures.into_iter().map(|picture| {
             Part::Media(Media {
-                kind: "image/png".into(),
+                media_type: "image/png".into(),
                 url: format!("data:image/png;base64,{picture}").into(),
             })
         });

@@ -185,7 +185,7 @@ async fn a_silent_debate_ends_without_output_and_not_undecided() {
 }
 
 fn picture() -> Part {
-    Part::Media(Media { kind: "image/png".into(), url: "data:image/png;base64,QUJD".into() })
+    Part::Media(Media { media_type: "image/png".into(), url: "data:image/png;base64,QUJD".into() })
 }
 
 #[tokio::test]

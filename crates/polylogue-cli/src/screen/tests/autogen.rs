@@ -50,7 +50,7 @@ fn asked(who: &str, text: &str) -> Body {
 /// Item 100: header, separator, what is flattened.
 #[test]
 fn two_agents() {
-    let picture = Part::Media(Media { kind: "image/png".into(), url: "https://h/p.png".into() });
+    let picture = Part::Media(Media { media_type: "image/png".into(), url: "https://h/p.png".into() });
     let look = vec![Part::text("Look:\r\n"), picture, Part::text(" nice")];
     let events = [
         ("", opened(&["Ann", "Bob"], "Ann", "What is\n2 + 2?")),

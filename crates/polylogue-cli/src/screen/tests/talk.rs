@@ -248,8 +248,10 @@ fn failures_approvals_and_other_events_are_shown() {
     stage.root(Body::Failed { who: name("B"), error });
     stage.root(Body::reopened(None));
     stage.root(Body::Left { who: name("A"), why: "bored".into() });
-    let media =
-        polylogue_core::Media { kind: "image/png".into(), url: format!("data:{}", "x".repeat(99)).into() };
+    let media = polylogue_core::Media {
+        media_type: "image/png".into(),
+        url: format!("data:{}", "x".repeat(99)).into(),
+    };
     let parts = vec![Part::text("See:"), Part::Media(media), Part::Data(json!({"score": 7}))];
     stage.root(Body::Message(Message { from: name("B"), to: Audience::All, parts, outside: Vec::new() }));
     stage.root(called("B", "c9", "deploy", json!({"to": "prod"})));

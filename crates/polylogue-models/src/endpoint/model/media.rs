@@ -36,7 +36,7 @@ impl EndpointModel {
             let listed = self.endpoint.0.config.listed(&self.model)?;
             KnownModel::find(self.endpoint.provider(), listed)
         };
-        match media.kind.split_once('/') {
+        match media.media_type.split_once('/') {
             Some(("image", _)) => self.capabilities.has(Capability::Vision),
             Some(("audio", _)) => known()?.has("audio"),
             // Its API reads documents for all its models, of which the table knows nothing.

@@ -21,7 +21,7 @@ fn outcome(parts: Vec<Part>) -> ToolResult {
 }
 
 fn media(kind: &str, url: &str) -> Part {
-    Part::Media(Media { kind: kind.into(), url: url.into() })
+    Part::Media(Media { media_type: kind.into(), url: url.into() })
 }
 
 const PNG: &str = "data:image/png;base64,iVBORw==";

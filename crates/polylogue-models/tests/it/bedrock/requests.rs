@@ -25,7 +25,7 @@ fn extra(fields: Value) -> Map<String, Value> {
 }
 
 fn media(kind: &str, url: &str) -> Part {
-    Part::Media(Media { kind: kind.into(), url: url.into() })
+    Part::Media(Media { media_type: kind.into(), url: url.into() })
 }
 
 fn call(id: &str, args: Value) -> Part {

@@ -35,7 +35,7 @@ fn a_value() -> impl Strategy<Value = Value> {
 
 fn a_part() -> impl Strategy<Value = Part> {
     let call = (".{1,8}", "[a-z]{1,8}", a_value()).prop_map(|(id, tool, args)| ToolCall { id, tool, args });
-    let media = (".{1,8}", a_text()).prop_map(|(kind, url)| Media { kind, url: (&*url).into() });
+    let media = (".{1,8}", a_text()).prop_map(|(kind, url)| Media { media_type: kind, url: (&*url).into() });
     prop_oneof![
         a_text().prop_map(Part::Text),
         a_text().prop_map(Part::Thought),

@@ -20,7 +20,7 @@ async fn sent(config: impl FnOnce(&Server) -> Config, name: &str, asked: &Asked)
 }
 
 fn media(kind: &str, url: &str) -> Part {
-    Part::Media(Media { kind: kind.into(), url: url.into() })
+    Part::Media(Media { media_type: kind.into(), url: url.into() })
 }
 
 fn look(id: &str, args: Value) -> Part {

@@ -29,7 +29,7 @@ fn extra(fields: Value) -> Map<String, Value> {
 }
 
 fn media(url: &str) -> Part {
-    Part::Media(Media { kind: "image/png".into(), url: url.into() })
+    Part::Media(Media { media_type: "image/png".into(), url: url.into() })
 }
 
 #[tokio::test]

@@ -131,7 +131,7 @@ async fn stop_texts_are_not_sent() {
 #[tokio::test]
 async fn media_has_its_own_parts() {
     let server = server().await;
-    let media = |kind: &str, url: &str| Part::Media(Media { kind: kind.into(), url: url.into() });
+    let media = |kind: &str, url: &str| Part::Media(Media { media_type: kind.into(), url: url.into() });
     let picture = || media("image/png", "data:image/png;base64,AAAA");
     let parts = vec![
         Part::text("Look:"),

@@ -213,7 +213,7 @@ impl Tool for Camera {
     }
 
     async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        let picture = Media { kind: "image/png".into(), url: "data:image/png;base64,AAAA".into() };
+        let picture = Media { media_type: "image/png".into(), url: "data:image/png;base64,AAAA".into() };
         Ok(ToolResult::new(ToolStatus::Done, vec![Part::Media(picture)]))
     }
 }

@@ -48,7 +48,7 @@ const TWO_TURNS: &str = "participants: [A, B], pattern: sequential";
 /// A team of two agents, whose chat begins with `text` and these documents.
 fn team(chat: &str, text: &str, documents: &[&[u8]]) -> Team {
     let attached = |document: &&[u8]| {
-        let Media { kind, url } = Media::of_bytes(document).unwrap();
+        let Media { media_type: kind, url } = Media::of_bytes(document).unwrap();
         format!("{{type: {kind}, url: '{url}'}}")
     };
     let documents: Vec<String> = documents.iter().map(attached).collect();

@@ -491,7 +491,7 @@ pub(super) fn parts_text(parts: &[Part]) -> String {
     }
     let value = |part: &Part| match part {
         Part::Data(value) => Some(value.to_string()),
-        Part::Media(media) => Some(format!("({}: {})", media.kind, media.url)),
+        Part::Media(media) => Some(format!("({}: {})", media.media_type, media.url)),
         _ => None,
     };
     parts.iter().filter_map(value).collect::<Vec<_>>().join("\n\n")

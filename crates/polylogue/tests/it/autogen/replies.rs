@@ -76,7 +76,8 @@ async fn triggers_match_the_right_speakers_and_messages() {
     let ann = Message::new(name("Other"), "Please help");
     let user = Message::new(Name::user(), "hi");
     let unheard = user.clone().to(Audience::Only(vec![name("Other")]));
-    let picture = Part::Media(Media { kind: "image/png".into(), url: "https://example.org/a.png".into() });
+    let picture =
+        Part::Media(Media { media_type: "image/png".into(), url: "https://example.org/a.png".into() });
     let picture = Message { parts: vec![picture], ..ann.clone() };
     let call = polylogue_core::ToolCall { id: "c".into(), tool: "t".into(), args: json!({}) };
     let call = Message { parts: vec![Part::Call(call)], ..ann.clone() };

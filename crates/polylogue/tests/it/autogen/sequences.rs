@@ -114,7 +114,8 @@ fn a_chat_without_participants_fails_before_anything_runs() {
 #[tokio::test]
 async fn a_message_of_parts_gets_the_carryover_as_its_first_part() {
     // item 51, trap T24
-    let picture = Part::Media(Media { kind: "image/png".into(), url: "data:image/png;base64,AA==".into() });
+    let picture =
+        Part::Media(Media { media_type: "image/png".into(), url: "data:image/png;base64,AA==".into() });
     let spy = Spy::on(script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#));
     let (ann, bob) = (assistant("Ann", spy.model()), assistant("Bob", spy.model()));
     let parts = vec![Part::text("What is this?"), picture.clone()];

@@ -181,7 +181,7 @@ async fn a_tool_call_is_native_for_the_caller_and_text_for_the_other() {
 // Item 10. As text a picture is named by its kind and its address.
 #[tokio::test]
 async fn pictures_reach_the_model_and_are_named_in_the_transcript() {
-    let picture = Media { kind: "image/png".into(), url: "https://example.org/cat.png".into() };
+    let picture = Media { media_type: "image/png".into(), url: "https://example.org/cat.png".into() };
     let parts = vec![Part::text("What is this?"), Part::Media(picture)];
     let spy = Spy::on(script(r#"[{"Bob": "A cat."}]"#));
     let message = Message { parts: parts.clone(), ..Message::new(name("Ann"), "") };

@@ -31,7 +31,7 @@ const MEDIA: [(&str, &str); 18] = [
 /// One to three media, or many.
 pub(super) fn some(chance: &mut Chance) -> Vec<Part> {
     let count = if chance.one_in(12) { 24 } else { 1 + chance.below(3) };
-    let one = |(kind, url): (&str, &str)| Part::Media(Media { kind: kind.into(), url: url.into() });
+    let one = |(kind, url): (&str, &str)| Part::Media(Media { media_type: kind.into(), url: url.into() });
     (0..count).map(|_| one(MEDIA[chance.below(MEDIA.len())])).collect()
 }
 

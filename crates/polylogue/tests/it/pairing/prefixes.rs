@@ -254,12 +254,15 @@ const PIXEL: &str =
 const PDF: &str = "JVBERi0xLjQKJSVFT0YK";
 
 fn picture() -> Part {
-    Part::Media(Media { kind: "image/png".into(), url: format!("data:image/png;base64,{PIXEL}").into() })
+    Part::Media(Media {
+        media_type: "image/png".into(),
+        url: format!("data:image/png;base64,{PIXEL}").into(),
+    })
 }
 
 fn document() -> Part {
     Part::Media(Media {
-        kind: "application/pdf".into(),
+        media_type: "application/pdf".into(),
         url: format!("data:application/pdf;base64,{PDF}").into(),
     })
 }

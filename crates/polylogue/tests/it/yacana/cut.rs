@@ -112,7 +112,7 @@ fn solve(
     mode: EndMode,
 ) -> GroupSolve {
     let agent = |who: &str| Assistant::new(who, calls.through(script.model("test"))).unwrap();
-    let picture = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
+    let picture = Media { media_type: "image/png".into(), url: "https://example.org/a.png".into() };
     let one =
         Task::new(agent("one").tool_calling(by).tool_history(trace), "P1").tool(compare()).media(picture);
     let one = one.self_terminating().keeps_reflections();

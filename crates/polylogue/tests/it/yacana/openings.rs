@@ -126,7 +126,7 @@ async fn system_texts_stay_in_front() {
 #[tokio::test]
 async fn pictures_of_a_task_are_sent_with_its_prompt_and_reconciled_with_it() {
     let spy: Spy = numbered(2);
-    let picture = Media { kind: "image/png".into(), url: "https://example.org/bat.png".into() };
+    let picture = Media { media_type: "image/png".into(), url: "https://example.org/bat.png".into() };
     let tasks = [one(&spy).media(picture.clone()), two(&spy)];
     let solve = GroupSolve::new(tasks, EndMode::MaxIterations).max_iterations(1).reconcile();
     let played = Played::of(spy, solve).await;

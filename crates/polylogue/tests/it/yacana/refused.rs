@@ -119,7 +119,7 @@ fn settings_that_a_task_cannot_have_are_refused() {
         "the task of `one` keeps reflections, but is never reflected on",
     );
     refused(group(Task::new(agent("one", spy.model()), " \n")), "the task of `one` has no prompt");
-    let media = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
+    let media = Media { media_type: "image/png".into(), url: "https://example.org/a.png".into() };
     assert!(group(person().media(media)).build("group").is_ok());
     let same = group(one(&spy).self_terminating()).check(Check::default().words("no", "No"));
     refused(

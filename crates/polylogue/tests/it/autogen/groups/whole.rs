@@ -169,7 +169,8 @@ async fn a_group_in_a_group_contributes_its_summary_and_the_outer_continues() {
 // Item 94, trap T24.
 #[tokio::test]
 async fn pictures_survive() {
-    let picture = || Part::Media(Media { kind: "image/png".into(), url: "https://example.org/a.png".into() });
+    let picture =
+        || Part::Media(Media { media_type: "image/png".into(), url: "https://example.org/a.png".into() });
     let spy = Spy::on(script(r#"[{"Bob": "I see"}, {"Cid": "me too"}]"#));
     let ann = Function::new("Ann", move |_| Ok(Act::Say(vec![Part::text("look"), picture()]))).unwrap();
     let chat = Chat::builder("group")

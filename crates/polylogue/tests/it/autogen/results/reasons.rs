@@ -53,7 +53,7 @@ async fn a_termination_message_is_the_word_alone_unless_it_is_said_otherwise() {
 #[tokio::test]
 async fn conditions_on_text_do_not_fail_on_messages_without_text() {
     // item 39, trap T1
-    let media = Media { kind: "image/png".into(), url: "data:image/png;base64,AA==".into() };
+    let media = Media { media_type: "image/png".into(), url: "data:image/png;base64,AA==".into() };
     let call = ToolCall { id: "c".into(), tool: "TERMINATE".into(), args: json!({"x": "TERMINATE"}) };
     for part in [
         Part::Media(media),
