@@ -51,15 +51,15 @@ pub struct RolePlay {
     #[key(none = "none", range = 1..=1_000_000)]
     pub max_messages: Option<u64>,
     /// Number of consecutive messages of the user role without an instruction after which the chat ends. `0` for never.
-    #[key(default = Library::DEFAULT_UNINSTRUCTED, range = 0..=1_000_000)]
-    pub uninstructed: usize,
+    #[key(default = Library::DEFAULT_MAX_UNINSTRUCTED, range = 0..=1_000_000)]
+    pub max_uninstructed: usize,
     /// Number of consecutive messages of the assistant role with an instruction after which the chat ends. `0` for
     /// never.
     #[key(none = "1", range = 0..=1_000_000)]
-    pub flips: Option<usize>,
+    pub max_flips: Option<usize>,
     /// Agents without a temperature use the default of their model. Otherwise the specifier uses 1, and all others 0.2.
     #[key(default = false)]
-    pub own_temperatures: bool,
+    pub model_temperatures: bool,
 }
 
 /// Texts of a role-play. `{{task}}` is replaced by the current form of the task.
@@ -182,11 +182,11 @@ impl Part for RolePlay {
     fn build(&self, chat: &ChatFrame<'_>, agents: &dyn Agents) -> Result<Built> {
         let mut role_play = self.cast(agents)?;
         role_play = role_play.set_if(self.done.anywhere, Library::lenient);
-        role_play = role_play.max_rounds(self.max_rounds).uninstructed(self.uninstructed);
+        role_play = role_play.max_rounds(self.max_rounds).max_uninstructed(self.max_uninstructed);
         role_play = role_play.set(self.max_messages, Library::max_messages);
-        role_play = role_play.set(self.flips, Library::flips);
+        role_play = role_play.set(self.max_flips, Library::max_flips);
         role_play = role_play.loop_detector(chat.loop_detector);
-        role_play = role_play.set(chat.condition()?, Library::until);
+        role_play = role_play.set(chat.condition()?, Library::stop);
         let (builder, policy) = role_play.into_parts(chat.name.as_str())?;
         Ok(Built::Chat(Box::new(builder), Box::new(policy)))
     }
@@ -267,7 +267,7 @@ impl RolePlay {
             .set(specifier, |of, text| of.specifier_prompt(move |casting| text.fill(casting.task)))
             .set(planner, |of, text| of.planner_prompt(move |casting| text.fill(casting.task)))
             .set(critic, |of, text| of.critic_rules(move |casting| text.fill(casting.task)));
-        Ok(role_play.set_if(self.own_temperatures, Library::own_temperatures))
+        Ok(role_play.set_if(self.model_temperatures, Library::model_temperatures))
     }
 }
 

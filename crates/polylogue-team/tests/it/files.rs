@@ -124,7 +124,7 @@ fn check_society(pattern: &Pattern) {
     );
     assert_eq!((society.done.text.as_str(), society.done.anywhere), ("<short>", true));
     assert_eq!((society.max_rounds, society.max_messages), (5, Some(9)));
-    assert_eq!((society.uninstructed, society.flips, society.own_temperatures), (0, Some(2), true));
+    assert_eq!((society.max_uninstructed, society.max_flips, society.model_temperatures), (0, Some(2), true));
 }
 
 fn check_servers(team: &Team, ann: &Agent, bob: &Agent) {

@@ -90,11 +90,11 @@ async fn a_role_play_ends_when_roles_are_not_followed() {
         .to_string()
     );
     let two = "{Ann: Well}, {Bob: one}, {Ann: Hm}";
-    assert!(reason("uninstructed: 2", "", two).await.contains("Ann"));
+    assert!(reason("max_uninstructed: 2", "", two).await.contains("Ann"));
     let flipped = "{Ann: 'Instruction: go'}, {Bob: \"Sure.\\nInstruction: you go\"}";
     assert!(reason("", "", flipped).await.contains("Bob"));
     let allowed = "{Ann: 'Instruction: go'}, {Bob: 'Instruction: you go'}, {Ann: <CAMEL_TASK_DONE>}";
-    assert!(reason("flips: 0", "", allowed).await.contains("DONE"));
+    assert!(reason("max_flips: 0", "", allowed).await.contains("DONE"));
 }
 
 #[tokio::test]

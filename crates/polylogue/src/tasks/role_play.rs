@@ -36,7 +36,7 @@
 //! | the assistant role gave an instruction: the roles are flipped | [`Reason::Errors`] of the assistant role, in [`ModelMistake::Role`] |
 //! | both repeat nearly the same messages, or say goodbye repeatedly | [`StopReason::LoopDetected`] |
 //! | a reply was blank, and its retry, too | [`Reason::Errors`] of that role, in [`ModelMistake::Reply`] |
-//! | a custom condition holds | that of the condition; see [`RolePlay::until`] |
+//! | a custom condition holds | that of the condition; see [`RolePlay::stop`] |
 //!
 //! The summary is the last message of the assistant role.
 //!
@@ -86,7 +86,7 @@ impl RolePlay {
     /// Default limit on the words of a specified task, as in CAMEL.
     pub const DEFAULT_WORD_LIMIT: u32 = 50;
     /// Default limit on messages in a row without an instruction, as in CAMEL.
-    pub const DEFAULT_UNINSTRUCTED: usize = 3;
+    pub const DEFAULT_MAX_UNINSTRUCTED: usize = 3;
     /// Default temperature of the specifier, which should be creative. LazyLLM's value.
     pub const SPECIFIER_TEMPERATURE: f64 = 1.0;
     /// Default temperature of all others, which should keep to their roles. LazyLLM's value.
@@ -100,8 +100,8 @@ impl RolePlay {
         let rules = Rules {
             rounds: Self::DEFAULT_MAX_ROUNDS,
             messages: None,
-            uninstructed: Self::DEFAULT_UNINSTRUCTED,
-            flips: 1,
+            max_uninstructed: Self::DEFAULT_MAX_UNINSTRUCTED,
+            max_flips: 1,
             loop_detector: LoopDetector { silence: 0, ..LoopDetector::default() },
             until: None,
         };
@@ -206,15 +206,15 @@ impl RolePlay {
     }
 
     /// Sets after how many messages of the user role in a row without `Instruction:` the chat ends; 0 for never.
-    pub const fn uninstructed(mut self, messages: usize) -> Self {
-        self.rules.uninstructed = messages;
+    pub const fn max_uninstructed(mut self, messages: usize) -> Self {
+        self.rules.max_uninstructed = messages;
         self
     }
 
     /// Sets after how many messages of the assistant role in a row with a line that starts with `Instruction:` the chat
     /// ends; 0 for never. Default: 1.
-    pub const fn flips(mut self, messages: usize) -> Self {
-        self.rules.flips = messages;
+    pub const fn max_flips(mut self, messages: usize) -> Self {
+        self.rules.max_flips = messages;
         self
     }
 
@@ -226,7 +226,7 @@ impl RolePlay {
     }
 
     /// Ends the chat also when `stop` holds. Can be called several times; any condition ends the chat.
-    pub fn until(mut self, stop: impl Into<Stop>) -> Self {
+    pub fn stop(mut self, stop: impl Into<Stop>) -> Self {
         let stop = stop.into();
         self.rules.until = Some(match self.rules.until.take() {
             Some(other) => other | stop,
@@ -252,8 +252,9 @@ impl RolePlay {
         self
     }
 
-    /// Sets no default temperatures, for models that do not accept any.
-    pub const fn own_temperatures(mut self) -> Self {
+    /// Leaves temperatures that are not set to the models, such as to those that accept none. Default: the specifier gets
+    /// [`SPECIFIER_TEMPERATURE`](Self::SPECIFIER_TEMPERATURE), and all others [`ROLE_TEMPERATURE`](Self::ROLE_TEMPERATURE).
+    pub const fn model_temperatures(mut self) -> Self {
         self.sets_temperatures = false;
         self
     }

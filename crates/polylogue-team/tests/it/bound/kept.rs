@@ -96,7 +96,7 @@ const TEAMS: [(&str, &str); 17] = [
         "rules of the roles of a role-play",
         "agents: [{name: A, parameters: {max_tokens: 5}}, {name: B, parameters: {max_tokens: 5}}], \
          chat: {participants: [A, B], pattern: {role_play: {user: {who: A, rules: 'MUCH {{task}}'}, assistant: {who: B, rules: MUCH}, \
-                uninstructed: 0, max_rounds: 4}}}",
+                max_uninstructed: 0, max_rounds: 4}}}",
     ),
     (
         "prompts before a role-play, its opening, and the criteria of its critic",
@@ -104,7 +104,7 @@ const TEAMS: [(&str, &str); 17] = [
                   {name: P, parameters: {max_tokens: 5}}, {name: C, parameters: {max_tokens: 5}}], \
          chat: {participants: [A, B], pattern: {role_play: {user: A, assistant: B, specifier: S, planner: P, language: French, \
                 critic: {who: C, options: 2, criteria: MUCH}, \
-                texts: {opening: 'MUCH {{task}}', specifier: 'MUCH {{task}}', planner: MUCH}, uninstructed: 0, max_rounds: 2}}}",
+                texts: {opening: 'MUCH {{task}}', specifier: 'MUCH {{task}}', planner: MUCH}, max_uninstructed: 0, max_rounds: 2}}}",
     ),
     (
         "questions whether a task is complete",

@@ -19,8 +19,8 @@ use crate::termination::loop_detector::LoopDetector;
 pub(super) struct Rules {
     pub(super) rounds: u64,
     pub(super) messages: Option<u64>,
-    pub(super) uninstructed: usize,
-    pub(super) flips: usize,
+    pub(super) max_uninstructed: usize,
+    pub(super) max_flips: usize,
     pub(super) loop_detector: LoopDetector,
     pub(super) until: Option<Stop>,
 }
@@ -116,15 +116,16 @@ impl RolePlayPolicy {
                 limit: u64::try_from(limit).unwrap_or(u64::MAX),
             })
         };
-        let Rules { uninstructed, flips, loop_detector, until, .. } = &self.rules;
+        let Rules { max_uninstructed, max_flips, loop_detector, until, .. } = &self.rules;
         let (user, assistant) = (self.user(), self.assistant());
         chat.latest()
             .find_map(|line| self.done.of(line))
             .or_else(|| unanswered(chat).map(blank))
             .or_else(|| {
-                in_a_row(chat, user, *uninstructed, |t| !instructs(t)).then(|| erred(user, *uninstructed))
+                in_a_row(chat, user, *max_uninstructed, |t| !instructs(t))
+                    .then(|| erred(user, *max_uninstructed))
             })
-            .or_else(|| in_a_row(chat, assistant, *flips, flipped).then(|| erred(assistant, *flips)))
+            .or_else(|| in_a_row(chat, assistant, *max_flips, flipped).then(|| erred(assistant, *max_flips)))
             .or_else(|| loop_detector.now(chat))
             .or_else(|| until.as_ref()?.now(chat))
             .or_else(|| self.limit(chat))

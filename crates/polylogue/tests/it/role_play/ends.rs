@@ -179,9 +179,9 @@ async fn an_instruction_resets_the_count() {
     ];
     let came = said(&texts, |role_play| role_play).await;
     assert_eq!(came.reason, done());
-    let came = said(&texts[..4], |role_play| role_play.uninstructed(0).max_rounds(2)).await;
+    let came = said(&texts[..4], |role_play| role_play.max_uninstructed(0).max_rounds(2)).await;
     assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit: 2 }));
-    let came = said(&texts, |role_play| role_play.uninstructed(2)).await;
+    let came = said(&texts, |role_play| role_play.max_uninstructed(2)).await;
     assert_eq!((came.reason.clone(), came.said().len()), (erred("Trader", 2), 3));
 }
 
@@ -192,9 +192,9 @@ async fn an_assistant_who_instructs_ends_it() {
     let came = said(&[DO, DID, "Instruction: go on", flipped, DONE], |role_play| role_play).await;
     assert_eq!(came.reason, erred("Python_programmer", 1));
     assert_eq!(came.said().len(), 4);
-    let came = said(&[DO, flipped, DONE], |role_play| role_play.flips(0)).await;
+    let came = said(&[DO, flipped, DONE], |role_play| role_play.max_flips(0)).await;
     assert_eq!(came.reason, done());
-    let came = said(&[DO, flipped, "Instruction: go on", DID, DO, flipped, DONE], |s| s.flips(2)).await;
+    let came = said(&[DO, flipped, "Instruction: go on", DID, DO, flipped, DONE], |s| s.max_flips(2)).await;
     assert_eq!(came.reason, done());
 }
 
@@ -252,7 +252,7 @@ async fn near_repetitions_end_a_role_play() {
 async fn farewells_of_both_sides_end_the_role_play() {
     let texts =
         ["Thank you!", "You are welcome!", DO, DID, "Goodbye!", "Take care!", "Thanks again!", "Bye!"];
-    let came = said(&texts, |role_play| role_play.uninstructed(0)).await;
+    let came = said(&texts, |role_play| role_play.max_uninstructed(0)).await;
     assert!(
         matches!(&came.reason, StopReason::LoopDetected { pattern, .. } if &**pattern == "farewells"),
         "{:?}",
@@ -315,7 +315,7 @@ async fn a_closed_role_play_can_continue() {
 async fn custom_conditions_are_added() {
     let script = r#"[{"Trader": {"say": "Instruction: x", "usage": {"input": 60, "output": 50}}}]"#;
     let make = |model: &AnyModel| {
-        let role_play = role_play(model).until(max_tokens(1000)).until(max_tokens(100));
+        let role_play = role_play(model).stop(max_tokens(1000)).stop(max_tokens(100));
         role_play.build("role_play").unwrap()
     };
     let came = play(script, "Trade", make).await;

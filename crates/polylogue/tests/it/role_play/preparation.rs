@@ -131,7 +131,7 @@ async fn the_specifier_is_hot_and_the_roles_are_cool() {
     let make = |model: &AnyModel| {
         RolePlay::new(own("Python_programmer", model, Some(0.5)), own("Trader", model, None))
             .specify(own("Specifier", model, Some(0.7)))
-            .own_temperatures()
+            .model_temperatures()
             .build("role_play")
             .unwrap()
     };

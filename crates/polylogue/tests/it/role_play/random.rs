@@ -32,8 +32,8 @@ struct Case {
     replies: [Vec<String>; 2],
     rounds: u64,
     messages: u64,
-    uninstructed: usize,
-    flips: usize,
+    max_uninstructed: usize,
+    max_flips: usize,
     lenient: bool,
 }
 
@@ -62,8 +62,8 @@ impl Case {
             replies: [user, assistant],
             rounds: 1 + up_to(8),
             messages: 1 + up_to(20),
-            uninstructed: usize::try_from(up_to(4)).unwrap(),
-            flips: usize::try_from(up_to(3)).unwrap(),
+            max_uninstructed: usize::try_from(up_to(4)).unwrap(),
+            max_flips: usize::try_from(up_to(3)).unwrap(),
             lenient: up_to(3) == 0,
         }
     }
@@ -81,8 +81,8 @@ impl Case {
         let role_play = role_play(model)
             .max_rounds(self.rounds)
             .max_messages(self.messages)
-            .uninstructed(self.uninstructed)
-            .flips(self.flips)
+            .max_uninstructed(self.max_uninstructed)
+            .max_flips(self.max_flips)
             .loop_detector(LoopDetector { repetition: 0, farewells: 0, ..LoopDetector::default() });
         let role_play = if self.lenient { RolePlay::lenient(role_play) } else { role_play };
         role_play.build("role_play").unwrap()
@@ -91,7 +91,7 @@ impl Case {
     /// How it ought to go: what is said, how many calls that takes, and why it ends.
     fn expected(&self) -> (Vec<String>, usize, StopReason) {
         let names = ["Trader", "Python_programmer"].map(name);
-        let limits = [self.uninstructed, self.flips];
+        let limits = [self.max_uninstructed, self.max_flips];
         let (mut said, mut calls, mut erred, mut next) = (Vec::new(), 0, [0, 0], [0, 0]);
         loop {
             let side = said.len() % 2;

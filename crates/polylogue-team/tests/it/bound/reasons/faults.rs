@@ -209,13 +209,13 @@ const LIMITED: [Played; 12] = [
     ),
     (
         "agents: [{name: A}, {name: B}], \
-         chat: {participants: [A, B], pattern: {role_play: {user: A, assistant: B, max_messages: 2, uninstructed: 0}}}",
+         chat: {participants: [A, B], pattern: {role_play: {user: A, assistant: B, max_messages: 2, max_uninstructed: 0}}}",
         &["one", "two"],
         "messages",
     ),
     (
         "agents: [{name: A}, {name: B}], \
-         chat: {participants: [A, B], pattern: {role_play: {user: A, assistant: B, max_rounds: 1, uninstructed: 0}}}",
+         chat: {participants: [A, B], pattern: {role_play: {user: A, assistant: B, max_rounds: 1, max_uninstructed: 0}}}",
         &["one", "two"],
         "rounds",
     ),

@@ -172,7 +172,7 @@ impl<'a> Case<'a> {
             }
             ModelMistake::Role => {
                 let is_user = self.talk.public().next().is_some_and(|turn| turn.who == who);
-                let set = if is_user { keys.uninstructed } else { keys.flips.unwrap_or(1) };
+                let set = if is_user { keys.max_uninstructed } else { keys.max_flips.unwrap_or(1) };
                 ensure(set == last, format!("the limit is {set}"))?;
                 let spoke = self.talk.public().rev().filter(|turn| turn.who == who && !turn.is_silent());
                 let texts: Vec<String> = spoke.take(last).map(Past::text).collect();
