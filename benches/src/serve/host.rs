@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use polylogue::kernel::data::LogId;
-use polylogue_runtime::{Prepared, Runtime, StoreLocation, StoredDocument};
+use polylogue_runtime::stored::StoredDocument;
+use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use polylogue_server::{Server, ServerLimits, ServerOptions, SourceError, TeamSource};
 use polylogue_team::{Diagnostics, Loaded, Overrides};
 use serde::{Deserialize, Serialize};

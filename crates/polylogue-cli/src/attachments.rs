@@ -6,7 +6,8 @@ use clap::Args;
 use polylogue::layers::code::fence;
 use polylogue::{Message, Name};
 use polylogue_core::{Media, Part};
-use polylogue_runtime::{Prepared, media_in_words};
+use polylogue_runtime::Prepared;
+use polylogue_runtime::models::media_in_words;
 
 use crate::error::CliError;
 use crate::text_arg::unreadable;

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use polylogue_core::LimitOverrides;
 use polylogue_models::{LearnedCapabilities, Prices};
-use polylogue_runtime::{
-    MODEL_HINT, ModelOptions, Prepared, RequestedPermission, RunOptions, StoreLocation, memory_of_others,
-};
+use polylogue_runtime::memory::memory_of_others;
+use polylogue_runtime::{ModelOptions, Prepared, RequestedPermission, RunOptions, StoreLocation};
 use polylogue_team::{Loaded, Team};
 
 use crate::error::CliError;
@@ -17,8 +16,7 @@ use crate::stderr::{print_note_wrapped, print_warnings};
 use crate::trust::pins::{self, Consent};
 use crate::trust::{self, Request};
 use crate::user_config::{SettingValue, default_cost};
-use crate::work_dir;
-use crate::{args, place, user_prices};
+use crate::{args, place, user_prices, work_dir};
 
 /// A team that is about to be prepared, and how.
 pub(crate) struct Launch<'a> {
@@ -150,7 +148,7 @@ pub(crate) fn print_scripted(prepared: &Prepared, own_task: bool) {
     if own_task {
         print_note_wrapped("The script does not know your task: it replies to the one it was written for.");
     }
-    print_note_wrapped(&format!("For a real model, {MODEL_HINT}."));
+    print_note_wrapped(&format!("For a real model, {}.", polylogue_runtime::Error::MODEL_HINT));
 }
 
 /// Says that agents speak by the user's default model, and where it is set.

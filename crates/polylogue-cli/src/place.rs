@@ -3,7 +3,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use polylogue_runtime::{DatabaseAddress, FilesPolicy, Runtime, StoreLocation};
+use polylogue_runtime::database::DatabaseAddress;
+use polylogue_runtime::{FilesPolicy, Runtime, StoreLocation};
 use polylogue_server::tenant_place;
 use rustix::process::geteuid;
 

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use polylogue::tools::approval::visible;
 use polylogue_models::Env;
-use polylogue_runtime::{Access, RequestedPermission, Sealer, StoredTeam, permission_text as words};
+use polylogue_runtime::stored::{Sealer, StoredTeam};
+use polylogue_runtime::{Access, RequestedPermission, permission_text as words};
 use polylogue_team::{Diagnostic, Diagnostics, Grant, Loaded, Overrides, Team, Usage};
 
 use crate::args::Permits;

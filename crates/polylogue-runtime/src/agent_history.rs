@@ -7,7 +7,8 @@ use polylogue::{Agent as _, Assistant, Transcript};
 use polylogue_core::{AnyModel, Body, Event, Name, Path, ViewOptions};
 use polylogue_models::Script;
 
-use crate::{Result, StoredTeam};
+use crate::Result;
+use crate::stored::StoredTeam;
 
 /// One agent's point of view of a chat.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,8 @@ use polylogue_models::{Day, EndpointModel, Env, Fallback, Models, Prices, model_
 use polylogue_team::{Team, TeamBound};
 
 use crate::models::{price_of, surcharged, unknown_price, unknown_surcharge};
-use crate::{Result, Runtime, StoredBound, TeamRun, bound_summary};
+use crate::stored::{StoredBound, bound_summary};
+use crate::{Result, Runtime, TeamRun};
 
 /// Returns the bound of a run of `team`: what it takes at most within `limits`, from its file alone: no key is read, no server
 /// is started, and nothing is sent. The user's `prices` count instead of list prices. Models that are not known have no known

@@ -285,6 +285,9 @@ pub enum Error {
 }
 
 impl Error {
+    /// The hint on how to use a real model.
+    pub const MODEL_HINT: &str = "use `--model openai:gpt-4o-mini` with `OPENAI_API_KEY` set, or `--model ollama:llama3.2` with Ollama running";
+
     /// Returns who can fix it.
     pub fn fault(&self) -> Fault {
         match self {
@@ -305,7 +308,7 @@ impl Error {
             Self::Model(error) => return polylogue_core::Error::Model(error.clone()).hint(),
             Self::Recording(error) => return error.hint(),
             Self::NoModel { .. } => {
-                format!("{MODEL_HINT}; `polylogue config set model openai:gpt-4o-mini` sets a default")
+                format!("{}; `polylogue config set model openai:gpt-4o-mini` sets a default", Self::MODEL_HINT)
             }
             Self::NoScript { .. } => "add a `script`, or leave out `--offline` and use a model".into(),
             Self::NotAllowed { missing, .. } => flags(missing),
@@ -395,21 +398,6 @@ impl From<Diagnostics> for Error {
     }
 }
 
-/// Returns what media of the type `kind` is called, and which models can read it.
-pub fn media_in_words(kind: &str) -> (&'static str, &'static str) {
-    match kind.split_once('/') {
-        Some(("image", _)) => (
-            "a picture",
-            "a model with vision, such as `openai:gpt-4o-mini`, can; if this one does, add `vision` to its capabilities",
-        ),
-        Some(("audio", _)) => ("a sound", "a model with audio input, such as `openai:gpt-audio`, can"),
-        _ => (
-            "a PDF document",
-            "`openai:gpt-4o-mini` can, and most models of OpenAI, Anthropic and Google; or attach the document as a text file",
-        ),
-    }
-}
-
 fn quoted(ids: &[LogId]) -> String {
     ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
 }
@@ -423,6 +411,3 @@ fn listed(who: &[Name]) -> String {
         Some(more) => format!("{shown} and {more} more"),
     }
 }
-
-/// The hint on how to use a real model.
-pub const MODEL_HINT: &str = "use `--model openai:gpt-4o-mini` with `OPENAI_API_KEY` set, or `--model ollama:llama3.2` with Ollama running";

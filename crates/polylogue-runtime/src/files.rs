@@ -13,6 +13,8 @@ use polylogue_tools::files::{piece_of, tree_of};
 use crate::stored::is_imported;
 use crate::work_dir::{copy_folder, restored};
 use crate::{Error, Result, Runtime};
+#[cfg(unix)]
+pub use polylogue_tools::files::{NewFolder, RestoreError};
 
 /// The files of a conversation, as [`Runtime::files`] finds them.
 #[derive(Debug, Clone)]

@@ -9,11 +9,10 @@ use polylogue_core::{
 use polylogue_team::Template;
 use serde::Deserialize as _;
 
+pub use crate::error::ForkError;
 use crate::new_log::{NewLog, with_request};
-use crate::stored::{is_imported, now};
-use crate::{
-    Conversation, Error, FilesPolicy, ForkError, Prepared, Result, StoreLocation, StoredTeam, fresh_id,
-};
+use crate::stored::{StoredTeam, fresh_id, is_imported, now};
+use crate::{Conversation, Error, FilesPolicy, Prepared, Result, StoreLocation};
 
 /// The point at which a conversation is forked.
 #[derive(Debug, Clone, Default)]

@@ -8,6 +8,19 @@
 //! | conversations of a store | [`Runtime`]: `begin`, `open`, `find`, `list`, `fork`, `send`, `answer`, `steer`, `waiting`, `subscribe`, `files`, `remove` |
 //! | one conversation, shared by a runner and its watchers | [`Conversation`]: `run`, `resume`, `send`, `answer`, `cancellation`, `subscribe` |
 //!
+//! The root has the names of these steps. All others are in modules named by what they are for:
+//!
+//! | you want | look at |
+//! |---|---|
+//! | to run conversations of a store that many processes share | [`worker`], [`database`] |
+//! | to show a conversation, or what it asks people | [`presentation`], [`question_text`] |
+//! | to fork a conversation, or to send instructions to one | [`fork`], [`steering`] |
+//! | the files of a conversation | [`files`] |
+//! | what is stored with a conversation | [`stored`] |
+//! | models of files and of endpoints, and what media they read | [`models`], [`address`] |
+//! | long-term memory, MCP servers | [`memory`], [`servers`] |
+//! | what a team asks for, as text | [`permission_text`] |
+//!
 //! ```
 //! use polylogue_core::Status;
 //! use polylogue_models::Env;
@@ -41,13 +54,14 @@ mod checked_models;
 mod cluster;
 mod continuation;
 mod conversation;
+pub mod database;
 mod error;
-mod files;
-mod fork;
+pub mod files;
+pub mod fork;
 mod inbox;
 mod lease_renewal;
-mod memory;
-mod models;
+pub mod memory;
+pub mod models;
 mod moving;
 mod needs;
 mod new_log;
@@ -58,14 +72,14 @@ pub mod question_text;
 mod rebuilt_request;
 mod requested_permission;
 mod runtime;
-mod servers;
+pub mod servers;
 mod shared_budgets;
-mod steering;
+pub mod steering;
 mod store_location;
-mod stored;
+pub mod stored;
 mod transfer;
 mod work_dir;
-mod worker;
+pub mod worker;
 
 pub use access::Access;
 pub use agent_history::AgentHistory;
@@ -73,34 +87,11 @@ pub use bound::bound_of;
 pub use checked_models::check_models;
 pub use continuation::Continuation;
 pub use conversation::{Conversation, Resumed};
-pub use error::{Error, ForkError, MODEL_HINT, Result, media_in_words};
-pub use files::RunFiles;
-pub use fork::{Fork, ForkPoint, ForkedFiles};
-pub use memory::{memory_of_others, open_memory};
-pub use models::{
-    LocalModelInfo, LocalResources, ModelOptions, UnsupportedMedia, count_local, endpoint_allowed,
-    local_model_info, local_resources,
-};
-pub use needs::offered_features;
-pub use new_log::{NewLog, made_by};
-pub use polylogue::runs::worker::{LeaseCheck, WorkerEvent, WorkerSlots};
-pub use polylogue_postgres::{
-    Address as DatabaseAddress, BudgetFigures, BudgetListing, DatabaseFigures, LivePoint, Migrated,
-    PostgresWatch, RateLimitFigures, Recount, SharedAmount, WatchedLog, token_budget,
-};
-#[cfg(unix)]
-pub use polylogue_tools::files::{NewFolder, RestoreError};
+pub use error::{Error, Result};
+pub use models::ModelOptions;
 pub use prepared::{Prepared, RunOptions, TeamRun};
 pub use rebuilt_request::RebuiltRequest;
 pub use requested_permission::RequestedPermission;
 pub use runtime::{ClaimedConversation, OpenOptions, Runtime};
-pub use servers::{TeamServers, server_names};
-pub use shared_budgets::SharedBudgetSource;
-pub use steering::{InstructionKey, PostedInstruction, Steered, WaitingRun};
 pub use store_location::{FilesPolicy, StoreLocation};
-pub use stored::{
-    Sealer, StoredBound, StoredDocument, StoredTeam, begun_bound, bound_summary, fresh_id, is_imported,
-    limits_of, served_as,
-};
 pub use work_dir::refused_programs;
-pub use worker::{StoredTeams, Worker, WorkerMeter, WorkerOptions};

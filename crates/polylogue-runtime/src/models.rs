@@ -26,9 +26,9 @@ use self::local::LocalModels;
 pub use self::local::{LocalModelInfo, LocalResources, count_local, local_model_info, local_resources};
 pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
-pub use self::unread_media::UnsupportedMedia;
 use self::unread_media::unread;
 pub(crate) use self::unread_media::unread_media;
+pub use self::unread_media::{UnsupportedMedia, media_in_words};
 use crate::address::{listens, shown};
 use crate::{Error, Result};
 

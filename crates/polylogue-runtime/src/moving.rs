@@ -6,8 +6,9 @@ use std::sync::Arc;
 use polylogue_core::{Body, Event, Log, LogId, Name, Path, Queue as _, Store as _, Transcript};
 use polylogue_team::Team;
 
+use crate::error::ForkError;
 use crate::fork::check_participants;
-use crate::{Error, ForkError, OpenOptions, Prepared, Result, Runtime};
+use crate::{Error, OpenOptions, Prepared, Result, Runtime};
 
 impl Runtime {
     /// Has the conversation `id` continue with `prepared`, another version of its team, of which `changes` are the differences in words:

@@ -6,8 +6,9 @@ use polylogue_core::{Features, LogId, Queue as _};
 use polylogue_models::{Env, Provider};
 use polylogue_team::{SandboxBackend, Team};
 
+use crate::servers::server_names;
 use crate::work_dir::refusal;
-use crate::{Prepared, Result, Runtime, StoreLocation, server_names};
+use crate::{Prepared, Result, Runtime, StoreLocation};
 
 const SANDBOX: &str = "sandbox";
 const KEY: &str = "key:";

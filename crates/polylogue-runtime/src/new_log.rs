@@ -10,7 +10,7 @@ const REQUEST: &str = "request";
 /// conversation is there already, whichever process has made it.
 ///
 /// ```
-/// use polylogue_runtime::{NewLog, fresh_id};
+/// use polylogue_runtime::stored::{NewLog, fresh_id};
 ///
 /// let new = NewLog { request: Some("5d0c9e1f".to_owned()), ..NewLog::from(fresh_id()) };
 /// # let _ = new;

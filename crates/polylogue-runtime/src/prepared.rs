@@ -12,12 +12,10 @@ use polylogue_mcp::Catalog;
 use polylogue_team::{Grant, Loaded, Team, Usage};
 
 use crate::memory::{TeamMemory, memory_of_others};
-use crate::models::{ModelChoice, TeamModels};
+use crate::models::{LocalModelInfo, ModelChoice, TeamModels, UnsupportedMedia};
 use crate::servers::{TeamServers, server_names};
-use crate::{
-    Access, Error, LocalModelInfo, ModelOptions, Result, StoreLocation, StoredTeam, UnsupportedMedia,
-    fresh_id,
-};
+use crate::stored::{StoredTeam, fresh_id};
+use crate::{Access, Error, ModelOptions, Result, StoreLocation};
 
 /// The options of a run, besides what the team file says.
 #[derive(Debug, Clone, Default)]
@@ -118,7 +116,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Makes it the team `id` of a server, which is stored with its conversations: [`served_as`](crate::served_as).
+    /// Makes it the team `id` of a server, which is stored with its conversations: [`served_as`](crate::stored::served_as).
     #[must_use]
     pub fn served_as(self, id: impl Into<String>) -> Self {
         Self { served_as: Some(id.into()), ..self }

@@ -12,7 +12,8 @@ use polylogue_models::{KnownModel, Provider, RequestFormat, Script};
 use polylogue_team::{Pattern, Team};
 use serde_json::{Value, json};
 
-use crate::{Error, Result, StoredTeam};
+use crate::stored::StoredTeam;
+use crate::{Error, Result};
 
 /// The request of one model call, rebuilt from the events before its reply.
 #[derive(Debug, Clone)]

@@ -14,12 +14,10 @@ use polylogue_core::{
 pub use self::opening::ClaimedConversation;
 use crate::budgets::SharedBudgets;
 use crate::conversation::{Conversation, Opened, Shared};
-use crate::fork::NewFork;
-use crate::new_log::with_request;
-use crate::{
-    Error, Fork, ForkPoint, NewLog, Prepared, Result, StoreLocation, StoredDocument, StoredTeam, TeamRun,
-    fresh_id,
-};
+use crate::fork::{Fork, ForkPoint, NewFork};
+use crate::new_log::{NewLog, with_request};
+use crate::stored::{StoredDocument, StoredTeam, fresh_id};
+use crate::{Error, Prepared, Result, StoreLocation, TeamRun};
 
 /// The conversations of one store, and those of them that this process has open.
 ///
@@ -55,7 +53,7 @@ pub struct OpenOptions {
     pub more: LimitOverrides,
     /// Budgets that pay for its calls, next to its own limits and the budget of the runtime.
     pub budgets: Vec<Budget>,
-    /// The shared budgets of a day that pay from now on, with their limits: their names are [`token_budget`](crate::token_budget)s. They
+    /// The shared budgets of a day that pay from now on, with their limits: their names are [`token_budget`](crate::database::token_budget)s. They
     /// are made if they do not exist, and those that paid before pay no longer. Default: those that paid before.
     pub daily: Option<Vec<(String, Allowance)>>,
     /// The handle that cancels its runs. Default: a handle of its own.

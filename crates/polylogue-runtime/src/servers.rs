@@ -89,7 +89,7 @@ impl TeamServers {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn server_names(file: Option<&Path>) -> Result<BTreeSet<String>> {
+pub(crate) fn server_names(file: Option<&Path>) -> Result<BTreeSet<String>> {
     Ok(file.map(own_servers).transpose()?.unwrap_or_default().into_iter().map(|(name, _)| name).collect())
 }
 

@@ -11,8 +11,8 @@ use polylogue_core::{
 
 use crate::inbox::take_in;
 use crate::moving::unfinished_chats;
-use crate::stored::stored_limits;
-use crate::{Conversation, Error, Result, Runtime, fresh_id};
+use crate::stored::{fresh_id, stored_limits};
+use crate::{Conversation, Error, Result, Runtime};
 
 /// The result of an instruction to a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Steered {
 /// Identifies an instruction: a second one with the same key is not given.
 ///
 /// ```
-/// use polylogue_runtime::InstructionKey;
+/// use polylogue_runtime::steering::InstructionKey;
 ///
 /// let key = InstructionKey { request: Some("5d0c9e1f".into()), ..InstructionKey::from("from the shop, 17") };
 /// # let _ = key;

@@ -131,7 +131,7 @@ impl StoreLocation {
     }
 
     /// Sets how long a model call waits for a rate limit or a slot that processes share: one that would wait longer fails at once, with
-    /// [`ModelError::wait`](polylogue_core::ModelError::wait). Default: calls wait, and those of a [worker](crate::Worker) for 5 seconds.
+    /// [`ModelError::wait`](polylogue_core::ModelError::wait). Default: calls wait, and those of a [worker](crate::worker::Worker) for 5 seconds.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience: Some(patience), ..self }
@@ -244,7 +244,7 @@ impl StoreLocation {
         self.open_for_worker().map(LeaseRenewal::of)
     }
 
-    /// Opens the store as [`open`](Self::open), for a [`Worker`](crate::Worker), which renews all claims of its process together.
+    /// Opens the store as [`open`](Self::open), for a [`Worker`](crate::worker::Worker), which renews all claims of its process together.
     ///
     /// # Errors
     /// As [`open`](Self::open).

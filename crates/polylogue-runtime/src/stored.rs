@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::new_log::without_request;
+pub use crate::new_log::{NewLog, made_by};
 use crate::{Error, RequestedPermission, Result};
 
 /// Seals the [content](StoredTeam::content) of a team that is stored with a conversation, so that a store from elsewhere

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::fork::{check_participants, without_team};
-use crate::new_log::with_request;
+use crate::new_log::{NewLog, with_request};
 use crate::stored::{StoredTeam, is_imported, now};
-use crate::{Error, NewLog, Prepared, Result, Runtime};
+use crate::{Error, Prepared, Result, Runtime};
 
 /// The longest title of an imported conversation, in characters.
 const TITLE_CHARS: usize = 300;

@@ -7,10 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either, select};
-use polylogue::runs::worker::{
-    Claimed, LeaseCheck, Pace, Release, Worker as WorkerLoop, WorkerEvent, WorkerSlots, WorkerStore,
-    WorkerTime,
-};
+use polylogue::runs::worker::{Claimed, Pace, Release, Worker as WorkerLoop, WorkerStore, WorkerTime};
+pub use polylogue::runs::worker::{LeaseCheck, WorkerEvent, WorkerSlots};
 use polylogue_core::{
     AnyStore, Cancellation, Due, Event, Features, LogId, Queue as _, Status, Store as _, StoreError, Timer,
 };
@@ -18,9 +16,9 @@ use polylogue_store::parts::uptime;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
-use crate::{
-    ClaimedConversation, Conversation, Error, OpenOptions, Prepared, Result, Runtime, StoredDocument,
-};
+pub use crate::needs::offered_features;
+use crate::stored::StoredDocument;
+use crate::{ClaimedConversation, Conversation, Error, OpenOptions, Prepared, Result, Runtime};
 
 /// Prepares the team that is stored with a conversation: models, permissions and secrets are those of this process.
 pub trait StoredTeams: Send + Sync + 'static {

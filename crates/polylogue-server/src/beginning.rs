@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{LimitOverrides, Limits, Listing, LogId, Part, StoreError};
-use polylogue_runtime::{Conversation, Error, NewLog, Prepared, TeamRun, fresh_id};
+use polylogue_runtime::stored::{NewLog, fresh_id};
+use polylogue_runtime::{Conversation, Error, Prepared, TeamRun};
 use polylogue_wire::conversation::NewConversation;
 use tracing::warn;
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use polylogue_core::{Features, Queue as _, QueueOverview, QueueState, QueuedLog, SeenWorker};
-use polylogue_runtime::{BudgetListing, PostgresWatch, RateLimitFigures, Runtime};
+use polylogue_runtime::Runtime;
+use polylogue_runtime::database::{BudgetListing, PostgresWatch, RateLimitFigures};
 use polylogue_wire::cluster::{Budget, Cluster, Counts, Limits, Queued, RateLimit, Usage, Worker};
 
 /// The workers of the store of `runtime`, its shared budgets, and the first `most` of its conversations that are not idle. What follows its database

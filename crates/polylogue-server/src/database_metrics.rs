@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 use polylogue_core::StoreError;
-use polylogue_runtime::{BudgetFigures, PostgresWatch, RateLimitFigures};
+use polylogue_runtime::database::{BudgetFigures, PostgresWatch, RateLimitFigures};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

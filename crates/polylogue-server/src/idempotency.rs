@@ -4,7 +4,8 @@
 
 use axum::http::HeaderMap;
 use polylogue_core::{Listing, LogId, Store as _};
-use polylogue_runtime::{InstructionKey, NewLog, made_by};
+use polylogue_runtime::steering::InstructionKey;
+use polylogue_runtime::stored::{NewLog, made_by};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::app::App;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{Due, LimitOverrides, LogId};
-use polylogue_runtime::{Conversation, OpenOptions, Prepared, StoredDocument};
+use polylogue_runtime::stored::StoredDocument;
+use polylogue_runtime::{Conversation, OpenOptions, Prepared};
 use tracing::warn;
 
 use crate::app::App;

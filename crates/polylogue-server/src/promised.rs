@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::LogId;
-use polylogue_runtime::fresh_id;
+use polylogue_runtime::stored::fresh_id;
 use serde::{Deserialize, Serialize};
 
 use crate::spending::NotedPayer;

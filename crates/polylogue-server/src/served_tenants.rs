@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use polylogue_core::{AnyStore, Status};
-use polylogue_runtime::{Conversation, LeaseCheck, WorkerEvent, WorkerMeter};
+use polylogue_runtime::Conversation;
+use polylogue_runtime::worker::{LeaseCheck, WorkerEvent, WorkerMeter};
 use tracing::warn;
 
 use crate::app::App;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
 use polylogue_core::LogId;
-use polylogue_runtime::{Prepared, Runtime, StoreLocation, StoredDocument};
+use polylogue_runtime::stored::StoredDocument;
+use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use polylogue_team::{Diagnostics, Loaded};
 
 /// The reason why a team cannot be read or prepared.

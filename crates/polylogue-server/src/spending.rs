@@ -14,7 +14,8 @@ use polylogue_core::{
     Allowance, AnyStore, Budget, CountedUsage, Event, LogId, StopReason, Store as _, StoreError, Summary,
     TotalUsage,
 };
-use polylogue_runtime::{Runtime, token_budget};
+use polylogue_runtime::Runtime;
+use polylogue_runtime::database::token_budget;
 use polylogue_wire::token::DailyBudget;
 use serde::{Deserialize, Serialize};
 use tracing::warn;

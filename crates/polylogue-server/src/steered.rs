@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{Due, Instruction, LimitOverrides, Listing, LogId};
-use polylogue_runtime::{InstructionKey, PostedInstruction, Steered};
+use polylogue_runtime::steering::{InstructionKey, PostedInstruction, Steered};
 use tracing::info;
 
 use crate::app::App;

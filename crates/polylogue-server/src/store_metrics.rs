@@ -9,7 +9,7 @@ use polylogue_core::{
     AnyQueue, AnyStore, Claim, DynQueue, Event, Features, Heartbeat, InboxMessage, LeaseNumber, ListQuery,
     LogId, Meta, Page, Queue, QueueWrapper, Store, StoreError, StoreWrapper,
 };
-use polylogue_runtime::LeaseCheck;
+use polylogue_runtime::worker::LeaseCheck;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

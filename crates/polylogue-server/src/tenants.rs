@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{Budget, Listing, LogId, Store as _, StoreError};
-use polylogue_runtime::{Prepared, Runtime, StoreLocation, served_as};
+use polylogue_runtime::stored::served_as;
+use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use tokio::sync::OnceCell;
 use tracing::{info, warn};
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use polylogue_core::{AnyStore, Due, Status};
-use polylogue_runtime::{Conversation, LeaseCheck, WorkerEvent, WorkerMeter};
+use polylogue_runtime::Conversation;
+use polylogue_runtime::worker::{LeaseCheck, WorkerEvent, WorkerMeter};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

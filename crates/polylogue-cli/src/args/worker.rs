@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use clap::Args;
 use polylogue_core::Features;
-use polylogue_runtime::WorkerOptions;
+use polylogue_runtime::worker::WorkerOptions;
 use polylogue_server::Token;
 
 use super::shared::{Allowed, Budgets, Models, TeamOptions, WORKERS, budget_name, count};

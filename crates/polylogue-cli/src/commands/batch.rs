@@ -16,7 +16,9 @@ use polylogue::{Error, Status};
 use polylogue_core::{
     Allowance, AnyStore, Budget, Cancellation, ConfigError, LogId, Store as _, StoreError, Timer,
 };
-use polylogue_runtime::{Prepared, Runtime, SharedBudgetSource, StoreLocation, begun_bound, limits_of};
+use polylogue_runtime::database::SharedBudgetSource;
+use polylogue_runtime::stored::{begun_bound, limits_of};
+use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use polylogue_team::{Overrides, Row, Rows};
 
 use super::{price, write_rows};

@@ -2,7 +2,8 @@
 
 use polylogue_client::wire::cluster::{Budget, Cluster, Queued, RateLimit, Usage, Worker};
 use polylogue_core::{CountedUsage, Money, QueueState, Status};
-use polylogue_runtime::{Recount, Runtime};
+use polylogue_runtime::Runtime;
+use polylogue_runtime::database::Recount;
 use polylogue_server::cluster_of;
 use serde::Serialize;
 use serde_json::json;

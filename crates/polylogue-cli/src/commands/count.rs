@@ -2,7 +2,7 @@
 
 use polylogue_core::{Money, Price, Usage};
 use polylogue_models::{Day, TokenCount, check_model_name};
-use polylogue_runtime::count_local;
+use polylogue_runtime::models::count_local;
 use serde_json::json;
 
 use super::{unwritable, write};

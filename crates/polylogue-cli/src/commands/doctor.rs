@@ -9,8 +9,10 @@ use std::path::Path;
 
 use polylogue_core::{ModelError, Store as _};
 use polylogue_models::{Auth, Config, Env, Provider};
+use polylogue_runtime::Access;
 use polylogue_runtime::address::{is_local, listens, shown};
-use polylogue_runtime::{Access, LocalResources, endpoint_allowed, local_resources, memory_of_others};
+use polylogue_runtime::memory::memory_of_others;
+use polylogue_runtime::models::{LocalResources, endpoint_allowed, local_resources};
 use polylogue_team::{Endpoint, Grant, Loaded, Overrides, Team, Usage};
 
 use super::write_rows;

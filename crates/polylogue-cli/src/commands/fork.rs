@@ -1,7 +1,7 @@
 //! `polylogue fork`: a new conversation that begins as another.
 
 use polylogue_core::LogId;
-use polylogue_runtime::{Fork, ForkPoint, ForkedFiles};
+use polylogue_runtime::fork::{Fork, ForkPoint, ForkedFiles};
 
 use super::steer::resume;
 use super::write;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::tools::memory::{Fact, Memory as _, MemoryError, Query, Scope};
-use polylogue_runtime::open_memory;
+use polylogue_runtime::memory::open_memory;
 use polylogue_store::Facts;
 
 use super::runs::age;

@@ -1,6 +1,6 @@
 //! `polylogue migrate`: the tables of a database of an earlier version, in the format of this one.
 
-use polylogue_runtime::Migrated;
+use polylogue_runtime::database::Migrated;
 
 use super::write;
 use crate::error::{CliError, Exit};

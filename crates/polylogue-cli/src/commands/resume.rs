@@ -5,9 +5,8 @@ use std::path::Path;
 use polylogue::{Message, Name};
 use polylogue_config::suggest;
 use polylogue_core::{Due, GivenApproval, LogId, OpenQuestion, Part, Queue as _, Store as _};
-use polylogue_runtime::{
-    Conversation, OpenOptions, Prepared, RequestedPermission, Resumed, Runtime, StoredDocument,
-};
+use polylogue_runtime::stored::StoredDocument;
+use polylogue_runtime::{Conversation, OpenOptions, Prepared, RequestedPermission, Resumed, Runtime};
 use polylogue_team::{Loaded, Usage};
 
 use super::hand_over::{check_resumed, hand_over, print_id};

@@ -9,7 +9,8 @@ use std::io;
 use polylogue_core::{
     AnyStore, Body, BoundSummary, Event, LogId, Part, Progress, RecoveredEvents, Store, StoreError, Summary,
 };
-use polylogue_runtime::{AgentHistory, RebuiltRequest, StoredTeam, is_imported};
+use polylogue_runtime::stored::{StoredTeam, is_imported};
+use polylogue_runtime::{AgentHistory, RebuiltRequest};
 
 use super::runs::origin;
 use super::{unwritable, write, write_rows};

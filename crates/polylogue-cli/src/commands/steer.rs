@@ -3,7 +3,8 @@
 use polylogue::Name;
 use polylogue_config::suggest;
 use polylogue_core::{Instruction, LogId, Progress, Store as _, Summary};
-use polylogue_runtime::{Runtime, Steered};
+use polylogue_runtime::Runtime;
+use polylogue_runtime::steering::Steered;
 
 use super::takers::Takers;
 use crate::args::steer::raising;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use polylogue_core::LogId;
-use polylogue_runtime::StoredTeam;
+use polylogue_runtime::stored::StoredTeam;
 use polylogue_team::{Loaded, TeamChange};
 
 use crate::args;

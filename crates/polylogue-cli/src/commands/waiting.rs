@@ -3,8 +3,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue_core::{Instruction, LogId, OpenQuestion, Timestamp};
-use polylogue_runtime::WaitingRun;
 use polylogue_runtime::question_text::in_words;
+use polylogue_runtime::steering::WaitingRun;
 use serde_json::json;
 
 use super::runs::age;

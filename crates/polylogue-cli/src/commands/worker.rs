@@ -5,10 +5,9 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use polylogue_core::{Features, LogId, Status, Store as _, StoreError};
 use polylogue_models::{Provider, Recording, check_model_name, model_names};
-use polylogue_runtime::{
-    Prepared, Runtime, StoreLocation, StoredDocument, StoredTeams, Worker, WorkerMeter, WorkerOptions,
-    offered_features,
-};
+use polylogue_runtime::stored::StoredDocument;
+use polylogue_runtime::worker::{StoredTeams, Worker, WorkerMeter, WorkerOptions, offered_features};
+use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use polylogue_server::{LiveError, LiveNode, LiveOptions, StoreMetrics, WorkerMeters, WorkerMetrics};
 
 use super::resume::Stored;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use polylogue_client::wire::files as wire;
 use polylogue_core::{FileEntry, FileKind, FilePath, LogId};
-use polylogue_runtime::NewFolder;
+use polylogue_runtime::files::NewFolder;
 use polylogue_sandbox::remove_work_directory;
 
 use super::named_server::Remote;

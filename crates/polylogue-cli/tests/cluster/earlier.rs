@@ -9,10 +9,10 @@ use polylogue_core::{
     StoreWrapper,
 };
 use polylogue_models::Env;
-use polylogue_runtime::{
-    Access, DatabaseAddress, Prepared, RunOptions, Runtime, StoreLocation, StoredDocument, StoredTeam,
-    StoredTeams, Worker, WorkerOptions, offered_features,
-};
+use polylogue_runtime::database::DatabaseAddress;
+use polylogue_runtime::stored::{StoredDocument, StoredTeam};
+use polylogue_runtime::worker::{StoredTeams, Worker, WorkerOptions, offered_features};
+use polylogue_runtime::{Access, Prepared, RunOptions, Runtime, StoreLocation};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The test that is its process.

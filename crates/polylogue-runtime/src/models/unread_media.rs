@@ -8,7 +8,7 @@ use polylogue_team::{Diagnostics, Team};
 
 use super::endpoints::defined;
 use super::options::ModelChoice;
-use crate::{Access, ModelOptions, media_in_words};
+use crate::{Access, ModelOptions};
 
 /// A model that cannot read a picture, a sound or a document, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,3 +92,18 @@ pub(super) fn unread(
 }
 
 const FROM_ADDRESS: &str = "its API takes the content and fetches no addresses: name a file with `file`, or give it as a `data:` address";
+
+/// Returns what media of this type is called, and which models can read it.
+pub fn media_in_words(media_type: &str) -> (&'static str, &'static str) {
+    match media_type.split_once('/') {
+        Some(("image", _)) => (
+            "a picture",
+            "a model with vision, such as `openai:gpt-4o-mini`, can; if this one does, add `vision` to its capabilities",
+        ),
+        Some(("audio", _)) => ("a sound", "a model with audio input, such as `openai:gpt-audio`, can"),
+        _ => (
+            "a PDF document",
+            "`openai:gpt-4o-mini` can, and most models of OpenAI, Anthropic and Google; or attach the document as a text file",
+        ),
+    }
+}

@@ -8,8 +8,8 @@ use polylogue_core::{Chat, Claim, InboxMessage, Log, LogId, LogState, Meta, Stor
 use super::{OpenOptions, Runtime, timed};
 use crate::conversation::{Conversation, Opened};
 use crate::inbox::take_in;
-use crate::stored::{StoredLimits, overrides_of};
-use crate::{Prepared, Result, StoredBound, StoredDocument};
+use crate::stored::{StoredBound, StoredDocument, StoredLimits, overrides_of};
+use crate::{Prepared, Result};
 
 /// How long a process that was just killed may hold a conversation: until a program that it was about to start has
 /// closed what it inherited.

@@ -8,9 +8,12 @@ use polylogue_core::{
     StoredResult, Timestamp, ToolCall, ToolResult, Update,
 };
 use polylogue_models::Env;
+use polylogue_runtime::fork::{Fork, ForkPoint, ForkedFiles};
+use polylogue_runtime::steering::Steered;
+use polylogue_runtime::stored::fresh_id;
 use polylogue_runtime::{
-    Access, Error, FilesPolicy, Fork, ForkPoint, ForkedFiles, ModelOptions, OpenOptions, Prepared, Resumed,
-    RunOptions, Runtime, Steered, StoreLocation, fresh_id,
+    Access, Error, FilesPolicy, ModelOptions, OpenOptions, Prepared, Resumed, RunOptions, Runtime,
+    StoreLocation,
 };
 use polylogue_store::Memory;
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{Body, Event, Status};
-use polylogue_runtime::{Error, ForkPoint, OpenOptions};
+use polylogue_runtime::fork::ForkPoint;
+use polylogue_runtime::{Error, OpenOptions};
 
 use crate::conversations::{messages, world};
 

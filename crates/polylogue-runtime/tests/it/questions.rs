@@ -7,7 +7,8 @@ use polylogue_core::{
     AnyStore, Body, Due, Event, LogId, Meta, Name, Path, Question, Queue as _, Status, Store as _,
     StoreError, StoreWrapper, Timestamp,
 };
-use polylogue_runtime::{ForkPoint, OpenOptions, Runtime, StoreLocation};
+use polylogue_runtime::fork::ForkPoint;
+use polylogue_runtime::{OpenOptions, Runtime, StoreLocation};
 use polylogue_store::Memory;
 
 use crate::conversations::world;

@@ -1,7 +1,8 @@
 //! Messages that come while the last question is open: they are answered before the conversation ends.
 
 use polylogue_core::{Body, Message, Name, Responder, Status};
-use polylogue_runtime::{Conversation, ForkPoint, OpenOptions, Resumed};
+use polylogue_runtime::fork::ForkPoint;
+use polylogue_runtime::{Conversation, OpenOptions, Resumed};
 
 use crate::conversations::{messages, world};
 

@@ -10,10 +10,9 @@ use polylogue_core::{
     StoreWrapper,
 };
 use polylogue_models::Env;
-use polylogue_runtime::{
-    Access, ModelOptions, Prepared, RunOptions, Runtime, StoredDocument, StoredTeam, StoredTeams, Worker,
-    WorkerOptions,
-};
+use polylogue_runtime::stored::{StoredDocument, StoredTeam};
+use polylogue_runtime::worker::{StoredTeams, Worker, WorkerOptions};
+use polylogue_runtime::{Access, ModelOptions, Prepared, RunOptions, Runtime};
 use polylogue_store::Memory;
 
 use crate::conversations::world;

@@ -4,7 +4,8 @@ use axum::body::Body;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, Response, StatusCode};
 use polylogue_core::{Cursor, Instruction, ListQuery, Listing, LogId, LogState, Store as _, Timestamp};
-use polylogue_runtime::{Steered, bound_summary, is_imported};
+use polylogue_runtime::steering::Steered;
+use polylogue_runtime::stored::{bound_summary, is_imported};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{
     Conversation, ConversationPage, ConversationState, EventPage, NewConversation, NewTitle, Removed,

@@ -8,7 +8,7 @@ use axum::http::{Response, StatusCode};
 use bytes::Bytes;
 use futures_util::stream::try_unfold;
 use polylogue_core::{FileEntry, FileKind, FilePath, FileTree};
-use polylogue_runtime::RunFiles;
+use polylogue_runtime::files::RunFiles;
 use polylogue_wire::Scope;
 use polylogue_wire::files::{File, Files, Folder, LeftOut, Link};
 

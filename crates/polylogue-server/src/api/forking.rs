@@ -1,7 +1,9 @@
 //! Forks of conversations.
 
 use polylogue_core::{Body, Instruction, Listing, LogId, Store as _};
-use polylogue_runtime::{ForkPoint, Prepared, fresh_id};
+use polylogue_runtime::Prepared;
+use polylogue_runtime::fork::ForkPoint;
+use polylogue_runtime::stored::fresh_id;
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::Fork;
 

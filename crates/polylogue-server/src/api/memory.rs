@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::http::StatusCode;
 use polylogue_memory::{Fact, Memory, MemoryError, Query, Scope as Whose};
-use polylogue_runtime::open_memory;
+use polylogue_runtime::memory::open_memory;
 use polylogue_wire::Scope;
 use polylogue_wire::memory as wire;
 

@@ -7,7 +7,8 @@ use polylogue_core::{
     Body, Confirmation, Instruction, InstructionError, LimitOverrides, Listing, LogId, LogState, Progress,
     StopReason, Store as _,
 };
-use polylogue_runtime::{Continuation as Way, InstructionKey, Resumed, Steered};
+use polylogue_runtime::steering::{InstructionKey, Steered};
+use polylogue_runtime::{Continuation as Way, Resumed};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{Continuation, Resume};
 

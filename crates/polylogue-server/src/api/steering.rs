@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use polylogue_core::{Body, Instruction, Listing, LogId, Message, Progress, Store as _};
-use polylogue_runtime::{InstructionKey, Steered};
+use polylogue_runtime::steering::{InstructionKey, Steered};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{
     Accepted, Answer, Conversation, NewMessage, NextSpeaker, Pause, Stop, Stopped, When,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use polylogue_core::LogId;
-use polylogue_runtime::{LivePoint, PostgresWatch, WatchedLog};
+use polylogue_runtime::database::{LivePoint, PostgresWatch, WatchedLog};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::{Instant, sleep};

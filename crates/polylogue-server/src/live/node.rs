@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use blake3::Hash;
 use polylogue_http::OwnAddress;
-use polylogue_runtime::{LivePoint, Runtime};
+use polylogue_runtime::Runtime;
+use polylogue_runtime::database::LivePoint;
 use tokio::io::BufReader;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};

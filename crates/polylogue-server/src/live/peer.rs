@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use blake3::Hash;
 use polylogue_core::LogId;
-use polylogue_runtime::LivePoint;
+use polylogue_runtime::database::LivePoint;
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use blake3::Hash;
 use polylogue_core::LogId;
-use polylogue_runtime::LivePoint;
+use polylogue_runtime::database::LivePoint;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};

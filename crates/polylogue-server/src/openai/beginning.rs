@@ -6,7 +6,10 @@ use polylogue_core::{
     Body, Instruction, LimitOverrides, Listing, LogId, LogState, Message, Name, Part, Store as _,
     Subscription,
 };
-use polylogue_runtime::{Conversation, ForkPoint, InstructionKey, NewLog, Steered, fresh_id};
+use polylogue_runtime::Conversation;
+use polylogue_runtime::fork::ForkPoint;
+use polylogue_runtime::steering::{InstructionKey, Steered};
+use polylogue_runtime::stored::{NewLog, fresh_id};
 use polylogue_wire::Scope;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::{Instant, sleep};

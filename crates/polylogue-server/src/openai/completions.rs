@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use futures_util::StreamExt as _;
 use polylogue_core::{Store as _, Subscription};
-use polylogue_runtime::fresh_id;
+use polylogue_runtime::stored::fresh_id;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tracing::Instrument as _;

@@ -6,7 +6,7 @@ use polylogue_core::{
     Body, Event, Instruction, ListQuery, Listing, LogId, Name, Path, Store as _, Subscription, Summary,
     Timestamp, Update,
 };
-use polylogue_runtime::is_imported;
+use polylogue_runtime::stored::is_imported;
 use tokio::time::{Instant, sleep};
 
 use super::dialogue::{Continuation, Dialogue, task, users};

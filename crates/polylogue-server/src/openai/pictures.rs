@@ -1,7 +1,8 @@
 //! Pictures that a caller sends with a message. The server loads nothing from elsewhere: an address could be one that only it reaches.
 
 use polylogue_core::{Media, Message, Opening, Part};
-use polylogue_runtime::{Prepared, media_in_words};
+use polylogue_runtime::Prepared;
+use polylogue_runtime::models::media_in_words;
 use serde_json::Value;
 
 use crate::problem::Problem;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{InboxMessage, Instruction, ListQuery, Listing, Store as _, Timestamp};
-use polylogue_runtime::{InstructionKey, made_by};
+use polylogue_runtime::steering::InstructionKey;
+use polylogue_runtime::stored::made_by;
 use tokio::time::{Instant, sleep};
 
 use super::beginning::{Request, Started};

@@ -6,7 +6,8 @@ use polylogue_core::{
     Allowance, AnyQueue, Due, Features, LeaseNumber, LogId, MAX_TRIES, Meta, Money, Queue as _, QueueState,
     Store as _, WorkerInfo,
 };
-use polylogue_runtime::{DatabaseAddress, Runtime, StoreLocation};
+use polylogue_runtime::database::DatabaseAddress;
+use polylogue_runtime::{Runtime, StoreLocation};
 use polylogue_server::{Scope, ServerOptions};
 use polylogue_store::parts::this_process;
 use polylogue_test::postgres::PostgresServer;

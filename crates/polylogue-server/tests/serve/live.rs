@@ -9,9 +9,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use futures_util::future::join_all;
 use polylogue_core::{Delta, LogId, Store as _, Update};
 use polylogue_models::Env;
+use polylogue_runtime::database::DatabaseAddress;
 use polylogue_runtime::{
-    Access, Conversation, DatabaseAddress, ModelOptions, OpenOptions, Prepared, RunOptions, Runtime,
-    StoreLocation,
+    Access, Conversation, ModelOptions, OpenOptions, Prepared, RunOptions, Runtime, StoreLocation,
 };
 use polylogue_server::{LiveNode, LiveOptions, Scope, ServerLimits, ServerOptions};
 use polylogue_team::{Grant, Overrides};

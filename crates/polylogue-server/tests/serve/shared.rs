@@ -1,6 +1,7 @@
 //! A server whose conversations are in Postgres.
 
-use polylogue_runtime::{DatabaseAddress, StoreLocation};
+use polylogue_runtime::StoreLocation;
+use polylogue_runtime::database::DatabaseAddress;
 use polylogue_server::{Scope, ServerOptions};
 use polylogue_test::postgres::PostgresServer;
 use serde_json::{Value, json};

@@ -9,7 +9,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use futures_util::future::BoxFuture;
 use polylogue_core::{AnyStore, Budget, LogId};
 use polylogue_models::Env;
-use polylogue_runtime::{Access, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation, StoredDocument};
+use polylogue_runtime::stored::StoredDocument;
+use polylogue_runtime::{Access, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation};
 use polylogue_server::{
     NewToken, Scope, Server, ServerError, ServerLimits, ServerOptions, SourceError, TeamSource, Token,
     TokenFile, tokens_at,

@@ -6,7 +6,8 @@ use std::time::Instant;
 use polylogue::{Agent as _, Name, Status};
 use polylogue_core::{LogId, Part};
 use polylogue_mcp::Progress;
-use polylogue_runtime::{Conversation, Fork, ForkPoint, OpenOptions, Prepared, Runtime};
+use polylogue_runtime::fork::{Fork, ForkPoint};
+use polylogue_runtime::{Conversation, OpenOptions, Prepared, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::lines::{

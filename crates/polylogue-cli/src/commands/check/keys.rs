@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use polylogue_models::{Config, Env, Provider};
-use polylogue_runtime::{Access, endpoint_allowed};
+use polylogue_runtime::Access;
+use polylogue_runtime::models::endpoint_allowed;
 use polylogue_team::{Endpoint, Header, Team};
 use serde::Serialize;
 

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use polylogue_core::{Capabilities, Capability, Model as _, ModelError};
 use polylogue_models::{Config, EndpointModel, Env, Finding, LearnedCapabilities, Models, Probed, Provider};
-use polylogue_runtime::{Access, LocalModelInfo, endpoint_allowed, local_model_info};
+use polylogue_runtime::Access;
+use polylogue_runtime::models::{LocalModelInfo, endpoint_allowed, local_model_info};
 use polylogue_team::Team;
 
 use crate::error::CliError;

@@ -8,9 +8,8 @@ use std::time::SystemTime;
 use futures_util::future::BoxFuture;
 use polylogue_core::LogId;
 use polylogue_models::Env;
-use polylogue_runtime::{
-    Access, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation, StoredDocument, check_models,
-};
+use polylogue_runtime::stored::StoredDocument;
+use polylogue_runtime::{Access, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation, check_models};
 use polylogue_server::{SourceError, TeamSource};
 use polylogue_team::{Diagnostics, Grant, Loaded, Overrides};
 use tracing::warn;

@@ -18,7 +18,7 @@ pub struct LocalResources {
 /// The resources that a model in the process takes, and what it can do: known before its weights are loaded.
 ///
 /// ```
-/// use polylogue_runtime::LocalModelInfo;
+/// use polylogue_runtime::models::LocalModelInfo;
 /// let info = LocalModelInfo { window: 8192, weights: 4700, conversation: 1200, conversations: 4, tools: true };
 /// assert_eq!(info.memory(), 9500);
 /// ```
