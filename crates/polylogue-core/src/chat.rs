@@ -205,7 +205,7 @@ impl Chat {
         &self.setup.participants
     }
 
-    /// Returns whether it has an agent of this name: a participant, one that can join later, or one that can have private turns.
+    /// Returns whether the chat has an agent of this name: a participant, one that can join later, or one that can have private turns.
     pub fn has_agent(&self, name: &Name) -> bool {
         self.agent(name).is_some()
     }
@@ -325,7 +325,7 @@ impl ChatBuilder {
         self
     }
 
-    /// Sets what it is good at, for selectors of the next speaker.
+    /// Sets what the chat is good at, for selectors of the next speaker.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.setup.description = description.into();
         self

@@ -204,7 +204,7 @@ impl Conversation {
         Ok(result.status)
     }
 
-    /// Lets it continue with `prepared`, another version of its team, of which `changes` are the differences in words:
+    /// Lets the conversation continue with `prepared`, another version of its team, of which `changes` are the differences in words:
     /// [`resume`](Self::resume) logs that before anything else.
     ///
     /// # Errors
@@ -402,7 +402,7 @@ impl Conversation {
         })
     }
 
-    /// Returns whether it has ended: a message reopens it.
+    /// Returns whether the conversation has ended: a message reopens it.
     ///
     /// # Errors
     /// When the log is not a valid conversation. Waits while it runs.

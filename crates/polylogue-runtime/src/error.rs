@@ -288,7 +288,7 @@ impl Error {
     /// The hint on how to use a real model.
     pub const MODEL_HINT: &str = "use `--model openai:gpt-4o-mini` with `OPENAI_API_KEY` set, or `--model ollama:llama3.2` with Ollama running";
 
-    /// Returns who can fix it.
+    /// Returns who can fix the error.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Run(error) => error.fault(),
@@ -301,7 +301,7 @@ impl Error {
         }
     }
 
-    /// Returns how to fix it.
+    /// Returns how to fix the error.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Run(error) => return error.hint(),

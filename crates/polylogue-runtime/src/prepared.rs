@@ -116,7 +116,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Makes it the team `id` of a server, which is stored with its conversations: [`served_as`](crate::stored::served_as).
+    /// Makes this the team `id` of a server, which is stored with its conversations: [`served_as`](crate::stored::served_as).
     #[must_use]
     pub fn served_as(self, id: impl Into<String>) -> Self {
         Self { served_as: Some(id.into()), ..self }
@@ -137,7 +137,7 @@ impl Prepared {
         &self.place
     }
 
-    /// Returns what it may use.
+    /// Returns what the team may use.
     pub const fn access(&self) -> &Access {
         &self.access
     }

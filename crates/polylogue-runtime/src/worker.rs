@@ -54,11 +54,11 @@ pub trait WorkerMeter: fmt::Debug + Send + Sync + 'static {
 /// The options of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
-    /// The number of conversations that it runs at the same time.
+    /// The number of conversations that the worker runs at the same time.
     pub at_once: usize,
-    /// The slots for conversations that it shares with other workers of this process. Default: none, so that only `at_once` limits it.
+    /// The slots for conversations that the worker shares with other workers of this process. Default: none, so that only `at_once` limits it.
     pub slots: Option<WorkerSlots>,
-    /// The features that it offers to conversations.
+    /// The features that the worker offers to conversations.
     pub offers: Features,
     /// The address at which others reach this process over HTTP.
     pub address: Option<String>,

@@ -195,7 +195,7 @@ impl ConfigError {
         Self::Invalid { what: what.into(), why: why.into(), hint: None }
     }
 
-    /// Returns how to fix it, if that is known.
+    /// Returns how to fix the error, if that is known.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Pattern(flaw) => return flaw.hint(),

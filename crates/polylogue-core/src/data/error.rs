@@ -168,7 +168,7 @@ impl Error {
         }
     }
 
-    /// Returns how to fix it, if that is known.
+    /// Returns how to fix the error, if that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Config(error) => error.hint(),
@@ -185,11 +185,11 @@ impl Error {
 /// The logged form of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The party that can fix it.
+    /// The party that can fix the error.
     pub fault: Fault,
     /// The error message.
     pub message: String,
-    /// How to fix it.
+    /// How to fix the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Whether a model call was refused before it was made, such as one that a script does not expect. The call that follows has

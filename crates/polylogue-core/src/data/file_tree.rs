@@ -11,7 +11,7 @@ use super::blob_id::BlobId;
 pub struct StoredFiles {
     /// The blob of the tree.
     pub tree: BlobId,
-    /// The number of files in it.
+    /// The number of files in the tree.
     pub files: u64,
     /// Their size in bytes.
     pub bytes: u64,

@@ -116,12 +116,12 @@ impl Audience {
         Self::Only(Vec::new())
     }
 
-    /// Returns whether all participants see it.
+    /// Returns whether all participants see the message.
     pub const fn is_all(&self) -> bool {
         matches!(self, Self::All)
     }
 
-    /// Returns whether only the author sees it.
+    /// Returns whether only the author sees the message.
     pub fn is_private(&self) -> bool {
         matches!(self, Self::Only(names) if names.is_empty())
     }

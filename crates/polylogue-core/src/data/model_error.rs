@@ -20,7 +20,7 @@ pub struct ModelError {
     pub status: Option<u16>,
     /// The beginning of the response body.
     pub body: Option<String>,
-    /// How to fix it.
+    /// How to fix the error.
     pub hint: Option<String>,
     /// The milliseconds for which the model is not to be called, if that is known: a rate limit is the cause. A caller that
     /// runs many conversations continues this one afterwards.

@@ -122,7 +122,7 @@ impl NameError {
         Name::new(text.trim_end()).ok()
     }
 
-    /// Returns how to fix it: the [suggestion](Self::suggestion), if there is any.
+    /// Returns how to fix the name: the [suggestion](Self::suggestion), if there is any.
     pub fn hint(&self) -> Option<String> {
         self.suggestion().map(|name| format!("use `{name}`"))
     }

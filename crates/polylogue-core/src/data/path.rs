@@ -129,7 +129,7 @@ impl Path {
         self.0.matches('/').count()
     }
 
-    /// Returns the chats around it, nearest first, ending with the outermost.
+    /// Returns the chats around this one, nearest first, ending with the outermost.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> + '_ {
         let mut rest: &str = &self.0;
         std::iter::from_fn(move || {

@@ -78,7 +78,7 @@ pub enum PatternError {
 }
 
 impl PatternError {
-    /// Returns how to fix it, if that is known.
+    /// Returns how to fix the error, if that is known.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::EndlessLoop { .. } => "give an edge of it a condition or a bound",

@@ -23,7 +23,7 @@ pub struct Reply {
     /// Tokens as counted by the provider.
     #[serde(default)]
     pub usage: Usage,
-    /// Whether it came from a cache of replies and costs nothing.
+    /// Whether the reply came from a cache of replies and costs nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
     /// What later requests return to the provider unchanged.
@@ -83,7 +83,7 @@ impl Reply {
         }
     }
 
-    /// Returns whether it has no tool call but one that its provider could not parse: it is asked for again.
+    /// Returns whether the reply has no tool call but one that its provider could not parse: the model is asked again.
     pub fn is_unparsed(&self) -> bool {
         self.finish.is_unparsed(&self.parts)
     }
@@ -149,7 +149,7 @@ pub struct ModelReply {
 }
 
 impl ModelReply {
-    /// Returns whether it has no tool call but one that its provider could not parse. It is asked for again, and what it has of a text is
+    /// Returns whether the reply has no tool call but one that its provider could not parse. The model is asked again, and what it has of a text is
     /// not said, unless the last reply that is asked for is such a one, too.
     pub fn is_unparsed(&self) -> bool {
         self.finish.is_unparsed(&self.parts)

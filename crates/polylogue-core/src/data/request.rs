@@ -197,7 +197,7 @@ impl Params {
 pub struct ToolSpec {
     /// The name: 1 to 64 ASCII letters, digits, `_` and `-`.
     pub name: String,
-    /// The description: what it does and when to use it.
+    /// The description: what the tool does and when to use it.
     pub description: String,
     /// The JSON Schema of its arguments, an object.
     pub parameters: Value,
@@ -235,7 +235,7 @@ impl ToolSpec {
         }
     }
 
-    /// Declares it safe to repeat: it only reads, or is idempotent.
+    /// Declares the tool safe to repeat: it only reads, or is idempotent.
     #[must_use]
     pub fn repeatable(self) -> Self {
         Self { repeatable: true, ..self }

@@ -191,7 +191,7 @@ impl OtherReason {
         Self { details, ..self }
     }
 
-    /// Declares that a tool call alone can meet it.
+    /// Declares that a tool call alone can meet the condition.
     #[must_use]
     pub fn by_calls(self) -> Self {
         Self { by_calls: true, ..self }

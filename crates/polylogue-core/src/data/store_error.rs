@@ -265,7 +265,7 @@ impl StoreError {
         }
     }
 
-    /// Returns how to fix it.
+    /// Returns how to fix the error.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::BadId { .. } => "ids have 1 to 64 letters, digits, `-` and `_`".into(),

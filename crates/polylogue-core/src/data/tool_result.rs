@@ -58,7 +58,7 @@ impl ToolResult {
         self.with_usage(ToolUsage::of_tool("", cost))
     }
 
-    /// Returns the cost of the call itself, besides that of models; `None` if it does not say.
+    /// Returns the cost of the call itself, besides that of models; `None` if the tool does not say.
     pub fn own_cost(&self) -> Option<Money> {
         let own = self.used.iter().filter(|used| used.is_of_tool());
         own.map(|used| used.cost).reduce(|one, other| Some(one? + other?)).flatten()
@@ -91,14 +91,14 @@ impl ToolResult {
     /// The maximum size of text and data of a result in bytes: about 16,000 tokens.
     pub const MAX_BYTES: usize = 64 * 1024;
 
-    /// Truncates it to [`MAX_BYTES`](Self::MAX_BYTES), with a note of how much is missing. Data that is too large
+    /// Truncates the result to [`MAX_BYTES`](Self::MAX_BYTES), with a note of how much is missing. Data that is too large
     /// becomes text.
     #[must_use]
     pub fn truncated(self) -> Self {
         self.truncated_to(Self::MAX_BYTES)
     }
 
-    /// Truncates it to this many bytes of text and data as [`truncated`](Self::truncated) does. Long parts lose their
+    /// Truncates the result to this many bytes of text and data as [`truncated`](Self::truncated) does. Long parts lose their
     /// middle, because programs print errors at the end. Short parts stay whole next to long ones.
     #[must_use]
     pub fn truncated_to(mut self, bytes: usize) -> Self {
@@ -143,7 +143,7 @@ impl ToolResult {
         texts.collect::<Vec<_>>().join("\n\n")
     }
 
-    /// Shortens the outcome to the beginning and the end of its [text](Self::to_text), at most `bytes` of it, and a reference to
+    /// Shortens the result to the beginning and the end of its [text](Self::to_text), at most `bytes` of it, and a reference to
     /// the whole, which is `stored`.
     #[must_use]
     pub fn shortened(self, bytes: usize, stored: StoredResult) -> Self {

@@ -28,7 +28,7 @@ impl UnknownName {
         Self { kind, name: name.to_string(), place: String::new(), known: Vec::new() }
     }
 
-    /// Sets where it stands, or what does not have it, with a preposition, such as `` of `Bob` ``.
+    /// Sets where the name stands, or what does not have it, with a preposition, such as `` of `Bob` ``.
     #[must_use]
     pub fn within(self, place: impl Into<String>) -> Self {
         Self { place: place.into(), ..self }

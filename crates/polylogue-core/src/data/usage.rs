@@ -180,7 +180,7 @@ impl ToolUsage {
         Self { model: format!("{}{name}", Self::OWN).into(), usage, cost: Some(cost) }
     }
 
-    /// Returns whether it is what a tool itself cost.
+    /// Returns whether the usage is what a tool itself cost.
     pub fn is_of_tool(&self) -> bool {
         self.model.starts_with(Self::OWN)
     }
@@ -241,7 +241,7 @@ impl Charge {
         Self { calls, tokens, cost, bound: (counts != most).then_some(most), ..self }
     }
 
-    /// Returns whether it counts against limits.
+    /// Returns whether the charge counts against limits.
     pub const fn counts(&self) -> bool {
         !matches!(self.why, ChargeReason::Repeated | ChargeReason::Reserved)
     }

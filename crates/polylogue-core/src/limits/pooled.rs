@@ -102,7 +102,7 @@ impl Budget {
         self.shared.changed.send_replace(());
     }
 
-    /// Returns whether it pays for a log of this process, or has drawn anything.
+    /// Returns whether the budget pays for a log of this process, or has drawn anything.
     pub fn is_in_use(&self) -> bool {
         self.balance()
             .piece

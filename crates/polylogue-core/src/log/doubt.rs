@@ -57,7 +57,7 @@ fn bound_of(charge: &Charge) -> Bound {
 }
 
 impl Log {
-    /// Sets where it was [forked](crate::Meta::parent), if it was: no call was in flight there. What the process of the other conversation lost
+    /// Sets where the log was [forked](crate::Meta::parent), if it was: no call was in flight there. What the process of the other conversation lost
     /// counts in that one.
     #[must_use]
     pub fn forked_from(mut self, parent: Option<&Parent>) -> Self {

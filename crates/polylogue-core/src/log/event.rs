@@ -313,7 +313,7 @@ impl Body {
         read.err().is_none_or(|error| !error.to_string().starts_with("unknown variant"))
     }
 
-    /// Returns whether it only says that a request is sent again in another form: agents need not do anything different.
+    /// Returns whether the event only says that a request is sent again in another form: agents need not do anything different.
     pub const fn is_of_form(&self) -> bool {
         match self {
             Self::ReplyInterrupted { .. } => true,
@@ -323,7 +323,7 @@ impl Body {
         }
     }
 
-    /// Returns whether it belongs to a compaction of an agent's history, which precedes a model call.
+    /// Returns whether the event belongs to a compaction of an agent's history, which precedes a model call.
     pub const fn is_of_compaction(&self) -> bool {
         match self {
             Self::TooLong { .. } | Self::Compacted(_) => true,

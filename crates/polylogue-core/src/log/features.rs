@@ -26,7 +26,7 @@ pub struct FeatureError {
 }
 
 impl FeatureError {
-    /// Returns how to fix it, if that is known.
+    /// Returns how to fix the error, if that is known.
     pub fn hint(&self) -> Option<String> {
         let most = Features::MAX_BYTES;
         Some(format!("a feature has 1 to {most} characters, without spaces and control characters"))

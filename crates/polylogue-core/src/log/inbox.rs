@@ -106,7 +106,7 @@ impl Instruction {
     /// Maximum length of a title in characters: lists show it in one line.
     pub const TITLE_CHARS: usize = 200;
 
-    /// Returns whether it continues a conversation that no process runs: workers must look at it. Of the others, a process that
+    /// Returns whether the instruction continues a conversation that no process runs: workers must look at it. Of the others, a process that
     /// runs it is notified, and they change nothing about when workers look at it.
     pub const fn wakes(&self) -> bool {
         matches!(self, Self::Send(_) | Self::Answer { .. })

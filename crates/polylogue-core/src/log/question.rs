@@ -56,7 +56,7 @@ pub enum QuestionKind {
 }
 
 impl QuestionKind {
-    /// Returns whether it asks for any text.
+    /// Returns whether the question asks for any text.
     pub const fn is_text(&self) -> bool {
         matches!(self, Self::Text)
     }
@@ -142,7 +142,7 @@ impl Responder {
         name.map_or(Self::Unnamed, Self::Person)
     }
 
-    /// Returns whether it is a person whose name is not known.
+    /// Returns whether the responder is a person whose name is not known.
     pub const fn is_unnamed(&self) -> bool {
         matches!(self, Self::Unnamed)
     }
@@ -163,12 +163,12 @@ impl Question {
         Self { kind: QuestionKind::Limit, choices, limit: Some(Box::new(raise)), ..Self::new(who, text) }
     }
 
-    /// Returns whether it asks for approval.
+    /// Returns whether the question asks for approval.
     pub const fn is_approval(&self) -> bool {
         self.call.is_some()
     }
 
-    /// Returns whether it asks to raise a limit.
+    /// Returns whether the question asks to raise a limit.
     pub const fn is_about_limit(&self) -> bool {
         self.limit.is_some()
     }

@@ -7,7 +7,7 @@ use crate::Result;
 use crate::continuation::{Continuation, is_after_a_call, is_of_window, limits_of};
 
 impl Conversation {
-    /// Returns how it can be continued after it ended for `reason`, or with `message` after that was refused for `reason`: more
+    /// Returns how the conversation can be continued after it ended for `reason`, or with `message` after that was refused for `reason`: more
     /// of what its limit counts if that is known to be enough for the next call, else another message, or another model if a context
     /// window was full. `None` if none of these does, such as under a budget with a model of unknown price or after a participant left.
     ///
@@ -48,7 +48,7 @@ impl Conversation {
         Ok(refused.is_none().then_some(way))
     }
 
-    /// Returns whether it is closed and would continue if it were resumed under the limits that it has, such as after it was
+    /// Returns whether the conversation is closed and would continue if it were resumed under the limits that it has, such as after it was
     /// stopped.
     ///
     /// # Errors

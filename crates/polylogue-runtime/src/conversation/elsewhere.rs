@@ -80,7 +80,7 @@ impl Conversation {
         Ok(true)
     }
 
-    /// Returns whether it was paused from outside, and not resumed since.
+    /// Returns whether the conversation was paused from outside, and not resumed since.
     pub async fn is_paused(&self) -> bool {
         is_paused(self.events().await.iter())
     }

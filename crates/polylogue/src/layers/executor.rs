@@ -58,7 +58,7 @@ impl Executor {
         self
     }
 
-    /// Makes it answer calls of unknown tools in larger chats, too, with an error that names its tools.
+    /// Makes the executor answer calls of unknown tools in larger chats, too, with an error that names its tools.
     pub fn answers_all(self) -> Self {
         Self { answers_all: true, ..self }
     }

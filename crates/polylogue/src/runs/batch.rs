@@ -98,7 +98,7 @@ pub struct BatchStart {
 /// A conversation that ended, stopped or failed in this run of the batch.
 #[derive(Debug)]
 pub struct BatchResult<I> {
-    /// The item that it was started for.
+    /// The item that the run was started for.
     pub item: I,
     /// The result. A conversation that failed, is waiting or was cancelled continues when the batch runs again, and so does
     /// one that a [shared](StopReason::is_shared) budget ended; any other closed one does not.

@@ -109,7 +109,7 @@ impl Selector {
         self
     }
 
-    /// Sets how much of the conversation it sees.
+    /// Sets how much of the conversation the selector sees.
     pub fn window(mut self, window: Window) -> Self {
         self.view.window = window;
         self
