@@ -28,6 +28,18 @@ use crate::{
 /// One model value serves any number of conversations at once and keeps no state of any of them. A model around another one is
 /// easier to write as a [`ModelWrapper`].
 ///
+/// Only [`name`](Self::name) and [`complete`](Self::complete) are required. Each other method has a default, and makes one thing
+/// more precise:
+///
+/// | of | methods |
+/// |---|---|
+/// | reports of cost | [`cost`](Self::cost), [`has_price`](Self::has_price) |
+/// | limits on tokens and money, and the bound of a run | [`max_output`](Self::max_output), [`min_useful_output`](Self::min_useful_output), [`max_input`](Self::max_input), [`page_tokens`](Self::page_tokens), [`returns_seals`](Self::returns_seals) |
+/// | compaction of long histories | [`context_window`](Self::context_window) |
+/// | tools, schemas and media without trying | [`capabilities`](Self::capabilities), [`expected_capabilities`](Self::expected_capabilities) |
+/// | parameters that the model does not take | [`ignored`](Self::ignored), [`ignored_by_each`](Self::ignored_by_each) |
+/// | models around others: fallbacks, caches | [`unavailable_for`](Self::unavailable_for), [`is_cached`](Self::is_cached) |
+///
 /// # Example: a model that repeats the last message
 /// ```
 /// use polylogue_core::{DeltaRef, DeltaSink, Model, ModelError, Reply, Request, text_of};

@@ -11,6 +11,22 @@ use polylogue_core::{
 /// The run never blocks on a person: in their turn it ends with [`Status::Waiting`](polylogue_core::Status) when no
 /// other turn is in progress, and continues once the answer is in the log, in any process, at any later time. An empty
 /// answer passes; `exit`, in any case and with surrounding spaces, leaves the chat.
+///
+/// ```
+/// use polylogue::{Chat, Human, Log, sequential};
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let chat = Chat::builder("desk").participant(Human::new("Ann")?).policy(sequential()).build()?;
+/// let mut log = Log::in_memory();
+/// let result = chat.run_in(&mut log, "Is the invoice correct?").await?;
+/// for (at, question) in result.questions() {
+///     log.answer(at, &question.who, "Yes.").await?;
+/// }
+/// assert_eq!(chat.resume(&mut log).await?.text(), "Yes.");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Human {
     name: Name,

@@ -153,6 +153,13 @@ impl Group {
     }
 
     /// Sets who may speak twice in a row.
+    ///
+    /// ```
+    /// use polylogue::Group;
+    /// use polylogue::policies::group::Repeat;
+    ///
+    /// let group = Group::random(Some(7)).repeat(Repeat::No);
+    /// ```
     pub fn repeat(self, repeat: Repeat) -> Self {
         Self { repeat: Some(repeat), ..self }
     }

@@ -53,6 +53,18 @@ pub(crate) fn after(chat: &Transcript, wanted: impl Fn(&Name) -> bool) -> Option
 /// [`Carryover`](crate::policies::carryover::Carryover) carries results from one to the next.
 ///
 /// A [next speaker](Policy::takes_next_speaker) who has not spoken can be chosen; the others follow in order.
+///
+/// ```
+/// # use polylogue::{AnyModel, Assistant, Chat, sequential};
+/// # fn example(model: AnyModel) -> polylogue::Result<Chat> {
+/// let chat = Chat::builder("report")
+///     .participant(Assistant::new("Researcher", &model)?.system("List the facts."))
+///     .participant(Assistant::new("Writer", &model)?.system("Write a report of these facts."))
+///     .policy(sequential())
+///     .build()?;
+/// # Ok(chat)
+/// # }
+/// ```
 pub fn sequential() -> impl Policy {
     let order = |chat: &Transcript| match chat.present().find(|name| chat.turns_of(name) == 0) {
         Some(name) => Step::Turn(TurnRequest::to_all(name.clone())),
@@ -65,6 +77,18 @@ pub fn sequential() -> impl Policy {
 }
 
 /// Lets all participants speak once, at the same time; then the chat ends.
+///
+/// ```
+/// # use polylogue::{AnyModel, Assistant, Chat, parallel};
+/// # fn example(model: AnyModel) -> polylogue::Result<Chat> {
+/// let chat = Chat::builder("review")
+///     .participant(Assistant::new("Lawyer", &model)?.system("Name the legal risks of the offer."))
+///     .participant(Assistant::new("Trader", &model)?.system("Name the price risks of the offer."))
+///     .policy(parallel())
+///     .build()?;
+/// # Ok(chat)
+/// # }
+/// ```
 pub fn parallel() -> impl Policy {
     with_follow_ups(|chat: &Transcript| {
         let requests: Vec<TurnRequest> = chat
@@ -171,6 +195,15 @@ fn reflection(chat: &Transcript, who: &Name) -> Reflection {
 }
 
 /// Wraps `policy`, with a summary computed from the transcript at the end.
+///
+/// ```
+/// use polylogue::policies::{until, with_summary};
+/// use polylogue::stop::max_turns;
+/// use polylogue::{Transcript, round_robin};
+///
+/// let count = |chat: &Transcript| format!("{} messages", chat.message_count());
+/// let policy = with_summary(until(round_robin(), max_turns(4)), count);
+/// ```
 pub fn with_summary(
     policy: impl Policy,
     summary: impl Fn(&Transcript) -> String + Send + Sync + 'static,

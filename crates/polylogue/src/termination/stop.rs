@@ -22,7 +22,25 @@ use regex::Regex;
 pub struct Stop(#[debug(skip)] Arc<dyn Condition>);
 
 impl Stop {
-    /// Creates a custom condition.
+    /// Creates a custom condition, to combine it with others.
+    ///
+    /// ```
+    /// use polylogue::Transcript;
+    /// use polylogue::kernel::data::StopReason;
+    /// use polylogue::stop::{Condition, Stop, max_turns};
+    ///
+    /// /// Holds when every participant has spoken twice.
+    /// struct SpokenTwice;
+    ///
+    /// impl Condition for SpokenTwice {
+    ///     fn now(&self, chat: &Transcript) -> Option<StopReason> {
+    ///         let all = chat.participants().iter().all(|who| chat.turns_of(who) >= 2);
+    ///         all.then_some(StopReason::Finished)
+    ///     }
+    /// }
+    ///
+    /// let stop = Stop::new(SpokenTwice) | max_turns(20);
+    /// ```
     pub fn new(condition: impl Condition) -> Self {
         Self(Arc::new(condition))
     }
@@ -128,6 +146,13 @@ pub fn max_tokens(limit: u64) -> Stop {
 
 /// Ends the chat after costs of `limit` since it was opened last, including tools and nested chats. Calls with unknown cost do
 /// not count; [`Limits::cost`](polylogue_core::Limits), the limit of a whole run, refuses them.
+///
+/// ```
+/// use polylogue::kernel::data::Money;
+/// use polylogue::stop::{max_cost, max_tokens};
+///
+/// let stop = max_cost(Money::dollars(0.5)) | max_tokens(100_000);
+/// ```
 pub fn max_cost(limit: Money) -> Stop {
     count(move |t| {
         let (spent, limit) = (t.cost(), limit.max(t.raised().cost));
@@ -140,13 +165,30 @@ pub fn max_time_ms(limit_ms: u64) -> Stop {
     count(move |t| (t.elapsed_ms() >= limit_ms).then(|| StopReason::from(Reason::Time { limit_ms })))
 }
 
-/// Ends the chat when `holds`, a pure function of the transcript, is true.
+/// Ends the chat when `holds`, a pure function of the transcript, is true. The stop reason has the `name`.
+///
+/// ```
+/// use polylogue::Transcript;
+/// use polylogue::stop::{Condition, when};
+///
+/// let stop = when("no participants", |chat: &Transcript| chat.participants().is_empty());
+/// assert!(stop.now(&Transcript::default()).is_some());
+/// ```
 pub fn when(name: &str, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Stop {
     let name = name.to_owned();
     count(move |t| holds(t).then(|| StopReason::from(Reason::Condition { name: name.clone() })))
 }
 
 /// Ends the chat when a message contains `text`. The task and reasoning do not count.
+///
+/// ```
+/// use polylogue::Name;
+/// use polylogue::stop::says;
+///
+/// // One of these two must say it, and nothing else.
+/// let stop = says("APPROVED").whole().by(Name::new("Critic")?).by(Name::new("Boss")?);
+/// # Ok::<(), polylogue::kernel::data::NameError>(())
+/// ```
 pub fn says(text: &str) -> Says {
     Says { text: text.into(), whole: false, by: Vec::new() }
 }
@@ -216,6 +258,16 @@ impl<S: Into<Stop>> BitAnd<S> for Says {
 }
 
 /// Ends the chat when a message of one of `by`, or of any participant if that is empty, matches the regular expression.
+///
+/// ```
+/// use polylogue::Name;
+/// use polylogue::stop::matches;
+///
+/// let stated = matches(r"(?i)^total: \d+", Vec::new())?;
+/// let decided = matches("approved|rejected", vec![Name::new("Clerk")?])?;
+/// let stop = stated & decided;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// When `pattern` is not a valid regular expression of the `regex` crate.

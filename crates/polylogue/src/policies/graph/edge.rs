@@ -5,6 +5,14 @@ use std::sync::Arc;
 use polylogue_core::Transcript;
 
 /// An edge of a [graph](super) from one participant to another, unconditional or with a condition.
+///
+/// ```
+/// use polylogue::policies::graph::Edge;
+///
+/// let always = Edge::from(("Coder", "Tester"));
+/// let again = Edge::from(("Tester", "Coder")).says("failed").max_times(3);
+/// let done = Edge::from(("Tester", "Writer")).otherwise();
+/// ```
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Edge {

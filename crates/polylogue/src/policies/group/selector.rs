@@ -55,6 +55,19 @@ impl Selector {
 
     /// Creates a selector named `name` that asks `model`.
     ///
+    /// ```
+    /// # fn example(model: polylogue::AnyModel) -> Result<(), polylogue::kernel::data::NameError> {
+    /// use polylogue::Group;
+    /// use polylogue::policies::Selector;
+    ///
+    /// let selector = Selector::new("selector", model)?
+    ///     .system("Select who speaks next:\n{roles}\n\nThe tester speaks only after the coder.")
+    ///     .constrained();
+    /// let group = Group::select_by(selector);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the name is illegal.
     pub fn new(name: &str, model: impl Into<AnyModel>) -> Result<Self, NameError> {

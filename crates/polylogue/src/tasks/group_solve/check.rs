@@ -15,6 +15,12 @@ use crate::agents::tooling::ModelSettings;
 /// The decision is requested as a JSON boolean where the model is known to support schemas, unless its question is
 /// [set](Self::decision), and in one word otherwise. An unclear answer is requested once more; if it is still unclear,
 /// the task is not complete.
+///
+/// ```
+/// use polylogue::tasks::group_solve::Check;
+///
+/// let check = Check::default().reflection("What is left to do?").decision("Is anything left to do?").words("yes", "no");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 pub struct Check {

@@ -15,6 +15,19 @@ use crate::agents::reason::{BestOfN, ChoiceTexts};
 /// critic's answer is its choice; an answer without a valid number is requested again, and after the last retry the
 /// first option wins. Blank proposals are dropped; with one proposal left the critic is not asked. Each role has its
 /// own critic, which remembers its choices for that role.
+///
+/// ```
+/// # use polylogue::{AnyModel, Assistant};
+/// # fn example(model: AnyModel) -> Result<(), polylogue::kernel::data::NameError> {
+/// use polylogue::tasks::RolePlay;
+/// use polylogue::tasks::role_play::Critic;
+///
+/// let (programmer, trader) = (Assistant::new("Programmer", &model)?, Assistant::new("Trader", &model)?);
+/// let critic = Critic::new(Assistant::new("Critic", &model)?, 3).criteria("which of them is the most specific");
+/// let role_play = RolePlay::new(programmer, trader).critic(critic);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Critic {
