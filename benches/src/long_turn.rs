@@ -93,7 +93,7 @@ impl Model for Reader {
         }
         let call =
             ToolCall { id: format!("page_{next}"), tool: "read_page".into(), args: json!({"page": next}) };
-        let parts = vec![Part::Call(call)];
+        let parts = vec![Part::ToolCall(call)];
         Ok(Reply { finish: FinishReason::Calls, parts, usage, ..Reply::new("") })
     }
 }

@@ -231,7 +231,11 @@ fn reply(step: u64) -> Reply {
         return Reply::new(text);
     }
     let call = ToolCall { id: format!("call_{step}"), tool: "look_up".into(), args: json!({"step": step}) };
-    Reply { finish: FinishReason::Calls, parts: vec![Part::text(text), Part::Call(call)], ..Reply::new("") }
+    Reply {
+        finish: FinishReason::Calls,
+        parts: vec![Part::text(text), Part::ToolCall(call)],
+        ..Reply::new("")
+    }
 }
 
 struct LookUp(ToolSpec);

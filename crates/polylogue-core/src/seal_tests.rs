@@ -203,7 +203,7 @@ fn a_message_that_is_another_text_than_the_reply_has_no_seal_and_no_thoughts() {
 #[test]
 fn what_goes_back_with_a_reply_counts_in_its_request() {
     let call = ToolCall { id: "c".into(), tool: "t".into(), args: json!({"a": 1}) };
-    let parts = vec![Part::Thought("".into()), Part::text("hm"), Part::Call(call)];
+    let parts = vec![Part::Thought("".into()), Part::text("hm"), Part::ToolCall(call)];
     let seal = Seal::new(0, &parts[0], json!("x".repeat(5_000)));
     let before = SealsSent::new("w:m", None, &[]).before(&[]);
     let seals = Seals { by: "w:m".into(), before, key: None, parts: vec![seal] };

@@ -304,8 +304,10 @@ impl View {
     /// The agent's message replaces its last reply. Calls that it asks others to execute stay open.
     fn end_turn(&mut self, parts: &[Part]) {
         let mut message_said = spoken(parts);
-        let first_call =
-            message_said.iter().position(|part| matches!(part, Part::Call(_))).unwrap_or(message_said.len());
+        let first_call = message_said
+            .iter()
+            .position(|part| matches!(part, Part::ToolCall(_)))
+            .unwrap_or(message_said.len());
         let calls = message_said.split_off(first_call);
         self.in_turn = false;
         if let Some((mark, _)) = self.partial.take() {
@@ -315,7 +317,7 @@ impl View {
             self.recall(memory, mark);
             return self.receive_deferred();
         }
-        let known = |part: &Part| matches!(part, Part::Call(call) if self.awaits(&call.id));
+        let known = |part: &Part| matches!(part, Part::ToolCall(call) if self.awaits(&call.id));
         if calls.is_empty() && self.pending.is_sealed_as(&message_said) {
             self.settle();
         } else if calls.is_empty() {
@@ -356,11 +358,13 @@ impl View {
     fn push_calls(&mut self, message_said: Vec<Part>, calls: &[Part]) {
         let mut taken = HashSet::new();
         let fresh = |part: &Part| match part {
-            Part::Call(call) if !self.has_id(&call.id) && taken.insert(call.id.clone()) => Some(call.clone()),
+            Part::ToolCall(call) if !self.has_id(&call.id) && taken.insert(call.id.clone()) => {
+                Some(call.clone())
+            }
             _ => None,
         };
         let calls: Vec<ToolCall> = calls.iter().filter_map(fresh).collect();
-        self.push_own(message_said.into_iter().chain(calls.iter().cloned().map(Part::Call)).collect());
+        self.push_own(message_said.into_iter().chain(calls.iter().cloned().map(Part::ToolCall)).collect());
         self.awaited.extend(calls.into_iter().map(|call| (call, None)));
     }
 
@@ -394,7 +398,7 @@ impl View {
             return;
         }
         self.ids.extend(parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some(call.id.clone()),
+            Part::ToolCall(call) => Some(call.id.clone()),
             _ => None,
         }));
         self.push(Entry::Assistant { parts, verbatim });

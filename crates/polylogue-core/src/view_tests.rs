@@ -90,13 +90,13 @@ fn a_result_that_comes_after_another_turn_of_the_caller_is_shown_in_words() {
     let bodies = [
         Body::Opened(opening),
         turn_started(0),
-        said(0, vec![Part::Call(call)]),
+        said(0, vec![Part::ToolCall(call)]),
         turn_started(0),
         said(0, vec![Part::text("I wait.")]),
         turn_started(1),
-        said(1, vec![Part::Outcome(answer.clone())]),
+        said(1, vec![Part::ToolResult(answer.clone())]),
         turn_started(1),
-        said(1, vec![Part::Outcome(answer)]),
+        said(1, vec![Part::ToolResult(answer)]),
         turn_started(0),
     ];
     let mut view = View::new(name(0), ViewOptions::default());
@@ -185,7 +185,7 @@ fn events_from(
                 let count = (*count).min(open.len());
                 let answer = |(to, call): (Name, ToolCall)| {
                     let outcome = ToolResult::done(&**text);
-                    Part::Outcome(ExecutedCall { to, id: call.id, tool: call.tool, outcome })
+                    Part::ToolResult(ExecutedCall { to, id: call.id, tool: call.tool, outcome })
                 };
                 let mut parts: Vec<Part> = open.drain(..count).rev().map(answer).collect();
                 parts.push(Part::text(&**text));
@@ -193,7 +193,7 @@ fn events_from(
             }
             End::Say(text) => {
                 let mut parts = vec![Part::text(&**text)];
-                parts.extend(asked.iter().cloned().map(Part::Call));
+                parts.extend(asked.iter().cloned().map(Part::ToolCall));
                 open.extend(asked.into_iter().map(|call| (who.clone(), call)));
                 Body::Message(Message { parts, ..Message::new(who, "").to(step.to.clone()) })
             }
@@ -218,7 +218,7 @@ fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
             ToolCall { id: format!("c{ids}"), tool: "t".into(), args: json!({}) }
         })
         .collect();
-    parts.extend(calls.iter().cloned().map(Part::Call));
+    parts.extend(calls.iter().cloned().map(Part::ToolCall));
     let (model, request) = ("m".into(), Digest([0; 16]));
     let (finish, usage, cost) = (FinishReason::Stop, Usage::default(), None);
     let mut bodies = vec![Body::ModelReplied(ModelReply {

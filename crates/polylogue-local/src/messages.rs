@@ -61,7 +61,7 @@ fn message(entry: &Entry, defused: &impl Fn(&str) -> String) -> Value {
 }
 
 fn call(part: &Part, defused: &impl Fn(&str) -> String) -> Option<Value> {
-    let Part::Call(ToolCall { id, tool, args }) = part else { return None };
+    let Part::ToolCall(ToolCall { id, tool, args }) = part else { return None };
     let arguments = match args {
         Value::Object(_) => args.clone(),
         other => json!({ "unparsed": other }),

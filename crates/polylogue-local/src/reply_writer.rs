@@ -250,7 +250,7 @@ impl<S: FnMut(Delta)> ReplyWriter<S> {
         let text = Some(text).filter(|text| !text.trim().is_empty());
         let words =
             thought.map(|thought| Part::Thought(thought.into())).into_iter().chain(text.map(Part::text));
-        words.chain(self.calls.into_iter().map(Part::Call)).collect()
+        words.chain(self.calls.into_iter().map(Part::ToolCall)).collect()
     }
 }
 

@@ -41,7 +41,7 @@ fn calls_thoughts_and_text_are_separated_at_any_split() {
         let pieces: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
         let (reply, deltas) = written(form(TEMPLATE), &pieces);
         let call =
-            |id: &str, tool: &str, args| Part::Call(ToolCall { id: id.into(), tool: tool.into(), args });
+            |id: &str, tool: &str, args| Part::ToolCall(ToolCall { id: id.into(), tool: tool.into(), args });
         let expected = [
             Part::Thought("hm".into()),
             Part::text("Sure."),
@@ -76,7 +76,7 @@ fn a_reply_that_is_a_call_in_whole_is_read_without_marks() {
     let (reply, _) = written(form(llama), &[b" {\"name\": \"f\", ", b"\"parameters\": {\"a\": 1}}"]);
     assert_eq!(
         reply.parts,
-        [Part::Call(ToolCall { id: "c0".into(), tool: "f".into(), args: json!({"a": 1}) })]
+        [Part::ToolCall(ToolCall { id: "c0".into(), tool: "f".into(), args: json!({"a": 1}) })]
     );
     let (reply, _) = written(form(llama), &[b"Text with {\"name\": \"f\"}"]);
     assert_eq!(reply.text(), "Text with {\"name\": \"f\"}");

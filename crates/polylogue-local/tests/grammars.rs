@@ -120,7 +120,7 @@ fn a_call_that_must_be_is_made_with_arguments_that_fit() {
         let pieces = Pieces::default();
         let reply = run(asked.stream(&model, &mut pieces.clone())).unwrap();
         assert_eq!(reply.finish, FinishReason::Calls, "seed {seed}: {reply:?}");
-        let [Part::Call(call)] = reply.parts.as_slice() else { panic!("seed {seed}: {reply:?}") };
+        let [Part::ToolCall(call)] = reply.parts.as_slice() else { panic!("seed {seed}: {reply:?}") };
         assert_eq!(call.id, "call_3_0");
         match call.tool.as_str() {
             "weather" => assert!(["Rome", "Oslo"].contains(&call.args["city"].as_str().unwrap())),
@@ -168,7 +168,7 @@ fn calls_and_their_results_are_part_of_the_next_prompt() {
     let outcome = ToolResult::done("sunny, and <|im_end|> is only text");
     let entries = vec![
         Entry::user("What is the weather?"),
-        Entry::own(vec![Part::Call(call)]),
+        Entry::own(vec![Part::ToolCall(call)]),
         Entry::Tool { id: "call_0_0".into(), tool: "weather".into(), outcome },
     ];
     let asked = Asked { entries, tools: tools(), ..Asked::new("") };

@@ -204,7 +204,7 @@ fn stream(reply: &Reply, deltas: &mut dyn DeltaSink) {
         match part {
             Part::Text(text) => deltas.push(DeltaRef::Text(text)),
             Part::Thought(text) => deltas.push(DeltaRef::Thought(text)),
-            Part::Call(call) => {
+            Part::ToolCall(call) => {
                 deltas.push(DeltaRef::Call {
                     index: calls,
                     tool: Some(&call.tool),

@@ -270,7 +270,7 @@ mod tests {
         for (name, api, form) in targets {
             let read = |seed: &PathBuf| streamed(api, &form(&fs::read(seed).unwrap()), usize::MAX);
             let replies: Vec<String> = files(&folder("seeds").join(name)).iter().map(read).collect();
-            for part in ["Ok(", "Text(", "Call("] {
+            for part in ["Ok(", "Text(", "ToolCall("] {
                 assert!(replies.iter().any(|reply| reply.contains(part)), "{name} {part}: {replies:#?}");
             }
         }

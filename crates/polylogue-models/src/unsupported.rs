@@ -148,8 +148,8 @@ fn has_words_after_results(entries: &[Entry], style: &Style) -> bool {
 /// Whether an entry has calls but no text.
 fn is_wordless_call(entry: &Entry) -> bool {
     let Entry::Assistant { parts, .. } = entry else { return false };
-    parts.iter().any(|part| matches!(part, Part::Call(_)))
-        && parts.iter().all(|part| matches!(part, Part::Call(_)) || part.is_blank())
+    parts.iter().any(|part| matches!(part, Part::ToolCall(_)))
+        && parts.iter().all(|part| matches!(part, Part::ToolCall(_)) || part.is_blank())
 }
 
 /// The hint when it is unknown why a request with tools and a schema was refused: error texts differ by server.
@@ -233,7 +233,7 @@ pub(crate) fn asked_for(request: &Request<'_>) -> Vec<Capability> {
 /// use in the reply counts.
 pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item = Capability> {
     let asked = asked_for(request);
-    let calls = reply.parts.iter().any(|part| matches!(part, Part::Call(_)));
+    let calls = reply.parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
     let is_form = |capability: &Capability| matches!(capability, Capability::Schema | Capability::Json);
     let object: Option<Map<String, Value>> = match asked.iter().any(is_form) {
         true => serde_json::from_str(reply.text().trim()).ok(),

@@ -215,8 +215,8 @@ fn part(part: &Part) -> String {
         Part::Data(value) => value.to_string(),
         Part::Note(value) => format!("[note: {value}]"),
         Part::Cut(finish) => format!("[{finish}]"),
-        Part::Call(call) => self::call("call", call),
-        Part::Outcome(result) => {
+        Part::ToolCall(call) => self::call("call", call),
+        Part::ToolResult(result) => {
             format!("{} #{} of {}: {}", result.tool, result.id, result.to, parts(&result.outcome.parts))
         }
         other => line(&format!("{other:?}")).into_owned(),

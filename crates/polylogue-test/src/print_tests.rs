@@ -90,7 +90,7 @@ fn model_and_tool_calls_show_their_cost_and_results() {
     let returned = |outcome| Body::ToolReturned { who: name("a"), id: "a-0-0".into(), outcome };
     let text = at_root([
         model_reply_of(
-            vec![Part::Thought("hm".into()), Part::text("I look"), Part::Call(call.clone())],
+            vec![Part::Thought("hm".into()), Part::text("I look"), Part::ToolCall(call.clone())],
             FinishReason::Calls,
             usage,
             Some(Money::dollars(0.0012)),

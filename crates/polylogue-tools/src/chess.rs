@@ -133,7 +133,7 @@ fn first_move<'a>(cx: &ToolCx<'a>) -> Option<&'a ToolCall> {
     };
     match cx.turn.iter().rev().find_map(of) {
         Some(parts) => {
-            let call = |part: &'a Part| if let Part::Call(call) = part { Some(call) } else { None };
+            let call = |part: &'a Part| if let Part::ToolCall(call) = part { Some(call) } else { None };
             parts.iter().filter_map(call).find(is_move)
         }
         None => cx.transcript.pending_calls().iter().map(|(_, call)| call).find(is_move),

@@ -408,21 +408,21 @@ impl AutoGenRenderer {
 
 fn calls(parts: &[Part]) -> impl Iterator<Item = &ToolCall> {
     parts.iter().filter_map(|part| match part {
-        Part::Call(call) => Some(call),
+        Part::ToolCall(call) => Some(call),
         _ => None,
     })
 }
 
 fn outcomes(parts: &[Part]) -> impl Iterator<Item = &ExecutedCall> {
     parts.iter().filter_map(|part| match part {
-        Part::Outcome(outcome) => Some(outcome),
+        Part::ToolResult(outcome) => Some(outcome),
         _ => None,
     })
 }
 
 /// What is said, flattened: texts one after the other, `<image>` for a picture. Nothing if there are only calls or outcomes.
 fn content(parts: &[Part]) -> Option<String> {
-    let is_silent = |part: &Part| matches!(part, Part::Call(_) | Part::Outcome(_) | Part::Thought(_));
+    let is_silent = |part: &Part| matches!(part, Part::ToolCall(_) | Part::ToolResult(_) | Part::Thought(_));
     if !parts.is_empty() && parts.iter().all(is_silent) {
         return None;
     }

@@ -201,7 +201,7 @@ pub(super) fn seconds(time: Duration) -> String {
 
 /// Whether a reply asks for tools, so that its text is not yet what is said.
 pub(crate) fn calls_tools(parts: &[Part]) -> bool {
-    parts.iter().any(|part| matches!(part, Part::Call(_)))
+    parts.iter().any(|part| matches!(part, Part::ToolCall(_)))
 }
 
 /// A `data:` URL holds the whole file: its beginning says enough.

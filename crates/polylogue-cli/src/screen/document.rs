@@ -82,7 +82,7 @@ fn raw_part(part: &Part) -> Vec<Line> {
     let line = match part {
         Part::Text(text) => return raw(text).collect(),
         Part::Thought(text) => return text.lines().map(|line| Line::new(line, Style::DIM)).collect(),
-        Part::Call(wanted) => format!("call {}: {} {}", wanted.id, wanted.tool, wanted.args),
+        Part::ToolCall(wanted) => format!("call {}: {} {}", wanted.id, wanted.tool, wanted.args),
         Part::Media(media) => format!("[{}: {}]", media.media_type, short(&media.url)),
         Part::Data(value) => value.to_string(),
         _ => return Vec::new(),
@@ -224,11 +224,11 @@ impl File {
                     ValueText::Words(words) => self.note(&words),
                     ValueText::Json(json) => self.fenced("json", &json),
                 },
-                Part::Call(call) => {
+                Part::ToolCall(call) => {
                     self.block("asks for");
                     self.call(call);
                 }
-                Part::Outcome(came) => {
+                Part::ToolResult(came) => {
                     self.block(&format!("for {}", came.to));
                     self.call(&said.call_of(came));
                     self.result(&came.outcome);

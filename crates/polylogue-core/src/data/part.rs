@@ -31,9 +31,11 @@ pub enum Part {
     /// Reasoning of a model: logged, shown dimmed, never sent to a model.
     Thought(Arc<str>),
     /// A tool call: by a model in its reply, or in a message, for another participant to execute.
-    Call(ToolCall),
+    #[serde(rename = "call")]
+    ToolCall(ToolCall),
     /// The result of a call that another participant requested.
-    Outcome(ExecutedCall),
+    #[serde(rename = "outcome")]
+    ToolResult(ExecutedCall),
     /// The text before it is truncated: the model reached its limit on tokens, or its provider filtered the rest.
     /// Logged and shown, never sent to a model.
     Cut(FinishReason),
@@ -83,7 +85,7 @@ impl Part {
         match self {
             Self::Text(text) | Self::Thought(text) => text.chars().all(char::is_whitespace),
             Self::Note(_) | Self::Cut(_) => true,
-            Self::Media(_) | Self::Data(_) | Self::Call(_) | Self::Outcome(_) => false,
+            Self::Media(_) | Self::Data(_) | Self::ToolCall(_) | Self::ToolResult(_) => false,
         }
     }
 }
@@ -245,7 +247,7 @@ impl FinishReason {
     /// Whether a reply with this reason and these `parts` is asked for again: its provider could not parse a tool call, and nothing of it
     /// can be run. Text before that call announces it, and is no reply.
     pub(super) fn is_unparsed(&self, parts: &[Part]) -> bool {
-        *self == Self::Malformed && !parts.iter().any(|part| matches!(part, Part::Call(_)))
+        *self == Self::Malformed && !parts.iter().any(|part| matches!(part, Part::ToolCall(_)))
     }
 
     /// Returns whether the reply is incomplete, or none at all.

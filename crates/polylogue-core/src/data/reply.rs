@@ -96,7 +96,7 @@ impl Reply {
     /// Returns the tool calls of the reply, in order.
     pub fn calls(&self) -> Vec<ToolCall> {
         let call = |part: &Part| match part {
-            Part::Call(call) => Some(call.clone()),
+            Part::ToolCall(call) => Some(call.clone()),
             _ => None,
         };
         self.parts.iter().filter_map(call).collect()

@@ -164,7 +164,7 @@ fn counted_text(part: &Part) -> Option<Arc<str>> {
     match part {
         Part::Text(text) | Part::Thought(text) => Some(Arc::clone(text)),
         Part::Data(value) | Part::Note(value) => Some(value.to_string().into()),
-        Part::Media(_) | Part::Call(_) | Part::Outcome(_) | Part::Cut(_) => None,
+        Part::Media(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Cut(_) => None,
     }
 }
 

@@ -74,7 +74,7 @@ fn fingerprint(part: &Part) -> Digest {
     let (kind, text) = match part {
         Part::Text(text) => (b't', &**text),
         Part::Thought(text) => (b'r', &**text),
-        Part::Call(_) => (b'c', ""),
+        Part::ToolCall(_) => (b'c', ""),
         _ => (b'o', ""),
     };
     let mut hasher = blake3::Hasher::new();
@@ -107,7 +107,7 @@ impl Verbatim {
     pub(crate) fn bytes_besides(&self, parts: &[Part]) -> u64 {
         let seals = self.seals.iter().flat_map(|seals| &seals.parts).map(|seal| written(&seal.data));
         let longer = self.arguments.iter().map(|raw| match parts.get(raw.part) {
-            Some(Part::Call(call)) => (raw.text.len() as u64).saturating_sub(written(&call.args)),
+            Some(Part::ToolCall(call)) => (raw.text.len() as u64).saturating_sub(written(&call.args)),
             _ => 0,
         });
         seals.chain(longer).fold(0, u64::saturating_add)

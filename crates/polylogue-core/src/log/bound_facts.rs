@@ -182,7 +182,7 @@ fn returned(reply: &ModelReply) -> u64 {
 fn size(parts: &[Part]) -> InputTokens {
     let of = |part: &Part| match part {
         Part::Text(text) => InputTokens::from(text.len() as u64),
-        Part::Call(call) => InputTokens::from(call.args.to_string().len() as u64),
+        Part::ToolCall(call) => InputTokens::from(call.args.to_string().len() as u64),
         Part::Media(media) => media.input_tokens(),
         _ => InputTokens::default(),
     };

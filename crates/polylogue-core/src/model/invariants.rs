@@ -66,12 +66,12 @@ fn check_entry<'a>(
     }
     for (at, part) in parts.iter().enumerate() {
         match part {
-            Part::Outcome(_) => return Err("holds the outcome of a call as a part".into()),
-            Part::Call(_) if !own => return Err("calls a tool, but is not the agent's own".into()),
-            Part::Call(call) if !ids.insert(&call.id) => {
+            Part::ToolResult(_) => return Err("holds the outcome of a call as a part".into()),
+            Part::ToolCall(_) if !own => return Err("calls a tool, but is not the agent's own".into()),
+            Part::ToolCall(call) if !ids.insert(&call.id) => {
                 return Err(format!("uses the id `{}` again", call.id));
             }
-            Part::Call(call) => awaited.push(call),
+            Part::ToolCall(call) => awaited.push(call),
             Part::Thought(_) if is_sealed(entry, at) => {}
             Part::Thought(_) => return Err("holds a thought".into()),
             Part::Note(_) | Part::Cut(_) => return Err("holds a note for programs".into()),

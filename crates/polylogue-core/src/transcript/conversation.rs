@@ -385,7 +385,7 @@ fn said(turn: &OpenTurn) -> Option<Vec<Part>> {
         _ => return None,
     };
     let is_text = parts.iter().any(|part| matches!(part, Part::Text(_)) && !part.is_blank());
-    let calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+    let calls = parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
     (is_text && !calls).then(|| parts.clone())
 }
 

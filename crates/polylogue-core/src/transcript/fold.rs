@@ -347,13 +347,13 @@ impl Transcript {
     /// Tracks the calls that others are asked to make.
     fn ask_around(&mut self, message: &Message) {
         let answered = |id: &str, to: &Name| {
-            message.parts.iter().any(|part| matches!(part, Part::Outcome(o) if o.id == id && o.to == *to))
+            message.parts.iter().any(|part| matches!(part, Part::ToolResult(o) if o.id == id && o.to == *to))
         };
         if !self.pending.is_empty() {
             self.pending.retain(|(who, call)| *who != message.from && !answered(&call.id, who));
         }
         self.pending.extend(message.parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some((message.from.clone(), call.clone())),
+            Part::ToolCall(call) => Some((message.from.clone(), call.clone())),
             _ => None,
         }));
     }

@@ -130,7 +130,7 @@ async fn outcome_of(
 pub(super) fn make_calls_legal(parts: &mut [Part], view: &View, tools: &[ToolSpec]) {
     let mut taken: Vec<String> = Vec::new();
     for part in parts {
-        let Part::Call(call) = part else { continue };
+        let Part::ToolCall(call) = part else { continue };
         call.tool = resolved(&call.tool, tools.iter().map(|tool| tool.name.as_str()));
         if let Value::String(text) = &call.args
             && let Some(args) = arguments::repaired(text)

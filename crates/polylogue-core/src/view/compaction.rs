@@ -118,7 +118,7 @@ impl View {
 /// The text of an entry without calls and results.
 fn verbatim(entry: &Entry) -> Option<Entry> {
     let parts = entry.parts();
-    let is_text = |part: &&Part| is_spoken(part, parts) && !matches!(part, Part::Call(_));
+    let is_text = |part: &&Part| is_spoken(part, parts) && !matches!(part, Part::ToolCall(_));
     let parts: Vec<Part> = parts.iter().filter(is_text).cloned().collect();
     match entry {
         _ if parts.is_empty() => None,

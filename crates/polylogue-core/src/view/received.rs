@@ -24,7 +24,7 @@ impl View {
     pub(super) fn take_outcomes(&mut self, parts: &[Part]) -> Vec<String> {
         let mut taken = Vec::new();
         for part in parts {
-            if let Part::Outcome(answer) = part
+            if let Part::ToolResult(answer) = part
                 && answer.to == self.me
                 && let Some((_, slot)) = self.awaited.iter_mut().find(|(call, _)| call.id == answer.id)
             {

@@ -30,7 +30,7 @@ impl View {
             }
         };
         let calls = self.pending.parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some((call.clone(), None)),
+            Part::ToolCall(call) => Some((call.clone(), None)),
             _ => None,
         });
         self.awaited.extend(calls);

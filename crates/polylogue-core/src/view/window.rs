@@ -151,10 +151,10 @@ pub(super) fn tokens(entry: &Entry) -> usize {
     let of_part = |part: &Part| match part {
         Part::Text(text) | Part::Thought(text) => of_text(text),
         Part::Data(value) | Part::Note(value) => of_json(value),
-        Part::Call(call) => of_text(&call.tool) + of_json(&call.args),
+        Part::ToolCall(call) => of_text(&call.tool) + of_json(&call.args),
         // What the common providers count for a picture of medium size.
         Part::Media(_) => 1000,
-        Part::Outcome(answer) => of_text(&answer.outcome.text()),
+        Part::ToolResult(answer) => of_text(&answer.outcome.text()),
         Part::Cut(_) => 0,
     };
     // Four tokens frame a message in the common chat templates.

@@ -62,7 +62,7 @@ pub(super) fn is_spoken(part: &Part, parts: &[Part]) -> bool {
 }
 
 fn calls_last(mut parts: Vec<Part>) -> Vec<Part> {
-    parts.sort_by_key(|part| matches!(part, Part::Call(_)));
+    parts.sort_by_key(|part| matches!(part, Part::ToolCall(_)));
     parts
 }
 
@@ -70,22 +70,22 @@ fn calls_last(mut parts: Vec<Part>) -> Vec<Part> {
 /// because the view has it as the result of its call.
 pub(super) fn calls_as_text(parts: Vec<Part>, is_known: impl Fn(&ExecutedCall) -> bool) -> Vec<Part> {
     let as_shown = |part| match part {
-        Part::Call(call) => vec![Part::text(format!("(calls `{}` with {})", call.tool, call.args))],
-        Part::Outcome(answer) if is_known(&answer) => Vec::new(),
-        Part::Outcome(ExecutedCall { tool, outcome, .. }) => {
+        Part::ToolCall(call) => vec![Part::text(format!("(calls `{}` with {})", call.tool, call.args))],
+        Part::ToolResult(answer) if is_known(&answer) => Vec::new(),
+        Part::ToolResult(ExecutedCall { tool, outcome, .. }) => {
             let (texts, rest): (Vec<Part>, Vec<Part>) = outcome
                 .for_model()
                 .into_iter()
                 .partition(|part| matches!(part, Part::Text(_) | Part::Data(_)));
             let texts: Vec<String> = texts.iter().map(as_text).collect();
             let texts = Part::text(format!("(`{tool}` returned: {})", texts.join("\n\n")));
-            let rest = rest.into_iter().filter(|part| !matches!(part, Part::Outcome(_)));
+            let rest = rest.into_iter().filter(|part| !matches!(part, Part::ToolResult(_)));
             std::iter::once(texts).chain(rest).collect()
         }
         part => vec![part],
     };
     // Nearly all messages are text only.
-    if parts.iter().any(|part| matches!(part, Part::Call(_) | Part::Outcome(_))) {
+    if parts.iter().any(|part| matches!(part, Part::ToolCall(_) | Part::ToolResult(_))) {
         parts.into_iter().flat_map(as_shown).collect()
     } else {
         parts
@@ -99,7 +99,7 @@ pub(super) fn entry_as_text(entry: Entry) -> Entry {
         Entry::Tool { id, tool, outcome } => {
             // In the form for other agents, for every caller.
             let answer = ExecutedCall { to: Name::user(), id, tool, outcome };
-            Entry::User { parts: calls_as_text(vec![Part::Outcome(answer)], |_| false) }
+            Entry::User { parts: calls_as_text(vec![Part::ToolResult(answer)], |_| false) }
         }
         entry => entry,
     }

@@ -391,7 +391,7 @@ fn a_reply_can_be_kept_and_returned() {
     assert!(reply.seals.iter().all(fits));
     let Reply { verbatim, parts, .. } = reply.reply;
     let verbatim: Verbatim = (*verbatim.unwrap()).clone();
-    let Part::Call(call) = &parts[6] else { panic!("{parts:?}") };
+    let Part::ToolCall(call) = &parts[6] else { panic!("{parts:?}") };
     assert_eq!(verbatim.arguments(6, call), Some("{\"b\": 1.0, \"a\": 2}"));
 }
 

@@ -38,7 +38,7 @@ impl WriteMessages for Messages {
         message(out, "assistant", |out| {
             for (at, part) in own.parts.iter().enumerate() {
                 match (part, own.seal(at, part)) {
-                    (Part::Call(call), _) => {
+                    (Part::ToolCall(call), _) => {
                         tool_use(out, own.id(call), call, &own.arguments_object(at, call))
                     }
                     (Part::Thought(text), Some(seal)) => thought(out, text, seal),

@@ -24,7 +24,7 @@ impl WriteMessages for Converse {
         for (at, part) in message.parts.iter().enumerate() {
             match part {
                 Part::Thought(thought) => reasoning(out, thought, message.seal(at, part)),
-                Part::Call(call) => {
+                Part::ToolCall(call) => {
                     tool_use(out, message.id(call), call, &message.arguments_object(at, call))
                 }
                 part if is_wordless(part) => {}

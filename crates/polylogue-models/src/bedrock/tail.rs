@@ -208,7 +208,7 @@ fn spec(name: &str, description: &str, schema: &Value) -> Value {
 /// The tools that `entries` call, as far as that is known.
 fn called(entries: &[Entry]) -> Vec<Value> {
     let name = |part: &Part| match part {
-        Part::Call(call) => Some(legal_name(&call.tool).into_owned()),
+        Part::ToolCall(call) => Some(legal_name(&call.tool).into_owned()),
         _ => None,
     };
     let names: BTreeSet<String> = entries.iter().flat_map(Entry::parts).filter_map(name).collect();

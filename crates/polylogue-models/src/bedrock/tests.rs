@@ -67,7 +67,7 @@ fn a_stream_is_a_reply_with_parts_in_order_seals_and_summed_usage() {
     let (decoded, received) = stream([&all()[..]]);
     let Decoded { reply, seals, .. } = decoded.unwrap();
     let call = |part: &Part| match part {
-        Part::Call(call) => (call.id.clone(), call.args.clone()),
+        Part::ToolCall(call) => (call.id.clone(), call.args.clone()),
         other => panic!("{other:?}"),
     };
     assert_eq!(

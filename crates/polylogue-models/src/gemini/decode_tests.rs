@@ -45,7 +45,7 @@ const USUAL: &str = concat!(
 );
 
 fn call(id: &str, tool: &str, args: Value) -> Part {
-    Part::Call(polylogue_core::ToolCall { id: id.into(), tool: tool.into(), args })
+    Part::ToolCall(polylogue_core::ToolCall { id: id.into(), tool: tool.into(), args })
 }
 
 fn usual() -> Decoded {

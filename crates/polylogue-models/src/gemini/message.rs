@@ -64,7 +64,7 @@ impl WriteMessages for Gemini {
             let is_plain = |(_, part, seal): &(usize, &Part, Option<&Value>)| seal.is_none() && is_text(part);
             for run in sent.chunk_by(|one, other| is_plain(one) && is_plain(other)) {
                 match *run {
-                    [(at, Part::Call(call), seal)] => {
+                    [(at, Part::ToolCall(call), seal)] => {
                         let signature = seal.and_then(Value::as_str).or(stand_in);
                         stand_in = None;
                         call_part(out, message, at, call, signature, style);
@@ -102,7 +102,7 @@ impl WriteMessages for Gemini {
 /// Whether a part of an assistant message is sent. Thoughts are sent only to the model that wrote them, as are texts that
 /// are nothing but a signature.
 fn is_sent(part: &Part, seal: Option<&Value>) -> bool {
-    matches!(part, Part::Call(_)) || seal.is_some() || !is_wordless(part)
+    matches!(part, Part::ToolCall(_)) || seal.is_some() || !is_wordless(part)
 }
 
 fn is_text(part: &Part) -> bool {

@@ -69,7 +69,7 @@ impl WriteMessages for Ollama {
 
 fn call((at, part): (usize, &Part)) -> Option<(usize, &ToolCall)> {
     match part {
-        Part::Call(call) => Some((at, call)),
+        Part::ToolCall(call) => Some((at, call)),
         _ => None,
     }
 }

@@ -31,7 +31,7 @@ fn text(text: &str) -> Vec<Part> {
 
 fn calls(reply: &Reply) -> Vec<(String, String, String)> {
     let call = |part: &Part| match part {
-        Part::Call(call) => Some((call.id.clone(), call.tool.clone(), call.args.to_string())),
+        Part::ToolCall(call) => Some((call.id.clone(), call.tool.clone(), call.args.to_string())),
         _ => None,
     };
     reply.parts.iter().filter_map(call).collect()
@@ -213,7 +213,7 @@ fn whole_calls_with_one_id_and_no_index_are_several() {
 
 #[test]
 fn ids_that_were_used_before_are_replaced() {
-    let call = |id: &str| Part::Call(ToolCall { id: id.into(), tool: "f".into(), args: json!({}) });
+    let call = |id: &str| Part::ToolCall(ToolCall { id: id.into(), tool: "f".into(), args: json!({}) });
     let answer = |id: &str| Entry::Tool { id: id.into(), tool: "f".into(), outcome: ToolResult::done("x") };
     let (given, own) = ("call_given_before", "call_Jo1_3_0");
     let entries = [Entry::own(vec![call(given), call(own)]), answer(given), answer(own)];
@@ -304,7 +304,7 @@ fn texts_and_thoughts_around_calls_keep_their_order() {
         let (reply, received) = stream(&deltas(pieces));
         let reply = reply.unwrap();
         assert_eq!(calls(&reply).len(), 1);
-        let [first, text, Part::Call(_), second, last] = &reply.parts[..] else { panic!("{reply:?}") };
+        let [first, text, Part::ToolCall(_), second, last] = &reply.parts[..] else { panic!("{reply:?}") };
         assert_eq!([first, second], [&Part::Thought("a".into()), &Part::Thought("c".into())]);
         assert_eq!([text, last], [&Part::text("b"), &Part::text("d")]);
         assert_eq!(received.replace("[]", "").replace("()", ""), "(a)[b]<0 f {}>(c)[d]");

@@ -77,7 +77,7 @@ fn usual_events() -> Vec<Value> {
 
 fn assert_usual(decoded: &Decoded, case: &str) {
     let Decoded { reply: Reply { parts, finish, usage, verbatim, .. }, seals, .. } = decoded;
-    let [Part::Thought(thought), Part::Text(text), Part::Call(call)] = &parts[..] else {
+    let [Part::Thought(thought), Part::Text(text), Part::ToolCall(call)] = &parts[..] else {
         panic!("{case}: {parts:?}")
     };
     assert_eq!((&**thought, &**text), ("Where?\n\nIn Oslo.", "I look. ☀"), "{case}");

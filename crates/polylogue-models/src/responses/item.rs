@@ -36,7 +36,7 @@ impl WriteMessages for Responses {
     /// Writes the items of a reply in their order: reasoning, texts, calls.
     fn assistant(out: &mut BytesMut, message: &Own<'_>, _: &Style) {
         let parts = message.parts;
-        let is_item = |part: &Part| matches!(part, Part::Call(_)) || !is_wordless(part);
+        let is_item = |part: &Part| matches!(part, Part::ToolCall(_)) || !is_wordless(part);
         // The API refuses reasoning that nothing follows.
         let Some(last) = parts.iter().rposition(is_item) else { return plain(out, parts) };
         let mut at = 0;
@@ -44,7 +44,7 @@ impl WriteMessages for Responses {
             let end = at + unsealed_texts(message, at).max(1);
             match (part, message.seal(at, part)) {
                 (Part::Thought(_), Some(item)) => each(out, |out| json::value(out, item)),
-                (Part::Call(call), seal) => {
+                (Part::ToolCall(call), seal) => {
                     each(out, |out| function_call(out, message, at, call, seal));
                 }
                 (Part::Text(text), Some(seal)) if !part.is_blank() => {
@@ -102,7 +102,7 @@ fn each(out: &mut BytesMut, write: impl FnOnce(&mut BytesMut)) {
 fn unsealed_texts(message: &Own<'_>, at: usize) -> usize {
     let parts = message.parts.iter().enumerate().skip(at);
     let is_plain = |(at, part): &(usize, &Part)| {
-        !matches!(part, Part::Call(_) | Part::Thought(_)) && message.seal(*at, part).is_none()
+        !matches!(part, Part::ToolCall(_) | Part::Thought(_)) && message.seal(*at, part).is_none()
     };
     parts.take_while(is_plain).count()
 }

@@ -181,7 +181,7 @@ fn reply(step: &ScriptStep, nth: u64) -> Reply {
     let text = step.say.clone().filter(|text| !text.is_empty()).map(Part::Text);
     let calls = step.calls.iter().enumerate().map(|(index, call)| {
         let id = call.id.clone().unwrap_or_else(|| format!("{}-{nth}-{index}", step.who));
-        Part::Call(ToolCall { id, tool: call.tool.clone(), args: call.args.clone() })
+        Part::ToolCall(ToolCall { id, tool: call.tool.clone(), args: call.args.clone() })
     });
     let by_calls = if step.calls.is_empty() { FinishReason::Stop } else { FinishReason::Calls };
     Reply {

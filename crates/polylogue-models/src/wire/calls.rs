@@ -186,7 +186,8 @@ fn own_id(request: &Request<'_>, index: usize) -> String {
 }
 
 fn is_used(entries: &[Entry], id: &str) -> bool {
-    let calls =
-        |entry: &Entry| entry.parts().iter().any(|part| matches!(part, Part::Call(call) if call.id == id));
+    let calls = |entry: &Entry| {
+        entry.parts().iter().any(|part| matches!(part, Part::ToolCall(call) if call.id == id))
+    };
     entries.iter().rev().filter(|entry| matches!(entry, Entry::Assistant { .. })).any(calls)
 }

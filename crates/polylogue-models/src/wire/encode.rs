@@ -174,7 +174,7 @@ fn lacks_reasoning(entries: &[Entry], seals: Option<&SealsSent>) -> bool {
     });
     let Some((at, parts, verbatim)) = last else { return false };
     let own = Own::new(parts, verbatim.as_deref(), seals.is_some_and(|seals| seals.contains(at)), None);
-    let is_call = |part: &Part| matches!(part, Part::Call(_));
+    let is_call = |part: &Part| matches!(part, Part::ToolCall(_));
     let is_sent = |(index, part): &(usize, &Part)| {
         is_call(part) || !is_wordless(part) || own.seal(*index, part).is_some()
     };

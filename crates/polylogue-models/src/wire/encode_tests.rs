@@ -81,7 +81,7 @@ impl Asked {
 }
 
 fn call(id: &str, args: Value) -> Part {
-    Part::Call(ToolCall { id: id.into(), tool: "look".into(), args })
+    Part::ToolCall(ToolCall { id: id.into(), tool: "look".into(), args })
 }
 
 fn image() -> Part {
@@ -259,8 +259,9 @@ fn no_content_is_ever_empty_and_odd_parts_are_put_in_words() {
 #[test]
 fn names_that_a_model_invented_are_sent_in_a_form_that_is_allowed() {
     let long = "x".repeat(70);
-    let named =
-        |tool: &str| Part::Call(ToolCall { id: format!("id {tool}"), tool: tool.into(), args: json!({}) });
+    let named = |tool: &str| {
+        Part::ToolCall(ToolCall { id: format!("id {tool}"), tool: tool.into(), args: json!({}) })
+    };
     let names = ["look", "functions.look it", "", &long, "blick\u{fc}"];
     let entries = [Entry::own(names.iter().map(|name| named(name)).collect())];
     let body = Asked::new().json(&entries, &STYLE);

@@ -16,7 +16,7 @@ impl CallIds {
     pub(crate) fn of(entries: &[Entry], length: usize) -> Self {
         let (mut ids, mut taken) = (HashMap::new(), HashSet::new());
         for part in entries.iter().flat_map(Entry::parts) {
-            let Part::Call(call) = part else { continue };
+            let Part::ToolCall(call) = part else { continue };
             if !ids.contains_key(&call.id) {
                 let id = free(&call.id, length, &taken);
                 taken.insert(id.clone());
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn call(id: &str) -> Entry {
-        Entry::own(vec![Part::Call(ToolCall { id: id.into(), tool: "t".into(), args: json!({}) })])
+        Entry::own(vec![Part::ToolCall(ToolCall { id: id.into(), tool: "t".into(), args: json!({}) })])
     }
 
     proptest! {

@@ -198,7 +198,7 @@ impl Parts {
                 Content::Call(index) => calls.get_mut(index).and_then(Option::take).map(|made| {
                     let raw = made.raw.map(|text| RawArguments { part: at, text });
                     finished.arguments.extend(raw);
-                    Part::Call(made.call)
+                    Part::ToolCall(made.call)
                 }),
             };
             let Some(part) = part else { continue };

@@ -121,7 +121,7 @@ impl<'a> Own<'a> {
     /// Its calls, each with the index of its part.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (usize, &'a ToolCall)> + use<'a> {
         let calls = self.parts.iter().enumerate().filter_map(|(at, part)| match part {
-            Part::Call(call) => Some((at, call)),
+            Part::ToolCall(call) => Some((at, call)),
             _ => None,
         });
         calls.skip(self.before).take(self.most)

@@ -56,7 +56,7 @@ fn keys_of(value: &Value) -> usize {
 
 pub(crate) fn is_wordless(part: &Part) -> bool {
     match part {
-        Part::Call(_) | Part::Thought(_) | Part::Note(_) | Part::Cut(_) => true,
+        Part::ToolCall(_) | Part::Thought(_) | Part::Note(_) | Part::Cut(_) => true,
         part => part.is_blank(),
     }
 }

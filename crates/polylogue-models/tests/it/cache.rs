@@ -31,7 +31,7 @@ impl Model for Counter {
         }
         let call = ToolCall { id: "c".into(), tool: "look".into(), args: json!({"at": "ü"}) };
         Ok(Reply {
-            parts: vec![Part::Thought("hm".into()), Part::text(format!("reply {nth}")), Part::Call(call)],
+            parts: vec![Part::Thought("hm".into()), Part::text(format!("reply {nth}")), Part::ToolCall(call)],
             finish: FinishReason::Calls,
             usage: Usage { input: Some(5), output: Some(2), ..Usage::default() },
             cached: false,

@@ -164,7 +164,7 @@ fn rich_answer() -> Answer {
         Part::Thought("hm ".into()),
         Part::text("Grüße\n\""),
         Part::Data(json!({"score": 0.30000000000000004})),
-        Part::Call(call),
+        Part::ToolCall(call),
     ];
     let usage =
         Usage { input: Some(7), output: Some(9), cached: Some(3), reasoning: Some(2), ..Usage::default() };
@@ -197,7 +197,7 @@ fn tool(name: &str) -> ToolSpec {
 
 fn tool_entries() -> [Entry; 2] {
     let call = ToolCall { id: "c1".into(), tool: "search".into(), args: json!({"q": "x"}) };
-    let parts = vec![Part::Call(call)];
+    let parts = vec![Part::ToolCall(call)];
     [
         Entry::own(parts),
         Entry::Tool { id: "c1".into(), tool: "search".into(), outcome: ToolResult::done("found") },

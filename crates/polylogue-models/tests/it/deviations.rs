@@ -31,7 +31,7 @@ async fn sent_with(provider: &str, model: &str, id: &str) -> Value {
     let result =
         Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome: ToolResult::done("sunny") };
     let entries =
-        vec![Entry::user("Weather?"), Entry::own(vec![Part::Call(call)]), result, Entry::user("So?")];
+        vec![Entry::user("Weather?"), Entry::own(vec![Part::ToolCall(call)]), result, Entry::user("So?")];
     let asked = Asked { tools: vec![weather()], params, ..Asked::new(entries) };
     // The scripted server knows OpenAI's fields only; what it was sent is what counts.
     let _ = ask(&endpoint.model(model), &asked).await;
@@ -206,7 +206,7 @@ async fn many_calls_of_a_reply_are_several_messages_with_their_results() {
         args: json!({"nth": nth}),
     };
     let mut parts = vec![Part::text("I look.")];
-    parts.extend((0..300).map(|nth| Part::Call(call(nth))));
+    parts.extend((0..300).map(|nth| Part::ToolCall(call(nth))));
     let result = |nth: usize| {
         let (ToolCall { id, tool, .. }, outcome) = (call(nth), ToolResult::done(format!("sunny {nth}")));
         Entry::Tool { id, tool, outcome }

@@ -71,7 +71,7 @@ impl Model for Actor {
             }
             Act::Call => {
                 let call = ToolCall { id: "1".into(), tool: "look".into(), args: serde_json::json!({}) };
-                Ok(Reply { parts: vec![Part::Call(call)], finish: FinishReason::Calls, ..Reply::new("") })
+                Ok(Reply { parts: vec![Part::ToolCall(call)], finish: FinishReason::Calls, ..Reply::new("") })
             }
             Act::Filter => Ok(Reply { finish: FinishReason::Filter, ..Reply::new("I ca") }),
             Act::Fail(kind, status) => error(*kind, *status),

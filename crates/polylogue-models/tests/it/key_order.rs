@@ -20,7 +20,7 @@ fn asked() -> Asked {
     let call = ToolCall { id: "call_1".into(), tool: "submit".into(), args: arguments };
     let mut asked = Asked::new([
         Entry::user("Which is larger?"),
-        Entry::own(vec![Part::Call(call)]),
+        Entry::own(vec![Part::ToolCall(call)]),
         Entry::Tool { id: "call_1".into(), tool: "submit".into(), outcome: ToolResult::done("taken") },
         Entry::User { parts: vec![Part::Data(serde_json::from_str(ARGUMENTS).unwrap())] },
     ]);

@@ -186,7 +186,8 @@ async fn pictures_of_results_count() {
     let model = model(Api::Messages, "anthropic", "claude-haiku-4-5", &server);
     let turn = |nth: usize| {
         let id = format!("call_{nth}");
-        let call = Part::Call(ToolCall { id: id.clone(), tool: "look".into(), args: serde_json::json!({}) });
+        let call =
+            Part::ToolCall(ToolCall { id: id.clone(), tool: "look".into(), args: serde_json::json!({}) });
         let outcome = ToolResult { parts: vec![Part::Media(picture(1, 0)); 51], ..ToolResult::done("Here.") };
         [Entry::own(vec![call]), Entry::Tool { id, tool: "look".into(), outcome }]
     };

@@ -345,7 +345,8 @@ async fn ids_of_calls_have_the_length_that_the_api_requires() {
     let server = server().await;
     let model = Endpoint::new(Config { call_id_length: Some(9), ..config(&server) }).unwrap().model("m");
     let ids = ["call_of_a_long_name_1", "call_of_a_long_name_2", "aB3dE6gH9"];
-    let call = |id: &&str| Part::Call(ToolCall { id: (*id).into(), tool: "weather".into(), args: json!({}) });
+    let call =
+        |id: &&str| Part::ToolCall(ToolCall { id: (*id).into(), tool: "weather".into(), args: json!({}) });
     let mut entries = vec![Entry::user("Weather?"), Entry::own(ids.iter().map(call).collect())];
     entries.extend(ids.iter().map(|id| Entry::Tool {
         id: (*id).into(),

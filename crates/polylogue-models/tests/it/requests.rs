@@ -26,7 +26,7 @@ async fn a_long_conversation_is_well_formed_and_goes_over_one_connection() {
             if nth % 5 == 0 {
                 let id = format!("call_weather_{nth}");
                 let call = ToolCall { id: id.clone(), tool: "weather".into(), args: json!({"nth": nth}) };
-                asked.entries.push(Entry::own(vec![Part::Call(call)]));
+                asked.entries.push(Entry::own(vec![Part::ToolCall(call)]));
                 asked.entries.push(Entry::Tool {
                     id,
                     tool: "weather".into(),
@@ -247,7 +247,7 @@ fn looked() -> Asked {
     let outcome = ToolResult::new(ToolStatus::Done, vec![Part::text("There it is."), picture]);
     Asked::new([
         Entry::user("What do you see?"),
-        Entry::own(vec![Part::Call(call)]),
+        Entry::own(vec![Part::ToolCall(call)]),
         Entry::Tool { id: "c1".into(), tool: "camera".into(), outcome },
     ])
 }

@@ -113,7 +113,9 @@ async fn a_step_can_think_speak_and_call_with_ids_unique_in_the_conversation() {
     let reply = asked("A", 1, "go").of(&model).await.unwrap();
     assert_eq!(reply.finish, FinishReason::Length);
     assert!(reply.usage.is_unknown());
-    assert!(matches!(&reply.parts[..], [Part::Call(call)] if call.id == "A-1-0" && call.args == "limit="));
+    assert!(
+        matches!(&reply.parts[..], [Part::ToolCall(call)] if call.id == "A-1-0" && call.args == "limit=")
+    );
 }
 
 #[tokio::test]

@@ -106,7 +106,7 @@ fn earlier() -> Vec<Entry> {
     let call = ToolCall { id: "call_of_another_provider".into(), tool: "weather".into(), args: json!({}) };
     let outcome = ToolResult::done("Rain.");
     let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome };
-    vec![Entry::user("Weather?"), Entry::own(vec![Part::Call(call)]), result, Entry::user("And now?")]
+    vec![Entry::user("Weather?"), Entry::own(vec![Part::ToolCall(call)]), result, Entry::user("And now?")]
 }
 
 fn params() -> Params {
@@ -251,7 +251,7 @@ fn kind(part: &Part) -> &'static str {
     match part {
         Part::Thought(_) => "thought",
         Part::Text(_) => "text",
-        Part::Call(_) => "call",
+        Part::ToolCall(_) => "call",
         _ => "other",
     }
 }

@@ -40,7 +40,7 @@ async fn arguments_that_were_changed_go_back_as_they_are_now() {
     let answers = [Answer::default().call_raw("weather", RAW), Answer::text("Sunny.")];
     let server = Server::start(Playbook::list(answers)).await;
     let change = |reply: &mut Reply| {
-        let Part::Call(call) = &mut reply.parts[0] else { panic!("{reply:?}") };
+        let Part::ToolCall(call) = &mut reply.parts[0] else { panic!("{reply:?}") };
         call.args = json!({"b": 3});
     };
     twice(config(&server), change).await;

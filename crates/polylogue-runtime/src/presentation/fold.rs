@@ -119,7 +119,7 @@ impl Presentation {
         let text = text_of(&reply.parts).into_owned();
         self.written_call(at, reply, &text);
         let own = reply.parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some(call.id.clone()),
+            Part::ToolCall(call) => Some(call.id.clone()),
             _ => None,
         });
         let turn = self.turn(&key);
@@ -149,7 +149,7 @@ impl Presentation {
 
     /// Shows that the model wrote a call as `text`, once for each agent and model.
     fn written_call(&mut self, at: &Path, reply: &ModelReply, text: &str) {
-        if reply.parts.iter().any(|part| matches!(part, Part::Call(_))) {
+        if reply.parts.iter().any(|part| matches!(part, Part::ToolCall(_))) {
             return;
         }
         let Some(hint) = written_call_hint(&reply.model, text) else { return };
@@ -305,11 +305,11 @@ impl Presentation {
         let mut answered = Vec::new();
         for part in &message.parts {
             match part {
-                Part::Outcome(came) => {
+                Part::ToolResult(came) => {
                     let asked = (at.clone(), came.to.clone(), came.id.clone());
                     answered.extend(self.requested.remove(&asked));
                 }
-                Part::Call(call) => {
+                Part::ToolCall(call) => {
                     let asks = (at.clone(), message.from.clone(), call.id.clone());
                     self.requested.insert(asks, call.clone());
                 }

@@ -124,7 +124,10 @@ fn a_text_that_three_events_have_is_in_one_item() {
     let bodies = vec![
         opened(),
         turn("Ann"),
-        replied("Ann", vec![Part::Thought("Hm.".into()), Part::text("I add."), Part::Call(called.clone())]),
+        replied(
+            "Ann",
+            vec![Part::Thought("Hm.".into()), Part::text("I add."), Part::ToolCall(called.clone())],
+        ),
         Body::ToolCalled { who: name("Ann"), call: called },
         Body::ToolReturned { who: name("Ann"), id: "c".into(), outcome: result },
         replied("Ann", vec![Part::text("3")]),
@@ -167,12 +170,12 @@ fn a_message_that_is_the_result_of_a_call_is_marked() {
     };
     let bodies = vec![
         turn("Ann"),
-        replied("Ann", vec![Part::Call(first.clone())]),
+        replied("Ann", vec![Part::ToolCall(first.clone())]),
         Body::ToolCalled { who: name("Ann"), call: first },
         returned("Ann", "c", "I hand over to Bob."),
         said("Ann", "I hand over to Bob."),
         handed("Bob"),
-        replied("Bob", vec![Part::text("Hello."), Part::Call(second.clone())]),
+        replied("Bob", vec![Part::text("Hello."), Part::ToolCall(second.clone())]),
         Body::ToolCalled { who: name("Bob"), call: second },
         returned("Bob", "d", "Look."),
         said("Bob", "Hello."),
@@ -513,7 +516,7 @@ fn a_call_that_a_model_wrote_as_text_is_shown_with_what_its_server_needs() {
         by("Ann", "house:m", vec![wrote()]),
         by("Bob", "vllm:m", vec![wrote()]),
         by("Bob", "house:m", vec![Part::text("It is 3.")]),
-        by("Bob", "sglang:m", vec![wrote(), Part::Call(call("c", "add"))]),
+        by("Bob", "sglang:m", vec![wrote(), Part::ToolCall(call("c", "add"))]),
         by("Bob", "script:test", vec![wrote()]),
     ]);
     let items = Presentation::of(Detail::Brief, &log);

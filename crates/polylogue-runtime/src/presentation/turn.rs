@@ -49,7 +49,7 @@ impl Turn {
         let mut parts = rest.unwrap_or_else(|| message.parts.clone());
         let is_narrated = self.narrated.as_ref().is_some_and(|narrated| **narrated == *message.text());
         parts.retain(|part| match part {
-            Part::Outcome(came) => !self.returned.iter().any(|shown| shown.outcome == came.outcome),
+            Part::ToolResult(came) => !self.returned.iter().any(|shown| shown.outcome == came.outcome),
             Part::Text(text) => !is_narrated && !self.drafts.iter().any(|draft| **draft == **text),
             _ => true,
         });

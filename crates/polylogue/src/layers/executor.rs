@@ -101,7 +101,7 @@ impl ReplyLayer for Executor {
             ControlFlow::Break(act) => return Ok(Some(act)),
         };
         let answer = |((to, ToolCall { id, tool, .. }), Finished { outcome, .. })| {
-            Part::Outcome(ExecutedCall { to, id, tool, outcome })
+            Part::ToolResult(ExecutedCall { to, id, tool, outcome })
         };
         Ok(Some(Act::Say(due.into_iter().zip(finished).map(answer).collect())))
     }
@@ -123,7 +123,7 @@ fn distinct(due: &[(Name, ToolCall)]) -> Vec<ToolCall> {
 /// The open calls in messages of others that the agent sees.
 pub(crate) fn pending_for(turn: &Turn<'_>) -> Vec<(Name, ToolCall)> {
     let (chat, me) = (turn.transcript(), turn.me());
-    let asks = |call: &ToolCall, part: &Part| matches!(part, Part::Call(other) if other.id == call.id);
+    let asks = |call: &ToolCall, part: &Part| matches!(part, Part::ToolCall(other) if other.id == call.id);
     let is_seen = |who: &Name, call: &ToolCall| {
         let of = |line: &&polylogue_core::TranscriptMessage| {
             line.message.from == *who && line.message.parts.iter().any(|part| asks(call, part))

@@ -101,7 +101,7 @@ impl HookedModel {
         }
         let reply = self.model.complete(request, &mut ()).await?;
         let reply = self.replies.iter().fold(reply, |reply, hook| hook(reply));
-        if reply.parts.iter().any(|part| matches!(part, Part::Outcome(_))) {
+        if reply.parts.iter().any(|part| matches!(part, Part::ToolResult(_))) {
             return Err(self.error("a hook made a reply that holds the outcome of a call".into()));
         }
         stream_reply(&reply, deltas);
@@ -116,7 +116,7 @@ fn stream_reply(reply: &Reply, deltas: &mut dyn DeltaSink) {
         match part {
             Part::Text(text) => deltas.push(DeltaRef::Text(text)),
             Part::Thought(text) => deltas.push(DeltaRef::Thought(text)),
-            Part::Call(call) => {
+            Part::ToolCall(call) => {
                 let args = call.args.to_string();
                 deltas.push(DeltaRef::Call { index: calls, tool: Some(&call.tool), args: &args });
                 calls += 1;

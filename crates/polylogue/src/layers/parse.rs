@@ -129,7 +129,7 @@ fn rendered(entry: Entry, parser: &dyn Parser) -> Option<Entry> {
     let is_replaced = |part: &Part| matches!(part, Part::Text(_) | Part::Thought(_));
     let Entry::Assistant { parts, .. } = &entry else { return Some(entry) };
     let text = polylogue_core::text_of(parts).into_owned();
-    let calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+    let calls = parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
     let value = if calls || text.is_empty() { None } else { parser.parse(&text).ok().flatten() };
     let Some(value) = value else { return Some(entry) };
     let text = Part::text(parser.render(&text, &value)?);

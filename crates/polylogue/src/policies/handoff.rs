@@ -304,7 +304,7 @@ fn first_transfer<'a>(cx: &ToolCx<'a>) -> Option<&'a ToolCall> {
         _ => None,
     })?;
     reply.iter().find_map(|part| match part {
-        Part::Call(call) if call.tool.starts_with(Handoff::PREFIX) => Some(call),
+        Part::ToolCall(call) if call.tool.starts_with(Handoff::PREFIX) => Some(call),
         _ => None,
     })
 }

@@ -146,14 +146,14 @@ fn is_repeated(message: &Message, before: &Message, similarity: f64) -> bool {
 
 /// The tool calls and outcomes in a message.
 fn work(message: &Message) -> Vec<&Part> {
-    message.parts.iter().filter(|part| matches!(part, Part::Call(_) | Part::Outcome(_))).collect()
+    message.parts.iter().filter(|part| matches!(part, Part::ToolCall(_) | Part::ToolResult(_))).collect()
 }
 
 /// Whether two calls, or two outcomes, are equal except for their ids.
 fn is_same_work(a: &Part, b: &Part) -> bool {
     match (a, b) {
-        (Part::Call(a), Part::Call(b)) => a.tool == b.tool && a.args == b.args,
-        (Part::Outcome(a), Part::Outcome(b)) => a.outcome == b.outcome,
+        (Part::ToolCall(a), Part::ToolCall(b)) => a.tool == b.tool && a.args == b.args,
+        (Part::ToolResult(a), Part::ToolResult(b)) => a.outcome == b.outcome,
         _ => false,
     }
 }

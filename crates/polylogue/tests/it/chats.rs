@@ -51,7 +51,7 @@ fn caller() -> impl Agent {
     Function::new("Caller", |turn: &Turn<'_>| {
         let call = ToolCall { id: "c1".into(), tool: "add".into(), args: json!({"a": 1}) };
         Ok(match turn.transcript().turns_of(turn.me()) {
-            0 => Act::Say(vec![Part::text("Let me see"), Part::Call(call)]),
+            0 => Act::Say(vec![Part::text("Let me see"), Part::ToolCall(call)]),
             _ => Act::say("Done"),
         })
     })
@@ -63,7 +63,7 @@ fn runner() -> impl Agent {
     Function::new("Runner", |turn: &Turn<'_>| {
         let answer = |(to, call): &(Name, ToolCall)| {
             let (id, tool, outcome) = (call.id.clone(), call.tool.clone(), ToolResult::done("42"));
-            Part::Outcome(ExecutedCall { to: to.clone(), id, tool, outcome })
+            Part::ToolResult(ExecutedCall { to: to.clone(), id, tool, outcome })
         };
         Ok(Act::Say(turn.transcript().pending_calls().iter().map(answer).collect()))
     })

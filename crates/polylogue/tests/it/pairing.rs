@@ -321,8 +321,8 @@ fn undone(events: &[Arc<Event>]) -> usize {
         let Body::Opened(opening) = &event.body else { return false };
         let inherited = &opening.messages[..usize::try_from(opening.inherited).unwrap()];
         let parts = || inherited.iter().flat_map(|message| &message.parts);
-        let calls = parts().filter(|part| matches!(part, Part::Call(_))).count();
-        calls > parts().filter(|part| matches!(part, Part::Outcome(_))).count()
+        let calls = parts().filter(|part| matches!(part, Part::ToolCall(_))).count();
+        calls > parts().filter(|part| matches!(part, Part::ToolResult(_))).count()
     };
     events.iter().filter(|event| open(event)).count()
 }
@@ -464,8 +464,8 @@ async fn play(seed: u64, place: &Place, played: &mut Played) {
     );
     for event in &events {
         let Body::Message(message) = &event.body else { continue };
-        played.suggested += message.parts.iter().filter(|part| matches!(part, Part::Call(_))).count();
-        played.ran += message.parts.iter().filter(|part| matches!(part, Part::Outcome(_))).count();
+        played.suggested += message.parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).count();
+        played.ran += message.parts.iter().filter(|part| matches!(part, Part::ToolResult(_))).count();
     }
     played.requests += events.iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count();
     played.continued += undone(&events);

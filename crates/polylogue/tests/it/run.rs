@@ -635,7 +635,8 @@ async fn a_run_dropped_half_way_continues_in_the_same_process() {
 
 #[tokio::test]
 async fn ids_that_a_model_uses_again_are_made_unique() {
-    let call = |id: &str| Part::Call(ToolCall { id: id.into(), tool: "get_history".into(), args: json!({}) });
+    let call =
+        |id: &str| Part::ToolCall(ToolCall { id: id.into(), tool: "get_history".into(), args: json!({}) });
     let replies = vec![vec![call("c"), call("c"), call("")], vec![call("c")], vec![Part::text("well")]];
     let agent = Assistant::new("A", AnyModel::new(Replies(replies))).unwrap().tool(GetHistory::default());
     let mut log = log().await;

@@ -58,8 +58,8 @@ impl Renderer {
                         .for_each(|line| self.put_wrapped(at, Line::new(line, Style::DIM))),
                     ValueText::Json(json) => self.put_wrapped(at, Line::new(&json, Style::DIM)),
                 },
-                Part::Call(wanted) => self.suggested(at, wanted),
-                Part::Outcome(came) => {
+                Part::ToolCall(wanted) => self.suggested(at, wanted),
+                Part::ToolResult(came) => {
                     let (call, width) = (said.call_of(came), self.row_width(at));
                     let above = call::made(&call, &came.outcome, Duration::ZERO, width);
                     let folded = call::finished(&call, &came.outcome, Duration::ZERO, width);

@@ -81,7 +81,7 @@ impl Script {
             Act::Call { narrates } => {
                 let text = if *narrates { self.text(3) } else { String::new() };
                 let call = ToolCall { id: format!("c{nth}"), tool: "add".into(), args: json!({}) };
-                self.event(&root, sampled(who, vec![Part::text(text), Part::Call(call.clone())]));
+                self.event(&root, sampled(who, vec![Part::text(text), Part::ToolCall(call.clone())]));
                 self.event(&root, called(who, &call.id, "add", call.args));
                 self.event(&root, returned(who, &format!("c{nth}"), ToolResult::done("3")));
                 self.says(&root, who, true, 4);

@@ -27,12 +27,12 @@ fn say(from: &str, parts: Vec<Part>) -> Body {
 }
 
 fn call(id: &str, tool: &str, args: serde_json::Value) -> Part {
-    Part::Call(ToolCall { id: id.into(), tool: tool.into(), args })
+    Part::ToolCall(ToolCall { id: id.into(), tool: tool.into(), args })
 }
 
 fn outcome(to: &str, id: &str, text: &str) -> Part {
     let outcome = ToolResult::done(text);
-    Part::Outcome(ExecutedCall { to: name(to), id: id.into(), tool: "add".into(), outcome })
+    Part::ToolResult(ExecutedCall { to: name(to), id: id.into(), tool: "add".into(), outcome })
 }
 
 fn ended(summary: &str) -> Body {

@@ -16,7 +16,7 @@ fn events() -> Vec<Event> {
         (root.clone(), Body::TurnStarted { turns: vec![request] }),
         (root.clone(), sampled("B", vec![Part::Thought("hm".into()), Part::text("a draft")])),
         (root.clone(), Body::Prompted { who: name("B"), text: "No.".into() }),
-        (root.clone(), sampled("B", vec![Part::text("I run it"), Part::Call(call.clone())])),
+        (root.clone(), sampled("B", vec![Part::text("I run it"), Part::ToolCall(call.clone())])),
         (root.clone(), called("B", "c1", "run", call.args)),
         (root.clone(), returned("B", "c1", ToolResult::done("1\n```\n2"))),
         (root.clone(), sampled("B", vec![Part::text("Done:\n```py\nprint(1)")])),
@@ -210,7 +210,7 @@ fn entries_as_a_model_received_them() {
     let call = ToolCall { id: "c1".into(), tool: "run".into(), args: json!({"code": "1"}) };
     let entries = [
         Entry::user("**Do** it\nnow\x1b[2J"),
-        Entry::own(vec![Part::text("I run it"), Part::Call(call)]),
+        Entry::own(vec![Part::text("I run it"), Part::ToolCall(call)]),
         Entry::Tool { id: "c1".into(), tool: "run".into(), outcome: ToolResult::done("1") },
     ];
     expect![[r#"

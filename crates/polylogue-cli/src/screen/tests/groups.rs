@@ -20,7 +20,7 @@ fn events() -> Vec<Event> {
         turns: vec![TurnRequest { to: Audience::private(), ..TurnRequest::to_all(name("Pick")) }],
     };
     let call = ToolCall { id: "c1".into(), tool: "add".into(), args: json!({"a": 1, "b": 2}) };
-    let wants = vec![Part::text("I add."), Part::Call(call)];
+    let wants = vec![Part::text("I add."), Part::ToolCall(call)];
     let came = ExecutedCall {
         to: name("Ann"),
         id: "c1".into(),
@@ -47,7 +47,7 @@ fn events() -> Vec<Event> {
         Body::Message(Message {
             from: name("Bob"),
             to: Audience::All,
-            parts: vec![Part::Outcome(came)],
+            parts: vec![Part::ToolResult(came)],
             outside: Vec::new(),
         }),
         ask(),

@@ -250,7 +250,7 @@ pub(super) fn conversation(stage: &mut Stage) {
     stage.text("Coder", " first.");
     let call =
         ToolCall { id: "c1".into(), tool: "quotes".into(), args: json!({"symbol": "AAPL", "days": 30}) };
-    stage.root(sampled("Coder", vec![Part::text("I look it up first."), Part::Call(call.clone())]));
+    stage.root(sampled("Coder", vec![Part::text("I look it up first."), Part::ToolCall(call.clone())]));
     stage.root(called("Coder", "c1", "quotes", call.args));
     stage.wait(1500);
     stage.root(returned("Coder", "c1", ToolResult::done("day,price\n1,170\n2,171")));

@@ -43,7 +43,7 @@ impl<'a> Forwarder<'a> {
             match part {
                 Part::Thought(text) if !text.is_empty() => self.deltas.push(DeltaRef::Thought(text)),
                 Part::Text(text) if !text.is_empty() => self.deltas.push(DeltaRef::Text(text)),
-                Part::Call(call) => {
+                Part::ToolCall(call) => {
                     let args = call.args.to_string();
                     self.deltas.push(DeltaRef::Call { index, tool: Some(&call.tool), args: &args });
                     index += 1;
@@ -57,7 +57,7 @@ impl<'a> Forwarder<'a> {
 impl DeltaSink for Forwarder<'_> {
     fn push(&mut self, delta: DeltaRef<'_>) {
         self.any = true;
-        let earlier = self.before.iter().filter(|part| matches!(part, Part::Call(_))).count();
+        let earlier = self.before.iter().filter(|part| matches!(part, Part::ToolCall(_))).count();
         self.deltas.push(match delta {
             DeltaRef::Call { index, tool, args } => DeltaRef::Call { index: index + earlier, tool, args },
             delta => delta,

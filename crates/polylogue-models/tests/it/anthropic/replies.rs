@@ -34,7 +34,10 @@ async fn a_reply_is_the_same_whole_and_streamed() {
         let mut received = Heard::default();
         let reply = polylogue_core::Model::complete(&model, &asked.request(), &mut received).await.unwrap();
         assert_eq!((text(&reply), &reply.finish), ("I look. \u{2600}".to_owned(), &FinishReason::Calls));
-        assert!(matches!(&reply.parts[..], [Part::Thought(_), Part::Text(_), Part::Call(_)]), "{reply:?}");
+        assert!(
+            matches!(&reply.parts[..], [Part::Thought(_), Part::Text(_), Part::ToolCall(_)]),
+            "{reply:?}"
+        );
         let usage = (reply.usage.input, reply.usage.cached, reply.usage.output);
         assert_eq!(usage, (Some(12), Some(5), Some(34)));
         assert_eq!(received.0, "(Where?)I look. \u{2600}<weather>{\"b\":1,\"a\":[2]}");

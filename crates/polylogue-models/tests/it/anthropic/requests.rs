@@ -9,7 +9,7 @@ use super::{claude, config};
 use crate::common::{Asked, KEY, ask, weather};
 
 fn call(id: &str, tool: &str, args: Value) -> Part {
-    Part::Call(ToolCall { id: id.into(), tool: tool.into(), args })
+    Part::ToolCall(ToolCall { id: id.into(), tool: tool.into(), args })
 }
 
 fn result(id: &str, tool: &str, outcome: ToolResult) -> Entry {

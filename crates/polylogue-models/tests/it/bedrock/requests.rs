@@ -29,7 +29,7 @@ fn media(kind: &str, url: &str) -> Part {
 }
 
 fn call(id: &str, args: Value) -> Part {
-    Part::Call(ToolCall { id: id.into(), tool: "look".into(), args })
+    Part::ToolCall(ToolCall { id: id.into(), tool: "look".into(), args })
 }
 
 fn returned(id: &str, outcome: ToolResult) -> Entry {

@@ -82,7 +82,7 @@ async fn a_difference_in_the_entries_is_named() {
     check(
         |asked| {
             let Entry::Assistant { parts, .. } = &mut asked.entries[1] else { unreachable!() };
-            let Part::Call(call) = &mut parts[0] else { unreachable!() };
+            let Part::ToolCall(call) = &mut parts[0] else { unreachable!() };
             call.args = json!({"q": "y"});
         },
         "`entries[1].parts[0].call.args.q` differs at character 1: it was `x`, and is `y`",

@@ -40,7 +40,7 @@ fn a_part() -> impl Strategy<Value = Part> {
         a_text().prop_map(Part::Text),
         a_text().prop_map(Part::Thought),
         a_value().prop_map(Part::Data),
-        call.prop_map(Part::Call),
+        call.prop_map(Part::ToolCall),
         media.prop_map(Part::Media),
     ]
 }

@@ -131,7 +131,7 @@ pub(crate) fn text(reply: &Reply) -> String {
 /// The calls of a reply: id, tool and arguments.
 pub(crate) fn calls(reply: &Reply) -> Vec<(String, String, String)> {
     let call = |part: &Part| match part {
-        Part::Call(call) => Some((call.id.clone(), call.tool.clone(), call.args.to_string())),
+        Part::ToolCall(call) => Some((call.id.clone(), call.tool.clone(), call.args.to_string())),
         _ => None,
     };
     reply.parts.iter().filter_map(call).collect()

@@ -24,7 +24,7 @@ fn media(kind: &str, url: &str) -> Part {
 }
 
 fn look(id: &str, args: Value) -> Part {
-    Part::Call(ToolCall { id: id.into(), tool: "look".into(), args })
+    Part::ToolCall(ToolCall { id: id.into(), tool: "look".into(), args })
 }
 
 fn result(id: &str, outcome: ToolResult) -> Entry {

@@ -34,7 +34,7 @@ fn media(url: &str) -> Part {
 
 #[tokio::test]
 async fn a_conversation_with_tools_and_pictures_is_in_ollamas_form() {
-    let call = |id: &str, args: Value| Part::Call(ToolCall { id: id.into(), tool: "look".into(), args });
+    let call = |id: &str, args: Value| Part::ToolCall(ToolCall { id: id.into(), tool: "look".into(), args });
     let asked = Asked {
         tools: vec![
             ToolSpec::new("look", "Looks.", json!({"type": "object", "properties": {}})).repeatable(),
@@ -178,7 +178,7 @@ async fn what_was_written_for_one_api_is_not_sent_to_the_other() {
     let compatible = model(Config { provider: "c".into(), ..Config::new(server.base_url()) });
     let asked = Asked::new([
         Entry::user("Look."),
-        Entry::own(vec![Part::Call(ToolCall {
+        Entry::own(vec![Part::ToolCall(ToolCall {
             id: "call_1234567".into(),
             tool: "t".into(),
             args: json!({}),
@@ -209,7 +209,7 @@ async fn pictures_of_tools_go_to_models_that_see() {
     let outcome = ToolResult::new(ToolStatus::Done, parts);
     let asked = Asked::new([
         Entry::user("What do you see?"),
-        Entry::own(vec![Part::Call(call)]),
+        Entry::own(vec![Part::ToolCall(call)]),
         Entry::Tool { id: "c1".into(), tool: "camera".into(), outcome },
     ]);
     let capabilities = Capabilities::default().with(Capability::Vision);

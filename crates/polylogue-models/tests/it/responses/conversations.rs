@@ -121,7 +121,7 @@ async fn deviations_change_nothing() {
         let asked = Asked { tools: vec![weather()], ..Asked::default() };
         let reply =
             ask(&reasoning(config(&server)), &asked).await.0.unwrap_or_else(|e| panic!("{quirk}: {e}"));
-        let [Part::Thought(thought), Part::Text(text), Part::Call(call)] = &reply.parts[..] else {
+        let [Part::Thought(thought), Part::Text(text), Part::ToolCall(call)] = &reply.parts[..] else {
             panic!("{quirk}: {reply:?}")
         };
         assert_eq!((&**thought, &**text, &*call.tool), ("Where?", "I look.", "weather"), "{quirk}");

@@ -46,7 +46,7 @@ async fn a_request_has_all_parameters() {
         Entry::own(vec![
             Part::Thought("Hm.".into()),
             Part::text("I look."),
-            Part::Call(ToolCall {
+            Part::ToolCall(ToolCall {
                 id: "call_12345678".into(),
                 tool: "look".into(),
                 args: json!({"at": "a"}),
@@ -144,7 +144,7 @@ async fn media_has_its_own_parts() {
     let call = ToolCall { id: "call_12345678".into(), tool: "look".into(), args: json!({}) };
     let outcome = ToolResult { parts: vec![Part::text("This:"), picture()], ..ToolResult::done("") };
     let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome };
-    let entries = vec![Entry::User { parts }, Entry::own(vec![Part::Call(call)]), result];
+    let entries = vec![Entry::User { parts }, Entry::own(vec![Part::ToolCall(call)]), result];
     let mut sees = config(&server);
     sees.capabilities.vision = Some(true);
     let body = sent(&reasoning(sees), &server, &Asked::new(entries.clone())).await;

@@ -255,7 +255,7 @@ impl Adversary {
         let tool = "no_such_tool".repeat(5);
         let mut calls = named(&vec![tool.as_str(); most], &ids);
         for (at, call) in calls.iter_mut().enumerate() {
-            if let Part::Call(call) = call {
+            if let Part::ToolCall(call) = call {
                 call.args = json!({"x": format!("{} {at}", request.origin.nth)});
             }
         }
@@ -267,7 +267,7 @@ impl Adversary {
         let most = usize::try_from(self.tokens(request.params) / 8).unwrap().max(1);
         let call = |(at, tool): (usize, &ToolSpec)| {
             let id = id(request, at);
-            Part::Call(ToolCall {
+            Part::ToolCall(ToolCall {
                 id,
                 tool: tool.name.clone(),
                 args: arguments(tool, request.origin.nth, at),
@@ -295,7 +295,7 @@ fn is_over(entries: &[Entry]) -> bool {
 /// The rounds of calls since the last prompt.
 fn rounds(entries: &[Entry]) -> usize {
     let recent = entries.iter().rev().take_while(|entry| !is_prompt(entry));
-    let has_calls = |entry: &&Entry| entry.parts().iter().any(|part| matches!(part, Part::Call(_)));
+    let has_calls = |entry: &&Entry| entry.parts().iter().any(|part| matches!(part, Part::ToolCall(_)));
     recent.filter(has_calls).count()
 }
 
@@ -333,7 +333,7 @@ fn arguments(tool: &ToolSpec, nth: u64, at: usize) -> Value {
 
 fn named(tools: &[&str], ids: &[&str]) -> Vec<Part> {
     let call = |(tool, id): (&&str, &&str)| {
-        Part::Call(ToolCall { id: (*id).to_owned(), tool: (*tool).to_owned(), args: json!({}) })
+        Part::ToolCall(ToolCall { id: (*id).to_owned(), tool: (*tool).to_owned(), args: json!({}) })
     };
     tools.iter().zip(ids).map(call).collect()
 }
@@ -384,7 +384,7 @@ impl Model for Adversary {
             (Behavior::Huge, _) => vec![Part::text("so on and on ".repeat(HUGE / 13))],
             _ => self.longest(request),
         };
-        let has_calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+        let has_calls = parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
         let is_whole = self.is_brief(request) || self.pieces() < PIECES && self.is_last_piece(request, &last);
         let text_end = if is_whole { FinishReason::Stop } else { FinishReason::Length };
         let input = Bound::of(self, request).input;

@@ -46,7 +46,7 @@ fn stop(team: &mut Team) -> &mut polylogue_team::Stop {
 fn without_tools(entries: &[Entry]) -> Vec<&Entry> {
     let is_of_tools = |entry: &&Entry| match entry {
         Entry::Tool { .. } => true,
-        Entry::Assistant { parts, .. } => parts.iter().any(|part| matches!(part, Part::Call(_))),
+        Entry::Assistant { parts, .. } => parts.iter().any(|part| matches!(part, Part::ToolCall(_))),
         Entry::User { .. } | Entry::System { .. } => false,
     };
     entries.iter().filter(|entry| !is_of_tools(entry)).collect()

@@ -51,7 +51,7 @@ impl Model for Served {
 fn answer_of(reply: &Reply) -> Answer {
     let answer = reply.parts.iter().fold(Answer::text(text_of(&reply.parts)), |answer, part| match part {
         Part::Thought(thought) => answer.think(thought.as_ref()),
-        Part::Call(call) => answer.call_as(&call.id, &call.tool, call.args.clone()),
+        Part::ToolCall(call) => answer.call_as(&call.id, &call.tool, call.args.clone()),
         _ => answer,
     });
     if reply.finish == FinishReason::Length { answer.finish("length") } else { answer }

@@ -44,7 +44,7 @@ pub(super) fn line(entry: &Entry) -> String {
         Entry::Tool { tool, .. } => format!("`{tool}` returned: {text}\n"),
         Entry::Assistant { parts, .. } => {
             let calls = parts.iter().filter_map(|part| match part {
-                Part::Call(call) => Some(format!("You call `{}` with {}\n", call.tool, call.args)),
+                Part::ToolCall(call) => Some(format!("You call `{}` with {}\n", call.tool, call.args)),
                 _ => None,
             });
             let said = if text.trim().is_empty() { String::new() } else { format!("You: {text}\n") };

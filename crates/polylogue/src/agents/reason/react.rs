@@ -176,7 +176,7 @@ fn said(reply: Reply, in_text: bool) -> Act {
         let answer = text.rsplit_once("Final Answer:").map_or(&*text, |(_, answer)| answer).trim();
         return marked(vec![Part::text(answer)], cut);
     }
-    let is_said = |part: &Part| !matches!(part, Part::Call(_));
+    let is_said = |part: &Part| !matches!(part, Part::ToolCall(_));
     marked(reply.parts.into_iter().filter(is_said).collect(), cut)
 }
 

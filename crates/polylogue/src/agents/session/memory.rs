@@ -148,7 +148,12 @@ impl Memory<'_> {
     fn write_outcomes(&mut self) {
         let outcome = |(call, outcome): (ToolCall, Option<ToolResult>)| {
             let outcome = outcome?;
-            Some(Part::Outcome(ExecutedCall { to: self.who.clone(), id: call.id, tool: call.tool, outcome }))
+            Some(Part::ToolResult(ExecutedCall {
+                to: self.who.clone(),
+                id: call.id,
+                tool: call.tool,
+                outcome,
+            }))
         };
         let parts: Vec<Part> = std::mem::take(&mut self.calls).into_iter().filter_map(outcome).collect();
         if !parts.is_empty() {
@@ -158,7 +163,8 @@ impl Memory<'_> {
 
     /// Drops all but the last `keep` exchanges; outcomes stay with their calls.
     fn clear(&mut self, keep: usize) {
-        let begins = |message: &Message| !message.parts.iter().all(|part| matches!(part, Part::Outcome(_)));
+        let begins =
+            |message: &Message| !message.parts.iter().all(|part| matches!(part, Part::ToolResult(_)));
         let starts: Vec<usize> =
             (0..self.messages.len()).filter(|&at| self.messages.get(at).is_some_and(begins)).collect();
         let keep = keep.max(usize::from(!self.calls.is_empty()));
@@ -171,7 +177,7 @@ impl Memory<'_> {
 
 fn called(part: &Part) -> Option<ToolCall> {
     match part {
-        Part::Call(call) => Some(call.clone()),
+        Part::ToolCall(call) => Some(call.clone()),
         _ => None,
     }
 }

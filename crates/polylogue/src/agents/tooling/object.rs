@@ -75,7 +75,7 @@ impl<'w> AssistantTurn<'w, '_> {
         let result = |text: &str| CallStep::Result(words::result(&offer.spec.name, text));
         Ok(match self.try_call(offer, args, before).await? {
             // The result arrives in a later turn: keep everything until then.
-            Ok(ToolUse::ForOthers(call)) => CallStep::End(Act::Say(vec![Part::Call(call)])),
+            Ok(ToolUse::ForOthers(call)) => CallStep::End(Act::Say(vec![Part::ToolCall(call)])),
             Ok(ToolUse::Ran { parts, .. }) if offer.spec.ends_turn || (alone && self.says_outcome()) => {
                 CallStep::End(self.say_result(offer.spec, parts).await?)
             }

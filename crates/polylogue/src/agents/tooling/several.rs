@@ -26,7 +26,7 @@ impl<'w> AssistantTurn<'w, '_> {
             due.retain(|due| due.spec.name != offer.spec.name);
             match self.call_by_text(offer, true).await? {
                 ToolUse::GaveUp(of, limit) => return self.give_up(of, limit).await,
-                ToolUse::ForOthers(call) => return Ok(Act::Say(vec![Part::Call(call)])),
+                ToolUse::ForOthers(call) => return Ok(Act::Say(vec![Part::ToolCall(call)])),
                 ToolUse::Rejected(text) => {
                     last.note(&[Part::text(text.as_str())], &text);
                     self.prompt(words::result(&offer.spec.name, &text)).await?;

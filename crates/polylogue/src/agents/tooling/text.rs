@@ -53,7 +53,7 @@ impl<'w> AssistantTurn<'w, '_> {
         match self.call_by_text(offer, !self.keeps_trace()).await? {
             ToolUse::GaveUp(of, limit) => self.give_up(of, limit).await,
             // The result arrives in a later turn: keep everything until then.
-            ToolUse::ForOthers(call) => Ok(Act::Say(vec![Part::Call(call)])),
+            ToolUse::ForOthers(call) => Ok(Act::Say(vec![Part::ToolCall(call)])),
             ToolUse::Rejected(text) => self.answer_with(offer.spec, &text).await,
             ToolUse::Ran { parts, text } => {
                 let is_last =

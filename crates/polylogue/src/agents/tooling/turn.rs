@@ -461,7 +461,7 @@ pub(crate) fn marked(mut parts: Vec<Part>, cut: Option<FinishReason>) -> Act {
 }
 
 fn has_calls(parts: &[Part]) -> bool {
-    parts.iter().any(|part| matches!(part, Part::Call(_)))
+    parts.iter().any(|part| matches!(part, Part::ToolCall(_)))
 }
 
 fn entry_text(words: &HistoryEntry) -> &str {
@@ -473,7 +473,7 @@ fn entry_text(words: &HistoryEntry) -> &str {
 /// The message of a reply: no reasoning, and no calls except `others`, which other participants run.
 pub(super) fn spoken(reply: &Reply, others: &[ToolCall]) -> Vec<Part> {
     let said = |part: &&Part| match part {
-        Part::Call(call) => others.iter().any(|other| other.id == call.id),
+        Part::ToolCall(call) => others.iter().any(|other| other.id == call.id),
         Part::Thought(_) => false,
         part => !part.is_blank(),
     };

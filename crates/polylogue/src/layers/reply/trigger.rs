@@ -131,8 +131,8 @@ fn is(kind: MessageKind, line: &TranscriptMessage, chat: &Transcript) -> bool {
     let has = |is: fn(&Part) -> bool| line.message.parts.iter().any(is);
     match kind {
         MessageKind::Text => has(|part| matches!(part, Part::Text(_)) && !part.is_blank()),
-        MessageKind::Calls => has(|part| matches!(part, Part::Call(_))),
-        MessageKind::Outcomes => has(|part| matches!(part, Part::Outcome(_))),
+        MessageKind::Calls => has(|part| matches!(part, Part::ToolCall(_))),
+        MessageKind::Outcomes => has(|part| matches!(part, Part::ToolResult(_))),
         MessageKind::Media => has(|part| matches!(part, Part::Media(_))),
         MessageKind::Person => line.message.from == Name::user() || is_answered(line, chat),
     }

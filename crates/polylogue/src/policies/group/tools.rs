@@ -91,6 +91,6 @@ fn ran_tools(chat: &Transcript) -> Vec<&Name> {
 
 /// The participant with the last tool calls.
 fn caller(chat: &Transcript) -> Option<&Name> {
-    let asks = |part: &Part| matches!(part, Part::Call(_));
+    let asks = |part: &Part| matches!(part, Part::ToolCall(_));
     chat.messages().rev().find(|line| line.message.parts.iter().any(asks)).map(|line| &line.message.from)
 }

@@ -94,7 +94,7 @@ fn words(parts: &[Part]) -> String {
         Part::Text(text) | Part::Thought(text) => text.as_ref().to_owned(),
         Part::Data(value) => value.to_string(),
         Part::Media(media) => format!("({} {})", media.media_type, media.url),
-        Part::Call(call) => format!("(calls `{}` with {})", call.tool, call.args),
+        Part::ToolCall(call) => format!("(calls `{}` with {})", call.tool, call.args),
         _ => String::new(),
     };
     parts.iter().map(word).collect::<Vec<_>>().join("\n\n")

@@ -347,7 +347,7 @@ async fn texts_and_limits_that_end_a_conversation_of_two() {
 async fn a_message_without_text_ends_nothing() {
     let call =
         polylogue_core::ToolCall { id: "c".into(), tool: "TERMINATE".into(), args: serde_json::json!({}) };
-    let ann = from_fn(move |_| Ok(Some(Act::Say(vec![Part::Call(call.clone())]))));
+    let ann = from_fn(move |_| Ok(Some(Act::Say(vec![Part::ToolCall(call.clone())]))));
     let ann = Stack::new("Ann").unwrap().then(ann);
     let bob = Stack::new("Bob")
         .unwrap()

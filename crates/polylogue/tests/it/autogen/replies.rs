@@ -80,7 +80,7 @@ async fn triggers_match_the_right_speakers_and_messages() {
         Part::Media(Media { media_type: "image/png".into(), url: "https://example.org/a.png".into() });
     let picture = Message { parts: vec![picture], ..ann.clone() };
     let call = polylogue_core::ToolCall { id: "c".into(), tool: "t".into(), args: json!({}) };
-    let call = Message { parts: vec![Part::Call(call)], ..ann.clone() };
+    let call = Message { parts: vec![Part::ToolCall(call)], ..ann.clone() };
     let asks = |line: &polylogue_core::TranscriptMessage| line.message.text().contains("help");
     let by_other = || Trigger::from_participant(name("Other"));
     // Whether it holds when Other asks for help, when the user speaks, when there is no message, and for a picture and a
@@ -289,7 +289,7 @@ async fn a_hook_that_makes_an_invalid_request_or_reply_is_reported() {
         outcome: polylogue_core::ToolResult::done("x"),
     };
     let spoilt = error(move |model| {
-        let part = Part::Outcome(outcome.clone());
+        let part = Part::ToolResult(outcome.clone());
         model.on_reply(move |reply| polylogue_core::Reply { parts: vec![part.clone()], ..reply })
     });
     assert_eq!(spoilt.await.to_string(), "script:test: a hook made a reply that holds the outcome of a call");

@@ -71,7 +71,7 @@ fn pair(model: &AnyModel, executor: Executor) -> Chat {
 /// The outcomes in what `who` said.
 fn outcomes(events: &[Arc<Event>], who: &str) -> Vec<Vec<(String, ToolStatus, Vec<Part>)>> {
     let outcome = |part: &Part| match part {
-        Part::Outcome(answer) => {
+        Part::ToolResult(answer) => {
             Some((answer.id.clone(), answer.outcome.status, answer.outcome.parts.clone()))
         }
         _ => None,
@@ -191,7 +191,7 @@ async fn arguments_with_line_breaks_inside_strings_are_read() {
     assert_eq!(outcomes(&events, "Bob")[0][0].2, [Part::text("a = 1\n\tprint(a)")]);
     // The history has them as they were read.
     let call = spy.asked()[1].entries.iter().flat_map(Entry::parts).find_map(|part| match part {
-        Part::Call(call) => Some(call.args.clone()),
+        Part::ToolCall(call) => Some(call.args.clone()),
         _ => None,
     });
     assert_eq!(call, Some(json!({"cell": "a = 1\n\tprint(a)"})));
@@ -209,7 +209,7 @@ async fn illegal_characters_in_a_tools_name_become_underscores() {
         .iter()
         .flat_map(Entry::parts)
         .filter_map(|part| match part {
-            Part::Call(call) => Some(call.tool.clone()),
+            Part::ToolCall(call) => Some(call.tool.clone()),
             _ => None,
         })
         .collect();
@@ -345,7 +345,7 @@ async fn calls_of_one_message_run_at_the_same_time_and_keep_their_order() {
 async fn calls_of_several_agents_are_distinguished() {
     let echo = FunctionTool::new("echo", "Says it again.", async |args: Value| Ok(args["text"].clone()));
     let call = |text: &str| {
-        Part::Call(ToolCall { id: "c1".into(), tool: "echo".into(), args: json!({"text": text}) })
+        Part::ToolCall(ToolCall { id: "c1".into(), tool: "echo".into(), args: json!({"text": text}) })
     };
     let ask = move |who: &str, text: &str| Message { parts: vec![call(text)], ..Message::new(name(who), "") };
     let private = polylogue_core::Audience::Only(vec![name("Cem")]);

@@ -32,7 +32,9 @@ impl Tool for Clock {
 
 fn calls(entry: &Entry) -> usize {
     match entry {
-        Entry::Assistant { parts, .. } => parts.iter().filter(|part| matches!(part, Part::Call(_))).count(),
+        Entry::Assistant { parts, .. } => {
+            parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).count()
+        }
         _ => 0,
     }
 }

@@ -174,7 +174,7 @@ async fn a_tool_call_is_native_for_the_caller_and_text_for_the_other() {
         .policy(until(round_robin(), max_turns(1)));
     let (_, events) = run(&chat.build().unwrap(), "What time is it?").await;
     let call = ToolCall { id: "c1".into(), tool: "clock".into(), args: json!({}) };
-    assert_eq!(view(&events, "Ann")[1], Entry::own(vec![Part::Call(call)]));
+    assert_eq!(view(&events, "Ann")[1], Entry::own(vec![Part::ToolCall(call)]));
     assert_eq!(view(&events, "Bob")[1], Entry::user("(calls `clock` with {})"));
 }
 

@@ -104,7 +104,7 @@ impl Model for Worker {
         Ok(if done < self.calls && !request.tools.is_empty() {
             let call =
                 ToolCall { id: format!("call_{done}"), tool: "look".into(), args: json!({"at": done}) };
-            Reply { finish: FinishReason::Calls, parts: vec![Part::Call(call)], ..Reply::new("") }
+            Reply { finish: FinishReason::Calls, parts: vec![Part::ToolCall(call)], ..Reply::new("") }
         } else {
             Reply::new("The work is done.")
         })

@@ -104,7 +104,7 @@ impl Model for Guard {
             };
             return Ok(Reply {
                 finish: FinishReason::Calls,
-                parts: vec![Part::Call(call)],
+                parts: vec![Part::ToolCall(call)],
                 usage,
                 ..Reply::new("")
             });

@@ -80,7 +80,7 @@ async fn calls_are_made_in_rounds_until_there_is_a_text() {
     // The results are those of the calls, in their order, and both are in the log.
     let Entry::Assistant { parts, .. } = &asked.entries[1] else { panic!("{:?}", asked.entries) };
     let called = parts.iter().filter_map(|part| match part {
-        Part::Call(call) => Some(call.id.clone()),
+        Part::ToolCall(call) => Some(call.id.clone()),
         _ => None,
     });
     let returned = asked.entries[2..].iter().map(|entry| match entry {

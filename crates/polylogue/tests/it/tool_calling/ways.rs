@@ -251,7 +251,7 @@ async fn tools_of_others_are_called_by_text_too() {
         let at = read.iter().position(|entry| entry == called).unwrap_or_else(|| panic!("{read:#?}"));
         assert_eq!(read[at + 1], "user: (`high_low` returned: The secret number is higher. // (tool))");
         let parts = last.entries.iter().flat_map(polylogue_core::Entry::parts);
-        assert!(parts.into_iter().all(|part| !matches!(part, polylogue_core::Part::Call(_))));
+        assert!(parts.into_iter().all(|part| !matches!(part, polylogue_core::Part::ToolCall(_))));
     }
 }
 

@@ -139,7 +139,7 @@ impl Case<'_> {
 }
 
 fn has_calls(parts: &[Part]) -> bool {
-    parts.iter().any(|part| matches!(part, Part::Call(_)))
+    parts.iter().any(|part| matches!(part, Part::ToolCall(_)))
 }
 
 /// Whether the text is no JSON object.

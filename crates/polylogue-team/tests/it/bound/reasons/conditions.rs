@@ -204,7 +204,7 @@ impl Case<'_> {
 
 fn outcome_parts(part: &Part) -> &[Part] {
     match part {
-        Part::Outcome(outcome) => &outcome.outcome.parts,
+        Part::ToolResult(outcome) => &outcome.outcome.parts,
         _ => &[],
     }
 }

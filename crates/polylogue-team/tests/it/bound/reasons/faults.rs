@@ -32,14 +32,18 @@ impl Model for Lines {
             text = slow;
         }
         let call = |tool: &str| {
-            Part::Call(ToolCall { id: format!("c{mine}"), tool: tool.to_owned(), args: json!({"x": mine}) })
+            Part::ToolCall(ToolCall {
+                id: format!("c{mine}"),
+                tool: tool.to_owned(),
+                args: json!({"x": mine}),
+            })
         };
         let (parts, finish) = match text {
             "-" => (Vec::new(), FinishReason::Stop),
             "!" => (vec![call("no_such_tool")], FinishReason::Calls),
             text if text.starts_with("transfer") => {
                 let call = ToolCall { id: format!("c{mine}"), tool: text.to_owned(), args: json!({}) };
-                (vec![Part::Call(call)], FinishReason::Calls)
+                (vec![Part::ToolCall(call)], FinishReason::Calls)
             }
             "?" => {
                 let vote = if request.origin.who.as_str() == "A" { "red" } else { "blue" };

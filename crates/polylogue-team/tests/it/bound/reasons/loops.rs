@@ -31,7 +31,7 @@ impl Case<'_> {
         let found: Option<Vec<_>> = evidence.iter().map(of).collect();
         let Some(found) = found else { return Err("the calls are not in the turn".into()) };
         // Without evidence, the reply itself has more equal calls than are allowed.
-        let wanted = |part: &Part| if let Part::Call(call) = part { Some(call.clone()) } else { None };
+        let wanted = |part: &Part| if let Part::ToolCall(call) = part { Some(call.clone()) } else { None };
         let last: Vec<_> =
             turn.replies().last().map_or(Vec::new(), |reply| reply.parts.iter().filter_map(wanted).collect());
         let Some(first) = last.first() else { return Err("the last reply has no calls".into()) };
@@ -130,8 +130,8 @@ fn detects_loops(pattern: &Pattern) -> bool {
 /// The calls and results in a message, without their ids.
 fn work(message: &Message) -> Vec<String> {
     let of = |part: &Part| match part {
-        Part::Call(call) => Some(format!("{} {}", call.tool, call.args)),
-        Part::Outcome(outcome) => Some(format!("{:?}", outcome.outcome)),
+        Part::ToolCall(call) => Some(format!("{} {}", call.tool, call.args)),
+        Part::ToolResult(outcome) => Some(format!("{:?}", outcome.outcome)),
         _ => None,
     };
     message.parts.iter().filter_map(of).collect()

@@ -295,7 +295,7 @@ impl<'e> Talk<'e> {
     /// The tool calls of its participants, not of chats within it.
     pub(super) fn has_calls(&self) -> bool {
         self.turns.iter().any(|turn| {
-            let in_message = |part: &Part| matches!(part, Part::Call(_));
+            let in_message = |part: &Part| matches!(part, Part::ToolCall(_));
             !turn.calls().is_empty()
                 || turn.message().is_some_and(|message| message.parts.iter().any(in_message))
         })

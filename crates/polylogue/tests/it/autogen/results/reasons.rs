@@ -58,7 +58,7 @@ async fn conditions_on_text_do_not_fail_on_messages_without_text() {
     for part in [
         Part::Media(media),
         Part::Data(json!("TERMINATE")),
-        Part::Call(call),
+        Part::ToolCall(call),
         Part::Thought("TERMINATE".into()),
     ] {
         let mute = Function::new("Ann", move |_| Ok(Act::Say(vec![part.clone()]))).unwrap();
