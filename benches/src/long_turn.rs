@@ -121,7 +121,7 @@ fn chat(model: &Reader) -> Result<Chat> {
     let mut chat = Chat::builder("pages");
     for nth in 0..MESSAGES {
         let text = prose(1_000 + nth as u64, MESSAGE);
-        chat = chat.participant(Function::new(&format!("B{nth}"), move |_| Ok(Act::say(text.as_str())))?);
+        chat = chat.participant(Function::new(format!("B{nth}"), move |_| Ok(Act::say(text.as_str())))?);
     }
     Ok(chat.participant(ann).policy(sequential()).build()?)
 }

@@ -178,8 +178,8 @@ impl Chat {
     /// The default of [`max_follow_ups`](ChatBuilder::max_follow_ups).
     pub const DEFAULT_MAX_FOLLOW_UPS: u64 = 8;
 
-    /// Returns a builder of a chat with this name.
-    pub fn builder(name: &str) -> ChatBuilder {
+    /// Returns a builder of a chat with this name, which is checked by [`build`](ChatBuilder::build).
+    pub fn builder(name: impl AsRef<str>) -> ChatBuilder {
         let setup = Setup {
             description: String::new(),
             participants: Vec::new(),
@@ -197,7 +197,13 @@ impl Chat {
             max_follow_ups: Self::DEFAULT_MAX_FOLLOW_UPS,
             open_background: OpenBackground::default(),
         };
-        ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None, stops: Vec::new() }
+        ChatBuilder {
+            name: name.as_ref().to_owned(),
+            policy: None,
+            setup,
+            introduce: None,
+            stops: Vec::new(),
+        }
     }
 
     /// Returns the participants of the chat, in order.

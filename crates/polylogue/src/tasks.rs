@@ -14,6 +14,6 @@ pub use task::Task;
 ///
 /// # Errors
 /// When there is no task, the chat's name is illegal, or a task has settings that its agent does not support.
-pub fn tasks(name: &str, tasks: impl IntoIterator<Item = Task>) -> Result<Chat> {
+pub fn tasks(name: impl AsRef<str>, tasks: impl IntoIterator<Item = Task>) -> Result<Chat> {
     GroupSolve::alone(tasks).build(name)
 }

@@ -24,6 +24,9 @@ pub(crate) use tool_name::resolved;
 ///
 /// Names are normalized to NFC, so that forms of Unicode that look the same are the same name.
 ///
+/// What creates an agent or a chat takes its name as text or as a `Name`, and checks it; what refers to a participant takes
+/// a `Name`.
+///
 /// Texts of requests contain the name unchanged. Providers accept only ASCII letters, digits, `_` and `-` in tool
 /// names; for these use [`tool_name`](Self::tool_name).
 ///
@@ -165,6 +168,12 @@ impl TryFrom<&str> for Name {
 impl From<Name> for String {
     fn from(name: Name) -> Self {
         name.0.as_ref().to_owned()
+    }
+}
+
+impl AsRef<str> for Name {
+    fn as_ref(&self) -> &str {
+        &self.0
     }
 }
 

@@ -87,7 +87,7 @@ impl Assistant {
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn new(name: &str, model: impl Into<AnyModel>) -> Result<Self, NameError> {
+    pub fn new(name: impl AsRef<str>, model: impl Into<AnyModel>) -> Result<Self, NameError> {
         Ok(Self {
             name: Name::new(name)?,
             description: String::new(),

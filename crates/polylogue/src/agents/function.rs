@@ -69,7 +69,7 @@ impl Function {
     /// # Errors
     /// When the name is illegal.
     pub fn new(
-        name: &str,
+        name: impl AsRef<str>,
         act: impl Fn(&Turn<'_>) -> Result<Act> + Send + Sync + 'static,
     ) -> Result<Self, NameError> {
         Self::calling(name, [], move |turn| Box::pin(ready(act(turn))))
@@ -81,7 +81,7 @@ impl Function {
     /// # Errors
     /// When the name is illegal.
     pub fn calling(
-        name: &str,
+        name: impl AsRef<str>,
         agents: impl IntoIterator<Item = AnyAgent>,
         act: impl for<'a> Fn(&'a mut Turn<'_>) -> ActFuture<'a> + Send + Sync + 'static,
     ) -> Result<Self, NameError> {

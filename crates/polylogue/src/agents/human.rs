@@ -39,7 +39,7 @@ impl Human {
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn new(name: &str) -> Result<Self, NameError> {
+    pub fn new(name: impl AsRef<str>) -> Result<Self, NameError> {
         let name = Name::new(name)?;
         let question = format!("{name}, it is your turn.").into();
         Ok(Self { name, description: String::new(), question })

@@ -245,7 +245,7 @@ impl Handoff {
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn to(who: &str, when: &str) -> Result<Self, NameError> {
+    pub fn to(who: impl AsRef<str>, when: &str) -> Result<Self, NameError> {
         let to = Name::new(who)?;
         let note = json!({
             "type": "string",

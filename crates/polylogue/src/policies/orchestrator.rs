@@ -69,7 +69,7 @@ impl Orchestrator {
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn new(planner: &str) -> Result<Self, NameError> {
+    pub fn new(planner: impl AsRef<str>) -> Result<Self, NameError> {
         let planner = Name::new(planner)?;
         Ok(Self {
             progress_agent: planner.clone(),

@@ -263,7 +263,7 @@ impl RolePlay {
     ///
     /// # Errors
     /// When a name is illegal or used twice, or the marker is blank.
-    pub fn build(self, name: &str) -> Result<Chat> {
+    pub fn build(self, name: impl AsRef<str>) -> Result<Chat> {
         self.builder(name)?.build()
     }
 
@@ -271,8 +271,8 @@ impl RolePlay {
     ///
     /// # Errors
     /// When the marker is blank.
-    pub fn builder(self, name: &str) -> Result<ChatBuilder> {
-        let (chat, policy) = self.into_parts(name)?;
+    pub fn builder(self, name: impl AsRef<str>) -> Result<ChatBuilder> {
+        let (chat, policy) = self.into_parts(name.as_ref())?;
         Ok(chat.policy(policy))
     }
 

@@ -61,7 +61,7 @@ fn crowd(server: &Server) -> Chat {
     let mut chat = Chat::builder("crowd").max_turns(1000);
     let mut turns = Vec::new();
     for number in 0..AGENTS {
-        let agent = Assistant::new(&format!("A{number}"), &model).unwrap().params(params.clone());
+        let agent = Assistant::new(format!("A{number}"), &model).unwrap().params(params.clone());
         turns.push(TurnRequest::to_all(Name::new(format!("A{number}")).unwrap()));
         chat = chat.participant(agent.system(format!("You are A{number}.")));
     }

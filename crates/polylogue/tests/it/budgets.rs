@@ -137,7 +137,7 @@ fn start(server: &Server) -> impl Fn(&String) -> polylogue::Result<BatchStart> {
             turns.push(TurnRequest::to_all(Name::new(name.as_str())?));
             chat = match server.is_paying && number % 2 == 0 {
                 true => chat.participant(Buyer(Name::new(name.as_str())?, server.clone())),
-                false => chat.participant(Assistant::new(&name, AnyModel::new(server.clone()))?),
+                false => chat.participant(Assistant::new(name, AnyModel::new(server.clone()))?),
             };
         }
         let steps = move |chat: &Transcript| match chat.turns() {

@@ -212,7 +212,7 @@ async fn chats_are_nested_no_deeper_than_the_limit() {
     let mut chat =
         Chat::builder("c0").participant(assistant("A", &script)).policy(sequential()).build().unwrap();
     for depth in 1..4 {
-        chat = Chat::builder(&format!("c{depth}")).participant(chat).policy(sequential()).build().unwrap();
+        chat = Chat::builder(format!("c{depth}")).participant(chat).policy(sequential()).build().unwrap();
     }
     let mut log = log().await.limits(Limits { depth: 2, ..Limits::default() });
     let status = chat.run_in(&mut log, "go").await.unwrap().status;

@@ -282,7 +282,7 @@ async fn a_silent_chat_is_not_summarized() {
 
 /// A chat of two silent agents, or of one and a chat like it.
 fn nest(silent: &Silent, depth: usize) -> ChatBuilder {
-    let chat = Chat::builder(&format!("level{depth}")).participant(silent.agent("Ann"));
+    let chat = Chat::builder(format!("level{depth}")).participant(silent.agent("Ann"));
     let chat = match depth {
         0 => chat.participant(silent.agent("Bob")),
         _ => chat.participant(nest(silent, depth - 1).build().unwrap()),

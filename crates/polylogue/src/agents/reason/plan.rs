@@ -28,7 +28,7 @@ impl PlanAndSolve {
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn new(name: &str, planner: impl Agent, solver: impl Agent) -> Result<Self, NameError> {
+    pub fn new(name: impl AsRef<str>, planner: impl Agent, solver: impl Agent) -> Result<Self, NameError> {
         let (planner, solver) = (AnyAgent::new(planner), AnyAgent::new(solver));
         Ok(Self { name: Name::new(name)?, planner, solver, max_steps: Self::DEFAULT_MAX_STEPS })
     }

@@ -21,7 +21,7 @@ impl Refine {
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn new(name: &str, writer: impl Agent, critic: impl Agent) -> Result<Self, NameError> {
+    pub fn new(name: impl AsRef<str>, writer: impl Agent, critic: impl Agent) -> Result<Self, NameError> {
         let (writer, critic) = (AnyAgent::new(writer), AnyAgent::new(critic));
         Ok(Self { name: Name::new(name)?, writer, critic, rounds: Self::DEFAULT_ROUNDS, until: None })
     }

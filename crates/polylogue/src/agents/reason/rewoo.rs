@@ -31,7 +31,7 @@ impl Rewoo {
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn new(name: &str, planner: impl Agent, solver: impl Agent) -> Result<Self, NameError> {
+    pub fn new(name: impl AsRef<str>, planner: impl Agent, solver: impl Agent) -> Result<Self, NameError> {
         let (planner, solver) = (AnyAgent::new(planner), AnyAgent::new(solver));
         Ok(Self { name: Name::new(name)?, planner, solver, tools: Vec::new(), approval: Approval::never() })
     }

@@ -77,7 +77,7 @@ impl ActionExecutor {
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn new(name: &str) -> Result<Self, NameError> {
+    pub fn new(name: impl AsRef<str>) -> Result<Self, NameError> {
         let (kit, kinds, approval) = (ToolTable::default(), Vec::new(), Approval::never());
         Ok(Self { name: Name::new(name)?, kit, kinds, approval })
     }

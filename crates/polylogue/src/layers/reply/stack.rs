@@ -31,7 +31,7 @@ impl Stack {
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn new(name: &str) -> Result<Self, NameError> {
+    pub fn new(name: impl AsRef<str>) -> Result<Self, NameError> {
         let name = Name::new(name)?;
         Ok(Self { name, description: String::new(), layers: Vec::new(), otherwise: None })
     }

@@ -33,7 +33,7 @@ impl HumanSelector {
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn new(name: &str) -> Result<Self, NameError> {
+    pub fn new(name: impl AsRef<str>) -> Result<Self, NameError> {
         Ok(Self { name: Name::new(name)? })
     }
 

@@ -15,8 +15,8 @@ impl GroupSolve {
     ///
     /// # Errors
     /// When settings do not fit together; checked before any model call.
-    pub fn build(self, name: &str) -> Result<Chat> {
-        let (chat, policy) = self.into_parts(name)?;
+    pub fn build(self, name: impl AsRef<str>) -> Result<Chat> {
+        let (chat, policy) = self.into_parts(name.as_ref())?;
         chat.policy(policy).build()
     }
 

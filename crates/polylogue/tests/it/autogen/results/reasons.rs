@@ -101,7 +101,7 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
     let never = HumanInput::never().max_auto_replies(1);
     let layered = Stack::new("Ann").unwrap().then(never).then(AnyAgent::new(say("x")));
     let nested = (0..2).fold(solo(say("x"), sequential()), |chat, depth| {
-        Chat::builder(&format!("c{depth}")).participant(chat).policy(sequential()).build().unwrap()
+        Chat::builder(format!("c{depth}")).participant(chat).policy(sequential()).build().unwrap()
     });
     vec![
         (solo(say("x"), sequential()), none, "Ann replied"),
