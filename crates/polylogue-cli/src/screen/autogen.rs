@@ -28,7 +28,7 @@ use super::notice;
 use super::style::{Color, Style};
 use super::text::{Line, folded};
 use polylogue_runtime::presentation::{
-    Detail, Item, Kind, Presentation, ResultShown, ShownMessage, Source, ToolResult, TurnKey, ValueText,
+    Detail, Item, Kind, Presentation, ResultShown, ShownMessage, ShownToolResult, Source, TurnKey, ValueText,
     result_text, value_text,
 };
 
@@ -225,7 +225,7 @@ impl AutoGenRenderer {
         self.notice(&format!("EXECUTING FUNCTION {}...", call.tool), RUNNING);
     }
 
-    fn returned(&mut self, key: &TurnKey, returned: &ToolResult) {
+    fn returned(&mut self, key: &TurnKey, returned: &ShownToolResult) {
         let is_shown = returned.note.as_ref().is_some_and(|note| note.in_arguments);
         match returned.shown {
             ResultShown::Here => self.acts(key),
