@@ -91,22 +91,9 @@ impl Options {
 
 /// The columns of the tables.
 const HEAD: [&str; 16] = [
-    "processes",
-    "steps/s",
-    "of n times one",
-    "of the ideal",
-    "reference",
-    "goal",
-    "between calls, ms: p50",
-    "p99",
-    "append, ms: p50",
-    "p99",
-    "CPU ms a step: worker",
-    "database",
-    "appends/s",
-    "commits/s",
-    "connections",
-    "machine busy",
+    "processes", "steps/s", "of n times one", "of the ideal", "reference", "goal", "between calls, ms: p50",
+    "p99", "append, ms: p50", "p99", "CPU ms a step: worker", "database", "appends/s", "commits/s",
+    "connections", "machine busy",
 ];
 
 /// Prints these columns.

@@ -54,18 +54,8 @@ const ABILITIES: [(&str, &str); 6] = [
 
 /// Parts of the names of models that see pictures, which the source does not say of them at every provider.
 const SEES: [&str; 12] = [
-    "claude-3-7",
-    "claude-4",
-    "gemma-3-12b",
-    "gemma-3-27b",
-    "gemma-3-4b",
-    "gpt-4-turbo",
-    "gpt-5",
-    "kimi-k2p5",
-    "llama-4",
-    "llama4",
-    "mistral-medium-3",
-    "pixtral",
+    "claude-3-7", "claude-4", "gemma-3-12b", "gemma-3-27b", "gemma-3-4b", "gpt-4-turbo", "gpt-5",
+    "kimi-k2p5", "llama-4", "llama4", "mistral-medium-3", "pixtral",
 ];
 
 /// What a model takes of a request, or refuses, unlike others that can do the same: the flag in the source, its value there, the
@@ -88,11 +78,7 @@ const BY_NAME: [(&str, &str, &[&str]); 5] = [
         "takes",
         "system_within",
         &[
-            "claude-opus-4-8",
-            "claude-opus-5",
-            "claude-sonnet-5",
-            "claude-fable-5",
-            "claude-mythos-5",
+            "claude-opus-4-8", "claude-opus-5", "claude-sonnet-5", "claude-fable-5", "claude-mythos-5",
             "claude-haiku-5-5",
         ],
     ),
@@ -100,10 +86,7 @@ const BY_NAME: [(&str, &str, &[&str]); 5] = [
         "takes",
         "block_binding",
         &[
-            "claude-fable-5-1",
-            "claude-mythos-5-1",
-            "claude-opus-5-5",
-            "claude-sonnet-5-5",
+            "claude-fable-5-1", "claude-mythos-5-1", "claude-opus-5-5", "claude-sonnet-5-5",
             "claude-haiku-5-5",
         ],
     ),

@@ -10,15 +10,8 @@ use crate::gguf::{GgufFile, unsigned};
 
 /// The tokens that end a turn, by their text, besides those that the file names.
 const ENDS: [&str; 9] = [
-    "<|im_end|>",
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<end_of_turn>",
-    "<|end|>",
-    "<|endoftext|>",
-    "<|end_of_text|>",
-    "</s>",
-    "<|eot|>",
+    "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|end|>", "<|endoftext|>", "<|end_of_text|>",
+    "</s>", "<|eot|>",
 ];
 
 /// Tokens that belong to the text of a reply although some files have them as control tokens.

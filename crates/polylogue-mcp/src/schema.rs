@@ -9,22 +9,8 @@ const OF_SCHEMAS: [&str; 6] = ["items", "prefixItems", "additionalProperties", "
 const OF_NAMED: [&str; 3] = ["properties", "$defs", "definitions"];
 /// Other keywords that say which arguments are valid.
 const OF_VALUES: [&str; 16] = [
-    "type",
-    "required",
-    "enum",
-    "const",
-    "$ref",
-    "format",
-    "pattern",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minItems",
-    "maxItems",
-    "minLength",
-    "maxLength",
+    "type", "required", "enum", "const", "$ref", "format", "pattern", "minimum", "maximum",
+    "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "minLength", "maxLength",
 ];
 
 /// What of `schema` says which arguments are valid: no descriptions, titles, examples, comments and unknown keywords.

@@ -45,15 +45,8 @@ impl Protocol for Messages {
     const PICTURES_IN_RESULTS: bool = true;
     const SYSTEM_WITHIN: SystemWithin = SystemWithin::AfterUser;
     const EVENTS: &'static [&'static str] = &[
-        "message",
-        "message_start",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "message_delta",
-        "message_stop",
-        "ping",
-        "error",
+        "message", "message_start", "content_block_start", "content_block_delta", "content_block_stop",
+        "message_delta", "message_stop", "ping", "error",
     ];
 
     fn headers(headers: &mut HeaderMap, request: &Request<'_>, style: &Style) {

@@ -8,21 +8,9 @@ use serde_json::Value;
 
 /// What providers say of a parameter that they do not take, in lower case. Of a wrong value they say other words, which stay errors.
 const DENIALS: [&str; 15] = [
-    "not support",
-    "n't support",
-    "no support",
-    "unsupported",
-    "not allowed",
-    "not permitted",
-    "not available",
-    "not enabled",
-    "unavailable",
-    "deprecated",
-    "unknown",
-    "unrecognized",
-    "not recogni",
-    "unexpected",
-    "extra_forbidden",
+    "not support", "n't support", "no support", "unsupported", "not allowed", "not permitted",
+    "not available", "not enabled", "unavailable", "deprecated", "unknown", "unrecognized", "not recogni",
+    "unexpected", "extra_forbidden",
 ];
 
 /// The names of fields for parameters, without `_` and `.`. The limit on tokens is not among them: without it, calls cost more.

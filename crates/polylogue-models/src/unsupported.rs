@@ -13,41 +13,16 @@ use crate::wire::protocol::Style;
 /// Texts of servers for unsupported features, in lower case. Collected from vLLM, llama.cpp, Ollama, LM Studio, `DeepSeek`, Groq,
 /// `OpenRouter` and OpenAI.
 const DENIALS: [&str; 21] = [
-    "not support",
-    "n't support",
-    "no support",
-    "unsupported",
-    "unavailable",
-    "not available",
-    "not enabled",
-    "not implemented",
-    "not allowed",
-    "not permitted",
-    "not compatible",
-    "incompatible",
-    "disabled",
-    "no endpoints found",
-    "requires --",
-    "unknown",
-    "unrecognized",
-    "not recogni",
-    "unexpected",
-    "must be ",
+    "not support", "n't support", "no support", "unsupported", "unavailable", "not available", "not enabled",
+    "not implemented", "not allowed", "not permitted", "not compatible", "incompatible", "disabled",
+    "no endpoints found", "requires --", "unknown", "unrecognized", "not recogni", "unexpected", "must be ",
     "invalid parameter",
 ];
 
 /// Their names of output formats. Ollama's field is `format`, a word that occurs in many other refusals.
 const FORMS: [&str; 10] = [
-    "response_format",
-    "response format",
-    "json",
-    "schema",
-    "structured",
-    "grammar",
-    "'format'",
-    "`format`",
-    "\"format\"",
-    ": format ",
+    "response_format", "response format", "json", "schema", "structured", "grammar", "'format'", "`format`",
+    "\"format\"", ": format ",
 ];
 
 /// Their names of tools.
@@ -87,13 +62,8 @@ pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
 
 /// Texts of templates and servers without a system role, in lower case: Gemma, older Mistral, Google's own API.
 const NO_SYSTEM: [&str; 7] = [
-    "system role",
-    "system message",
-    "role 'system'",
-    "`system`",
-    "developer instruction",
-    "system instruction",
-    "\"system\"",
+    "system role", "system message", "role 'system'", "`system`", "developer instruction",
+    "system instruction", "\"system\"",
 ];
 
 /// The same, for texts that list the supported roles, or complain about consecutive user messages, which merged requests never have.

@@ -155,19 +155,8 @@ impl Appends {
             appends().map(|append| i32::try_from(append.taken.len()).unwrap_or(i32::MAX)).collect();
         let taken: Vec<i64> = appends().flat_map(|append| append.taken.iter().copied()).collect();
         let parameters: [&dyn Parameter; 13] = [
-            &nrs,
-            &fences,
-            &self.node,
-            &kept,
-            &counts,
-            &json,
-            &links,
-            &ends,
-            &summaries,
-            &states,
-            &self.lease_ms,
-            &taken_counts,
-            &taken,
+            &nrs, &fences, &self.node, &kept, &counts, &json, &links, &ends, &summaries, &states,
+            &self.lease_ms, &taken_counts, &taken,
         ];
         let rows = self.database.query_once(Access::Write, APPEND, &parameters).await?;
         let Some(row) = rows.first() else { return Ok(Vec::new()) };

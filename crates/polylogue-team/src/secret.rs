@@ -5,28 +5,8 @@ pub(crate) use polylogue_http::is_secret_name;
 
 /// What the keys of well-known services begin with.
 const BEGINNINGS: [&str; 22] = [
-    "sk-",
-    "sk_",
-    "rk_",
-    "gsk_",
-    "xai-",
-    "csk-",
-    "hf_",
-    "nvapi-",
-    "pplx-",
-    "fw_",
-    "tgp_",
-    "r8_",
-    "AIza",
-    "AKIA",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "xoxb-",
-    "xoxp-",
-    "eyJ",
+    "sk-", "sk_", "rk_", "gsk_", "xai-", "csk-", "hf_", "nvapi-", "pplx-", "fw_", "tgp_", "r8_", "AIza",
+    "AKIA", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "eyJ",
 ];
 /// The shortest text that is taken for a key by its beginning, in bytes.
 const SHORTEST: usize = 8;

@@ -212,14 +212,7 @@ mod tests {
     fn the_help_is_the_documentation() {
         let help = help();
         for option in [
-            "--script",
-            "--echo",
-            "--text",
-            "--port",
-            "--latency-ms",
-            "--misbehave",
-            "--history",
-            "--record",
+            "--script", "--echo", "--text", "--port", "--latency-ms", "--misbehave", "--history", "--record",
             "--list",
         ] {
             assert!(help.contains(option), "{help}");

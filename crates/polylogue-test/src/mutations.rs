@@ -13,34 +13,8 @@ const FEW: u64 = 150;
 
 /// What is inserted into texts: syntax, and values that parsers do not expect.
 const TOKENS: [&str; 28] = [
-    "{",
-    "}",
-    "[",
-    "]",
-    ":",
-    ",",
-    "- ",
-    "\n",
-    "\t",
-    "&a ",
-    "*a",
-    "!!str ",
-    "|\n",
-    ">-\n",
-    "'",
-    "\"",
-    "{{",
-    "}}",
-    "null",
-    "-1",
-    "1e400",
-    "18446744073709551616",
-    "\u{202e}",
-    "\u{0}",
-    "é",
-    "---\n",
-    "<<: ",
-    "true",
+    "{", "}", "[", "]", ":", ",", "- ", "\n", "\t", "&a ", "*a", "!!str ", "|\n", ">-\n", "'", "\"", "{{",
+    "}}", "null", "-1", "1e400", "18446744073709551616", "\u{202e}", "\u{0}", "é", "---\n", "<<: ", "true",
 ];
 
 /// A deterministic sequence of numbers (SplitMix64).

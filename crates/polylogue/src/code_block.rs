@@ -25,28 +25,8 @@ pub struct CodeBlock {
 
 /// Tags of blocks that are not programs: documents, data, and program output.
 const NO_PROGRAM: [&str; 22] = [
-    "markdown",
-    "md",
-    "text",
-    "txt",
-    "plain",
-    "plaintext",
-    "output",
-    "console",
-    "log",
-    "json",
-    "jsonl",
-    "yaml",
-    "yml",
-    "toml",
-    "ini",
-    "csv",
-    "tsv",
-    "xml",
-    "svg",
-    "diff",
-    "mermaid",
-    "latex",
+    "markdown", "md", "text", "txt", "plain", "plaintext", "output", "console", "log", "json", "jsonl",
+    "yaml", "yml", "toml", "ini", "csv", "tsv", "xml", "svg", "diff", "mermaid", "latex",
 ];
 
 /// Limit on nesting of blocks that are indented by mistake.

@@ -13,11 +13,7 @@ const LAYERS: [&[&str]; 11] = [
     // Types of the native API, for servers and clients.
     &["polylogue-memory", "polylogue-wire"],
     &[
-        "polylogue-models",
-        "polylogue-tools",
-        "polylogue-mcp",
-        "polylogue-store",
-        "polylogue-test",
+        "polylogue-models", "polylogue-tools", "polylogue-mcp", "polylogue-store", "polylogue-test",
         "polylogue-client",
     ],
     // Reads replies as the models of local servers write them; is made of the parts of other stores.
@@ -34,19 +30,8 @@ const LAYERS: [&[&str]; 11] = [
 
 /// What the kernel may use: nothing that does IO, opens sockets or needs a runtime.
 const KERNEL_MAY_USE: [&str; 13] = [
-    "base64",
-    "blake3",
-    "derive_more",
-    "futures-util",
-    "imagesize",
-    "miniz_oxide",
-    "schemars",
-    "serde",
-    "serde_json",
-    "thiserror",
-    "tokio",
-    "tracing",
-    "unicode-normalization",
+    "base64", "blake3", "derive_more", "futures-util", "imagesize", "miniz_oxide", "schemars", "serde",
+    "serde_json", "thiserror", "tokio", "tracing", "unicode-normalization",
 ];
 
 /// The features of tokio that need no runtime.

@@ -14,18 +14,7 @@ use crate::repo::Repo;
 /// The crate of the kernel, and its layers from the bottom up: each uses only those before it.
 const KERNEL: &str = "polylogue-core";
 const KERNEL_LAYERS: [&str; 12] = [
-    "data",
-    "limits",
-    "log",
-    "transcript",
-    "view",
-    "model",
-    "tool",
-    "turn",
-    "agent",
-    "policy",
-    "chat",
-    "run",
+    "data", "limits", "log", "transcript", "view", "model", "tool", "turn", "agent", "policy", "chat", "run",
 ];
 
 const HINT: &str =

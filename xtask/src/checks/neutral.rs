@@ -9,26 +9,9 @@ const KERNEL: &str = "crates/polylogue-core/";
 
 /// Providers, their models and the servers that run models. Found anywhere in a word.
 const PROVIDERS: [&str; 20] = [
-    "openai",
-    "anthropic",
-    "claude",
-    "chatgpt",
-    "ollama",
-    "gemini",
-    "vertexai",
-    "mistral",
-    "deepseek",
-    "qwen",
-    "dashscope",
-    "groq",
-    "openrouter",
-    "vllm",
-    "llama.cpp",
-    "llamacpp",
-    "lmstudio",
-    "sglang",
-    "bedrock",
-    "huggingface",
+    "openai", "anthropic", "claude", "chatgpt", "ollama", "gemini", "vertexai", "mistral", "deepseek",
+    "qwen", "dashscope", "groq", "openrouter", "vllm", "llama.cpp", "llamacpp", "lmstudio", "sglang",
+    "bedrock", "huggingface",
 ];
 
 /// Found only as whole words, because they are parts of others.

@@ -76,14 +76,8 @@ fn programs_run_in_containers_of_the_engine_on_the_path() {
     let args = fs::read_to_string(home.path("bin/args")).unwrap();
     let mount = format!("--mount=type=bind,source={},target=/work", work.canonicalize().unwrap().display());
     for arg in [
-        "--rm",
-        "--read-only",
-        "--pull=never",
-        "--network=none",
-        "--cap-drop=ALL",
-        "--memory=67108864",
-        &mount,
-        "python:3.12-slim",
+        "--rm", "--read-only", "--pull=never", "--network=none", "--cap-drop=ALL", "--memory=67108864",
+        &mount, "python:3.12-slim",
     ] {
         assert!(args.lines().any(|line| line == arg), "`{arg}` is not among:\n{args}");
     }

@@ -22,19 +22,7 @@ fn meets(home: &Home, (call, fault, nth): (&str, &str, u32)) -> bool {
     let (trace, inject) = (format!("trace={call}"), format!("inject={call}:{fault}:when={nth}"));
     let team = shipped("writer-critic");
     let args = [
-        "-f",
-        "-qqq",
-        "-o",
-        "/dev/null",
-        "-e",
-        &trace,
-        "-e",
-        &inject,
-        "--",
-        PROGRAM,
-        "run",
-        &team,
-        "--quiet",
+        "-f", "-qqq", "-o", "/dev/null", "-e", &trace, "-e", &inject, "--", PROGRAM, "run", &team, "--quiet",
     ];
     let mut strace = home.command("strace", &args);
     let status = strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();

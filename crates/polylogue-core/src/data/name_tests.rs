@@ -46,23 +46,8 @@ fn an_error_shows_what_is_invisible_in_a_name() {
 #[test]
 fn names_of_any_script_and_with_spaces_are_legal() {
     for valid in [
-        "a",
-        "Stock_Trader",
-        "critic-2",
-        "Köchin",
-        "翻译",
-        "研究员",
-        "Ai assistant 1",
-        "Élodie",
-        "O'Brien",
-        "Jean-Luc d’Arc",
-        "हिन्दी",
-        "ผู้ช่วย",
-        "كاتب أول",
-        "עורך",
-        "연구원",
-        "Nguyễn Văn",
-        "アーサー·C",
+        "a", "Stock_Trader", "critic-2", "Köchin", "翻译", "研究员", "Ai assistant 1", "Élodie", "O'Brien",
+        "Jean-Luc d’Arc", "हिन्दी", "ผู้ช่วย", "كاتب أول", "עורך", "연구원", "Nguyễn Văn", "アーサー·C",
     ] {
         assert_eq!(Name::new(valid).unwrap(), *valid);
     }
@@ -111,20 +96,7 @@ fn a_model_may_write_the_name_itself_or_omit_the_digits() {
 /// Names, many of which are alike once they are ASCII.
 fn names() -> impl Strategy<Value = Vec<String>> {
     let piece = prop::sample::select(vec![
-        "a",
-        "A",
-        "á",
-        "a\u{301}",
-        "研",
-        "究",
-        "я",
-        "1",
-        "-",
-        "_",
-        " ",
-        "'",
-        "x-0123456789ab",
-        "transfer_to_",
+        "a", "A", "á", "a\u{301}", "研", "究", "я", "1", "-", "_", " ", "'", "x-0123456789ab", "transfer_to_",
     ]);
     let name = prop::collection::vec(piece, 1..8).prop_map(|pieces| pieces.concat());
     prop::collection::vec(name, 1..30)

@@ -44,14 +44,8 @@ pub(super) const MAX_PAGES: usize = 20;
 /// Where servers report the context window of a model: vLLM and SGLang; OpenRouter and Together; Groq; Mistral and LM Studio;
 /// Anthropic; Gemini; llama.cpp, which tells the window of the training and, in newer versions, its own.
 const MAX_INPUT: [&str; 8] = [
-    "/max_model_len",
-    "/context_length",
-    "/context_window",
-    "/max_context_length",
-    "/max_input_tokens",
-    "/inputTokenLimit",
-    "/meta/n_ctx",
-    "/meta/n_ctx_train",
+    "/max_model_len", "/context_length", "/context_window", "/max_context_length", "/max_input_tokens",
+    "/inputTokenLimit", "/meta/n_ctx", "/meta/n_ctx_train",
 ];
 
 /// Where servers report the most tokens of a reply: Groq; OpenRouter; Anthropic; Gemini.

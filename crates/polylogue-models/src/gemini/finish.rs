@@ -43,13 +43,7 @@ pub(super) fn end(reason: &str, message: Option<&str>, has_content: bool) -> End
 
 fn is_filter(reason: &str) -> bool {
     const FILTERS: [&str; 8] = [
-        "SAFETY",
-        "RECITATION",
-        "BLOCKLIST",
-        "PROHIBITED_CONTENT",
-        "SPII",
-        "LANGUAGE",
-        "MODEL_ARMOR",
+        "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "MODEL_ARMOR",
         "ESCALATION",
     ];
     FILTERS.contains(&reason) || reason.starts_with("IMAGE_")

@@ -20,24 +20,9 @@ const STAND_IN: &str = "skip_thought_signature_validator";
 /// Media types that Gemini reads, by their beginnings. Others would make it refuse every later request.
 /// <https://ai.google.dev/gemini-api/docs/files>
 const KINDS: [&str; 18] = [
-    "image/png",
-    "image/jpeg",
-    "image/webp",
-    "image/heic",
-    "image/heif",
-    "audio/wav",
-    "audio/x-wav",
-    "audio/mp3",
-    "audio/mpeg",
-    "audio/aiff",
-    "audio/aac",
-    "audio/ogg",
-    "audio/flac",
-    "video/",
-    "application/pdf",
-    "text/plain",
-    "text/csv",
-    "text/html",
+    "image/png", "image/jpeg", "image/webp", "image/heic", "image/heif", "audio/wav", "audio/x-wav",
+    "audio/mp3", "audio/mpeg", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac", "video/",
+    "application/pdf", "text/plain", "text/csv", "text/html",
 ];
 
 /// Writes everything before the first content.

@@ -14,16 +14,8 @@ use crate::wire::protocol::{Style, WriteTail};
 
 /// The fields of a request. Every other extra field is one of `generationConfig`.
 const FIELDS: [&str; 10] = [
-    "cachedContent",
-    "cached_content",
-    "continuationToken",
-    "labels",
-    "safetySettings",
-    "safety_settings",
-    "serviceTier",
-    "store",
-    "toolConfig",
-    "tools",
+    "cachedContent", "cached_content", "continuationToken", "labels", "safetySettings", "safety_settings",
+    "serviceTier", "store", "toolConfig", "tools",
 ];
 
 /// Extra fields that are written elsewhere.

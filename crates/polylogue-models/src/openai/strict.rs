@@ -20,21 +20,8 @@ const MAX_CONSTANTS: usize = 1000;
 /// Keywords that strict schemas can have with any value, next to those with schemas, constants and formats. Of others, such as
 /// `default` and `minLength`, it is documented or reported that some models refuse them.
 const KEYWORDS: [&str; 15] = [
-    "$schema",
-    "type",
-    "title",
-    "description",
-    "const",
-    "pattern",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minItems",
-    "maxItems",
-    "required",
-    "additionalProperties",
+    "$schema", "type", "title", "description", "const", "pattern", "minimum", "maximum", "exclusiveMinimum",
+    "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "required", "additionalProperties",
 ];
 
 /// Formats of texts that strict schemas can have.

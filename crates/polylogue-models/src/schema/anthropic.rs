@@ -14,21 +14,8 @@ const MAX_UNIONS: usize = 16;
 
 /// Keywords that are enforced.
 const KEYWORDS: [&str; 15] = [
-    "type",
-    "enum",
-    "const",
-    "anyOf",
-    "allOf",
-    "$ref",
-    "$defs",
-    "definitions",
-    "properties",
-    "required",
-    "items",
-    "additionalProperties",
-    "title",
-    "description",
-    "default",
+    "type", "enum", "const", "anyOf", "allOf", "$ref", "$defs", "definitions", "properties", "required",
+    "items", "additionalProperties", "title", "description", "default",
 ];
 
 /// Formats of texts that are enforced.

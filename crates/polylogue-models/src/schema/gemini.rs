@@ -8,28 +8,9 @@ use super::{Object, Unfit, check_references, const_to_enum, each_inner, move_to_
 
 /// Keywords that are enforced.
 const KEYWORDS: [&str; 22] = [
-    "$defs",
-    "definitions",
-    "$ref",
-    "$anchor",
-    "type",
-    "format",
-    "title",
-    "description",
-    "enum",
-    "items",
-    "prefixItems",
-    "minItems",
-    "maxItems",
-    "minimum",
-    "maximum",
-    "anyOf",
-    "oneOf",
-    "properties",
-    "additionalProperties",
-    "required",
-    "propertyOrdering",
-    "nullable",
+    "$defs", "definitions", "$ref", "$anchor", "type", "format", "title", "description", "enum", "items",
+    "prefixItems", "minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties",
+    "additionalProperties", "required", "propertyOrdering", "nullable",
 ];
 
 /// `schema` in the form that is enforced.

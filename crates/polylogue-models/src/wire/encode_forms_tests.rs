@@ -60,11 +60,7 @@ fn texts_that_no_participant_wrote_are_sent_only_where_the_provider_needs_them()
     let plain = ["assistant: Hello.", "assistant: Wait.", "tool: a cat", "user: Well?"];
     assert_eq!(sent(Style { merge: false, ..STYLE }), plain);
     let alternating = [
-        "user: Begin.",
-        "assistant: Hello.",
-        "user: Continue.",
-        "assistant: Wait.",
-        "tool: a cat",
+        "user: Begin.", "assistant: Hello.", "user: Continue.", "assistant: Wait.", "tool: a cat",
         "user: Well?",
     ];
     assert_eq!(sent(STYLE), alternating);

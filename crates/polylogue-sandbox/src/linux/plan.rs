@@ -20,14 +20,8 @@ pub(super) const USER: u32 = 1000;
 const ETC: [&str; 5] = ["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"];
 /// What is besides, with web servers: whom to trust. Not what lies next to it, such as the keys of this machine.
 const ETC_WEB: [&str; 8] = [
-    "ca-certificates",
-    "pki/ca-trust/extracted",
-    "pki/tls/cert.pem",
-    "pki/tls/certs",
-    "services",
-    "ssl/cert.pem",
-    "ssl/certs",
-    "ssl/openssl.cnf",
+    "ca-certificates", "pki/ca-trust/extracted", "pki/tls/cert.pem", "pki/tls/certs", "services",
+    "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf",
 ];
 /// What is besides, with all of the network.
 const ETC_NETWORK: [&str; 3] = ["resolv.conf", "hosts", "nsswitch.conf"];

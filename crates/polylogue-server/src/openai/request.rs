@@ -77,15 +77,8 @@ pub(super) enum Role {
 
 /// The fields that are used, or that never need a word.
 const KNOWN: [&str; 9] = [
-    "model",
-    "messages",
-    "stream",
-    "stream_options",
-    "metadata",
-    "response_format",
-    "user",
-    "max_completion_tokens",
-    "max_tokens",
+    "model", "messages", "stream", "stream_options", "metadata", "response_format", "user",
+    "max_completion_tokens", "max_tokens",
 ];
 
 impl ChatRequest {

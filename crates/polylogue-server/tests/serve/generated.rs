@@ -207,15 +207,8 @@ fn mcp(world: &World, known: &Known, chance: &mut Chance) -> Made {
     let (url, path) =
         *chance.of(&[("/mcp", "/mcp"), ("/mcp/long", "/mcp/{team}"), ("/mcp/unknown", "/mcp/{team}")]);
     let methods = [
-        "tools/list",
-        "tools/call",
-        "tools/call",
-        "tasks/get",
-        "tasks/cancel",
-        "tasks/update",
-        "server/discover",
-        "ping",
-        "x",
+        "tools/list", "tools/call", "tools/call", "tasks/get", "tasks/cancel", "tasks/update",
+        "server/discover", "ping", "x",
     ];
     let method = *chance.of(&methods);
     let id = chance.of(&known.ids).clone();

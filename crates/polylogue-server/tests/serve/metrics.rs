@@ -175,13 +175,7 @@ async fn s42_metrics_are_the_totals_of_the_logs_and_have_no_labels_of_clients() 
     let (_, foreign) = world.new_token("other", &[Scope::Metrics]);
     let names: BTreeSet<String> = metrics(&world, &foreign).await.into_keys().map(|(name, _)| name).collect();
     let of_queue = [
-        "conversations",
-        "failing",
-        "lost_events",
-        "overdue_seconds",
-        "places",
-        "places_taken",
-        "takeovers",
+        "conversations", "failing", "lost_events", "overdue_seconds", "places", "places_taken", "takeovers",
         "workers",
     ];
     let of_queue = of_queue.map(|name| format!("polylogue_cluster_{name}"));

@@ -298,15 +298,8 @@ async fn the_graph_counts_who_speaks_at_the_same_time_and_in_nested_chats() {
     let table = "[...document.querySelectorAll('.graph-table tbody tr')].map((it) => [0, 1, 4].map((at) => it.cells[at].textContent).join(' '))";
     let rows: Vec<String> = serde_json::from_value(browser.eval(table).await).unwrap();
     for row in [
-        "the beginning Writer 1",
-        "Editor the end 1",
-        "Writer Facts 1",
-        "Writer Style 1",
-        "Facts Editor 1",
-        "Style Editor 1",
-        "Editor check ",
-        "the beginning Editor 1",
-        "Editor Reader 1",
+        "the beginning Writer 1", "Editor the end 1", "Writer Facts 1", "Writer Style 1", "Facts Editor 1",
+        "Style Editor 1", "Editor check ", "the beginning Editor 1", "Editor Reader 1",
     ] {
         assert!(rows.iter().any(|it| it == row), "{row} is not in {rows:?}");
     }

@@ -17,13 +17,7 @@ use crate::vars;
 
 /// Headers that the HTTP client sets.
 const OF_THE_TRANSPORT: [&str; 8] = [
-    "host",
-    "connection",
-    "content-length",
-    "content-type",
-    "transfer-encoding",
-    "te",
-    "upgrade",
+    "host", "connection", "content-length", "content-type", "transfer-encoding", "te", "upgrade",
     "accept-encoding",
 ];
 

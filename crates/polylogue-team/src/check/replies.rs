@@ -16,14 +16,7 @@ type Schema = Map<String, Json>;
 
 /// Keywords that say more about a value than is read here.
 const FURTHER: [&str; 8] = [
-    "$ref",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "if",
-    "patternProperties",
-    "dependentSchemas",
-    "unevaluatedProperties",
+    "$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas", "unevaluatedProperties",
 ];
 
 /// Keywords that limit numbers.

@@ -12,17 +12,8 @@ use crate::web::{FETCH, SEARCH, SearchEngine};
 
 /// Extra fields of requests that let a provider use its own tools, or connect to servers.
 const TOOLS_OF_PROVIDERS: [&str; 11] = [
-    "connectors",
-    "enable_search",
-    "mcp_servers",
-    "plugins",
-    "search",
-    "search_parameters",
-    "search_settings",
-    "toolConfig",
-    "tools",
-    "web_search",
-    "web_search_options",
+    "connectors", "enable_search", "mcp_servers", "plugins", "search", "search_parameters",
+    "search_settings", "toolConfig", "tools", "web_search", "web_search_options",
 ];
 
 impl Team {

@@ -186,11 +186,7 @@ fn examples_of_the_documentation_that_look_whole_have_a_name() {
 fn the_pages_for_users_of_other_systems_show_a_program_next_to_a_team_file() {
     let examples = documented();
     let pages = [
-        "from-autogen.md",
-        "from-crewai.md",
-        "from-langgraph.md",
-        "from-yacana.md",
-        "from-lagent.md",
+        "from-autogen.md", "from-crewai.md", "from-langgraph.md", "from-yacana.md", "from-lagent.md",
         "from-lazyllm.md",
     ];
     for page in pages {

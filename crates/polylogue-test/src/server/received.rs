@@ -187,15 +187,7 @@ fn text(message: &Value) -> Cow<'_, str> {
 
 fn texts(value: &Value) -> String {
     const TEXTS: [&str; 9] = [
-        "text",
-        "content",
-        "parts",
-        "output",
-        "error",
-        "response",
-        "functionResponse",
-        "toolResult",
-        "result",
+        "text", "content", "parts", "output", "error", "response", "functionResponse", "toolResult", "result",
     ];
     match value {
         Value::String(text) => text.clone(),

@@ -9,28 +9,9 @@ const NOT_AT_ROOT: [&str; 6] = ["oneOf", "anyOf", "allOf", "enum", "const", "not
 
 /// Keywords that a schema which is enforced can have.
 const STRICT: [&str; 22] = [
-    "$schema",
-    "$defs",
-    "definitions",
-    "type",
-    "title",
-    "description",
-    "enum",
-    "const",
-    "anyOf",
-    "format",
-    "pattern",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "items",
-    "minItems",
-    "maxItems",
-    "properties",
-    "required",
-    "additionalProperties",
+    "$schema", "$defs", "definitions", "type", "title", "description", "enum", "const", "anyOf", "format",
+    "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "items",
+    "minItems", "maxItems", "properties", "required", "additionalProperties",
 ];
 
 /// Formats of texts in a schema which is enforced.

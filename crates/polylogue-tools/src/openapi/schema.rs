@@ -14,20 +14,8 @@ const MAX_BYTES: usize = 24 * 1024;
 
 /// Keywords that are kept unchanged.
 const KEPT: [&str; 14] = [
-    "description",
-    "title",
-    "pattern",
-    "format",
-    "minimum",
-    "maximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "enum",
-    "default",
+    "description", "title", "pattern", "format", "minimum", "maximum", "multipleOf", "minLength",
+    "maxLength", "minItems", "maxItems", "uniqueItems", "enum", "default",
 ];
 
 /// Maximum number of schemas within one.

@@ -178,26 +178,9 @@ fn is_alike(a: &str, b: &str, similarity: f64) -> bool {
 
 /// Phrases of farewell and thanks: CAMEL's list, and farewells seen in reported loops.
 const FAREWELL_PHRASES: &[&str] = &[
-    "goodbye",
-    "good bye",
-    "bye",
-    "farewell",
-    "see you",
-    "take care",
-    "have a great day",
-    "have a nice day",
-    "have a good day",
-    "have a wonderful day",
-    "thank you",
-    "thanks",
-    "you're welcome",
-    "you are welcome",
-    "my pleasure",
-    "glad i could help",
-    "happy to help",
-    "all the best",
-    "until next time",
-    "best wishes",
+    "goodbye", "good bye", "bye", "farewell", "see you", "take care", "have a great day", "have a nice day",
+    "have a good day", "have a wonderful day", "thank you", "thanks", "you're welcome", "you are welcome",
+    "my pleasure", "glad i could help", "happy to help", "all the best", "until next time", "best wishes",
 ];
 
 /// A message of farewell or thanks and little else.

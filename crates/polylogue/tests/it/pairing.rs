@@ -128,12 +128,7 @@ fn tool(name: &str) -> impl Tool {
 const NAMES: [[&str; 7]; 4] = [
     ["Ann", "Bob", "Run", "Ask", "inner", "first", "second"],
     [
-        "Ai assistant 1",
-        "Ai_assistant_1",
-        "Ai assistant 2",
-        "Ai-assistant-1",
-        "Ai assistant",
-        "first chat",
+        "Ai assistant 1", "Ai_assistant_1", "Ai assistant 2", "Ai-assistant-1", "Ai assistant", "first chat",
         "first_room",
     ],
     ["研究员", "研究", "研究员 2", "研究员_2", "内", "第一", "第二"],

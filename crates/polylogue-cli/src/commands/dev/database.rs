@@ -94,13 +94,9 @@ impl LocalDatabase {
             return Ok(());
         }
         let mut make = self.command("initdb");
-        make.arg("-D").arg(self.data()).args([
-            "-U",
-            "polylogue",
-            "--auth=trust",
-            "--encoding=UTF8",
-            "--locale=C",
-        ]);
+        make.arg("-D")
+            .arg(self.data())
+            .args(["-U", "polylogue", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
         self.must(&mut make, "made")
     }
 

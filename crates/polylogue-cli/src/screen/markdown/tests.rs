@@ -243,18 +243,7 @@ fn markdown_text() -> impl Strategy<Value = String> {
         Just("```".to_owned()),
         Just("    ".to_owned()),
         prop::sample::select(vec![
-            "- ",
-            "1. ",
-            "  * ",
-            "# ",
-            "> ",
-            "|a|b|\n|-|-|\n|c|",
-            "---",
-            "**",
-            "_",
-            "`",
-            "[x](y)",
-            "\r",
+            "- ", "1. ", "  * ", "# ", "> ", "|a|b|\n|-|-|\n|c|", "---", "**", "_", "`", "[x](y)", "\r",
             "~~~"
         ])
         .prop_map(str::to_owned),

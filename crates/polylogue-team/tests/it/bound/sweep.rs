@@ -128,11 +128,7 @@ pub(super) fn patterns() -> BTreeMap<String, Team> {
 
 /// Teams that run programs, which take longer than all models together: the sweep plays one of them in [`RARE`] conversations.
 const PROGRAMS: [&str; 6] = [
-    "caller-executor",
-    "coder-critic-executor",
-    "data-visualizer",
-    "human-feedback-code",
-    "projection",
+    "caller-executor", "coder-critic-executor", "data-visualizer", "human-feedback-code", "projection",
     "year-to-date",
 ];
 

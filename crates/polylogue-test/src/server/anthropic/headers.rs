@@ -14,15 +14,8 @@ const AT_AMAZON: &str = "anthropic.";
 
 /// Models for which Amazon Bedrock has only the older version: Claude before 4.7.
 const ONLY_OLD: [&str; 9] = [
-    "claude-3",
-    "claude-haiku-4-5",
-    "claude-opus-4-0",
-    "claude-opus-4-1",
-    "claude-opus-4-5",
-    "claude-opus-4-6",
-    "claude-sonnet-4-0",
-    "claude-sonnet-4-5",
-    "claude-sonnet-4-6",
+    "claude-3", "claude-haiku-4-5", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-5",
+    "claude-opus-4-6", "claude-sonnet-4-0", "claude-sonnet-4-5", "claude-sonnet-4-6",
 ];
 
 /// The version that a request asks for.

@@ -14,26 +14,9 @@ use super::super::seal::anthropic as signature;
 use super::headers::{VERSIONS, version};
 
 const FIELDS: [&str; 20] = [
-    "model",
-    "max_tokens",
-    "messages",
-    "system",
-    "tools",
-    "tool_choice",
-    "stop_sequences",
-    "temperature",
-    "top_p",
-    "top_k",
-    "thinking",
-    "output_config",
-    "metadata",
-    "service_tier",
-    "speed",
-    "inference_geo",
-    "container",
-    "diagnostics",
-    "cache_control",
-    "stream",
+    "model", "max_tokens", "messages", "system", "tools", "tool_choice", "stop_sequences", "temperature",
+    "top_p", "top_k", "thinking", "output_config", "metadata", "service_tier", "speed", "inference_geo",
+    "container", "diagnostics", "cache_control", "stream",
 ];
 
 /// Checks a request: its headers, its fields, and that every thought is sent back as it was signed, after the same as then.
@@ -234,11 +217,7 @@ struct History<'a> {
 
 /// Models that take messages of the role `system` within a conversation.
 const WITH_SYSTEM: [&str; 6] = [
-    "claude-opus-4-8",
-    "claude-opus-5",
-    "claude-sonnet-5",
-    "claude-fable-5",
-    "claude-mythos-5",
+    "claude-opus-4-8", "claude-opus-5", "claude-sonnet-5", "claude-fable-5", "claude-mythos-5",
     "claude-haiku-5-5",
 ];
 
@@ -401,22 +380,8 @@ fn check_output(body: &Object) -> Checked {
 
 /// Keywords of schemas that are accepted.
 const KEYWORDS: [&str; 16] = [
-    "type",
-    "enum",
-    "const",
-    "anyOf",
-    "allOf",
-    "$ref",
-    "$defs",
-    "definitions",
-    "properties",
-    "required",
-    "items",
-    "additionalProperties",
-    "title",
-    "description",
-    "default",
-    "format",
+    "type", "enum", "const", "anyOf", "allOf", "$ref", "$defs", "definitions", "properties", "required",
+    "items", "additionalProperties", "title", "description", "default", "format",
 ];
 
 fn check_schema(schema: &Value) -> Checked {

@@ -26,15 +26,8 @@ pub(in super::super) fn validate(model: &str, request: &Value) -> Result<(), Str
     only(
         body,
         &[
-            "contents",
-            "systemInstruction",
-            "tools",
-            "toolConfig",
-            "generationConfig",
-            "safetySettings",
-            "cachedContent",
-            "continuationToken",
-            "labels",
+            "contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings",
+            "cachedContent", "continuationToken", "labels",
         ],
     )?;
     if let Some(system) = body.get("systemInstruction") {
@@ -300,30 +293,9 @@ fn check_declaration(declared: &Object) -> Checked<&str> {
 
 /// Keywords of JSON Schema that are accepted.
 const KEYWORDS: [&str; 24] = [
-    "$id",
-    "$defs",
-    "definitions",
-    "$ref",
-    "$anchor",
-    "type",
-    "format",
-    "title",
-    "description",
-    "enum",
-    "items",
-    "prefixItems",
-    "minItems",
-    "maxItems",
-    "minimum",
-    "maximum",
-    "anyOf",
-    "oneOf",
-    "properties",
-    "additionalProperties",
-    "required",
-    "propertyOrdering",
-    "nullable",
-    "default",
+    "$id", "$defs", "definitions", "$ref", "$anchor", "type", "format", "title", "description", "enum",
+    "items", "prefixItems", "minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties",
+    "additionalProperties", "required", "propertyOrdering", "nullable", "default",
 ];
 
 fn check_schema(schema: &Value) -> Checked {
@@ -350,19 +322,9 @@ fn check_config(model: &str, config: &Object, has_tools: bool) -> Checked {
     only(
         config,
         &[
-            "temperature",
-            "topP",
-            "topK",
-            "candidateCount",
-            "maxOutputTokens",
-            "stopSequences",
-            "seed",
-            "presencePenalty",
-            "frequencyPenalty",
-            "responseMimeType",
-            "responseSchema",
-            "responseJsonSchema",
-            "thinkingConfig",
+            "temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences", "seed",
+            "presencePenalty", "frequencyPenalty", "responseMimeType", "responseSchema",
+            "responseJsonSchema", "thinkingConfig",
         ],
     )
     .map_err(|flaw| format!("`generationConfig` {flaw}"))?;

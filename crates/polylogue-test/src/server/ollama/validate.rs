@@ -9,41 +9,15 @@ use super::super::validate::{History, check_history};
 
 /// The fields of a request.
 const FIELDS: [&str; 12] = [
-    "format",
-    "keep_alive",
-    "logprobs",
-    "messages",
-    "model",
-    "options",
-    "shift",
-    "stream",
-    "think",
-    "tools",
-    "top_logprobs",
-    "truncate",
+    "format", "keep_alive", "logprobs", "messages", "model", "options", "shift", "stream", "think", "tools",
+    "top_logprobs", "truncate",
 ];
 
 /// The options that are numbers, texts are in `stop` alone. From `Options` and `Runner` of Ollama's `api/types.go`.
 const NUMBERS: [&str; 19] = [
-    "num_keep",
-    "seed",
-    "num_predict",
-    "top_k",
-    "top_p",
-    "min_p",
-    "typical_p",
-    "repeat_last_n",
-    "temperature",
-    "repeat_penalty",
-    "presence_penalty",
-    "frequency_penalty",
-    "mirostat",
-    "mirostat_tau",
-    "mirostat_eta",
-    "num_ctx",
-    "num_batch",
-    "num_gpu",
-    "num_thread",
+    "num_keep", "seed", "num_predict", "top_k", "top_p", "min_p", "typical_p", "repeat_last_n",
+    "temperature", "repeat_penalty", "presence_penalty", "frequency_penalty", "mirostat", "mirostat_tau",
+    "mirostat_eta", "num_ctx", "num_batch", "num_gpu", "num_thread",
 ];
 
 /// The options that are `true` or `false`.

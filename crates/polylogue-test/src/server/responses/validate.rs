@@ -15,33 +15,10 @@ use super::super::seal::seal;
 
 /// Fields of a request. There is no `stop`, `seed`, `top_k`, penalty or `n`.
 const FIELDS: [&str; 27] = [
-    "model",
-    "input",
-    "instructions",
-    "max_output_tokens",
-    "temperature",
-    "top_p",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "reasoning",
-    "text",
-    "store",
-    "include",
-    "previous_response_id",
-    "conversation",
-    "truncation",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "service_tier",
-    "metadata",
-    "stream",
-    "stream_options",
-    "background",
-    "user",
-    "max_tool_calls",
+    "model", "input", "instructions", "max_output_tokens", "temperature", "top_p", "tools", "tool_choice",
+    "parallel_tool_calls", "reasoning", "text", "store", "include", "previous_response_id", "conversation",
+    "truncation", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "safety_identifier",
+    "service_tier", "metadata", "stream", "stream_options", "background", "user", "max_tool_calls",
 ];
 
 /// Checks a request. It must keep nothing on the server: `store` is `false`, no earlier response is named, and nothing is cut

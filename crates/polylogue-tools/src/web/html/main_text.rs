@@ -4,57 +4,17 @@ use super::tree::{Id, Tree};
 
 /// Elements without text of the page.
 const NO_TEXT: [&str; 24] = [
-    "#comment",
-    "script",
-    "style",
-    "noscript",
-    "template",
-    "svg",
-    "canvas",
-    "iframe",
-    "object",
-    "embed",
-    "head",
-    "nav",
-    "footer",
-    "aside",
-    "dialog",
-    "button",
-    "input",
-    "select",
-    "textarea",
-    "audio",
-    "video",
-    "map",
-    "datalist",
-    "annotation",
+    "#comment", "script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "embed",
+    "head", "nav", "footer", "aside", "dialog", "button", "input", "select", "textarea", "audio", "video",
+    "map", "datalist", "annotation",
 ];
 const NO_TEXT_ROLES: [&str; 8] =
     ["navigation", "banner", "contentinfo", "complementary", "search", "dialog", "menu", "menubar"];
 /// Words in `class` and `id` of elements around the main text, such as menus.
 const AROUND: [&str; 22] = [
-    "ad",
-    "ads",
-    "advert",
-    "banner",
-    "breadcrumb",
-    "breadcrumbs",
-    "catlinks",
-    "comments",
-    "consent",
-    "cookie",
-    "footer",
-    "masthead",
-    "nav",
-    "navbar",
-    "navbox",
-    "newsletter",
-    "pagination",
-    "promo",
-    "share",
-    "sidebar",
-    "social",
-    "editsection",
+    "ad", "ads", "advert", "banner", "breadcrumb", "breadcrumbs", "catlinks", "comments", "consent",
+    "cookie", "footer", "masthead", "nav", "navbar", "navbox", "newsletter", "pagination", "promo", "share",
+    "sidebar", "social", "editsection",
 ];
 /// Elements that can contain the main text.
 const CONTAINERS: [&str; 9] =

@@ -165,12 +165,7 @@ mod tests {
     #[test]
     fn names_of_several_words_are_found() {
         let team = [
-            "Ai assistant 1",
-            "Ai assistant 10",
-            "Ai_assistant_1",
-            "Ai assistant",
-            "Élodie",
-            "Jean-Luc d’Arc",
+            "Ai assistant 1", "Ai assistant 10", "Ai_assistant_1", "Ai assistant", "Élodie", "Jean-Luc d’Arc",
         ];
         for (text, expected) in [
             ("Ai assistant 1", "Ai assistant 1"),

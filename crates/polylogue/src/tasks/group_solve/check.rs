@@ -215,14 +215,7 @@ mod tests {
         check(&words, Some(true), &complete);
         check(&words, Some(false), &["yes", "Yes", "yes.", "YES, two left", "I would say: yes", "`yes`"]);
         let neither = [
-            "",
-            "maybe",
-            "not sure",
-            "I know it",
-            "none of your business",
-            "nope",
-            "I have no idea",
-            "noyes",
+            "", "maybe", "not sure", "I know it", "none of your business", "nope", "I have no idea", "noyes",
         ];
         check(&words, None, &neither);
     }

@@ -230,13 +230,8 @@ async fn nodes_of_a_graph_that_depend_on_it_wait_for_its_result() {
     for events in [by_graph, by_dag] {
         let said = said(&events);
         let expected = [
-            "Start: Go.",
-            "Facts passes",
-            "Style: Short.",
-            "Title: Cats",
-            "Facts-1 completed",
-            "Facts: Purr.",
-            "Writer: Cats purr.",
+            "Start: Go.", "Facts passes", "Style: Short.", "Title: Cats", "Facts-1 completed",
+            "Facts: Purr.", "Writer: Cats purr.",
         ];
         let mut rest = said.iter();
         assert!(expected.iter().all(|line| rest.any(|said| said == line)) || is_early(&said), "{said:?}");

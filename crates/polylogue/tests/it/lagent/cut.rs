@@ -102,13 +102,8 @@ async fn composites_in_a_session_resume_at_every_cut() {
     paths.sort_unstable();
     paths.dedup();
     let expected = [
-        "",
-        "/house/blogger",
-        "/house/blogger/critic",
-        "/house/blogger/writer",
-        "/house/items/0",
-        "/house/items/1",
-        "/solo",
+        "", "/house/blogger", "/house/blogger/critic", "/house/blogger/writer", "/house/items/0",
+        "/house/items/1", "/solo",
     ];
     assert_eq!(paths, expected);
 }

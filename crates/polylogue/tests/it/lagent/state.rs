@@ -48,11 +48,7 @@ async fn keys_of_a_list_have_numbers_and_the_list_has_none() {
     let session = session().await;
     session.call(&house, "go").await.unwrap();
     let expected = [
-        "memory",
-        "items.0.memory",
-        "items.1.memory",
-        "blogger.memory",
-        "blogger.writer.memory",
+        "memory", "items.0.memory", "items.1.memory", "blogger.memory", "blogger.writer.memory",
         "blogger.critic.memory",
     ];
     assert_eq!(session.state(&house).await.unwrap().keys().collect::<Vec<_>>(), expected);

@@ -163,19 +163,8 @@ async fn three_messages_without_an_instruction_end_it() {
 #[tokio::test]
 async fn an_instruction_resets_the_count() {
     let texts = [
-        "Hello",
-        "Solution: a.",
-        "What now",
-        "Solution: bc",
-        DO,
-        DID,
-        "One",
-        "Solution: d e",
-        "Two",
-        "Solution: f",
-        "**Instruction:** bold",
-        "Solution: g",
-        DONE,
+        "Hello", "Solution: a.", "What now", "Solution: bc", DO, DID, "One", "Solution: d e", "Two",
+        "Solution: f", "**Instruction:** bold", "Solution: g", DONE,
     ];
     let came = said(&texts, |role_play| role_play).await;
     assert_eq!(came.reason, done());
@@ -211,15 +200,8 @@ async fn an_assistant_may_write_of_instructions() {
 async fn an_instruction_is_one_however_it_is_set() {
     let forms = ["**Instruction**: a", "### Instruction: bc", "__Instruction:__ def", "Instruction：做"];
     let texts = [
-        forms[0],
-        "Solution: 1",
-        forms[1],
-        "Solution: 23",
-        forms[2],
-        "Solution: 456",
-        forms[3],
-        "Solution: 7",
-        DONE,
+        forms[0], "Solution: 1", forms[1], "Solution: 23", forms[2], "Solution: 456", forms[3],
+        "Solution: 7", DONE,
     ];
     assert_eq!(said(&texts, |role_play| role_play).await.reason, done());
     for form in forms {

@@ -159,19 +159,8 @@ fn share(one: &str, other: &str) -> f64 {
 /// Whether a text is short and has thanks or a farewell. Which words are meant in detail is not decided here.
 fn is_polite(text: &str) -> bool {
     const BEGINNINGS: [&str; 13] = [
-        "bye",
-        "farewell",
-        "see you",
-        "take care",
-        "have a",
-        "thank",
-        "welcome",
-        "pleasure",
-        "glad",
-        "happy to",
-        "all the best",
-        "next time",
-        "wishes",
+        "bye", "farewell", "see you", "take care", "have a", "thank", "welcome", "pleasure", "glad",
+        "happy to", "all the best", "next time", "wishes",
     ];
     let text = text.to_lowercase();
     text.split_whitespace().count() <= 40 && BEGINNINGS.iter().any(|word| text.contains(word))
