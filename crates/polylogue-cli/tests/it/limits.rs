@@ -252,7 +252,10 @@ fn limits_of_one_are_in_the_singular() {
     home.file("team.yaml", TEAM);
     let ended = home.run(&[&RUN[..], &["--max-turns", "1", "--max-calls", "1"]].concat()).exits(3);
     let said = &ended.err;
-    assert!(said.contains("pair: at most 1 turn in all and $") && said.contains(" in 1 model call;"), "{said}");
+    assert!(
+        said.contains("pair: at most 1 turn in all and $") && said.contains(" in 1 model call;"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use super::dialogue::{Continuation, Dialogue, task, users};
 use super::line::Draft;
-use super::request::ChatRequest;
+use super::request::{ChatMessage, ChatRequest};
 use crate::app::App;
 use crate::attendance::LEAVES;
 use crate::problem::Problem;
@@ -107,13 +107,21 @@ pub(super) async fn is_possible(
     request: &ChatRequest,
 ) -> Result<bool, Problem> {
     let messages = request.messages.as_slice();
-    let begins = |at: usize| {
-        let task = task(messages.get(..=at).unwrap_or_default());
-        *listing.summary.task == *task.chars().take(Summary::TASK_CHARS).collect::<String>()
-    };
-    if !users(messages).into_iter().any(begins) {
-        return Ok(false);
-    }
+    let begins = |at| began_with(listing, messages.get(..=at).unwrap_or_default());
+    Ok(users(messages).into_iter().any(begins) && is_of_team(tenant, listing, request).await?)
+}
+
+/// Whether these are all messages with which a conversation began.
+pub(super) fn began_with(listing: &Listing, messages: &[ChatMessage]) -> bool {
+    *listing.summary.task == *task(messages).chars().take(Summary::TASK_CHARS).collect::<String>()
+}
+
+/// Whether a conversation has the team of the request, and can continue.
+pub(super) async fn is_of_team(
+    tenant: &Tenant,
+    listing: &Listing,
+    request: &ChatRequest,
+) -> Result<bool, Problem> {
     // Another team can have this name.
     if tenant.team_of(listing).await.is_none_or(|(team, _)| team != request.model) {
         return Ok(false);

@@ -9,7 +9,7 @@ use polylogue_runtime::stored::made_by;
 use tokio::time::{Instant, sleep};
 
 use super::beginning::{Request, Started};
-use super::history::{self, NEWEST, is_possible};
+use super::history::{self, NEWEST, began_with, is_of_team, is_possible};
 use super::request::NamedChat;
 use crate::attendance::{Begun, JOINS, LEAVES};
 use crate::conversation::{find, listing};
@@ -93,7 +93,13 @@ impl Request {
         let since = Timestamp(if has_key { 0 } else { now_ms().saturating_sub(joins) });
         let mut possible = Vec::new();
         for listing in tenant.runtime.list(&query).await?.logs {
-            if listing.summary.last >= since && is_possible(tenant, &listing, chat).await? {
+            if listing.summary.last < since {
+                continue;
+            }
+            let has_begun = began_with(&listing, &chat.messages);
+            if is_possible(tenant, &listing, chat).await?
+                || has_begun && is_of_team(tenant, &listing, chat).await?
+            {
                 possible.push(listing);
             }
         }
