@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use polylogue_core::{Listing, LogId, LogState, Progress, StopReason, StoreError};
 use polylogue_runtime::{Error, Prepared};
-use polylogue_wire::conversation::{Asked, Conversation, ConversationState, Ended, Ending, Parent};
+use polylogue_wire::conversation::{
+    Conversation, ConversationState, Ended, Outcome, Parent, PendingQuestion,
+};
 use polylogue_wire::stream::Status;
 use serde_json::Value;
 use tracing::warn;
@@ -118,7 +120,7 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
         Ok(open) => {
             let runs_here = tenant.runs.is_running(&listing.id);
             let in_progress = runs_here && tenant.runtime.has_parallel_turns(&listing.id).await?;
-            Ok(Status { state, ended, asked: open.iter().map(Asked::from).collect(), in_progress })
+            Ok(Status { state, ended, asked: open.iter().map(PendingQuestion::from).collect(), in_progress })
         }
         // The others can be listed.
         Err(error) if is_damage(&error) => {
@@ -149,7 +151,7 @@ const fn is_damage(error: &Error) -> bool {
 
 fn damaged(id: &LogId) -> Ended {
     let detail = format!("what is stored of it is damaged: `polylogue verify {id}` says how");
-    Ended { word: Ending::Failed, detail }
+    Ended { word: Outcome::Failed, detail }
 }
 
 /// Its state, and how it ended.
@@ -162,7 +164,7 @@ async fn state(tenant: &Tenant, listing: &Listing) -> Result<(ConversationState,
         (_, LogState::Waiting) => (ConversationState::Waiting, None),
         _ if runs_here && !rests_here(tenant, listing) => (ConversationState::Running, None),
         (Progress::Failed(why), _) => {
-            (ConversationState::Halted, Some(Ended { word: Ending::Failed, detail: why.clone() }))
+            (ConversationState::Halted, Some(Ended { word: Outcome::Failed, detail: why.clone() }))
         }
         (_, LogState::Damaged) => (ConversationState::Halted, Some(damaged(&listing.id))),
         (_, LogState::Paused) => (ConversationState::Halted, None),

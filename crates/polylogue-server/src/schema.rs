@@ -1,6 +1,6 @@
 //! JSON Schemas of what requests and replies say, by the types of the API.
 
-use polylogue_wire::conversation::Asked;
+use polylogue_wire::conversation::PendingQuestion;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
@@ -23,7 +23,7 @@ pub(crate) fn of_reply<T: JsonSchema>() -> Value {
 /// assert_eq!(schema["properties"]["kind"]["enum"][1], "turn");
 /// ```
 pub fn asked_schema() -> Value {
-    of_reply::<Asked>()
+    of_reply::<PendingQuestion>()
 }
 
 fn inline<T: JsonSchema>(settings: SchemaSettings) -> Value {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn fields_that_replies_leave_out_are_optional_and_others_are_null() {
-        let asked = bare(of_reply::<Asked>());
+        let asked = bare(of_reply::<PendingQuestion>());
         let required = ["question", "at", "who", "text", "kind", "choices", "call", "asked_ms", "until_ms"];
         assert_eq!(asked["required"], json!(required));
         assert_eq!(asked["properties"]["until_ms"], json!({"type": ["integer", "null"], "minimum": 0}));

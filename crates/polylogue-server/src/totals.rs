@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use polylogue_core::{Body, Event, FinishReason, ToolStatus, TotalUsage};
-use polylogue_wire::conversation::Ending;
+use polylogue_wire::conversation::Outcome;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
@@ -146,7 +146,7 @@ impl Totals {
             }
             Body::Failed { error, .. } if !error.postponed => self.failed_turns += 1,
             Body::Closed { reason, .. } if event.at.is_root() => {
-                *self.ended.entry(Ending::from(reason.outcome()).word()).or_default() += 1;
+                *self.ended.entry(Outcome::from(reason.outcome()).word()).or_default() += 1;
             }
             _ => {}
         }

@@ -28,14 +28,14 @@ pub struct Comparison {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pair {
     /// The message of the first one.
-    pub a: Option<Said>,
+    pub a: Option<ComparedMessage>,
     /// The message of the second one.
-    pub b: Option<Said>,
+    pub b: Option<ComparedMessage>,
 }
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Said {
+pub struct ComparedMessage {
     /// The `seq` of the event.
     pub seq: u64,
     /// The chat.

@@ -41,7 +41,7 @@ pub struct Conversation {
     #[schemars(with = "Map<String, Value>")]
     pub usage: TotalUsage,
     /// The open questions.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<PendingQuestion>,
     /// Whether it was paused from outside.
     #[serde(default, skip_serializing_if = "is_false")]
     pub paused: bool,
@@ -94,7 +94,7 @@ pub enum ConversationState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
     /// The reason in one word.
-    pub word: Ending,
+    pub word: Outcome,
     /// The reason in a sentence.
     pub detail: String,
 }
@@ -102,7 +102,7 @@ pub struct Ended {
 /// The kind of end of a conversation, in the words of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum Outcome {
     /// It reached its end.
     Done,
     /// A limit on turns, calls, time or depth was reached.
@@ -117,7 +117,7 @@ pub enum Ending {
     Failed,
 }
 
-impl Ending {
+impl Outcome {
     /// Returns the name on the wire.
     pub const fn word(self) -> &'static str {
         match self {
@@ -131,7 +131,7 @@ impl Ending {
     }
 }
 
-impl From<RunOutcome> for Ending {
+impl From<RunOutcome> for Outcome {
     fn from(outcome: RunOutcome) -> Self {
         match outcome {
             RunOutcome::Done => Self::Done,
@@ -157,7 +157,7 @@ pub struct Parent {
 
 /// A question that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Asked {
+pub struct PendingQuestion {
     /// The `seq` of the event that asks, which an answer names.
     pub question: u64,
     /// The chat.
@@ -197,7 +197,7 @@ pub struct AskedLimit {
     pub raise: Box<LimitRaise>,
 }
 
-impl From<&OpenQuestion> for Asked {
+impl From<&OpenQuestion> for PendingQuestion {
     fn from(open: &OpenQuestion) -> Self {
         let Question { who, text, kind, choices, call, default, limit } = open.question.clone();
         let limit = limit.map(|raise| {
@@ -220,9 +220,21 @@ impl From<&OpenQuestion> for Asked {
     }
 }
 
-impl From<Asked> for OpenQuestion {
-    fn from(asked: Asked) -> Self {
-        let Asked { question: seq, at, who, text, kind, choices, call, asked_ms, default, limit, .. } = asked;
+impl From<PendingQuestion> for OpenQuestion {
+    fn from(asked: PendingQuestion) -> Self {
+        let PendingQuestion {
+            question: seq,
+            at,
+            who,
+            text,
+            kind,
+            choices,
+            call,
+            asked_ms,
+            default,
+            limit,
+            ..
+        } = asked;
         let limit = limit.map(|limit| limit.raise);
         let question = Question { who, text, kind, choices, call, default, limit };
         Self { at, seq, asked: asked_ms, question }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use polylogue_core::{Delta, Name, Path};
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::{Asked, ConversationState, Ended};
+use crate::conversation::{ConversationState, Ended, PendingQuestion};
 
 /// The name of a frame with a stored event. Only these have an id: the `seq` of the event.
 pub const ENTRY: &str = "entry";
@@ -29,7 +29,7 @@ pub struct Status {
     /// Why it is closed or has failed.
     pub ended: Option<Ended>,
     /// The open questions.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<PendingQuestion>,
     /// Whether the server has it open while it rests: while people are asked, because other turns of the step may be in progress, and while
     /// it is paused, to continue it when it is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -78,12 +78,12 @@ pub struct Token {
     /// The beginning of the day in UTC on which it was used last, in milliseconds since 1970; `None`: never.
     pub last_used_ms: Option<u64>,
     /// The usage of its own budget today, in UTC; `None`: it has none.
-    pub spent_today: Option<Spent>,
+    pub spent_today: Option<DailyUsage>,
 }
 
 /// The usage of a budget of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Spent {
+pub struct DailyUsage {
     /// The cost.
     pub cost: Money,
     /// The tokens, of input and output.

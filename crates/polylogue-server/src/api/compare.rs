@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use polylogue_core::{Body, Event, Message, Name, Store as _};
 use polylogue_wire::Scope;
-use polylogue_wire::compare::{Comparison, Pair, Said};
+use polylogue_wire::compare::{ComparedMessage, Comparison, Pair};
 use serde_json::{Map, Value, json};
 
 use crate::call::{Call, Reply, json_reply};
@@ -50,15 +50,15 @@ fn common(a: &[Event], b: &[Event]) -> usize {
     a.iter().zip(b).take_while(is_same).count()
 }
 
-fn rest(events: &[Event], from: usize) -> Vec<Said> {
+fn rest(events: &[Event], from: usize) -> Vec<ComparedMessage> {
     events.iter().skip(from).filter_map(said).collect()
 }
 
 /// What an event adds to the conversation; `None` if that is no message.
-fn said(event: &Event) -> Option<Said> {
+fn said(event: &Event) -> Option<ComparedMessage> {
     let message = |who: &Name, text: &str, private| {
         let (at, who, text) = (event.at.clone(), who.clone(), text.to_owned());
-        Said { seq: event.seq, at, who, text, private }
+        ComparedMessage { seq: event.seq, at, who, text, private }
     };
     let written =
         |written: &Message| Some(message(&written.from, &written.to_text(), written.to.is_private()));
@@ -71,7 +71,7 @@ fn said(event: &Event) -> Option<Said> {
 }
 
 /// The messages next to each other, and whether there are more.
-fn pairs(a: Vec<Said>, b: Vec<Said>) -> (Vec<Pair>, bool) {
+fn pairs(a: Vec<ComparedMessage>, b: Vec<ComparedMessage>) -> (Vec<Pair>, bool) {
     let longest = a.len().max(b.len());
     let (mut a, mut b) = (a.into_iter(), b.into_iter());
     let pairs = (0..longest.min(PAIRS)).map(|_| Pair { a: a.next(), b: b.next() }).collect();
@@ -110,8 +110,13 @@ mod tests {
 
     #[test]
     fn the_shorter_side_ends_with_null() {
-        let said =
-            |seq| Said { seq, at: Path::root(), who: Name::user(), text: String::new(), private: false };
+        let said = |seq| ComparedMessage {
+            seq,
+            at: Path::root(),
+            who: Name::user(),
+            text: String::new(),
+            private: false,
+        };
         let (of, has_more) = pairs(vec![said(1)], vec![said(2), said(3)]);
         let both = Pair { a: Some(said(1)), b: Some(said(2)) };
         assert_eq!((of, has_more), (vec![both, Pair { a: None, b: Some(said(3)) }], false));

@@ -119,6 +119,6 @@ fn describe(token: &Token, spent_today: Option<CountedUsage>) -> wire::Token {
         created_ms: token.created_ms,
         expires_ms: token.expires_ms,
         last_used_ms: token.last_used_ms(),
-        spent_today: spent_today.map(|CountedUsage { cost, tokens, .. }| wire::Spent { cost, tokens }),
+        spent_today: spent_today.map(|CountedUsage { cost, tokens, .. }| wire::DailyUsage { cost, tokens }),
     }
 }

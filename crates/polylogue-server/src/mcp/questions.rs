@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue_core::{Instruction, LogId, OpenQuestion, QuestionKind, Store as _};
 use polylogue_mcp::serve::{FormAnswer, FormQuestion};
 use polylogue_runtime::question_text::LastMessages;
-use polylogue_wire::conversation::Asked;
+use polylogue_wire::conversation::PendingQuestion;
 
 use super::visitor::Visitor;
 use crate::api::steering::instruct;
@@ -85,7 +85,7 @@ pub(super) async fn forms(
         FormQuestion {
             key: question_key(open.seq),
             text: format!("{} is asked: {text}", open.question.who),
-            data: serde_json::to_value(Asked::from(open)).ok(),
+            data: serde_json::to_value(PendingQuestion::from(open)).ok(),
         }
     };
     Ok(open.iter().map(form).collect())

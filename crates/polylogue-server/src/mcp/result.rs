@@ -3,7 +3,7 @@
 use polylogue_core::{OpenQuestion, RunOutcome, StopReason, TotalUsage};
 use polylogue_mcp::serve::Answer;
 use polylogue_runtime::question_text::in_words;
-use polylogue_wire::conversation::{Asked, Ending};
+use polylogue_wire::conversation::{Outcome, PendingQuestion};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -85,12 +85,12 @@ fn closed(reason: &StopReason, summary: &str) -> (&'static str, String, String, 
         true => format!("{result}\n(ended by {reason})"),
         false => result.clone(),
     };
-    (Ending::from(outcome).word(), result, text, is_error)
+    (Outcome::from(outcome).word(), result, text, is_error)
 }
 
 /// `text`: that of the question, if it is known with the last message.
 fn waits(conversation: &str, question: &Value, text: Option<&str>) -> String {
-    let open = serde_json::from_value::<Asked>(question.clone()).map(OpenQuestion::from);
+    let open = serde_json::from_value::<PendingQuestion>(question.clone()).map(OpenQuestion::from);
     let (who, own) = open.map_or_else(
         |_| Default::default(),
         |open| (open.question.who.to_string(), in_words(&open.question)),
@@ -177,7 +177,7 @@ mod tests {
             ..Question::new(Name::new("Pat").unwrap(), "Which?")
         };
         let open = OpenQuestion { at: Path::root(), seq: 5, asked: Timestamp(1), question };
-        let asked = json!([Asked::from(&open)]);
+        let asked = json!([PendingQuestion::from(&open)]);
         let result =
             CallResult::of(&Stretch::default(), "log1", &json!({"state": "waiting", "asked": asked}));
         assert_eq!((result.state, result.is_error), ("waiting", false));

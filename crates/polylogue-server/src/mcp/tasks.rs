@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use polylogue_core::{Body, Event, Instruction, Listing, LogId, OpenQuestion, RunOutcome, Store as _};
 use polylogue_mcp::serve::{FormAnswer, InvalidParams, TaskProgress, TaskReport, progress_line};
-use polylogue_wire::conversation::Asked;
+use polylogue_wire::conversation::PendingQuestion;
 use serde_json::{Value, json};
 
 use super::questions::{answer_all, open_questions};
@@ -130,7 +130,10 @@ fn progress(log: &TaskLog, conversation: &LogId, state: &Value, asks: bool) -> O
         None if !asks && log.asked.0 && (now == "waiting" || log.asked.1) => {
             let known = state.get("asked").filter(|asked| now == "waiting" && !asked.is_null()).cloned();
             let asked = known.unwrap_or_else(|| {
-                OpenQuestion::of(&log.questions).iter().map(|open| json!(Asked::from(open))).collect()
+                OpenQuestion::of(&log.questions)
+                    .iter()
+                    .map(|open| json!(PendingQuestion::from(open)))
+                    .collect()
             });
             ended(&json!({"state": "waiting", "asked": asked}))
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{Body, Event, OpenQuestion, StopReason, Summary};
-use polylogue_wire::conversation::{Asked, ConversationState};
+use polylogue_wire::conversation::{ConversationState, PendingQuestion};
 use polylogue_wire::{stream::Status, usage};
 use serde_json::{Value, json};
 
@@ -115,7 +115,7 @@ impl Outcome {
                 in_progress: false,
             },
             None => {
-                let asked = OpenQuestion::of(&self.asked).iter().map(Asked::from).collect();
+                let asked = OpenQuestion::of(&self.asked).iter().map(PendingQuestion::from).collect();
                 Status { state: ConversationState::Waiting, ended: None, asked, in_progress: false }
             }
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use polylogue_client::wire::calls::CallKind;
 use polylogue_client::wire::conversation::{
-    Continuation, Conversation, ConversationState, Ending, Fork, NewConversation, Resume, When,
+    Continuation, Conversation, ConversationState, Fork, NewConversation, Outcome, Resume, When,
 };
 use polylogue_client::wire::team::{Check, Listed};
 use polylogue_client::wire::token::{DailyBudget, NewToken};
@@ -65,7 +65,7 @@ async fn the_client_begins_follows_reads_and_compares() {
     assert_eq!(followed, client.all_events(&begun.id, 0).await.unwrap());
     let conversation = client.conversation(&begun.id).await.unwrap();
     assert_eq!((conversation.seq, &*conversation.task), (followed.len() as u64, "Count."));
-    assert_eq!(conversation.ended.as_ref().map(|ended| ended.word), Some(Ending::Done));
+    assert_eq!(conversation.ended.as_ref().map(|ended| ended.word), Some(Outcome::Done));
     let calls = client.calls(&begun.id, 0).await.unwrap().calls;
     assert!(matches!(calls[0].kind, CallKind::Model { call: 1, .. }), "{calls:?}");
     let view = client.view(&begun.id, "Ann", Some(2)).await.unwrap();

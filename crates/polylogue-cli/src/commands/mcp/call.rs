@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 use polylogue::{Status, Update};
-use polylogue_client::wire::conversation::Asked;
+use polylogue_client::wire::conversation::PendingQuestion;
 use polylogue_core::{OpenQuestion, Responder, RunOutcome as Kind, Subscription};
 use polylogue_mcp::serve::{Answer, Caller, FormQuestion, UserAnswer, progress_line};
 use polylogue_runtime::Conversation;
@@ -144,7 +144,7 @@ impl CallConversation {
         FormQuestion {
             key: open.seq.to_string(),
             text: format!("{} is asked: {text}", open.question.who),
-            data: serde_json::to_value(Asked::from(open)).ok(),
+            data: serde_json::to_value(PendingQuestion::from(open)).ok(),
         }
     }
 
@@ -171,7 +171,7 @@ impl CallConversation {
         };
         let status =
             format!("The conversation `{id}` waits for {who}, and {why}. {}\n{continues}.", form.text);
-        let asked: Vec<Asked> = questions.iter().map(Asked::from).collect();
+        let asked: Vec<PendingQuestion> = questions.iter().map(PendingQuestion::from).collect();
         let value =
             json!({"conversation": id.to_string(), "ended": format!("waiting for {who}"), "asked": asked});
         Answer { texts: vec![status], value: Some(value), is_error: true }
