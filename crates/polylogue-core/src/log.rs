@@ -348,12 +348,12 @@ impl Log {
 
     /// Rolls back everything since an event in a call chat and the chats within it, the outermost last: a call is
     /// over when all of it is rolled back.
-    pub(crate) async fn undo(&self, chat: &Path, since: u64) -> Result<()> {
-        self.undo_except(chat, since, &[]).await
+    pub(crate) async fn roll_back(&self, chat: &Path, since: u64) -> Result<()> {
+        self.roll_back_except(chat, since, &[]).await
     }
 
-    /// As [`undo`](Self::undo), without the chats `others` and those within them.
-    pub(crate) async fn undo_except(&self, chat: &Path, since: u64, others: &[Path]) -> Result<()> {
+    /// As [`roll_back`](Self::roll_back), without the chats `others` and those within them.
+    pub(crate) async fn roll_back_except(&self, chat: &Path, since: u64, others: &[Path]) -> Result<()> {
         let mut paths: Vec<(Path, u64)> = Vec::new();
         self.look(|events| {
             let is_in = |at: &Path, chat: &Path| at == chat || at.is_within(chat);

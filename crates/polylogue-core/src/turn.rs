@@ -326,7 +326,7 @@ impl<'a> Turn<'a> {
     /// receives the same ones. Calls that fail their turn are retried with it.
     pub(crate) async fn survive(&mut self) -> Result<()> {
         for (at, since) in std::mem::take(&mut self.failed) {
-            self.log.undo(&at, since).await?;
+            self.log.roll_back(&at, since).await?;
             let is_there = |other: &Path| *other == at || other.is_within(&at);
             let stays = |event: &Arc<Event>| !is_there(&event.at) || event.seq < since;
             self.within_before.retain(stays);

@@ -208,7 +208,7 @@ impl ConfigError {
             Self::ReservedName | Self::NameUsedTwice { .. } => "rename the agent",
             Self::NoParticipants { .. } => "add a participant",
             Self::CalledTwice { .. } => "give each call its own label",
-            Self::CallNotOver { .. } => "resume it or undo it first",
+            Self::CallNotOver { .. } => "resume it or roll it back first",
             _ => return None,
         };
         Some(text.to_owned())

@@ -120,7 +120,7 @@ impl Invocation {
             (None, Some(message)) => {
                 let transcript = match self.open_before(&transcript) {
                     Some(since) => {
-                        log.undo(&self.at, since).await?;
+                        log.roll_back(&self.at, since).await?;
                         log.transcript_of(&self.at).await?
                     }
                     None => transcript,
@@ -261,7 +261,7 @@ impl Log {
     /// # Errors
     /// When a turn fails, a limit is reached, or the agent [ends](Interrupt::Ended) its chat instead of replying: then
     /// the call is rolled back. [`Interrupt::Waiting`], [`Interrupt::Cancelled`] and errors of the store leave the call
-    /// unfinished: [`resume_call`](Self::resume_call) continues it, [`undo_call`](Self::undo_call) rolls it back, and
+    /// unfinished: [`resume_call`](Self::resume_call) continues it, [`roll_back_call`](Self::roll_back_call) rolls it back, and
     /// no other call can be made before.
     pub async fn call(&self, agent: &(impl Agent + Clone), message: impl Into<Message>) -> Result<Message> {
         let message = received_from(message.into(), agent.name(), &Name::user());
@@ -307,7 +307,7 @@ impl Log {
     ///
     /// # Errors
     /// When it is the call of another agent, or the log cannot be written.
-    pub async fn undo_call(&self, agent: &(impl Agent + Clone)) -> Result<bool> {
+    pub async fn roll_back_call(&self, agent: &(impl Agent + Clone)) -> Result<bool> {
         let _one_at_a_time = self.calls.lock().await;
         self.begin().await?;
         let Some((at, first)) = self.open_call().await? else { return Ok(false) };
@@ -317,7 +317,7 @@ impl Log {
             let _only_charges = self.only_charges();
             invocation.make(self).await.result.map(drop).or_else(setup_error)?;
         }
-        self.undo(&Path::root(), first).await?;
+        self.roll_back(&Path::root(), first).await?;
         Ok(true)
     }
 
@@ -389,7 +389,7 @@ impl Log {
         if let Err(error) = &result
             && !matches!(error, Error::Interrupt(Interrupt::Waiting | Interrupt::Cancelled) | Error::Store(_))
         {
-            self.undo(&Path::root(), first).await?;
+            self.roll_back(&Path::root(), first).await?;
         }
         result
     }

@@ -248,7 +248,7 @@ impl Log {
             let earlier = transcript.background_tasks().iter().filter(|entry| entry.seq < since);
             let earlier: Vec<Path> =
                 earlier.map(|entry| transcript.path_of_background(&entry.task)).collect();
-            return self.undo_except(&Path::root(), since, &earlier).await;
+            return self.roll_back_except(&Path::root(), since, &earlier).await;
         }
         let ended: Vec<Body> = open.iter().map(end_of_turn).collect();
         self.append(&Path::root(), ended).await?;

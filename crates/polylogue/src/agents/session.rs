@@ -133,7 +133,7 @@ impl Session {
     /// # Errors
     /// A failed call leaves no trace in the session, except for its usage. When a person must answer, after a
     /// cancellation ([`Interrupt`](polylogue_core::Interrupt)) and an error of the store the call stays open:
-    /// [`resume`](Self::resume) continues it, [`undo`](Self::undo) drops it.
+    /// [`resume`](Self::resume) continues it, [`roll_back`](Self::roll_back) rolls it back.
     pub async fn call(&self, agent: &(impl Agent + Clone), message: impl Into<Message>) -> Result<Message> {
         self.log.call(agent, message).await
     }
@@ -151,13 +151,13 @@ impl Session {
         self.log.resume_call(agent).await
     }
 
-    /// Drops an open call of `agent`: agents remember nothing of it. Returns whether there was one. Its usage counts, also that of a model
+    /// Rolls back an open call of `agent`: agents remember nothing of it. Returns whether there was one. Its usage counts, also that of a model
     /// call that was lost with an earlier process.
     ///
     /// # Errors
     /// When the open call is of another agent, or the log cannot be written.
-    pub async fn undo(&self, agent: &(impl Agent + Clone)) -> Result<bool> {
-        self.log.undo_call(agent).await
+    pub async fn roll_back(&self, agent: &(impl Agent + Clone)) -> Result<bool> {
+        self.log.roll_back_call(agent).await
     }
 
     /// Answers a question asked in a call, in the chat `at`; [`Log::questions`] lists the open questions.

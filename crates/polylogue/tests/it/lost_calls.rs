@@ -176,10 +176,10 @@ async fn they_count_once_when_a_call_in_a_session_is_undone() {
         dies(&model, 1, session.call(&ann, "go")).await;
         let sent = model.calls();
         let session = Session::from_log(log_of(&session.log().events().await).await);
-        assert!(session.undo(&eve).await.is_err(), "it is a call of another agent");
-        assert!(session.undo(&ann).await.unwrap());
+        assert!(session.roll_back(&eve).await.is_err(), "it is a call of another agent");
+        assert!(session.roll_back(&ann).await.unwrap());
         assert_eq!((lost(session.log()).await, model.calls()), ((1, cents(20)), sent), "{is_first}");
-        assert!(!session.undo(&ann).await.unwrap());
+        assert!(!session.roll_back(&ann).await.unwrap());
         assert_eq!(lost(session.log()).await.0, 1, "{is_first}");
     }
 }

@@ -39,10 +39,10 @@ async fn whatever_the_cut_a_call_that_is_given_up_leaves_nothing() {
     let events = session.log().events().await;
     for cut in 0..events.len() {
         let session = session_of(&events[..cut]).await;
-        let was_open = session.undo(&blogger).await.unwrap();
+        let was_open = session.roll_back(&blogger).await.unwrap();
         let state = session.state(&blogger).await.unwrap();
         assert!(states.contains(&state), "cut before {cut}, {:?}: {state:?}", events[cut]);
-        assert!(!session.undo(&blogger).await.unwrap());
+        assert!(!session.roll_back(&blogger).await.unwrap());
         assert_eq!(session.resume(&blogger).await.unwrap(), None);
         let begun = events[..cut].iter().rfind(|event| event.at.is_root());
         let over = |event: &&Arc<Event>| {
