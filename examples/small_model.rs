@@ -31,7 +31,7 @@ fn model() -> Result<AnyModel, Box<dyn std::error::Error>> {
         return Ok(models::named(&name)?);
     }
     let script: Script = serde_json::from_str(SCRIPT)?;
-    Ok(script.model("small").with_skills(Capabilities::TEXT).into())
+    Ok(script.model("small").with_capabilities(Capabilities::TEXT).into())
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -7,20 +7,20 @@ pub enum Allowed {
     #[default]
     All,
     /// Only these tools.
-    Only(Vec<String>),
+    Include(Vec<String>),
     /// All tools except these.
-    But(Vec<String>),
+    Exclude(Vec<String>),
 }
 
 impl Allowed {
     /// Allows only these tools.
-    pub fn only(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self::Only(names.into_iter().map(Into::into).collect())
+    pub fn include(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self::Include(names.into_iter().map(Into::into).collect())
     }
 
     /// Allows all tools except these.
-    pub fn but(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self::But(names.into_iter().map(Into::into).collect())
+    pub fn exclude(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self::Exclude(names.into_iter().map(Into::into).collect())
     }
 
     /// Returns whether the tool `name` is allowed.
@@ -28,8 +28,8 @@ impl Allowed {
         let among = |names: &[String]| names.iter().any(|other| other == name);
         match self {
             Self::All => true,
-            Self::Only(names) => among(names),
-            Self::But(names) => !among(names),
+            Self::Include(names) => among(names),
+            Self::Exclude(names) => !among(names),
         }
     }
 
@@ -37,7 +37,7 @@ impl Allowed {
     pub(crate) fn named(&self) -> &[String] {
         match self {
             Self::All => &[],
-            Self::Only(names) | Self::But(names) => names,
+            Self::Include(names) | Self::Exclude(names) => names,
         }
     }
 }

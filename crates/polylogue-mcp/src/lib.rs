@@ -12,7 +12,7 @@
 //!     "tickets": {"command": "tickets-mcp", "env": {"TICKETS_KEY": "${TICKETS_KEY}"}}
 //! }}"#)?;
 //! let tools = servers
-//!     .tools([("files", Allowed::only(["read_file", "list_directory"])), ("tickets", Allowed::but(["delete"]))])
+//!     .tools([("files", Allowed::include(["read_file", "list_directory"])), ("tickets", Allowed::exclude(["delete"]))])
 //!     .await?;
 //! // tools[0] is `files_read_file`
 //! # Ok(())

@@ -10,7 +10,7 @@ use polylogue_core::chain::{Chain, Link};
 
 /// The reason why an event cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::From)]
-pub enum Flaw {
+pub enum EventError {
     /// The event is damaged.
     #[from]
     Damaged(String),
@@ -18,7 +18,7 @@ pub enum Flaw {
     Unknown(String),
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for EventError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Damaged(why) => f.write_str(why),
@@ -49,14 +49,14 @@ pub(crate) fn is_type_name(text: &str) -> bool {
 /// Parses an event.
 ///
 /// # Errors
-/// [`Flaw::Unknown`] for one of a later version; the damage, if it is not event number `seq`.
-pub fn parse_event(json: &[u8], seq: u64) -> Result<Event, Flaw> {
+/// [`EventError::Unknown`] for one of a later version; the damage, if it is not event number `seq`.
+pub fn parse_event(json: &[u8], seq: u64) -> Result<Event, EventError> {
     let event: Event = serde_json::from_slice(json).map_err(|error| {
         if let Some(kind) = unknown_type(json, seq) {
-            return Flaw::Unknown(kind);
+            return EventError::Unknown(kind);
         }
         // It is always line 1 of the event, which could be mistaken for a line of the file.
-        Flaw::Damaged(format!(
+        EventError::Damaged(format!(
             "event {seq} is unreadable: {}",
             error.to_string().replace(" at line 1 column ", " at column ")
         ))
@@ -76,7 +76,7 @@ pub(crate) fn changed(seq: u64) -> String {
 #[derive(Debug, Default)]
 pub struct EventCollector {
     events: Vec<Event>,
-    damage: Option<Flaw>,
+    damage: Option<EventError>,
     /// The length of the intact beginning, once an event is damaged or missing. Links cannot prove what follows, so
     /// an event after the gap is not counted, even if it has the number of the lost one.
     unbroken: Option<u64>,
@@ -84,7 +84,7 @@ pub struct EventCollector {
 
 impl EventCollector {
     /// Adds the next event that was read, or why it could not be read.
-    pub fn take(&mut self, event: Result<Event, Flaw>) {
+    pub fn take(&mut self, event: Result<Event, EventError>) {
         let expected = self.next_seq();
         match event {
             Ok(event) if event.seq < expected => {
@@ -101,7 +101,7 @@ impl EventCollector {
         }
     }
 
-    fn break_at(&mut self, damage: Flaw) {
+    fn break_at(&mut self, damage: EventError) {
         self.unbroken.get_or_insert(self.events.len() as u64);
         self.damage.get_or_insert(damage);
     }
@@ -126,8 +126,8 @@ impl EventCollector {
     pub fn finish(self, place: String) -> RecoveredEvents {
         let unbroken = self.unbroken.unwrap_or(self.events.len() as u64);
         let damage = self.damage.map(|flaw| match flaw {
-            Flaw::Damaged(why) => StoreError::Damaged { place, why, intact: unbroken },
-            Flaw::Unknown(kind) => StoreError::UnknownEvent { place, seq: unbroken, kind },
+            EventError::Damaged(why) => StoreError::Damaged { place, why, intact: unbroken },
+            EventError::Unknown(kind) => StoreError::UnknownEvent { place, seq: unbroken, kind },
         });
         RecoveredEvents { events: self.events, damage }
     }
@@ -149,7 +149,7 @@ impl EventRow<'_> {
     ///
     /// # Errors
     /// As [`parse_event`]. One of a later version with a wrong link is damaged.
-    pub fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, Flaw> {
+    pub fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, EventError> {
         // Nothing vouches for a first event when it is lost what it follows.
         let is_known = chain.is_known() || self.seq > 0;
         let holds = is_known && chain.holds(self.json, self.link);
@@ -158,7 +158,7 @@ impl EventRow<'_> {
             // Behind one that is missing, it follows nothing that could be compared.
             Ok(event) if holds || self.seq > next => Ok(event),
             Ok(_) => Err(changed(self.seq).into()),
-            Err(Flaw::Unknown(_)) if !holds => Err(changed(self.seq).into()),
+            Err(EventError::Unknown(_)) if !holds => Err(changed(self.seq).into()),
             Err(flaw) => Err(flaw),
         }
     }

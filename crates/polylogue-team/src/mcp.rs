@@ -115,8 +115,8 @@ impl McpTools {
     pub(crate) fn allowed(&self) -> Allowed {
         match (self.include.as_slice(), self.exclude.as_slice()) {
             ([], []) => Allowed::All,
-            ([], but) => Allowed::but(but),
-            (only, _) => Allowed::only(only),
+            ([], excluded) => Allowed::exclude(excluded),
+            (included, _) => Allowed::include(included),
         }
     }
 

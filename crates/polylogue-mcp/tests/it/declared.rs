@@ -16,7 +16,7 @@ async fn nothing_is_started_by_loading() {
     let servers = bench.servers(|_| ());
     assert_eq!(servers.names().collect::<Vec<_>>(), ["test"]);
     assert_eq!(bench.starts(), 0);
-    let (one, other) = ([("test", Allowed::All)], [("test", Allowed::only(["echo"]))]);
+    let (one, other) = ([("test", Allowed::All)], [("test", Allowed::include(["echo"]))]);
     servers.tools(one).await.unwrap();
     servers.clone().tools(other).await.unwrap();
     assert_eq!(bench.starts(), 1);
@@ -30,14 +30,14 @@ async fn an_agent_gets_what_is_allowed() {
         let tools = servers.tools([("test", allowed)]).await?;
         Ok::<_, polylogue_core::Error>(tools.iter().map(|tool| tool.spec().name.clone()).collect::<Vec<_>>())
     };
-    assert_eq!(names(Allowed::only(["fail", "echo"])).await.unwrap(), ["test_echo", "test_fail"]);
-    let twice = [("test", Allowed::only(["echo"])), ("test", Allowed::only(["fail", "echo"]))];
+    assert_eq!(names(Allowed::include(["fail", "echo"])).await.unwrap(), ["test_echo", "test_fail"]);
+    let twice = [("test", Allowed::include(["echo"])), ("test", Allowed::include(["fail", "echo"]))];
     let twice = servers.tools(twice).await.unwrap();
     assert_eq!(twice.iter().map(|tool| &*tool.spec().name).collect::<Vec<_>>(), ["test_echo", "test_fail"]);
-    let but = names(Allowed::but(["die", "hang"])).await.unwrap();
-    assert_eq!(but.len(), names(Allowed::All).await.unwrap().len() - 2);
-    assert!(!but.contains(&"test_die".to_owned()));
-    let unknown = names(Allowed::but(["dei"])).await.unwrap_err().to_string();
+    let rest = names(Allowed::exclude(["die", "hang"])).await.unwrap();
+    assert_eq!(rest.len(), names(Allowed::All).await.unwrap().len() - 2);
+    assert!(!rest.contains(&"test_die".to_owned()));
+    let unknown = names(Allowed::exclude(["dei"])).await.unwrap_err().to_string();
     assert!(unknown.starts_with("unknown tool `dei` of the MCP server `test`"), "{unknown}");
 }
 
@@ -48,7 +48,7 @@ async fn what_is_known_of_tools_outlives_their_servers() {
     let stored = serde_json::to_string(&catalog.described()).unwrap();
     let known = Catalog::of_described(serde_json::from_str::<Vec<ToolDescription>>(&stored).unwrap());
     assert_eq!(known.described(), catalog.described());
-    let tools = Tools(known.tools("test", &Allowed::only(["echo"])).unwrap());
+    let tools = Tools(known.tools("test", &Allowed::include(["echo"])).unwrap());
     assert_eq!(tools.failed("echo").await, "the server of `test_echo` is not there");
     let other = known.tools("other", &Allowed::All).unwrap_err().to_string();
     assert_eq!(other, "the MCP server `other` was not asked for its tools");
@@ -57,7 +57,7 @@ async fn what_is_known_of_tools_outlives_their_servers() {
 #[tokio::test]
 async fn specs_are_those_of_the_server() {
     let bench = Bench::new("fine");
-    let tools = bench.servers(|_| ()).tools([("test", Allowed::only(["echo", "fail"]))]).await.unwrap();
+    let tools = bench.servers(|_| ()).tools([("test", Allowed::include(["echo", "fail"]))]).await.unwrap();
     let echo = tools[0].spec();
     assert_eq!((echo.description.as_str(), echo.repeatable), ("Does echo", true));
     assert_eq!(echo.parameters["properties"]["text"], json!({"type": "string"}));

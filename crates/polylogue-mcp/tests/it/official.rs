@@ -123,7 +123,7 @@ async fn files_are_read_within_the_directory_only() {
     std::fs::write(dir.path().join("a.txt"), "Call me Ishmael.").unwrap();
     let Some(declared) = of_npm("filesystem", &[dir.path().to_str().unwrap()]) else { return };
     let servers = servers(&declared);
-    let allowed = Allowed::only(["read_text_file", "list_directory"]);
+    let allowed = Allowed::include(["read_text_file", "list_directory"]);
     let tools = Tools(servers.tools([("test", allowed)]).await.unwrap());
     assert_eq!(
         tools.0.iter().map(|tool| &*tool.spec().name).collect::<Vec<_>>(),

@@ -71,7 +71,7 @@ impl Scripted {
 
     /// Sets the declared capabilities. The steps are played regardless.
     #[must_use]
-    pub fn with_skills(self, capabilities: Capabilities) -> Self {
+    pub fn with_capabilities(self, capabilities: Capabilities) -> Self {
         Self { capabilities, ..self }
     }
 

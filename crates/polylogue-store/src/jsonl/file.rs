@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::head::Head;
-use crate::intact::{EventCollector, Flaw, HeadCheck, changed, next_to_head, parse_event, unknown_type};
+use crate::intact::{
+    EventCollector, EventError, HeadCheck, changed, next_to_head, parse_event, unknown_type,
+};
 use crate::io_error::{reading, show};
 use polylogue_core::chain::{Chain, Link, seal, unseal};
 
@@ -258,14 +260,14 @@ impl<'a> LogFile<'a> {
     }
 
     /// The event on the line that was read last, where event number `next` is expected.
-    fn event(&mut self, number: u64, holds: bool, next: u64) -> Result<Event, Flaw> {
+    fn event(&mut self, number: u64, holds: bool, next: u64) -> Result<Event, EventError> {
         let event = serde_json::from_slice::<Event>(&self.line).map_err(|error| {
             self.chain.break_off();
             if let Some(kind) = unknown_type(&self.line, next).filter(|_| holds) {
-                return Flaw::Unknown(kind);
+                return EventError::Unknown(kind);
             }
             let why = error.to_string().replace(" at line 1 column ", " at column ");
-            Flaw::Damaged(format!("line {number} is not an event: {why}"))
+            EventError::Damaged(format!("line {number} is not an event: {why}"))
         })?;
         // After a missing event, there is no link to compare with.
         if holds || event.seq > next { Ok(event) } else { Err(changed(event.seq).into()) }

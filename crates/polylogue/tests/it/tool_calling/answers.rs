@@ -55,7 +55,7 @@ async fn the_form_is_asked_for_in_the_best_way_the_model_knows() {
         (Capabilities::TEXT.with(Capability::Json), false, true),
         (Capabilities::TEXT, false, false),
     ] {
-        let done = turn(lines(&["Here: ```{'more': 7}```"]).with_skills(capabilities), shaped).await;
+        let done = turn(lines(&["Here: ```{'more': 7}```"]).with_capabilities(capabilities), shaped).await;
         let params = &done.asked[0].params;
         assert_eq!((params.schema.is_some(), params.json), (has_schema, json), "{capabilities:?}");
         assert_eq!(prompts(&done.asked)[0].contains("JSON Schema"), !has_schema, "{capabilities:?}");
@@ -107,7 +107,7 @@ async fn a_form_that_is_no_object_is_not_asked_for_in_json_mode() {
     let done = turn(refusing(&["json_schema is not supported"], "It is [7]."), listed).await;
     assert_eq!((said(&done), how(&done)), (expected.clone(), vec![(true, false), (false, false)]));
     let knows_json = Capabilities::TEXT.with(Capability::Json);
-    let done = turn(lines(&["seven", "[7]"]).with_skills(knows_json), listed).await;
+    let done = turn(lines(&["seven", "[7]"]).with_capabilities(knows_json), listed).await;
     assert_eq!((said(&done), how(&done)), (expected, vec![(false, false), (false, false)]));
 }
 

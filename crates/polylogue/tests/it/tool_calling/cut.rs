@@ -45,7 +45,7 @@ fn chat(
     turns: u64,
     made: impl Fn(Assistant) -> Assistant,
 ) -> Chat {
-    let model = calls.through(script.model("test").with_skills(capabilities));
+    let model = calls.through(script.model("test").with_capabilities(capabilities));
     let agent = made(Assistant::new("M", model).unwrap());
     Chat::builder("alone").participant(agent).policy(until(round_robin(), max_turns(turns))).build().unwrap()
 }

@@ -65,7 +65,8 @@ async fn the_partner_reads_what_the_tool_returned_and_the_talk_is_forgotten() {
 async fn a_mandatory_tool_takes_three_requests() {
     let capabilities = Capabilities::TEXT.with(Capability::Json);
     let done =
-        turn(lines(&["1", "2", JSON]).with_skills(capabilities), |model| five(talker(model, must()))).await;
+        turn(lines(&["1", "2", JSON]).with_capabilities(capabilities), |model| five(talker(model, must())))
+            .await;
     assert_eq!(done.asked.iter().map(|asked| asked.params.json).collect::<Vec<_>>(), [false, false, true]);
     assert!(done.asked.iter().all(|asked| asked.tools.is_empty() && asked.params.schema.is_none()));
     let said = turn(lines(&["1", JSON, "Seven is more."]), |model| talker(model, must())).await;

@@ -128,7 +128,7 @@ async fn reasoning_is_not_sent_to_other_agents_and_terminates_nothing() {
 async fn a_small_model_that_thinks_uses_a_tool() {
     let replies = ["ack", "It helps.", "yes", JSON, "More."];
     for capabilities in [Capabilities::TEXT, Capabilities::TEXT.with(polylogue_core::Capability::Json)] {
-        let model = by_field("hm, no", &replies).with_skills(capabilities);
+        let model = by_field("hm, no", &replies).with_capabilities(capabilities);
         let done = turn(model, |model| Assistant::new("M", model).unwrap().tool(high_low())).await;
         assert_eq!(done.said, "More.");
         assert!(done.remembers.iter().all(|entry| !entry.contains("hm")), "{:?}", done.remembers);

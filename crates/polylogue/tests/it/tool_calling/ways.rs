@@ -106,13 +106,13 @@ async fn tool_calling_is_chosen_by_the_capabilities_of_the_model() {
         (Capabilities::TEXT.with(Capability::Json), &text[..]),
         (Capabilities::TEXT.with(Capability::Schema), &[CALL, SAY][..]),
     ] {
-        let done = turn(lines(replies).with_skills(capabilities), &auto).await;
+        let done = turn(lines(replies).with_capabilities(capabilities), &auto).await;
         assert_eq!(done.said, "Seven is more.", "{capabilities:?}");
         assert!(done.asked.iter().all(|asked| asked.tools.is_empty()), "{capabilities:?}");
         let json = done.asked.iter().any(|asked| asked.params.json);
         assert_eq!(json, capabilities.json == Some(true), "{capabilities:?}");
     }
-    let done = turn(lines(&["Seven."]).with_skills(Capabilities::ALL), &auto).await;
+    let done = turn(lines(&["Seven."]).with_capabilities(Capabilities::ALL), &auto).await;
     assert_eq!(done.asked[0].tools.len(), 1);
 }
 

@@ -145,7 +145,7 @@ async fn the_decision_is_structured_where_the_model_is_known_to_support_schemas(
         let steps = steps.map(|(who, text)| polylogue_models::ScriptStep::say(name(who), text));
         let capabilities = Capabilities::TEXT.with(polylogue_core::Capability::Schema);
         let spy = Spy::on(AnyModel::new(
-            polylogue_models::Script::new(steps).model("test").with_skills(capabilities),
+            polylogue_models::Script::new(steps).model("test").with_capabilities(capabilities),
         ));
         let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
         Played::of(spy, solve.max_iterations(1).check(check)).await
