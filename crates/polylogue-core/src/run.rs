@@ -67,7 +67,7 @@ impl<'l> RunningChat<'l> {
     /// Runs the chat until it closes, waits for a person, or fails.
     pub(crate) async fn run(&mut self, chat: &Chat, opening: Opening) -> Result<Status> {
         let log = self.log;
-        let (place, open) = self.workplace();
+        let (place, open) = self.task_context();
         let steps = self.steps(chat, opening);
         log.write_while(place.run_with(chat, open, steps)).await?
     }

@@ -30,14 +30,14 @@ impl Team {
         self.build_at(provide, &BuildContext::none())
     }
 
-    /// Builds a team that runs programs: they work at `workplace`. Nothing is run, and nothing is made there, before
+    /// Builds a team that runs programs: they work where `build_context` says. Nothing is run, and nothing is made there, before
     /// an agent wants it.
     ///
     /// # Errors
     /// As [`build`](Self::build); when the team asks for what was not [granted](BuildContext::grant), and when what its programs
     /// are to read is not there.
-    pub fn build_at(&self, provide: Provide<'_>, workplace: &BuildContext) -> Result<Chat> {
-        AgentBuilder::of(self, &self.name, None, provide, workplace).outermost()
+    pub fn build_at(&self, provide: Provide<'_>, build_context: &BuildContext) -> Result<Chat> {
+        AgentBuilder::of(self, &self.name, None, provide, build_context).outermost()
     }
 
     /// Builds the agents with models, including those of inner chats, without the chats: to show what their models
@@ -64,8 +64,8 @@ impl Team {
     /// As [`build`](Self::build).
     pub fn assistants_in(&self, chat: &Transcript, provide: Provide<'_>) -> Result<Vec<Assistant>> {
         let mut all = self.assistants(provide)?;
-        let workplace = BuildContext::unused();
-        all.extend(AgentBuilder::of(self, &self.name, None, provide, &workplace).assistants_in(chat)?);
+        let build_context = BuildContext::unused();
+        all.extend(AgentBuilder::of(self, &self.name, None, provide, &build_context).assistants_in(chat)?);
         Ok(all)
     }
 
@@ -80,8 +80,8 @@ impl Team {
         names: &[Name],
         provide: Provide<'_>,
     ) -> Result<Vec<(ModelSettings, String)>> {
-        let workplace = BuildContext::unused();
-        AgentBuilder::of(self, &self.name, None, provide, &workplace).choices_of(who, names)
+        let build_context = BuildContext::unused();
+        AgentBuilder::of(self, &self.name, None, provide, &build_context).choices_of(who, names)
     }
 }
 

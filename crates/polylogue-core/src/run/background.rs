@@ -23,7 +23,7 @@ use crate::{
 const CHAT_ENDED: &str = "the chat of the agent that started it ended";
 
 /// Where the tasks of a chat run.
-pub(super) struct Workplace<'l> {
+pub(super) struct TaskContext<'l> {
     log: &'l Log,
     at: Path,
     tasks: Arc<BackgroundTasks>,
@@ -31,9 +31,10 @@ pub(super) struct Workplace<'l> {
 
 impl<'l> RunningChat<'l> {
     /// Where its tasks run, with those that an earlier run left open.
-    pub(super) fn workplace(&self) -> (Workplace<'l>, Vec<(Begun, UncheckedTurn<'l>)>) {
+    pub(super) fn task_context(&self) -> (TaskContext<'l>, Vec<(Begun, UncheckedTurn<'l>)>) {
         let transcript = &self.transcript;
-        let place = Workplace { log: self.log, at: transcript.at().clone(), tasks: Arc::clone(&self.tasks) };
+        let place =
+            TaskContext { log: self.log, at: transcript.at().clone(), tasks: Arc::clone(&self.tasks) };
         let open = transcript.open_background().filter(|_| transcript.closed().is_none());
         let begun = |entry: &BackgroundEntry| {
             let (around, about) = (entry.around().to_vec(), transcript.task().into());
@@ -199,7 +200,7 @@ impl Log {
     }
 }
 
-impl<'l> Workplace<'l> {
+impl<'l> TaskContext<'l> {
     /// Does `steps`, the steps of the chat, and runs its tasks next to them until they are over.
     pub(super) fn run_with<'f, T>(
         self,
@@ -270,7 +271,7 @@ async fn continued(log: &Log, again: &Invocation, task: &BackgroundTask, tasks: 
 
 /// The steps of a chat, and its tasks next to them.
 pub(super) struct StepsAndTasks<'f, 'l, T> {
-    place: Workplace<'l>,
+    place: TaskContext<'l>,
     chat: &'f Chat,
     /// Tasks that begin with the next poll.
     begun: Vec<(Begun, Option<UncheckedTurn<'l>>)>,

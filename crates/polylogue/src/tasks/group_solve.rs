@@ -47,8 +47,8 @@
 mod build;
 mod check;
 mod history;
-mod member;
 mod outcome;
+mod participant;
 mod plan;
 mod run;
 mod words;

@@ -9,7 +9,7 @@ use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team};
 use polylogue_test::cut::uncharged;
 
-use crate::shipped::stage::{can_run, files, model, play, team, workplace};
+use crate::shipped::stage::{build_context, can_run, files, model, play, team};
 
 /// The team `name`, if its programs can run here.
 fn coding(name: &str) -> Option<Team> {
@@ -132,7 +132,7 @@ async fn resumed(
 #[tokio::test]
 async fn a_run_in_flight_is_reported_and_not_repeated_and_every_other_cut_changes_nothing() {
     let Some(team) = coding("year-to-date") else { return };
-    let place = workplace(&team);
+    let place = build_context(&team);
     let begun = &play(&team).await.events[..2];
     let whole = resumed(&team, begun, &place).await;
     let mut in_flight = 0;

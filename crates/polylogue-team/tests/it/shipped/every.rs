@@ -10,7 +10,7 @@ use polylogue_test::cut::{Calls, Cut};
 use tempfile::TempDir;
 
 use crate::shipped::apart;
-use crate::shipped::stage::{answer, can_run, files, model, play, team, workplace};
+use crate::shipped::stage::{answer, build_context, can_run, files, model, play, team};
 
 /// Every team that ships and can run here.
 fn teams() -> Vec<Team> {
@@ -34,7 +34,7 @@ async fn cut_everywhere(teams: impl IntoIterator<Item = Team>, store: &dyn Fn() 
             task: team.task.as_deref().unwrap_or_default(),
             chat: &|calls: &Calls| {
                 let model = AnyModel::new(calls.through(model(&team)));
-                team.build_at(&|_| Ok(model.clone()), &workplace(&team)).unwrap()
+                team.build_at(&|_| Ok(model.clone()), &build_context(&team)).unwrap()
             },
             store,
             answer: &|_, question, answered| answer(&team, question, usize::try_from(answered).unwrap()),

@@ -44,7 +44,7 @@ pub(crate) fn team_with(name: &str, script: &str) -> Team {
 }
 
 /// A new work directory with the files of `team`; none for a team that runs nothing. An empty memory for one that remembers.
-pub(crate) fn workplace(team: &Team) -> BuildContext {
+pub(crate) fn build_context(team: &Team) -> BuildContext {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let nth = COUNT.fetch_add(1, Ordering::Relaxed);
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{}-{nth}", team.name, process::id()));
@@ -189,7 +189,7 @@ fn chat_through(
     let model = through(script.clone());
     let remembering =
         |_: &str| Ok(AnyModel::new(Remembering { model: model.clone(), asked: Arc::clone(&asked) }));
-    let chat = team.build_at(&remembering, &workplace(team)).unwrap();
+    let chat = team.build_at(&remembering, &build_context(team)).unwrap();
     (chat, script, asked)
 }
 

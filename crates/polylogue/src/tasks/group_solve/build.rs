@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue_core::{Audience, Chat, ChatBuilder, Error, Name, PatternError, Result, UnknownName};
 
-use super::member::Member;
+use super::participant::Participant;
 use super::plan::{Discussion, EndMode, GroupSolvePolicy, Plan};
 use super::words::MANAGER;
 use super::{Group, GroupSolve};
@@ -33,7 +33,7 @@ impl GroupSolve {
         let plan = Arc::new(plan);
         let mut chat = Chat::builder(name).opening(|_| Vec::new()).max_turns(plan.cap());
         for (who, is_member) in plan.agents() {
-            let agent = Member::new(who, Arc::clone(&plan));
+            let agent = Participant::new(who, Arc::clone(&plan));
             chat = if is_member { chat.participant(agent) } else { chat.private_agent(agent) };
         }
         Ok((chat, GroupSolvePolicy(plan)))

@@ -12,12 +12,12 @@ use crate::tasks::task::Task;
 use crate::termination::verdict::Verdict;
 
 /// An agent of the plan. In its turn it finds its current task in the log.
-pub(super) struct Member {
+pub(super) struct Participant {
     who: Name,
     plan: Arc<Plan>,
 }
 
-impl Member {
+impl Participant {
     pub(super) const fn new(who: Name, plan: Arc<Plan>) -> Self {
         Self { who, plan }
     }
@@ -27,7 +27,7 @@ impl Member {
     }
 }
 
-impl Agent for Member {
+impl Agent for Participant {
     fn name(&self) -> &Name {
         &self.who
     }
