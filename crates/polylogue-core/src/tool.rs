@@ -48,7 +48,7 @@ pub trait Tool: Send + Sync + 'static {
     /// Runs it with `args`, a JSON object.
     ///
     /// # Errors
-    /// The error message for the model; it becomes a failed outcome, and the turn continues.
+    /// The error message for the model; it becomes a failed result, and the turn continues.
     fn call(
         &self,
         args: Value,
@@ -83,7 +83,7 @@ pub struct ToolCx<'a> {
 }
 
 impl<'a> ToolCx<'a> {
-    /// Returns the shared events known at this call: earlier tool calls, their outcomes, and messages with values, of the whole
+    /// Returns the shared events known at this call: earlier tool calls, their results, and messages with values, of the whole
     /// team or of this chat alone. Parallel events are not included, so that the result is the same after a crash.
     pub fn known(&self, scope: StateScope) -> Vec<&'a Arc<Event>> {
         if scope == StateScope::Chat {

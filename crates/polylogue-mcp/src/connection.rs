@@ -55,7 +55,7 @@ struct Listed {
     ours: usize,
 }
 
-/// Why a call has no outcome, and whether the server can be called again without a restart.
+/// Why a call has no result, and whether the server can be called again without a restart.
 pub(crate) struct Broken {
     pub(crate) why: String,
     pub(crate) lives: bool,
@@ -172,7 +172,7 @@ impl Connection {
     /// Calls `tool`. Dropping the future cancels the call on the server.
     ///
     /// # Errors
-    /// When there is no outcome.
+    /// When there is no result.
     pub(crate) async fn call(&self, tool: String, args: JsonObject) -> Result<ToolResult, Broken> {
         let answered = self.answer_in_time(tool, args).await;
         match answered {

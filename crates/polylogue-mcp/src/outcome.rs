@@ -18,7 +18,7 @@ pub(crate) fn dollars(value: &Value) -> Option<Money> {
     value.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0).map(Money::dollars)
 }
 
-/// `outcome` for the log, without keys that its server was given and repeats, and within the bounds of an outcome.
+/// `outcome` for the log, without keys that its server was given and repeats, and within the bounds of a result.
 pub(crate) fn finished(mut outcome: ToolResult, secrets: &Secrets) -> ToolResult {
     for part in &mut outcome.parts {
         match part {
@@ -45,7 +45,7 @@ fn remove_keys(value: &mut Value, secrets: &Secrets) {
     }
 }
 
-/// The outcome of `result` for the model, with at most `media_bytes` of images and audio, to be [`finished`].
+/// The tool result of `result` for the model, with at most `media_bytes` of images and audio, to be [`finished`].
 pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> ToolResult {
     let is_error = result.is_error.unwrap_or_default();
     let cost = result.meta.as_ref().and_then(|meta| dollars(meta.get(COST)?));

@@ -44,7 +44,7 @@ impl Server {
         Ok(connection.tools())
     }
 
-    /// Calls `tool` with its known `schema`, which is updated if the server's has changed. All that the outcome says is from
+    /// Calls `tool` with its known `schema`, which is updated if the server's has changed. All that the result says is from
     /// outside: the text of a failure can come from the server, too.
     pub(crate) async fn call(
         &self,

@@ -6,10 +6,10 @@ use polylogue_core::{AnyTool, Money, Tool, ToolCx, ToolError, ToolResult, ToolSp
 use serde_json::Value;
 use tokio::time::timeout;
 
-/// A tool with a timeout and a declared cost for each call, and a maximum size of its outcomes.
+/// A tool with a timeout and a declared cost for each call, and a maximum size of its results.
 ///
 /// A call that times out fails with an error for the model; its effects so far remain. Text and data beyond the maximum size are cut,
-/// with a note. (Without this wrapper a call has no timeout, and an outcome can have [`ToolResult::MAX_BYTES`].)
+/// with a note. (Without this wrapper a call has no timeout, and a result can have [`ToolResult::MAX_BYTES`].)
 ///
 /// ```
 /// use polylogue_core::Tool;
@@ -45,7 +45,7 @@ impl LimitedTool {
         Self { spec: self.spec.max_cost(cost), ..self }
     }
 
-    /// Sets the maximum size of an outcome, in bytes of text and data.
+    /// Sets the maximum size of a result, in bytes of text and data.
     pub fn max_bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }

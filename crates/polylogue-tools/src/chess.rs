@@ -57,7 +57,7 @@ impl Default for Chess {
         });
         let description = "Makes a move in this conversation's game of chess, or shows the board and the legal moves. \
             White begins. A move that is not legal is refused.";
-        // A move that was in flight can be made again: it counts only when its outcome is in the log.
+        // A move that was in flight can be made again: it counts only when its result is in the log.
         let spec = ToolSpec::new(NAME, description, parameters).repeatable().max_bytes(2_000);
         Self { spec, scope: StateScope::Team }
     }
@@ -104,7 +104,7 @@ fn wanted(args: &Value) -> Result<Option<&str>, ToolError> {
     }
 }
 
-/// The moves before this call, in order: those with an outcome in the log.
+/// The moves before this call, in order: those with a result in the log.
 fn moves<'a>(cx: &ToolCx<'a>, scope: StateScope) -> impl Iterator<Item = &'a str> {
     // Ids are unique for an agent of a chat.
     let mut asked: Vec<(&'a Path, &'a Name, &'a ToolCall)> = Vec::new();

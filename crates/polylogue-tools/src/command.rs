@@ -10,7 +10,7 @@
 //! - A value that would begin a word with `-` is refused, since programs would read it as an option, unless the word follows `--`, or
 //!   the declaration allows it.
 //!
-//! The command runs in a [`Sandbox`]. The outcome is its output; if it failed, with its exit code.
+//! The command runs in a [`Sandbox`]. The result is its output; if it failed, with its exit code.
 //!
 //! ```
 //! use polylogue_core::Tool as _;

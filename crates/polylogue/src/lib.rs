@@ -177,7 +177,7 @@ use {
 /// - A parameter is any type that implements `serde::Deserialize` and `schemars::JsonSchema`; your structs and enums
 ///   derive both. An `Option`, or a parameter with `#[default(...)]`, is optional.
 /// - A parameter `&ToolCx<'_>` is not an argument: it is the context of the call.
-/// - The return value is the outcome: a text unchanged, `()` as no text, anything else as JSON. The model receives the
+/// - The return value is the result: a text unchanged, `()` as no text, anything else as JSON. The model receives the
 ///   error of a `Result`, and the conversation continues.
 /// - The function can be `async`. Run blocking code on its own thread.
 /// - `#[tool(name = "...", description = "...", repeatable, ends_turn)]` overrides name and description and sets flags. A name is

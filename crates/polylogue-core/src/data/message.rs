@@ -21,7 +21,7 @@ pub struct Message {
     pub to: Audience,
     /// The content, in order.
     pub parts: Vec<Part>,
-    /// Sources of content from outside that the author had read by then: those of [outcomes](crate::ToolResult::outside)
+    /// Sources of content from outside that the author had read by then: those of [tool results](crate::ToolResult::outside)
     /// and of other messages, at most 8. Set by the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<Arc<str>>,

@@ -204,10 +204,10 @@ pub struct ToolSpec {
     /// Whether a call that was in flight at a crash can be repeated safely.
     #[serde(default)]
     pub repeatable: bool,
-    /// Whether the outcome ends the agent's turn, without another model call.
+    /// Whether the result ends the agent's turn, without another model call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_turn: bool,
-    /// The maximum number of bytes of text and data of an outcome; longer ones are truncated. No part of what models see.
+    /// The maximum number of bytes of text and data of a result; longer ones are truncated. No part of what models see.
     #[serde(skip, default = "ToolSpec::default_max_bytes")]
     pub max_bytes: usize,
     /// The maximum cost of a call, besides that of models that are called within it. It is reserved before the call. `None`:
@@ -241,7 +241,7 @@ impl ToolSpec {
         Self { repeatable: true, ..self }
     }
 
-    /// Sets the maximum number of bytes of an outcome, [`ToolResult::MAX_BYTES`] at most. The bound of a run is computed with it.
+    /// Sets the maximum number of bytes of a result, [`ToolResult::MAX_BYTES`] at most. The bound of a run is computed with it.
     #[must_use]
     pub fn max_bytes(self, bytes: usize) -> Self {
         Self { max_bytes: bytes.min(ToolResult::MAX_BYTES), ..self }
@@ -254,7 +254,7 @@ impl ToolSpec {
         Self { max_cost: Some(cost), ..self }
     }
 
-    /// Makes its outcome end the turn: the agent says what the model said with the call, or else the outcome. A
+    /// Makes its result end the turn: the agent says what the model said with the call, or else the result. A
     /// failed call does not end the turn, so that the model can correct it.
     #[must_use]
     pub fn ends_turn(self) -> Self {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blob_id::BlobId;
 
-/// A result of a tool call that is stored whole: the outcome has its beginning and its end.
+/// A result of a tool call that is stored whole: the log has its beginning and its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredResult {
     /// The id of the blob with the result.

@@ -37,7 +37,7 @@ struct Run<'a> {
 #[derive(Default)]
 struct State {
     is_used: bool,
-    /// The reservation that is released once the outcome of the call is in the log.
+    /// The reservation that is released once the result of the call is in the log.
     settled: Option<AttemptReservation>,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Meter<'a> {
 }
 
 impl Drop for Meter<'_> {
-    /// A cancelled call has no outcome: the tool's own reservation counted its usage.
+    /// A cancelled call has no result: the tool's own reservation counted its usage.
     fn drop(&mut self) {
         self.release();
     }

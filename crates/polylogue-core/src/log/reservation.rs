@@ -272,7 +272,7 @@ impl Reservation<'_> {
     }
 
     /// Settles a call of a tool that itself cost `cost`. What is reserved in the limits of the run stays so until this is dropped,
-    /// when the outcome is in the log.
+    /// when the result is in the log.
     pub(crate) fn own_cost(&self, cost: Money) {
         let nothing = Usage { input: Some(0), output: Some(0), ..Usage::default() };
         self.settled(&nothing, false, Some(cost));
@@ -341,7 +341,7 @@ impl Reservation<'_> {
         self.settled(&reply.usage, reply.cached, cost);
     }
 
-    /// Counts the usage of a model that a tool called. Returns the reservation, which lasts until the outcome of the
+    /// Counts the usage of a model that a tool called. Returns the reservation, which lasts until the result of the
     /// tool is in the log.
     pub(crate) fn used(&self, usage: &Usage, cost: Option<Money>) -> Option<AttemptReservation> {
         self.settled(usage, false, cost);

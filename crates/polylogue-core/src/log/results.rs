@@ -14,7 +14,7 @@ use crate::{BlobId, Log, StoreError, StoredResult};
 /// use polylogue_core::ToolResult;
 /// let text = "one line\n".repeat(100_000);
 /// let stored = cx.results.store(&text).await?;
-/// // Once the outcome is logged, the text can be read in any process.
+/// // Once the result is logged, the text can be read in any process.
 /// let outcome = ToolResult::done(text).shortened(4_000, stored);
 /// # Ok(())
 /// # }
@@ -47,7 +47,7 @@ impl<'a> StoredResults<'a> {
         Blobs(self.0)
     }
 
-    /// Stores `text`. It is durable when this returns, and readable when the log has an outcome that refers to it.
+    /// Stores `text`. It is durable when this returns, and readable when the log has a result that refers to it.
     ///
     /// # Errors
     /// [`NotStored`]: the result is to be truncated instead.
@@ -68,7 +68,7 @@ impl<'a> StoredResults<'a> {
         }
     }
 
-    /// Reads the result `id`; `None` unless an outcome in the log refers to it.
+    /// Reads the result `id`; `None` unless a result in the log refers to it.
     ///
     /// # Errors
     /// When the store cannot be read.

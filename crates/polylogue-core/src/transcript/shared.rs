@@ -32,7 +32,7 @@ pub(crate) fn in_order<'e>(events: impl IntoIterator<Item = &'e Arc<Event>>) -> 
 }
 
 impl Transcript {
-    /// Returns the shared events known here: tool calls, their outcomes, and messages with values ([`Part::Data`]) of this
+    /// Returns the shared events known here: tool calls, their results, and messages with values ([`Part::Data`]) of this
     /// chat, of chats within it, and of outer chats before this one began. Parallel events of other chats are not included yet.
     pub fn shared(&self) -> impl Iterator<Item = &Arc<Event>> {
         let known = self.known_until;

@@ -203,7 +203,7 @@ pub struct ShownToolResult {
     pub to: Audience,
     /// The call.
     pub call: ToolCall,
-    /// The outcome.
+    /// The result.
     pub outcome: ToolResult,
     /// The running time of the call.
     pub took: Duration,
@@ -254,7 +254,7 @@ pub struct ShownMessage {
     pub source: Source,
     /// The id of the call whose result it is, if that call was shown: of a tool that ends the turn, or of a handoff with a note.
     pub result_of: Option<String>,
-    /// The calls that its outcomes answer.
+    /// The calls that its results answer.
     pub answered: Vec<ToolCall>,
     /// Whether a message of a chat within its turn, or of a chat around, shows the same text.
     pub repeats: bool,

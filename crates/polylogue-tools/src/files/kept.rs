@@ -27,7 +27,7 @@ const NAMED: usize = 5;
 const AT_ONCE: u64 = 64 << 10;
 
 /// Keeps the files of a work directory with the conversation: after each call of a tool that is [wrapped](Self::around), what has changed is
-/// stored next to the log, under digests, and the outcome [refers](ToolResult::files) to the whole. [`restore`] makes the directory again, on any machine. Cloning
+/// stored next to the log, under digests, and the result [refers](ToolResult::files) to the whole. [`restore`] makes the directory again, on any machine. Cloning
 /// shares it.
 ///
 /// Only files whose size, times or inode have changed are read. Links are kept as links and not followed. What is too large or no file is left out,

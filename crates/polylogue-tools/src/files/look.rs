@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::arguments::{count, flag, text, text_if_given};
 use super::folder::{Entry, Folder, wrong};
 
-/// Maximum number of lines, and of bytes, that are read at once; less than the maximum of an outcome.
+/// Maximum number of lines, and of bytes, that are read at once; less than the maximum of a result.
 const MAX_LINES: usize = 2_000;
 const MAX_BYTES: usize = 60_000;
 /// Maximum number of listed entries, and their depth.

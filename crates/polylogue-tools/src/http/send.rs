@@ -10,7 +10,7 @@ use super::request::{Request, header_name};
 use crate::command::GivenArguments;
 use crate::exchange::{Ask, End, Reply, ask, status_in_words};
 
-/// Timeout of a call; how much of a response is read, and how much is returned, in bytes: less than the maximum of an outcome.
+/// Timeout of a call; how much of a response is read, and how much is returned, in bytes: less than the maximum of a result.
 const TIME: Duration = Duration::from_secs(30);
 const MAX_BYTES: usize = 1 << 20;
 const TOLD: usize = 48_000;

@@ -5,7 +5,7 @@ use polylogue_core::{Media, Part, ToolResult};
 use crate::blocking::blocking;
 use crate::files::Folder;
 
-/// The outcome with its pictures also saved in `folder`; each follows the name of its file.
+/// The result with its pictures also saved in `folder`; each follows the name of its file.
 ///
 /// The file name is a digest of the content, so that a reader of the log can find the file.
 pub(super) async fn kept(outcome: ToolResult, folder: Folder) -> ToolResult {

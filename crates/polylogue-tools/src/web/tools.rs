@@ -14,7 +14,7 @@ use super::search::{AnySearch, Search as _};
 /// Default and maximum number of search results.
 const USUAL_HITS: usize = 5;
 const MOST_HITS: usize = 20;
-/// How much of a page is returned at once, in bytes; less than the maximum of an outcome.
+/// How much of a page is returned at once, in bytes; less than the maximum of a result.
 const SHOWN: usize = 24_000;
 
 /// Creates the tool `web_search`, which finds pages.

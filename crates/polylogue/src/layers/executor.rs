@@ -4,7 +4,7 @@
 //! the turn and is part of the message. [`Executor`] is the layer that runs such calls of others and replies with the
 //! results. In between a person can read the calls, or reply something else, which answers the calls as interrupted.
 //! Single calls can need [approval](Executor::approval) by a person, who can approve, edit or reject them. Every call
-//! gets an outcome.
+//! gets a result.
 //!
 //! # A caller and an executor
 //! ```
@@ -33,7 +33,7 @@ use crate::tools::runner::{Finished, Runner};
 
 /// Runs the tool calls of other participants: the layer `executor`.
 ///
-/// It answers all open calls of its own tools at the same time, in one message with the outcomes in the order of the
+/// It answers all open calls of its own tools at the same time, in one message with the results in the order of the
 /// calls. In a chat of two it also answers calls of unknown tools, since no other participant can. Passes on when there
 /// is no call.
 #[derive(Debug, Clone, Default)]

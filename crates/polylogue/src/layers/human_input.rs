@@ -75,7 +75,7 @@ enum Mode {
     Never,
 }
 
-/// The outcome of an interrupted call.
+/// The result of an interrupted call.
 const INTERRUPTED: &str = "USER INTERRUPTED";
 
 /// The answer so far.
@@ -249,7 +249,7 @@ fn news<'a>(turn: &Turn<'a>) -> Option<&'a TranscriptMessage> {
     turn.last_message().filter(is_new).filter(|line| line.source != MessageSource::Opening)
 }
 
-/// The text of the person, which replaces the outcomes of open calls.
+/// The text of the person, which replaces the results of open calls.
 fn said(text: Arc<str>, calls: Vec<(Name, ToolCall)>) -> Act {
     let outcome = |(to, ToolCall { id, tool, .. })| {
         Part::ToolResult(ExecutedCall { to, id, tool, outcome: ToolResult::failed(INTERRUPTED) })

@@ -123,7 +123,7 @@ pub fn value(message: &Message) -> Option<&Value> {
 }
 
 /// An entry as the model receives it: its own earlier messages as the parser renders them. Those with a call stay
-/// unchanged, since the outcome follows.
+/// unchanged, since the result follows.
 fn rendered(entry: Entry, parser: &dyn Parser) -> Option<Entry> {
     // Thoughts belong to the text as the model wrote it.
     let is_replaced = |part: &Part| matches!(part, Part::Text(_) | Part::Thought(_));

@@ -45,7 +45,7 @@ pub enum AfterHandoff {
 /// Starts with `start`; after a turn with a successful [`Handoff`], its target speaks, otherwise `after` applies. Of
 /// several handoffs in one turn the first counts.
 ///
-/// A custom tool hands over by an outcome with [`Part::Data`] `{"handoff": "Name"}`.
+/// A custom tool hands over by a result with [`Part::Data`] `{"handoff": "Name"}`.
 ///
 /// A person who was handed to has no such tool: after their message the turn goes back to the agent that handed over, except
 /// with [`AfterHandoff::End`].
@@ -177,7 +177,7 @@ fn transfer(turn: &[Arc<Event>], chat: &Transcript) -> Option<CompletedHandoff> 
     })
 }
 
-/// The outcome of a call, if it succeeded.
+/// The result of a call, if it succeeded.
 fn outcome<'t>(turn: &'t [Arc<Event>], id: &str) -> Option<&'t ToolResult> {
     turn.iter().find_map(|event| match &event.body {
         Body::ToolReturned { id: of, outcome, .. } if of == id => {

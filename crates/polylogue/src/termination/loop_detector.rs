@@ -134,7 +134,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a message nearly repeats the text of the previous one, with the same tool calls and outcomes: calls for
+/// Whether a message nearly repeats the text of the previous one, with the same tool calls and results: calls for
 /// other agents usually have no text. Blank messages count as silence.
 fn is_repeated(message: &Message, before: &Message, similarity: f64) -> bool {
     let (work, earlier) = (work(message), work(before));
@@ -144,12 +144,12 @@ fn is_repeated(message: &Message, before: &Message, similarity: f64) -> bool {
     says && same && is_alike(&text, &before.text(), similarity)
 }
 
-/// The tool calls and outcomes in a message.
+/// The tool calls and results in a message.
 fn work(message: &Message) -> Vec<&Part> {
     message.parts.iter().filter(|part| matches!(part, Part::ToolCall(_) | Part::ToolResult(_))).collect()
 }
 
-/// Whether two calls, or two outcomes, are equal except for their ids.
+/// Whether two calls, or two results, are equal except for their ids.
 fn is_same_work(a: &Part, b: &Part) -> bool {
     match (a, b) {
         (Part::ToolCall(a), Part::ToolCall(b)) => a.tool == b.tool && a.args == b.args,

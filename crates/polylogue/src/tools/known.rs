@@ -1,9 +1,9 @@
-//! A tool whose outcomes are known before it is called.
+//! A tool whose results are known before it is called.
 
 use polylogue_core::{AnyTool, Tool, ToolCx, ToolError, ToolResult, ToolSpec};
 use serde_json::Value;
 
-/// A tool with the outcome of each call, by its id. Other calls fail with `otherwise`.
+/// A tool with the result of each call, by its id. Other calls fail with `otherwise`.
 pub(crate) fn known(
     spec: ToolSpec,
     outcomes: Vec<(String, ToolResult)>,

@@ -130,7 +130,7 @@ impl Decided {
         made.map(|(_, call, _)| call.clone()).collect()
     }
 
-    /// Makes the approved calls with `tools`. The other calls of the agent `logged` get outcomes in the log, too, which the
+    /// Makes the approved calls with `tools`. The other calls of the agent `logged` get results in the log, too, which the
     /// history of every call needs; those of others are answered in the agent's message alone.
     pub(crate) async fn run(
         self,
@@ -163,7 +163,7 @@ impl Decided {
         unmade.collect()
     }
 
-    /// `tools` that add a note to the outcome when the call was edited.
+    /// `tools` that add a note to the result when the call was edited.
     fn noting(&self, tools: &[AnyTool]) -> Vec<AnyTool> {
         let edited = self.0.iter().filter(|(.., decision)| matches!(decision, Decision::Edited));
         let edited: Vec<&ToolCall> = edited.map(|(_, call, _)| call).collect();
@@ -242,7 +242,7 @@ fn with_code_apart(args: &Value) -> (Option<Value>, Vec<(String, String)>) {
     ((code.is_empty() || !rest.is_empty()).then(|| rest.into()), code)
 }
 
-/// A tool that adds a note to the outcomes of edited calls.
+/// A tool that adds a note to the results of edited calls.
 struct EditNoteTool {
     tool: AnyTool,
     /// The edited calls.
@@ -269,7 +269,7 @@ impl Tool for EditNoteTool {
     }
 }
 
-/// Tools that return the outcomes of calls that are not made, so that every call of a model has an outcome in the log.
+/// Tools that return the results of calls that are not made, so that every call of a model has a result in the log.
 fn refusals(rejected: &[(ToolCall, String)]) -> Vec<AnyTool> {
     let outcome = |(call, why): &(ToolCall, String)| (call.id.clone(), ToolResult::failed(why.clone()));
     let refusal = |(call, _): &(ToolCall, String)| {

@@ -1,6 +1,6 @@
 //! Shared state: values under keys that a team shares, computed from the log.
 //!
-//! The state is not stored anywhere. A value is set by any tool outcome or message with [`Part::Data`] of the form
+//! The state is not stored anywhere. A value is set by any tool result or message with [`Part::Data`] of the form
 //! `{"state": {"key": value}}`. The last value counts; `null` deletes a key. So the state is the same after a crash, in
 //! a fork, and for all participants.
 //!
@@ -41,7 +41,7 @@ const STATE: &str = "state";
 /// The key of data with their scope, if it is not the team.
 const SCOPE: &str = "scope";
 
-/// Limit on the bytes of JSON of a value set by a model: a quarter of the limit of an outcome.
+/// Limit on the bytes of JSON of a value set by a model: a quarter of the limit of a result.
 pub const MAX_VALUE_BYTES: usize = ToolResult::MAX_BYTES / 4;
 
 /// Limit on the number of keys set by models.
@@ -81,7 +81,7 @@ pub fn given<K: Into<String>, V: Into<Value>>(values: impl IntoIterator<Item = (
     Message { to: Audience::private(), parts: vec![sets(values)], ..Message::new(Name::user(), "") }
 }
 
-/// Returns the part of a message, or of a tool's outcome, that sets `values`.
+/// Returns the part of a message, or of a tool's result, that sets `values`.
 pub fn sets(values: Map<String, Value>) -> Part {
     Part::Data(json!({ STATE: values }))
 }

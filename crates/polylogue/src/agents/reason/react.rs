@@ -19,7 +19,7 @@ use crate::tools::runner::Finished;
 /// A model without function calls writes its calls as text; any other does so with [`in_text`](Self::in_text).
 ///
 /// It uses the model, tools, parameters and view of an [`Assistant`]. After the last round it ends the chat with
-/// [`Reason::Rounds`], or, with [`summarize`](Self::summarize), calls the model once more without tools. The outcome of
+/// [`Reason::Rounds`], or, with [`summarize`](Self::summarize), calls the model once more without tools. The result of
 /// a tool that [ends the turn](ToolSpec::ends_turn) is the message.
 #[derive(Debug, Clone)]
 #[must_use]

@@ -6,7 +6,7 @@ use polylogue_core::{
 };
 
 /// Returns what `who` remembers of `chat`, in order: messages of others that it saw, its prompts, its own messages, and its
-/// tool calls with their outcomes. Replayed in the same order, they make the same view.
+/// tool calls with their results. Replayed in the same order, they make the same view.
 pub fn remembered(chat: &Transcript, who: &Name) -> Vec<Message> {
     let mut memory = Memory {
         who,
@@ -30,7 +30,7 @@ struct Memory<'a> {
     draft: Option<Vec<Part>>,
     /// Whether its provider could not parse that reply.
     is_unparsed: bool,
-    /// Open calls, with outcomes that arrived early.
+    /// Open calls, with results that arrived early.
     calls: Vec<(ToolCall, Option<ToolResult>)>,
     words: Option<Vec<HistoryEntry>>,
 }
@@ -161,7 +161,7 @@ impl Memory<'_> {
         }
     }
 
-    /// Drops all but the last `keep` exchanges; outcomes stay with their calls.
+    /// Drops all but the last `keep` exchanges; results stay with their calls.
     fn clear(&mut self, keep: usize) {
         let begins =
             |message: &Message| !message.parts.iter().all(|part| matches!(part, Part::ToolResult(_)));

@@ -77,7 +77,7 @@ impl AssistantTurn<'_, '_> {
         Ok(Some(Act::Say(if said.is_empty() { last.for_model() } else { said })))
     }
 
-    /// The outcome that ends the turn, if a tool with `ends_turn` was called.
+    /// The result that ends the turn, if a tool with `ends_turn` was called.
     fn last_word(&self, finished: Vec<Finished>) -> Option<ToolResult> {
         let ends =
             |call: &ToolCall| self.agent.specs.iter().any(|spec| spec.name == call.tool && spec.ends_turn);

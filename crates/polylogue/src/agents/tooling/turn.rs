@@ -328,7 +328,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
         (&mut *self.turn, ask)
     }
 
-    /// Runs one of the agent's tools, called by text. Returns its outcome and whether a person rejected it.
+    /// Runs one of the agent's tools, called by text. Returns its result and whether a person rejected it.
     pub(super) async fn run(&mut self, call: ToolCall) -> Result<(ToolResult, bool)> {
         let finished = self.call(std::slice::from_ref(&call)).await?.pop();
         let Finished { outcome, is_rejected, .. } =

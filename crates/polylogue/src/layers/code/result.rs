@@ -19,7 +19,7 @@ impl Results {
         self.notes.push(Part::text(text));
     }
 
-    /// Adds the outcome of the next block.
+    /// Adds the result of the next block.
     pub(super) fn add(&mut self, outcome: ToolResult) {
         let mut parts = outcome.parts.into_iter();
         let said_to_be = if outcome.status == ToolStatus::Done { 0 } else { 1 };
@@ -46,7 +46,7 @@ impl Results {
         self.exit_code != 0
     }
 
-    /// The reply, within the limit on one outcome.
+    /// The reply, within the limit on one result.
     pub(super) fn into_parts(self) -> Vec<Part> {
         let result = if self.failed() { "failed" } else { "succeeded" };
         let text = format!("exitcode: {} (execution {result})\nCode output: {}", self.exit_code, self.output);

@@ -56,7 +56,7 @@ pub enum MessageKind {
     Text,
     /// The message calls tools.
     Calls,
-    /// The message has outcomes of tools.
+    /// The message has results of tools.
     Outcomes,
     /// The message has a picture, a sound or a document.
     Media,

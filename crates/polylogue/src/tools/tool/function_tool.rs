@@ -15,7 +15,7 @@ use super::private::{outcome, read, schema};
 ///
 /// The schema is derived from the struct: names and types of the fields, doc comments as descriptions, defaults; a
 /// field is required unless it has a default or is an `Option`. A function of `()` takes no arguments, one of a
-/// [`serde_json::Value`] any. The return value is the outcome: a text unchanged, `()` as no output, anything else as
+/// [`serde_json::Value`] any. The return value is the result: a text unchanged, `()` as no output, anything else as
 /// JSON.
 ///
 /// A function with state is a closure with an `async` block:
