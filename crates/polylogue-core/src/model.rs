@@ -37,8 +37,8 @@ use crate::{
 /// | limits on tokens and money, and the bound of a run | [`max_output`](Self::max_output), [`min_useful_output`](Self::min_useful_output), [`max_input`](Self::max_input), [`page_tokens`](Self::page_tokens), [`returns_seals`](Self::returns_seals) |
 /// | compaction of long histories | [`context_window`](Self::context_window) |
 /// | tools, schemas and media without trying | [`capabilities`](Self::capabilities), [`expected_capabilities`](Self::expected_capabilities) |
-/// | parameters that the model does not take | [`ignored`](Self::ignored), [`ignored_by_each`](Self::ignored_by_each) |
-/// | models around others: fallbacks, caches | [`unavailable_for`](Self::unavailable_for), [`is_cached`](Self::is_cached) |
+/// | parameters that the model does not take | [`ignored`](Self::ignored), [`least_to_reason`](Self::least_to_reason) |
+/// | models around others: fallbacks, caches | [`alternatives`](Self::alternatives), [`unavailable_for`](Self::unavailable_for), [`is_cached`](Self::is_cached) |
 ///
 /// # Example: a model that repeats the last message
 /// ```
