@@ -51,7 +51,7 @@ function Partial({ step, run, isLast }) {
     return html`<details class="fold" open=${isLast}><summary>The reply was cut off</summary><${Parts} parts=${[{ text: step.text }]} run=${run} /></details>`;
 }
 
-/** @param {{id: string, run: any, step: any, isLast?: boolean}} props `isLast`: nothing has come of the turn since */
+/** @param {{id: string, run: any, step: any, isLast?: boolean}} props `isLast`: the turn has no event after it */
 export function Step({ id, run, step, isLast = false }) {
     switch (step?.kind) {
         case 'call': return html`<${Call} step=${step} run=${run} />`;

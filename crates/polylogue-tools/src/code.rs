@@ -125,7 +125,7 @@ impl Code {
             Language::Saved => return Program::new("true").file(file, code),
         };
         let program = Program::new(self.interpreter.as_deref().unwrap_or(default));
-        // Interpreters show the file by the path they receive, in tracebacks; only an option must not come of it.
+        // Interpreters show the file by the path they receive, in tracebacks. It must not be read as an option.
         let arg = if file.starts_with('-') { format!("./{file}") } else { file.to_owned() };
         program.arg(arg).file(file, code)
     }

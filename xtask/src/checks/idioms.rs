@@ -4,8 +4,10 @@ use crate::finding::Finding;
 use crate::repo::Repo;
 
 /// What is refused, and what to write. Compared as whole words, case ignored, with `_` as a space, across line breaks.
-const IDIOMS: [(&str, &str); 32] = [
+const IDIOMS: [(&str, &str); 34] = [
     ("what came of", "write `result`, `outcome` or `summary`"),
+    ("what comes of", "write `result`, `outcome` or `summary`"),
+    ("has come of", "write `result`, or say what was received"),
     ("whoever", "name the participant or caller"),
     ("whomever", "name the participant or caller"),
     ("somebody", "name the participant or caller, or write `another agent`"),

@@ -162,7 +162,7 @@ fn summary(fields: &mut Fields<'_>, author: Entries, draft: &mut Draft) -> Resul
         return Ok(Yaml::one("reflect", Yaml::Map(author.into_iter().chain(prompt).collect())));
     }
     if let Some(method) = method.filter(|at| at.value != "last_msg") {
-        draft.note(&method.path, format!("{CODE}: what was said last comes of the chat"));
+        draft.note(&method.path, format!("{CODE}: the result of the chat is its last message"));
     }
     if let Some(prompt) = prompt {
         draft.note(&prompt.path, "left out: only a summary of the method `reflection_with_llm` has a prompt");

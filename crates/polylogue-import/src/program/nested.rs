@@ -55,7 +55,7 @@ pub(super) fn of_agent(
 }
 
 fn settings(fields: &mut Fields<'_>, draft: &mut Draft) {
-    let what = format!("{CODE}: what comes of the last chat is the reply");
+    let what = format!("{CODE}: the result of the last chat is the reply");
     fields.unusual("reply_func_from_nested_chats", "summary_from_nested_chats", &what, draft);
     let what = "left out: nested chats reply after a person, and before tools, code and a model";
     fields.unusual("position", 2, what, draft);

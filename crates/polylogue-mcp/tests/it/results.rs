@@ -1,4 +1,4 @@
-//! What comes of calls that work.
+//! Results of calls that succeed.
 
 use polylogue_core::{Media, Part, Tool};
 use serde_json::{Value, json};

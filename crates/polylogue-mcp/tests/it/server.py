@@ -52,7 +52,7 @@ def forever():
 
 
 def called(name, args, token):
-    """What comes of a call; nothing, if it is not answered."""
+    """The result of a call; nothing, if it is not answered."""
     global tools
     if name == "steady":
         for done in range(args["steps"]):

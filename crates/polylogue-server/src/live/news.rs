@@ -16,7 +16,7 @@ pub(crate) enum News {
     Changed(Seen),
     /// The event with this number was stored, and ends replies.
     Stored { seq: u64, ends: Arc<[Key]> },
-    /// What has come of a reply before, for a reader who has just begun to follow.
+    /// The reply so far, for a reader who has just begun to follow.
     Begun(Arc<BegunReply>),
     /// A piece of a reply.
     Piece(Arc<OrderedDelta>),

@@ -188,7 +188,7 @@ impl ShownPieces {
         Verdict { restarts, is_shown: false }
     }
 
-    /// What has come of a reply before a reader began to follow. Returns whether it is shown: its next piece follows it.
+    /// The reply before a reader began to follow. Returns whether it is shown: its next piece follows it.
     pub(crate) fn begun(&mut self, key: Key, after: u64, count: u64) -> bool {
         let is_shown = !self.is_read_since(&key, after);
         if is_shown {

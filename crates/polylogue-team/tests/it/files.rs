@@ -1,4 +1,4 @@
-//! Teams of several files, what a caller puts in place, and the team that comes of it all.
+//! Teams of several files, what a caller puts in place, and the resulting team.
 
 use std::fs;
 use std::path::Path;

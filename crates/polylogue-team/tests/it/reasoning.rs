@@ -15,7 +15,7 @@ fn with_chat(agents: &str, chat: &str, script: &str) -> Team {
     parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
 }
 
-/// What comes of `team` by its script, which holds what is expected of requests and is played whole, and what its tools returned.
+/// The result of `team` by its script, which holds what is expected of requests and is played whole, and what its tools returned.
 async fn play(team: &Team) -> (String, String, Vec<ToolResult>) {
     let stored: Team = serde_json::from_str(&serde_json::to_string(team).unwrap()).unwrap();
     assert_eq!(stored, *team);

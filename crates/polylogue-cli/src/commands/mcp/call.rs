@@ -109,7 +109,7 @@ impl CallConversation {
         Answer::failed(closed.map_or_else(|error| error.to_string(), |()| format!("stopped by {why}")))
     }
 
-    /// What comes of a conversation that is over, or failed.
+    /// The result of a conversation that is over, or failed.
     async fn answer(self, status: polylogue_runtime::Result<Status>) -> Answer {
         let (turns, id) = (self.conversation.turns().await, self.conversation.id().to_string());
         let cut = polylogue::runs::Report::of_last_run(&self.conversation.events().await).cut;

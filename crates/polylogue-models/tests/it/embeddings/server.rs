@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::common::KEY;
 
-/// What comes of one request.
+/// The result of one request.
 #[derive(Clone)]
 pub(crate) enum Does {
     /// A vector for each text: its length in letters, and 1.

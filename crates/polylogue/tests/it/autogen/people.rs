@@ -101,7 +101,7 @@ const LIMIT: &str = "Bob's limit of 1 reply without human input";
 async fn every_cell_of_the_table_of_modes() {
     let (always, terminate, never) = (HumanInput::always(), HumanInput::terminate(), HumanInput::never());
     // The mode, whether the limit is met, whether the message ends the conversation; then whether anyone is asked, and
-    // what comes of no answer, of `exit` and of a text.
+    // the results of no answer, of `exit` and of a text.
     for (mode, over, ends, asked, [nothing, exit, text]) in [
         (&always, false, false, true, ["auto", LEFT, "mine"]),
         (&always, true, false, true, ["auto", LEFT, "mine"]),

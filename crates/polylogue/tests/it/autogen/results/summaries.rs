@@ -1,4 +1,4 @@
-//! What comes of a chat: items 42 to 45.
+//! Results of chats: items 42 to 45.
 
 use polylogue::policies::order::{SUMMARY_PROMPT, last_reply, with_summarizer};
 use polylogue::policies::{last_message_without, until, with_summary};
