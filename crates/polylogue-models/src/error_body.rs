@@ -182,7 +182,7 @@ impl ErrorBody {
     }
 
     /// Whether the error is that seals of earlier replies are no longer accepted.
-    pub(crate) fn is_stale(&self) -> bool {
+    pub(crate) fn refuses_seals(&self) -> bool {
         self.mentions(&[
             "invalid_encrypted_content",
             "encrypted content for item",

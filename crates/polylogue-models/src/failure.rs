@@ -183,7 +183,7 @@ impl ErrorContext<'_> {
             400 | 413 | 422 | 500 if let Some((tokens, limit)) = says.too_long() => {
                 (Kind::TooLong { tokens, limit }, Some(LONG.to_owned()), RetryAdvice::No)
             }
-            400 if says.is_stale() => (Kind::SealsRefused, None, RetryAdvice::No),
+            400 if says.refuses_seals() => (Kind::SealsRefused, None, RetryAdvice::No),
             // Groq's limit on tokens per minute.
             413 if says.mentions(&["rate_limit"]) => {
                 (Kind::Unavailable, Some(RATE.to_owned()), RetryAdvice::Yes(asked))

@@ -165,7 +165,7 @@ impl<'a> Turn<'a> {
                 // Without its seals, once.
                 ModelErrorKind::SealsRefused if !unsealed => {
                     unsealed = true;
-                    Box::pin(self.record_stale(error)).await?;
+                    Box::pin(self.record_refused_seals(error)).await?;
                 }
                 // Without one parameter more, at most all of them: the model leaves it out, which is logged before the call.
                 ModelErrorKind::ParameterRefused if without < ask.params.names().len() => without += 1,
@@ -179,7 +179,7 @@ impl<'a> Turn<'a> {
         while self.replay_if(Body::is_of_form) {}
     }
 
-    async fn record_stale(&mut self, error: ModelError) -> Result<()> {
+    async fn record_refused_seals(&mut self, error: ModelError) -> Result<()> {
         let (who, model, why) = (self.me().clone(), error.model.into(), error.message.into());
         self.record([Body::SealsRefused { who, model, why }]).await
     }
