@@ -270,10 +270,11 @@ pub use polylogue_models as models;
 #[cfg(feature = "sqlite")]
 pub use polylogue_store as stores;
 
-/// Compiles the examples of the README and of the page on the library, and runs the programs among them.
+/// Compiles the examples of the README and of the pages on the library and on memory, and runs the programs among them.
 #[cfg(all(doctest, feature = "sqlite"))]
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../../../docs/library.md")]
+#[doc = include_str!("../../../docs/memory.md")]
 struct Library;
 
 /// Compiles the examples of the migration pages for Lagent and LazyLLM.
