@@ -233,7 +233,7 @@ fn overlong(count: u64) -> Option<String> {
 }
 
 /// What a cache of replies saved, if it did.
-fn saved(usage: &TotalUsage) -> Option<String> {
+pub(crate) fn saved(usage: &TotalUsage) -> Option<String> {
     let saved = &usage.saved;
     let calls = format!("{} of {} calls", grouped(saved.calls), grouped(saved.calls + usage.calls));
     let cost = if saved.cost.picodollars == 0 { String::new() } else { format!(", {}", saved.cost) };

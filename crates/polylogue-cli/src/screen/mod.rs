@@ -43,8 +43,8 @@ mod turns;
 
 pub(crate) use asked::at_terminal;
 pub(crate) use end::{
-    RunEnd, RunState, cached_share, cost, grouped, most_cost, prompt_cache, prompt_savings, time, tokens,
-    uncertain,
+    RunEnd, RunState, cached_share, cost, grouped, most_cost, prompt_cache, prompt_savings, saved, time,
+    tokens, uncertain,
 };
 pub(crate) use live::{Clock, Keys, SizeOf};
 pub(crate) use notice::{addresses, asks};

@@ -402,6 +402,31 @@ fn the_end_has_the_share_of_prompt_caches_and_what_they_saved() {
 }
 
 #[test]
+fn the_end_and_the_records_have_what_a_cache_of_replies_saved() {
+    let server = serve(Behavior::from(Playbook::always(Answer::text("I see.").usage(1000, 0))).key(KEY));
+    let home = Home::at(&server);
+    home.file(
+        "team.yaml",
+        "name: t\nagents: [{name: A}]\nchat: {participants: [A], pattern: sequential}\n\
+         prices: {'openai:test': {input: 10, output: 10}}\n",
+    );
+    home.file("rows.jsonl", "{\"task\": \"one\"}\n{\"task\": \"one\"}\n{\"task\": \"two\"}\n");
+    let args = ["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl", "-m", "openai:test"];
+    let args = [&args[..], &["--cache", "replies.jsonl", "--at-once", "1"]].concat();
+    let ran = home.run(&args).ok();
+    let saved = "\n\n1 of 3 calls from the cache (1,000 tokens, $0.01 saved)\n\n";
+    assert!(ran.out.contains(saved), "{}", ran.out);
+    let saved = serde_json::json!({"calls": 1, "tokens": 1000, "cost": 0.01});
+    let of_rows: Vec<Option<Value>> =
+        records(&home).iter().map(|record| record.get("saved").cloned()).collect();
+    assert_eq!(of_rows, [None, Some(saved.clone()), None]);
+    // The records of finished rows have it, too.
+    let again = home.run(&[&args[..], &["--json"]].concat()).ok();
+    assert_eq!(again.lines()[0]["saved"], saved);
+    assert_eq!(server.count(), 2);
+}
+
+#[test]
 fn two_at_a_time_do_not_write_the_same_records() {
     let home = home();
     let file = fs::File::create(home.path("out.jsonl")).unwrap();

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use polylogue::runs::Report;
 use polylogue::runs::batch::BatchResult;
 use polylogue::{Message, Status};
-use polylogue_core::{Body, Event, FinishReason, Money, Part, PromptCache, StopReason, TotalUsage};
+use polylogue_core::{
+    Body, CacheSavings, Event, FinishReason, Money, Part, PromptCache, StopReason, TotalUsage,
+};
 use polylogue_team::Row;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,6 +66,8 @@ pub(crate) struct Record<'a> {
     cost: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_cache: Option<CacheRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saved: Option<SavedRecord>,
     messages: Vec<RecordMessage>,
     /// Such as the task as a specifier made it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -101,6 +105,31 @@ impl CacheRecord {
 impl From<CacheRecord> for PromptCache {
     fn from(CacheRecord { read, written, cost, uncached }: CacheRecord) -> Self {
         Self { read, written, cost: Money::dollars(cost), uncached: Money::dollars(uncached) }
+    }
+}
+
+/// What a cache of replies saved, with money in dollars.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct SavedRecord {
+    /// Calls whose reply was taken from it.
+    calls: u64,
+    /// Their tokens.
+    tokens: u64,
+    /// What they would have cost, where that is known.
+    cost: f64,
+}
+
+impl SavedRecord {
+    /// The record of `saved`, if anything was.
+    pub(crate) fn of(saved: &CacheSavings) -> Option<Self> {
+        let CacheSavings { calls, tokens, cost } = *saved;
+        (!saved.is_nothing()).then(|| Self { calls, tokens, cost: cost.as_dollars() })
+    }
+}
+
+impl From<SavedRecord> for CacheSavings {
+    fn from(SavedRecord { calls, tokens, cost }: SavedRecord) -> Self {
+        Self { calls, tokens, cost: Money::dollars(cost) }
     }
 }
 
@@ -156,6 +185,7 @@ impl<'a> Record<'a> {
             input: is_metered.then_some(usage.input),
             cost: (usage.unpriced == 0).then(|| usage.cost.as_dollars()),
             prompt_cache: CacheRecord::of(&usage.prompt_cache).filter(|_| is_metered),
+            saved: SavedRecord::of(&usage.saved),
             messages: report.messages.iter().map(RecordMessage::of).collect(),
             private_messages: events
                 .iter()

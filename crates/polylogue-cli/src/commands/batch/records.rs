@@ -10,11 +10,11 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use polylogue_core::{CountedUsage, Money, PromptCache};
+use polylogue_core::{CacheSavings, CountedUsage, Money, PromptCache};
 use polylogue_team::{Row, Rows};
 use serde::Deserialize;
 
-use super::record::{CacheRecord, Record};
+use super::record::{CacheRecord, Record, SavedRecord};
 use crate::error::CliError;
 use crate::screen::RunState;
 
@@ -37,6 +37,7 @@ pub(crate) struct Entry {
     pub(crate) input: Option<u64>,
     pub(crate) cost: Option<f64>,
     pub(crate) prompt_cache: PromptCache,
+    pub(crate) saved: CacheSavings,
     /// Tells its task and variables from others.
     content: u64,
     at: u64,
@@ -69,6 +70,7 @@ struct Line {
     input: Option<u64>,
     cost: Option<f64>,
     prompt_cache: Option<CacheRecord>,
+    saved: Option<SavedRecord>,
     team: String,
 }
 
@@ -241,10 +243,12 @@ impl Records {
 
 impl Line {
     fn entry(self, at: u64, len: u64) -> Entry {
-        let Self { id, task, vars, state, reason, calls, tokens, input, cost, prompt_cache, team: _ } = self;
+        let Self { id, task, vars, state, reason, calls, tokens, input, cost, prompt_cache, saved, team: _ } =
+            self;
         let prompt_cache = prompt_cache.map(PromptCache::from).unwrap_or_default();
+        let saved = saved.map(CacheSavings::from).unwrap_or_default();
         let content = content(task.as_deref(), &vars);
-        Entry { id, state, reason, calls, tokens, input, cost, prompt_cache, content, at, len }
+        Entry { id, state, reason, calls, tokens, input, cost, prompt_cache, saved, content, at, len }
     }
 }
 

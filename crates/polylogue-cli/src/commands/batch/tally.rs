@@ -7,13 +7,13 @@ use polylogue_core::{Allowance, Budget, Money, RunOutcome, StopReason, TotalUsag
 use polylogue_team::Rows;
 use serde_json::{Map, Value, json};
 
-use super::record::CacheRecord;
+use super::record::{CacheRecord, SavedRecord};
 use super::records::{Entry, Records};
 use crate::error::Exit;
 use crate::place::PlaceOption;
 use crate::screen::RunState;
 use crate::screen::text::folded;
-use crate::screen::{cost, prompt_cache, tokens};
+use crate::screen::{cost, prompt_cache, saved, tokens};
 
 /// So many rows that failed, and so many reasons, are shown; the records have all.
 const SHOWN: usize = 10;
@@ -98,7 +98,8 @@ impl Tally {
             }
         }
         lines.push(String::new());
-        lines.extend(prompt_cache(&whole).map(|fact| format!("{fact}\n")));
+        let caches = prompt_cache(&whole).into_iter().chain(saved(&whole));
+        lines.extend(caches.map(|fact| format!("{fact}\n")));
         lines.extend(
             self.reasons.iter().take(SHOWN).map(|(why, count)| format!("{count:>8}  {}", folded(why))),
         );
@@ -133,6 +134,7 @@ impl Tally {
             "states": self.states.iter().map(state).collect::<Map<_, _>>(),
             "input": whole.input,
             "prompt_cache": CacheRecord::of(&whole.prompt_cache),
+            "saved": SavedRecord::of(&whole.saved),
             "reasons": reasons.collect::<Vec<_>>(),
             "failed_or_waiting": open.collect::<Vec<_>>(),
             "budget": self.paying.first().map(|budget| limits(budget.limits())),
@@ -242,6 +244,7 @@ fn add(usage: &mut TotalUsage, entry: &Entry) {
         unpriced: u64::from(entry.cost.is_none()),
         cost: Money::dollars(entry.cost.unwrap_or_default()),
         prompt_cache: entry.prompt_cache,
+        saved: entry.saved,
         ..TotalUsage::default()
     });
 }
