@@ -75,6 +75,9 @@ fn what_is_wrong_with_a_file_is_an_error_before_the_run() {
     let number = refused(&[("POLYLOGUE_LOCAL_WINDOW", "many")]);
     assert!(number.contains("is not a number: `many`"), "{number}");
     std::fs::write(&model, "no model").unwrap();
+    let foreign = refused(&[]);
+    assert!(foreign.contains("is not a GGUF file") && foreign.contains("are converted first"), "{foreign}");
+    std::fs::write(&model, "GGUF").unwrap();
     let broken = refused(&[]);
     assert!(
         broken.contains("is not a whole GGUF file") && broken.contains("download the file again"),
@@ -140,8 +143,8 @@ fn doctor_and_a_run_say_what_a_model_takes_before_it_is_loaded() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&errors).contains(&words(&said)), "{said}\n{errors}");
     std::fs::write(folder.path().join("teams/models/tiny.gguf"), "no model").unwrap();
-    let broken = of_model(&["doctor", "teams/pair.yaml"]).concat();
-    assert!(broken.contains("cannot be used: ") && broken.contains("is not a whole GGUF file"), "{broken}");
+    let foreign = of_model(&["doctor", "teams/pair.yaml"]).concat();
+    assert!(foreign.contains("cannot be used: ") && foreign.contains("is not a GGUF file"), "{foreign}");
 }
 
 #[test]

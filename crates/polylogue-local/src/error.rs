@@ -16,7 +16,13 @@ pub enum LoadError {
         /// The error of the system.
         reason: String,
     },
-    /// The file is no GGUF file, or is cut off or damaged.
+    /// The file is no GGUF file: it begins with something else.
+    #[error("`{}` is not a GGUF file", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is cut off or damaged.
     #[error("`{}` is not a whole GGUF file: {reason}", path.display())]
     Broken {
         /// The file.
@@ -52,6 +58,9 @@ impl LoadError {
     pub fn hint(&self) -> String {
         match self {
             Self::Unreadable { .. } => "write `local:` and the path of a GGUF file, relative to the team file".into(),
+            Self::Foreign { .. } => {
+                "name a GGUF file; models in other formats are converted first, such as with `convert_hf_to_gguf.py` of llama.cpp".into()
+            }
             Self::Broken { .. } => "download the file again, and compare its size with the original".into(),
             Self::Unsupported { hint, .. } => hint.clone(),
             Self::Memory { .. } => {

@@ -1,7 +1,7 @@
 //! GGUF files: metadata and tensors, checked before anything of them is used.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use candle_core::Device;
@@ -9,6 +9,9 @@ use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
 use candle_core::quantized::{GgmlDType, QTensor};
 
 use crate::error::{Defect, LoadError};
+
+/// The beginning of every GGUF file.
+const MAGIC: &[u8] = b"GGUF";
 
 /// The header of a GGUF file: its metadata, and where its tensors are.
 pub(crate) struct GgufFile {
@@ -29,8 +32,13 @@ impl GgufFile {
         if !about.is_file() {
             return Err(LoadError::Unreadable { path: path.to_owned(), reason: "it is no file".into() });
         }
-        let content =
-            Content::read(&mut BufReader::new(file)).map_err(|error| Defect::from(error).at(path))?;
+        let mut file = BufReader::new(file);
+        // A file that ends before its magic number may be a download that was cut off.
+        let beginning = file.fill_buf().map_err(unreadable)?;
+        if beginning.len() >= MAGIC.len() && !beginning.starts_with(MAGIC) {
+            return Err(LoadError::Foreign { path: path.to_owned() });
+        }
+        let content = Content::read(&mut file).map_err(|error| Defect::from(error).at(path))?;
         Ok(Self { path: path.to_owned(), length: about.len(), content })
     }
 

@@ -32,9 +32,12 @@ fn a_file_that_is_missing_foreign_or_cut_is_named_as_such() {
     assert!(matches!(open(&path), LoadError::Unreadable { .. }));
     assert!(matches!(open(folder.path()), LoadError::Unreadable { .. }));
     std::fs::write(&path, "# Not a model\n").unwrap();
-    assert!(matches!(open(&path), LoadError::Broken { .. }));
-    std::fs::write(&path, "").unwrap();
-    assert!(matches!(open(&path), LoadError::Broken { .. }));
+    let foreign = open(&path);
+    assert!(matches!(foreign, LoadError::Foreign { .. }) && foreign.hint().contains("converted"), "{foreign}");
+    for cut in ["", "GG"] {
+        std::fs::write(&path, cut).unwrap();
+        assert!(matches!(open(&path), LoadError::Broken { .. }), "{cut}");
+    }
     let whole = Tiny::default().bytes();
     std::fs::write(&path, &whole[..whole.len() - 1000]).unwrap();
     let LoadError::Broken { reason, .. } = open(&path) else { panic!("a cut file is used") };
