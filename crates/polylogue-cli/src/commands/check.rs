@@ -87,8 +87,10 @@ fn with_models(
 /// What a team asks for.
 struct PermissionSummary {
     all: Vec<RequestedPermission>,
-    /// Whether all of it is allowed.
+    /// Whether all of it is allowed that the team needs to run.
     is_trusted: bool,
+    /// Whether nothing of it is allowed, and the team runs without it.
+    is_left_out: bool,
     /// The memory that it uses: whether others have written there, its store knows.
     memory: Vec<String>,
     missing_keys: Vec<MissingKey>,
@@ -107,7 +109,8 @@ impl PermissionSummary {
         let access = trust::known(env.clone(), &args.permits, digest)?;
         let memory = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned()).collect();
         let is_trusted = access.covers(all.iter().filter(|want| !want.is_optional()));
-        Ok(Self { is_trusted, all, memory, missing_keys: MissingKey::of(team, &access) })
+        let is_left_out = all.iter().all(|want| want.is_optional() && !access.has(want));
+        Ok(Self { is_trusted, is_left_out, all, memory, missing_keys: MissingKey::of(team, &access) })
     }
 }
 
@@ -138,9 +141,13 @@ fn print_summary(
         row(&missing.row())?;
     }
     if !wants.all.is_empty() {
-        let state = if wants.is_trusted { "trusted" } else { "not trusted yet" };
+        let state = match wants.is_trusted {
+            true if wants.is_left_out => "not needed for a run, but it asks to",
+            true => "trusted, and asks to",
+            false => "not trusted yet, and asks to",
+        };
         let asks = indented(&permission_text::list(&wants.all));
-        write_rows(&Sanitized::plain(&format!("  {state}, and asks to\n{asks}\n")), false)?;
+        write_rows(&Sanitized::plain(&format!("  {state}\n{asks}\n")), false)?;
     }
     if !wants.memory.is_empty() {
         row(&format!("  remembers as `{}`", wants.memory.join("`, `")))?;

@@ -191,6 +191,11 @@ fn prices_of_a_team_below_the_list_prices_do_not_weaken_a_limit_on_cost() {
     let server = serve(Playbook::always(Answer::text("Hi.")));
     let home = Home::at(&server);
     home.file("team.yaml", CHEAP);
+    let state = || {
+        let checked = home.run(&["check", "team.yaml"]).ok().out;
+        checked.lines().find(|line| line.ends_with("asks to")).unwrap().trim().to_owned()
+    };
+    assert_eq!(state(), "not needed for a run, but it asks to");
     let limited = ["run", "team.yaml", "--max-cost", "0.0005"];
     let ran = home.run(&limited).exits(4);
     let reported = "The prices of `cheap` for `openai:gpt-4o` are below yours or the list prices, which count unless you add `--allow prices`.";
@@ -201,6 +206,7 @@ fn prices_of_a_team_below_the_list_prices_do_not_weaken_a_limit_on_cost() {
     home.run(&[&limited[..], &["--allow", "prices", "--max-calls", "1"]].concat()).ok();
     home.run(&limited).exits(4);
     home.run(&[&limited[..], &["--trust"]].concat()).ok();
+    assert_eq!(state(), "trusted, and asks to");
     home.run(&limited).ok();
     home.file("team.yaml", &format!("{CHEAP}# Another content.\n"));
     home.run(&limited).exits(4);
