@@ -141,23 +141,27 @@ impl Fallback {
     }
 
     /// The models that can reply to `request`, in the order in which they are asked: the one that replied last in the
-    /// turn first, or in earlier ones if it is [kept](Self::kept).
-    fn candidates(&self, request: &Request<'_>) -> Vec<&AnyModel> {
+    /// turn first, or in earlier ones if it is [kept](Self::kept). With what keeps those before the first of the list that can from
+    /// replying.
+    fn candidates(&self, request: &Request<'_>) -> (Vec<&AnyModel>, Vec<String>) {
         let needs = asked_for(request);
-        let is_able = |model: &&AnyModel| {
-            let capabilities = model.capabilities();
-            let lacks = needs.iter().any(|need| capabilities.has(*need) == Some(false));
-            !lacks && (!request.params.strict || model.ignored(request.params).is_empty())
-        };
-        let mut models: Vec<&AnyModel> = self.models.iter().filter(is_able).collect();
+        let (mut models, mut before) = (Vec::new(), Vec::new());
+        for model in &*self.models {
+            match unable(model, &needs, request.params) {
+                None => models.push(model),
+                Some(why) if models.is_empty() => before.push(format!("{}: {why}", model.name())),
+                Some(_) => {}
+            }
+        }
         if models.is_empty() {
             // The first one says what it lacks.
             models.extend(self.models.first());
+            before.clear();
         }
         let last = request.origin.last_model.or_else(|| self.kept(request));
         let last = last.and_then(|last| models.iter().position(|model| model.name() == last));
         models.rotate_left(last.unwrap_or(0));
-        models
+        (models, before)
     }
 
     /// Why the next model is asked, if the result is a failure of one of the classes.
@@ -187,18 +191,39 @@ fn helps(other: &AnyModel, failed: &AnyModel, class: FailureClass) -> bool {
     class != FailureClass::TooLong || windows().is_none_or(|(other, failed)| other > failed)
 }
 
-/// Takes the next model to be asked: the first that is available, or else the first.
-fn take_next<'a>(models: &mut Vec<&'a AnyModel>) -> Option<&'a AnyModel> {
-    let ready = models.iter().position(|model| model.unavailable_for().is_none());
-    (!models.is_empty()).then(|| models.remove(ready.unwrap_or(0)))
+/// Why `model` is not asked for a reply that `needs` these capabilities, by what is known of it.
+fn unable(model: &AnyModel, needs: &[Capability], params: &Params) -> Option<String> {
+    let capabilities = model.capabilities();
+    if let Some(lack) = needs.iter().find(|need| capabilities.has(**need) == Some(false)) {
+        return Some(format!("it is known not to support {lack}"));
+    }
+    let refused = if params.strict { model.ignored(params) } else { Vec::new() };
+    let names: Vec<String> = refused.iter().map(|name| format!("`{name}`")).collect();
+    (!names.is_empty()).then(|| format!("it does not accept {}, and `strict` is set", names.join(" and ")))
 }
 
-/// The last error, with those before it.
-fn with_earlier(error: ModelError, failed: &[String]) -> ModelError {
-    if failed.is_empty() {
+/// Takes the next model to be asked: the first that is available, or else the first. Adds to `before` why those before it are not asked.
+fn take_next<'a>(models: &mut Vec<&'a AnyModel>, before: &mut Vec<String>) -> Option<&'a AnyModel> {
+    let ready = models.iter().position(|model| model.unavailable_for().is_none()).unwrap_or(0);
+    for passed in models.iter().take(ready) {
+        let why = format!("{}: {UNAVAILABLE}", passed.name());
+        if !before.contains(&why) {
+            before.push(why);
+        }
+    }
+    (!models.is_empty()).then(|| models.remove(ready))
+}
+
+/// Why a model is passed over. For how long it is would differ each time.
+const UNAVAILABLE: &str =
+    "it is not asked for a while, because its endpoint failed repeatedly, or its keys are at a limit";
+
+/// The last error, with what was wrong with the models `before`.
+fn with_earlier(error: ModelError, before: &[String]) -> ModelError {
+    if before.is_empty() {
         return error;
     }
-    let message = format!("{} (before: {})", error.message, failed.join("; "));
+    let message = format!("{} (before: {})", error.message, before.join("; "));
     ModelError { message, ..error }
 }
 
@@ -208,26 +233,30 @@ impl Model for Fallback {
     }
 
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        let mut models = self.candidates(request);
-        let mut failed: Vec<String> = Vec::new();
+        let (mut models, mut before) = self.candidates(request);
         let mut streamed = Streamed { deltas, any: false };
         let mut next = match models.first().is_some_and(|first| first.is_cached(request)) {
             // Whether its endpoint is available does not matter.
             true => Some(models.remove(0)),
-            false => take_next(&mut models),
+            false => take_next(&mut models, &mut before),
         };
         while let Some(model) = next {
             let result = model.complete(request, &mut streamed).await;
             let failure = self.failure(model, &result);
-            if let Some((class, _)) = &failure {
-                models.retain(|other| helps(other, model, *class));
-            }
-            next = failure.as_ref().and_then(|_| take_next(&mut models));
+            let earlier = before.clone();
+            next = match &failure {
+                Some((class, error)) => {
+                    models.retain(|other| helps(other, model, *class));
+                    before.push(error.to_string());
+                    take_next(&mut models, &mut before)
+                }
+                None => None,
+            };
             let attempt = given_up(model, &result);
             let (Some((_, error)), Some(next)) = (failure, next) else {
                 return match result {
-                    Ok(reply) => Ok(answered(model, reply, &failed)),
-                    Err(error) => Err(with_earlier(error, &failed)),
+                    Ok(reply) => Ok(answered(model, reply, &earlier)),
+                    Err(error) => Err(with_earlier(error, &earlier)),
                 };
             };
             streamed.restart(&cause(&error, &error.model), next.name());
@@ -235,10 +264,9 @@ impl Model for Fallback {
                 reserved.fail(attempt);
                 // Every attempt counts, and may not fit into a limit.
                 if !reserved.again().await {
-                    return Err(with_earlier(error, &failed));
+                    return Err(with_earlier(error, &earlier));
                 }
             }
-            failed.push(error.to_string());
         }
         Err(ModelError::new(ModelErrorKind::Config, self.name(), "there is no model to ask"))
     }
@@ -309,7 +337,7 @@ impl Model for Fallback {
     }
 
     fn is_cached(&self, request: &Request<'_>) -> bool {
-        self.candidates(request).first().is_some_and(|first| first.is_cached(request))
+        self.candidates(request).0.first().is_some_and(|first| first.is_cached(request))
     }
 
     /// Those of the first model.
@@ -331,9 +359,9 @@ impl Model for Fallback {
     }
 }
 
-/// The reply with the model that gave it, its cost, and the errors of those that `failed` before.
-fn answered(model: &AnyModel, mut reply: Reply, failed: &[String]) -> Reply {
-    let because = (!failed.is_empty()).then(|| failed.join("; ").into());
+/// The reply with the model that gave it, its cost, and what was wrong with those `before`.
+fn answered(model: &AnyModel, mut reply: Reply, before: &[String]) -> Reply {
+    let because = (!before.is_empty()).then(|| before.join("; ").into());
     let cost = model.reply_cost(&reply);
     let model = reply.answered_by.map_or_else(|| model.name().into(), |by| Arc::clone(&by.model));
     reply.answered_by = Some(Arc::new(AnsweredBy { model, cost, because }));

@@ -42,7 +42,7 @@ pub struct AnsweredBy {
     /// The cost of its reply, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<CallCost>,
-    /// The errors of the models that were asked before it.
+    /// What was wrong with the models before it: their errors, or why they were not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Arc<str>>,
 }
@@ -113,7 +113,7 @@ pub struct ModelReply {
     /// The model that was asked first, if another one replied because it failed, or because its provider chose that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Arc<str>>,
-    /// The errors of the models that were asked before the one that replied.
+    /// What was wrong with the models before the one that replied: their errors, or why they were not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Arc<str>>,
     /// Identifies the request.

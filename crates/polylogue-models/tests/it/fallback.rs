@@ -246,9 +246,17 @@ async fn a_model_that_lacks_what_is_asked_is_skipped() {
     let able = Actor::new("c:3", [Act::Say("Hi.")]);
     let text_only = Actor { capabilities: Capabilities::TEXT, ..Actor::new("b:2", [Act::Say("No.")]) };
     let tool = ToolSpec::new("look", "Looks.", serde_json::json!({"type": "object"}));
-    let ask = Ask { tools: &[tool], ..Ask::default() };
-    let (reply, _) = ask_with(&models(&[&one, &text_only, &able]), ask).await;
+    let tools = [tool];
+    let ask = || Ask { tools: &tools, ..Ask::default() };
+    let (reply, _) = ask_with(&models(&[&one, &text_only, &able]), ask()).await;
     assert_eq!((by(&reply.unwrap()), text_only.calls()), ("c:3", 0));
+    // The log has the reason.
+    let (reply, _) = ask_with(&models(&[&text_only, &able]), ask()).await;
+    let why = reply.unwrap().answered_by.unwrap().because.clone();
+    assert_eq!(why.as_deref(), Some("b:2: it is known not to support calling tools"));
+    // One that is not needed says nothing.
+    let (reply, _) = ask_with(&models(&[&able, &text_only]), ask()).await;
+    assert_eq!(reply.unwrap().answered_by.unwrap().because, None);
 }
 
 #[tokio::test]

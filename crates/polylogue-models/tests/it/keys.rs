@@ -120,6 +120,9 @@ async fn an_endpoint_whose_keys_are_all_at_their_limits_is_skipped_by_a_fallback
         assert_eq!(text(&reply), "Hi.");
     }
     assert_eq!(keys(&limited), ["a", "b"], "each key once, then none");
+    let reply = fallback.complete(&Asked::default().request(), &mut ()).await.unwrap();
+    let why = reply.answered_by.unwrap().because.clone().unwrap();
+    assert!(why.contains("it is not asked for a while"), "{why}");
     assert!(first.unavailable_for().unwrap().as_secs() > 200);
 }
 

@@ -56,7 +56,8 @@ pub enum Kind {
         model: Arc<str>,
         /// The model that was asked.
         asked: Arc<str>,
-        /// The errors of the models that were asked before; `None` if there was none, as where the first is at its rate limit.
+        /// What was wrong with the models before: their errors, or why they were not asked. `None` if nothing was, as where the provider
+        /// chose another model.
         because: Option<Arc<str>>,
     },
     /// A provider's prompt cache was not read because of what a request begins with. Shown once for each cause and agent.
