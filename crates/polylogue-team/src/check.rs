@@ -39,8 +39,13 @@ use crate::team::Team;
 use crate::yaml::Node;
 
 /// Reports mistakes in a file that involve several parts. `answering_models` are the speakers of the teams that it includes, if
-/// known.
-pub(crate) fn check(root: &Node, team: &Team, answering_models: Option<&[Name]>, report: &mut Report<'_>) {
+/// known; `model` is the one with which the caller replaces those of the file.
+pub(crate) fn check(
+    root: &Node,
+    team: &Team,
+    (answering_models, model): (Option<&[Name]>, Option<&str>),
+    report: &mut Report<'_>,
+) {
     let names = (team.chats.iter().map(|chat| &chat.name), team.teams.iter().map(|sub| &sub.name));
     let outline = Outline::of(&team.agents, names.0, names.1);
     names::check(team, &outline, report);
@@ -55,8 +60,8 @@ pub(crate) fn check(root: &Node, team: &Team, answering_models: Option<&[Name]>,
     // What is said of a team with mistakes may be a consequence of these.
     if !report.failed() {
         conditions::check(root, team, &outline, report);
-        models::check(team, &outline, report);
-        parameters::check(team, &outline, report);
+        models::check(team, &outline, model, report);
+        parameters::check(team, &outline, model, report);
         handoff_texts::check(team, &outline, report);
         tool_texts::check(team, &outline, report);
         texts::check(root, team, &outline, report);

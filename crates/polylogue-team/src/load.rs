@@ -268,7 +268,8 @@ impl<'a> Loader<'a> {
         self.put_servers(&mut team, report);
         self.note_programs(&team);
         let answering_models = answering_models(&team, &teams);
-        check::check(root, &team, answering_models.as_deref(), report);
+        let given = (answering_models.as_deref(), self.overrides.model.as_deref());
+        check::check(root, &team, given, report);
         check::check_teams(&team, &teams, report);
         if report.failed() || teams.iter().any(Option::is_none) {
             return None;

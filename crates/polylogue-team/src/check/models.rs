@@ -15,20 +15,31 @@ use crate::suggest;
 use crate::team::Team;
 use crate::tooling::ToolEntry;
 
-pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+/// Names of the file are not looked up if `given` replaces them.
+pub(super) fn check(team: &Team, outline: &Outline<'_>, given: Option<&str>, report: &mut Report<'_>) {
     let own = outline.agents().filter_map(|agent| agent.model()?.model.as_ref());
-    for list in team.model.iter().chain(own).filter(|list| list.ok) {
+    let named = team.model.iter().chain(own).filter(|list| list.ok && given.is_none());
+    for list in named {
         for model in model_names(list) {
             warn_of_slip(team, model, list, report);
         }
     }
     for agent in outline.agents() {
         let Some(keys) = agent.model() else { continue };
-        let list = keys.model.as_ref().or(team.model.as_ref());
-        for model in list.into_iter().flat_map(|list| model_names(list)) {
+        for model in models_of(team, keys, given) {
             check_number_of_tools(team, agent.name.as_str(), keys, model, report);
         }
     }
+}
+
+/// The models of an agent: those that the caller has `given`, or else its own or those of the team.
+pub(super) fn models_of<'m>(
+    team: &'m Team,
+    keys: &'m ModelKeys,
+    given: Option<&'m str>,
+) -> impl Iterator<Item = &'m str> {
+    let named = || keys.model.as_ref().or(team.model.as_ref()).map(|list| list.value.as_str());
+    given.or_else(named).into_iter().flat_map(model_names)
 }
 
 impl Team {

@@ -1,10 +1,10 @@
 //! Parameters that the model of an agent does not take.
 
 use polylogue_core::{Model as _, Params, ToolChoice};
-use polylogue_models::{EndpointModel, KnownModel, model_names};
+use polylogue_models::{EndpointModel, KnownModel};
 
 use super::approval::Tools;
-use super::models::{at_provider, known_model};
+use super::models::{at_provider, known_model, models_of};
 use crate::agent::{Agent, ModelKeys};
 use crate::codes;
 use crate::diagnostic::Report;
@@ -12,14 +12,13 @@ use crate::outline::Outline;
 use crate::suggest;
 use crate::team::Team;
 
-pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+pub(super) fn check(team: &Team, outline: &Outline<'_>, given: Option<&str>, report: &mut Report<'_>) {
     for agent in outline.agents() {
         let Some(keys) = agent.model() else { continue };
         let params = Params::from(keys.parameters.value.clone());
         warn_of_unknown_tool(team, agent, &params, report);
         let is_set = params.max_tokens.is_some() || !params.names().is_empty();
-        let list = keys.model.as_ref().or(team.model.as_ref()).filter(|_| is_set);
-        for model in list.into_iter().flat_map(|list| model_names(list)) {
+        for model in models_of(team, keys, given).filter(|_| is_set) {
             if report.full() {
                 return;
             }

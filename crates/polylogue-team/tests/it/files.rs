@@ -147,6 +147,26 @@ fn check_servers(team: &Team, ann: &Agent, bob: &Agent) {
     assert_eq!(team.wants()[&Grant::Mcp], servers);
 }
 
+/// Those of the file are not asked then.
+#[test]
+fn parameters_are_checked_for_the_model_of_the_caller_if_there_is_one() {
+    const TEXT: &str = "
+name: t
+model: openai:gpt-5
+agents: [{name: Ann, parameters: {temperature: 0.5}}]
+chat: {participants: [Ann], pattern: sequential}
+";
+    let warned = |model: Option<&str>| {
+        let overrides = Overrides { model: model.map(str::to_owned), ..Overrides::default() };
+        parse(TEXT, "t.yaml", &overrides).unwrap_or_else(|errors| panic!("{errors}")).warnings.to_string()
+    };
+    assert!(warned(None).contains("`openai:gpt-5`, the model of `Ann`, does not take `temperature`"));
+    assert_eq!(warned(Some("openai:gpt-4o")), "");
+    let both = warned(Some("openai:gpt-4o, openai:gpt-5-mini"));
+    assert!(both.contains("`openai:gpt-5-mini`, the model of `Ann`"), "{both}");
+    assert_eq!(both.matches("warning[").count(), 1, "{both}");
+}
+
 #[test]
 fn every_key_of_the_format_arrives() {
     let loaded = parse(include_str!("full.yaml"), "t.yaml", &Overrides::default());
