@@ -149,6 +149,21 @@ fn abilities(home: &Home, server: &Server, args: &[&str]) -> String {
 }
 
 #[test]
+fn what_a_model_sees_is_configured_or_in_the_table() {
+    let server = serve(Playbook::always(Answer::text("Hi.")));
+    let home = Home::at(&server);
+    let by_table = abilities(&home, &server, &["-m", "openai:gpt-4o"]);
+    assert!(by_table.contains("\n  vision     yes, by the table of models\n"), "{by_table}");
+    home.file(
+        "team.yaml",
+        "name: t\nmodel: openai:gpt-4o\nendpoints: {openai: {capabilities: {vision: false}}}\n\
+         agents: [{name: A}]\nchat: {participants: [A], pattern: sequential}\n",
+    );
+    let configured = abilities(&home, &server, &["team.yaml"]);
+    assert!(configured.contains("\n  vision     no, as configured\n"), "{configured}");
+}
+
+#[test]
 fn it_tells_what_models_can_do_and_finds_it_out() {
     let server = serve(Behavior::from(Playbook::always("plain")).text_only());
     let home = Home::at(&server);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use polylogue_core::{Capabilities, Capability, Model as _, ModelError};
-use polylogue_models::{Config, EndpointModel, Env, Finding, LearnedCapabilities, Models, Probed, Provider};
+use polylogue_models::{
+    Config, EndpointModel, Env, Finding, KnownModel, LearnedCapabilities, Models, Probed, Provider,
+};
 use polylogue_runtime::Access;
 use polylogue_runtime::models::{LocalModelInfo, endpoint_allowed, local_model_info};
 use polylogue_team::Team;
@@ -130,7 +132,12 @@ fn of(model: &EndpointModel) -> String {
         .iter()
         .map(|(capability, word)| line(word, spec.has(*capability), found.get(capability)));
     // It is never found out.
-    let vision = spec.vision.map(|has| line("vision", Some(has), None));
+    let known = name.split_once(':').and_then(|(provider, model)| KnownModel::find(provider, model));
+    let of_table = known.and_then(|known| known.capabilities().vision);
+    let vision = spec.vision.map(|has| match of_table == Some(has) {
+        true => format!("    {:<10} {}, by the table of models\n", "vision", yes_or_no(has)),
+        false => line("vision", Some(has), None),
+    });
     lines.chain(vision).collect()
 }
 
@@ -162,14 +169,17 @@ fn all(known: Option<&LearnedCapabilities>) -> String {
     text
 }
 
+const fn yes_or_no(has: bool) -> &'static str {
+    if has { "yes" } else { "no" }
+}
+
 /// What is known of one capability, and why.
 fn line(word: &str, configured: Option<bool>, found: Option<&Finding>) -> String {
-    let yes = |has: bool| if has { "yes" } else { "no" };
     let report = match (configured, found) {
-        (Some(has), _) => format!("{}, as configured", yes(has)),
+        (Some(has), _) => format!("{}, as configured", yes_or_no(has)),
         (None, None) => "unknown".to_owned(),
         (None, Some(found)) if !found.is_fresh() => {
-            format!("unknown; {} when it was last asked, over a day ago", yes(found.has))
+            format!("unknown; {} when it was last asked, over a day ago", yes_or_no(found.has))
         }
         (None, Some(found)) if found.has => "yes".to_owned(),
         (None, Some(found)) => format!("no: {}", found.why.trim_end_matches('.')),
