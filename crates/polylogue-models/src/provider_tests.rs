@@ -122,6 +122,11 @@ fn wrong_names_are_refused_with_what_may_have_been_meant() {
     for (spec, message, hint) in [
         ("opnai:gpt-4o", "there is no provider `opnai`", "did you mean `openai:gpt-4o`?"),
         ("llama3.2:3b", "there is no provider `llama3.2`", "write `ollama:llama3.2:3b`"),
+        (
+            "perplexity:sonar",
+            "there is no provider `perplexity`",
+            "in a team file: `endpoints: {perplexity: {base_url: ...}}`",
+        ),
         ("gpt-4o-mini", "has no provider", "write `openai:gpt-4o-mini`"),
         ("whatever", "has no provider", "known providers: openai, ollama, "),
         ("openai:", "without a model", "write `openai:`"),

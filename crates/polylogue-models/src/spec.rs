@@ -2,6 +2,7 @@
 
 use polylogue_core::{ModelError, ModelErrorKind};
 
+use crate::catalog::KnownModel;
 use crate::prices::list_price;
 use crate::provider::Provider;
 
@@ -38,6 +39,10 @@ pub(crate) fn parse_spec<'a>(
     if !is_known(name) {
         let hint = match closest(name, names) {
             Some(close) => format!("did you mean `{close}:{model}`? {}", list()),
+            // The table knows its models, but not where they are.
+            None if KnownModel::of(name).next().is_some() => {
+                format!("name its address in a team file: `endpoints: {{{name}: {{base_url: ...}}}}`")
+            }
             None => format!("{}; for a local model write `ollama:{spec}`", list()),
         };
         return fail(format!("there is no provider `{name}`"), hint);
