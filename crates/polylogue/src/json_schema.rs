@@ -1,8 +1,10 @@
 //! Validates values against a JSON Schema, as far as it matters for arguments and answers.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 use polylogue_core::text;
+use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 /// Limit on errors in one message.
@@ -14,17 +16,23 @@ const MAX_DEPTH: usize = 64;
 /// Limit on steps: nested `anyOf` could take forever.
 const MAX_STEPS: u32 = 20_000;
 
+/// Limit on the compiled size of a pattern, in bytes. A larger one is not checked.
+const MAX_PATTERN: usize = 1 << 20;
+
+/// What matches other letters in ECMAScript, whose patterns these are: only ASCII, or all but that.
+const CLASSES: [&str; 8] = [r"\w", r"\W", r"\d", r"\D", r"\s", r"\S", r"\b", r"\B"];
+
 /// Checks `value` against `schema`.
 ///
 /// Supports `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`, `allOf`, `anyOf`,
-/// `oneOf` (as `anyOf`), `$ref` within the schema, and the limits on numbers, strings and lists. Ignores everything
-/// else, such as `pattern` and `format`, which the tool checks itself.
+/// `oneOf` (as `anyOf`), `$ref` within the schema, `pattern`, and the limits on numbers, strings and lists. Ignores everything
+/// else, such as `format` and `not`, and patterns with what the `regex` crate does not have, such as `(?=`.
 ///
 /// # Errors
 /// The first errors, each with its location, for the model.
 pub(crate) fn check(value: &Value, schema: &Value) -> Result<(), String> {
-    let steps = Cell::new(MAX_STEPS);
-    let mut check = Check { root: schema, steps: &steps, flaws: Vec::new() };
+    let shared = Shared { steps: Cell::new(MAX_STEPS), patterns: RefCell::default() };
+    let mut check = Check { root: schema, shared: &shared, flaws: Vec::new() };
     check.look("", value, schema, MAX_DEPTH);
     if check.flaws.is_empty() { Ok(()) } else { Err(check.flaws.join("; ")) }
 }
@@ -40,9 +48,29 @@ pub(crate) fn is_of_objects(schema: &Value) -> bool {
     of_type && ["anyOf", "oneOf"].into_iter().filter_map(forms).all(|forms| forms.iter().any(is_of_objects))
 }
 
+/// What is shared by all parts of a check.
+struct Shared<'s> {
+    /// The steps that are left.
+    steps: Cell<u32>,
+    /// The patterns that were met; `None` for those that are not checked.
+    patterns: RefCell<BTreeMap<&'s str, Option<Regex>>>,
+}
+
+impl<'s> Shared<'s> {
+    fn matches(&self, pattern: &'s str, text: &str) -> bool {
+        if !text.is_ascii() && CLASSES.iter().any(|class| pattern.contains(class)) {
+            return true;
+        }
+        let compiled = || RegexBuilder::new(pattern).size_limit(MAX_PATTERN).build().ok();
+        let mut patterns = self.patterns.borrow_mut();
+        let found = patterns.entry(pattern).or_insert_with(compiled);
+        found.as_ref().is_none_or(|found| found.is_match(text))
+    }
+}
+
 struct Check<'s, 'c> {
     root: &'s Value,
-    steps: &'c Cell<u32>,
+    shared: &'c Shared<'s>,
     flaws: Vec<String>,
 }
 
@@ -55,10 +83,10 @@ impl<'s> Check<'s, '_> {
     }
 
     fn look(&mut self, at: &str, value: &Value, schema: &'s Value, depth: usize) {
-        let (Some(deeper), Some(steps)) = (depth.checked_sub(1), self.steps.get().checked_sub(1)) else {
+        let (Some(deeper), Some(steps)) = (depth.checked_sub(1), self.shared.steps.get().checked_sub(1)) else {
             return;
         };
-        self.steps.set(steps);
+        self.shared.steps.set(steps);
         let schema = match schema {
             Value::Object(schema) => schema,
             Value::Bool(false) => return self.flaw(at, "must not be there"),
@@ -72,6 +100,7 @@ impl<'s> Check<'s, '_> {
         match value {
             Value::Object(members) => self.look_at_members(at, members, schema, deeper),
             Value::Array(items) => self.look_at_items(at, items, schema, deeper),
+            Value::String(text) => self.look_at_pattern(at, text, schema),
             _ => {}
         }
         self.look_at_forms(at, value, schema, deeper);
@@ -120,6 +149,14 @@ impl<'s> Check<'s, '_> {
                 let less = if excluded { "less than" } else { "at most" };
                 self.flaw(at, &format!("must have {less} {most}; got {size}"));
             }
+        }
+    }
+
+    fn look_at_pattern(&mut self, at: &str, text: &str, schema: &'s Map<String, Value>) {
+        let Some(pattern) = schema.get("pattern").and_then(Value::as_str) else { return };
+        if !self.shared.matches(pattern, text) {
+            let (pattern, got) = (text::excerpt(pattern, 80), text::excerpt(text, 80));
+            self.flaw(at, &format!("must match the pattern {pattern}; got \"{got}\""));
         }
     }
 
@@ -173,7 +210,7 @@ impl<'s> Check<'s, '_> {
     }
 
     fn flaws_of(&self, at: &str, value: &Value, schema: &'s Value, depth: usize) -> Vec<String> {
-        let mut check = Check { root: self.root, steps: self.steps, flaws: Vec::new() };
+        let mut check = Check { root: self.root, shared: self.shared, flaws: Vec::new() };
         check.look(at, value, schema, depth);
         check.flaws
     }
@@ -263,6 +300,32 @@ mod tests {
         ] {
             assert_eq!(check(&value, &schema()).unwrap_err(), flaw);
         }
+    }
+
+    #[test]
+    fn patterns_are_checked_where_both_dialects_read_them_alike() {
+        let schema = |pattern: &str| json!({"properties": {"s": {"type": "string", "pattern": pattern}}});
+        for (pattern, text, is_right) in [
+            ("^a", "abc", true),
+            ("^a", "bac", false),
+            ("b", "abc", true),
+            (r"^\d{4}-\d{2}$", "2026-11", true),
+            (r"^\d{4}-\d{2}$", "2026-1", false),
+            ("^[äö]+$", "äö", true),
+            ("^[äö]+$", "äu", false),
+            // ECMAScript's `\W` matches `é`, that of the crate does not.
+            (r"^\W$", "é", true),
+            // Unknown to the crate, wrong, or too large.
+            ("^(?!a)", "a", true),
+            ("(", "a", true),
+            (r"(\w{200}){200}", "a", true),
+        ] {
+            let checked = check(&json!({"s": text}), &schema(pattern));
+            assert_eq!(checked.is_ok(), is_right, "{pattern} {text}: {checked:?}");
+        }
+        let flaw = check(&json!({"s": "bbb"}), &schema("^a")).unwrap_err();
+        assert_eq!(flaw, "`s` must match the pattern ^a; got \"bbb\"");
+        assert_eq!(check(&json!({"s": 7}), &json!({"properties": {"s": {"pattern": "^a"}}})), Ok(()));
     }
 
     #[test]
