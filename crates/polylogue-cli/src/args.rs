@@ -442,7 +442,7 @@ pub(crate) struct Doctor {
     #[arg(long = "var", value_name = "NAME=VALUE", requires = "team", value_parser = variable)]
     pub(crate) vars: Vec<(String, String)>,
 
-    /// Show the capabilities of this model
+    /// Show the capabilities of this model, or of each in a list with commas
     #[arg(short, long, value_name = "PROVIDER:MODEL")]
     pub(crate) model: Option<String>,
 

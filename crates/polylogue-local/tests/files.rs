@@ -33,7 +33,10 @@ fn a_file_that_is_missing_foreign_or_cut_is_named_as_such() {
     assert!(matches!(open(folder.path()), LoadError::Unreadable { .. }));
     std::fs::write(&path, "# Not a model\n").unwrap();
     let foreign = open(&path);
-    assert!(matches!(foreign, LoadError::Foreign { .. }) && foreign.hint().contains("converted"), "{foreign}");
+    assert!(
+        matches!(foreign, LoadError::Foreign { .. }) && foreign.hint().contains("converted"),
+        "{foreign}"
+    );
     for cut in ["", "GG"] {
         std::fs::write(&path, cut).unwrap();
         assert!(matches!(open(&path), LoadError::Broken { .. }), "{cut}");

@@ -83,7 +83,8 @@ impl<'s> Check<'s, '_> {
     }
 
     fn look(&mut self, at: &str, value: &Value, schema: &'s Value, depth: usize) {
-        let (Some(deeper), Some(steps)) = (depth.checked_sub(1), self.shared.steps.get().checked_sub(1)) else {
+        let (Some(deeper), Some(steps)) = (depth.checked_sub(1), self.shared.steps.get().checked_sub(1))
+        else {
             return;
         };
         self.shared.steps.set(steps);

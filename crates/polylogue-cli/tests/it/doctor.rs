@@ -159,6 +159,12 @@ fn what_a_model_sees_is_configured_or_in_the_table() {
         "name: t\nmodel: openai:gpt-4o\nendpoints: {openai: {capabilities: {vision: false}}}\n\
          agents: [{name: A}]\nchat: {participants: [A], pattern: sequential}\n",
     );
+    // Each model of a list is shown, as a run asks them.
+    let both = abilities(&home, &server, &["-m", "openai:gpt-4o, openai:gpt-3.5-turbo"]);
+    assert!(
+        both.starts_with(&by_table) && both.contains("\n  vision     no, by the table of models\n"),
+        "{both}"
+    );
     let configured = abilities(&home, &server, &["team.yaml"]);
     assert!(configured.contains("\n  vision     no, as configured\n"), "{configured}");
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use polylogue_core::{Capabilities, Capability, Model as _, ModelError};
 use polylogue_models::{
     Config, EndpointModel, Env, Finding, KnownModel, LearnedCapabilities, Models, Probed, Provider,
+    model_names,
 };
 use polylogue_runtime::Access;
 use polylogue_runtime::models::{LocalModelInfo, endpoint_allowed, local_model_info};
@@ -26,7 +27,8 @@ pub(super) async fn report(
     access: &Access,
 ) -> Result<String, CliError> {
     let known = place::of_capabilities().map(LearnedCapabilities::at);
-    let mut names: Vec<String> = args.model.iter().cloned().collect();
+    let given = args.model.iter().flat_map(|list| model_names(list));
+    let mut names: Vec<String> = given.map(str::to_owned).collect();
     if names.is_empty() {
         names.extend(team.iter().flat_map(|team| team.models()).map(str::to_owned));
     }
