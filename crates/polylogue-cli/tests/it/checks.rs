@@ -174,6 +174,21 @@ fn a_model_of_an_unknown_provider_is_an_error_unless_a_script_replaces_it() {
 }
 
 #[test]
+fn an_embedding_model_of_an_unknown_provider_is_an_error_if_it_is_used() {
+    let home = Home::new();
+    let team = "name: t\nmodel: openai:gpt-4o\nmemory: {embed: 'acme:big'}\n\
+        agents: [{name: Ann, memory: true}]\nchat: {participants: [Ann], stop: {max_turns: 1}}\n";
+    home.file("team.yaml", team);
+    let ran = home.run(&["check", "team.yaml"]).exits(2);
+    assert!(ran.err.contains("error: there is no provider `acme`\n --> team.yaml:3:9\n"), "{}", ran.err);
+    home.file("team.yaml", &team.replace(", memory: true", ""));
+    let ran = home.run(&["check", "team.yaml"]).ok();
+    assert!(!ran.err.contains("acme`"), "{}", ran.err);
+    home.file("team.yaml", &format!("{team}endpoints: {{acme: {{base_url: 'http://127.0.0.1:9/v1'}}}}\n"));
+    home.run(&["check", "team.yaml"]).ok();
+}
+
+#[test]
 fn operations_that_cannot_be_called_are_named_and_fail_nothing() {
     let home = Home::new();
     let post = |name: &str, kind: &str| {

@@ -50,7 +50,9 @@ impl Team {
         let endpoints = self.all_endpoints();
         let own = endpoints.keys().copied();
         let known: Vec<&str> = own.chain(Provider::all().iter().map(|provider| provider.name())).collect();
-        for model in self.models() {
+        let mut models = self.models();
+        models.extend(self.memory.embed.as_deref().filter(|_| self.needs_memory()));
+        for model in models {
             let Some((provider, name)) = model.split_once([':', '/']) else { continue };
             let provider = provider.trim();
             let is_known = Provider::find(provider).is_some() || endpoints.contains_key(provider);

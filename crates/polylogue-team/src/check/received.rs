@@ -34,7 +34,8 @@ impl Team {
         let names_it = |list: &&At<String>| model_names(list).any(|name| name == model);
         let of_agents = self.agents.iter().filter_map(|agent| agent.model()?.model.as_ref());
         let named = self.model.iter().chain(of_agents).find(names_it);
-        let place = (Path::new(&self.sources.file), named.map(|list| &list.span));
+        let of_memory = || (self.memory.embed.as_deref() == Some(model)).then_some(&self.memory.span);
+        let place = (Path::new(&self.sources.file), named.map(|list| &list.span).or_else(of_memory));
         self.finding_in(kind, place, message, hint)
     }
 
