@@ -118,6 +118,7 @@ pub(crate) fn addresses(question: &Question) -> bool {
 pub(super) fn of_run(body: &Body) -> Option<String> {
     Some(match body {
         Body::NextSpeaker { who } => format!("{who} was chosen to speak next"),
+        Body::LimitsChanged { more, .. } if !more.is_empty() => "limits were raised".into(),
         Body::OwnLimitsRaised { of, .. } => format!("limits of {of} were raised"),
         Body::TitleChanged { title } if title.is_empty() => "the title was removed".into(),
         Body::TitleChanged { title } => format!("the title is now: {title}"),

@@ -1,7 +1,7 @@
 //! What people do from outside of a conversation, in each layout.
 
 use expect_test::{Expect, expect};
-use polylogue_core::{Instruction, Responder};
+use polylogue_core::{Instruction, LimitOverrides, Responder};
 
 use super::*;
 
@@ -9,12 +9,17 @@ fn events() -> Vec<Event> {
     let mut stage = Stage::live(80, 24);
     let refused = Instruction::NextSpeaker { who: name("Zoe") };
     let cut = Body::ReplyInterrupted { who: name("B"), model: "script:test".into(), text: "One\ntwo".into() };
+    let (none, more) =
+        (LimitOverrides::default(), LimitOverrides { turns: Some(9), ..LimitOverrides::default() });
     let late = Body::InputProvided { to: name("A"), text: "Not today.".into(), by: Responder::Timeout };
     let list = [
         opened(&["A", "B"], "user", "Count"),
         Body::NextSpeaker { who: name("B") },
         Body::Paused,
         Body::Resumed,
+        Body::LimitsChanged { limits: none, more },
+        // By an option of `resume`.
+        Body::LimitsChanged { limits: more, more: none },
         Body::Refused { instruction: Box::new(refused), why: "`Zoe` is no participant".into() },
         cut,
         late,
@@ -60,6 +65,7 @@ fn show_prints_a_line_for_each_steering_event() {
         B was chosen to speak next
         paused: turns that have begun end, and no other begins
         continued after the pause
+        limits were raised
         Zoe as the next speaker was refused: `Zoe` is no participant
         B was cut off after: One (+1 line)
         no answer for A in time: the default counts
@@ -89,6 +95,8 @@ fn the_autogen_layout_prints_a_line_for_each_steering_event() {
         >>>>>>>> paused: turns that have begun end, and no other begins
 
         >>>>>>>> continued after the pause
+
+        >>>>>>>> limits were raised
 
         >>>>>>>> Zoe as the next speaker was refused: `Zoe` is no participant
 
@@ -126,6 +134,8 @@ fn the_markdown_document_has_a_line_for_each_steering_event() {
         *Paused: turns that have begun end, and no other begins*
 
         *Continued after the pause*
+
+        *Limits were raised*
 
         *Zoe as the next speaker was refused: \`Zoe\` is no participant*
 
