@@ -50,6 +50,14 @@ pub trait Policy: Send + Sync + 'static {
         self.takes_next_speaker(transcript, who).is_ok()
     }
 
+    /// Returns the step instead of the one that [`next`](Self::next) selects when the chat ends for `reason`: at its
+    /// [maximum of turns](crate::ChatBuilder::max_turns), or by a condition [around](until) the policy. It is the end, or a private
+    /// turn before it, such as one that asks for a summary; after that, the policy is asked again. Must be a pure function, like
+    /// `next`. Default: the end, with the last message as the result.
+    fn at_end(&self, transcript: &Transcript, reason: StopReason) -> Step {
+        Step::close(reason, transcript)
+    }
+
     /// Returns the agents that it gives private turns and that come with it, such as the selector of a group. The chat adds
     /// them to its [private agents](crate::ChatBuilder::private_agent). Default: none.
     fn private_agents(&self) -> Vec<AnyAgent> {
@@ -74,6 +82,10 @@ impl Policy for Box<dyn Policy> {
 
     fn takes_follow_up(&self, transcript: &Transcript, who: &Name) -> bool {
         (**self).takes_follow_up(transcript, who)
+    }
+
+    fn at_end(&self, transcript: &Transcript, reason: StopReason) -> Step {
+        (**self).at_end(transcript, reason)
     }
 
     fn private_agents(&self) -> Vec<AnyAgent> {
@@ -126,13 +138,17 @@ impl<P: Policy, F: Fn(&Transcript, &Name) -> Option<Arc<str>> + Send + Sync + 's
         self.policy.takes_follow_up(transcript, who) || self.takes_next_speaker(transcript, who).is_ok()
     }
 
+    fn at_end(&self, transcript: &Transcript, reason: StopReason) -> Step {
+        self.policy.at_end(transcript, reason)
+    }
+
     fn private_agents(&self) -> Vec<AnyAgent> {
         self.policy.private_agents()
     }
 }
 
 /// Wraps `policy`: `next` returns the step, from the policy and the transcript. The private agents are those
-/// of `policy`.
+/// of `policy`, and so is the step [at an end](Policy::at_end) that `policy` does not select.
 pub fn wrap_policy<P: Policy>(
     policy: P,
     next: impl Fn(&P, &Transcript) -> Step + Send + Sync + 'static,
@@ -159,6 +175,10 @@ impl<P: Policy, F: Fn(&P, &Transcript) -> Step + Send + Sync + 'static> Policy f
         self.has_follow_ups || self.policy.takes_follow_up(transcript, who)
     }
 
+    fn at_end(&self, transcript: &Transcript, reason: StopReason) -> Step {
+        self.policy.at_end(transcript, reason)
+    }
+
     fn private_agents(&self) -> Vec<AnyAgent> {
         self.policy.private_agents()
     }
@@ -176,7 +196,8 @@ pub trait Condition: Send + Sync + 'static {
     }
 }
 
-/// Wraps `policy`, and ends the chat when `stop` holds. When a participant ends the chat, its reason has priority over `stop`.
+/// Wraps `policy`, and ends the chat when `stop` holds, [as `policy` ends it](Policy::at_end). When a participant ends the chat, its
+/// reason has priority over `stop`.
 ///
 /// ```
 /// use polylogue_core::{Condition, Policy, Step, StopReason, Transcript, until};
@@ -195,8 +216,8 @@ pub trait Condition: Send + Sync + 'static {
 /// ```
 pub fn until(policy: impl Policy, stop: impl Condition) -> impl Policy {
     wrap_policy(policy, move |policy, chat| match (chat.ended_by(), stop.now(chat)) {
-        (Some((_, reason)), _) => Step::close(reason.clone(), chat),
-        (None, Some(reason)) => Step::close(reason, chat),
+        (Some((_, reason)), _) => policy.at_end(chat, reason.clone()),
+        (None, Some(reason)) => policy.at_end(chat, reason),
         (None, None) => policy.next(chat),
     })
 }

@@ -21,7 +21,7 @@ impl RunningChat<'_> {
             step if !is_private(&step) && self.transcript.ended_by().is_some() => self.over(),
             step => {
                 let step = if is_turn(&step) { self.turn_before(step) } else { step };
-                self.unless_too_many(step, max_turns)
+                self.unless_too_many(chat, step, max_turns)
             }
         };
         let step = match step {
@@ -69,12 +69,12 @@ impl RunningChat<'_> {
         }
     }
 
-    /// `step`, or the end of a chat of at most `max_turns`, if it may not follow.
-    fn unless_too_many(&self, step: Step, max_turns: u64) -> Step {
-        match self.too_many_turns(&step, max_turns) {
-            Some(reason) => Step::close(reason, &self.transcript),
-            None => step,
-        }
+    /// `step`, or how the policy ends a chat of at most `max_turns`, if `step` may not follow.
+    fn unless_too_many(&self, chat: &Chat, step: Step, max_turns: u64) -> Step {
+        let Some(reason) = self.too_many_turns(&step, max_turns) else { return step };
+        let end = chat.policy().at_end(&self.transcript, reason.clone());
+        let is_end = matches!(end, Step::Close { .. } | Step::Fail(_)) || is_private(&end);
+        if is_end { end } else { Step::close(reason, &self.transcript) }
     }
 
     /// Why `step` may not follow in a chat of at most `max_turns`.

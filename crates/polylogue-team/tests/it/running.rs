@@ -1,7 +1,7 @@
 //! What cannot be seen in a file, and goes wrong when a team runs: the conversation is kept, and says what it was.
 
 use polylogue::{AnyModel, Error, Log, Status};
-use polylogue_core::{AnyStore, Body, LogId};
+use polylogue_core::{AnyStore, Body, LogId, StopReason};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
 
@@ -147,6 +147,38 @@ async fn an_agent_writes_the_summary_by_its_own_system_text() {
             matches!(&status, Ok(Status::Closed { summary, .. }) if &**summary == "in short"),
             "{status:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_chat_that_ends_at_its_max_turns_has_the_result_that_its_file_asks_for() {
+    let limit = |turns: u64| StopReason::Turns { limit: turns, next: None }.to_string();
+    for (chat, script, reason, result) in [
+        ("max_turns: 2, summary: {reflect: {}}", "{A: one}, {B: two}, {t_summary: sum}", limit(2), "sum"),
+        ("max_turns: 2, summary: {reflect: {by: B}}", "{A: one}, {B: two}, {B: sum}", limit(2), "sum"),
+        (
+            "max_turns: 3, pattern: sequential, summary: {reflect: {}}",
+            "{A: one}, {B: two}, {C: three}, {t_summary: sum}",
+            "every participant has spoken".to_owned(),
+            "sum",
+        ),
+        // The selector is not asked for a turn that cannot follow: the script has no reply for it.
+        (
+            "max_turns: 1, pattern: {group: {select: {model: {}}}}, summary: {reflect: {}}",
+            "{t_selector: A}, {A: one}, {t_summary: sum}",
+            limit(1),
+            "sum",
+        ),
+        ("max_turns: 2, summary: none", "{A: one}, {B: two}", limit(2), ""),
+        ("max_turns: 2, summary: {without: END}", "{A: one}, {B: two END}", limit(2), "two"),
+    ] {
+        let team = team(&format!(
+            "{{name: t, model: 'a:b', agents: [{{name: A}}, {{name: B}}, {{name: C}}],
+              chat: {{participants: [A, B, C], {chat}}}, script: [{script}]}}"
+        ));
+        let (_, status, _) = run(&team, &[]).await;
+        let Ok(Status::Closed { reason: ended, summary }) = status else { panic!("{chat}: {status:?}") };
+        assert_eq!((ended.to_string(), &*summary), (reason, result), "{chat}");
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::stop::Reason;
 use polylogue_core::{
-    Agent, ChatBuilder, Name, Policy, Step, StopReason, Transcript, TranscriptMessage, TurnRequest,
-    steerable, with_follow_ups, wrap_policy,
+    Agent, AnyAgent, ChatBuilder, Name, Policy, Step, StopReason, Transcript, TranscriptMessage, TurnRequest,
+    steerable, with_follow_ups,
 };
 
 use crate::termination::verdict::Verdict;
@@ -112,8 +112,9 @@ fn all_spoken(chat: &Transcript) -> Step {
     reason.close(chat)
 }
 
-/// Wraps `policy`: when it ends, `who` is asked for a summary in a private turn, with `prompt`. The answer is the summary;
-/// with an empty answer the summary of `policy` stays. Not asked if no participant said anything.
+/// Wraps `policy`: when the chat ends, by `policy`, by a condition around it or at its maximum of turns, `who` is asked for a
+/// summary in a private turn, with `prompt`. The answer is the summary; with an empty answer the summary of `policy` stays. Not
+/// asked if no participant said anything.
 ///
 /// ```
 /// # use polylogue::policies::{summarized_by, until};
@@ -128,18 +129,18 @@ pub fn summarized_by(
     who: Name,
     prompt: impl Fn(&Transcript) -> Arc<str> + Send + Sync + 'static,
 ) -> impl Policy {
-    wrap_policy(policy, move |policy, chat| match next(policy, chat) {
+    let close = move |chat: &Transcript, reason: StopReason, summary: Arc<str>| {
         // There is nothing to summarize: a model would make something up.
-        Step::Close { reason, summary } if summary.trim().is_empty() && chat.is_silent() => {
-            Step::Close { reason, summary }
+        if summary.trim().is_empty() && chat.is_silent() {
+            return Step::Close { reason, summary };
         }
-        Step::Close { reason, summary } => match reflection(chat, &who) {
+        match reflection(chat, &who) {
             Reflection::Due => Step::Turn(TurnRequest::private(who.clone(), prompt(chat))),
             Reflection::Silent => Step::Close { reason, summary },
             Reflection::Of(summary) => Step::Close { reason, summary },
-        },
-        step => step,
-    })
+        }
+    };
+    SummarizedPolicy { policy, close }
 }
 
 /// Builds `chat` with `policy` and the private agent `agent`, who is asked with `prompt` for the summary at the end: as
@@ -164,11 +165,47 @@ pub fn with_summarizer(
     chat.private_agent(agent).policy(summarized_by(policy, who, move |_| Arc::clone(&prompt)))
 }
 
-/// The next step of `policy`, or the end, if a participant ended the chat.
-fn next(policy: &impl Policy, chat: &Transcript) -> Step {
-    match chat.ended_by() {
-        Some((_, reason)) => Step::close(reason.clone(), chat),
-        None => policy.next(chat),
+/// A policy with another result: `close` returns the step instead of an end, from the stop reason and the result of `policy`.
+struct SummarizedPolicy<P, F> {
+    policy: P,
+    close: F,
+}
+
+impl<P, F: Fn(&Transcript, StopReason, Arc<str>) -> Step> SummarizedPolicy<P, F> {
+    fn summarized(&self, chat: &Transcript, step: Step) -> Step {
+        match step {
+            Step::Close { reason, summary } => (self.close)(chat, reason, summary),
+            step => step,
+        }
+    }
+}
+
+impl<P, F> Policy for SummarizedPolicy<P, F>
+where
+    P: Policy,
+    F: Fn(&Transcript, StopReason, Arc<str>) -> Step + Send + Sync + 'static,
+{
+    fn next(&self, chat: &Transcript) -> Step {
+        match chat.ended_by() {
+            Some((_, reason)) => self.at_end(chat, reason.clone()),
+            None => self.summarized(chat, self.policy.next(chat)),
+        }
+    }
+
+    fn takes_next_speaker(&self, chat: &Transcript, who: &Name) -> Result<(), Arc<str>> {
+        self.policy.takes_next_speaker(chat, who)
+    }
+
+    fn takes_follow_up(&self, chat: &Transcript, who: &Name) -> bool {
+        self.policy.takes_follow_up(chat, who)
+    }
+
+    fn at_end(&self, chat: &Transcript, reason: StopReason) -> Step {
+        self.summarized(chat, self.policy.at_end(chat, reason))
+    }
+
+    fn private_agents(&self) -> Vec<AnyAgent> {
+        self.policy.private_agents()
     }
 }
 
@@ -194,7 +231,8 @@ fn reflection(chat: &Transcript, who: &Name) -> Reflection {
     }
 }
 
-/// Wraps `policy`, with a summary computed from the transcript at the end.
+/// Wraps `policy`, with a summary computed from the transcript when the chat ends: by `policy`, by a condition around it, or at its
+/// maximum of turns.
 ///
 /// ```
 /// use polylogue::policies::{until, with_summary};
@@ -208,10 +246,11 @@ pub fn with_summary(
     policy: impl Policy,
     summary: impl Fn(&Transcript) -> String + Send + Sync + 'static,
 ) -> impl Policy {
-    wrap_policy(policy, move |policy, chat| match next(policy, chat) {
-        Step::Close { reason, .. } => Step::Close { reason, summary: summary(chat).into() },
-        step => step,
-    })
+    let close = move |chat: &Transcript, reason: StopReason, _: Arc<str>| Step::Close {
+        reason,
+        summary: summary(chat).into(),
+    };
+    SummarizedPolicy { policy, close }
 }
 
 /// Returns the text of the last message of a turn since the chat was last opened; empty if there is none. For [`with_summary`], to

@@ -47,7 +47,7 @@ const PATTERNS: [&str; 20] = [
     "participants: [A, B], pattern: {graph: {start: A, edges: {A: B}}}, background: {participants: [A]}, summary: {reflect: {}}",
     "participants: [A, B], max_turns: 6, pattern: {group: {select: {model: {}}}}, background: {participants: [A, B]}",
     "participants: [A, B], pattern: {tasks: [{who: A, prompt: Begin.}, {who: B, prompt: End.}]}",
-    "participants: [A, B, C], max_turns: 8",
+    "participants: [A, B, C], max_turns: 8, summary: {reflect: {}}",
     "participants: [A, B], max_turns: 3, opening: {from: A, text: hello}",
     "participants: [A, B, C], max_turns: 5, opening: [{from: C, text: LONG}, {from: B, text: 'On {{task}}', to: A}], pattern: {group: {select: round_robin}}",
     "participants: [A, B, C], stop: {max_turns: 2}, pattern: {graph: {start: A, edges: {A: [{to: B, says: zzzz}, {to: C, otherwise: true}]}}}",

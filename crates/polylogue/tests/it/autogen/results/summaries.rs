@@ -5,7 +5,7 @@ use polylogue::policies::{last_message_without, until, with_summary};
 use polylogue::runs::Report;
 use polylogue::stop::{max_turns, says};
 use polylogue::{Act, Assistant, Chat, Error, Function, Message, round_robin};
-use polylogue_core::{Entry, PromptRole, ViewOptions};
+use polylogue_core::{ChatBuilder, Entry, PromptRole, ViewOptions};
 
 use crate::stage::{Spy, closed, log, name, run, script};
 
@@ -71,6 +71,21 @@ async fn a_reflection_is_one_call_more_with_the_history_and_the_prompt_last() {
         reflection(ViewOptions { prompt_role: PromptRole::System, ..ViewOptions::default() }).await;
     let prompt = Entry::System { parts: vec![polylogue_core::Part::text(SUMMARY_PROMPT)] };
     assert_eq!(asked[2].entries, [&history[..], &[prompt]].concat());
+}
+
+/// Ann and Bob say a word each, in a chat that a builder ends by more than its policy.
+#[tokio::test]
+async fn a_summary_is_written_however_the_chat_ends() {
+    let ends: [fn(ChatBuilder) -> ChatBuilder; 3] =
+        [|chat| chat.max_turns(2), |chat| chat.stop(max_turns(2)), |chat| chat.stop(says("one"))];
+    for end in ends {
+        let spy = Spy::on(script(r#"[{"Ann": "two"}, {"Bob": "one"}, {"Sum": "They counted."}]"#));
+        let [ann, bob, sum] = ["Ann", "Bob", "Sum"].map(|who| Assistant::new(who, spy.model()).unwrap());
+        let chat = end(Chat::builder("pair").participant(ann).participant(bob));
+        let chat = with_summarizer(chat, sum, SUMMARY_PROMPT, round_robin()).build().unwrap();
+        let (status, _) = run(&chat, "three").await;
+        assert_eq!((spy.asked().len(), closed(&status).1.as_str()), (3, "They counted."));
+    }
 }
 
 #[test]
