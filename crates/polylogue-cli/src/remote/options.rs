@@ -42,6 +42,8 @@ pub(super) fn check(matches: &ArgMatches, is_named: bool) -> Result<bool, CliErr
 fn hint_of(command: &str, option: &str) -> &'static str {
     match command {
         _ if option == "tenant" => "the token says whose conversations these are",
+        _ if option == "by" => "the log names the token as the one who answers",
+        "resume" if option == "as" => "`polylogue send ID TEXT --as NAME` sends a message as a participant",
         _ if option == "detach" => {
             "a server runs its conversations itself; to hand one of a store over to workers, leave out `--server`"
         }
@@ -104,9 +106,9 @@ mod tests {
             (&["run", "pair", "--model", "openai:x"][..], "`--model`"),
             (&["run", "pair", "--allow", "network"], "`--allow`"),
             (&["run", "pair", "--detach"], "a server runs its conversations itself"),
-            (&["resume", "last", "Hi", "--as", "Ann"], "`--as`"),
+            (&["resume", "last", "Hi", "--as", "Ann"], "`polylogue send ID TEXT --as NAME` sends"),
             (&["verify", "last", "--repair"], "`--repair`"),
-            (&["answer", "last", "yes", "--by", "Ann"], "`--by`"),
+            (&["answer", "last", "yes", "--by", "Ann"], "the log names the token"),
             (&["send", "last", "Hi", "--attach", "a.png"], "are texts; `@FILE` sends"),
             (&["run", "pair", "Hi", "--attach", "a.png"], "tasks and messages to a server are texts"),
             (&["resume", "last", "Hi", "--attach", "a.png"], "tasks and messages to a server are texts"),
