@@ -282,7 +282,7 @@ pub(crate) struct Resume {
     #[arg(long, conflicts_with = "pinned")]
     pub(crate) accept_changes: bool,
 
-    /// Continue with the team as it was when the conversation began, even if its file has changed
+    /// Continue with the stored team even if its file has changed: that of the beginning, or the last one that was accepted
     #[arg(long)]
     pub(crate) pinned: bool,
 

@@ -387,7 +387,7 @@ fn the_whole_of_the_help() {
               --answer <TEXT>   Answer the open question, instead of asking at the terminal
               --take-over       Take over the conversation from a process that hangs or is suspended; possible 30 seconds after its last heartbeat
               --accept-changes  Continue with the current team file if it has changed since the conversation began
-              --pinned          Continue with the team as it was when the conversation began, even if its file has changed
+              --pinned          Continue with the stored team even if its file has changed: that of the beginning, or the last one that was accepted
               --dir <FOLDER>    Let agents work in this folder instead of in a new work directory; you are asked before they run programs or change files
               --input <WHAT>    If standard input is a pipe or a file, which questions its lines answer: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; with `-` as text, or with `--answer`, `none` [possible values: answers, approvals, none]
               --tenant <NAME>   Use the conversations of this tenant; `polylogue token new --tenant` makes tenants [default: local]
