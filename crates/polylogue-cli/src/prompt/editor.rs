@@ -43,6 +43,8 @@ impl LineEditor {
         let mut editor = Editor::with_history(config, history).map_err(io::Error::other)?;
         editor.set_helper(Some(Blocks));
         editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
+        // The key that steers, which the editor would take for Ctrl-C: the answer would be lost, and the run would end.
+        editor.bind_sequence(KeyEvent::ctrl('\\'), Cmd::Noop);
         let suspended = SuspendedLine::default();
         editor.bind_sequence(KeyEvent::ctrl('Z'), EventHandler::Conditional(Box::new(suspended.clone())));
         Ok(Self { editor: Arc::new(Mutex::new(editor)), suspended })

@@ -471,7 +471,10 @@ fn a_key_during_a_question_steers_and_loses_neither_the_question_nor_its_answer(
     home.run(&["send", "last", "shorter, please"]).ok();
     until("both are posted", || of_type(&home.events(), "sent").len() == 2);
     terminal.wait_for_question("steer>");
-    terminal.press("agreed\r");
+    terminal.press("agr");
+    terminal.wait_for("> agr");
+    // In an answer that has begun, the key does nothing.
+    terminal.press("\u{1c}eed\r");
     // The meeting was the last turn, and is held again for what was said meanwhile.
     terminal.wait_for_question("Then not.");
     terminal.press("agreed\r");
