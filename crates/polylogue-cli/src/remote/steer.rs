@@ -1,9 +1,9 @@
 //! Instructions to conversations of a server.
 
 use polylogue::Name;
-use polylogue_client::ClientError;
-use polylogue_client::wire::conversation::{Conversation, ConversationState, Fork, When};
-use polylogue_core::LogId;
+use polylogue_client::wire::conversation::{Conversation, ConversationState, Fork, Resume, When};
+use polylogue_client::{Client, ClientError};
+use polylogue_core::{Instruction, LogId};
 
 use super::named_server::{Remote, uncertain};
 use crate::args;
@@ -18,6 +18,27 @@ use crate::text_arg::text_of;
 /// The command that continues a conversation of the server.
 fn resume(remote: &Remote, id: &LogId) -> String {
     remote.place.command(&format!("resume {id}"))
+}
+
+/// Passes on what the person typed while the conversation is followed.
+pub(super) async fn carry_out(client: &Client, id: &LogId, instruction: Instruction) -> Result<(), CliError> {
+    match instruction {
+        Instruction::Send(message) => drop(client.send(id, &message.text()).await?),
+        Instruction::NextSpeaker { who } => drop(client.choose_next(id, who.as_str()).await?),
+        Instruction::RaiseLimits(more) => drop(client.raise(id, more).await?),
+        Instruction::RaiseAgentLimits { who, more } => {
+            drop(client.raise_agent(id, who.as_str(), more).await?);
+        }
+        Instruction::RaiseChatLimits { chat, more } => drop(client.raise_chat(id, &chat, more).await?),
+        Instruction::Pause => drop(client.pause(id).await?),
+        Instruction::Resume => drop(client.resume(id, &Resume::default()).await?),
+        Instruction::Cancel { now } => {
+            drop(client.stop(id, if now { When::Now } else { When::AfterStep }).await?);
+        }
+        // No other is typed there.
+        _ => {}
+    }
+    Ok(())
 }
 
 pub(super) async fn send(args: &args::steer::Send, remote: &Remote) -> Result<Exit, CliError> {

@@ -1,11 +1,13 @@
 //! A conversation that a server runs, while it is followed here: the screen, Ctrl-C, and people who are asked at the terminal.
 
+mod keys;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{Either, LocalBoxFuture};
 use polylogue::runs::Report;
 use polylogue_client::wire::conversation::{Continuation, Conversation, ConversationState, When};
 use polylogue_client::wire::stream::Status;
@@ -18,15 +20,14 @@ use polylogue_runtime::Continuation as Way;
 use super::named_server::Remote;
 use crate::args::piped::Input;
 use crate::error::{CliError, Exit};
-use crate::prompt::question::{meant, prompt as prompt_for, typed};
+use crate::prompt::question::{meant, typed};
 use crate::prompt::{self, print_verbatim};
-use crate::runner::{
-    answers, first_shown, is_failure_shown, is_seen, overlong, read_answer, show_end, waiting,
-};
+use crate::runner::{first_shown, is_failure_shown, is_seen, overlong, read_answer, show_end, waiting};
 use crate::screen::text::neutral;
-use crate::screen::{Keys, Output, RunEnd, RunState, Screen, Settings, Size, at_terminal};
+use crate::screen::{Output, RunEnd, RunState, Screen, Settings, Size, at_terminal};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
+use crate::steering::{self, SteeringKey};
 use crate::view::View;
 use crate::{limit, work_dir};
 
@@ -35,12 +36,6 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// How often, and how many times, it is looked whether a conversation that has just halted stays so.
 const SETTLING: (Duration, u32) = (Duration::from_millis(200), 5);
-
-/// What the status line says of the keys.
-const KEYS: Keys = Keys {
-    running: "Ctrl-C stops after the turn",
-    paused: "`polylogue resume` in another terminal continues it, Ctrl-C stops it",
-};
 
 /// What is said when the server was asked to stop.
 const FINISHING: &str = "the server finishes this step; Ctrl-C again stops now";
@@ -127,13 +122,14 @@ impl<'r> Watch<'r> {
         let (answered, declined) = (BTreeSet::new(), BTreeSet::new());
         let mut feed = Feed { tail, pending: VecDeque::new(), answered, declined, in_progress: false };
         let mut stop = Stop::default();
+        let mut key = SteeringKey::at_terminal(self.settings.looks.live && prompt::is_possible());
         loop {
-            let rest = self.follow(view, &mut feed, signals, &mut stop).await?;
+            let rest = self.follow(view, &mut feed, signals, (&mut stop, &mut key)).await?;
             let Rest::Waiting(asked) = &rest else { return Ok(rest) };
             let open = asked.iter().find(|open| !feed.declined.contains(&open.seq));
             let Some(open) = open.filter(|_| !signals.stopped()) else { return Ok(rest) };
             view.rest();
-            if !self.answered(view, &mut feed, open, signals).await? {
+            if !self.answered(view, &mut feed, open, (&mut *signals, &mut key)).await? {
                 if prompt::is_possible() || !feed.in_progress {
                     return Ok(rest);
                 }
@@ -152,7 +148,7 @@ impl<'r> Watch<'r> {
             Box::new(move || begun.elapsed()),
         );
         let screen = screen.with(work_dir::pictures_of_server(self.settings.looks));
-        if prompt::is_possible() { screen.with_keys(KEYS) } else { screen }
+        if prompt::is_possible() { screen.with_keys(steering::KEYS) } else { screen }
     }
 
     /// Reads earlier events without showing them, and shows messages that were sent since and open questions.
@@ -178,7 +174,7 @@ impl<'r> Watch<'r> {
         view: &mut View,
         feed: &mut Feed<'r>,
         signals: &mut Signals,
-        stop: &mut Stop<'r>,
+        (stop, key): (&mut Stop<'r>, &mut SteeringKey),
     ) -> Result<Rest, CliError> {
         let mut ticks = tokio::time::interval(TICK);
         loop {
@@ -197,6 +193,10 @@ impl<'r> Watch<'r> {
                     }
                     stop.is_now = !signals.pass_on(&stop.wanted);
                     notice(view, if stop.is_now { STOPPING } else { FINISHING });
+                }
+                () = key.pressed() => {
+                    view.make_room();
+                    self.steer(feed, signals).await?;
                 }
                 Err(error) = stop.answered() => notice(view, &format!("the server did not stop it: {error}")),
                 item = feed.tail.next() => match item? {
@@ -274,7 +274,7 @@ impl<'r> Watch<'r> {
         view: &mut View,
         feed: &mut Feed<'_>,
         open: &OpenQuestion,
-        signals: &mut Signals,
+        (signals, key): (&mut Signals, &mut SteeringKey),
     ) -> Result<bool, CliError> {
         let (OpenQuestion { seq, at, question, .. }, id) = (open, self.conversation.id.clone());
         let is_typed = self.answer.is_none() && prompt::is_possible() && is_seen(self.settings.output);
@@ -284,20 +284,9 @@ impl<'r> Watch<'r> {
                 if !is_seen(self.settings.output) {
                     print_verbatim(&at_terminal(question));
                 }
-                let elsewhere = feed.answered_elsewhere(*seq);
-                match prompt::ask_unless(
-                    &prompt_for(question),
-                    answers(&self.events),
-                    signals,
-                    std::future::pending(),
-                    elsewhere,
-                )
-                .await?
-                {
-                    prompt::Asked::Answer(answer) => answer.map(|answer| typed(question, answer)),
-                    // A conversation of a server is steered by commands.
-                    prompt::Asked::Steer => None,
-                    prompt::Asked::Withdrawn(answered) => return Ok(answered.map(|()| true)?),
+                match self.asked(feed, open, (signals, key)).await? {
+                    Either::Left(answer) => answer.map(|answer| typed(question, answer)),
+                    Either::Right(()) => return Ok(true),
                 }
             }
             None => {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::home::{Home, Ran, UNREACHABLE, assert_whole, of_type, serve, shipped, timeless, until};
 use crate::models::{CALLS, SAID, TALK, said, talk};
 use crate::serving::Serving;
+use crate::terminal::Terminal;
 
 const TEAMS: [(&str, &str); 4] = [
     (
@@ -509,6 +510,48 @@ fn a_run_of_a_server_is_paused_and_resumed() {
     let events = home.events();
     assert_eq!(said(&events), SAID);
     assert_eq!(of_type(&events, "resumed").len(), 1);
+    serving.end();
+}
+
+#[test]
+fn a_run_of_a_server_is_steered_by_key() {
+    let (home, _model, serving) = slow(Duration::from_millis(600));
+    let mut terminal = Terminal::open(&home, (100, 80), &["run", "team"]);
+    terminal.wait_for("participants: Alice, Bob");
+    terminal.press("\u{1c}");
+    terminal.wait_for("steer>");
+    terminal.press("/pause\r");
+    until("it is paused", || of_type(&home.events(), "paused").len() == 1);
+    terminal.wait_for("no other begins");
+    terminal.press("\u{1c}");
+    terminal.wait_for_question("no other begins");
+    terminal.press("be brief\r");
+    until("the message is posted", || of_type(&home.events(), "sent").len() == 1);
+    terminal.press("\u{1c}");
+    terminal.wait_for_question("be brief");
+    terminal.press("/resume\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0, "{seen}");
+    let events = home.events();
+    assert_eq!(["paused", "sent", "resumed"].map(|kind| of_type(&events, kind).len()), [1, 1, 1], "{seen}");
+    assert_eq!(of_type(&events, "message").len(), SAID.len() - 1, "nothing is lost: {seen}");
+    serving.end();
+}
+
+#[test]
+fn a_question_of_a_server_can_be_steered_before_it_is_answered() {
+    let (home, serving) = served();
+    let mut terminal = Terminal::open(&home, (100, 60), &["run", "ask"]);
+    terminal.wait_for("\nPat>");
+    terminal.press("\u{1c}");
+    terminal.wait_for("steer>");
+    terminal.press("hurry\r");
+    until("the message is posted", || of_type(&home.events(), "sent").len() == 1);
+    terminal.wait_for_question("hurry");
+    terminal.press("fine\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0, "{seen}");
+    assert_eq!(of_type(&home.events(), "input_provided")[0]["text"], "fine", "{seen}");
     serving.end();
 }
 
