@@ -172,7 +172,7 @@ const KINDS: &[FindingKind] = &[
     warning(
         UNREACHABLE,
         "A participant can never speak.",
-        "No chat that runs has it as a participant, or no transition leads to it. Add it where it belongs, or remove it.",
+        "No chat that runs has it as a participant, no transition leads to it, or its chat ends before. Add it where it belongs, or remove it.",
     ),
     warning(
         UNUSED,

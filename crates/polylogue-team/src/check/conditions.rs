@@ -31,6 +31,7 @@ pub(super) fn check(root: &Node, team: &Team, outline: &Outline<'_>, report: &mu
     for (name, chat) in team.checked_chats() {
         let turns = chat.stop.as_ref().and_then(|stop| stop.max_turns).unwrap_or(u64::MAX);
         let turns = turns.min(*chat.max_turns);
+        check_parallel(name, chat, report);
         for given in conditions(chat) {
             if let Some(condition) = facts.check(&given, report) {
                 facts.check_turns(name, &condition, turns, given.at, report);
@@ -56,6 +57,18 @@ fn check_late_stop(node: &Node, name: &Name, chat: &Chat, report: &mut Report<'_
             None => format!("set `max_turns: {turns}` of the chat, too, next to `stop`"),
         };
         report.warning(codes::NEVER_HOLDS, key_span, message, hint);
+    }
+}
+
+/// Warns of a chat that ends before its only step, because that has more turns than the chat.
+fn check_parallel(name: &Name, chat: &Chat, report: &mut Report<'_>) {
+    let turns = chat.participants.len() as u64;
+    let at = chat.max_turns.given().filter(|_| *chat.max_turns < turns);
+    if let (Some(at), Pattern::Parallel) = (at, &chat.pattern) {
+        let message = format!(
+            "the chat `{name}` ends before its {turns} participants speak at the same time, all or none"
+        );
+        report.warning(codes::UNREACHABLE, at, message, format!("set `max_turns: {turns}`, or leave it out"));
     }
 }
 
