@@ -7,7 +7,7 @@ use polylogue_core::{
     Body, Confirmation, Instruction, InstructionError, LimitOverrides, Listing, LogId, LogState, Progress,
     StopReason, Store as _,
 };
-use polylogue_runtime::steering::{InstructionKey, Steered};
+use polylogue_runtime::steering::Steered;
 use polylogue_runtime::{Continuation as Way, Resumed};
 use polylogue_wire::Scope;
 use polylogue_wire::conversation::{Continuation, Resume};
@@ -15,10 +15,9 @@ use polylogue_wire::conversation::{Continuation, Resume};
 use super::conversations::replayed;
 use super::steering::described;
 use crate::app::App;
-use crate::attendance::{Begun, Earlier};
 use crate::call::{Call, Reply, json_reply};
 use crate::conversation::{describe, find, listing};
-use crate::idempotency::{Key, mismatch};
+use crate::idempotency::Key;
 use crate::opened::{Opened, open};
 use crate::problem::Problem;
 use crate::route::Route;
@@ -55,17 +54,23 @@ async fn resume(call: Call) -> Reply {
     if app.is_stopping() {
         return Err(Problem::stopping());
     }
-    let found = find(&tenant, token, call.param("id")).await?;
-    let key = Key::of(&call, &format!("{}/{}", found.id, call.path)).await?;
-    let is_over = matches!(found.summary.progress, Progress::Closed(_));
-    let can_be_given = !is_over && (found.summary.is_paused || !limits.is_empty());
-    let id = match once(&call, found, key.as_ref())? {
-        Some(id) => id,
-        None => return resumed_before(&call, &tenant).await,
-    };
+    let id = find(&tenant, token, call.param("id")).await?.id;
+    let key = Key::of(&call, &format!("{id}/{}", call.path)).await?;
+    if let Some(key) = &key
+        && has_resumed(&tenant, &id, key).await?
+    {
+        return resumed_before(&call, &tenant).await;
+    }
+    // Read when no other request with the key is being carried out.
+    let summary = listing(&tenant, &id).await?.summary;
+    let is_over = matches!(summary.progress, Progress::Closed(_));
+    let can_be_given = !is_over && (summary.is_paused || !limits.is_empty());
     // The process that has ended one only leaves it: it is waited for. Else there is nothing for it to do.
-    if can_be_given && other_node(&tenant, &id).await?.is_some() {
-        return resume_elsewhere(&call, &tenant, (&id, limits), key.as_ref()).await;
+    if can_be_given
+        && other_node(&tenant, &id).await?.is_some()
+        && resume_elsewhere(&call, &tenant, (&id, limits, summary.events), key.as_ref()).await?
+    {
+        return json_reply(StatusCode::ACCEPTED, &described(&tenant, &id).await?);
     }
     // One that is paused waits for a place, however many others do.
     let slot = match tenant.runs.is_running(&id) {
@@ -73,6 +78,7 @@ async fn resume(call: Call) -> Reply {
         false => app.join(token).await?,
     };
     if !enter_or_raise(app, &tenant, &id, limits).await? {
+        note(&tenant, &id, key.as_ref()).await?;
         return json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?);
     }
     let resumed = async {
@@ -83,6 +89,7 @@ async fn resume(call: Call) -> Reply {
                     // Before it waits until it may run: a restart leaves what is paused alone.
                     opened.conversation.log_resumption().await?;
                 }
+                note(&tenant, &id, key.as_ref()).await?;
                 Ok(opened)
             }
             Resumed::Done(reason) => {
@@ -104,23 +111,42 @@ async fn resume(call: Call) -> Reply {
     json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
 }
 
-/// Has the process that runs a conversation raise its limits, and end its pause.
+/// Has the process that runs a conversation raise its limits, and end its pause. Returns whether it has: not if it ended the conversation, after the
+/// event `from`, before the limits were raised.
 async fn resume_elsewhere(
     call: &Call,
     tenant: &Arc<Tenant>,
-    (id, limits): (&LogId, LimitOverrides),
+    (id, limits, from): (&LogId, LimitOverrides, u64),
     key: Option<&Key>,
-) -> Reply {
+) -> Result<bool, Problem> {
     raise(tenant, id, limits).await?;
-    if listing(tenant, id).await?.summary.is_paused {
-        let key = key.map_or_else(InstructionKey::fresh, Key::of_instruction);
-        accepted(tenant.runtime.steer_once(id, Instruction::Resume, key).await?)?;
+    if !limits.is_empty() && has_ended_unraised(tenant, id, from).await? {
+        return Ok(false);
+    }
+    match key {
+        Some(_) => note(tenant, id, key).await?,
+        None if listing(tenant, id).await?.summary.is_paused => {
+            accepted(tenant.runtime.steer(id, Instruction::Resume).await?)?;
+        }
+        None => {}
     }
     // It has left it meanwhile.
     if other_node(tenant, id).await?.is_none() {
         run_stored(&call.app, tenant, id, call.app.wait(call.token()?));
     }
-    json_reply(StatusCode::ACCEPTED, &described(tenant, id).await?)
+    Ok(true)
+}
+
+/// Puts into the inbox that a request with this key continues the conversation, for the one that repeats it, at any server. What has not begun has
+/// no inbox, and continuing it twice begins it once.
+async fn note(tenant: &Tenant, id: &LogId, key: Option<&Key>) -> Result<(), Problem> {
+    let Some(key) = key else { return Ok(()) };
+    if listing(tenant, id).await?.summary.progress == Progress::New {
+        return Ok(());
+    }
+    accepted(tenant.runtime.steer_once(id, Instruction::Resume, key.of_instruction()).await?)?;
+    // Another server can have posted something else with the key at the same time.
+    key.was_posted(tenant, id).await.map(drop)
 }
 
 /// Takes the right to run a conversation that is to continue. If it runs, raises its limits and ends its pause instead. A run that has ended the
@@ -161,24 +187,15 @@ async fn has_ended_unraised(tenant: &Tenant, id: &LogId, from: u64) -> Result<bo
     Ok(first.is_some_and(|event| matches!(event.body, Body::Closed { .. })))
 }
 
-/// The conversation, if no earlier request with the key has continued it. The events that do so cannot name the key: it is noted how many
-/// there were before, and the log has more since.
-fn once(
-    call: &Call,
-    Listing { id, summary, .. }: Listing,
-    key: Option<&Key>,
-) -> Result<Option<LogId>, Problem> {
-    let Some(key) = key else { return Ok(Some(id)) };
-    let attendance = &call.app.attendance;
-    match attendance.find(&key.digest()) {
-        Earlier::OtherBody => return Err(mismatch()),
-        Earlier::Lost(before, _) if summary.events > before.from => return Ok(None),
-        Earlier::Lost(before, _) => attendance.forget(&before),
-        Earlier::Nothing | Earlier::Attended => {}
-    }
-    let message = Some(key.inbox_key());
-    let _ = attendance.note(&key.digest(), &Begun { id: id.clone(), from: summary.events, message });
-    Ok(Some(id))
+/// Whether an earlier request with the key has continued the conversation, or has another process continue it. One that had ended has more events
+/// since: else the process was killed before it could run it.
+async fn has_resumed(tenant: &Tenant, id: &LogId, key: &Key) -> Result<bool, Problem> {
+    let Some(noted) = key.carried_out(tenant, id).await? else { return Ok(false) };
+    let summary = listing(tenant, id).await?.summary;
+    Ok(match summary.progress {
+        Progress::Closed(_) => summary.events > noted.saturating_add(1),
+        _ => summary.events > noted || other_node(tenant, id).await?.is_some(),
+    })
 }
 
 /// The response to a repeated request. It runs, if the process was killed before it could.

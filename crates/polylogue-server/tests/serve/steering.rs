@@ -1139,6 +1139,28 @@ async fn s24_one_key_sends_one_message_at_two_servers() {
 }
 
 #[tokio::test]
+async fn s24_a_resume_that_is_repeated_at_another_server_counts_once() {
+    let (holder, front) = two_servers(&Arc::new(Gate::open())).await;
+    let id = begin(&holder, &json!({"team": "short"})).await;
+    assert_eq!(until(&holder, &id, "closed").await["turns"], 3);
+    let resume = async |world: &World, calls: u64| {
+        let request = world.request("POST", &format!("{PATH}/{id}/resume"));
+        let request = request.json(&json!({"limits": {"calls": calls}}));
+        world.send(request.header("Idempotency-Key", "more")).await
+    };
+    let first = resume(&holder, 1).await;
+    assert_eq!((first.status, first.header("idempotent-replayed")), (202, None), "{}", first.body);
+    assert_eq!(until(&holder, &id, "closed").await["turns"], 4);
+    let before = events(&holder, &id).await;
+    let again = resume(&front, 1).await;
+    assert_eq!((again.status, again.header("idempotent-replayed")), (202, Some("true")), "{}", again.body);
+    assert_eq!(again.json()["turns"], 4, "{}", again.body);
+    assert_eq!(resume(&front, 2).await.status, 422);
+    assert_eq!(events(&front, &id).await, before);
+    assert_eq!(front.model_requests().len(), 0);
+}
+
+#[tokio::test]
 async fn s32_a_conversation_of_another_process_is_answered_and_stopped() {
     let gate = Arc::new(Gate::until(0));
     let (holder, front) = two_servers(&gate).await;
