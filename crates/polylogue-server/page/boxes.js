@@ -4,7 +4,7 @@ import { attempt, post, serverTime } from './api.js';
 import { Avatar, Name } from './names.js';
 import { useDraft } from './drafts.js';
 import { clipped, left as timeLeft } from './format.js';
-import { WRITTEN, QuestionText, isChoice, labelOf, written } from './question.js';
+import { WRITTEN, QuestionText, isChoice, labelOf, offered, written } from './question.js';
 import { useTicks } from './ticks.js';
 
 /** Sends with Control and Enter. @param {() => void} action */
@@ -53,7 +53,9 @@ function Question({ id, run, open }) {
         }
     });
     const own = written(open, draft.text);
-    const submit = () => own && answer(own.answer);
+    // An empty answer that does something of its own, such as to end the conversation, is a button with that name.
+    const isBlank = !draft.text.trim() && open.choices.some((/** @type {any} */ choice) => !choice.answer);
+    const submit = () => own && !isBlank && answer(own.answer);
     // What rejects may have a reason.
     const isReason = Boolean(open.call) && draft.text.trim() !== '' && (!own || open.kind === 'code_approval') && own?.label !== 'Answer';
     const choose = (/** @type {any} */ choice) => () => answer(choice.effect === 'reject' && isReason ? `${choice.answer}, ${draft.text.trim()}` : choice.answer);
@@ -68,9 +70,9 @@ function Question({ id, run, open }) {
         ${about && html`<textarea class="answer" rows="2" aria-labelledby=${text} aria-describedby=${isLimited ? `limit-${open.question}` : undefined} placeholder=${about} value=${draft.text}
             disabled=${isSent.value} onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(submit)}></textarea>`}
         <div class="actions">
-            ${open.choices.map((/** @type {any} */ choice, /** @type {number} */ at) => html`<button type="button" class=${isChoice(open) && !at ? 'main' : ''} disabled=${isSent.value}
+            ${offered(open).map((/** @type {any} */ choice, /** @type {number} */ at) => html`<button type="button" class=${isChoice(open) && !at ? 'main' : ''} disabled=${isSent.value}
                 onClick=${choose(choice)}>${label(choice)}</button>`)}
-            ${about && own && html`<button class=${isChoice(open) ? '' : 'main'} disabled=${isSent.value}>${isSent.value ? 'Sent' : own.label}</button>`}
+            ${about && own && html`<button class=${isChoice(open) ? '' : 'main'} disabled=${isSent.value || isBlank}>${isSent.value ? 'Sent' : own.label}</button>`}
         </div>
     </form>`;
 }

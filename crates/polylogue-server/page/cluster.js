@@ -17,6 +17,12 @@ const STATES = {
     timed: 'it continues later',
 };
 
+/** What the figures mean, for those who do not know the words. */
+const MEANINGS = {
+    ...STATES, takeovers: 'how often a process continued what another one had lost', 'lost events': 'stored, but not in the copy of the database that a failover has led to',
+    'longest wait': 'of the conversations that wait for a worker now',
+};
+
 /** What a state has of time, process and tries. @param {any} queued */
 function standing({ state, overdue_ms: ms, holder, tries }) {
     if (state === 'timed' && ms !== null) return `continues in ${span(Math.abs(ms))}`;
@@ -117,10 +123,12 @@ export function Cluster() {
         <h1>Cluster</h1>
         ${cluster.value === null && !hasFailed.value && html`<p aria-busy="true">…</p>`}
         ${cluster.value && html`<dl class="difference">
-            ${Object.keys(STATES).map((state) => html`<div><dt title=${/** @type {Record<string, string>} */ (STATES)[state]}>${state}</dt><dd data-state=${state}>${counts[state]}</dd></div>`)}
+            ${Object.keys(STATES).map((state) => html`<div><dt>${state}</dt><dd data-state=${state}>${counts[state]}</dd></div>`)}
             <div><dt>takeovers</dt><dd>${takeovers}</dd></div>
             ${lost > 0 && html`<div><dt>lost events</dt><dd>${lost}</dd></div>`}
             <div><dt>longest wait</dt><dd>${span(Math.round(cluster.value.overdue_seconds * 1000))}</dd></div></dl>
+        <details class="meanings"><summary>What these words mean</summary>
+            <dl>${Object.entries(MEANINGS).map(([word, meaning]) => html`<div><dt>${word}</dt><dd>${meaning}</dd></div>`)}</dl></details>
         <${Part} title="Conversations" none="No conversation runs or waits.">${conversations.map((/** @type {any} */ queued) => html`<${Queued} key=${queued.id} queued=${queued} />`)}<//>
         ${all > conversations.length && html`<p class="about">${conversations.length} of ${all} are shown.</p>`}
         <${Part} title="Workers" none=${html`No worker runs: start one with <code>polylogue worker</code>.`}>${workers.map((/** @type {any} */ worker) => html`<${Worker} key=${worker.worker} worker=${worker} />`)}<//>

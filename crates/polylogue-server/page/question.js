@@ -26,6 +26,12 @@ export function labelOf({ limit }, { effect, label }) {
     return label ? `${LABELS[effect]}: ${label}` : LABELS[effect] ?? effect;
 }
 
+/** The choices that differ. Of those with the same effect, such as to end by `exit` or by an empty reply, one is enough. @param {any} question */
+export function offered(question) {
+    const labels = question.choices.map((/** @type {any} */ choice) => labelOf(question, choice));
+    return question.choices.filter((/** @type {any} */ _, /** @type {number} */ at) => labels.indexOf(labels[at]) === at);
+}
+
 /** Whether an answer is one of the choices in the first place, and a text only where it is another one. @param {any} question */
 export const isChoice = ({ call, kind }) => Boolean(call) || kind === 'limit';
 

@@ -7,9 +7,10 @@ import { Verbatim } from './verbatim.js';
 import { clipped, counted, span } from './format.js';
 import { QuestionText, answerText } from './question.js';
 
-/** Arguments in one line. @param {any} args */
+/** Arguments in one line. Texts are there without escapes: the exact ones are below. @param {any} args */
 function brief(args) {
-    const text = typeof args === 'string' ? args : Object.entries(args ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(', ');
+    const shown = (/** @type {any} */ value) => (typeof value === 'string' ? `"${value.trim().replace(/\s+/g, ' ')}"` : JSON.stringify(value));
+    const text = typeof args === 'string' ? args : Object.entries(args ?? {}).map(([name, value]) => `${name}: ${shown(value)}`).join(', ');
     return clipped(text, 90);
 }
 

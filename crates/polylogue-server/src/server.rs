@@ -349,7 +349,7 @@ fn layered(app: &Arc<App>) -> Router {
     router(app)
         .fallback(async |request: Request| {
             let problem =
-                Problem::not_found("there is no such path").hint("`GET /api/v1/teams` lists the teams");
+                Problem::not_found("there is no such path").hint("`GET /openapi.json` lists the paths");
             respond(&problem, &request)
         })
         .method_not_allowed_fallback(async |request: Request| {

@@ -62,6 +62,40 @@ async fn calls_are_approved_rejected_with_a_reason_and_changed_by_buttons() {
     check_clean(&browser, &world);
 }
 
+/// An empty reply and `exit` end it, both.
+const REVIEWED: &str = "
+name: reviewed
+task: Decide.
+agents: [{name: Ann}, {name: Bob, model: none, human_input: terminate, terminate_on: {says: DONE}}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 6}}
+script: [{Ann: DONE}]
+";
+
+#[tokio::test]
+async fn what_two_answers_do_alike_is_one_button() {
+    let world = World::with_team("reviewed", REVIEWED).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "reviewed"})).await;
+    let asked = until(&world, &id, "waiting").await["asked"][0].clone();
+    let effects = asked["choices"].as_array().unwrap().iter().map(|choice| choice["effect"].clone());
+    assert_eq!(effects.collect::<Vec<Value>>(), ["end", "end"]);
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.question .actions button')").await;
+    let buttons = "[...document.querySelectorAll('.question .actions button')].map((it) => it.textContent)";
+    assert_eq!(browser.eval(buttons).await, json!(["End the conversation", "Answer"]));
+    // Nothing is written, which would end it, too.
+    let is_off = "document.querySelector('.question .main').disabled";
+    assert_eq!(browser.eval(is_off).await, true);
+    browser.fill(".question textarea", "Not yet.").await;
+    browser.until(&format!("!{is_off}")).await;
+    browser.fill(".question textarea", " ").await;
+    browser.until(is_off).await;
+    browser.press("End the conversation").await;
+    until(&world, &id, "closed").await;
+    assert_eq!(answers(&world, &id).await, [""]);
+    check_clean(&browser, &world);
+}
+
 const SELECTED: &str = "
 name: selected
 task: Decide.
