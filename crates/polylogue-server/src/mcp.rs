@@ -193,10 +193,8 @@ async fn plain(response: Response<HttpBody>) -> Reply {
     let Ok(body) = body.collect().await;
     let body = body.to_bytes();
     if parts.status.is_client_error() && !is_json {
-        let mut response =
-            error(parts.status, &String::from_utf8_lossy(&body)).response(ErrorForm::JsonRpc, "");
-        response.headers_mut().extend(parts.headers.remove(ALLOW).map(|allow| (ALLOW, allow)));
-        return Ok(response);
+        let problem = error(parts.status, &String::from_utf8_lossy(&body));
+        return Err(problem.allow(parts.headers.remove(ALLOW)));
     }
     if parts.status.is_server_error() {
         tracing::error!(status = parts.status.as_u16(), error = %String::from_utf8_lossy(&body), "mcp");

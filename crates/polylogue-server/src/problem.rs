@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use polylogue_core::{LogId, StoreError};
 use polylogue_wire::problem as wire;
@@ -29,6 +29,8 @@ struct Details {
     /// Findings in a text that was sent.
     problems: Option<Value>,
     retry_after: Option<Duration>,
+    /// The methods that the path has.
+    allow: Option<HeaderValue>,
 }
 
 /// In which form errors are written: each protocol has its own.
@@ -116,6 +118,7 @@ impl Problem {
             errors: Vec::new(),
             problems: None,
             retry_after: None,
+            allow: None,
         };
         Self(Box::new(details))
     }
@@ -144,6 +147,12 @@ impl Problem {
         self
     }
 
+    /// The same, with the methods that the path has.
+    pub(crate) fn allow(mut self, methods: Option<HeaderValue>) -> Self {
+        self.0.allow = methods;
+        self
+    }
+
     /// The response, in the form of the protocol.
     pub(crate) fn response(&self, form: ErrorForm, request_id: &str) -> Response<Body> {
         let (media, body) = match form {
@@ -167,6 +176,7 @@ impl Problem {
         if let Some(time) = self.0.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(time.as_secs().max(1)));
         }
+        headers.extend(self.0.allow.clone().map(|methods| (ALLOW, methods)));
         response
     }
 

@@ -304,7 +304,8 @@ async fn s79_what_does_not_fit_has_its_code() {
             "{method} {}",
             refused.body
         );
-        refused.json();
+        let id = refused.header("x-request-id");
+        assert_eq!(refused.json()["error"]["data"]["request_id"].as_str(), id, "{}", refused.body);
     }
     let notified = list()
         .json(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}));
