@@ -8,7 +8,7 @@ import { NewRun } from './new_run.js';
 import { Run } from './run.js';
 import { Cluster } from './cluster.js';
 import { Compare } from './compare.js';
-import { quoted } from './parts.js';
+import { FileError, quoted } from './parts.js';
 import { Editor, Teams } from './editor.js';
 import { Help, showKeys } from './keyboard.js';
 
@@ -52,7 +52,7 @@ function skip(event) {
 function Failure() {
     const problem = failure.value;
     return html`<div role="alert">${problem && html`<div class="failure">
-        <div><strong>${quoted(problem.message)}</strong>${problem.hint && html`<div>hint: ${quoted(problem.hint)}</div>`}</div>
+        <div>${problem.message.includes('\n') ? html`<${FileError} text=${problem.message} />` : html`<strong>${quoted(problem.message)}</strong>`}${problem.hint && html`<div>hint: ${quoted(problem.hint)}</div>`}</div>
         <button type="button" class="quiet" aria-label="Close" onClick=${() => (failure.value = null)}>✕</button>
     </div>`}</div>`;
 }

@@ -5,6 +5,7 @@ import { titled } from './attention.js';
 import { address } from './router.js';
 import { Picture } from './graph.js';
 import { counted } from './format.js';
+import { FileError } from './parts.js';
 import { complete } from './completion.js';
 import { useLoad } from './load.js';
 
@@ -58,7 +59,7 @@ function useSave(id, draft) {
             const team = await send('PUT', `/teams/${encodeURIComponent(id)}`, { text }, { 'if-match': version });
             draft.base({ text, version: team.version });
             theirs.value = null;
-            said.value = team.changed ? `Saved, and not used yet: ${team.changed.error}` : 'Saved. New runs use this text.';
+            said.value = team.changed ? `Saved, and not used yet: ${team.changed.error.split('\n')[0]}` : 'Saved. New runs use this text.';
         } catch (error) {
             if (!(error instanceof Problem) || error.status !== 412) throw error;
             theirs.value = await get(pathOf(id));
@@ -221,8 +222,9 @@ export function Teams() {
         ${teams.value?.length === 0 && html`<p class="empty">No team is served.</p>`}
         <ul class="runs teams">${teams.value?.map((team) => html`<li class="run-row" key=${team.id}>
             <a href=${address(['teams', team.id])}><span class="run-title">${team.name ?? team.id}</span></a>
-            <span class="run-facts">${team.name && team.name !== team.id && html`<span class="mono">${team.id}</span>`}<span class=${team.error ? 'bad' : ''}>${team.error ?? team.description}</span>
-                ${team.changed && html`<span class="bad">The changed file is not used: ${team.changed.error}</span>`}</span>
-            <span class="run-facts"><a href=${address(['new'], { team: team.id })}>Run</a> <a href=${address([], { team: team.id })}>Its runs</a></span></li>`)}</ul>
+            <span class="run-facts">${team.name && team.name !== team.id && html`<span class="mono">${team.id}</span>`}${!team.error && html`<span>${team.description}</span>`}</span>
+            ${team.error && html`<${FileError} text=${team.error} />`}
+            ${team.changed && html`<${FileError} text=${team.changed.error}><p>The changed file is not used:</p><//>`}
+            <span class="run-facts">${!team.error && html`<a href=${address(['new'], { team: team.id })}>Run</a>`} <a href=${address([], { team: team.id })}>Its runs</a></span></li>`)}</ul>
     </main>`;
 }

@@ -2,7 +2,8 @@
 import { html, useSignal } from './lib.js';
 import { attempt, get, post } from './api.js';
 import { titled } from './attention.js';
-import { go, refine, route } from './router.js';
+import { address, go, refine, route } from './router.js';
+import { FileError } from './parts.js';
 import { useDraft } from './drafts.js';
 import { useLoad } from './load.js';
 
@@ -80,7 +81,7 @@ export function NewRun() {
  * @param {{team: any, task: ReturnType<typeof useDraft>, isSending: boolean}} props
  */
 function Fields({ team, task, isSending }) {
-    if (team.error) return html`<p class="bad">${team.error}</p>`;
+    if (team.error) return html`<${FileError} text=${team.error} /><p><a href=${address(['teams', team.id])}>Open the file in the editor</a></p>`;
     return html`
         ${team.description && html`<p class="about">${team.description}</p>`}
         ${team.scripted && html`<p class="about">Scripted: no model is asked, and nothing is paid.</p>`}

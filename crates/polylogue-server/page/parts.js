@@ -30,6 +30,22 @@ function Media({ media }) {
 export const quoted = (text) => text.split(/`([^`\n]+)`/).map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));
 
 /**
+ * An error of a team file, as the server says it: its lines, which quote the file, stay as they are.
+ * @param {{text: string, children?: any}} props
+ */
+export function FileError({ text, children }) {
+    const isQuoted = (/** @type {string} */ line) => /^\s*(-->|\d*\s*\|)/.test(line);
+    /** @type {{isCode: boolean, lines: string[]}[]} */
+    const blocks = [];
+    for (const line of text.split('\n')) {
+        const last = blocks.at(-1);
+        if (last && last.isCode && isQuoted(line)) last.lines.push(line);
+        else blocks.push({ isCode: isQuoted(line), lines: [line] });
+    }
+    return html`<div class="bad file-error">${children}${blocks.map(({ isCode, lines }) => (isCode ? html`<pre tabindex="0">${lines.join('\n')}</pre>` : html`<p>${quoted(lines[0])}</p>`))}</div>`;
+}
+
+/**
  * A button that is pressed several times. At the end it does nothing, and keeps the focus, which a disabled one would lose.
  * @param {{label: string, can: boolean, onClick: () => void, children?: any}} props
  */

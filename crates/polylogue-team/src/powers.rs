@@ -40,9 +40,27 @@ impl Team {
     /// ```
     pub fn powers_beyond(&self, newer: &Self) -> Vec<String> {
         let (old, new) = (powers(self), powers(newer));
-        let places: BTreeSet<String> = new.difference(&old).map(|(place, _)| place.clone()).collect();
-        places.into_iter().collect()
+        places(new.difference(&old))
     }
+
+    /// Returns all that this version can do, as [`powers_beyond`](Self::powers_beyond) names it.
+    ///
+    /// ```
+    /// use polylogue_team::{Overrides, parse};
+    /// let text = "{name: t, agents: [{name: Ann, tools: [shell]}], chat: {participants: [Ann], stop: {max_turns: 1}}}";
+    /// let team = parse(text, "t.yaml", &Overrides::default())?.team;
+    /// assert_eq!(team.powers(), ["agents.Ann.tools.shell"]);
+    /// # Ok::<(), polylogue_team::Diagnostics>(())
+    /// ```
+    pub fn powers(&self) -> Vec<String> {
+        places(&powers(self))
+    }
+}
+
+/// Where in the file they are, each place once.
+fn places<'p>(powers: impl IntoIterator<Item = &'p Power>) -> Vec<String> {
+    let places: BTreeSet<&String> = powers.into_iter().map(|(place, _)| place).collect();
+    places.into_iter().cloned().collect()
 }
 
 fn powers(team: &Team) -> BTreeSet<Power> {

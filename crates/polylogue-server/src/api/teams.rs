@@ -57,14 +57,15 @@ async fn get(call: Call) -> Reply {
     json_reply(StatusCode::OK, &describe(id, &team, refused))
 }
 
-/// The present text, which may be newer than the team that is served.
+/// The present text, which may be newer than the team that is served, and have errors: then an editor repairs it.
 async fn source(call: Call) -> Reply {
-    let (prepared, id) = (team(&call).await?, call.param("team"));
+    let (served, id) = (look_up(&call).await?, call.param("team"));
     if let Some(FileText { text, version }) = call.app.source.file(id).and_then(|file| read(&file).ok()) {
         let reply =
             json_reply(StatusCode::OK, &Source { id: id.into(), text, version: Some(version.clone()) })?;
         return Ok(tagged(reply, &version));
     }
+    let prepared = served?;
     let text =
         prepared.team().text().ok_or_else(|| Problem::unavailable("the team was not read from a file"))?;
     json_reply(StatusCode::OK, &Source { id: id.into(), text: text.into(), version: None })
@@ -79,7 +80,7 @@ fn tagged(mut response: Response<Body>, version: &str) -> Response<Body> {
 }
 
 async fn put(call: Call) -> Reply {
-    let (prepared, NewText { text }) = (team(&call).await?, call.json()?);
+    let (served, NewText { text }) = (look_up(&call).await?.ok(), call.json()?);
     let (app, id) = (&call.app, call.param("team"));
     // All tenants run the same files, and what they do is for their owner to say.
     if call.token()?.tenant != Token::LOCAL {
@@ -98,7 +99,7 @@ async fn put(call: Call) -> Reply {
     if now.version != expected {
         return Err(unwritable(id, &EditError::Changed));
     }
-    check_rights(&call, &prepared, (&now.text, &text))?;
+    check_rights(&call, served.as_deref(), (&now.text, &text))?;
     let written = replace(&file, expected, &text).map_err(|error| unwritable(id, &error))?;
     tracing::info!(team = id, token = call.token()?.id, "a team file was replaced");
     app.tenants.reload(&*app.source, false).await;
@@ -109,23 +110,30 @@ async fn put(call: Call) -> Reply {
 }
 
 /// Refuses a text that has errors, or that could do more than the file can: what a team may use is for those to say who start the server.
-fn check_rights(call: &Call, prepared: &Prepared, (now, text): (&str, &str)) -> Result<(), Problem> {
+fn check_rights(
+    call: &Call,
+    served: Option<&Prepared>,
+    (now, text): (&str, &str),
+) -> Result<(), Problem> {
     let (app, id, token) = (&call.app, call.param("team"), call.token()?);
     let new = app.source.check(Some(id), text, &app.hidden_files(token)).map_err(|problems| {
         let problems = shown(app, (token, Some(id)), &problems);
         Problem::bad_team("the text has errors, and the file was not changed").with_problems(problems)
     })?;
-    // Conversations of the command line are known by the names of their teams.
-    if token.teams.is_some() && new.team.name.as_str() != prepared.team().name.as_str() {
+    // Conversations of the command line are known by the names of their teams. A team that cannot be served has none.
+    let name = served.map(|served| served.team().name.as_str());
+    if token.teams.is_some() && name != Some(new.team.name.as_str()) {
         return Err(Problem::more_rights(
             "a token that sees only some teams cannot give a team another name",
         )
         .hint("keep `name`, or use a token that sees all teams"));
     }
     // A file with errors, which someone else has written, is not what is served.
-    let more = match app.source.check(Some(id), now, &[]) {
-        Ok(old) => old.team.powers_beyond(&new.team),
-        Err(_) => prepared.team().powers_beyond(&new.team),
+    let more = match (app.source.check(Some(id), now, &[]), served) {
+        (Ok(old), _) => old.team.powers_beyond(&new.team),
+        (Err(_), Some(served)) => served.team().powers_beyond(&new.team),
+        // What such a file allows is not known.
+        (Err(_), None) => new.team.powers(),
     };
     if more.is_empty() {
         return Ok(());
@@ -152,10 +160,15 @@ fn unwritable(team: &str, error: &EditError) -> Problem {
 
 /// The team of the path, if the token may see it.
 pub(crate) async fn team(call: &Call) -> Result<Arc<Prepared>, Problem> {
+    Ok(look_up(call).await??)
+}
+
+/// The same, or why it cannot be served.
+async fn look_up(call: &Call) -> Result<Result<Arc<Prepared>, SourceError>, Problem> {
     let (token, app, id) = (call.token()?, &call.app, call.param("team"));
     let tenant = app.tenant(token)?;
     let found = if token.sees(id) { tenant.team(&*app.source, id).await } else { None };
-    Ok(found.ok_or_else(|| Problem::unknown_team(id))??)
+    found.ok_or_else(|| Problem::unknown_team(id))
 }
 
 /// What clients see of a team, and why its file is not used if it is that of an earlier content.

@@ -201,6 +201,28 @@ async fn s97_a_file_is_replaced_in_the_version_that_was_read_and_in_no_other() {
 
 // Row "validating, building or testing posted configuration executed it" of section 13.
 #[tokio::test]
+async fn a_file_that_cannot_be_served_is_repaired() {
+    let world = World::new().await;
+    let file = world.dir.path().join("talk.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let broken = text.replace("task:", "tsk:");
+    std::fs::write(&file, &broken).unwrap();
+    assert_eq!(world.get("/api/v1/teams/talk").await.status, 400);
+    let read = world.get("/api/v1/teams/talk/source").await;
+    assert_eq!((read.status, read.json()["text"].as_str()), (200, Some(&*broken)), "{}", read.body);
+    let version = read.header("etag").unwrap().to_owned();
+    // What it was to allow is not known.
+    let more = text.replace("{name: Bob", "{name: Bob, tools: [shell]");
+    assert_ne!(more, text);
+    let refused = put(&world, Some(&version), &more).await;
+    assert_eq!((refused.status, &refused.problem()["type"]), (403, &json!("/problems/more-rights")));
+    let written = put(&world, Some(&version), &text).await;
+    assert_eq!(written.status, 200, "{}", written.body);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    assert_eq!(world.get("/api/v1/teams/talk").await.status, 200);
+}
+
+#[tokio::test]
 async fn a_text_that_could_do_more_is_refused_and_starts_nothing() {
     let world = World::new().await;
     let file = world.dir.path().join("talk.yaml");
