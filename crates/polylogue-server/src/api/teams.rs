@@ -60,7 +60,10 @@ async fn get(call: Call) -> Reply {
 /// The present text, which may be newer than the team that is served, and have errors: then an editor repairs it.
 async fn source(call: Call) -> Reply {
     let (served, id) = (look_up(&call).await?, call.param("team"));
-    if let Some(FileText { text, version }) = call.app.source.file(id).and_then(|file| read(&file).ok()) {
+    // One that cannot be served need not be a team file: only those who can replace it read it.
+    let may_read = served.is_ok() || call.token()?.tenant == Token::LOCAL;
+    let file = call.app.source.file(id).filter(|_| may_read);
+    if let Some(FileText { text, version }) = file.and_then(|file| read(&file).ok()) {
         let reply =
             json_reply(StatusCode::OK, &Source { id: id.into(), text, version: Some(version.clone()) })?;
         return Ok(tagged(reply, &version));

@@ -211,6 +211,9 @@ async fn a_file_that_cannot_be_served_is_repaired() {
     let read = world.get("/api/v1/teams/talk/source").await;
     assert_eq!((read.status, read.json()["text"].as_str()), (200, Some(&*broken)), "{}", read.body);
     let version = read.header("etag").unwrap().to_owned();
+    let (_, token) = world.new_token("other", &[Scope::Read, Scope::Edit]);
+    let theirs = Request::new("GET", "/api/v1/teams/talk/source").token(&token).send(world.address).await;
+    assert_eq!(theirs.status, 400, "only the tenant that can replace it: {}", theirs.body);
     // What it was to allow is not known.
     let more = text.replace("{name: Bob", "{name: Bob, tools: [shell]");
     assert_ne!(more, text);
