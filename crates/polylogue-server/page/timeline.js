@@ -90,7 +90,9 @@ function title(row) {
 function Bar({ row, run, begin, end, percent }) {
     const { kind, status, repeats } = row;
     const first = firstToken(run, row);
-    const bar = (/** @type {string} */ name, /** @type {number} */ ms) => ({ class: name, x: percent(row.start_ms - begin), width: percent(ms), y: 4, height: 18, rx: 2 });
+    // What has no width is not drawn at all, and no border either: a short call would be missing in a long run.
+    const wide = (/** @type {number} */ ms) => (parseFloat(percent(ms)) > 0 ? percent(ms) : '0.001%');
+    const bar = (/** @type {string} */ name, /** @type {number} */ ms) => ({ class: name, x: percent(row.start_ms - begin), width: wide(ms), y: 4, height: 18, rx: 2 });
     return html`<rect ...${bar(`bar ${kind} ${status ?? ''} ${repeats != null ? 'repeated' : ''}`, lasted(row, end))} onClick=${() => kind === 'model' && openRequest(row.who, row.call)}>
             <title>${title(row)}, ${span(lasted(row, end))}${first === null ? '' : `, first token after ${span(first)}`}</title></rect>
         ${first !== null && html`<rect ...${bar('until-first', first)} />`}`;

@@ -94,6 +94,9 @@ async fn s93_the_graph_lights_the_speaker_and_counts_and_the_timeline_has_each_c
     browser.until("document.querySelectorAll('.calls tbody tr').length === 8").await;
     assert_eq!(browser.eval("document.querySelectorAll('.lane:not(.scale)').length").await, 2);
     assert_eq!(browser.eval("document.querySelectorAll('.bar.model').length").await, 8);
+    // Without a width, a short one would not be drawn.
+    let drawn = "[...document.querySelectorAll('.bar')].filter((it) => it.width.baseVal.value > 0).length";
+    assert_eq!(browser.eval(drawn).await, 8);
     browser.press("Time").await;
     browser.until("document.querySelector('th[aria-sort=descending]')?.innerText.startsWith('Time')").await;
     let times = "[...document.querySelectorAll('.calls tbody tr td:nth-child(4)')].map((it) => parseFloat(it.innerText) * (it.innerText.endsWith(' ms') ? 1 : 1000))";
