@@ -113,11 +113,7 @@ async fn put(call: Call) -> Reply {
 }
 
 /// Refuses a text that has errors, or that could do more than the file can: what a team may use is for those to say who start the server.
-fn check_rights(
-    call: &Call,
-    served: Option<&Prepared>,
-    (now, text): (&str, &str),
-) -> Result<(), Problem> {
+fn check_rights(call: &Call, served: Option<&Prepared>, (now, text): (&str, &str)) -> Result<(), Problem> {
     let (app, id, token) = (&call.app, call.param("team"), call.token()?);
     let new = app.source.check(Some(id), text, &app.hidden_files(token)).map_err(|problems| {
         let problems = shown(app, (token, Some(id)), &problems);
