@@ -89,9 +89,9 @@ impl PostgresBudgets {
         self.run(move |inner| async move { inner.names_of(&id).await }).await
     }
 
-    /// Lets `budget`, which is [for the log](Budget::for_log) `id`, pay for it from now on. `usage` is what the log has used so
-    /// far: what an earlier process has not reported of it is counted now, lost calls up to what that process had drawn. A new log has used
-    /// nothing, and inherits nothing of one that was removed.
+    /// Lets `budget`, which is [for the log](Budget::for_log) `id`, pay for it from now on, under the limits that the database has. `usage` is
+    /// what the log has used so far: what an earlier process has not reported of it is counted now, lost calls up to what that process had
+    /// drawn. A new log has used nothing, and inherits nothing of one that was removed.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -103,9 +103,9 @@ impl PostgresBudgets {
         is_new: bool,
     ) -> Result<(), StoreError> {
         let (name, id) = (name.to_owned(), id.clone());
-        let spent =
+        let standing =
             self.run(move |inner| async move { inner.claim(&name, &id, usage, is_new).await }).await?;
-        budget.knows(spent);
+        budget.knows(standing.limits, standing.spent);
         Ok(())
     }
 

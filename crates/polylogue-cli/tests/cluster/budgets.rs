@@ -278,6 +278,10 @@ fn a_paused_conversation_is_handed_over_with_a_budget() {
         (&"research".into(), &3.into()),
         "{found:?}"
     );
+    // The worker that has used it, and has had nothing to report since, pays by the higher limit.
+    place.run(&["resume", &id, "--detach", "--budget-calls", "research=5"], 0);
+    until("it has used the rest", || model.count() == before + 5);
+    until("it has reached it again", || place.all(1, |state| state.contains("the limit of 5 model calls")));
     // One of the process that hands it over alone would have no effect.
     for budget in [["--budget-calls", "3"], ["--budget-time", "1h"]] {
         let refused = place.run(&[&["resume", &id, "--detach"], &budget[..]].concat(), 2);

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::CountedUsage;
 use super::budget::Balance;
 use super::piece::{BudgetDemand, BudgetStanding, Piece};
+use super::{Allowance, CountedUsage};
 use crate::{Budget, LogId, StoreError};
 
 impl Budget {
@@ -48,18 +48,21 @@ impl Budget {
         Self { shared: Arc::clone(&self.shared), log, skips_lost: self.skips_lost }
     }
 
-    /// Says that the store has counted all that the log of this budget had used before, and that this process runs it. `spent` is what was
-    /// used of the budget then.
-    pub fn knows(&self, spent: CountedUsage) {
+    /// Says that the store has counted all that the log of this budget had used before, and that this process runs it. The budget had these
+    /// `limits` then, and `spent` was used of it: others may have changed its limits while this process had nothing to report.
+    pub fn knows(&self, limits: Allowance, spent: CountedUsage) {
         let mut balance = self.balance();
-        let Balance { used, piece, .. } = &mut *balance;
+        let Balance { used, piece, refused, .. } = &mut *balance;
         let Some(piece) = piece else { return };
         if let Some(part) = self.log.as_ref().and_then(|log| piece.logs.get_mut(&**log)) {
             let counted = std::mem::take(&mut part.unreported);
             piece.unreported = piece.unreported.less(counted);
             part.is_known = true;
         }
-        piece.standing.spent = spent;
+        if piece.standing.limits != limits {
+            *refused = None;
+        }
+        (piece.standing.limits, piece.standing.spent) = (limits, spent);
         *used = spent + piece.unreported;
     }
 
@@ -155,7 +158,7 @@ mod tests {
         let mut all = Budgets::default();
         let of_log = budget.for_log(&log);
         all.add(of_log.clone());
-        of_log.knows(dollars(0.0));
+        of_log.knows(Money::dollars(1.0).into(), dollars(0.0));
         let reserve = |amount| all.lock().reserve((&bound(amount), 1), false, None);
         assert!(reserve(0.2).unwrap().is_none(), "nothing is drawn");
         let demand = budget.demand(false).unwrap();
@@ -186,7 +189,7 @@ mod tests {
         let of_log = budget.for_log(&LogId::new("a").unwrap());
         assert!(budget.demand(false).is_none() && budget.demand(true).is_some());
         of_log.spend(Money::dollars(0.1));
-        of_log.knows(dollars(0.1));
+        of_log.knows(Money::dollars(1.0).into(), dollars(0.1));
         assert_eq!(budget.used().cost, Money::dollars(0.1), "the store has counted it");
         of_log.spend(Money::dollars(0.2));
         drop(of_log);
@@ -197,5 +200,19 @@ mod tests {
         );
         budget.settled(standing(0.3, 0.0), Instant::now());
         assert!(budget.demand(true).is_none(), "there is nothing left to renew");
+    }
+
+    #[test]
+    fn a_log_that_is_opened_has_the_limits_that_others_have_raised() {
+        let budget = Budget::pooled("house", standing(0.9, 0.0));
+        let of_log = budget.for_log(&LogId::new("a").unwrap());
+        let mut all = Budgets::default();
+        all.add(of_log.clone());
+        let reserve = || all.lock().reserve((&bound(0.2), 1), false, None);
+        assert!(reserve().is_err() && budget.is_exhausted(), "too little is left");
+        of_log.knows(Money::dollars(2.0).into(), dollars(0.9));
+        assert!(!budget.is_exhausted(), "the refusal was of the lower limit");
+        assert!(reserve().unwrap().is_none(), "it is to be drawn");
+        assert!(budget.demand(false).unwrap().wants.is_some());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use polylogue_core::{CountedUsage, Log, LogId, Money, StoreError, Summary};
+use polylogue_core::{BudgetStanding, CountedUsage, Log, LogId, Money, StoreError, Summary};
 
 use super::inner::Inner;
 use super::pieces::{KINDS, give_back, signed};
@@ -136,7 +136,7 @@ impl Inner {
         rows.iter().map(|row| self.get(row, 0)).collect()
     }
 
-    /// Notes that this process runs a log, which has used so much. Returns what was used of the budget. What a process had drawn whose lease
+    /// Notes that this process runs a log, which has used so much. Returns how the budget stands. What a process had drawn whose lease
     /// has expired is returned, if this was the last of its logs.
     pub(super) async fn claim(
         self: &Arc<Self>,
@@ -144,7 +144,7 @@ impl Inner {
         id: &LogId,
         usage: LogUsage,
         is_new: bool,
-    ) -> Result<CountedUsage, StoreError> {
+    ) -> Result<BudgetStanding, StoreError> {
         let [calls, tokens, cost] = amounts(usage.used);
         let parameters: [&dyn Parameter; 6] = [&name, &self.tenant, &id.as_str(), &calls, &tokens, &cost];
         self.database.query(Access::Write, ADD, &parameters).await?;
@@ -152,12 +152,12 @@ impl Inner {
         let (standing, mut expired) = self.read(name).await?.ok_or_else(|| self.gone(name))?;
         expired.retain(|node| *node != self.node);
         if expired.is_empty() {
-            return Ok(standing.spent);
+            return Ok(standing);
         }
         for node in &expired {
             self.release_expired(name, node).await?;
         }
-        Ok(self.standing(name).await?.ok_or_else(|| self.gone(name))?.spent)
+        self.standing(name).await?.ok_or_else(|| self.gone(name))
     }
 
     /// Counts a log, which `node` runs from now on, or no process.
