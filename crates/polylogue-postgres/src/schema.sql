@@ -190,9 +190,11 @@ CREATE TABLE polylogue.budget_logs(
 CREATE INDEX budget_logs_of ON polylogue.budget_logs(budget, node);
 -- Budgets in dollars, for people and for metrics.
 CREATE VIEW polylogue.cluster_budgets AS
-    SELECT name, max_cost / 1e12 AS max_dollars, cost / 1e12 AS dollars, drawn_cost / 1e12 AS drawn_dollars,
+    SELECT name, trim_scale(max_cost / 1e12) AS max_dollars, trim_scale(cost / 1e12) AS dollars,
+        trim_scale(drawn_cost / 1e12) AS drawn_dollars,
         max_tokens, tokens, drawn_tokens, max_calls, calls, drawn_calls,
-        (SELECT count(*) FROM jsonb_object_keys(pieces)) AS processes,
+        (SELECT count(*) FROM jsonb_each(pieces) WHERE (value ->> 'until')::float8 >= extract(epoch FROM clock_timestamp())
+            OR (value ->> 'calls')::numeric > 0 OR (value ->> 'tokens')::numeric > 0 OR (value ->> 'cost')::numeric > 0) AS processes,
         (SELECT count(*) FROM polylogue.budget_logs WHERE budget = name) AS conversations
     FROM polylogue.budgets;
 -- Both kinds of limits of model servers, for people and for metrics.

@@ -200,7 +200,7 @@ async fn remove_budget(runtime: &Runtime, name: &str, json: bool) -> Result<Exit
     if !runtime.remove_budget(name).await? {
         let what = format!("processes have drawn from the shared budget `{name}`");
         return Err(CliError::failed(what).hint(
-            "stop them, and try again: what a process has that was killed is free after at most 30 seconds",
+            "try again when none has run a conversation that it pays for, for 30 seconds; `polylogue cluster` shows how many processes have it",
         ));
     }
     let row = match json {

@@ -88,6 +88,11 @@ const STANDING: &str = "b.max_calls::text, b.max_tokens::text, b.max_cost::text,
     b.drawn_calls::text, b.drawn_tokens::text, b.drawn_cost::text,
     (SELECT coalesce(array_agg(key), '{}') FROM jsonb_each(b.pieces) WHERE (value ->> 'until')::float8 < extract(epoch FROM clock_timestamp()))";
 
+/// Whether a piece of `jsonb_each` counts as that of a process: its lease has not expired, or it has something that is not returned yet. A
+/// process that has had nothing of a budget for a while keeps an empty piece.
+const IN_USE: &str = "(value ->> 'until')::float8 >= extract(epoch FROM clock_timestamp())
+    OR (value ->> 'calls')::numeric > 0 OR (value ->> 'tokens')::numeric > 0 OR (value ->> 'cost')::numeric > 0";
+
 /// Returns a piece: that of this process, or one whose lease has expired and whose logs are all counted.
 pub(super) fn give_back(condition: &str) -> String {
     let drawn = KINDS.map(|kind| {
@@ -187,7 +192,7 @@ impl Inner {
 
     pub(super) async fn list(&self) -> Result<Vec<BudgetListing>, StoreError> {
         let sql = format!(
-            "SELECT {STANDING}, (SELECT count(*) FROM jsonb_object_keys(b.pieces)), b.name,
+            "SELECT {STANDING}, (SELECT count(*) FROM jsonb_each(b.pieces) WHERE {IN_USE}), b.name,
                 (SELECT count(*) FROM polylogue.budget_logs WHERE budget = b.name)
             FROM polylogue.budgets AS b WHERE $1 <> $3 AND $2 <> $3 ORDER BY b.name"
         );
