@@ -130,7 +130,7 @@ async fn monitoring_reads_what_the_processes_of_a_database_share() {
             VALUES('openai', 'a', 'test', now() + interval '1 hour', 7, 2);
         INSERT INTO polylogue.slots(provider, account, slot, until)
             SELECT 'local', 'a', n, CASE n WHEN 0 THEN now() + interval '1 hour' ELSE 'epoch' END FROM generate_series(0, 3) n;
-        INSERT INTO polylogue.budgets(name, max_cost, cost, drawn_cost, pieces) VALUES('apart', 20e12, 3.5e12, 0.25e12, '{\"a\": {}, \"b\": {}}');
+        INSERT INTO polylogue.budgets(name, max_cost, cost, drawn_cost, pieces) VALUES('apart', 20e12, 3.5e12, 0.25e12, '{\"a\": {\"cost\": 2e11}, \"b\": {\"cost\": 5e10}}');
         INSERT INTO polylogue.budget_logs(budget, tenant, log, before_calls, before_tokens, before_cost)
             VALUES('apart', 'local', 'held', 0, 0, 0);
         INSERT INTO polylogue.budgets(name, max_tokens) VALUES('@token:1:20000', 5);
@@ -215,7 +215,7 @@ async fn the_page_shows_the_cluster_and_follows_it() {
     let world = &cluster.world;
     let Some(mut browser) = browser_of(world).await else { return };
     let _ = cluster.database.sql(
-        "INSERT INTO polylogue.budgets(name, max_tokens, tokens, drawn_tokens, pieces) VALUES('apart', 500, 12, 3, '{\"a\": {}}')",
+        "INSERT INTO polylogue.budgets(name, max_tokens, tokens, drawn_tokens, pieces) VALUES('apart', 500, 12, 3, '{\"a\": {\"tokens\": 3}}')",
     );
     browser.press("Cluster").await;
     browser.until("document.querySelectorAll('.cluster-part').length === 3").await;

@@ -1,6 +1,7 @@
 //! Checking and replacing team files, and comparing conversations: S14, S97.
 
 use std::net::TcpListener;
+use std::time::Duration;
 
 use polylogue_server::{NewToken, Scope};
 use serde_json::{Value, json};
@@ -200,29 +201,48 @@ async fn s97_a_file_is_replaced_in_the_version_that_was_read_and_in_no_other() {
 }
 
 // Row "validating, building or testing posted configuration executed it" of section 13.
+/// A server in whose folder a team file appears that has an error.
+pub(crate) async fn with_broken(text: &str) -> World {
+    let world = World::new().await;
+    world.add_team("flawed", text);
+    // The server looks at its folder from time to time.
+    while world.get("/api/v1/teams/flawed").await.status != 400 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    world
+}
+
+/// A team of Ann and another one.
+pub(crate) fn talk(other: &str) -> String {
+    format!(
+        "name: flawed\ntask: Count.\nagents: [{{name: Ann}}, {other}]\n\
+         chat: {{participants: [Ann, Bob], max_turns: 2}}\nscript: [{{Ann: one}}, {{Bob: two}}]\n"
+    )
+}
+
 #[tokio::test]
 async fn a_file_that_cannot_be_served_is_repaired() {
-    let world = World::new().await;
-    let file = world.dir.path().join("talk.yaml");
-    let text = std::fs::read_to_string(&file).unwrap();
+    const PATH: &str = "/api/v1/teams/flawed";
+    let text = talk("{name: Bob}");
     let broken = text.replace("task:", "tsk:");
-    std::fs::write(&file, &broken).unwrap();
-    assert_eq!(world.get("/api/v1/teams/talk").await.status, 400);
-    let read = world.get("/api/v1/teams/talk/source").await;
+    let world = with_broken(&broken).await;
+    let read = world.get(&format!("{PATH}/source")).await;
     assert_eq!((read.status, read.json()["text"].as_str()), (200, Some(&*broken)), "{}", read.body);
     let version = read.header("etag").unwrap().to_owned();
     let (_, token) = world.new_token("other", &[Scope::Read, Scope::Edit]);
-    let theirs = Request::new("GET", "/api/v1/teams/talk/source").token(&token).send(world.address).await;
+    let theirs = Request::new("GET", &format!("{PATH}/source")).token(&token).send(world.address).await;
     assert_eq!(theirs.status, 400, "only the tenant that can replace it: {}", theirs.body);
+    let put = async |text: &str| {
+        let request = world.request("PUT", PATH).json(&json!({"text": text}));
+        world.send(request.header("If-Match", &version)).await
+    };
     // What it was to allow is not known.
-    let more = text.replace("{name: Bob", "{name: Bob, tools: [shell]");
-    assert_ne!(more, text);
-    let refused = put(&world, Some(&version), &more).await;
+    let refused = put(&talk("{name: Bob, tools: [shell]}")).await;
     assert_eq!((refused.status, &refused.problem()["type"]), (403, &json!("/problems/more-rights")));
-    let written = put(&world, Some(&version), &text).await;
+    let written = put(&text).await;
     assert_eq!(written.status, 200, "{}", written.body);
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
-    assert_eq!(world.get("/api/v1/teams/talk").await.status, 200);
+    assert_eq!(std::fs::read_to_string(world.dir.path().join("flawed.yaml")).unwrap(), text);
+    assert_eq!(world.get(PATH).await.status, 200);
 }
 
 #[tokio::test]

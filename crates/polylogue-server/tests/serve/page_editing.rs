@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::conversations::{begin, until};
+use crate::editing::{talk, with_broken};
 use crate::page_browser::{browser_of, check_clean, id_of, picture};
 use crate::world::World;
 
@@ -68,25 +69,23 @@ async fn s97_a_team_is_saved_and_a_conflict_keeps_both_texts() {
 
 #[tokio::test]
 async fn a_team_with_errors_shows_them_and_is_repaired_in_the_editor() {
-    let world = World::new().await;
-    let file = world.dir.path().join("talk.yaml");
-    let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text.replace("task:", "tsk:")).unwrap();
+    let text = talk("{name: Bob}");
+    let world = with_broken(&text.replace("task:", "tsk:")).await;
     let Some(mut browser) = browser_of(&world).await else { return };
-    for view in ["#/teams", "#/new?team=talk"] {
+    for view in ["#/teams", "#/new?team=flawed"] {
         show(&mut browser, view).await;
         // Its lines, one below the other.
         let quoted = browser.until("document.querySelector('.file-error pre')?.textContent").await;
         let quoted = quoted.as_str().unwrap();
         assert!(quoted.lines().any(|line| line.ends_with("| tsk: Count.")), "{view}: {quoted}");
     }
-    show(&mut browser, "#/teams/talk").await;
+    show(&mut browser, "#/teams/flawed").await;
     browser.until("document.querySelector('.findings .error')").await;
     browser.fill(".text textarea", &text).await;
     browser.until("!document.querySelector('.findings .error')").await;
     browser.press("Save").await;
     browser.until_text("Saved. New runs use this text.").await;
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    assert_eq!(std::fs::read_to_string(world.dir.path().join("flawed.yaml")).unwrap(), text);
     check_clean(&browser, &world);
 }
 

@@ -134,7 +134,7 @@ impl Drop for LiftedGate {
 
 /// Teams in files: scripted, or with the model of a server.
 pub(crate) struct Files {
-    files: BTreeMap<String, PathBuf>,
+    files: Mutex<BTreeMap<String, PathBuf>>,
     /// As they were read last.
     texts: Mutex<BTreeMap<String, String>>,
     model_url: Option<String>,
@@ -143,6 +143,11 @@ pub(crate) struct Files {
 }
 
 impl Files {
+    /// The file of a team.
+    fn path(&self, team: &str) -> PathBuf {
+        self.files.lock().unwrap()[team].clone()
+    }
+
     async fn prepared(
         &self,
         team: Team,
@@ -165,13 +170,13 @@ impl Files {
 
 impl TeamSource for Files {
     fn ids(&self) -> Vec<String> {
-        self.files.keys().cloned().collect()
+        self.files.lock().unwrap().keys().cloned().collect()
     }
 
     fn rescan(&self, again: bool) -> Vec<String> {
         let mut texts = self.texts.lock().unwrap();
         let mut changed = Vec::new();
-        for (id, file) in &self.files {
+        for (id, file) in &*self.files.lock().unwrap() {
             let text = std::fs::read_to_string(file).unwrap();
             if texts.insert(id.clone(), text.clone()).is_some_and(|before| before != text) || again {
                 changed.push(id.clone());
@@ -181,12 +186,12 @@ impl TeamSource for Files {
     }
 
     fn file(&self, team: &str) -> Option<PathBuf> {
-        self.files.get(team).cloned()
+        self.files.lock().unwrap().get(team).cloned()
     }
 
     fn check(&self, team: Option<&str>, text: &str, hidden: &[PathBuf]) -> Result<Loaded, Diagnostics> {
         match team {
-            Some(team) => polylogue_team::parse_at(text, &self.files[team], hidden, &Overrides::default()),
+            Some(team) => polylogue_team::parse_at(text, self.path(team), hidden, &Overrides::default()),
             None => polylogue_team::parse(text, "team.yaml", &Overrides::default()),
         }
     }
@@ -198,7 +203,7 @@ impl TeamSource for Files {
     ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
         Box::pin(async move {
             assert!(!place.path().to_string_lossy().contains("tenants/panics"), "the mistake of a test");
-            let loaded = polylogue_team::load(&self.files[team], &Overrides::default());
+            let loaded = polylogue_team::load(self.path(team), &Overrides::default());
             let loaded = loaded.map_err(|error| SourceError {
                 what: error.to_string(),
                 hint: None,
@@ -346,7 +351,7 @@ impl World {
     /// Another server with the same store and the same teams, as of another process, whose model replies by `playbook`.
     pub(crate) async fn twin(&self, playbook: Playbook) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        for (name, file) in &self.files.files {
+        for (name, file) in &*self.files.files.lock().unwrap() {
             std::fs::copy(file, dir.path().join(format!("{name}.yaml"))).unwrap();
         }
         let place = place(self.dir.path());
@@ -419,6 +424,13 @@ impl World {
         let dir = self.stop().await;
         let options = ServerOptions { limits, ..ServerOptions::new(address, place(dir.path())) };
         Self::start_at(dir, options, model, Some(token)).await
+    }
+
+    /// Puts a team file into the folder of a server that runs.
+    pub(crate) fn add_team(&self, name: &str, text: &str) {
+        let file = self.dir.path().join(format!("{name}.yaml"));
+        std::fs::write(&file, text).unwrap();
+        self.files.files.lock().unwrap().insert(name.to_owned(), file);
     }
 
     /// The store, as another process opens it.
@@ -539,7 +551,7 @@ pub(crate) fn files(dir: &tempfile::TempDir, model: Option<&ModelServer>) -> Arc
     let text = |(id, file): (&String, &PathBuf)| (id.clone(), std::fs::read_to_string(file).unwrap());
     let texts = Mutex::new(files.iter().map(text).collect());
     let (model_url, prepared_stored) = (model.map(ModelServer::base_url), AtomicUsize::new(0));
-    Arc::new(Files { files, texts, model_url, prepared_stored })
+    Arc::new(Files { files: Mutex::new(files), texts, model_url, prepared_stored })
 }
 
 /// Limits that no test reaches by accident.
