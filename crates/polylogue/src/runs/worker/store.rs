@@ -106,7 +106,7 @@ impl WorkerStore {
     }
 
     /// Calls `observe` with the time left of a lease, before every heartbeat and call: it shows how late heartbeats are, and how
-    /// near a worker comes to a call without a valid claim. For a store that has claimed nothing yet.
+    /// little was left of a claim when a call began. For a store that has claimed nothing yet.
     #[must_use]
     pub fn observe_leases(self, observe: impl Fn(LeaseCheck, Duration) + Send + Sync + 'static) -> Self {
         let Inner { queue, time, .. } = &*self.0;
