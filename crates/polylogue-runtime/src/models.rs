@@ -93,7 +93,7 @@ impl TeamModels {
         };
         let cache = cache.map(Cache::open).transpose()?;
         let (fallback, fallback_return, budget) =
-            (team.fallback.clone(), team.fallback_return, choosing.budget);
+            (team.fallback.to_vec(), *team.fallback_return, choosing.budget);
         Ok(Self { source, record, cache, fallback, fallback_return, own_prices, today, cheap, budget })
     }
 

@@ -10,6 +10,7 @@ mod chats;
 mod compaction;
 mod conditions;
 mod endpoints;
+mod fallback;
 mod flow;
 mod handoff_texts;
 mod mcp;
@@ -81,8 +82,9 @@ pub(crate) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
     secrets::hide(root, report);
 }
 
-/// Reports what cannot be built, or is not used.
-pub(crate) fn check_built(team: &Team, report: &mut Report<'_>) {
+/// Reports what cannot be built, or is not used. `model` is the one with which the caller replaces those of the file.
+pub(crate) fn check_built(team: &Team, model: Option<&str>, report: &mut Report<'_>) {
+    fallback::check_built(team, model, report);
     working::check_declared(team, report);
     mcp::check_built(team, report);
     web::check_built(team, report);

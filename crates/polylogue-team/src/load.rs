@@ -278,7 +278,7 @@ impl<'a> Loader<'a> {
         for (entry, sub) in team.teams.iter_mut().zip(teams) {
             entry.team = sub.map(Box::new).unwrap_or_default();
         }
-        check::check_built(&team, report);
+        check::check_built(&team, self.overrides.model.as_deref(), report);
         (!report.failed()).then_some(team)
     }
 

@@ -60,13 +60,13 @@ pub struct Team {
     pub model: Option<At<String>>,
     /// Failures after which the next model of a list is asked, once the model's own retries are used up. The key of a
     /// team within a team is ignored.
-    #[key(as = Vec<FailureKey>, default = FailureClass::DEFAULT.to_vec(), unique)]
-    pub fallback: Vec<FailureClass>,
+    #[key(as = At<Vec<FailureKey>>, default = FailureClass::DEFAULT.to_vec(), unique)]
+    pub fallback: At<Vec<FailureClass>>,
     /// When the first model of a list is asked again after another one replied: in the next `turn` of the agent, `never` in this
     /// conversation, or in a turn that begins a time such as `10 min` after the first reply of another model. The other model keeps
     /// the conversation in its prompt cache. The key of a team within a team is ignored.
-    #[key(as = ReturnText, default = FallbackReturn::Turn)]
-    pub fallback_return: FallbackReturn,
+    #[key(as = At<ReturnText>, default = FallbackReturn::Turn)]
+    pub fallback_return: At<FallbackReturn>,
     /// When and how histories of agents that set no `compaction` are replaced by a summary. A team within a team has its own.
     #[key(none = "at 80 % of the context window, if it is known")]
     pub compaction: Option<At<Switch<CompactionKeys>>>,

@@ -125,6 +125,14 @@ impl Team {
         own.chain(within).collect()
     }
 
+    /// Whether one of several models may be asked, here or in the teams within it: the files name a list of them, or leave the model of an
+    /// agent to the caller, who can give a list.
+    pub(crate) fn may_have_several_models(&self) -> bool {
+        let users = self.model_users(&self.name, None).into_iter().map(|user| user.models);
+        let mut lists = users.chain(self.summarizing_models().into_iter().map(Some));
+        lists.any(|list| list.is_none_or(|list| model_names(list).nth(1).is_some()))
+    }
+
     /// Returns the models that are called, here and in the teams within it, each with the extra fields that an agent calls it
     /// with, if any.
     pub fn extra_fields(&self) -> Vec<(&str, &Map<String, Value>)> {
