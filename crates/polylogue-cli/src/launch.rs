@@ -7,6 +7,7 @@ use std::time::Duration;
 use polylogue_core::LimitOverrides;
 use polylogue_models::{LearnedCapabilities, Prices};
 use polylogue_runtime::memory::memory_of_others;
+use polylogue_runtime::models::check_parameters;
 use polylogue_runtime::{ModelOptions, Prepared, RequestedPermission, RunOptions, StoreLocation};
 use polylogue_team::{Loaded, Team};
 
@@ -102,6 +103,13 @@ impl<'a> Launch<'a> {
             shows_permissions,
         };
         let access = request.pass(trust::of_folder(place)?).await?;
+        if !self.resumed {
+            let found = check_parameters(&self.team, &access, &options.models);
+            if found.errors() > 0 {
+                return Err(found.into());
+            }
+            print_warnings(&found);
+        }
         if shows_permissions {
             work_dir::warn_of_refused_programs(&self.team);
         }

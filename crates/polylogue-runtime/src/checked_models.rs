@@ -3,12 +3,12 @@
 use polylogue_team::{Diagnostics, Grant, Loaded};
 
 use crate::bound::unpriced_models;
-use crate::models::unread_media;
+use crate::models::{check_parameters, unread_media};
 use crate::{Access, RunOptions};
 
-/// Checks the models of a team that was read: each has a known provider, reads what the team attaches for its agents, and has a price
-/// where there is a limit on cost. Nothing is sent, and no file of a model is opened. With a model in the options, the names in the
-/// files are not looked up. Of endpoints of the team that `access` does not allow nothing is looked up either, neither a key nor
+/// Checks the models of a team that was read: each has a known provider, reads what the team attaches for its agents, takes the
+/// parameters of its agents, and has a price where there is a limit on cost. Nothing is sent, and no file of a model is opened.
+/// With a model in the options, the names in the files are not looked up. Of endpoints of the team that `access` does not allow nothing is looked up either, neither a key nor
 /// another variable, and nothing is said of their models.
 ///
 /// # Errors
@@ -33,7 +33,7 @@ use crate::{Access, RunOptions};
 /// # Ok::<(), polylogue_team::Diagnostics>(())
 /// ```
 pub fn check_models(loaded: Loaded, access: &Access, options: &RunOptions) -> Result<Loaded, Diagnostics> {
-    let loaded = if options.models.model.is_none() { loaded.with_known_models()? } else { loaded };
+    let mut loaded = if options.models.model.is_none() { loaded.with_known_models()? } else { loaded };
     let team = &loaded.team;
     let mut found = unread_media(team, access, &options.models);
     if options.has_budget(team) && !access.grants.contains(&Grant::UnknownPrice) {
@@ -43,5 +43,11 @@ pub fn check_models(loaded: Loaded, access: &Access, options: &RunOptions) -> Re
             found.append(team.error_of_model(&error.model, &message, hint));
         }
     }
-    if found.errors() == 0 { Ok(loaded) } else { Err(found) }
+    let of_parameters = check_parameters(team, access, &options.models);
+    if found.errors() + of_parameters.errors() > 0 {
+        found.append(of_parameters);
+        return Err(found);
+    }
+    loaded.warnings.append(of_parameters);
+    Ok(loaded)
 }

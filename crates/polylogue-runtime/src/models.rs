@@ -3,6 +3,7 @@
 mod endpoints;
 mod local;
 mod options;
+mod parameters;
 mod unread_media;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,7 @@ use self::local::LocalModels;
 pub use self::local::{LocalModelInfo, LocalResources, count_local, local_model_info, local_resources};
 pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
+pub use self::parameters::check_parameters;
 use self::unread_media::unread;
 pub(crate) use self::unread_media::unread_media;
 pub use self::unread_media::{UnsupportedMedia, media_in_words};

@@ -62,7 +62,6 @@ pub(crate) fn check(
     if !report.failed() {
         conditions::check(root, team, &outline, report);
         models::check(team, &outline, model, report);
-        parameters::check(team, &outline, model, report);
         handoff_texts::check(team, &outline, report);
         tool_texts::check(team, &outline, report);
         texts::check(root, team, &outline, report);

@@ -1,8 +1,9 @@
 //! `polylogue check` in all its forms.
 
+use polylogue_test::server::{Answer, Playbook};
 use serde_json::Value;
 
-use crate::home::{Home, shipped};
+use crate::home::{Home, of_type, serve, shipped};
 use crate::sarif;
 
 const DOUBTFUL: &str = "name: t\nagents: [{name: Ann}, {name: Bob}]\nchat: {participants: [Ann, Bob]}\n";
@@ -228,4 +229,25 @@ fn operations_that_cannot_be_called_are_named_and_fail_nothing() {
     home.file("team.yaml", &team(", include: [e]"));
     assert!(!home.run(&["check", "team.yaml"]).ok().out.contains("leaves out"));
     assert_eq!(home.run(&["check", "--json", "team.yaml"]).ok().lines()[0].get("left_out"), None);
+}
+
+// Responses, by which OpenAI's own models that reason are asked, has no field for it; chat completions, the API of other servers, does.
+#[test]
+fn parameters_are_checked_by_the_api_that_a_run_uses_at_the_address() {
+    let home = Home::new();
+    let team = "name: t\nmodel: openai:gpt-5\nagents: [{name: Ann, parameters: {top_k: 5}}]\n\
+        chat: {participants: [Ann], stop: {max_turns: 1}}\n";
+    home.file("team.yaml", team);
+    let ran = home.run(&["check", "team.yaml"]).ok();
+    assert!(ran.err.contains("warning[no-effect]: `openai:gpt-5`, the model of `Ann`"), "{}", ran.err);
+    assert!(ran.err.contains("does not take `top_k`: it is left out\n --> team.yaml:3:"), "{}", ran.err);
+    home.run(&["check", "--strict", "team.yaml"]).exits(2);
+    let server = serve(Playbook::always(Answer::text("Hello.")));
+    let home = home.var("OPENAI_BASE_URL", &server.base_url());
+    home.run(&["check", "--strict", "team.yaml"]).ok();
+    let ran = home.run(&["run", "team.yaml", "Greet me."]).ok();
+    assert!(!ran.err.contains("top_k"), "{}", ran.err);
+    assert_eq!(server.requests()[0].body["top_k"], 5);
+    assert!(of_type(&home.events(), "parameters_ignored").is_empty());
+    assert_eq!(server.violations(), [""; 0]);
 }

@@ -1,24 +1,84 @@
 //! Parameters that the model of an agent does not take.
 
+use std::path::Path;
+
 use polylogue_core::{Model as _, Params, ToolChoice};
-use polylogue_models::{EndpointModel, KnownModel};
+use polylogue_models::{EndpointModel, KnownModel, Models};
 
 use super::approval::Tools;
 use super::models::{at_provider, known_model, models_of};
+use super::secrets;
 use crate::agent::{Agent, ModelKeys};
 use crate::codes;
-use crate::diagnostic::Report;
+use crate::diagnostic::{Diagnostics, Report};
 use crate::outline::Outline;
+use crate::source::Source;
+use crate::sources::Sources;
 use crate::suggest;
 use crate::team::Team;
 
-pub(super) fn check(team: &Team, outline: &Outline<'_>, given: Option<&str>, report: &mut Report<'_>) {
+impl Team {
+    /// Returns what is found of the parameters of agents, here and in the teams within this one, at their places: those that a model
+    /// is known not to take, or takes with other values. `models` must be those that a run asks: what a model takes
+    /// can depend on its address. `given` is the model with which the caller replaces those of the files. Nothing is sent.
+    ///
+    /// ```
+    /// use polylogue_models::{Env, Models};
+    /// use polylogue_team::{Overrides, parse};
+    /// let text = "
+    /// name: t
+    /// model: openai:gpt-5
+    /// agents: [{name: Ann, parameters: {top_k: 5}}]
+    /// chat: {participants: [Ann], stop: {max_turns: 1}}
+    /// ";
+    /// let team = parse(text, "t.yaml", &Overrides::default())?.team;
+    /// let found = team.check_parameters(None, &Models::new(Env::default()));
+    /// assert!(found.to_string().contains("does not take `top_k`"));
+    /// let elsewhere = Env::of([("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")]);
+    /// assert!(team.check_parameters(None, &Models::new(elsewhere)).iter().next().is_none());
+    /// # Ok::<(), polylogue_team::Diagnostics>(())
+    /// ```
+    pub fn check_parameters(&self, given: Option<&str>, models: &Models) -> Diagnostics {
+        let mut found = Diagnostics::default();
+        let asked = Asked { given, models };
+        self.check_parameters_of(Path::new(&self.sources.file), &self.sources, asked, &mut found);
+        found
+    }
+
+    /// The same for the team of `file`.
+    fn check_parameters_of(&self, file: &Path, sources: &Sources, asked: Asked<'_>, found: &mut Diagnostics) {
+        if let Some(text) = sources.files.get(file) {
+            let shown = file.display().to_string();
+            let source = Source::new(&shown, text);
+            secrets::hide_in(&source);
+            let mut report = Report::new(&source);
+            check(self, asked, &mut report);
+            found.append(report.finish());
+        }
+        let folder = file.parent().unwrap_or(Path::new(""));
+        for sub in &self.teams {
+            sub.team.check_parameters_of(&folder.join(sub.file.as_str()), sources, asked, found);
+        }
+    }
+}
+
+/// The models that a run asks.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    /// Those of the caller.
+    given: Option<&'a str>,
+    models: &'a Models,
+}
+
+fn check(team: &Team, asked: Asked<'_>, report: &mut Report<'_>) {
+    let names = (team.chats.iter().map(|chat| &chat.name), team.teams.iter().map(|sub| &sub.name));
+    let outline = Outline::of(&team.agents, names.0, names.1);
     for agent in outline.agents() {
         let Some(keys) = agent.model() else { continue };
         let params = Params::from(keys.parameters.value.clone());
         warn_of_unknown_tool(team, agent, &params, report);
         let is_set = params.max_tokens.is_some() || !params.names().is_empty();
-        for model in models_of(team, keys, given).filter(|_| is_set) {
+        for model in models_of(team, keys, asked.given).filter(|_| is_set) {
             if report.full() {
                 return;
             }
@@ -27,14 +87,22 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, given: Option<&str>, rep
             if KnownModel::find(provider.name(), name).is_none() {
                 continue;
             }
-            if let Some(known) = known_model(provider, model) {
-                let checked = Checked { who: agent.name.as_str(), keys, model, params: &params };
+            let known = asked.models.model(model).ok().or_else(|| known_model(provider, model));
+            if let Some(known) = known {
+                let dropped = dropped(team, model);
+                let checked = Checked { who: agent.name.as_str(), keys, model, params: &params, dropped };
                 checked.warn_of_refused(&known, report);
                 checked.warn_of_stop(&known, report);
                 checked.warn_of_range(&known, report);
             }
         }
     }
+}
+
+/// The parameters that requests to `model` leave out because the team says so.
+fn dropped(team: &Team, model: &str) -> Vec<&'static str> {
+    let endpoint = team.endpoint_of(model).map(|(_, endpoint)| endpoint);
+    endpoint.into_iter().flat_map(|endpoint| &endpoint.drop_parameters).map(|one| one.name()).collect()
 }
 
 /// Warns of a call that is required of a tool which is probably another one of the agent.
@@ -56,16 +124,20 @@ struct Checked<'c> {
     keys: &'c ModelKeys,
     model: &'c str,
     params: &'c Params,
+    /// Those that the team itself leaves out.
+    dropped: Vec<&'static str>,
 }
 
 impl Checked<'_> {
     /// Warns of parameters that are left out of the requests, or changed.
     fn warn_of_refused(&self, known: &EndpointModel, report: &mut Report<'_>) {
-        let Self { who, keys, model, params } = self;
+        let Self { who, keys, model, params, dropped } = self;
         let short = known.least_to_reason(params).zip(params.max_tokens);
         let is_reasoning = |name: &&str| matches!(*name, "effort" | "thinking");
+        let ignored = known.ignored(params).into_iter();
+        let ignored = ignored.filter(|name| params.strict || !dropped.contains(name));
         let (reasoning, others): (Vec<&str>, Vec<&str>) =
-            known.ignored(params).into_iter().partition(|name| short.is_some() && is_reasoning(name));
+            ignored.partition(|name| short.is_some() && is_reasoning(name));
         if let Some((least, given)) = short {
             let with = format!(" with `max_tokens: {given}`");
             let otherwise = format!("set `max_tokens: {least}` or more");
@@ -103,8 +175,8 @@ impl Checked<'_> {
 
     /// Warns of stop sequences that the model does not take: they have an effect, but not on the cost.
     fn warn_of_stop(&self, known: &EndpointModel, report: &mut Report<'_>) {
-        let Self { who, keys, model, params } = self;
-        if params.stop.is_empty() || known.takes_stop() {
+        let Self { who, keys, model, params, dropped } = self;
+        if params.stop.is_empty() || known.takes_stop() || dropped.contains(&"stop") {
             return;
         }
         let message = format!(
@@ -116,7 +188,7 @@ impl Checked<'_> {
 
     /// Warns of numbers that are too high for the model.
     fn warn_of_range(&self, known: &EndpointModel, report: &mut Report<'_>) {
-        let Self { who, keys, model, params } = self;
+        let Self { who, keys, model, params, .. } = self;
         let is_sent = !known.ignored(params).contains(&"temperature");
         let hottest = known.max_temperature().map(f64::from).filter(|_| is_sent);
         if let Some((given, most)) = params.temperature.zip(hottest).filter(|(given, most)| given > most) {

@@ -10,7 +10,6 @@ use crate::codes;
 use crate::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
 use crate::source::{Source, Span};
 use crate::team::{ReceivedMedia, Team};
-use crate::yaml;
 
 /// How severe a finding is, and its code.
 type Kind = (Severity, &'static str);
@@ -53,10 +52,7 @@ impl Team {
             return found;
         };
         let source = Source::new(&shown, text);
-        // Mistakes of the text were reported when it was read; what is secret in the line is still hidden.
-        if let Some(root) = yaml::parse(&mut Report::new(&source)) {
-            secrets::hide(&root, &mut Report::new(&source));
-        }
+        secrets::hide_in(&source);
         let mut report = Report::new(&source);
         match severity {
             Severity::Error => report.code(code).error_with_hint(span, message, hint),

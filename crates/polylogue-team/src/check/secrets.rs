@@ -5,12 +5,20 @@ use crate::diagnostic::Report;
 use crate::secret::{
     contains_credential, contains_key, is_secret_name, is_secret_option, is_secret_value, looks_like_key,
 };
+use crate::source::Source;
 use crate::text::is_variable;
-use crate::yaml::{Data, Entry, Node};
+use crate::yaml::{self, Data, Entry, Node};
 
 /// Hides whatever may be a secret, wherever it is: also in parts of the file that cannot be read.
 pub(super) fn hide(root: &Node, report: &mut Report<'_>) {
     hide_within(root, "", report);
+}
+
+/// The same in a text whose mistakes were reported when it was read.
+pub(super) fn hide_in<'s>(source: &'s Source<'s>) {
+    if let Some(root) = yaml::parse(&mut Report::new(source)) {
+        hide(&root, &mut Report::new(source));
+    }
 }
 
 fn hide_within(node: &Node, key: &str, report: &mut Report<'_>) {

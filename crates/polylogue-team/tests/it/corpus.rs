@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use polylogue_models::{Env, Models};
 use polylogue_team::{Diagnostics, Loaded, Overrides, finding_kinds, load};
 
 const EXPECT: &str = "# expect: ";
@@ -32,11 +33,17 @@ pub(crate) fn split(text: &str) -> (String, Vec<String>) {
 }
 
 /// What is found in a file, as `polylogue check` finds it: it has no models of its own.
-pub(crate) fn findings(path: &Path) -> Diagnostics {
+fn findings(path: &Path) -> Diagnostics {
     match load(path, &Overrides::default()).and_then(Loaded::with_known_models) {
-        Ok(loaded) => loaded.warnings,
+        Ok(loaded) => with_parameters(loaded),
         Err(found) => found,
     }
+}
+
+/// What is found in a team that was read, with what depends on what its models take.
+pub(crate) fn with_parameters(Loaded { team, mut warnings, .. }: Loaded) -> Diagnostics {
+    warnings.append(team.check_parameters(None, &Models::new(Env::default())));
+    warnings
 }
 
 fn described(found: &Diagnostics) -> Vec<String> {
