@@ -251,3 +251,21 @@ fn parameters_are_checked_by_the_api_that_a_run_uses_at_the_address() {
     assert!(of_type(&home.events(), "parameters_ignored").is_empty());
     assert_eq!(server.violations(), [""; 0]);
 }
+
+#[test]
+fn a_parameter_that_no_model_of_an_agent_takes_is_an_error_if_it_is_strict() {
+    let home = Home::new().var("OPENAI_API_KEY", "sk-test");
+    let team = "name: t\nmodel: openai:gpt-5\nagents: [{name: Ann, parameters: {top_k: 5, strict: true}}]\n\
+        chat: {participants: [Ann], stop: {max_turns: 1}}\ntask: Greet me.\n";
+    home.file("team.yaml", team);
+    let error = "error: `openai:gpt-5`, the model of `Ann`, does not take `top_k`, and `strict` refuses it\n --> team.yaml:3:";
+    for command in ["check", "run"] {
+        let ran = home.run(&[command, "team.yaml"]).exits(2);
+        assert!(ran.err.contains(error), "{}", ran.err);
+    }
+    // By its script the team can run.
+    home.file("team.yaml", &format!("{team}script: [{{Ann: Hello.}}]\n"));
+    let ran = home.run(&["check", "team.yaml"]).ok();
+    assert!(ran.err.contains("warning[no-effect]: `openai:gpt-5`"), "{}", ran.err);
+    home.run(&["run", "team.yaml", "--offline"]).ok();
+}

@@ -40,7 +40,7 @@ impl Team {
     /// ```
     pub fn check_parameters(&self, given: Option<&str>, models: &Models) -> Diagnostics {
         let mut found = Diagnostics::default();
-        let asked = Asked { given, models };
+        let asked = Asked { given, models, has_script: !self.script.is_empty() };
         self.check_parameters_of(Path::new(&self.sources.file), &self.sources, asked, &mut found);
         found
     }
@@ -68,6 +68,17 @@ struct Asked<'a> {
     /// Those of the caller.
     given: Option<&'a str>,
     models: &'a Models,
+    /// Whether a script can replace them.
+    has_script: bool,
+}
+
+impl Asked<'_> {
+    /// The model called `name`, if it is known what it takes.
+    fn known(self, team: &Team, name: &str) -> Option<EndpointModel> {
+        let (provider, of_provider) = at_provider(team, name)?;
+        KnownModel::find(provider.name(), of_provider)?;
+        self.models.model(name).ok().or_else(|| known_model(provider, name))
+    }
 }
 
 fn check(team: &Team, asked: Asked<'_>, report: &mut Report<'_>) {
@@ -78,23 +89,22 @@ fn check(team: &Team, asked: Asked<'_>, report: &mut Report<'_>) {
         let params = Params::from(keys.parameters.value.clone());
         warn_of_unknown_tool(team, agent, &params, report);
         let is_set = params.max_tokens.is_some() || !params.names().is_empty();
-        for model in models_of(team, keys, asked.given).filter(|_| is_set) {
+        let models = models_of(team, keys, asked.given).filter(|_| is_set);
+        let models: Vec<_> = models.map(|model| (model, asked.known(team, model))).collect();
+        let refuses = |known: &EndpointModel| !known.ignored(&params).is_empty();
+        let is_refused = params.strict
+            && !asked.has_script
+            && models.iter().all(|(_, known)| known.as_ref().is_some_and(refuses));
+        for (model, known) in &models {
             if report.full() {
                 return;
             }
-            let Some((provider, name)) = at_provider(team, model) else { continue };
-            // Nothing is known of others.
-            if KnownModel::find(provider.name(), name).is_none() {
-                continue;
-            }
-            let known = asked.models.model(model).ok().or_else(|| known_model(provider, model));
-            if let Some(known) = known {
-                let dropped = dropped(team, model);
-                let checked = Checked { who: agent.name.as_str(), keys, model, params: &params, dropped };
-                checked.warn_of_refused(&known, report);
-                checked.warn_of_stop(&known, report);
-                checked.warn_of_range(&known, report);
-            }
+            let Some(known) = known else { continue };
+            let (who, model, dropped) = (agent.name.as_str(), *model, dropped(team, model));
+            let checked = Checked { who, keys, model, params: &params, dropped, is_refused };
+            checked.warn_of_refused(known, report);
+            checked.warn_of_stop(known, report);
+            checked.warn_of_range(known, report);
         }
     }
 }
@@ -126,12 +136,14 @@ struct Checked<'c> {
     params: &'c Params,
     /// Those that the team itself leaves out.
     dropped: Vec<&'static str>,
+    /// Whether `strict` is set, and no model of the agent takes all of them: each call of the agent fails.
+    is_refused: bool,
 }
 
 impl Checked<'_> {
     /// Warns of parameters that are left out of the requests, or changed.
     fn warn_of_refused(&self, known: &EndpointModel, report: &mut Report<'_>) {
-        let Self { who, keys, model, params, dropped } = self;
+        let Self { who, keys, model, params, dropped, .. } = self;
         let short = known.least_to_reason(params).zip(params.max_tokens);
         let is_reasoning = |name: &&str| matches!(*name, "effort" | "thinking");
         let ignored = known.ignored(params).into_iter();
@@ -156,26 +168,31 @@ impl Checked<'_> {
         }
     }
 
-    /// Warns that these parameters are left out of requests that have others `with` them. `otherwise` says what to do instead of removing
-    /// them.
+    /// Warns that these parameters are left out of requests that have others `with` them; it is an error if each call fails because of them.
+    /// `otherwise` says what to do instead of removing them.
     fn warn_of_left_out(&self, names: &[&str], with: &str, otherwise: &str, report: &mut Report<'_>) {
-        let Self { who, keys, model, .. } = self;
+        let Self { who, keys, model, is_refused, .. } = self;
         let end = match names {
             [] => return,
-            _ if keys.parameters.strict => ", and `strict` refuses it",
+            [_] if keys.parameters.strict => ", and `strict` refuses it",
+            _ if keys.parameters.strict => ", and `strict` refuses them",
             [_] => ": it is left out",
             _ => ": they are left out",
         };
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         let names = names.join(" and ");
         let message = format!("`{model}`, the model of `{who}`, does not take {names}{with}{end}");
+        if *is_refused {
+            let hint = format!("remove {names}, {otherwise}, or set `strict: false`");
+            return report.error_with_hint(keys.parameters.key(), message, hint);
+        }
         let hint = format!("remove {names}, or {otherwise}");
         report.warning(codes::NO_EFFECT, keys.parameters.key(), message, hint);
     }
 
     /// Warns of stop sequences that the model does not take: they have an effect, but not on the cost.
     fn warn_of_stop(&self, known: &EndpointModel, report: &mut Report<'_>) {
-        let Self { who, keys, model, params, dropped } = self;
+        let Self { who, keys, model, params, dropped, .. } = self;
         if params.stop.is_empty() || known.takes_stop() || dropped.contains(&"stop") {
             return;
         }
