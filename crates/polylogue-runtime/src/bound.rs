@@ -2,10 +2,10 @@
 
 use polylogue_core::{
     AnyModel, BoundException, BoundSummary, DeltaSink, Limits, LogId, Model, ModelError, ModelErrorKind,
-    Price, Reply, Request, Store as _,
+    Part, Price, Reply, Request, Store as _,
 };
 use polylogue_models::{Day, EndpointModel, Env, Fallback, Models, Prices, model_names};
-use polylogue_team::{Team, TeamBound};
+use polylogue_team::{AttachedSize, Team, TeamBound};
 
 use crate::models::{price_of, surcharged, unknown_price, unknown_surcharge};
 use crate::stored::{StoredBound, bound_summary};
@@ -65,11 +65,16 @@ impl TeamRun<'_> {
     /// # Errors
     /// When the team cannot be built.
     pub fn bound(&self) -> Result<TeamBound> {
-        Ok(self.team().bound_with(&|name| self.model(name), &self.limits(), self.server_tools())?)
+        let attached = AttachedSize::of(self.attached());
+        Ok(self.team().bound_with(&|name| self.model(name), &self.limits(), self.server_tools(), attached)?)
     }
 
-    /// What `runs` conversations of it take at most, as conversations are stored with it; `None` if that cannot be computed.
+    /// What `runs` conversations of it take at most, as conversations are stored with it; `None` if that cannot be computed: a sound can
+    /// have another price than text.
     pub(crate) fn stored_bound(&self, runs: u64) -> Option<StoredBound> {
+        if self.attached().iter().any(|part| matches!(part, Part::Media(media) if media.is_audio())) {
+            return None;
+        }
         let bound = self.bound().ok()?.times(runs);
         Some(StoredBound::new(bound, &self.prices(), self.limits().on_limit))
     }

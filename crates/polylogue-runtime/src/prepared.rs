@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue::runs::batch::BatchStart;
 use polylogue_core::{
-    Allowance, AnyModel, AnyStore, Budget, Chat, Event, LimitOverrides, Limits, LogId, Media, Price,
+    Allowance, AnyModel, AnyStore, Budget, Chat, Event, LimitOverrides, Limits, LogId, Media, Part, Price,
 };
 use polylogue_mcp::Catalog;
 use polylogue_team::{Grant, Loaded, Team, Usage};
@@ -204,6 +204,7 @@ impl Prepared {
             limits: self.options.limits,
             budgets: Vec::new(),
             daily: Vec::new(),
+            attached: Vec::new(),
         }
     }
 
@@ -243,6 +244,7 @@ impl Prepared {
             limits: self.options.limits,
             budgets: Vec::new(),
             daily: Vec::new(),
+            attached: Vec::new(),
         })
     }
 
@@ -275,6 +277,8 @@ pub struct TeamRun<'p> {
     limits: LimitOverrides,
     budgets: Vec<Budget>,
     daily: Vec<(String, Allowance)>,
+    /// What is attached to its first message.
+    attached: Vec<Part>,
 }
 
 impl TeamRun<'_> {
@@ -314,6 +318,17 @@ impl TeamRun<'_> {
     pub fn with_daily(mut self, daily: impl IntoIterator<Item = (String, Allowance)>) -> Self {
         self.daily.extend(daily);
         self
+    }
+
+    /// Attaches parts, such as pictures, to the message with the task. Its bound counts them.
+    #[must_use]
+    pub fn with_attached(mut self, parts: impl IntoIterator<Item = Part>) -> Self {
+        self.attached.extend(parts);
+        self
+    }
+
+    pub(crate) fn attached(&self) -> &[Part] {
+        &self.attached
     }
 
     pub(crate) fn daily(&self) -> &[(String, Allowance)] {

@@ -58,13 +58,12 @@ pub(crate) async fn make(
     (payer, attached): (&Payer, Vec<Part>),
 ) -> Result<Conversation, Error> {
     let id = &new.id;
-    let run = run.with_budgets(payer.budgets()).with_daily(payer.daily());
+    let run = run.with_budgets(payer.budgets()).with_daily(payer.daily()).with_attached(attached);
     // Both before it is made: a process that is killed in between leaves none that never runs, and no message runs it besides.
     promise(app, tenant, id, payer);
     let is_new = tenant.runs.enter(id);
     let making = async {
         let conversation = tenant.runtime.begin_as(&run, new.clone(), title).await?;
-        conversation.attach(attached);
         conversation.begin().await?;
         Ok::<_, Error>(conversation)
     };

@@ -2,6 +2,7 @@
 
 mod amount;
 mod asked;
+mod attached;
 mod case;
 mod chat;
 mod limited;
@@ -34,6 +35,7 @@ use serde::Serialize;
 
 pub use self::amount::Amount;
 use self::amount::{NO_LIMIT, Sum};
+pub use self::attached::AttachedSize;
 use self::case::{BYTES_PER_TOKEN, CALL_TOKENS, Case, PERSON, SEAL_BYTES, SEAL_BYTES_PER_TOKEN};
 use self::limited::{AtLimit, Limited};
 pub use self::open_loops::{LoopKind, OpenLoop};
@@ -225,20 +227,26 @@ impl Team {
     /// # Errors
     /// When an agent has no model, or the team cannot be built.
     pub fn bound(&self, provide: Provide<'_>, limits: &Limits) -> Result<TeamBound> {
-        self.bound_with(provide, limits, Catalog::default())
+        self.bound_with(provide, limits, Catalog::default(), AttachedSize::default())
     }
 
-    /// Computes the bound with tools of MCP servers, as far as these are known.
+    /// Computes the bound with tools of MCP servers, as far as these are known, and with what the caller attaches to the first message.
     ///
     /// # Errors
     /// As [`bound`](Self::bound).
-    pub fn bound_with(&self, provide: Provide<'_>, limits: &Limits, tools: Catalog) -> Result<TeamBound> {
+    pub fn bound_with(
+        &self,
+        provide: Provide<'_>,
+        limits: &Limits,
+        tools: Catalog,
+        attached: AttachedSize,
+    ) -> Result<TeamBound> {
         let unknown = self.unknown_servers(&tools);
         let context = BuildContext::counted().with_tools(tools);
         let builder = AgentBuilder::of(self, &self.name, None, provide, &context);
         let mut computed = Computed::default();
         let page_tokens = self.page_tokens(provide);
-        let mut walked = |case| self.walked(&builder, limits, page_tokens, case, &mut computed);
+        let mut walked = |case| self.walked(&builder, limits, (attached, page_tokens), case, &mut computed);
         let (worst, typical, most) =
             (walked(Case::Worst)?, walked(Case::Typical)?, walked(Case::WithoutFailures)?);
         let all = computed.speakers.values().map(|speaker| &**speaker);
@@ -277,17 +285,18 @@ impl Team {
         })
     }
 
-    /// Walks through the team in `case`.
+    /// Walks through the team in `case`, with what the caller attaches.
     fn walked<'a>(
         &'a self,
         builder: &AgentBuilder<'a>,
         limits: &Limits,
-        page_tokens: u64,
+        (attached, page_tokens): (AttachedSize, u64),
         case: Case,
         computed: &mut Computed,
     ) -> Result<Walked> {
         let task = self.task.as_deref().unwrap_or_default().len() as u128;
         let mut walk = Walk::new(self, case, (limits.max_calls(), limits.turns), page_tokens, computed);
+        walk.by_caller = attached.input(case.is_typical());
         let effect = walk.chat(builder, (&self.name, &self.chat), (task, 0), &[])?;
         let pages = walk.opening_pages;
         let of_pages = u128::from(pages) * u128::from(page_tokens);

@@ -99,7 +99,7 @@ use polylogue_config::{diagnostic, source, suggest, yaml};
 pub use agent::{Agent, AgentKind, ExecutorKeys, HumanKeys, ModelKeys, NoModel, View};
 pub use approval::{ApprovalRule, CodeApproval};
 pub use background::BackgroundKeys;
-pub use bound::{Amount, BoundRow, LoopKind, OpenLoop, TeamBound};
+pub use bound::{Amount, AttachedSize, BoundRow, LoopKind, OpenLoop, TeamBound};
 pub use build::Provide;
 pub use build_context::BuildContext;
 pub use built_in::built_in_tools;

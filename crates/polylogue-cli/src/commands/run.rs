@@ -50,7 +50,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
         // A refused one leaves no conversation.
         runtime.queue()?;
     }
-    let conversation = runtime.begin(&prepared.run()).await?;
+    let conversation = runtime.begin(&prepared.run().with_attached(attached)).await?;
     let bound = runtime.bound_summary(conversation.id()).await?;
     let bounds = Bounds::of(prepared.team(), conversation.chat(), conversation.limits());
     let line = bound.as_ref().map(|bound| bounds.line(prepared.team().name.as_str(), bound));
@@ -62,7 +62,6 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
         let handed = (&conversation, &prepared, bound.as_ref());
         return hand_over::hand_over(&runtime, handed, &args.detach, &settings, &place).await;
     }
-    conversation.attach(attached);
     if settings.output.is_conversation() {
         introduce(&prepared, &bounds, line, overrides.task.is_some());
         print_default_model(&prepared, default.as_ref());

@@ -323,3 +323,20 @@ fn what_cannot_be_attached_is_an_error_before_any_model_is_called() {
     }
     assert_eq!(server.count(), 0);
 }
+
+#[test]
+fn the_most_that_a_run_takes_counts_what_is_attached() {
+    let server = serve(Behavior::from(Playbook::always(Answer::text("A dot.").usage(100, 3))).key(KEY));
+    let home = Home::at(&server);
+    home.file("team.yaml", &TEAM.replace("{name: Ann}", "{name: Ann, parameters: {max_tokens: 10}}"));
+    home.file("notes.md", &"words ".repeat(2_000));
+    std::fs::write(home.path("dot.png"), DOT).unwrap();
+    std::fs::write(home.path("a.wav"), b"RIFF....WAVEfmt ").unwrap();
+    // A sound can have another price than text, so that nothing is computed.
+    for (file, is_computed) in [("dot.png", true), ("notes.md", true), ("a.wav", false)] {
+        let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--attach", file]).ok();
+        assert!(ran.err.starts_with("look: at most "), "{file}: {}", ran.err);
+        assert_eq!(ran.err.contains("`polylogue check --price`"), is_computed, "{file}: {}", ran.err);
+        assert!(!ran.err.contains("no longer applies"), "{file}: {}", ran.err);
+    }
+}

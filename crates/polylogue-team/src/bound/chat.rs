@@ -1,7 +1,7 @@
 //! What a run of a chat takes: its opening, its pattern, its summary.
 
 use polylogue::{Name, Result};
-use polylogue_core::Params;
+use polylogue_core::{InputTokens, Params};
 
 use super::amount::Effect;
 use super::case::{MESSAGE, PROMPT, filled};
@@ -30,19 +30,12 @@ impl Walk<'_> {
         let mut scene = Scene::new(name, task, owners);
         scene.begin_after(earlier);
         scene.shared = earlier.saturating_add(introductions(builder, chat));
-        let mut pages = 0_u64;
-        for line in &chat.opening.0 {
-            let attached = self.attached(&line.media);
-            pages = pages.saturating_add(attached.pages);
-            let media = self.bytes_of(attached);
-            scene
-                .post(introduction(builder.team, &line.from), filled(&line.text, task).saturating_add(media));
-        }
-        scene.pin();
         let own = match &chat.pattern {
             Pattern::RolePlay(role_play) => self.added(builder, role_play)?.opening.with(task),
             _ => 0,
         };
+        let pages = self.open(builder, &mut scene, chat, own);
+        scene.pin();
         scene.background.extend(crate::text::values(&chat.background.participants));
         // Neither the task nor the opening is a result.
         scene.said = 0;
@@ -74,6 +67,26 @@ impl Walk<'_> {
         self.free = scene.free;
         let result = if says_last(&chat.pattern) { scene.said } else { scene.longest };
         Ok(Effect { sum: scene.sum, message: said.unwrap_or(result), kept, free: 0 })
+    }
+
+    /// Posts the messages with which `chat` begins, besides its `own` of so many bytes, and returns the pages of documents in them. What the
+    /// caller attaches to one of those of the outermost chat counts as another message, which is as long as both.
+    fn open(&mut self, builder: &AgentBuilder<'_>, scene: &mut Scene, chat: &Chat, own: u128) -> u64 {
+        let (mut pages, mut longest) = (0_u64, own);
+        for line in &chat.opening.0 {
+            let attached = self.attached(&line.media);
+            pages = pages.saturating_add(attached.pages);
+            let bytes = filled(&line.text, scene.task).saturating_add(self.bytes_of(attached));
+            longest = longest.max(bytes);
+            scene.post(introduction(builder.team, &line.from), bytes);
+        }
+        let by_caller = self.by_caller;
+        if self.opening.is_none() && by_caller != InputTokens::default() {
+            pages = pages.saturating_add(by_caller.pages);
+            let bytes = self.bytes_of(by_caller).saturating_add(longest);
+            scene.post(introduction(builder.team, &Name::user()), bytes);
+        }
+        pages
     }
 
     /// The most results of turns in the background for which `chat` waits before its summary.

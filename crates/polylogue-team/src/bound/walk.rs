@@ -121,6 +121,8 @@ pub(super) struct Walk<'s> {
     pub(super) opening: Option<u128>,
     /// The pages of documents in these.
     pub(super) opening_pages: u64,
+    /// What the caller attaches to the messages with which the outermost chat begins.
+    pub(super) by_caller: InputTokens,
     /// The most tokens of a page of a document for any model of the team.
     page_tokens: u64,
     /// Bytes that were added to histories without a model call in the chat that ended last.
@@ -166,6 +168,7 @@ impl<'s> Walk<'s> {
             sealing: BTreeSet::new(),
             opening: None,
             opening_pages: 0,
+            by_caller: InputTokens::default(),
             free: Free::default(),
             has_people: false,
             inner_runs: BTreeMap::new(),

@@ -183,8 +183,8 @@ impl Chat for Session {
         let attached = std::mem::take(&mut self.attached);
         match &self.chat {
             None => {
-                let conversation = self.runtime.begin(&self.prepared.run().with_task(text)).await?;
-                conversation.attach(attached);
+                let run = self.prepared.run().with_task(text).with_attached(attached);
+                let conversation = self.runtime.begin(&run).await?;
                 self.begin(conversation).await?;
             }
             Some((runner, _)) => {

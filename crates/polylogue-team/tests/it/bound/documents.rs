@@ -5,7 +5,8 @@ use polylogue_core::{
     Bound, BoundException, DeltaSink, Media, Model, ModelError, Params, Part, Reply, Request, Status,
     StopReason, Usage,
 };
-use polylogue_team::{BuildContext, Team};
+use polylogue_mcp::Catalog;
+use polylogue_team::{AttachedSize, BuildContext, Team};
 use polylogue_test::pdf::{HUNDRED_PAGES, THREE_PAGES, damaged};
 
 /// The most tokens of a page.
@@ -117,5 +118,24 @@ async fn an_opening_with_more_pages_ends_the_bound() {
         (&many, &team("Look.", THREE_PAGES), 3, None),
     ] {
         assert_eq!(play(bounded, played, pages).await.0, expected, "{pages} pages");
+    }
+}
+
+#[tokio::test]
+async fn what_the_caller_attaches_counts_in_each_call() {
+    let (team, model) = (team(FOUR_TURNS, "Look.", &[]), AnyModel::new(Reader { pages: 3 }));
+    let parts = vec![Part::text("x".repeat(9_000)), Part::Media(Media::of_bytes(THREE_PAGES).unwrap())];
+    let chat = team.build_at(&|_| Ok(model.clone()), &BuildContext::none()).unwrap();
+    for (attached, expected) in
+        [(AttachedSize::of(&parts), None), (AttachedSize::default(), Some(BoundException::Opening))]
+    {
+        let provide = |_: &str| Ok(model.clone());
+        let bound = team.bound_with(&provide, &team.limits(), Catalog::default(), attached).unwrap();
+        let mut log = Log::in_memory().bound(bound.to_enforce());
+        chat.open_in(&mut log, "hi", parts.clone()).await.unwrap();
+        chat.resume(&mut log).await.unwrap();
+        assert_eq!(log.bound_exception().await, expected);
+        let (used, most) = (log.usage().await.counted_tokens(), bound.at_most.tokens().unwrap());
+        assert_eq!(used <= most, expected.is_none(), "{used} of {most} tokens");
     }
 }

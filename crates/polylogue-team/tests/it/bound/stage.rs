@@ -13,7 +13,7 @@ use polylogue_core::{
 use polylogue_mcp::{Catalog, Servers};
 use polylogue_models::{Fallback, model_names};
 use polylogue_store::Facts;
-use polylogue_team::{Amount, BuildContext, Grant, Team, TeamBound};
+use polylogue_team::{Amount, AttachedSize, BuildContext, Grant, Team, TeamBound};
 use serde_json::{Value, json};
 
 use super::adversary::{Adversary, Broken, Switched};
@@ -132,7 +132,7 @@ impl Stage {
         let limits = self.limits(setting);
         let (team, model) = (&self.team, &self.model);
         let provide = |names: &str| Ok(provided(model, names));
-        let of = || team.bound_with(&provide, &limits, self.tools.clone()).unwrap();
+        let of = || team.bound_with(&provide, &limits, self.tools.clone(), AttachedSize::default()).unwrap();
         // No bound rests on when people leave.
         let setting = Setting { exit: None, ..setting };
         self.bounds.entry((setting, output)).or_insert_with(of).clone()
