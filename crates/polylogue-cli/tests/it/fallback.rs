@@ -154,6 +154,13 @@ fn replies_are_taken_from_the_cache_file_and_cost_nothing() {
     let second = home.run(&args).ok();
     assert!(second.out.contains("2 of 2 calls from the cache (2,000 tokens, $0.20 saved)"), "{}", second.out);
     assert!(second.out.contains(" · $0 · ") && a.count() == 2, "{}", second.out);
+    // As in the last line of the run: none of them is a call that was paid.
+    let costs = home.run(&["show", "last", "--cost"]).ok().out;
+    let rows: Vec<Vec<&str>> = costs.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0][3..], ["calls", "from", "cache", "tokens", "cost"], "{costs}");
+    assert_eq!(rows[1][3..], ["0", "2", "0", "$0"], "{costs}");
+    assert_eq!(rows[2], ["total", "0", "2", "0", "$0"], "{costs}");
+    assert!(costs.ends_with("\n2 of 2 calls from the cache (2,000 tokens, $0.20 saved)\n"), "{costs}");
     home.run(&[&args[..], &["--max-turns", "1"]].concat()).exits(3);
     let resumed = home.run(&["resume", "last", "--max-turns", "1", "--cache", "replies.jsonl"]).ok();
     assert!(resumed.out.contains("2 of 2 calls from the cache") && a.count() == 2, "{}", resumed.out);

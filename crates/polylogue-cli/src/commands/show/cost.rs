@@ -9,21 +9,24 @@ use serde_json::json;
 
 use crate::screen::text::Line;
 use crate::screen::{
-    OutputStyle, Sanitized, Size, Style, cached_share, cost, grouped, prompt_savings, uncertain,
+    OutputStyle, Sanitized, Size, Style, cached_share, cost, grouped, prompt_savings, saved, uncertain,
 };
 
 /// One line of the table, or its head.
 type Cells = [String; COLUMNS];
 
-const COLUMNS: usize = 11;
+const COLUMNS: usize = 12;
 
-/// The columns; `thinking` is a part of the tokens. The chat is shown only if there are several, tokens only if any are known,
-/// `thinking` only if models did, `cached` and `saved` only if a prompt cache was used, and `uncertain` only if a call had no reply.
-const HEAD: [&str; COLUMNS] =
-    ["agent", "chat", "for", "model", "calls", "tokens", "thinking", "cost", "cached", "saved", "uncertain"];
+/// The columns; `thinking` is a part of the tokens. The chat is shown only if there are several, `from cache` only if a cache of replies
+/// had some, tokens only if any are known, `thinking` only if models did, `cached` and `saved` only if a prompt cache was used, and
+/// `uncertain` only if a call had no reply.
+const HEAD: [&str; COLUMNS] = [
+    "agent", "chat", "for", "model", "calls", "from cache", "tokens", "thinking", "cost", "cached", "saved",
+    "uncertain",
+];
 
 /// Those of numbers, which end below each other.
-const NUMBERS: Range<usize> = 4..10;
+const NUMBERS: Range<usize> = 4..11;
 
 /// Shown in a column for what is not known.
 const UNKNOWN: &str = "unknown";
@@ -54,6 +57,7 @@ pub(crate) fn shown(events: &[Event], as_json: bool, looks: OutputStyle) -> serd
     if !has_tokens {
         lines.push(Line::new(NO_TOKENS, Style::DIM));
     }
+    lines.extend(saved(&report.usage).map(|saved| Line::new(&saved, Style::PLAIN)));
     let change = |(who, change): &(Name, PrefixChange)| Line::new(&format!("{who}: {change}"), Style::PLAIN);
     lines.extend(report.prefix_changes.iter().map(change));
     if looks.terminal {
@@ -81,7 +85,8 @@ const fn has_tokens(usage: &TotalUsage) -> bool {
 }
 
 fn cells([who, chat, purpose, model]: [&str; 4], usage: &TotalUsage, has_tokens: bool) -> Cells {
-    let calls = grouped(usage.calls + usage.saved.calls);
+    let calls = grouped(usage.calls);
+    let stored = if usage.saved.is_nothing() { String::new() } else { grouped(usage.saved.calls) };
     let tokens = if has_tokens { tokens(usage) } else { String::new() };
     let thinking = if usage.reasoning > 0 { grouped(usage.reasoning) } else { String::new() };
     let cost = match usage.unpriced > 0 && usage.cost.picodollars == 0 {
@@ -91,7 +96,7 @@ fn cells([who, chat, purpose, model]: [&str; 4], usage: &TotalUsage, has_tokens:
     let [cached, saved, uncertain] =
         [cached_share(usage), prompt_savings(usage), uncertain(usage, false)].map(Option::unwrap_or_default);
     let [who, chat, purpose, model] = [who, chat, purpose, model].map(str::to_owned);
-    [who, chat, purpose, model, calls, tokens, thinking, cost, cached, saved, uncertain]
+    [who, chat, purpose, model, calls, stored, tokens, thinking, cost, cached, saved, uncertain]
 }
 
 /// The number of tokens, without the word of the column's head.
