@@ -319,9 +319,13 @@ fn what_prompt_caches_save_is_in_the_last_line_and_in_the_costs() {
     let server = serve(Behavior::from(Playbook::new(move |_, _| answer())).key(KEY));
     let home = Home::at(&server);
     home.file("team.yaml", "name: one\ntask: Talk\nmodel: openai-chat:gpt-4o\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\n");
-    let ran = home.run(&["run", "team.yaml"]).ok();
-    let last = ran.out.lines().find(|line| line.starts_with("done: ")).unwrap();
-    assert!(last.ends_with("80% of input from prompt caches ($0.0010 saved)"), "{}", ran.out);
+    // Also of a recording, which has what the calls cost.
+    for record in ["--record", "--replay"] {
+        let ran = home.run(&["run", "team.yaml", record, "calls.jsonl"]).ok();
+        let last = ran.out.lines().find(|line| line.starts_with("done: ")).unwrap();
+        assert!(last.ends_with("80% of input from prompt caches ($0.0010 saved)"), "{record}: {}", ran.out);
+    }
+    assert_eq!(server.count(), 1);
     let table = home.run(&["show", "last", "--cost"]).ok().out;
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert!(rows[0].ends_with(&["cached", "saved"]), "{table}");

@@ -57,6 +57,9 @@ pub(super) struct Line<'a> {
     /// The cost of the call, at the prices of the day; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) cost: Option<Money>,
+    /// What it would have cost without the provider's prompt cache; omitted if that was not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) uncached: Option<Money>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

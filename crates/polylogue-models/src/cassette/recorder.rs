@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::chain::{Link, seal};
 use polylogue_core::{
-    AnyModel, DeltaRef, DeltaSink, Entry, Model, ModelError, ModelErrorKind, ModelWrapper, Money, Name, Path,
-    Reply, Request,
+    AnyModel, CallCost, DeltaRef, DeltaSink, Entry, Model, ModelError, ModelErrorKind, ModelWrapper, Name,
+    Path, Reply, Request, Usage,
 };
 
 use super::error::CassetteError;
@@ -96,7 +96,7 @@ struct Recorded<'a> {
     model: &'a str,
     pieces: &'a [RecordedDelta],
     result: &'a Result<Reply, ModelError>,
-    cost: Option<Money>,
+    cost: Option<CallCost>,
 }
 
 /// The file, and its write position.
@@ -180,7 +180,8 @@ fn line<'a>(request: &Request<'a>, heard: &Recorded<'a>, kept: usize, new: &'a [
             Ok(reply) => Answer::Reply(Cow::Borrowed(reply)),
             Err(error) => Answer::Error(error.into()),
         },
-        cost: heard.cost,
+        cost: heard.cost.map(|cost| cost.cost),
+        uncached: heard.cost.and_then(|cost| cost.uncached),
     }
 }
 
@@ -197,6 +198,13 @@ impl<M: Model> Recorder<M> {
     /// Records the calls of `model` to `cassette`.
     pub fn new(model: M, cassette: &Cassette) -> Self {
         Self { model, cassette: cassette.clone() }
+    }
+
+    /// What a call with `usage` costs.
+    fn cost_of(&self, usage: &Usage) -> Option<CallCost> {
+        let without = usage.used_prompt_cache().then(|| usage.without_prompt_cache());
+        let uncached = without.and_then(|usage| self.model.cost(&usage));
+        Some(CallCost { cost: self.model.cost(usage)?, uncached })
     }
 
     fn lost(&self, error: &CassetteError) -> ModelError {
@@ -219,8 +227,8 @@ impl<M: Model> ModelWrapper for Recorder<M> {
         let mut ear = DeltaRecorder { deltas, pieces: Vec::new() };
         let result = self.model.complete(request, &mut ear).await;
         let cost = result.as_ref().ok().and_then(|reply| match &reply.answered_by {
-            Some(by) => by.cost.map(|cost| cost.cost),
-            None => self.model.cost(&reply.usage),
+            Some(by) => by.cost,
+            None => self.cost_of(&reply.usage),
         });
         let recorded = Recorded { model: self.model.name(), pieces: &ear.pieces, result: &result, cost };
         self.cassette.record(request, &recorded).map_err(|error| self.lost(&error))?;

@@ -206,6 +206,12 @@ pub struct Replayer {
 }
 
 impl Replayer {
+    /// The first recorded call of this model with a usage that `is_meant`.
+    fn call_with(&self, is_meant: impl Fn(&Usage) -> bool) -> Option<&Line<'static>> {
+        let mut own = self.calls.lines.iter().filter(|line| line.model == *self.name);
+        own.find(|line| matches!(&line.result, Answer::Reply(reply) if is_meant(&reply.usage)))
+    }
+
     fn error(&self, message: String) -> ModelError {
         let hint = format!("record it again; replayed was `{}`", self.calls.place.display());
         ModelError::new(ModelErrorKind::Script, &*self.name, message).hint(hint)
@@ -271,9 +277,11 @@ impl Model for Replayer {
         self.page_tokens
     }
 
-    /// The cost of a recorded call of this model with this `usage`.
+    /// The cost of a recorded call of this model with this `usage`, or with as many tokens that used a prompt cache: then without that.
     fn cost(&self, usage: &Usage) -> Option<Money> {
-        let used = |line: &&Line<'_>| matches!(&line.result, Answer::Reply(reply) if reply.usage == *usage);
-        self.calls.lines.iter().filter(|line| line.model == *self.name).find(used)?.cost
+        if let Some(line) = self.call_with(|used| used == usage) {
+            return line.cost;
+        }
+        self.call_with(|used| used.used_prompt_cache() && used.without_prompt_cache() == *usage)?.uncached
     }
 }
