@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue::tools::approval::is_code;
-use polylogue_core::text::excerpt;
 use polylogue_core::{Part, ToolCall, ToolResult, ToolStatus};
 use serde_json::Value;
 
@@ -202,11 +201,6 @@ pub(super) fn seconds(time: Duration) -> String {
 /// Whether a reply asks for tools, so that its text is not yet what is said.
 pub(crate) fn calls_tools(parts: &[Part]) -> bool {
     parts.iter().any(|part| matches!(part, Part::ToolCall(_)))
-}
-
-/// A `data:` URL holds the whole file: its beginning says enough.
-pub(crate) fn short(url: &str) -> String {
-    if url.starts_with("data:") { excerpt(url, 30) } else { url.to_owned() }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use polylogue_core::{
 };
 
 use super::autogen::AutoGenRenderer;
-use super::call::{self, short};
+use super::call;
 use super::chat_name;
 use super::markdown::Markdown;
 use super::notice;
@@ -83,7 +83,7 @@ fn raw_part(part: &Part) -> Vec<Line> {
         Part::Text(text) => return raw(text).collect(),
         Part::Thought(text) => return text.lines().map(|line| Line::new(line, Style::DIM)).collect(),
         Part::ToolCall(wanted) => format!("call {}: {} {}", wanted.id, wanted.tool, wanted.args),
-        Part::Media(media) => format!("[{}: {}]", media.media_type, short(&media.url)),
+        Part::Media(media) => format!("[{media}]"),
         Part::Data(value) => value.to_string(),
         _ => return Vec::new(),
     };

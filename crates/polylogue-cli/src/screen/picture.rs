@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use polylogue_core::Media;
 
-use super::call::short;
 use super::style::Style;
 use super::text::Line;
 
@@ -77,7 +76,7 @@ impl Pictures {
 
     fn named(&self, media: &Media) -> String {
         let Some((wide, high)) = media.pixels() else {
-            return format!("[{}: {}]", media.media_type, short(&media.url));
+            return format!("[{media}]");
         };
         match self.file(media) {
             Some(path) => format!("[picture: {} {wide}x{high}]", path.display()),
@@ -179,6 +178,8 @@ mod tests {
         assert_eq!(plain(&Pictures::default()), "[picture: image/png 1x1]");
         let far = Media { media_type: "image/png".into(), url: "https://example.org/a.png".into() };
         assert_eq!(pictures.lines(&far, Some(80))[0].text(), "[image/png: https://example.org/a.png]");
+        let document = Media::of_bytes(&[b"%PDF-1.7".as_slice(), &[b'x'; 11_400]].concat()).unwrap();
+        assert_eq!(pictures.lines(&document, Some(80))[0].text(), "[document: application/pdf, 12 KB]");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Pictures, sounds and documents of a message: content, file name and size.
 
+use std::fmt;
+
 use super::media_url::{MediaUrl, pixels};
 use super::part::Media;
 
@@ -101,9 +103,70 @@ impl Media {
     }
 }
 
+/// What it is and how large, for people, without its content; or its address.
+///
+/// ```
+/// use polylogue_core::Media;
+/// let document = Media::of_bytes(b"%PDF-1.7").unwrap();
+/// assert_eq!(document.to_string(), "document: application/pdf, 8 bytes");
+/// let elsewhere = Media::new("audio/wav", "https://example.org/a.wav");
+/// assert_eq!(elsewhere.to_string(), "audio/wav: https://example.org/a.wav");
+/// ```
+impl fmt::Display for Media {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { media_type, url } = self;
+        let Some(data) = url.strip_prefix("data:") else { return write!(f, "{media_type}: {url}") };
+        let what = match media_type.split('/').next() {
+            Some("image") => "picture",
+            Some("audio") => "sound",
+            _ => "document",
+        };
+        write!(f, "{what}: {media_type}")?;
+        match data.split_once(',') {
+            Some((head, text)) => write!(f, ", {}", size_in_words(content_bytes(head, text))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How many bytes the content `text` of a `data:` URL has, after this `head`.
+fn content_bytes(head: &str, text: &str) -> usize {
+    match head.ends_with(";base64") {
+        true => text.trim_end_matches('=').len().saturating_mul(3) / 4,
+        false => text.len(),
+    }
+}
+
+fn size_in_words(bytes: usize) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..999_001 => format!("{} KB", bytes.div_ceil(1_000)),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_shown_of_media_has_no_content() {
+        let shown = |kind: &str, bytes: usize| {
+            let mut content = b"%PDF-".to_vec();
+            content.resize(bytes, b'x');
+            let url = Media::of_bytes(&content).unwrap().url;
+            Media { media_type: kind.into(), url }.to_string()
+        };
+        assert_eq!(shown("application/pdf", 11_001), "document: application/pdf, 12 KB");
+        assert_eq!(shown("audio/wav", 999_000), "sound: audio/wav, 999 KB");
+        assert_eq!(shown("image/png", 999_001), "picture: image/png, 0.9 MB");
+        assert_eq!(shown("application/pdf", 2_590_000), "document: application/pdf, 2.5 MB");
+        assert_eq!(
+            Media::new("text/plain", "data:text/plain,Hello").to_string(),
+            "document: text/plain, 5 bytes"
+        );
+        assert_eq!(Media::new("image/png", "data:broken").to_string(), "picture: image/png");
+    }
 
     fn media(kind: &str, data: &str) -> Media {
         Media { media_type: kind.into(), url: format!("data:{kind};base64,{data}").into() }

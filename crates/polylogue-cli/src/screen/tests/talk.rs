@@ -278,7 +278,7 @@ fn failures_approvals_and_other_events_are_shown() {
 
         B → A
         See:
-        [image/png: data:xxxxxxxxxxxxxxxxxxxxxxxxx…]
+        [picture: image/png]
         {"score":7}
 
         summary

@@ -93,7 +93,7 @@ fn words(parts: &[Part]) -> String {
     let word = |part: &Part| match part {
         Part::Text(text) | Part::Thought(text) => text.as_ref().to_owned(),
         Part::Data(value) => value.to_string(),
-        Part::Media(media) => format!("({} {})", media.media_type, media.url),
+        Part::Media(media) => format!("({media})"),
         Part::ToolCall(call) => format!("(calls `{}` with {})", call.tool, call.args),
         _ => String::new(),
     };
