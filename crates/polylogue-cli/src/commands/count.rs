@@ -41,8 +41,13 @@ pub(crate) fn run(cli: &args::Cli, args: &args::models::Count) -> Result<Exit, C
         return Ok(Exit::Done);
     }
     let tokens = counted(count.most(), "token");
-    let said = if is_exact { tokens } else { format!("at most {tokens}") };
-    let cost = cost.map_or_else(|| "its price is unknown".to_owned(), in_words);
+    let said = if is_exact || count.most() == 0 { tokens } else { format!("at most {tokens}") };
+    let cost = match cost {
+        None => "its price is unknown".to_owned(),
+        // Nothing costs nothing, also of a model that is not free.
+        Some(cost) if count.most() == 0 => cost.to_string(),
+        Some(cost) => in_words(cost),
+    };
     write(&Sanitized::row(&format!("{said} of {model}, {cost}")))?;
     Ok(Exit::Done)
 }
