@@ -72,8 +72,18 @@ fn what_is_wrong_with_a_file_is_an_error_before_the_run() {
     };
     let memory = refused(&[("POLYLOGUE_LOCAL_MEMORY", "1")]);
     assert!(memory.contains("1 MiB are available") && memory.contains("POLYLOGUE_LOCAL_WINDOW"), "{memory}");
-    let number = refused(&[("POLYLOGUE_LOCAL_WINDOW", "many")]);
-    assert!(number.contains("is not a number: `many`"), "{number}");
+    for (variable, value, least) in [
+        ("POLYLOGUE_LOCAL_WINDOW", "many", "tokens, at least 64"),
+        ("POLYLOGUE_LOCAL_WINDOW", "0", "tokens, at least 64"),
+        ("POLYLOGUE_LOCAL_WINDOW", "-4096", "tokens, at least 64"),
+        ("POLYLOGUE_LOCAL_WINDOW", "99999999999", "tokens, at least 64"),
+        ("POLYLOGUE_LOCAL_MEMORY", "0", "MiB, at least 1"),
+        ("POLYLOGUE_LOCAL_MEMORY", "1.5", "MiB, at least 1"),
+    ] {
+        let number = refused(&[(variable, value)]);
+        let what = format!("`{variable}` must be a number of {least}, not `{value}`");
+        assert!(number.contains(&what) && number.contains("write a whole number"), "{number}");
+    }
     std::fs::write(&model, "no model").unwrap();
     let foreign = refused(&[]);
     assert!(foreign.contains("is not a GGUF file") && foreign.contains("are converted first"), "{foreign}");
@@ -119,7 +129,10 @@ fn doctor_says_what_models_can_use() {
     let expected = "built in: 3 threads, at most 512 MiB of memory, context windows of at most 1000 tokens";
     assert_eq!(line(&variables), expected);
     assert!(line(&[]).contains("at most 8192 tokens"));
-    assert!(line(&[("POLYLOGUE_LOCAL_MEMORY", "much")]).contains("is not a number: `much`"));
+    let much = "`POLYLOGUE_LOCAL_MEMORY` must be a number of MiB, at least 1, not `much`";
+    assert!(line(&[("POLYLOGUE_LOCAL_MEMORY", "much")]).contains(much));
+    let none = "`POLYLOGUE_LOCAL_WINDOW` must be a number of tokens, at least 64, not `0`";
+    assert!(line(&[("POLYLOGUE_LOCAL_WINDOW", "0")]).contains(none));
 }
 
 #[test]

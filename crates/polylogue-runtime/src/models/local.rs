@@ -84,6 +84,9 @@ mod built_in {
 
     use super::resources::{LocalModelInfo, LocalResources, Opened};
 
+    /// The smallest context window, in tokens. No prompt and reply fit into a smaller one.
+    const LEAST_WINDOW: u32 = 64;
+
     /// Returns what models in the process can use on this machine; `None` if the program is built without them.
     ///
     /// # Errors
@@ -129,16 +132,17 @@ mod built_in {
 
     /// The settings in `env` of the model `name`.
     fn options(name: &str, env: &Env) -> Result<LocalOptions, ModelError> {
-        let number = |variable: &str| {
+        let number = |variable: &str, unit: &str, least: u32| {
             let Some(text) = env.get(variable) else { return Ok(None) };
-            text.trim().parse::<u32>().map(Some).map_err(|_| {
-                let what = format!("`{variable}` is not a number: `{text}`");
+            let number = text.trim().parse::<u32>().ok().filter(|number| *number >= least);
+            number.map(Some).ok_or_else(|| {
+                let what = format!("`{variable}` must be a number of {unit}, at least {least}, not `{text}`");
                 ModelError::new(ModelErrorKind::Config, name, what)
-                    .hint("write a whole number, such as 16384")
+                    .hint("write a whole number, such as 16384, or unset it for the default")
             })
         };
-        let window = number("POLYLOGUE_LOCAL_WINDOW")?;
-        let memory = number("POLYLOGUE_LOCAL_MEMORY")?.map(|mib| u64::from(mib) << 20);
+        let window = number("POLYLOGUE_LOCAL_WINDOW", "tokens", LEAST_WINDOW)?;
+        let memory = number("POLYLOGUE_LOCAL_MEMORY", "MiB", 1)?.map(|mib| u64::from(mib) << 20);
         Ok(LocalOptions { window, memory, ..LocalOptions::default() })
     }
 }
