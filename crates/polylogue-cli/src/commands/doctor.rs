@@ -115,9 +115,11 @@ async fn endpoints(team: &Team, access: &Access) -> String {
     if text.is_empty() { "  no key of its own\n".to_owned() } else { text }
 }
 
-/// A name, and lines next to it, with at least two blanks between: they are columns, which a terminal does not break between words.
+/// A name, and lines next to it, with at least two blanks between: they are columns, which a terminal does not break between words. The
+/// lines of all rows are below each other, unless a name is longer than those of all providers.
 fn rows(text: &mut String, name: &str, lines: Vec<String>) {
-    let width = name.chars().count().max(13);
+    let widest = Provider::all().iter().map(|provider| provider.name().len()).max().unwrap_or_default();
+    let width = name.chars().count().max(widest);
     for (index, line) in lines.into_iter().enumerate() {
         let _ = writeln!(text, "  {:<width$}  {line}", if index == 0 { name } else { "" });
     }
