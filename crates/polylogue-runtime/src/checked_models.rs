@@ -3,11 +3,11 @@
 use polylogue_team::{Diagnostics, Grant, Loaded};
 
 use crate::bound::unpriced_models;
-use crate::models::{check_parameters, unread_media};
+use crate::models::{check_embedding, check_parameters, unread_media};
 use crate::{Access, RunOptions};
 
 /// Checks the models of a team that was read: each has a known provider, reads what the team attaches for its agents, takes the
-/// parameters of its agents, and has a price where there is a limit on cost. Nothing is sent, and no file of a model is opened.
+/// parameters of its agents, makes embeddings for a memory, and has a price where there is a limit on cost. Nothing is sent, and no file of a model is opened.
 /// With a model in the options, the names in the files are not looked up. Of endpoints of the team that `access` does not allow nothing is looked up either, neither a key nor
 /// another variable, and nothing is said of their models.
 ///
@@ -43,11 +43,13 @@ pub fn check_models(loaded: Loaded, access: &Access, options: &RunOptions) -> Re
             found.append(team.error_of_model(&error.model, &message, hint));
         }
     }
-    let of_parameters = check_parameters(team, access, &options.models);
-    if found.errors() + of_parameters.errors() > 0 {
-        found.append(of_parameters);
+    // Some of these are warnings.
+    let mut others = check_parameters(team, access, &options.models);
+    others.append(check_embedding(team, access, &options.models));
+    if found.errors() + others.errors() > 0 {
+        found.append(others);
         return Err(found);
     }
-    loaded.warnings.append(of_parameters);
+    loaded.warnings.append(others);
     Ok(loaded)
 }

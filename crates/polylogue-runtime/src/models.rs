@@ -1,5 +1,6 @@
 //! Which models speak for a team: its script, real ones, or a recording.
 
+mod embedding;
 mod endpoints;
 mod local;
 mod options;
@@ -21,6 +22,8 @@ use polylogue_models::{
 use polylogue_team::{Agent, Team};
 use serde_json::{Map, Value};
 
+pub(crate) use self::embedding::check_embedding;
+use self::embedding::embedder;
 use self::endpoints::EndpointResolver;
 pub use self::endpoints::endpoint_allowed;
 use self::local::LocalModels;
@@ -157,7 +160,7 @@ impl TeamModels {
     pub(crate) fn embedder(&self, name: &str) -> Result<Option<Embedder>, ModelError> {
         match &self.source {
             ModelSource::Live(models, _) => {
-                let model = models.embedder(name)?;
+                let model = embedder(models, name)?;
                 let price = self.price(model.name(), model.price())?;
                 Ok(Some(model.with_price(price)))
             }

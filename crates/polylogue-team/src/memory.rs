@@ -19,8 +19,8 @@ pub struct TeamMemory {
     pub scope: Option<At<String>>,
     /// Embedding model, as `provider:model`, with which facts are also found by meaning. Ignored in a team within a
     /// team.
-    #[key(as = Option<ModelText>, none = "facts are found by words only")]
-    pub embed: Option<String>,
+    #[key(as = Option<At<ModelText>>, none = "facts are found by words only")]
+    pub embed: Option<At<String>>,
     /// Length of the vectors, for embedding models that can shorten them. Facts with vectors of another length are
     /// embedded again. A model that ignores it is an error of the search.
     #[key(none = "that of the model", range = 1..=16_384)]

@@ -181,12 +181,64 @@ fn an_embedding_model_of_an_unknown_provider_is_an_error_if_it_is_used() {
         agents: [{name: Ann, memory: true}]\nchat: {participants: [Ann], stop: {max_turns: 1}}\n";
     home.file("team.yaml", team);
     let ran = home.run(&["check", "team.yaml"]).exits(2);
-    assert!(ran.err.contains("error: there is no provider `acme`\n --> team.yaml:3:9\n"), "{}", ran.err);
+    assert!(ran.err.contains("error: there is no provider `acme`\n --> team.yaml:3:17\n"), "{}", ran.err);
     home.file("team.yaml", &team.replace(", memory: true", ""));
     let ran = home.run(&["check", "team.yaml"]).ok();
     assert!(!ran.err.contains("acme`"), "{}", ran.err);
     home.file("team.yaml", &format!("{team}endpoints: {{acme: {{base_url: 'http://127.0.0.1:9/v1'}}}}\n"));
     home.run(&["check", "team.yaml"]).ok();
+}
+
+/// A run refuses them, too: with the keys of all, and nothing is sent.
+#[test]
+fn a_model_that_makes_no_embeddings_is_an_error_if_the_memory_needs_it() {
+    let home = Home::new().var("OPENAI_API_KEY", "sk-test").var("AWS_REGION", "eu-west-1");
+    let team = "name: t\nmodel: openai:gpt-4o\nmemory:\n  embed: MODEL\n\
+        agents: [{name: Ann, memory: true}]\nchat: {participants: [Ann], stop: {max_turns: 1}}\ntask: Greet me.\n";
+    for (model, why, hint) in [
+        (
+            "anthropic:claude-haiku-4-5",
+            "its API has no embeddings",
+            "such as `openai:text-embedding-3-small`",
+        ),
+        (
+            "local:models/a.gguf",
+            "models in the process make no embeddings",
+            "such as `ollama:nomic-embed-text`",
+        ),
+        (
+            "bedrock:amazon.nova-pro-v1:0",
+            "it is unknown how `amazon.nova-pro-v1:0` embeds texts",
+            "`titan-embed`",
+        ),
+    ] {
+        let named = team.replace("MODEL", &format!("'{model}'"));
+        home.file("team.yaml", &named);
+        let ran = home.run(&["check", "team.yaml"]).exits(2);
+        let error =
+            format!("error: `{model}`, the embedding model of the memory: {why}\n --> team.yaml:4:10\n");
+        assert!(ran.err.contains(&error) && ran.err.contains(hint), "{}", ran.err);
+        let ran = home.run(&["run", "team.yaml"]).exits(2);
+        assert!(ran.err.contains(why) && ran.err.contains(hint), "{}", ran.err);
+        // Nothing is made by a model where the script speaks.
+        home.file("team.yaml", &format!("{named}script: [{{Ann: Hello.}}]\n"));
+        let ran = home.run(&["check", "team.yaml"]).ok();
+        assert!(ran.err.contains("warning[unknown-model]: ") && ran.err.contains(why), "{}", ran.err);
+        home.file("team.yaml", &named.replace(", memory: true", ""));
+        assert!(!home.run(&["check", "team.yaml"]).ok().err.contains(why));
+    }
+    // A region can be set where it runs. Of an endpoint of the team, its API counts.
+    let home = Home::new();
+    for (model, api, code) in [
+        ("bedrock:amazon.titan-embed-text-v2:0", "messages", 0),
+        ("house:mine", "chat_completions", 0),
+        ("house:mine", "messages", 2),
+    ] {
+        let endpoint = format!("endpoints: {{house: {{api: {api}, base_url: 'http://127.0.0.1:9'}}}}\n");
+        home.file("team.yaml", &format!("{}{endpoint}", team.replace("MODEL", &format!("'{model}'"))));
+        let ran = home.run(&["check", "team.yaml", "--allow", "endpoints"]).exits(code);
+        assert_eq!(ran.err.contains("its API has no embeddings"), code == 2, "{model}: {}", ran.err);
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use polylogue_models::{EndpointModel, Env, KnownModel, Models, Provider, model_n
 use crate::agent::ModelKeys;
 use crate::built_in::{FILES, file_tool_names};
 use crate::codes;
-use crate::diagnostic::{Diagnostics, Report, Severity};
+use crate::diagnostic::{Diagnostics, Report};
 use crate::outline::Outline;
 use crate::reasoning::Reasoning;
 use crate::suggest;
@@ -51,7 +51,7 @@ impl Team {
         let own = endpoints.keys().copied();
         let known: Vec<&str> = own.chain(Provider::all().iter().map(|provider| provider.name())).collect();
         let mut models = self.models();
-        models.extend(self.memory.embed.as_deref().filter(|_| self.needs_memory()));
+        models.extend(self.embedding_model());
         for model in models {
             let Some((provider, name)) = model.split_once([':', '/']) else { continue };
             let provider = provider.trim();
@@ -70,9 +70,7 @@ impl Team {
                     "say where it is, `endpoints: {{{provider}: {{base_url: ...}}}}`, or name a known provider, such as `openai` or `ollama`"
                 ),
             };
-            let severity = if self.script.is_empty() { Severity::Error } else { Severity::Warning };
-            let message = format!("there is no provider `{provider}`");
-            found.append(self.finding_of_model((severity, codes::UNKNOWN_MODEL), model, &message, &hint));
+            found.append(self.unusable_model(model, &format!("there is no provider `{provider}`"), &hint));
         }
         found
     }

@@ -28,12 +28,18 @@ impl Team {
         self.finding_of_model(ERROR, model, message, hint)
     }
 
-    /// The same for any kind of finding.
-    pub(super) fn finding_of_model(&self, kind: Kind, model: &str, message: &str, hint: &str) -> Diagnostics {
+    /// The same about a model that cannot be used at all: a warning if the team can run by its script, without models.
+    pub fn unusable_model(&self, model: &str, message: &str, hint: &str) -> Diagnostics {
+        let severity = if self.script.is_empty() { Severity::Error } else { Severity::Warning };
+        self.finding_of_model((severity, codes::UNKNOWN_MODEL), model, message, hint)
+    }
+
+    fn finding_of_model(&self, kind: Kind, model: &str, message: &str, hint: &str) -> Diagnostics {
         let names_it = |list: &&At<String>| model_names(list).any(|name| name == model);
         let of_agents = self.agents.iter().filter_map(|agent| agent.model()?.model.as_ref());
         let named = self.model.iter().chain(of_agents).find(names_it);
-        let of_memory = || (self.memory.embed.as_deref() == Some(model)).then_some(&self.memory.span);
+        let of_memory =
+            || self.memory.embed.as_ref().filter(|own| own.as_str() == model).map(|own| &own.span);
         let place = (Path::new(&self.sources.file), named.map(|list| &list.span).or_else(of_memory));
         self.finding_in(kind, place, message, hint)
     }

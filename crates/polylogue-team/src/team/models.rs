@@ -85,6 +85,11 @@ impl Team {
         users.chain(self.summarizing_models()).flat_map(model_names).collect()
     }
 
+    /// Returns the model with which the memory finds facts by meaning, if an agent has a memory and the file names one.
+    pub fn embedding_model(&self) -> Option<&str> {
+        self.memory.embed.as_ref().map(|model| model.as_str()).filter(|_| self.needs_memory())
+    }
+
     /// The models that the files name for the summaries of compactions.
     pub(crate) fn summarizing_models(&self) -> Vec<&str> {
         let agents = self.agents.iter().filter_map(|agent| agent.model()?.compaction.as_ref());

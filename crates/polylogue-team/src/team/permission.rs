@@ -80,7 +80,7 @@ impl Team {
     /// The models that the team uses and says cost less than they do today by `prices`, or else by their list prices.
     fn lower_prices(&self, prices: &Prices) -> Vec<String> {
         let today = Day::today();
-        let vectors = self.memory.embed.as_deref().filter(|_| self.needs_memory());
+        let vectors = self.embedding_model();
         let own = self.own_prices();
         if own.is_empty() {
             return Vec::new();
@@ -99,7 +99,7 @@ impl Team {
     }
 
     fn add_endpoints(&self, all: &mut RequestedPermissions) {
-        let vectors = self.memory.embed.as_deref().filter(|_| self.needs_memory());
+        let vectors = self.embedding_model();
         let models = self.models().into_iter().chain(vectors);
         let used: BTreeSet<&str> =
             models.filter_map(|model| self.endpoint_of(model)).map(|(name, _)| name).collect();

@@ -185,7 +185,7 @@ fn every_key_of_the_format_arrives() {
     assert_eq!(keys.view.prefix[&Name::new("Me").unwrap()], "A short draft:");
     assert!(me.is_human());
     assert_eq!(team.memory.scope.as_ref().map(|scope| scope.as_str()), Some("user short"));
-    assert_eq!(team.memory.embed.as_deref(), Some("ollama:nomic-embed-text"));
+    assert_eq!(team.memory.embed, Some("ollama:nomic-embed-text".to_owned().into()));
     let memory = AgentMemory { tools: false, auto_recall: 3, private: true };
     assert_eq!(*keys.memory, Switch::On(memory));
     check_programs(&team, cy, dee);
