@@ -5,7 +5,7 @@
 //! | events | [`Event`], [`Body`], [`TurnRequest`], [`Question`], [`Timestamp`]; the checksums that link them: [`chain`] |
 //! | an open log | [`Log`], [`LogHandle`], [`Meta`], [`Subscription`], [`Update`], [`Reservation`], [`Resources`] |
 //! | stores | [`Store`], [`AnyStore`], [`StoreWrapper`], [`Claim`], [`Blobs`] |
-//! | lists of logs | [`ListQuery`], [`Listing`], [`Summary`], [`Page`] |
+//! | lists of logs | [`ListQuery`], [`Listing`], [`OpenState`], [`Summary`], [`Page`] |
 //! | messages to a running conversation | [`InboxMessage`], [`Instruction`], [`OpenQuestion`] |
 //! | queues of logs for workers | [`Queue`], [`AnyQueue`], [`QueueWrapper`], [`Due`], [`Lease`], [`QueueOverview`] |
 
@@ -91,7 +91,7 @@ use self::inbox::Inbox;
 pub use self::inbox::{Confirmation, InboxMessage, Instruction, InstructionError};
 pub(crate) use self::inbox::{Pending, Timing};
 pub use self::lease::Lease;
-pub use self::list::{Cursor, ListQuery, Listing, LogState, Page};
+pub use self::list::{Cursor, ListQuery, Listing, LogState, OpenState, Page};
 pub use self::meta::{Meta, Parent, TeamChanged};
 pub use self::meter::Meter;
 pub use self::open_question::OpenQuestion;

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use polylogue::runs::worker::is_stopped;
 use polylogue_core::{
     Body, Due, Event, InboxMessage, Instruction, ListQuery, Listing, Log, LogId, LogState, Message,
-    OpenQuestion, Opening, Path, Progress, Queue as _, Store as _, StoreError, Timestamp, Transcript,
+    OpenQuestion, OpenState, Opening, Path, Progress, Queue as _, Store as _, StoreError, Timestamp,
+    Transcript,
 };
 
 use crate::inbox::take_in;
@@ -241,6 +242,39 @@ impl Runtime {
     /// When the store cannot be read.
     pub async fn is_claimed(&self, id: &LogId) -> Result<bool> {
         Ok(self.get(id).is_some() || self.store().holder(id).await?.is_some())
+    }
+
+    /// Returns whether the conversation of `listing` runs, and why not otherwise, if it is [open](LogState::Open); `None` in other states.
+    /// Where a store cannot say which processes run, such as in a file that cannot be written, none does.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn open_state(&self, listing: &Listing) -> Result<Option<OpenState>> {
+        if listing.state() != LogState::Open {
+            return Ok(None);
+        }
+        let (is_claimed, is_queued) = match self.claimed_and_queued(&listing.id).await {
+            // It was removed since it was listed, or the file cannot be written.
+            Err(Error::Run(polylogue_core::Error::Store(
+                StoreError::NotFound { .. }
+                | StoreError::ReadOnly { .. }
+                | StoreError::Full { .. }
+                | StoreError::Damaged { .. },
+            ))) => (false, false),
+            known => known?,
+        };
+        Ok(listing.open_state(is_claimed, is_queued))
+    }
+
+    /// Whether a process has the conversation open, and whether workers look at it.
+    async fn claimed_and_queued(&self, id: &LogId) -> Result<(bool, bool)> {
+        if self.is_claimed(id).await? {
+            return Ok((true, false));
+        }
+        Ok(match self.store().queue() {
+            Some(queue) => (false, queue.is_queued(id).await?),
+            None => (false, false),
+        })
     }
 
     /// Returns the process that has the conversation open, and its machine; `None` if none has.

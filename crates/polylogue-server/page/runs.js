@@ -28,8 +28,9 @@ const isPaused = (run) => run.paused && ['running', 'halted'].includes(run.state
 
 /** The state in a word. @param {any} run */
 export function stateWord(run) {
-    const word = run.ended?.word ?? (isPaused(run) ? 'paused' : run.state);
-    return { no_output: 'no output' }[/** @type {string} */ (word)] ?? word;
+    const present = run.state === 'halted' ? (run.halted ?? run.state) : run.state;
+    const word = run.ended?.word ?? (isPaused(run) ? 'paused' : present);
+    return { no_output: 'no output', queued: 'waiting for a worker', new: 'not begun' }[/** @type {string} */ (word)] ?? word;
 }
 
 /** @param {{run: any}} props */

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Listing, LogId, LogState, Progress, StopReason, StoreError};
+use polylogue_core::{Listing, LogId, LogState, OpenState, Progress, StopReason, StoreError};
 use polylogue_runtime::{Error, Prepared};
 use polylogue_wire::conversation::{
     Conversation, ConversationState, Ended, Outcome, Parent, PendingQuestion,
@@ -75,6 +75,7 @@ pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Conve
         paused: summary.is_paused,
         archived: listing.is_archived,
         ended: status.ended,
+        halted: status.halted,
         imported: None,
         node: None,
         bound: None,
@@ -111,16 +112,17 @@ async fn present(tenant: &Tenant, listing: &Listing) -> Result<(Option<Listing>,
 }
 
 async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
-    let (state, ended) = state(tenant, listing).await?;
+    let (state, ended, halted) = state(tenant, listing).await?;
     if state != ConversationState::Waiting {
         let in_progress = state == ConversationState::Halted && rests_here(tenant, listing);
-        return Ok(Status { state, ended, asked: Vec::new(), in_progress });
+        return Ok(Status { state, ended, halted, asked: Vec::new(), in_progress });
     }
     match tenant.runtime.open_questions_of(listing).await {
         Ok(open) => {
             let runs_here = tenant.runs.is_running(&listing.id);
             let in_progress = runs_here && tenant.runtime.has_parallel_turns(&listing.id).await?;
-            Ok(Status { state, ended, asked: open.iter().map(PendingQuestion::from).collect(), in_progress })
+            let asked = open.iter().map(PendingQuestion::from).collect();
+            Ok(Status { state, ended, halted, asked, in_progress })
         }
         // The others can be listed.
         Err(error) if is_damage(&error) => {
@@ -128,6 +130,7 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
             Ok(Status {
                 state: ConversationState::Halted,
                 ended: Some(damaged(&listing.id)),
+                halted: None,
                 asked: Vec::new(),
                 in_progress: false,
             })
@@ -154,23 +157,28 @@ fn damaged(id: &LogId) -> Ended {
     Ended { word: Outcome::Failed, detail }
 }
 
-/// Its state, and how it ended.
-async fn state(tenant: &Tenant, listing: &Listing) -> Result<(ConversationState, Option<Ended>), Problem> {
+/// Its state, how it ended, and why it is halted otherwise.
+type Present = (ConversationState, Option<Ended>, Option<OpenState>);
+
+async fn state(tenant: &Tenant, listing: &Listing) -> Result<Present, Problem> {
     let runs_here = tenant.runs.is_running(&listing.id);
     Ok(match (&listing.summary.progress, listing.state()) {
         // It is closed once nothing follows: its run may write what comes after the end, or is about to reopen it.
-        (Progress::Closed(_), _) if tenant.runs.has_task(&listing.id) => (ConversationState::Running, None),
-        (Progress::Closed(reason), _) => (ConversationState::Closed, Some(ending(reason))),
-        (_, LogState::Waiting) => (ConversationState::Waiting, None),
-        _ if runs_here && !rests_here(tenant, listing) => (ConversationState::Running, None),
-        (Progress::Failed(why), _) => {
-            (ConversationState::Halted, Some(Ended { word: Outcome::Failed, detail: why.clone() }))
+        (Progress::Closed(_), _) if tenant.runs.has_task(&listing.id) => {
+            (ConversationState::Running, None, None)
         }
-        (_, LogState::Damaged) => (ConversationState::Halted, Some(damaged(&listing.id))),
-        (_, LogState::Paused) => (ConversationState::Halted, None),
-        // It has begun, and another process may run it.
-        _ if tenant.runtime.is_claimed(&listing.id).await? => (ConversationState::Running, None),
-        _ => (ConversationState::Halted, None),
+        (Progress::Closed(reason), _) => (ConversationState::Closed, Some(ending(reason)), None),
+        (_, LogState::Waiting) => (ConversationState::Waiting, None, None),
+        _ if runs_here && !rests_here(tenant, listing) => (ConversationState::Running, None, None),
+        (Progress::Failed(why), _) => {
+            (ConversationState::Halted, Some(Ended { word: Outcome::Failed, detail: why.clone() }), None)
+        }
+        (_, LogState::Damaged) => (ConversationState::Halted, Some(damaged(&listing.id)), None),
+        _ => match tenant.runtime.open_state(listing).await? {
+            // It has begun, and another process may run it.
+            Some(OpenState::Running) => (ConversationState::Running, None, None),
+            halted => (ConversationState::Halted, None, halted),
+        },
     })
 }
 

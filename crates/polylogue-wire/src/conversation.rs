@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use polylogue_core::{
     AnswerChoice, BoundSummary, DefaultAnswer, Event, Instruction, LimitOverrides, LimitRaise, LogId, Name,
-    OpenQuestion, Path, Question, QuestionKind, RunOutcome, Timestamp, ToolCall, TotalUsage,
+    OpenQuestion, OpenState, Path, Question, QuestionKind, RunOutcome, Timestamp, ToolCall, TotalUsage,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,10 @@ pub struct Conversation {
     /// Why it is closed or has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
+    /// Why it is halted, if it has neither failed nor been paused: `queued` (a worker will continue it), `cancelled`, `interrupted`, or `new`
+    /// (it has not begun).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halted: Option<OpenState>,
     /// Whether it was imported, and never runs; only where one conversation is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<bool>,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Delta, Name, Path};
+use polylogue_core::{Delta, Name, OpenState, Path};
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::{ConversationState, Ended, PendingQuestion};
@@ -28,6 +28,9 @@ pub struct Status {
     pub state: ConversationState,
     /// Why it is closed or has failed.
     pub ended: Option<Ended>,
+    /// Why it is halted, if it has neither failed nor been paused: [`Conversation::halted`](crate::conversation::Conversation::halted).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halted: Option<OpenState>,
     /// The open questions.
     pub asked: Vec<PendingQuestion>,
     /// Whether the server has it open while it rests: while people are asked, because other turns of the step may be in progress, and while

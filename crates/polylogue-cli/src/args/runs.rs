@@ -49,7 +49,7 @@ pub(crate) struct Runs {
 /// The state of a conversation, as filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StateFilter {
-    /// Running, interrupted or not begun
+    /// Running, waiting for a worker, cancelled, interrupted, or not begun
     Unfinished,
     /// Waiting for the answer of a person
     Waiting,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue_core::{
-    ListQuery, Listing, LogId, LogState, Page, Parent, ParkedLog, Progress, Queue as _, Store as _,
-    StoreError, Summary, Timestamp,
+    ListQuery, Listing, LogId, LogState, OpenState, Page, Parent, ParkedLog, Progress, Queue as _,
+    Store as _, StoreError, Summary, Timestamp,
 };
 use polylogue_runtime::Runtime;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     for mut listing in logs {
         let mut state = match listing.state() {
             LogState::Damaged => ListedState::new("damaged", unreadable(&runtime, &listing, &place).await),
-            _ => state(&listing),
+            _ => state(&listing, runtime.open_state(&listing).await?),
         };
         if let Some(log) = parked.get(&listing.id) {
             state.status = why_parked(log);
@@ -176,6 +176,11 @@ impl ListedState {
         Self { state: state.into(), status: status.into() }
     }
 
+    /// That of a conversation that is open.
+    pub(crate) fn open(state: OpenState) -> Self {
+        Self::new(state.as_str(), state.in_words())
+    }
+
     /// One that is the same for both.
     pub(crate) fn word(state: &str) -> Self {
         Self::new(state, state)
@@ -200,8 +205,8 @@ pub(crate) fn as_json(
     Sanitized::json(&row).map_err(unwritable)
 }
 
-/// The state, as its events say. They are not read here, let alone checked.
-fn state(listing: &Listing) -> ListedState {
+/// The state, as its events say, and for one that is open `open`. The events are not read here, let alone checked.
+fn state(listing: &Listing, open: Option<OpenState>) -> ListedState {
     let Summary { progress, questions, .. } = &listing.summary;
     let asked = || questions.iter().map(|(_, who)| who.as_str()).collect::<Vec<_>>().join(" and ");
     match (listing.state(), progress) {
@@ -209,8 +214,7 @@ fn state(listing: &Listing) -> ListedState {
         (_, Progress::Failed(message)) => ListedState::new("failed", format!("failed: {message}")),
         (LogState::Waiting, _) => ListedState::new("waiting", format!("waiting for {}", asked())),
         (LogState::Paused, _) => ListedState::word("paused"),
-        (_, Progress::New) => ListedState::new("unfinished", "not begun"),
-        (_, Progress::Open) => ListedState::word("unfinished"),
+        (_, Progress::New | Progress::Open) => ListedState::open(open.unwrap_or(OpenState::Interrupted)),
     }
 }
 

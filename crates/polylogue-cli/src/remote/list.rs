@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::ValueEnum as _;
 use polylogue_client::ListFilter;
 use polylogue_client::wire::conversation::{self as wire, Conversation, ConversationPage, ConversationState};
-use polylogue_core::{Cursor, Listing, Parent, Progress, Summary, Timestamp};
+use polylogue_core::{Cursor, Listing, OpenState, Parent, Progress, Summary, Timestamp};
 use polylogue_runtime::steering::WaitingRun;
 
 use super::named_server::Remote;
@@ -124,9 +124,8 @@ fn state(conversation: &Conversation) -> ListedState {
     match conversation.state {
         ConversationState::Waiting => ListedState::new("waiting", format!("waiting for {}", asked())),
         _ if conversation.paused => ListedState::word("paused"),
-        ConversationState::Running => ListedState::word("running"),
-        _ if conversation.seq == 0 => ListedState::new("unfinished", "not begun"),
-        _ => ListedState::word("unfinished"),
+        ConversationState::Running => ListedState::open(OpenState::Running),
+        _ => ListedState::open(conversation.halted.unwrap_or(OpenState::Interrupted)),
     }
 }
 

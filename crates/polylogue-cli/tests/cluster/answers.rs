@@ -191,7 +191,8 @@ agents: [{name: Ann, system: You are Ann.}, {name: Bob, system: You are Bob.}]
 chat: {participants: [Ann, Bob], stop: {max_turns: 40}, loop_detection: off}
 ";
 
-fn slow(latency: Duration) -> Server {
+/// A model that replies after this time.
+pub(crate) fn slow(latency: Duration) -> Server {
     let book = Playbook::new(|received, nth| {
         let heard = received.messages().iter().any(|said| said.to_string().contains("umbrella"));
         Answer::text(if heard { format!("{nth}: I heard it.") } else { format!("{nth}: Go on.") })

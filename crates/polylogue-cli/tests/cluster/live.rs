@@ -107,6 +107,13 @@ impl Client {
         text
     }
 
+    /// The JSON at this path.
+    pub(crate) fn document(&self, path: &str) -> Value {
+        let answer = self.text(path);
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap()
+    }
+
     /// Sends JSON. Returns the status and what is answered.
     pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         let (mut socket, body) = (TcpStream::connect(&self.address).unwrap(), body.to_string());

@@ -1,10 +1,15 @@
-//! W23: what a person answers is taken once, whatever state a conversation is in, from a process that does not run it.
+//! States of conversations. W23: what a person answers is taken once, whatever state a conversation is in, from a process that does not run it.
+
+use std::time::Duration;
 
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use rustix::process::Signal;
 
-use crate::place::{Place, of_type, until};
+use crate::answers::slow;
+use crate::commands::TALK;
+use crate::live::Client;
+use crate::place::{Place, expire, of_type, until};
 
 /// Kim is asked, and Bot speaks at the same time.
 const BOARD: &str = "
@@ -74,4 +79,46 @@ fn an_answer_is_taken_once_whatever_the_state_of_its_conversation() {
             |who: &str| of_type(&events, "message").iter().filter(|said| said["from"] == who).count();
         assert_eq!((spoken("Kim"), spoken("Bot")), (1, 1), "{wanted}: {events:?}");
     }
+}
+
+/// The state of the newest conversation, as `runs` and the server have it: the words for programs, and those for people.
+fn listed(place: &Place, client: &Client) -> [String; 3] {
+    let listed = place.run(&["runs", "--json", "--limit", "1"], 0).lines().remove(0);
+    let id = listed["id"].as_str().unwrap();
+    let served = client.document(&format!("/api/v1/conversations/{id}"));
+    let present = if served["state"] == "halted" { &served["halted"] } else { &served["state"] };
+    [&listed["state"], present, &listed["status"]].map(|word| word.as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn lists_say_which_conversations_run_and_why_others_do_not() {
+    let Some(server) = PostgresServer::start() else { return };
+    let model = slow(Duration::from_hours(1));
+    let place = Place::new(&server.url()).with_model(&model);
+    place.file("team.yaml", TALK);
+    let (_front, client) = Client::of_server(&place, &[]);
+    let is = |word: &str, text: &str| assert_eq!(listed(&place, &client), [word, word, text]);
+    let id = place.detach(&["team.yaml", "--model", "openai:test"]);
+    is("queued", "waiting for a worker");
+    let worker = place.worker(&[]);
+    until("the model is called", || model.count() == 1);
+    is("running", "running");
+    place.run(&["cancel", &id, "--now"], 0);
+    until("it is idle", || place.cluster().1.is_empty());
+    is("cancelled", "cancelled");
+    place.run(&["resume", &id, "--detach"], 0);
+    until("the model is called again", || model.count() == 2);
+    is("running", "running");
+    expire(&server, worker.kill());
+    is("queued", "waiting for a worker");
+    // No worker continues this one.
+    let run = place.begin(&["run", "team.yaml", "--model", "openai:test"], "run.out");
+    until("the model is called once more", || model.count() == 3);
+    is("running", "running");
+    expire(&server, run.kill());
+    is("interrupted", "interrupted");
+    // One that no worker will begin.
+    let other = place.detach(&["team.yaml"]);
+    place.run(&["cancel", &other], 0);
+    is("new", "not begun");
 }

@@ -316,7 +316,7 @@ fn ctrl_c_while_a_model_writes_leaves_no_trace_on_the_screen() {
     }
     assert!(!seen.contains("was cut off after"), "{seen}");
     assert!(seen.contains("\nstopped: it can be resumed · 0 turns · "), "{seen}");
-    assert_eq!(home.listed()[0]["status"], "unfinished");
+    assert_eq!(home.listed()[0]["status"], "interrupted");
 }
 
 #[test]

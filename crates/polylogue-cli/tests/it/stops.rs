@@ -49,7 +49,7 @@ fn one_ctrl_c_finishes_the_step_and_saves() {
     assert!(ran.out.contains("\nstopped: it can be resumed · 2 turns · "), "{}", ran.out);
     // Bob's turn has three calls of tools and models, and ends.
     assert_eq!(said(&home.events()), SAID[..3]);
-    assert_eq!(home.listed()[0]["status"], "unfinished");
+    assert_eq!(home.listed()[0]["status"], "interrupted");
     resumes(&mut home, 3);
 }
 

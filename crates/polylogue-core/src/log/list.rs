@@ -1,5 +1,8 @@
 //! Lists of logs: pages of those that match a query.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::clock::Timestamp;
 use super::meta::Parent;
 use super::summary::{Progress, Summary};
@@ -29,7 +32,7 @@ pub struct Listing {
 /// The state of a conversation in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogState {
-    /// It has not begun, a process runs it, or it was interrupted.
+    /// It has not begun, a process runs it or will run it, or it was cancelled or interrupted: [`OpenState`].
     Open,
     /// A person is asked for input.
     Waiting,
@@ -43,6 +46,44 @@ pub enum LogState {
     Ended,
     /// The log is damaged: [`Listing::is_damaged`].
     Damaged,
+}
+
+/// Whether a conversation in [`LogState::Open`] runs, and why not otherwise. Its events alone do not say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OpenState {
+    /// A process runs it.
+    Running,
+    /// It waits for a worker, which continues it now or at a later time.
+    Queued,
+    /// It was cancelled from outside, and nothing has continued it since.
+    Cancelled,
+    /// The process that ran it has left it: because of Ctrl-C, a signal or a crash.
+    Interrupted,
+    /// It has not begun, and no worker will begin it.
+    New,
+}
+
+impl OpenState {
+    /// Returns the state as one word, for programs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Queued => "queued",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+            Self::New => "new",
+        }
+    }
+
+    /// Returns the state in words, for people.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Queued => "waiting for a worker",
+            Self::New => "not begun",
+            state => state.as_str(),
+        }
+    }
 }
 
 impl Listing {
@@ -67,6 +108,27 @@ impl Listing {
     /// Returns the state of the conversation.
     pub fn state(&self) -> LogState {
         if self.is_damaged { LogState::Damaged } else { self.summary.state() }
+    }
+
+    /// Returns whether the conversation runs, and why not otherwise, if its [state](Self::state) is [`LogState::Open`]; `None` in other
+    /// states. `is_claimed` is whether a process has it open, and `is_queued` whether workers [look at it](super::Queue::is_queued).
+    ///
+    /// ```
+    /// use polylogue_core::{Listing, LogId, OpenState};
+    ///
+    /// let listing = Listing { is_damaged: false, ..Listing::damaged(LogId::new("k3v9x2").unwrap()) };
+    /// assert_eq!(listing.open_state(false, true), Some(OpenState::Queued));
+    /// assert_eq!(listing.open_state(false, false), Some(OpenState::New));
+    /// ```
+    pub fn open_state(&self, is_claimed: bool, is_queued: bool) -> Option<OpenState> {
+        let is_new = self.summary.progress == Progress::New;
+        (self.state() == LogState::Open).then_some(match self.summary.cancelled {
+            _ if is_claimed => OpenState::Running,
+            _ if is_queued => OpenState::Queued,
+            Some(_) => OpenState::Cancelled,
+            None if is_new => OpenState::New,
+            None => OpenState::Interrupted,
+        })
     }
 }
 

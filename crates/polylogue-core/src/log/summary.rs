@@ -24,6 +24,10 @@ pub struct Summary {
     /// Whether it was paused from outside.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_paused: bool,
+    /// That it was cancelled from outside, and nothing has continued it since: the number of the cancellation in the inbox, 0 if it was not
+    /// sent through one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled: Option<u64>,
     /// The beginning of the first task, [`TASK_CHARS`](Self::TASK_CHARS) at most.
     pub task: Arc<str>,
     /// The title that it was given last, instead of that of its [`Meta`](super::Meta). Empty: it has none any more.
@@ -87,11 +91,25 @@ impl Summary {
         Question::track(&mut self.questions, event, |question| question.who.clone(), |who| who);
         match &event.body {
             Body::Paused => self.is_paused = true,
-            Body::Resumed => self.is_paused = false,
+            Body::Resumed => (self.is_paused, self.cancelled) = (false, None),
+            Body::Cancelled { .. } => self.cancelled = Some(event.inbox.unwrap_or_default()),
+            Body::TurnStarted { .. } | Body::Reopened { .. } => self.cancelled = None,
+            Body::Sent(_) | Body::InputProvided { .. } if self.is_continued_by(event) => self.cancelled = None,
             Body::TitleChanged { title } => self.title = Some(Arc::clone(title)),
             _ => {}
         }
         self.advance(event, has_team);
+    }
+
+    /// Whether a message or an answer was sent after the cancellation. One that waited for the end of a step is earlier than a cancellation that
+    /// is before it in the log, and continues nothing.
+    fn is_continued_by(&self, event: &Event) -> bool {
+        event.inbox.zip(self.cancelled).is_none_or(|(sent, cancelled)| sent >= cancelled)
+    }
+
+    /// Returns whether a person has paused or cancelled the conversation, and nothing has continued it since.
+    pub const fn is_stopped(&self) -> bool {
+        self.is_paused || self.cancelled.is_some()
     }
 
     fn advance(&mut self, event: &Event, has_team: bool) {

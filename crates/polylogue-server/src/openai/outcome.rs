@@ -111,12 +111,19 @@ impl Outcome {
             Some((reason, _)) => Status {
                 state: ConversationState::Closed,
                 ended: Some(ending(reason)),
+                halted: None,
                 asked: Vec::new(),
                 in_progress: false,
             },
             None => {
                 let asked = OpenQuestion::of(&self.asked).iter().map(PendingQuestion::from).collect();
-                Status { state: ConversationState::Waiting, ended: None, asked, in_progress: false }
+                Status {
+                    state: ConversationState::Waiting,
+                    ended: None,
+                    halted: None,
+                    asked,
+                    in_progress: false,
+                }
             }
         };
         serde_json::to_value(status).ok()

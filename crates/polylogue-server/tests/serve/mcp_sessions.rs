@@ -169,7 +169,7 @@ async fn s28_a_cancelled_call_stops_its_run() {
     let params = json!({"requestId": 4, "reason": "enough"});
     assert_eq!(session.notify("notifications/cancelled", params).await.status, 202);
     let id = world.get(PATH).await.json()["conversations"][0]["id"].as_str().unwrap().to_owned();
-    until(&world, &id, "halted").await;
+    assert_eq!(until(&world, &id, "halted").await["halted"], "cancelled");
     let log = events(&world, &id).await;
     assert!(log.iter().any(|event| event["type"] == "cancelled"), "{log:?}");
     let is_result = |message: &Value| message["id"] == 4;

@@ -66,7 +66,7 @@ impl Release {
             Ok(Status::Cancelled) => {
                 let new = events.get(earlier..).unwrap_or_default();
                 let is_due = match last_wish(new) {
-                    _ if is_paused(events) => false,
+                    _ if summary(events).is_paused => false,
                     Some(Wish::Stop) => false,
                     // A person has continued it before the step had ended that was let end.
                     Some(Wish::Continue) if new.iter().any(|event| Wish::of(event) == Some(Wish::Stop)) => {
@@ -99,7 +99,7 @@ impl Release {
     /// at rest. `waits` is whether its run there ended because all that is open in it waits for people: a log with an open question does not
     /// say so, as another turn can be in progress, or another question can have an answer that no run has taken in.
     pub fn of_log(events: &[Arc<Event>], due: Due, waits: bool) -> Due {
-        match Summary::of(events.iter().map(|event| &**event), true).state() {
+        match summary(events).state() {
             LogState::Done | LogState::Ended | LogState::Paused => Due::Never,
             LogState::Waiting if waits => due_of_questions(events),
             _ if is_stopped(events) => Due::Never,
@@ -150,15 +150,11 @@ fn wait_of(error: &Error) -> Option<Duration> {
 /// until it is resumed. One that was cancelled is also continued by a message or an answer; those to a paused one are stored
 /// until it is resumed.
 pub fn is_stopped(events: &[Arc<Event>]) -> bool {
-    let last = wishes(events).find_map(|event| match event.body {
-        Body::TurnStarted { .. } | Body::Reopened { .. } => Some(Wish::Continue),
-        _ => Wish::of(event),
-    });
-    is_paused(events) || last == Some(Wish::Stop)
+    summary(events).is_stopped()
 }
 
-fn is_paused(events: &[Arc<Event>]) -> bool {
-    Summary::of(events.iter().map(|event| &**event), true).is_paused
+fn summary(events: &[Arc<Event>]) -> Summary {
+    Summary::of(events.iter().map(|event| &**event), true)
 }
 
 /// What a person wants of a conversation.

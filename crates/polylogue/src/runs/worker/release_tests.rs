@@ -1,7 +1,7 @@
 //! Tests of when conversations rest.
 
 use super::*;
-use polylogue_core::{ModelError, ModelErrorKind, Timestamp};
+use polylogue_core::{Listing, LogId, ModelError, ModelErrorKind, OpenState, Timestamp};
 
 #[test]
 fn pauses_double_up_to_the_longest() {
@@ -125,6 +125,10 @@ fn what_was_sent_before_a_cancellation_continues_nothing() {
         let release = Release::after(&Ok(Status::Cancelled), &events, 0, false);
         assert_eq!(release, Release::Until(due));
         assert_eq!(is_stopped(&events), due == Due::Never);
+        let id = LogId::new("k3v9x2").unwrap();
+        let listing = Listing { is_damaged: false, summary: summary(&events), ..Listing::damaged(id) };
+        let word = if due == Due::Never { OpenState::Cancelled } else { OpenState::New };
+        assert_eq!(listing.open_state(false, false), Some(word), "lists agree");
     }
 }
 
