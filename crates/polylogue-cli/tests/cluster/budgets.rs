@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use polylogue_core::{CountedUsage, Event, Summary};
 use polylogue_test::postgres::PostgresServer;
-use polylogue_test::server::{Answer, Behavior, Playbook, Server};
+use polylogue_test::server::{Answer, Behavior, PieceGate, Playbook, Server};
 use serde_json::{Value, json};
 
 use crate::commands::TALK as SCRIPTED;
@@ -292,6 +292,31 @@ fn a_paused_conversation_is_handed_over_with_a_budget() {
             refused.err
         );
     }
+}
+
+/// Its worker has nothing to report meanwhile, and would read the budget again seconds later.
+#[test]
+fn a_budget_that_is_raised_while_a_call_is_in_flight_counts_for_the_next_one() {
+    let Some(server) = PostgresServer::start() else { return };
+    let gate = PieceGate::new();
+    let held = gate.clone();
+    let book = Playbook::new(move |_, nth| {
+        let answer = Answer::text("Go on.");
+        if nth == 1 { answer.gated(&held) } else { answer }
+    });
+    let model = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), Behavior::from(book)).unwrap();
+    let place = Place::new(&server.url()).with_model(&model);
+    place.file("team.yaml", TALK);
+    place.detach(&["team.yaml", "--model", "openai:test", "--budget-calls", "team=2"]);
+    let worker = place.worker(&[]);
+    until("the last call that it allows is in flight", || model.count() == 2);
+    // As a command with `--budget-calls team=4` does.
+    let raised = server.sql("UPDATE polylogue.budgets SET max_calls = 4 RETURNING name");
+    assert!(raised.contains("team"), "{raised}");
+    gate.lift();
+    until("it has reached the limit", || place.all(1, |state| state.contains("the shared budget `team`")));
+    assert!(place.all(1, |state| state.contains("the limit of 4 model calls")), "{}", worker.log());
+    assert_eq!(model.count(), 4);
 }
 
 /// Two batches on one budget never pass it together, and continue under a larger one.

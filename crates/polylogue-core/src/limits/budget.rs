@@ -272,16 +272,20 @@ impl Budget {
     }
 
     /// Whether a call fits. One of unknown price is free if that is allowed; `unpriced` is a model that the run has used at an
-    /// unknown price.
+    /// unknown price. What other processes may have changed `since` the call was to be reserved is read again before it is refused.
     pub(super) fn admit(
         &self,
         balance: &mut Balance,
         call: (&Bound, u64),
         allow_unknown_price: bool,
         unpriced: Option<&Arc<str>>,
+        since: Instant,
     ) -> Admission {
         let limits = Limits { allow_unknown_price, ..self.allowance(balance).limits() };
         match limits.admit(self.usage(balance, unpriced), &balance.reserved, 0, call) {
+            Admission::Never(_) if balance.piece.as_mut().is_some_and(|piece| piece.asks_again(since)) => {
+                Admission::Later
+            }
             Admission::Never(reason) => {
                 let reason = self.refusal(reason);
                 balance.refused.get_or_insert_with(|| reason.clone());

@@ -1,6 +1,7 @@
 //! The budgets that pay for one run together: a call is reserved in all of them at once, or in none.
 
 use std::sync::{Arc, MutexGuard};
+use std::time::Instant;
 
 use futures_util::future::select_all;
 use tokio::sync::watch;
@@ -94,7 +95,24 @@ impl LockedBudgets<'_> {
         self.of.iter().zip(&self.balances).map(|(budget, balance)| budget.standing(balance))
     }
 
-    /// Reserves a call in all of them; `None` if another call must be settled before.
+    /// Whether `reason` is a limit of a budget that other processes share, and its store was not asked since `since`: others may have raised
+    /// it meanwhile. Then the store is asked again, and the budget changes when it has answered.
+    ///
+    /// # Errors
+    /// Why the store cannot be reached.
+    pub(crate) fn asks_again(&mut self, reason: &StopReason, since: Instant) -> Result<bool> {
+        for (budget, balance) in self.of.iter().zip(&mut self.balances) {
+            let is_of = reason.owned().0 == Some(budget.owner());
+            if is_of && balance.piece.as_mut().is_some_and(|piece| piece.asks_again(since)) {
+                Budget::failure(balance).map_or(Ok(()), Err)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reserves a call in all of them; `None` if another call must be settled before, or the store of a budget is asked whether its limits were
+    /// raised `since` the call was to be reserved.
     ///
     /// # Errors
     /// The limit that can never cover the call, with the name of its budget; why a budget that other processes share cannot be reached.
@@ -103,11 +121,12 @@ impl LockedBudgets<'_> {
         call: (&Bound, u64),
         allow_unknown_price: bool,
         unpriced: Option<&Arc<str>>,
+        since: Instant,
     ) -> Result<Option<Vec<RunReservation>>> {
         let mut held = Vec::with_capacity(self.of.len());
         // All locks at once: a reservation that is taken back would wake calls that wait for it, this one among them.
         for (budget, balance) in self.of.iter().zip(&mut self.balances) {
-            match budget.admit(balance, call, allow_unknown_price, unpriced) {
+            match budget.admit(balance, call, allow_unknown_price, unpriced, since) {
                 Admission::Now(hold) => held.push(hold),
                 Admission::Later => Budget::failure(balance).map_or(Ok(()), Err)?,
                 Admission::Never(reason) => return Err(Interrupt::Limit(reason).into()),
@@ -153,16 +172,16 @@ mod tests {
             (Budget::new("process", Money::dollars(1.0)), Budget::new("token", Money::dollars(0.5)));
         // In any order, and twice.
         let all = list(&[token.clone(), process.clone(), token.clone()]);
-        let held = all.lock().reserve((&call(0.4), 1), false, None).unwrap().unwrap();
+        let held = all.lock().reserve((&call(0.4), 1), false, None, Instant::now()).unwrap().unwrap();
         assert_eq!((process.reserved(), token.reserved()), (Money::dollars(0.4), Money::dollars(0.4)));
         // It fits into one of them now, and into both later: nothing of it is reserved.
-        assert!(all.lock().reserve((&call(0.3), 1), false, None).unwrap().is_none());
+        assert!(all.lock().reserve((&call(0.3), 1), false, None, Instant::now()).unwrap().is_none());
         assert_eq!((process.reserved(), token.reserved()), (Money::dollars(0.4), Money::dollars(0.4)));
         all.settle(held, CountedUsage { calls: 1, tokens: 1, cost: Money::dollars(0.2) });
         assert_eq!((process.used().cost, token.used().cost), (Money::dollars(0.2), Money::dollars(0.2)));
         assert_eq!((process.reserved(), token.reserved()), (Money::default(), Money::default()));
         assert_eq!(all.left().0, Some(Money::dollars(0.3)));
-        let refused = all.lock().reserve((&call(0.4), 1), false, None);
+        let refused = all.lock().reserve((&call(0.4), 1), false, None, Instant::now());
         let Err(Error::Interrupt(Interrupt::Limit(StopReason::Allowance { of, .. }))) = refused else {
             panic!("it does not fit into the budget of the token")
         };

@@ -54,6 +54,8 @@ pub(super) struct Piece {
     pub(super) unreported: CountedUsage,
     pub(super) logs: BTreeMap<LogId, LogPart>,
     pub(super) wants: Option<BudgetWants>,
+    /// Whether its limits are to be read again, since others may have raised them.
+    pub(super) is_doubtful: bool,
     pub(super) asked: watch::Sender<()>,
     /// Why the store does not answer.
     pub(super) failure: Option<StoreError>,
@@ -99,10 +101,21 @@ impl Piece {
         false
     }
 
+    /// Whether the store was not asked since `since`: others may have raised the limits meanwhile. Then it is asked again.
+    pub(super) fn asks_again(&mut self, since: Instant) -> bool {
+        let is_old = self.confirmed < since;
+        if is_old {
+            self.is_doubtful = true;
+            self.asked.send_replace(());
+        }
+        is_old
+    }
+
     /// Whether it has anything to say.
     pub(super) fn is_idle(&self, reserved: CountedUsage) -> bool {
         let is_over = |part: &LogPart| part.handle.strong_count() == 0;
         self.wants.is_none()
+            && !self.is_doubtful
             && self.unreported == CountedUsage::default()
             && self.standing.drawn == reserved
             && !self.logs.values().any(is_over)

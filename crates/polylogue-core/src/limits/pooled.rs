@@ -24,6 +24,7 @@ impl Budget {
             unreported: CountedUsage::default(),
             logs: BTreeMap::new(),
             wants: None,
+            is_doubtful: false,
             asked: watch::Sender::new(()),
             failure: None,
         };
@@ -87,7 +88,7 @@ impl Budget {
         });
         let unknown = piece.logs.values().map(|part| part.unreported);
         piece.unreported = unknown.fold(CountedUsage::default(), |sum, used| sum + used);
-        piece.standing.drawn = reserved;
+        (piece.standing.drawn, piece.is_doubtful) = (reserved, false);
         Some(BudgetDemand { used, reserved, wants: piece.wants.take() })
     }
 
@@ -130,7 +131,7 @@ mod tests {
     use super::super::Bound;
     use super::super::budgets::Budgets;
     use super::*;
-    use crate::Money;
+    use crate::{Money, StopReason};
 
     fn dollars(amount: f64) -> CountedUsage {
         Money::dollars(amount).into()
@@ -153,13 +154,14 @@ mod tests {
 
     #[test]
     fn calls_are_paid_from_what_is_drawn_and_ask_for_more() {
+        let begun = Instant::now();
         let budget = Budget::pooled("house", standing(0.0, 0.0));
         let log = LogId::new("a").unwrap();
         let mut all = Budgets::default();
         let of_log = budget.for_log(&log);
         all.add(of_log.clone());
         of_log.knows(Money::dollars(1.0).into(), dollars(0.0));
-        let reserve = |amount| all.lock().reserve((&bound(amount), 1), false, None);
+        let reserve = |amount| all.lock().reserve((&bound(amount), 1), false, None, begun);
         assert!(reserve(0.2).unwrap().is_none(), "nothing is drawn");
         let demand = budget.demand(false).unwrap();
         assert_eq!(demand.wants.unwrap().least.cost, Money::dollars(0.2));
@@ -204,15 +206,47 @@ mod tests {
 
     #[test]
     fn a_log_that_is_opened_has_the_limits_that_others_have_raised() {
+        let begun = Instant::now();
         let budget = Budget::pooled("house", standing(0.9, 0.0));
         let of_log = budget.for_log(&LogId::new("a").unwrap());
         let mut all = Budgets::default();
         all.add(of_log.clone());
-        let reserve = || all.lock().reserve((&bound(0.2), 1), false, None);
+        let reserve = || all.lock().reserve((&bound(0.2), 1), false, None, begun);
         assert!(reserve().is_err() && budget.is_exhausted(), "too little is left");
         of_log.knows(Money::dollars(2.0).into(), dollars(0.9));
         assert!(!budget.is_exhausted(), "the refusal was of the lower limit");
         assert!(reserve().unwrap().is_none(), "it is to be drawn");
         assert!(budget.demand(false).unwrap().wants.is_some());
+    }
+
+    #[test]
+    fn a_limit_that_others_may_have_raised_is_read_again_before_it_refuses_a_call() {
+        let budget = Budget::pooled("house", standing(0.9, 0.0));
+        let (of_log, asked) = (budget.for_log(&LogId::new("a").unwrap()), budget.asked().unwrap());
+        of_log.knows(Money::dollars(1.0).into(), dollars(0.9));
+        let mut all = Budgets::default();
+        all.add(of_log);
+        let seconds = |seconds| Instant::now() + Duration::from_secs(seconds);
+        let (first, second, third) = (seconds(10), seconds(20), seconds(30));
+        let reserve = |since| all.lock().reserve((&bound(0.2), 1), false, None, since);
+        assert!(reserve(first).unwrap().is_none() && asked.has_changed().unwrap(), "it is asked");
+        assert!(!budget.is_exhausted(), "it is not refused yet");
+        assert!(budget.demand(false).is_some_and(|demand| demand.wants.is_none()));
+        assert!(budget.demand(false).is_none(), "it is asked once");
+        // What was asked before this call says nothing.
+        budget.settled(standing(0.9, 0.0), first);
+        assert!(reserve(second).unwrap().is_none());
+        assert!(reserve(first).is_err() && budget.is_exhausted());
+        let raised = BudgetStanding { limits: Money::dollars(2.0).into(), ..standing(0.9, 0.0) };
+        budget.settled(raised, second);
+        assert!(reserve(second).unwrap().is_none(), "it is to be drawn");
+        assert!(budget.demand(false).unwrap().wants.is_some());
+        // A reply is shortened by no limit that is not read again either.
+        let limit = Box::new(StopReason::Calls { limit: 1 });
+        let reason = StopReason::Allowance { of: budget.owner().clone(), limit };
+        assert!(!all.lock().asks_again(&reason, second).unwrap());
+        assert!(all.lock().asks_again(&reason, third).unwrap());
+        budget.failed(StoreError::Io { place: "the database".into(), why: "it is gone".into() });
+        assert!(all.lock().asks_again(&reason, third).is_err());
     }
 }

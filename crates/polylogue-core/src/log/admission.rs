@@ -22,8 +22,11 @@ impl Log {
         if account.unchecked_turns > 0 || account.to_abort > 0 {
             return Ok(ReservationAttempt::Later);
         }
-        let (at, who, calls) = (attempt.at, attempt.who, attempt.calls);
+        let Attempt { at, who, calls, since, .. } = attempt;
         if let Some(reason) = self.cut_off(totals, at, who).filter(|_| calls > 0) {
+            if self.budgets.lock().asks_again(&reason, since)? {
+                return Ok(ReservationAttempt::Later);
+            }
             return Err(refused(&mut account, reason));
         }
         let mut shared = self.budgets.lock();
@@ -32,6 +35,12 @@ impl Log {
             let owned = totals.accounts.paying(at, who).map(|(_, of)| of.standing(ceiling));
             lowering.of(&attempt.bound, owned.chain(once(self.standing(totals))).chain(shared.standings()))
         });
+        // What is left may be more by now than enough for a short reply.
+        if let Some(lowered) = &lowered
+            && shared.asks_again(&lowered.of, since)?
+        {
+            return Ok(ReservationAttempt::Later);
+        }
         let bound = lowered.as_ref().map_or(attempt.bound, |lowered| lowered.bound);
         let attempt = Attempt { bound, ..attempt };
         // First, so that a resumption raises them together with the limits of the run.
@@ -47,7 +56,8 @@ impl Log {
             owned.push((RUN_BOUND, hold));
         }
         let allow_unknown_price = self.limits_now().allow_unknown_price;
-        let shared = match shared.reserve((&bound, calls), allow_unknown_price, totals.unpriced.as_ref()) {
+        let unpriced = totals.unpriced.as_ref();
+        let shared = match shared.reserve((&bound, calls), allow_unknown_price, unpriced, since) {
             Ok(Some(holds)) => holds,
             Ok(None) => return Ok(ReservationAttempt::Later),
             Err(Error::Interrupt(Interrupt::Limit(reason))) => return Err(refused(&mut account, reason)),

@@ -1,9 +1,11 @@
 //! What replies that were cut off end: no further call is sent, and their chat or the run ends.
 
+use std::time::Instant;
+
 use super::Log;
 use super::buffer::RunTotals;
-use crate::limits::CountedUsage;
-use crate::{AllowanceOwner, CutReply, Error, Interrupt, Name, OutputLimit, Path, Result, StopReason};
+use crate::limits::{CountedUsage, budgets};
+use crate::{AllowanceOwner, CutReply, Interrupt, Name, OutputLimit, Path, Result, StopReason};
 
 impl Log {
     /// The limit that does not allow a further call of `who` in the chat `at`, because it cut a reply off.
@@ -21,6 +23,20 @@ impl Log {
     /// Ends the chat `at` in which a reply was cut off, or the run, if that is whose limit it was. The agent may have continued
     /// without a further call.
     pub(crate) async fn check_cut_off(&self, at: &Path) -> Result<()> {
+        let since = Instant::now();
+        loop {
+            // Subscribed before the check, so that no change is missed.
+            let mut changes = self.budgets.changes();
+            let Some(reason) = self.reached_in(at).await else { return Ok(()) };
+            if !self.budgets.lock().asks_again(&reason, since)? {
+                return Err(Interrupt::Limit(reason).into());
+            }
+            self.unless_cancelled(budgets::changed(&mut changes)).await?;
+        }
+    }
+
+    /// The limit that cut a reply off in the chat `at`, if that or the run ends because of it.
+    async fn reached_in(&self, at: &Path) -> Option<StopReason> {
         let totals = &self.buffer.lock().await.totals;
         let ends = |(within, limit): &&(Path, OutputLimit)| match limit.of.owned().0 {
             Some(AllowanceOwner::Agent(_)) => within == at,
@@ -28,8 +44,7 @@ impl Log {
             _ => true,
         };
         let mut replies = totals.cut_replies.cut.iter().filter(ends);
-        let reached = replies.find_map(|(_, limit)| self.reached_by(totals, limit));
-        reached.map_or(Ok(()), |reason| Err(Error::Interrupt(Interrupt::Limit(reason))))
+        replies.find_map(|(_, limit)| self.reached_by(totals, limit))
     }
 
     /// The limit that cut a reply off, with what of it is used now; `None` if it is higher now.

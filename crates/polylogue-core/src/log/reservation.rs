@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use futures_util::future::select;
 
@@ -98,6 +99,8 @@ pub(super) struct Attempt<'a> {
     pub(super) bound: Bound,
     pub(super) calls: u64,
     pub(super) lowering: Option<Lowering<'a>>,
+    /// When it was asked for.
+    pub(super) since: Instant,
 }
 
 /// The reservation of one attempt.
@@ -140,7 +143,8 @@ impl Log {
     pub(crate) async fn reserve(&self, asked: ReservationRequest<'_>) -> Result<(Reservation<'_>, u64)> {
         let ReservationRequest { at, who, bound, calls, lowering, .. } = asked;
         let first = if asked.is_cached { Bound::STORED } else { bound };
-        let hold = self.hold(Attempt { at, who, bound: first, calls, lowering }).await;
+        let since = Instant::now();
+        let hold = self.hold(Attempt { at, who, bound: first, calls, lowering, since }).await;
         if let Err(Error::Interrupt(Interrupt::Cancelled)) = &hold {
             // It was not sent, so it is not in flight when the run is resumed.
             let (who, model) = (asked.who.clone(), asked.model.into());
@@ -380,7 +384,7 @@ impl Reservation<'_> {
 
     /// A further attempt, whose request is the same.
     fn attempt(&self, bound: Bound, calls: u64) -> Attempt<'_> {
-        Attempt { at: &self.at, who: &self.who, bound, calls, lowering: None }
+        Attempt { at: &self.at, who: &self.who, bound, calls, lowering: None, since: Instant::now() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
