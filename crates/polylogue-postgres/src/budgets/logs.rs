@@ -42,8 +42,8 @@ impl From<CountedUsage> for LogUsage {
     }
 }
 
-/// Sets what is counted of a log to what it has used, if its process is still the one that is expected (`$8`), or any with null. `$9`: the log
-/// is new.
+/// Sets what is counted of a log to what it has used, if its process is still the one that is expected (`$8`; none if that is empty), or any with
+/// null. Returns a row if it did. `$9`: the log is new.
 ///
 /// It is paid from the piece of the process that ran it last, if that is another one than the next (`$7`). Lost calls count no more than is
 /// left there, because all calls that were sent were covered by the piece together. What they do not count is noted as used before, so that it
@@ -59,7 +59,7 @@ static COUNT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "WITH old AS MATERIALIZED (
             SELECT node, {known} FROM polylogue.budget_logs
-            WHERE budget = $1 AND tenant = $2 AND log = $3 AND ($8::text IS NULL OR node = $8) FOR UPDATE),
+            WHERE budget = $1 AND tenant = $2 AND log = $3 AND ($8::text IS NULL OR node IS NOT DISTINCT FROM nullif($8, '')) FOR UPDATE),
         held AS MATERIALIZED (
             SELECT b.pieces -> old.node AS piece FROM polylogue.budgets AS b JOIN old ON old.node IS DISTINCT FROM $7::text
             WHERE b.name = $1 FOR UPDATE OF b),
@@ -71,7 +71,7 @@ static COUNT: LazyLock<String> = LazyLock::new(|| {
             FROM paid WHERE l.budget = $1 AND l.tenant = $2 AND l.log = $3)
         UPDATE polylogue.budgets AS b SET {add}, pieces = CASE WHEN piece IS NULL THEN b.pieces
             ELSE b.pieces || jsonb_build_object(node, piece || jsonb_build_object({rest})) END
-        FROM paid WHERE b.name = $1",
+        FROM paid WHERE b.name = $1 RETURNING b.name",
         known = each("before_KIND, KIND"),
         more = each("CASE WHEN $9 THEN 0 ELSE USED - before_KIND - KIND END AS KIND"),
         counted = each(
@@ -160,15 +160,16 @@ impl Inner {
         self.standing(name).await?.ok_or_else(|| self.gone(name))
     }
 
-    /// Counts a log, which `node` runs from now on, or no process.
+    /// Counts a log, which `node` runs from now on, or no process. Returns whether it was counted: its process was the `expected` one, or none
+    /// where that is empty.
     pub(super) async fn count(
         &self,
         (name, tenant, id): (&str, &str, &LogId),
         usage: LogUsage,
         node: Option<&String>,
-        expected: Option<&String>,
+        expected: Option<&str>,
         is_new: bool,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let [calls, tokens, cost] = amounts(usage.used);
         let [lost_calls, lost_tokens, lost_cost] = amounts(usage.lost);
         let parameters: [&dyn Parameter; 12] = [
@@ -185,7 +186,8 @@ impl Inner {
             &lost_tokens,
             &lost_cost,
         ];
-        self.database.query(Access::Write, &COUNT, &parameters).await.map(drop)
+        let counted = self.database.query(Access::Write, &COUNT, &parameters).await?;
+        Ok(!counted.is_empty())
     }
 
     async fn paid(&self, name: &str, node: Option<&str>) -> Result<Vec<PaidLog>, StoreError> {
@@ -237,13 +239,15 @@ impl Inner {
         self.database.query(Access::Write, &give_back(condition), &parameters).await.map(drop)
     }
 
+    /// Counts logs, except those that a process runs. Returns those that are not counted, because another process has begun to run them, or
+    /// theirs no longer does, while they were read.
     async fn count_all(
         &self,
         name: &str,
         paid: Vec<PaidLog>,
         recount: &mut Recount,
-    ) -> Result<(), StoreError> {
-        let mut stores: HashMap<String, Logs> = HashMap::new();
+    ) -> Result<Vec<(String, LogId)>, StoreError> {
+        let (mut stores, mut changed): (HashMap<String, Logs>, _) = (HashMap::new(), Vec::new());
         for PaidLog { tenant, id, node, is_there, is_claimed, is_running, until } in paid {
             if is_running {
                 recount.running += 1;
@@ -256,8 +260,11 @@ impl Inner {
             match counted {
                 Counted::Used(used) => {
                     let runs_it = node.as_ref().filter(|_| is_claimed);
-                    self.count((name, &tenant, &id), used.into(), runs_it, node.as_ref(), false).await?;
-                    recount.counted += 1;
+                    let expected = Some(node.as_deref().unwrap_or_default());
+                    match self.count((name, &tenant, &id), used.into(), runs_it, expected, false).await? {
+                        true => recount.counted += 1,
+                        false => changed.push((tenant, id)),
+                    }
                 }
                 Counted::Unreadable => {
                     self.forget_node(name, &tenant, &id, node.as_ref()).await?;
@@ -266,7 +273,7 @@ impl Inner {
                 Counted::Uncertain => recount.uncertain.push(id),
             }
         }
-        Ok(())
+        Ok(changed)
     }
 
     /// Notes that no process runs a log whose events cannot be counted.
@@ -285,8 +292,12 @@ impl Inner {
     pub(super) async fn recount(self: &Arc<Self>, name: &str) -> Result<Option<Recount>, StoreError> {
         let Some(standing) = self.standing(name).await? else { return Ok(None) };
         let mut recount = Recount { before: standing.spent, ..Recount::default() };
-        let paid = self.paid(name, None).await?;
-        self.count_all(name, paid, &mut recount).await?;
+        let mut paid = self.paid(name, None).await?;
+        while !paid.is_empty() {
+            let changed = self.count_all(name, paid, &mut recount).await?;
+            paid = self.paid(name, None).await?;
+            paid.retain(|log| changed.iter().any(|(tenant, id)| *tenant == log.tenant && *id == log.id));
+        }
         self.database.query(Access::Write, SUM, &[&name]).await?;
         for node in self.expired(name).await? {
             self.release_expired(name, &node).await?;
