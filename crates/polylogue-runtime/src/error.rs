@@ -1,5 +1,6 @@
 //! Errors of preparing teams and of running their conversations.
 
+mod files_place;
 mod fork;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use polylogue_core::{Fault, Features, LogId, ModelError, Name, StoreError};
 use polylogue_models::CassetteError;
 use polylogue_team::Diagnostics;
 
+pub use self::files_place::FilesPlace;
 pub use self::fork::ForkError;
 use crate::RequestedPermission;
 use crate::permission_text::{flags, list};
@@ -252,6 +254,14 @@ pub enum Error {
     /// The folder in which all machines have the files of conversations is not there.
     #[error("`{}`, in which all machines have the files of conversations, is no folder here", .0.display())]
     NoVolume(PathBuf),
+    /// The files of a conversation are in a volume, or on a machine, that is not the one of this process.
+    #[error("the files of `{id}` are {place}")]
+    FilesElsewhere {
+        /// The conversation.
+        id: LogId,
+        /// Where they are.
+        place: FilesPlace,
+    },
     /// The store is of one machine, and has no budgets that processes share.
     #[error("the conversations in `{place}` have no shared budgets")]
     NoSharedBudgets {
@@ -331,6 +341,7 @@ impl Error {
                 )
             }
             Self::NoVolume(_) => "mount it, or make it; its path is the same on all machines".into(),
+            Self::FilesElsewhere { id, place } => place.hint(id),
             Self::NoSharedBudgets { .. } => {
                 "name a database with `--store`, or give the budget of this process alone, without a name"
                     .into()

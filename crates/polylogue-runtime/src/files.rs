@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyStore, Event, FileEntry, FileKind, FilePath, FileTree, LogId, Store as _, StoreError, StoredFiles,
+    AnyStore, Event, Features, FileEntry, FileKind, FilePath, FileTree, LogId, Queue as _, Store as _,
+    StoreError, StoredFiles,
 };
 #[cfg(unix)]
 use polylogue_tools::files::{piece_of, tree_of};
 
+pub use crate::error::FilesPlace;
 use crate::stored::is_imported;
 use crate::work_dir::{copy_folder, restored};
-use crate::{Error, Result, Runtime};
+use crate::{Error, FilesPolicy, Result, Runtime, StoreLocation};
 #[cfg(unix)]
 pub use polylogue_tools::files::{NewFolder, RestoreError};
 
@@ -40,7 +42,8 @@ impl Runtime {
     /// a conversation has no files of its agents.
     ///
     /// # Errors
-    /// When there is no such conversation, or what is stored is damaged.
+    /// When there is no such conversation, or what is stored is damaged. [`Error::FilesElsewhere`] when its files are in a volume that is not
+    /// mounted here, or on another machine.
     pub async fn files(&self, id: &LogId) -> Result<RunFiles> {
         let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
         let store = self.store().clone();
@@ -53,10 +56,41 @@ impl Runtime {
             None => {
                 let dir = self.place().work_dir(id)?;
                 let tree = tree_of(&dir).await.map_err(|error| unread(&dir, &error))?;
+                if tree == FileTree::default() && !is_imported {
+                    self.check_files_are_here(id).await?;
+                }
                 (tree, Source::Folder(dir))
             }
         };
         Ok(RunFiles { id: id.clone(), store, tree, source })
+    }
+
+    /// Refuses a conversation whose files are in a folder that this process does not have.
+    async fn check_files_are_here(&self, id: &LogId) -> Result<()> {
+        let needs = match self.store().queue() {
+            Some(queue) => queue.needs(id).await?,
+            None => Features::none(),
+        };
+        let of_machine = self.place().clone().with_files(FilesPolicy::Local).files_feature();
+        let own = [self.place().files_feature(), of_machine];
+        let is_own = |word: &str| own.iter().any(|own| own.as_deref() == Some(word));
+        let elsewhere = |place| Err(Error::FilesElsewhere { id: id.clone(), place });
+        let mut others = needs.words().filter(|word| !is_own(word));
+        if let Some(place) = others.find_map(StoreLocation::files_place) {
+            return elsewhere(place);
+        }
+        let has_files = self.may_have_files(id).await;
+        match self.place().check_volume() {
+            // Not each conversation has files.
+            Err(Error::NoVolume(folder)) if has_files => elsewhere(FilesPlace::Volume(folder)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether agents of the conversation write files or run programs, as far as its team can be read.
+    async fn may_have_files(&self, id: &LogId) -> bool {
+        let team = self.stored_document(id).await.and_then(|document| document.team());
+        team.is_ok_and(|stored| stored.team.needs_workplace())
     }
 }
 

@@ -12,6 +12,7 @@ use polylogue_postgres::{Address, LivePoint, Migrated, Postgres, PostgresBudgets
 use polylogue_store::parts::this_process;
 use polylogue_store::{Jsonl, Sqlite};
 
+use crate::error::FilesPlace;
 use crate::lease_renewal::LeaseRenewal;
 use crate::{Error, Result, cluster};
 
@@ -185,6 +186,12 @@ impl StoreLocation {
     /// Whether it says in which folder they are.
     pub(crate) fn is_of_folder(word: &str) -> bool {
         word.starts_with(FILES_ON) || word.starts_with(FILES_IN)
+    }
+
+    /// The folder or the machine that it names; `None` of other words.
+    pub(crate) fn files_place(word: &str) -> Option<FilesPlace> {
+        let volume = word.strip_prefix(FILES_IN).map(|folder| FilesPlace::Volume(folder.into()));
+        volume.or_else(|| word.strip_prefix(FILES_ON).map(|host| FilesPlace::Machine(host.to_owned())))
     }
 
     /// Whether files stay in a folder, of this machine or a volume.

@@ -348,6 +348,7 @@ impl From<polylogue_runtime::Error> for Problem {
             error @ (polylogue_runtime::Error::BadFork { .. }
             | polylogue_runtime::Error::NotBegun { .. }
             | polylogue_runtime::Error::NoQuestion { .. }
+            | polylogue_runtime::Error::FilesElsewhere { .. }
             | polylogue_runtime::Error::NotClosed { .. }) => {
                 let problem = Self::refused(error.to_string());
                 error.hint().into_iter().fold(problem, Self::hint)

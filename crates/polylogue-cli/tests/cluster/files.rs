@@ -85,3 +85,27 @@ fn files_that_are_not_stored_stay_on_the_machine_of_the_worker() {
     let elsewhere = Place::new(&server.url());
     assert!(elsewhere.run(&["files", &id], 0).err.contains("has no files"));
 }
+
+#[test]
+fn files_in_a_volume_that_is_not_here_are_not_said_to_be_missing() {
+    let Some(server) = PostgresServer::start() else { return };
+    let volume = tempfile::tempdir().unwrap();
+    let shared = format!("volume:{}", volume.path().display());
+    let place = Place::new(&server.url()).with_var("POLYLOGUE_FILES", &shared);
+    place.file("writes.yaml", WRITES);
+    let id = ended(&place, &[]);
+    assert!(place.run(&["files", &id], 0).out.contains("notes/a.txt"));
+    // With the default, and with the volume.
+    let (other, same) = (Place::new(&server.url()), Place::new(&server.url()));
+    let same = same.with_var("POLYLOGUE_FILES", &shared);
+    let is_in = format!("the files of `{id}` are in the volume `{}`, which ", volume.path().display());
+    let unused = other.run(&["files", &id], 2).err;
+    assert!(unused.contains(&format!("{is_in}this process does not use")), "{unused}");
+    assert!(unused.contains(&format!("hint: set `POLYLOGUE_FILES={shared}`")), "{unused}");
+    drop(volume);
+    for place in [other, same] {
+        let unmounted = place.run(&["files", &id], 2).err;
+        assert!(unmounted.contains(&format!("{is_in}is not here")), "{unmounted}");
+        assert!(unmounted.contains("hint: mount it at this path"), "{unmounted}");
+    }
+}

@@ -646,4 +646,7 @@ async fn files_in_a_volume_are_those_of_all_machines() {
     std::fs::remove_dir_all(&volume).unwrap();
     let refused = runtime.open(&id, &team, OpenOptions::default()).await.err().unwrap();
     assert!(matches!(refused, Error::NoVolume(_)), "{refused:?}");
+    let refused = runtime.files(&id).await.err().unwrap();
+    let what = format!("the files of `{id}` are in the volume `{}`, which is not here", volume.display());
+    assert_eq!(refused.to_string(), what);
 }
