@@ -145,12 +145,17 @@ pub(super) fn tenant(given: &str) -> Result<String, String> {
     }
 }
 
-/// Words on a command line.
+/// The features that an option names.
 ///
 /// # Errors
-/// Why one of them is none.
-pub(crate) fn features(words: &[String]) -> Result<Features, crate::error::CliError> {
+/// Why one of its words is none, and how several are given.
+pub(crate) fn features(option: &str, words: &[String]) -> Result<Features, crate::error::CliError> {
     Features::new(words).map_err(|error| {
-        crate::error::CliError::usage(error.to_string()).hint(error.hint().unwrap_or_default())
+        let legal = words.iter().flat_map(|words| words.split_whitespace());
+        let legal: Vec<&str> = legal.filter(|word| Features::new([word]).is_ok()).collect();
+        let several = if legal.len() > 1 { legal.join(",") } else { "gpu,browser".into() };
+        let hint = error.hint().unwrap_or_default();
+        crate::error::CliError::usage(error.to_string())
+            .hint(format!("{hint}; several are separated by commas: `{option} {several}`"))
     })
 }

@@ -93,7 +93,7 @@ fn refuse<'o>(
 
 /// What a worker must offer besides what the team needs, if the command line says so.
 fn needs(detach: &args::worker::Detach) -> Result<Option<Features>, CliError> {
-    features(&detach.needs).map(|needs| Some(needs).filter(|needs| !needs.is_empty()))
+    features("--needs", &detach.needs).map(|needs| Some(needs).filter(|needs| !needs.is_empty()))
 }
 
 /// Prints the id of a conversation; for programs, with what it takes at most, if that is known.

@@ -116,9 +116,10 @@ pub(super) fn offers(
     let args::Models { model, offline, replay, .. } = &options.models;
     let any_key = model.is_some() || *offline || replay.is_some();
     let found = offered_features(&trust::of_folder(place)?, options.allowed.mcp.as_deref(), any_key)?;
-    let found = found.words().map(str::to_owned);
-    let all: Vec<String> = said.iter().cloned().chain(place.files_feature()).chain(found).collect();
-    features(&all)
+    let said = features("--offers", said)?;
+    let words = said.words().chain(found.words()).map(str::to_owned);
+    let all: Vec<String> = words.chain(place.files_feature()).collect();
+    features("--offers", &all)
 }
 
 /// What servers follow that have the same store, if it is one that processes share.

@@ -97,13 +97,13 @@ fn what_cannot_be_a_cluster_is_refused_with_a_hint() {
     place.run(&["run", "team.yaml"], 0);
     for (args, wrong) in [
         (&["worker", "--at-once", "0"][..], "--at-once"),
-        (&["worker", "--offers", "a b"], "no feature"),
+        (&["worker", "--offers", "a b"], "separated by commas: `--offers a,b`"),
         (&["serve", "team.yaml", "--at-once", "3"], "`--at-once` is about the conversations of workers"),
         (&["serve", "team.yaml", "--offers", "gpu"], "`--offers` is about the conversations of workers"),
         (&["run", "team.yaml", "--needs", "gpu"], "--detach"),
         (&["run", "team.yaml", "--detach", "--input", "none"], "--input"),
-        (&["run", "team.yaml", "--detach", "--needs", ""], "no feature"),
-        (&["run", "team.yaml", "--detach", "--needs", "a b"], "no feature"),
+        (&["run", "team.yaml", "--detach", "--needs", ""], "the name of a feature is empty"),
+        (&["run", "team.yaml", "--detach", "--needs", "a b"], "`a b` cannot be the name of a feature"),
         (&["run", "team.yaml", "--detach", "--dir", "."], "`--dir` has no effect with `--detach`"),
         (&["worker", "--only", "nosuch"], "there is no"),
     ] {

@@ -20,7 +20,7 @@ pub struct Features(BTreeSet<Arc<str>>);
 
 /// Text that is not a list of features.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no feature")]
+#[error("{}", refusal(.word))]
 pub struct FeatureError {
     word: String,
 }
@@ -29,7 +29,16 @@ impl FeatureError {
     /// Returns how to fix the error, if that is known.
     pub fn hint(&self) -> Option<String> {
         let most = Features::MAX_BYTES;
-        Some(format!("a feature has 1 to {most} characters, without spaces and control characters"))
+        Some(format!(
+            "the name of a feature, such as `gpu`, has 1 to {most} characters, without spaces and control characters"
+        ))
+    }
+}
+
+fn refusal(word: &str) -> String {
+    match word {
+        "" => "the name of a feature is empty".into(),
+        word => format!("`{word}` cannot be the name of a feature"),
     }
 }
 
@@ -123,8 +132,8 @@ mod tests {
     fn words_are_checked() {
         for word in ["", "a b", "\u{0}", "a\n", &"x".repeat(129)] {
             let error = Features::new([word]).unwrap_err();
-            assert!(error.to_string().ends_with("` is no feature"), "{error}");
-            assert!(error.hint().unwrap().starts_with("a feature has 1 to 128 characters"), "{error:?}");
+            assert!(error.to_string().contains("the name of a feature"), "{error}");
+            assert!(error.hint().unwrap().contains("has 1 to 128 characters, without spaces"), "{error:?}");
         }
     }
 }
