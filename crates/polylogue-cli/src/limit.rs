@@ -76,7 +76,24 @@ fn time(ms: u64) -> String {
     }
 }
 
-/// `1 turn`, `2 turns`.
+/// `1 turn`, `2 turns`, `2 processes`, `2 tries`.
 pub(crate) fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+    match what.strip_suffix("ry") {
+        _ if count == 1 => format!("1 {what}"),
+        Some(stem) => format!("{count} {stem}ries"),
+        None if what.ends_with('s') => format!("{count} {what}es"),
+        None => format!("{count} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_has_the_right_number() {
+        let counts = [(1, "turn"), (0, "turn"), (1, "process"), (2, "process"), (1, "try"), (5, "try")];
+        let texts = counts.map(|(count, what)| counted(count, what));
+        assert_eq!(texts, ["1 turn", "0 turns", "1 process", "2 processes", "1 try", "5 tries"]);
+    }
 }

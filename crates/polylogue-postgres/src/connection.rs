@@ -213,8 +213,12 @@ pub(crate) async fn warnings(client: &Client) -> Result<Vec<String>, tokio_postg
     let round_trip = begun.elapsed();
     let standbys: i64 = client.query_typed_one(ASYNCHRONOUS, &[]).await?.try_get(0)?;
     let mut warnings = Vec::new();
-    if standbys > 0 {
-        warnings.push(format!("{standbys} of its standbys follow asynchronously: a failover to one of them may lose acknowledged events"));
+    let loses = "may lose acknowledged events";
+    match standbys {
+        0 => {}
+        1 => warnings.push(format!("a standby follows asynchronously: a failover to it {loses}")),
+        _ => warnings
+            .push(format!("{standbys} standbys follow asynchronously: a failover to one of them {loses}")),
     }
     if round_trip > SLOW {
         warnings.push(format!(

@@ -99,7 +99,7 @@ fn used(budget: &Budget) -> String {
         )),
         limits
             .tokens
-            .map(|most| of(format!("{} tokens", used.tokens), Some(most.to_string()), number(drawn.tokens))),
+            .map(|most| of(counted(used.tokens, "token"), Some(most.to_string()), number(drawn.tokens))),
         limits.calls.map(|most| of(counted(used.calls, "call"), Some(most.to_string()), number(drawn.calls))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -108,7 +108,6 @@ fn used(budget: &Budget) -> String {
 fn budget_row(budget: &Budget) -> Sanitized {
     let (processes, conversations) =
         (counted(budget.processes, "process"), counted(budget.conversations, "conversation"));
-    let processes = processes.replace("processs", "processes");
     Sanitized::row(&format!("budget  {}  {}; {conversations}, {processes}", budget.budget, used(budget)))
 }
 
@@ -177,10 +176,11 @@ async fn recount(
         counted(logs, "conversation")
     )))?;
     if running > 0 {
-        print_note_wrapped(&format!(
-            "{} not counted: a process runs it, and reports by itself",
-            counted(running, "conversation")
-        ));
+        let what = counted(running, "conversation");
+        print_note_wrapped(&match running {
+            1 => format!("{what} not counted: a process runs it, and reports by itself"),
+            _ => format!("{what} not counted: processes run them, and report by themselves"),
+        });
     }
     if unreadable > 0 {
         let what = counted(unreadable, "conversation");
@@ -255,7 +255,8 @@ fn print_summary(cluster: &Cluster, place: &PlaceOption) {
     if cluster.lost_events > 0 {
         let events = counted(cluster.lost_events, "event");
         print_note_wrapped(&format!(
-            "{events} lost: the database had acknowledged them, and failed over to a copy without them"
+            "{events} lost: the database had acknowledged {}, and failed over to a copy without {0}",
+            if cluster.lost_events == 1 { "it" } else { "them" }
         ));
     }
     if cluster.workers.is_empty() && counts.ready + counts.lost > 0 {

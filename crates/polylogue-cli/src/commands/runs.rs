@@ -73,7 +73,7 @@ pub(super) async fn parked(runtime: &Runtime) -> Result<BTreeMap<LogId, ParkedLo
 fn why_parked(log: &ParkedLog) -> String {
     match &log.why {
         Some(why) => format!("parked: {}", folded(why)),
-        None => format!("parked after {} tries", log.tries),
+        None => format!("parked after {}", counted(log.tries.into(), "try")),
     }
 }
 

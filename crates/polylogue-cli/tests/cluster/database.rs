@@ -104,7 +104,7 @@ fn conversations_wait_for_room_on_the_disk_of_the_database() {
 /// W48: what `doctor` says of a database that can be used is in the logs of processes that use it for long.
 #[test]
 fn a_worker_and_a_server_warn_of_an_asynchronous_standby() {
-    const WARNING: &str = "follow asynchronously";
+    const WARNING: &str = "a standby follows asynchronously: a failover to it may lose";
     let Some(server) = PostgresServer::start() else { return };
     let _standby = server.standby();
     server.wait_for_standby(false);

@@ -94,7 +94,9 @@ impl Summary {
             Body::Resumed => (self.is_paused, self.cancelled) = (false, None),
             Body::Cancelled { .. } => self.cancelled = Some(event.inbox.unwrap_or_default()),
             Body::TurnStarted { .. } | Body::Reopened { .. } => self.cancelled = None,
-            Body::Sent(_) | Body::InputProvided { .. } if self.is_continued_by(event) => self.cancelled = None,
+            Body::Sent(_) | Body::InputProvided { .. } if self.is_continued_by(event) => {
+                self.cancelled = None
+            }
             Body::TitleChanged { title } => self.title = Some(Arc::clone(title)),
             _ => {}
         }

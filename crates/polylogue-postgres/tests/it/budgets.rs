@@ -83,7 +83,8 @@ async fn a_log_that_changes_hands_while_it_is_counted_again_is_counted_for_the_p
         let claim = store.create(&id(name), &Meta::default()).await.unwrap();
         store.release(claim).await.unwrap();
     }
-    let standing = || server.sql("SELECT log, calls, coalesce(node, '-') FROM polylogue.budget_logs ORDER BY log");
+    let standing =
+        || server.sql("SELECT log, calls, coalesce(node, '-') FROM polylogue.budget_logs ORDER BY log");
     // Both logs have used nothing, and something else was counted.
     let _ = server.sql(
         "INSERT INTO polylogue.budget_logs(budget, tenant, log, before_calls, before_tokens, before_cost, calls, node) VALUES
