@@ -52,4 +52,6 @@ mod scripts;
 #[cfg(test)]
 mod shipped;
 #[cfg(test)]
+mod sql;
+#[cfg(test)]
 mod states;
