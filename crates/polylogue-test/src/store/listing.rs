@@ -85,6 +85,7 @@ fn story() -> Vec<Arc<Event>> {
         reply.map(Body::ModelReplied),
         Some(Body::Message(Message::new(ann.clone(), "Monday?"))),
         failure.map(|error| Body::Failed { who: ann.clone(), error }),
+        Some(Body::Cancelled { now: false }),
         Some(ask("Which day?")),
         Some(Body::Sent(Message::new(Name::user(), "Hurry."))),
         Some(Body::InputProvided { to: ann.clone(), text: "Monday.".into(), by: Default::default() }),
@@ -106,7 +107,7 @@ fn story() -> Vec<Arc<Event>> {
 async fn summarized(store: AnyStore) -> Verdict {
     let claim = begin(&store, "a").await?;
     let events = story();
-    same("the number of events", &events.len(), &8)?;
+    same("the number of events", &events.len(), &9)?;
     let mut states = Vec::new();
     for nth in 1..=events.len() {
         let (before, batch) = events.get(..nth).unwrap_or_default().split_at(nth - 1);
@@ -116,7 +117,7 @@ async fn summarized(store: AnyStore) -> Verdict {
         states.push(found.state());
     }
     use LogState::{Done, Failed, Open, Waiting};
-    same("the states", &states, &vec![Open, Open, Open, Failed, Waiting, Waiting, Open, Done])?;
+    same("the states", &states, &vec![Open, Open, Open, Failed, Failed, Waiting, Waiting, Open, Done])?;
     let whole = begin(&store, "b").await?;
     done("append", store.append(&whole, &events).await)?;
     let found: Vec<Summary> = list(&store).await?.into_iter().map(|listing| listing.summary).collect();
