@@ -16,6 +16,7 @@ use polylogue_core::{
     LogHandle, LogId, Message, Name, Part, Path, PauseHold, Question, Responder, RunOutcome, Status,
     StopReason, Subscription, TeamChanged, TotalUsage,
 };
+use polylogue_team::TeamChange;
 use tokio::sync::Mutex;
 
 use crate::continuation::{is_raised, raises};
@@ -204,16 +205,17 @@ impl Conversation {
         Ok(result.status)
     }
 
-    /// Lets the conversation continue with `prepared`, another version of its team, of which `changes` are the differences in words:
-    /// [`resume`](Self::resume) logs that before anything else.
+    /// Lets the conversation continue with `prepared`, another version of its team, which has these `changes`:
+    /// [`resume`](Self::resume) logs that before anything else. If all of them are harmless, its bound still applies.
     ///
     /// # Errors
     /// When the team cannot be stored.
-    pub fn change_team(&self, prepared: &Prepared, changes: impl IntoIterator<Item = String>) -> Result<()> {
+    pub fn change_team(&self, prepared: &Prepared, changes: Vec<TeamChange>) -> Result<()> {
         let stored = prepared.run().stored()?;
         let (digest, team) = (stored.digest.as_str().into(), stored.value()?);
-        let changes = changes.into_iter().map(Into::into).collect();
-        *self.team() = Some(TeamChanged { digest, changes, team });
+        let harmless = changes.iter().all(|change| change.is_harmless);
+        let changes = changes.into_iter().map(|change| change.text.into()).collect();
+        *self.team() = Some(TeamChanged { digest, changes, harmless, team });
         Ok(())
     }
 

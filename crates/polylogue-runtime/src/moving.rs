@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use polylogue_core::{Body, Event, Log, LogId, Name, Path, Queue as _, Store as _, Transcript};
-use polylogue_team::Team;
+use polylogue_team::{Team, TeamChange};
 
 use crate::error::ForkError;
 use crate::fork::check_participants;
 use crate::{Error, OpenOptions, Prepared, Result, Runtime};
 
 impl Runtime {
-    /// Has the conversation `id` continue with `prepared`, another version of its team, of which `changes` are the differences in words:
+    /// Has the conversation `id` continue with `prepared`, another version of its team, which has these `changes`:
     /// appends the event that says so, after charges of lost calls by the version `before`, as [`open_version`](Self::open_version). Workers need what that team needs. Nothing is run: one that waits for workers still does, and one that
     /// is parked stays so.
     ///
@@ -22,7 +22,7 @@ impl Runtime {
         &self,
         id: &LogId,
         (prepared, before): (&Prepared, Option<&Prepared>),
-        changes: Vec<String>,
+        changes: Vec<TeamChange>,
     ) -> Result<()> {
         self.check_version(id, prepared).await?;
         let conversation = self.open_version(id, (prepared, before), OpenOptions::default()).await?;

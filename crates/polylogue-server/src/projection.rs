@@ -178,7 +178,8 @@ mod tests {
     #[test]
     fn the_text_of_a_team_in_an_event_takes_the_scope_that_its_file_takes() {
         let team = json!({"text": "name: a"});
-        let changed = TeamChanged { digest: "d".into(), changes: vec!["`task`".into()], team: team.clone() };
+        let changes = vec!["`task`".into()];
+        let changed = TeamChanged { digest: "d".into(), changes, harmless: true, team: team.clone() };
         let body = Body::TeamChanged(changed);
         let event = Event { seq: 7, at: Path::root(), time: Timestamp(1), ran_ms: 0, inbox: None, body };
         let shown = |sees_team| Native { sees_team }.entry(&event).remove(0).data;

@@ -12,7 +12,8 @@ use crate::load::{Loaded, load};
 use crate::team::Team;
 
 /// Keys whose change has no effect on a conversation that has begun: what people read in lists, the task, which is in the
-/// log, the speed of a demonstration, and prices, which count what it costs, but for [`LIMITS`].
+/// log, the speed of a demonstration, and prices, which count what it costs, but for [`LIMITS`]. What describes a team within
+/// another one is read by the agents of that one.
 const HARMLESS: [&str; 4] = ["description", "task", "script_pace", "prices"];
 
 /// Keys of a price on which requests depend: histories are compacted by the window, and replies have a limit.
@@ -126,7 +127,12 @@ fn compare(old: &Team, new: &Team, place: &str, changes: &mut Vec<TeamChange>) {
         let [old, new] = [&written_old, &written_new].map(|keys| keys.get(key));
         values(old, new, &Position { place: place.to_owned(), keys: key.clone() }, &mut found);
         changes.extend(found.into_iter().map(|found| {
-            let is_harmless = HARMLESS.contains(&key.as_str()) && !(key == "prices" && found.is_of_limits());
+            let is_read = match key.as_str() {
+                "description" => !place.is_empty(),
+                "prices" => found.is_of_limits(),
+                _ => false,
+            };
+            let is_harmless = HARMLESS.contains(&key.as_str()) && !is_read;
             TeamChange { text: found.text, is_harmless }
         }));
     }

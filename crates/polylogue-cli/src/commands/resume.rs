@@ -7,7 +7,7 @@ use polylogue_config::suggest;
 use polylogue_core::{Due, GivenApproval, LogId, OpenQuestion, Part, Queue as _, Store as _};
 use polylogue_runtime::stored::StoredDocument;
 use polylogue_runtime::{Conversation, OpenOptions, Prepared, RequestedPermission, Resumed, Runtime};
-use polylogue_team::{Loaded, Usage};
+use polylogue_team::{Loaded, TeamChange, Usage};
 
 use super::hand_over::{check_resumed, hand_over, print_id};
 use super::team_version::{NewerTeam, TeamVersion};
@@ -230,7 +230,7 @@ pub(super) struct Stored<'a> {
 
 impl Stored<'_> {
     /// Prepares the team that is stored with the conversation, or the one of the current file, with how that differs.
-    pub(super) async fn prepare(self, runtime: &Runtime) -> Result<(Prepared, Vec<String>), CliError> {
+    pub(super) async fn prepare(self, runtime: &Runtime) -> Result<(Prepared, Vec<TeamChange>), CliError> {
         let document = runtime.stored_document(self.id).await?;
         self.prepare_document(runtime, &document).await
     }
@@ -240,7 +240,7 @@ impl Stored<'_> {
         self,
         runtime: &Runtime,
         document: &StoredDocument,
-    ) -> Result<(Prepared, Vec<String>), CliError> {
+    ) -> Result<(Prepared, Vec<TeamChange>), CliError> {
         let args::TeamOptions { models, allowed, limits } = &self.options.team;
         let dir = self.options.folder.path()?;
         let stored = document.team()?;

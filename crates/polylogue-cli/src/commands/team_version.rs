@@ -30,8 +30,7 @@ pub(super) enum TeamVersion<'a> {
 /// The team of the current file, and how it differs from the one with which a conversation continued last.
 pub(super) struct NewerTeam {
     pub(super) loaded: Loaded,
-    /// In words.
-    pub(super) changes: Vec<String>,
+    pub(super) changes: Vec<TeamChange>,
 }
 
 impl TeamVersion<'_> {
@@ -69,11 +68,9 @@ impl TeamVersion<'_> {
             return Ok(None);
         }
         let listed = listed(&changes);
-        if self == Self::Current || changes.iter().all(|change| change.is_harmless) {
-            print_note(&format!(
-                "the team file `{file}` has changed since `{id}` began:{listed}\n{NO_BOUND}"
-            ));
-            let changes = changes.into_iter().map(|change| change.text).collect();
+        if self == Self::Current || are_harmless(&changes) {
+            let what = format!("the team file `{file}` has changed since `{id}` began:{listed}");
+            print_note(&with_bound(what, &changes));
             return Ok(Some(NewerTeam { loaded: newer, changes }));
         }
         let hint = "`--accept-changes` continues with the changed file, `--pinned` with the stored team";
@@ -89,10 +86,18 @@ fn of_file(id: &LogId, stored: &StoredTeam, file: &Path) -> Result<Option<NewerT
     if changes.is_empty() {
         return Ok(None);
     }
-    let listed = listed(&changes);
-    print_note(&format!("`{}` differs from the team of `{id}`:{listed}\n{NO_BOUND}", file.display()));
-    let changes = changes.into_iter().map(|change| change.text).collect();
+    let what = format!("`{}` differs from the team of `{id}`:{}", file.display(), listed(&changes));
+    print_note(&with_bound(what, &changes));
     Ok(Some(NewerTeam { loaded, changes }))
+}
+
+fn are_harmless(changes: &[TeamChange]) -> bool {
+    changes.iter().all(|change| change.is_harmless)
+}
+
+/// `what` has changed, and that the bound of the run does not apply any more if it does not.
+fn with_bound(what: String, changes: &[TeamChange]) -> String {
+    if are_harmless(changes) { what } else { format!("{what}\n{NO_BOUND}") }
 }
 
 fn listed(changes: &[TeamChange]) -> String {

@@ -256,6 +256,34 @@ fn other_prices_on_resumption_end_the_money_of_the_bound() {
     assert!(!limited.err.contains("defect") && !limited.out.contains("defect"), "{}", limited.out);
 }
 
+/// What agents read and do stays the same, and so does what the run takes at most.
+#[test]
+fn the_bound_still_applies_after_a_harmless_change_of_the_team_file() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
+    let home = Home::at(&server);
+    let team = "name: pair\ntask: Talk\nmodel: openai:test\n\
+                agents: [{name: Ann, system: Be brief., parameters: {max_tokens: 10}}, {name: Pat, human: true}]\n\
+                chat: {participants: [Ann, Pat], max_turns: 8}\n";
+    home.file("team.yaml", team);
+    let line = "the maximum computed before the run no longer applies";
+    let said = |ran: &Ran| ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let answer = |more: &[&str]| home.run(&[&["resume", "last", "--answer", "More"], more].concat()).exits(5);
+    home.run(&["run", "team.yaml"]).exits(5);
+    let described = format!("# A comment\ndescription: Two talk.\n{team}");
+    home.file("team.yaml", &described);
+    let harmless = answer(&[]);
+    assert!(said(&harmless).contains("`description` was added (harmless)"), "{}", harmless.err);
+    assert!(!said(&harmless).contains(line), "{}", harmless.err);
+    home.file("team.yaml", &described.replace("Two talk.", "A pair."));
+    let lines = answer(&["--json"]).lines();
+    assert!(of_type(&lines, "bound_ended").is_empty(), "{lines:?}");
+    let shown: Vec<Value> = of_type(&home.events(), "team_changed").into_iter().cloned().collect();
+    assert_eq!(shown.iter().map(|event| &event["harmless"]).collect::<Vec<_>>(), [true, true]);
+    home.file("team.yaml", &described.replace("Be brief.", "Be long."));
+    let other = answer(&["--accept-changes"]);
+    assert!(said(&other).contains(line), "{}", other.err);
+}
+
 #[test]
 fn a_run_without_prices_says_first_how_many_tokens_it_takes_at_most() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));

@@ -162,7 +162,7 @@ pub enum BoundException {
     Continued,
     /// Its limits or its next speaker were changed from outside.
     Steered,
-    /// It continues with another version of its team.
+    /// It continues with another version of its team, whose changes are not [harmless](crate::TeamChanged::harmless).
     TeamChanged,
     /// A provider refused a request as too long, which is compacted and sent again.
     TooLong,

@@ -126,7 +126,7 @@ fn exception(event: &Event) -> Option<BoundException> {
         Body::LimitsChanged { .. } | Body::OwnLimitsRaised { .. } | Body::NextSpeaker { .. } => {
             Some(BoundException::Steered)
         }
-        Body::TeamChanged(_) => Some(BoundException::TeamChanged),
+        Body::TeamChanged(changed) if !changed.harmless => Some(BoundException::TeamChanged),
         Body::TooLong { .. } => Some(BoundException::TooLong),
         Body::Charged(Charge { why: ChargeReason::Reserved, call: None, .. }) => Some(BoundException::Paused),
         _ => None,
@@ -199,7 +199,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Message, Timestamp};
+    use crate::{Message, TeamChanged, Timestamp};
 
     fn reply(finish: &str) -> Body {
         let body = json!({
@@ -230,11 +230,21 @@ mod tests {
     fn facts_that_are_stored_between_events_decide_as_all_events_do() {
         let sent = || Body::Sent(Message::new(Name::user(), "And?"));
         let unparsed = || reply("malformed");
+        let changed = |harmless| {
+            Body::TeamChanged(TeamChanged {
+                digest: "d".into(),
+                changes: vec!["a change".into()],
+                harmless,
+                team: json!({}),
+            })
+        };
         for (bodies, found) in [
             (vec![], None),
             (vec![unparsed(), reply("stop"), unparsed()], None),
             (vec![unparsed(), unparsed()], Some(BoundException::Unparsed)),
             (vec![sent()], Some(BoundException::Continued)),
+            (vec![changed(true), changed(true)], None),
+            (vec![changed(true), changed(false), changed(true)], Some(BoundException::TeamChanged)),
             (vec![sent(), unparsed(), unparsed()], Some(BoundException::Continued)),
         ] {
             assert_eq!(exception(bodies), found);

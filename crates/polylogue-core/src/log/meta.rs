@@ -31,6 +31,9 @@ pub struct TeamChanged {
     pub digest: Arc<str>,
     /// What is different, in words.
     pub changes: Vec<Arc<str>>,
+    /// Whether no change has an effect on a conversation that has begun: then the bound of the run still applies.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub harmless: bool,
     /// What the creator needs to run the log again, instead of [`Meta::team`]; the kernel does not read it. `null` where that
     /// of another conversation began with the same events.
     #[serde(default, skip_serializing_if = "Value::is_null")]

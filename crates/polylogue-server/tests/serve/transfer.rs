@@ -92,7 +92,7 @@ async fn a_changed_team_is_neither_exported_nor_imported() {
     let (store, log) = (world.store().await, LogId::new(&id).unwrap());
     let last = store.read(&log, 0).await.unwrap().pop().unwrap();
     let team = json!({"dir": "/home/pat/private"});
-    let changed = TeamChanged { digest: "d".into(), changes: vec!["one".into()], team };
+    let changed = TeamChanged { digest: "d".into(), changes: vec!["one".into()], harmless: false, team };
     let changed = Event { seq: last.seq + 1, body: Body::TeamChanged(changed), ..last };
     let claim = store.claim(&log).await.unwrap();
     store.append(&claim, &[Arc::new(changed.clone())]).await.unwrap();

@@ -79,6 +79,16 @@ fn what_a_begun_conversation_does_not_read_is_harmless() {
     assert!(found.iter().all(|change| change.starts_with('(')), "{found:?}");
 }
 
+/// The agents around it read its description when they choose or are introduced to each other.
+#[test]
+fn the_description_of_a_team_within_the_team_is_not_harmless() {
+    let desk = DESK.replace("{name: desk,", "{name: desk, description: Knows all, task: Ask.,");
+    assert_eq!(
+        changes(TEAM, &desk, "one"),
+        ["team `desk`: `description` was added", "(team `desk`: `task` was added)"]
+    );
+}
+
 /// By the window a history is compacted: what the model receives depends on it.
 #[test]
 fn limits_of_models_among_prices_are_not_harmless() {

@@ -342,7 +342,8 @@ async fn check_cuts(instructions: Vec<Instruction>, expected: &[&str]) {
     let mut log = log_of(&[]).await;
     run_steered(&steered(round_robin(), instructions, &outside), &mut log, &outside).await;
     let changes = vec!["agent `A`: `system` has changed".into()];
-    let team = TeamChanged { digest: "d".into(), changes, team: serde_json::json!({"name": "t"}) };
+    let team =
+        TeamChanged { digest: "d".into(), changes, harmless: false, team: serde_json::json!({"name": "t"}) };
     log.change_team(team).await.unwrap();
     let chat = steered(round_robin(), Vec::new(), &Outside::default());
     let mut log = log_of(&log.events().await).await;
