@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::Either;
 use polylogue::{Agent as _, Status};
+use polylogue_core::text::enumerated;
 use polylogue_core::{Body, Cancellation, Event, FinishReason, Path, Question, Responder, RunOutcome};
 use polylogue_mcp::Progress;
 use polylogue_runtime::question_text::in_words;
@@ -416,5 +417,5 @@ pub(crate) fn waiting(questions: &[(Path, Question)]) -> String {
         _ if question.is_about_limit() => format!("a higher limit for {}", question.who),
         _ => question.who.to_string(),
     };
-    format!("waiting for {}", questions.iter().map(awaited).collect::<Vec<_>>().join(" and "))
+    format!("waiting for {}", enumerated(questions.iter().map(awaited)))
 }

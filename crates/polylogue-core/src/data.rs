@@ -12,7 +12,7 @@
 //! | the end of a chat | [`StopReason`], [`OtherReason`], [`RunOutcome`] |
 //! | errors | [`Error`], [`Failure`], [`Interrupt`], [`ModelError`], [`StoreError`], [`ConfigError`]; whose fault it is: [`Fault`] |
 //! | files of a conversation | [`FileTree`], [`StoredFiles`] |
-//! | shorter texts | [`text`] |
+//! | shorter texts, and lists in prose | [`text`] |
 
 pub(crate) mod arguments;
 mod background;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use polylogue_core::text::enumerated;
 use polylogue_core::{
     AnsweredBy, AnyModel, Bound, Capabilities, Capability, DeltaRef, DeltaSink, FailedAttempt, FinishReason,
     Limits, Model, ModelError, ModelErrorKind, Money, Params, Reply, Request, Usage,
@@ -199,7 +200,7 @@ fn unable(model: &AnyModel, needs: &[Capability], params: &Params) -> Option<Str
     }
     let refused = if params.strict { model.ignored(params) } else { Vec::new() };
     let names: Vec<String> = refused.iter().map(|name| format!("`{name}`")).collect();
-    (!names.is_empty()).then(|| format!("it does not accept {}, and `strict` is set", names.join(" and ")))
+    (!names.is_empty()).then(|| format!("it does not accept {}, and `strict` is set", enumerated(&names)))
 }
 
 /// Takes the next model to be asked: the first that is available, or else the first. Adds to `before` why those before it are not asked.

@@ -28,6 +28,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue::{Limits, Name, Result};
+use polylogue_core::text::enumerated;
 use polylogue_core::{Allowance, Bound, Capabilities, Capability, Model as _, Money, OnLimit, RunBound};
 use polylogue_mcp::{Allowed, Catalog};
 use polylogue_models::KnownModel;
@@ -177,8 +178,7 @@ fn expected_by<'a>(speakers: impl Iterator<Item = &'a Speaker>) -> (Capabilities
         }
     }
     let in_words = |(model, capabilities): (&str, BTreeSet<Capability>)| {
-        let names: Vec<String> = capabilities.iter().map(Capability::to_string).collect();
-        format!("`{model}` supports {}", names.join(" and "))
+        format!("`{model}` supports {}", enumerated(capabilities.iter().map(Capability::to_string)))
     };
     (all, by_model.into_iter().map(in_words).collect())
 }
@@ -187,7 +187,7 @@ fn expected_by<'a>(speakers: impl Iterator<Item = &'a Speaker>) -> (Capabilities
 fn seals_in_words(models: &BTreeSet<String>) -> Option<String> {
     let names: Vec<String> = models.iter().map(|name| format!("`{name}`")).collect();
     let most = format!("{SEAL_BYTES} bytes and {SEAL_BYTES_PER_TOKEN} more for each token of a reply");
-    (!names.is_empty()).then(|| format!("sealed reasoning of {} has {most}", names.join(" and ")))
+    (!names.is_empty()).then(|| format!("sealed reasoning of {} has {most}", enumerated(&names)))
 }
 
 /// What answers to `on_limit: ask` can do to the bound; `None` if no one is asked.
@@ -201,7 +201,7 @@ fn raises_in_words(limits: &Limits) -> Option<String> {
     let most: Vec<String> = most.into_iter().flatten().collect();
     let after = match most.is_empty() {
         true => "the bound does not hold: no `ceiling` limits calls, tokens or money".to_owned(),
-        false => format!("a run can take more than the bound, up to the `ceiling` of {}", most.join(" and ")),
+        false => format!("a run can take more than the bound, up to the `ceiling` of {}", enumerated(&most)),
     };
     let asks = limits.on_limit == OnLimit::Ask;
     asks.then(|| format!("no person raises a limit when asked (`on_limit: ask`): after that {after}"))

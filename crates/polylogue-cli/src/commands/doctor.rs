@@ -7,6 +7,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use polylogue_core::text::enumerated;
 use polylogue_core::{ModelError, Store as _};
 use polylogue_models::{Auth, Config, Env, Provider};
 use polylogue_runtime::Access;
@@ -130,7 +131,7 @@ fn untrusted(endpoint: &Endpoint) -> Vec<String> {
     let at = endpoint.base_url.as_deref().map(|url| format!(" at {}", shown(url))).unwrap_or_default();
     let variables: Vec<String> = endpoint.variables().map(|name| format!("`{name}`")).collect();
     let sent =
-        (!variables.is_empty()).then(|| format!("it would be sent what is in {}", variables.join(" and ")));
+        (!variables.is_empty()).then(|| format!("it would be sent what is in {}", enumerated(&variables)));
     let first =
         format!("not reached{at}: the team file is not trusted (`--allow endpoints,env`, or `--trust`)");
     [first].into_iter().chain(sent).collect()

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use polylogue_core::text::enumerated;
 use polylogue_core::{
     ListQuery, Listing, LogId, LogState, OpenState, Page, Parent, ParkedLog, Progress, Queue as _,
     Store as _, StoreError, Summary, Timestamp,
@@ -208,7 +209,7 @@ pub(crate) fn as_json(
 /// The state, as its events say, and for one that is open `open`. The events are not read here, let alone checked.
 fn state(listing: &Listing, open: Option<OpenState>) -> ListedState {
     let Summary { progress, questions, .. } = &listing.summary;
-    let asked = || questions.iter().map(|(_, who)| who.as_str()).collect::<Vec<_>>().join(" and ");
+    let asked = || enumerated(questions.iter().map(|(_, who)| who.as_str()));
     match (listing.state(), progress) {
         (_, Progress::Closed(reason)) => ListedState::new(json!(RunState::of(reason)), RunEnd::why(reason)),
         (_, Progress::Failed(message)) => ListedState::new("failed", format!("failed: {message}")),

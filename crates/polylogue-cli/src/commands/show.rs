@@ -6,6 +6,7 @@ pub(crate) mod side_by_side;
 
 use std::io;
 
+use polylogue_core::text::enumerated;
 use polylogue_core::{
     AnyStore, Body, BoundSummary, Event, LogId, Part, Progress, RecoveredEvents, Store, StoreError, Summary,
 };
@@ -140,7 +141,7 @@ pub(crate) fn write_with_bound(
 /// Says how a conversation continues that has not ended.
 pub(crate) fn print_open(events: &[Event], (id, place): (&LogId, &PlaceOption), is_running: bool) {
     let Summary { progress, questions, is_paused, .. } = Summary::of(events, true);
-    let asked = questions.iter().map(|(_, who)| who.as_str()).collect::<Vec<_>>().join(" and ");
+    let asked = enumerated(questions.iter().map(|(_, who)| who.as_str()));
     let resume = place.command(&format!("resume {id}"));
     let number = if questions.len() > 1 { "NUMBER " } else { "" };
     let answer = place.command(&format!("answer {id} {number}TEXT"));

@@ -5,7 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::ValueEnum as _;
 use polylogue_client::ListFilter;
 use polylogue_client::wire::conversation::{self as wire, Conversation, ConversationPage, ConversationState};
-use polylogue_core::{Cursor, Listing, OpenState, Parent, Progress, Summary, Timestamp};
+use polylogue_core::text::enumerated;
+use polylogue_core::{Cursor, Listing, Parent, Progress, Summary, Timestamp};
 use polylogue_runtime::steering::WaitingRun;
 
 use super::named_server::Remote;
@@ -119,8 +120,7 @@ fn state(conversation: &Conversation) -> ListedState {
         let word = ended.word.word();
         return ListedState::new(word, format!("{}: {}", word.replace('_', " "), ended.detail));
     }
-    let asked =
-        || conversation.asked.iter().map(|asked| asked.who.as_str()).collect::<Vec<_>>().join(" and ");
+    let asked = || enumerated(conversation.asked.iter().map(|asked| asked.who.as_str()));
     match conversation.state {
         ConversationState::Waiting => ListedState::new("waiting", format!("waiting for {}", asked())),
         _ if conversation.paused => ListedState::word("paused"),

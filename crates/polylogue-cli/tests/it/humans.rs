@@ -423,6 +423,23 @@ fn one_of_several_questions_is_answered_by_its_number_alone() {
     assert_eq!(said(&home.events()), ["Choose.", "red", "blue"]);
 }
 
+#[test]
+fn three_people_who_are_asked_are_listed_as_in_a_sentence() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: hall\ntask: Choose.\n\
+         agents: [{name: Max, human: true}, {name: Kim, human: true}, {name: Lee, human: true}]\n\
+         chat: {participants: [Max, Kim, Lee], pattern: parallel}\n",
+    );
+    let ran = home.run(&["run", "team.yaml", "--quiet"]).exits(5);
+    assert!(ran.err.contains("waiting for Max, Kim, and Lee: answer with"), "{}", ran.err);
+    let noted = home.run(&["show", "last"]).ok();
+    assert!(noted.err.contains("waits for Max, Kim, and Lee: "), "{}", noted.err);
+    let listed = home.run(&["runs"]).ok();
+    assert!(listed.out.contains("waiting for Max, Kim, and Lee"), "{}", listed.out);
+}
+
 /// The chat of Kim ends at its limit while Kim is asked.
 #[test]
 fn an_answer_is_for_the_only_question_that_is_open() {

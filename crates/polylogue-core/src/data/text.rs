@@ -1,4 +1,4 @@
-//! Shorter texts, for errors, lists and limits.
+//! Shorter texts, and lists in prose, for errors, lists and limits.
 //!
 //! ```
 //! use polylogue_core::text;
@@ -6,6 +6,7 @@
 //! assert_eq!(text::one_line(" one\n  two "), "one two");
 //! assert_eq!((text::excerpt("one\ntwo", 5), text::excerpt("one", 5)), ("one t…".to_owned(), "one".to_owned()));
 //! assert_eq!((text::head("grün", 3), text::shortened("one two", 6)), ("gr", "one…".to_owned()));
+//! assert_eq!(text::enumerated(["Ann", "Bob", "Cy"]), "Ann, Bob, and Cy");
 //! ```
 
 /// Returns the words of `text` with one blank between them.
@@ -37,9 +38,26 @@ pub fn shortened(text: &str, bytes: usize) -> String {
     }
 }
 
+/// Returns `items` as they are listed in a sentence: `A`, `A and B`, or `A, B, and C`. Empty if there are none.
+pub fn enumerated(items: impl IntoIterator<Item: AsRef<str>>) -> String {
+    let items: Vec<_> = items.into_iter().collect();
+    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
+    match items.as_slice() {
+        [others @ .., last] if others.len() > 1 => format!("{}, and {last}", others.join(", ")),
+        few => few.join(" and "),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn items_are_listed_as_in_a_sentence() {
+        let names = ["Ann", "Bob", "Cy", "Dora"];
+        let listed = [0, 1, 2, 3, 4].map(|count| enumerated(names.iter().take(count)));
+        assert_eq!(listed, ["", "Ann", "Ann and Bob", "Ann, Bob, and Cy", "Ann, Bob, Cy, and Dora"]);
+    }
 
     #[test]
     fn an_excerpt_is_one_line_and_says_when_it_is_cut() {

@@ -1,7 +1,6 @@
 //! Parameters that the model of an agent does not take.
 
-use std::path::Path;
-
+use polylogue_core::text::enumerated;
 use polylogue_core::{Model as _, Params, ToolChoice};
 use polylogue_models::{EndpointModel, KnownModel, Models};
 
@@ -179,8 +178,7 @@ impl Checked<'_> {
             [_] => ": it is left out",
             _ => ": they are left out",
         };
-        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        let names = names.join(" and ");
+        let names = enumerated(names.iter().map(|name| format!("`{name}`")));
         let message = format!("`{model}`, the model of `{who}`, does not take {names}{with}{end}");
         if *is_refused {
             let hint = format!("remove {names}, {otherwise}, or set `strict: false`");

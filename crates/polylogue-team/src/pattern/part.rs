@@ -4,6 +4,7 @@ use polylogue::policies::until;
 use polylogue::stop::{LoopDetector, Stop as Condition};
 use polylogue::{AnyModel, Assistant, Name, Policy, Result, Transcript};
 use polylogue_config::At;
+use polylogue_core::text::enumerated;
 use polylogue_core::{AnyAgent, ChatBuilder, ConfigError};
 
 use super::task::Task;
@@ -169,16 +170,15 @@ impl<'c> ChatFrame<'c> {
     }
 }
 
-/// `A, B and C`; only the first of many names.
+/// `A, B, and C`; only the first of many names.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 12;
     let names: Vec<&str> = names.collect();
-    match (names.get(..SHOWN), names.split_last()) {
-        (Some(shown), _) if names.len() > SHOWN + 1 => {
-            format!("{} and {} others", shown.join(", "), names.len() - SHOWN)
+    match names.get(..SHOWN) {
+        Some(shown) if names.len() > SHOWN + 1 => {
+            let others = format!("{} others", names.len() - SHOWN);
+            enumerated(shown.iter().copied().chain([others.as_str()]))
         }
-        (_, Some((last, []))) => (*last).to_owned(),
-        (_, Some((last, others))) => format!("{} and {last}", others.join(", ")),
-        (_, None) => String::new(),
+        _ => enumerated(names),
     }
 }

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use polylogue_team::{Overrides, parse};
 
-/// A chat of A, B and C of this pattern, in words.
+/// A chat of A, B, and C of this pattern, in words.
 fn words(pattern: &str) -> String {
     let text = format!(
         "name: t\nagents: [{{name: A, handoffs: [B]}}, {{name: B}}, {{name: C}}, {{name: Zoe, human: true}}]\nchat: {{participants: [A, B, C], pattern: {pattern}}}\n"
@@ -54,30 +54,30 @@ fn every_pattern_is_said_in_words() {
     ];
     let said: Vec<String> = patterns.iter().map(|pattern| words(pattern)).collect();
     expect![[r#"
-        A, B and C, in turn
-        A, B and C, each once, in their order
-        A, B and C, each once, at the same time
-        A, B and C, in turn
-        A, B and C, selected at random, within what the transitions allow
-        A, B and C, selected by a model
-        A, B and C, selected by Zoe
-        A, B and C, state machine, starting with B
-        A, B and C, state machine, starting with C or B by conditions
-        A, B and C, each when its dependencies are finished
-        A, B and C, handoffs, starting with A; without a handoff the speaker stays
-        A, B and C, handoffs, starting with B; without a handoff it ends
-        A, B and C, handoffs, starting with A; without a handoff C is next
-        A, B and C, 1 round of arguments, then a vote on x and y
-        A, B and C, 2 rounds of arguments, then a vote on x, y and z
-        A, B and C, as Zoe plans
-        A, B and C, along a graph
-        A, B and C, along a graph from A on
-        A, B and C, each with a task, talking for 5 iterations
-        A, B and C, each with a task, talking for 5 iterations, or until the first is complete
-        A, B and C, each with a task, talking for 5 iterations, or until the first is complete and one more has spoken
-        A, B and C, each with a task, talking for 5 iterations, or until the first is complete and every participant has spoken once more
-        A, B and C, each with a task, talking for 5 iterations, or until all are complete
-        A, B and C, 3 tasks alone, one after the other"#]].assert_eq(&said.join("\n"));
+        A, B, and C, in turn
+        A, B, and C, each once, in their order
+        A, B, and C, each once, at the same time
+        A, B, and C, in turn
+        A, B, and C, selected at random, within what the transitions allow
+        A, B, and C, selected by a model
+        A, B, and C, selected by Zoe
+        A, B, and C, state machine, starting with B
+        A, B, and C, state machine, starting with C or B by conditions
+        A, B, and C, each when its dependencies are finished
+        A, B, and C, handoffs, starting with A; without a handoff the speaker stays
+        A, B, and C, handoffs, starting with B; without a handoff it ends
+        A, B, and C, handoffs, starting with A; without a handoff C is next
+        A, B, and C, 1 round of arguments, then a vote on x and y
+        A, B, and C, 2 rounds of arguments, then a vote on x, y, and z
+        A, B, and C, as Zoe plans
+        A, B, and C, along a graph
+        A, B, and C, along a graph from A on
+        A, B, and C, each with a task, talking for 5 iterations
+        A, B, and C, each with a task, talking for 5 iterations, or until the first is complete
+        A, B, and C, each with a task, talking for 5 iterations, or until the first is complete and one more has spoken
+        A, B, and C, each with a task, talking for 5 iterations, or until the first is complete and every participant has spoken once more
+        A, B, and C, each with a task, talking for 5 iterations, or until all are complete
+        A, B, and C, 3 tasks alone, one after the other"#]].assert_eq(&said.join("\n"));
 }
 
 #[test]
@@ -105,5 +105,5 @@ fn participants_who_join_are_named_or_counted() {
     );
     let team = parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;
     let words = &team.chats_in_words()[0].1;
-    assert!(words.ends_with("A11, A12 and 18 others, each once, in their order"), "{words}");
+    assert!(words.ends_with("A11, A12, and 18 others, each once, in their order"), "{words}");
 }

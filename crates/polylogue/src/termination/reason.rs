@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use polylogue_core::text::enumerated;
 use polylogue_core::{Name, OtherReason, RunOutcome, Step, StopReason, Transcript};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -276,9 +277,8 @@ impl fmt::Display for Reason {
             Self::NoSpeaker { after: None } => f.write_str("no participant may begin"),
             Self::Stalled { plans } => write!(f, "no progress with {}", counted(*plans, "plan")),
             Self::Completed { who } => {
-                let names: Vec<_> = who.iter().map(Name::as_str).collect();
                 let (tasks, are) = if who.len() == 1 { ("task", "is") } else { ("tasks", "are") };
-                write!(f, "the {tasks} of {} {are} complete", names.join(" and "))
+                write!(f, "the {tasks} of {} {are} complete", enumerated(who.iter().map(Name::as_str)))
             }
             Self::Rounds { limit } => write!(f, "the limit of {}", counted(*limit, "round")),
             Self::Errors { who, of, limit } => {

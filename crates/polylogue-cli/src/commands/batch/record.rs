@@ -6,6 +6,7 @@ use std::sync::Arc;
 use polylogue::runs::Report;
 use polylogue::runs::batch::BatchResult;
 use polylogue::{Message, Status};
+use polylogue_core::text::enumerated;
 use polylogue_core::{
     Body, CacheSavings, Event, FinishReason, Money, Part, PromptCache, StopReason, TotalUsage,
 };
@@ -28,8 +29,7 @@ impl RowEnd {
     }
 
     pub(crate) fn waiting<'n>(names: impl Iterator<Item = &'n str>) -> Self {
-        let names: Vec<&str> = names.collect();
-        Self { state: RunState::Waiting, reason: format!("waiting for {}", names.join(" and ")), hint: None }
+        Self { state: RunState::Waiting, reason: format!("waiting for {}", enumerated(names)), hint: None }
     }
 
     pub(crate) fn failed(why: String) -> Self {
