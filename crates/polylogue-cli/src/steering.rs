@@ -177,13 +177,13 @@ mod tests {
         assert!(typed("/cancel now").unwrap_err().contains("`/cancel` does not take `now`\n"));
         let who = Name::new("Ann B").unwrap();
         assert_eq!(typed("/next Ann B"), Ok(Some(Instruction::NextSpeaker { who })));
-        let more = LimitOverrides { turns: Some(3), ..LimitOverrides::default() };
-        assert_eq!(typed("/raise --max-turns 3"), Ok(Some(Instruction::RaiseLimits(more))));
+        let (by, more) = (prompt::user_name, LimitOverrides { turns: Some(3), ..LimitOverrides::default() });
+        assert_eq!(typed("/raise --max-turns 3"), Ok(Some(Instruction::RaiseLimits { more, by: by() })));
         let (who, more) =
             (Name::new("Ann B").unwrap(), LimitOverrides { calls: Some(2), ..LimitOverrides::default() });
-        let instruction = Instruction::RaiseAgentLimits { who, more };
+        let instruction = Instruction::RaiseAgentLimits { who, more, by: by() };
         assert_eq!(typed("/raise --agent Ann B --max-calls 2"), Ok(Some(instruction)));
-        let instruction = Instruction::RaiseChatLimits { chat: "the desk".into(), more };
+        let instruction = Instruction::RaiseChatLimits { chat: "the desk".into(), more, by: by() };
         assert_eq!(typed("/raise --chat the desk --max-calls 2"), Ok(Some(instruction)));
         let message = Message::new(Name::user(), "be brief");
         assert_eq!(typed("be brief\n"), Ok(Some(Instruction::Send(message))));

@@ -14,6 +14,7 @@ mod budget;
 pub(crate) mod budgets;
 mod busy_time;
 mod cancellation;
+mod changes;
 mod counted;
 mod fit;
 mod lowering;

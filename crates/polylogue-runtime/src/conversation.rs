@@ -54,6 +54,8 @@ pub(crate) struct Opened {
     /// The task of one that has not begun.
     pub(crate) task: String,
     pub(crate) limits: Limits,
+    /// The limits that it had before.
+    pub(crate) before: Limits,
     /// Limits that differ from the logged ones.
     pub(crate) changed: Option<LimitOverrides>,
     /// What it may use beyond what it has used.
@@ -243,7 +245,7 @@ impl Conversation {
             *self.team() = None;
         }
         if let Some(limits) = limits {
-            log.change_limits(limits).await?;
+            log.change_limits(limits, &self.0.opened.before).await?;
             self.0.has_limits.store(true, Ordering::Relaxed);
         }
         Ok(())

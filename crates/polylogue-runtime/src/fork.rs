@@ -187,7 +187,8 @@ fn without_reply_limit(mut meta: Meta, copied: &mut Vec<Arc<Event>>) -> Meta {
     let logged = LimitOverrides::last_of(copied).unwrap_or_default();
     if let Some(last) = copied.last().filter(|_| ![None, any].contains(&logged.reply_tokens)) {
         let limits = LimitOverrides { reply_tokens: any, ..logged };
-        let body = Body::LimitsChanged { limits, more: LimitOverrides::default() };
+        let (more, changes) = (LimitOverrides::default(), Vec::new());
+        let body = Body::LimitsChanged { limits, more, changes, by: None };
         let (seq, at) = (last.seq.saturating_add(1), Path::root());
         let event = Event { seq, at, inbox: None, body, ..Event::clone(last) };
         copied.push(Arc::new(event));
@@ -471,7 +472,7 @@ mod tests {
         let limited = |reply_tokens| {
             let mut copied = forked(Some(1), None).unwrap();
             let (limits, more) = (limits(reply_tokens), LimitOverrides::default());
-            let body = Body::LimitsChanged { limits, more };
+            let body = Body::LimitsChanged { limits, more, changes: Vec::new(), by: None };
             copied.push(Arc::new(Event { seq: 1, body, ..Event::clone(&copied[0]) }));
             let meta = Meta { team: json!({"limits": {"turns": 4, "reply_tokens": 7}}), ..Meta::default() };
             let meta = without_reply_limit(meta, &mut copied);

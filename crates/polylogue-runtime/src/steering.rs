@@ -297,7 +297,7 @@ impl Runtime {
         let raises = |message: &InboxMessage| {
             matches!(
                 message.instruction,
-                Instruction::RaiseLimits(_)
+                Instruction::RaiseLimits { .. }
                     | Instruction::RaiseAgentLimits { .. }
                     | Instruction::RaiseChatLimits { .. }
             )

@@ -179,8 +179,8 @@ const HANDLERS = {
         note(chat, event, event.title ? `the title is now: ${event.title}` : 'the title was removed');
     },
     team_changed: (_, chat, event) => note(chat, event, `the team has changed: ${event.changes.join('; ')}`),
-    limits_changed: (_, chat, event) => note(chat, event, 'limits were changed'),
-    own_limits_raised: (_, chat, event) => note(chat, event, `limits of ${event.of.agent ?? event.of.chat.name} were raised`),
+    limits_changed: (_, chat, event) => note(chat, event, event.changes?.length ? raised('limits', event) : 'limits were changed'),
+    own_limits_raised: (_, chat, event) => note(chat, event, raised(`limits of ${event.of.agent ?? event.of.chat.name}`, event)),
     next_speaker: (_, chat, event) => note(chat, event, `${event.who} was chosen as the next speaker`),
     cleared(_, chat, event) {
         const said = chat.items.filter((item) => item.state === 'said');
@@ -189,6 +189,12 @@ const HANDLERS = {
         note(chat, event, event.of ? `earlier messages are hidden from ${event.of}` : 'earlier messages are hidden');
     },
 };
+
+/** That `what` was raised, from what to what, and by whom. @param {string} what @param {any} event */
+function raised(what, event) {
+    const { by, changes = [] } = event;
+    return `${what} were raised${by ? ` by ${by}` : ''}${changes.length ? `: ${changes.join(', ')}` : ''}`;
+}
 
 /** What is logged for programs, in a word. @param {Run} _ @param {Chat} chat @param {any} event */
 function other(_, chat, event) {

@@ -7,6 +7,7 @@ use super::shared::Limits;
 use super::worker::OfTenant;
 use crate::attachments::Attach;
 use crate::error::CliError;
+use crate::prompt::user_name;
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
@@ -100,18 +101,19 @@ impl Raise {
     }
 }
 
-/// Allows `more` to `agent` or to `chat`, or else to the conversation.
+/// The user allows `more` to `agent` or to `chat`, or else to the conversation.
 pub(crate) fn raising(
     agent: Option<&str>,
     chat: Option<&str>,
     more: LimitOverrides,
 ) -> Result<Instruction, CliError> {
+    let by = user_name();
     if let Some(chat) = chat {
-        return Ok(Instruction::RaiseChatLimits { chat: chat.into(), more });
+        return Ok(Instruction::RaiseChatLimits { chat: chat.into(), more, by });
     }
-    let Some(agent) = agent else { return Ok(Instruction::RaiseLimits(more)) };
+    let Some(agent) = agent else { return Ok(Instruction::RaiseLimits { more, by }) };
     let who = Name::new(agent).map_err(|error| CliError::usage(error.to_string()))?;
-    Ok(Instruction::RaiseAgentLimits { who, more })
+    Ok(Instruction::RaiseAgentLimits { who, more, by })
 }
 
 #[derive(Debug, Args)]

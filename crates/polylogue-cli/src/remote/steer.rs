@@ -25,11 +25,11 @@ pub(super) async fn carry_out(client: &Client, id: &LogId, instruction: Instruct
     match instruction {
         Instruction::Send(message) => drop(client.send(id, &message.text()).await?),
         Instruction::NextSpeaker { who } => drop(client.choose_next(id, who.as_str()).await?),
-        Instruction::RaiseLimits(more) => drop(client.raise(id, more).await?),
-        Instruction::RaiseAgentLimits { who, more } => {
+        Instruction::RaiseLimits { more, .. } => drop(client.raise(id, more).await?),
+        Instruction::RaiseAgentLimits { who, more, .. } => {
             drop(client.raise_agent(id, who.as_str(), more).await?);
         }
-        Instruction::RaiseChatLimits { chat, more } => drop(client.raise_chat(id, &chat, more).await?),
+        Instruction::RaiseChatLimits { chat, more, .. } => drop(client.raise_chat(id, &chat, more).await?),
         Instruction::Pause => drop(client.pause(id).await?),
         Instruction::Resume => drop(client.resume(id, &Resume::default()).await?),
         Instruction::Cancel { now } => {

@@ -118,8 +118,12 @@ pub(crate) fn addresses(question: &Question) -> bool {
 pub(super) fn of_run(body: &Body) -> Option<String> {
     Some(match body {
         Body::NextSpeaker { who } => format!("{who} was chosen to speak next"),
-        Body::LimitsChanged { more, .. } if !more.is_empty() => "limits were raised".into(),
-        Body::OwnLimitsRaised { of, .. } => format!("limits of {of} were raised"),
+        Body::LimitsChanged { changes, by, .. } if !changes.is_empty() => {
+            raised("limits", changes, by.as_deref())
+        }
+        Body::OwnLimitsRaised { of, changes, by, .. } => {
+            raised(&format!("limits of {of}"), changes, by.as_deref())
+        }
         Body::TitleChanged { title } if title.is_empty() => "the title was removed".into(),
         Body::TitleChanged { title } => format!("the title is now: {title}"),
         Body::ClientDisconnected { .. } => "a client disconnected before the end of a response".into(),
@@ -137,6 +141,13 @@ pub(super) fn of_run(body: &Body) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// That `what` was raised, from what to what, and by whom.
+fn raised(what: &str, changes: &[Arc<str>], by: Option<&str>) -> String {
+    let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+    let changes = if changes.is_empty() { String::new() } else { format!(": {}", changes.join(", ")) };
+    format!("{what} were raised{by}{changes}")
 }
 
 /// The most changes of a team that are named.

@@ -54,7 +54,8 @@ impl StoreWrapper for EarlierStore {
     }
     async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         let messages = self.0.inbox(id, after).await?;
-        let is_unknown = |message: &InboxMessage| matches!(message.instruction, Instruction::RaiseLimits(_));
+        let is_unknown =
+            |message: &InboxMessage| matches!(message.instruction, Instruction::RaiseLimits { .. });
         let number = messages.iter().find(|(_, message)| is_unknown(message)).map(|(number, _)| *number);
         let unknown = |number| StoreError::UnknownInstruction {
             place: id.to_string(),

@@ -234,6 +234,29 @@ fn a_raise_answers_a_question_about_the_limit_that_it_raises_and_no_other() {
     assert_eq!(of_type(&home.events(), "message").len(), 4);
 }
 
+#[test]
+fn each_raise_is_shown_with_who_raised_what_from_what_to_what() {
+    let home = Home::new();
+    home.file("team.yaml", &talk(""));
+    home.run(&["run", "team.yaml", "--max-turns", "2", "--max-time", "60s"]).exits(3);
+    home.run(&["raise", "last", "--max-calls", "2000"]).ok();
+    home.run(&["raise", "last", "--max-time", "90s"]).ok();
+    home.run(&["resume", "last", "--max-turns", "1"]).exits(3);
+    let events = home.events();
+    let raised = of_type(&events, "limits_changed");
+    let by = raised[0]["by"].as_str().map(|by| format!(" by {by}")).unwrap_or_default();
+    for style in [&["show", "last"][..], &["show", "last", "--markdown"]] {
+        let shown = home.run(style).ok().out.to_lowercase();
+        for line in [
+            format!("limits were raised{by}: model calls from 1000 to 2002").to_lowercase(),
+            format!("limits were raised{by}: running time from 1 min to 90").to_lowercase(),
+            "limits were raised: turns from 2 to 3".to_owned(),
+        ] {
+            assert!(shown.contains(&line), "`{line}` is not in {style:?}:\n{shown}");
+        }
+    }
+}
+
 const OFFICE: &str = "name: office\ntask: Decide.\n\
     agents: [{name: Kim, human: true}, {name: Bot, system: You are Bot.}]\n\
     chat: {pattern: sequential, participants: [meeting], summary: last}\n\

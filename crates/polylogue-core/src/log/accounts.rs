@@ -103,6 +103,12 @@ impl OwnedAccount {
         self.limits().lowered_of(&self.owner.to_string(), totals, &ChatLimits::default())
     }
 
+    /// What allowing `more` than was used by then raises, in words.
+    pub(super) fn changes_by(&self, more: LimitOverrides, since_ms: u64) -> Vec<Arc<str>> {
+        let totals = more.beyond(&self.usage, (0, self.used(since_ms).time_ms));
+        self.limits().changes_to(&self.limits_with(totals.or(self.raised)))
+    }
+
     /// What counts toward its limits, `since_ms` milliseconds after the last event.
     pub(crate) fn used(&self, since_ms: u64) -> RunUsage<'_> {
         let since_ms = if self.active.is_empty() { 0 } else { since_ms };
@@ -275,7 +281,7 @@ impl Accounts {
                 let stopped = self.stopped.take();
                 stopped.into_iter().for_each(|owner| self.allow(&owner, *more, None));
             }
-            Body::OwnLimitsRaised { of, more } => {
+            Body::OwnLimitsRaised { of, more, .. } => {
                 let agreed = self.agreed.take_if(|raise| raise.reached.owned().0 == Some(of));
                 // What is raised from outside is raised by that, whatever was answered before.
                 self.allow(of, *more, agreed.as_ref().filter(|_| event.inbox.is_none()));
@@ -468,7 +474,8 @@ mod tests {
         {
             let mut accounts = Accounts::default();
             accounts.open(&owner, Limits { calls: Some(2), ..Limits::default() });
-            let raised = Body::OwnLimitsRaised { of: owner.clone(), more: calls(20) };
+            let (of, more) = (owner.clone(), calls(20));
+            let raised = Body::OwnLimitsRaised { of, more, changes: Vec::new(), by: None };
             let bodies = [asked.clone(), yes.clone()].into_iter().chain(between.clone()).chain([raised]);
             for (seq, body) in (0..).zip(bodies) {
                 let (at, time) = (at.clone(), Timestamp(0));

@@ -1,5 +1,7 @@
 //! The limits of agents and chats within a run, and what of them was reached.
 
+use std::sync::Arc;
+
 use super::Log;
 use super::accounts::{Accounts, OwnedAccount};
 use super::buffer::{EventBuffer, RunTotals};
@@ -69,6 +71,7 @@ impl Log {
         &self,
         who: &Name,
         more: LimitOverrides,
+        by: Option<Arc<str>>,
     ) -> std::result::Result<Body, String> {
         if more.reply_tokens.is_some() || more.on_limit.is_some() {
             return Err("an agent has limits on calls, tokens, money and time only".into());
@@ -79,7 +82,7 @@ impl Log {
         // No run may have begun since the log was opened.
         buffer.open_account(&owner, own);
         match buffer.totals.accounts.of(&owner) {
-            Some(account) => raised(&buffer.totals, account, more, ran),
+            Some(account) => raised(&buffer.totals, account, (more, by), ran),
             None => Err(self.not_limited(who)),
         }
     }
@@ -89,6 +92,7 @@ impl Log {
         &self,
         chat: &str,
         more: LimitOverrides,
+        by: Option<Arc<str>>,
     ) -> std::result::Result<Body, String> {
         if more.turns.is_some() || more.reply_tokens.is_some() || more.on_limit.is_some() {
             return Err("`limits` of a chat are on calls, tokens, money and time only".into());
@@ -101,7 +105,7 @@ impl Log {
         let named: Vec<&OwnedAccount> =
             accounts.of_open_chats().filter(|account| is_chat(account.owner(), chat)).collect();
         match named.as_slice() {
-            [account] => raised(&buffer.totals, account, more, ran),
+            [account] => raised(&buffer.totals, account, (more, by), ran),
             [] => Err(not_open(accounts, chat)),
             several => {
                 let paths: Vec<String> = several.iter().filter_map(|account| path_of(account)).collect();
@@ -163,17 +167,20 @@ impl Log {
     }
 }
 
-/// The event that allows the owner of `account` `more` than it has used; else why that raises no limit. The run has `ran` so far.
+/// The event that allows the owner of `account` `more` than it has used, as the person `by` wants; else why that raises no limit. The run has `ran` so far.
 fn raised(
     totals: &RunTotals,
     account: &OwnedAccount,
-    more: LimitOverrides,
+    (more, by): (LimitOverrides, Option<Arc<str>>),
     ran: u64,
 ) -> std::result::Result<Body, String> {
     let since = totals.time.counted_since(ran);
     match account.refuses(more, since) {
         Some(why) => Err(why),
-        None => Ok(Body::OwnLimitsRaised { of: account.owner().clone(), more }),
+        None => {
+            let (of, changes) = (account.owner().clone(), account.changes_by(more, since));
+            Ok(Body::OwnLimitsRaised { of, more, changes, by })
+        }
     }
 }
 

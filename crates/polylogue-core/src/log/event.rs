@@ -244,6 +244,12 @@ pub enum Body {
         /// What the outermost chat may use beyond what it has used, whatever its own limits.
         #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
         more: LimitOverrides,
+        /// What was raised, in words: each limit with its values before and now.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<Arc<str>>,
+        /// The name of the person who raised them, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Arc<str>>,
     },
     /// Limits of one agent, in the whole conversation, or of one run of a chat were raised, from outside or because a person was asked.
     /// Agents do not see it.
@@ -252,6 +258,12 @@ pub enum Body {
         of: AllowanceOwner,
         /// What it may use beyond what it has used, whatever its own limits: calls, tokens, money and time.
         more: LimitOverrides,
+        /// What was raised, in words: each limit with its values before and now.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<Arc<str>>,
+        /// The name of the person who raised them, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Arc<str>>,
     },
     /// The conversation was given a title of its own, from outside. Agents do not see it.
     TitleChanged {

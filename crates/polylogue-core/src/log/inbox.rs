@@ -37,7 +37,13 @@ pub enum Instruction {
     },
     /// Allows this much more than was used so far, of the limits of the run and of those at which the outermost chat
     /// [ends by itself](crate::ChatLimits): [`Body::LimitsChanged`](crate::Body::LimitsChanged).
-    RaiseLimits(LimitOverrides),
+    RaiseLimits {
+        /// Turns, calls, tokens, money or time.
+        more: LimitOverrides,
+        /// The name of the person, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Arc<str>>,
+    },
     /// Allows one agent this much more than it has used so far, of the [limits of its own](crate::Log::agent_limits):
     /// [`Body::OwnLimitsRaised`](crate::Body::OwnLimitsRaised). The limits of the run and of chats stay as they are.
     RaiseAgentLimits {
@@ -45,6 +51,9 @@ pub enum Instruction {
         who: Name,
         /// Calls, tokens, money or time.
         more: LimitOverrides,
+        /// The name of the person, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Arc<str>>,
     },
     /// Allows one open chat this much more than it has used so far, of the [limits of its own](crate::ChatBuilder::limits):
     /// [`Body::OwnLimitsRaised`](crate::Body::OwnLimitsRaised). All other limits stay as they are.
@@ -53,6 +62,9 @@ pub enum Instruction {
         chat: Arc<str>,
         /// Calls, tokens, money or time.
         more: LimitOverrides,
+        /// The name of the person, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Arc<str>>,
     },
     /// Gives the conversation a title of its own: [`Body::TitleChanged`](crate::Body::TitleChanged).
     ChangeTitle {
@@ -116,7 +128,7 @@ impl Instruction {
         match self {
             Self::Send(_) | Self::NextSpeaker { .. } => Timing::BetweenSteps,
             Self::Answer { .. } => Timing::AtRest,
-            Self::RaiseLimits(_)
+            Self::RaiseLimits { .. }
             | Self::RaiseAgentLimits { .. }
             | Self::RaiseChatLimits { .. }
             | Self::ChangeTitle { .. }
@@ -292,7 +304,7 @@ impl fmt::Display for Instruction {
             Self::Send(message) => write!(f, "a message by {}", message.from),
             Self::Answer { question, .. } => write!(f, "the answer to question {question}"),
             Self::NextSpeaker { who } => write!(f, "{who} as the next speaker"),
-            Self::RaiseLimits(_) => f.write_str("a higher limit"),
+            Self::RaiseLimits { .. } => f.write_str("a higher limit"),
             Self::RaiseAgentLimits { who, .. } => write!(f, "a higher limit of {who}"),
             Self::RaiseChatLimits { chat, .. } => write!(f, "a higher limit of {chat}"),
             Self::ChangeTitle { .. } => f.write_str("another title"),

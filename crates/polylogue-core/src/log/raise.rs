@@ -82,8 +82,10 @@ impl Log {
         let since = buffer.totals.time.counted_since(ran);
         let account = buffer.totals.accounts.of(owner);
         let more = account.map_or(more, |account| account.left_of(totals, since));
+        let changes = account.map(|account| account.changes_by(more, since)).unwrap_or_default();
         drop(buffer);
-        self.append(&Path::root(), [Body::OwnLimitsRaised { of: owner.clone(), more }]).await?;
+        let body = Body::OwnLimitsRaised { of: owner.clone(), more, changes, by: None };
+        self.append(&Path::root(), [body]).await?;
         Ok(())
     }
 
@@ -94,7 +96,8 @@ impl Log {
     /// When the store cannot be written.
     pub async fn override_limits(&self, limits: LimitOverrides) -> Result<()> {
         let limits = limits.or(self.look(LimitOverrides::last_of).await.unwrap_or_default());
-        let body = Body::LimitsChanged { limits, more: LimitOverrides::default() };
+        let (more, changes) = (LimitOverrides::default(), self.limits_now().changes_by(limits));
+        let body = Body::LimitsChanged { limits, more, changes, by: None };
         self.append(&Path::root(), [body]).await?;
         self.set_limits(limits);
         Ok(())

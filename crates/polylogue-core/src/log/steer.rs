@@ -54,18 +54,22 @@ impl Log {
     /// Carries out an instruction that no turn depends on: appends its event, and then does what it says.
     pub(crate) async fn obey(&self, pending: Pending) -> Result<()> {
         let body = match &pending.instruction {
-            Instruction::RaiseLimits(more) => match self.raised_by(*more).await? {
+            Instruction::RaiseLimits { more, by } => match self.raised_by(*more, by.clone()).await? {
                 Ok(body) => body,
                 Err(why) => return self.refuse(pending, why).await,
             },
-            Instruction::RaiseAgentLimits { who, more } => match self.agent_raised_by(who, *more).await {
-                Ok(body) => body,
-                Err(why) => return self.refuse(pending, why).await,
-            },
-            Instruction::RaiseChatLimits { chat, more } => match self.chat_raised_by(chat, *more).await {
-                Ok(body) => body,
-                Err(why) => return self.refuse(pending, why).await,
-            },
+            Instruction::RaiseAgentLimits { who, more, by } => {
+                match self.agent_raised_by(who, *more, by.clone()).await {
+                    Ok(body) => body,
+                    Err(why) => return self.refuse(pending, why).await,
+                }
+            }
+            Instruction::RaiseChatLimits { chat, more, by } => {
+                match self.chat_raised_by(chat, *more, by.clone()).await {
+                    Ok(body) => body,
+                    Err(why) => return self.refuse(pending, why).await,
+                }
+            }
             Instruction::ChangeTitle { title } => Body::TitleChanged { title: in_one_line(title) },
             Instruction::ClientDisconnected { received } => {
                 Body::ClientDisconnected { received: Arc::clone(received) }

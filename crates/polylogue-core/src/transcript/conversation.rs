@@ -7,8 +7,8 @@ use super::{OpenTurn, Transcript};
 use crate::log::{Pending, RunTotals, Timing};
 use crate::{
     Body, ChatLimits, ConfigError, Error, Event, FinishReason, InboxMessage, Instruction, InstructionError,
-    LimitOverrides, Log, Message, Name, OpenQuestion, Part, Path, Question, Responder, Result, StopReason,
-    TeamChanged,
+    LimitOverrides, Limits, Log, Message, Name, OpenQuestion, Part, Path, Question, Responder, Result,
+    StopReason, TeamChanged,
 };
 
 impl Log {
@@ -276,34 +276,38 @@ impl Log {
         transcript.closed().is_none() && (in_background || open.any(is_lost))
     }
 
-    /// Logs that `limits` apply from now on, for this process and for those that continue the conversation later:
+    /// Logs that `limits` apply from now on instead of those `before`, for this process and for those that continue the conversation later:
     /// each reads them by [`LimitOverrides::last_of`] and sets them by [`limits`](Self::limits).
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub async fn change_limits(&mut self, limits: LimitOverrides) -> Result<()> {
-        let body = Body::LimitsChanged { limits, more: LimitOverrides::default() };
+    pub async fn change_limits(&mut self, limits: LimitOverrides, before: &Limits) -> Result<()> {
+        let (more, changes) = (LimitOverrides::default(), before.changes_by(limits));
+        let body = Body::LimitsChanged { limits, more, changes, by: None };
         self.append(&Path::root(), [body]).await?;
         Ok(())
     }
 
-    /// The event that allows `more` than was used, of the run and of its outermost chat; else why that raises no limit.
-    pub(crate) async fn raised_by(&self, more: LimitOverrides) -> Result<std::result::Result<Body, String>> {
-        let limits = self.limits_now();
-        let RaisedLimits { turns, messages, tokens, cost } = self.transcript().await?.beyond(&more);
-        let own = ChatLimits {
-            turns: Some(turns),
-            messages: Some(messages),
-            tokens: Some(tokens),
-            cost: Some(cost),
-        };
+    /// The event that allows `more` than was used, of the run and of its outermost chat, as the person `by` wants; else why that raises no
+    /// limit.
+    pub(crate) async fn raised_by(
+        &self,
+        more: LimitOverrides,
+        by: Option<Arc<str>>,
+    ) -> Result<std::result::Result<Body, String>> {
+        let (limits, chat) = (self.limits_now(), self.transcript().await?);
+        let (raised, own) = (ChatLimits::from(*chat.raised()), ChatLimits::from(chat.beyond(&more)));
+        drop(chat);
         let totals = self.limits_beyond(more).await;
         if let Some(why) = limits.lowered_by(totals, &own) {
             return Ok(Err(why));
         }
         let earlier = self.look(LimitOverrides::last_of).await.unwrap_or_default();
         let of_run = totals.where_limited(&limits).or(earlier);
-        Ok(Ok(Body::LimitsChanged { limits: of_run, more: more.of_chat(&limits.chat) }))
+        let before = Limits { chat: limits.chat.raised_to(&raised), ..limits };
+        let after = Limits { chat: before.chat.raised_to(&own), ..of_run.apply_to(before) };
+        let changes = before.changes_to(&after);
+        Ok(Ok(Body::LimitsChanged { limits: of_run, more: more.of_chat(&limits.chat), changes, by }))
     }
 
     /// Logs that the conversation continues with another version of its team.

@@ -1,6 +1,6 @@
 //! Limits of a chat that were raised.
 
-use crate::{LimitOverrides, Money};
+use crate::{ChatLimits, LimitOverrides, Money};
 
 /// The amounts that a chat may use since it was opened last, whatever its own limits: a resumption or a person allowed it. 0 where nothing was
 /// allowed. Termination conditions and policies use the larger of their own limit and this one.
@@ -28,6 +28,13 @@ pub(super) struct Raises {
     pub(super) limits: RaisedLimits,
     /// The last event by which that was allowed while the chat was open.
     pub(super) last: Option<u64>,
+}
+
+/// These amounts as limits.
+impl From<RaisedLimits> for ChatLimits {
+    fn from(RaisedLimits { turns, messages, tokens, cost }: RaisedLimits) -> Self {
+        Self { turns: Some(turns), messages: Some(messages), tokens: Some(tokens), cost: Some(cost) }
+    }
 }
 
 impl RaisedLimits {

@@ -367,8 +367,10 @@ impl Presentation {
             }
             Body::Left { who, .. } | Body::Stopped { who, .. } | Body::Joined { who, .. } => who,
             Body::Cleared { who, .. } => who,
-            // Others come from options of a command, which are on the screen.
-            Body::LimitsChanged { more, .. } if !more.is_empty() => {
+            // Others come from options of a command, which are on the screen, or from an answer.
+            Body::LimitsChanged { more, changes, by, .. }
+                if !changes.is_empty() && (self.is_whole() || by.is_some() || !more.is_empty()) =>
+            {
                 return self.put(at, Kind::Notice(body.clone()));
             }
             Body::NextSpeaker { .. }

@@ -158,8 +158,9 @@ impl Runtime {
         [Some(prepared), earlier].into_iter().flatten().for_each(|team| team.models().learn(&events));
         let earlier = earlier.map(|earlier| Self::chat_of(id, earlier)).transpose()?;
         let changed = Some(overrides).filter(|now| *now != before);
-        let (task, events) = (run.task().to_owned(), log.inherited_events());
-        let opened = Opened { task, limits, changed, more: options.more, events, is_continued };
+        let (task, events, before) =
+            (run.task().to_owned(), log.inherited_events(), before.apply_to(of_team));
+        let opened = Opened { task, limits, before, changed, more: options.more, events, is_continued };
         let log = timed(log.limits(limits).bound(most), self.budgets(&options.budgets));
         let paying = self.0.shared.paying(self.place(), Some(log.id()), options.daily.as_deref()).await?;
         let mut log = match paying {

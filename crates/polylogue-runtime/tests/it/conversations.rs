@@ -136,7 +136,7 @@ async fn a_raise_that_waits_when_it_is_opened_raises_the_limits_that_it_has() {
     let id = conversation.id().clone();
     conversation.run().await.unwrap();
     drop(conversation);
-    let instruction = Instruction::RaiseLimits(turns(1));
+    let instruction = Instruction::RaiseLimits { more: turns(1), by: None };
     let message = InboxMessage { key: "more".into(), request: None, posted: Timestamp(0), instruction };
     world.runtime.store().post(&id, &message).await.unwrap();
     let again = world.runtime.open(&id, &world.team, OpenOptions::default()).await.unwrap();
@@ -155,7 +155,7 @@ async fn a_raise_of_an_agent_that_waits_when_it_is_opened_counts() {
     assert_eq!(conversation.turns().await, 2);
     drop(conversation);
     let more = LimitOverrides { calls: Some(1), ..LimitOverrides::default() };
-    let instruction = Instruction::RaiseAgentLimits { who: Name::new("Ann").unwrap(), more };
+    let instruction = Instruction::RaiseAgentLimits { who: Name::new("Ann").unwrap(), more, by: None };
     let message = InboxMessage { key: "more".into(), request: None, posted: Timestamp(0), instruction };
     world.runtime.store().post(&id, &message).await.unwrap();
     let again = world.runtime.open(&id, &world.team, OpenOptions::default()).await.unwrap();
@@ -184,7 +184,7 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
     conversation.run().await.unwrap();
     drop(conversation);
     let more = LimitOverrides { calls: Some(3), ..LimitOverrides::default() };
-    let raise = |chat: &str| Instruction::RaiseChatLimits { chat: chat.into(), more };
+    let raise = |chat: &str| Instruction::RaiseChatLimits { chat: chat.into(), more, by: None };
     let closed = world.runtime.steer(&id, raise("bench")).await.unwrap();
     assert!(matches!(&closed, Steered::Refused(why) if why.ends_with("open are: `desk`")), "{closed:?}");
     assert!(matches!(world.runtime.steer(&id, raise("desk")).await.unwrap(), Steered::Done { .. }));

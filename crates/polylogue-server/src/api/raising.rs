@@ -31,11 +31,12 @@ async fn raise(call: Call) -> Reply {
     if more.is_empty() {
         return Err(Problem::bad_request("there is no limit to raise").at("/limits", "empty"));
     }
+    let by = Some(token.name.as_str().into());
     let instruction = match (agent, chat) {
-        (None, None) => Instruction::RaiseLimits(more),
-        (None, Some(chat)) => Instruction::RaiseChatLimits { chat: chat.into(), more },
+        (None, None) => Instruction::RaiseLimits { more, by },
+        (None, Some(chat)) => Instruction::RaiseChatLimits { chat: chat.into(), more, by },
         (Some(agent), None) => match Name::new(agent) {
-            Ok(who) => Instruction::RaiseAgentLimits { who, more },
+            Ok(who) => Instruction::RaiseAgentLimits { who, more, by },
             Err(error) => return Err(Problem::bad_request(error.to_string()).at("/agent", "not a name")),
         },
         (Some(_), Some(_)) => {

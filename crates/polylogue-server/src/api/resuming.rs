@@ -26,6 +26,7 @@ use crate::schema::of_request;
 use crate::spending::Payer;
 use crate::steered::other_node;
 use crate::tenants::Tenant;
+use crate::token::Token;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
@@ -77,7 +78,7 @@ async fn resume(call: Call) -> Reply {
         true => app.wait(token),
         false => app.join(token).await?,
     };
-    if !enter_or_raise(app, &tenant, &id, limits).await? {
+    if !enter_or_raise(app, &tenant, &id, (limits, token)).await? {
         note(&tenant, &id, key.as_ref()).await?;
         return json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?);
     }
@@ -119,7 +120,7 @@ async fn resume_elsewhere(
     (id, limits, from): (&LogId, LimitOverrides, u64),
     key: Option<&Key>,
 ) -> Result<bool, Problem> {
-    raise(tenant, id, limits).await?;
+    raise(tenant, id, (limits, call.token()?)).await?;
     if !limits.is_empty() && has_ended_unraised(tenant, id, from).await? {
         return Ok(false);
     }
@@ -155,7 +156,7 @@ async fn enter_or_raise(
     app: &App,
     tenant: &Tenant,
     id: &LogId,
-    limits: LimitOverrides,
+    (limits, token): (LimitOverrides, &Token),
 ) -> Result<bool, Problem> {
     loop {
         let summary = listing(tenant, id).await?.summary;
@@ -171,7 +172,7 @@ async fn enter_or_raise(
             continue;
         }
         renew(app, tenant, id);
-        raise(tenant, id, limits).await?;
+        raise(tenant, id, (limits, token)).await?;
         unpause(tenant, id).await?;
         if limits.is_empty() || !has_ended_unraised(tenant, id, summary.events).await? {
             return Ok(false);
@@ -244,12 +245,13 @@ async fn ways(app: &App, tenant: &Tenant, id: &LogId, reason: &StopReason) -> Re
     Ok(Continuation { resumes, limits, message })
 }
 
-/// Raises limits of a conversation that runs, or waits until it may.
-async fn raise(tenant: &Tenant, id: &LogId, more: LimitOverrides) -> Result<(), Problem> {
+/// Raises limits of a conversation that runs, or waits until it may, for the holder of `token`.
+async fn raise(tenant: &Tenant, id: &LogId, (more, token): (LimitOverrides, &Token)) -> Result<(), Problem> {
     if more.is_empty() {
         return Ok(());
     }
-    accepted(tenant.runtime.steer(id, Instruction::RaiseLimits(more)).await?)
+    let by = Some(token.name.as_str().into());
+    accepted(tenant.runtime.steer(id, Instruction::RaiseLimits { more, by }).await?)
 }
 
 fn accepted(steered: Steered) -> Result<(), Problem> {

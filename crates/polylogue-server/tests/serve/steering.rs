@@ -361,7 +361,9 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
     assert_eq!((again.status, again.header("idempotent-replayed")), (202, Some("true")), "{}", again.body);
     assert_eq!(raise(3).await.status, 422);
     let events = events(&world, &id).await;
-    assert_eq!(events.iter().filter(|event| event["type"] == "limits_changed").count(), 1);
+    let raised: Vec<_> = events.iter().filter(|event| event["type"] == "limits_changed").collect();
+    assert_eq!((raised.len(), &raised[0]["changes"]), (1, &json!(["model calls from 2 to 4"])));
+    assert!(raised[0]["by"].is_string(), "the name of the token: {}", raised[0]);
 }
 
 #[tokio::test]
@@ -460,7 +462,8 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
     assert_eq!(raised.status, 202, "{}", raised.body);
     until(&world, &id, "closed").await;
     let events = events(&world, &id).await;
-    assert_eq!(events.iter().filter(|event| event["type"] == "own_limits_raised").count(), 1);
+    let raised: Vec<_> = events.iter().filter(|event| event["type"] == "own_limits_raised").collect();
+    assert_eq!((raised.len(), &raised[0]["changes"]), (1, &json!(["model calls from 1 to 4"])));
     assert_eq!(events.iter().filter(|event| event["type"] == "model_replied").count(), 4);
 }
 

@@ -117,11 +117,12 @@ async fn partly_taken(Fixture { queue, .. }: Fixture, release: Release) -> Verdi
 
 async fn silent(Fixture { queue, pass }: Fixture) -> Verdict {
     let answer = Instruction::Answer { question: 1, text: "yes".into(), by: None };
+    let more = LimitOverrides::default();
     let all = [
         (Instruction::NextSpeaker { who: Name::user() }, false),
-        (Instruction::RaiseLimits(LimitOverrides::default()), false),
-        (Instruction::RaiseAgentLimits { who: Name::user(), more: LimitOverrides::default() }, false),
-        (Instruction::RaiseChatLimits { chat: "desk".into(), more: LimitOverrides::default() }, false),
+        (Instruction::RaiseLimits { more, by: None }, false),
+        (Instruction::RaiseAgentLimits { who: Name::user(), more, by: None }, false),
+        (Instruction::RaiseChatLimits { chat: "desk".into(), more, by: None }, false),
         (Instruction::ChangeTitle { title: "A title".into() }, false),
         (Instruction::ClientDisconnected { received: "Once".into() }, false),
         (Instruction::Pause, false),

@@ -347,7 +347,7 @@ impl Batch {
         let kept = LimitOverrides::last_of(&log.events().await).unwrap_or_else(|| (self.began_with)(meta));
         let limits = self.overrides.or(kept);
         if limits != kept && log.transcript().await?.closed().is_none() {
-            log.change_limits(limits).await?;
+            log.change_limits(limits, &kept.apply_to(self.limits)).await?;
         }
         Ok(self.within(log, limits))
     }

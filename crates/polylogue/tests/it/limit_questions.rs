@@ -270,7 +270,7 @@ async fn a_limit_that_is_raised_from_outside_answers_its_question() {
     let chat = chat(&Cents::default());
     waiting(chat.run_in(&mut log, "go").await.unwrap().status);
     let more = LimitOverrides { turns: Some(3), ..LimitOverrides::default() };
-    let raised = log.handle().instruct(Instruction::RaiseLimits(more));
+    let raised = log.handle().instruct(Instruction::RaiseLimits { more, by: None });
     log.post_inbox().await.unwrap();
     raised.confirmed().await.unwrap();
     assert!(log.questions().await.unwrap().is_empty(), "the question is answered");
@@ -285,7 +285,7 @@ async fn a_raise_never_lowers_a_limit() {
     let chat = chat(&Cents::default());
     waiting(chat.run_in(&mut log, "go").await.unwrap().status);
     let more = LimitOverrides { cost: Some(Money::dollars(1.0)), ..LimitOverrides::default() };
-    let raised = log.handle().instruct(Instruction::RaiseLimits(more));
+    let raised = log.handle().instruct(Instruction::RaiseLimits { more, by: None });
     log.post_inbox().await.unwrap();
     let refused = raised.confirmed().await.unwrap_err().to_string();
     assert!(refused.contains("it would lower the limit of $9.00 to $1."), "{refused}");
@@ -294,7 +294,7 @@ async fn a_raise_never_lowers_a_limit() {
         (LimitOverrides { time_ms: Some(9), ..LimitOverrides::default() }, "the run has no limit on time"),
         (LimitOverrides { calls: Some(9), ..LimitOverrides::default() }, "the limit of 1000 model calls to "),
     ] {
-        let raised = log.handle().instruct(Instruction::RaiseLimits(more));
+        let raised = log.handle().instruct(Instruction::RaiseLimits { more, by: None });
         log.post_inbox().await.unwrap();
         let refused = raised.confirmed().await.unwrap_err().to_string();
         assert!(refused.contains(expected), "{refused}");

@@ -199,8 +199,8 @@ async fn a_limit_of_an_agent_that_is_raised_from_outside_answers_its_question() 
     let calls = |calls| LimitOverrides { calls: Some(calls), ..LimitOverrides::default() };
     // Limits of the run are others.
     for (instruction, is_answered) in [
-        (Instruction::RaiseLimits(calls(5_000)), false),
-        (Instruction::RaiseAgentLimits { who: name("A"), more: calls(2) }, true),
+        (Instruction::RaiseLimits { more: calls(5_000), by: None }, false),
+        (Instruction::RaiseAgentLimits { who: name("A"), more: calls(2), by: None }, true),
     ] {
         let raised = log.handle().instruct(instruction);
         log.post_inbox().await.unwrap();
@@ -222,7 +222,7 @@ async fn a_limit_of_an_agent_that_is_raised_from_outside_answers_its_question() 
 /// From now on, no person is asked at a limit.
 async fn stop_at_limits(log: &mut Log) {
     let more = LimitOverrides { on_limit: Some(OnLimit::Stop), ..LimitOverrides::default() };
-    let raised = log.handle().instruct(Instruction::RaiseLimits(more));
+    let raised = log.handle().instruct(Instruction::RaiseLimits { more, by: None });
     log.post_inbox().await.unwrap();
     raised.confirmed().await.unwrap();
 }
@@ -261,7 +261,8 @@ async fn a_limit_of_a_chat_that_is_raised_from_outside_answers_its_question() {
     let mut log = log_of(&whole[..=asked]).await.limits(asking());
     for (chat, is_answered) in [("team", false), ("desk", true)] {
         let more = LimitOverrides { time_ms: Some(2_000), ..LimitOverrides::default() };
-        let raised = log.handle().instruct(Instruction::RaiseChatLimits { chat: chat.into(), more });
+        let raised =
+            log.handle().instruct(Instruction::RaiseChatLimits { chat: chat.into(), more, by: None });
         log.post_inbox().await.unwrap();
         assert_eq!(raised.confirmed().await.is_ok(), is_answered, "{chat}");
         assert_eq!(log.questions().await.unwrap().is_empty(), is_answered, "{chat}");

@@ -27,7 +27,7 @@ impl Agent for Speaker {
         let outside = self.1.lock().unwrap().take();
         if let Some(outside) = outside {
             // Whether it was done is in the log.
-            let _ = outside.instruct(Instruction::RaiseLimits(self.2)).confirmed().await;
+            let _ = outside.instruct(Instruction::RaiseLimits { more: self.2, by: None }).confirmed().await;
         }
         Ok(Act::say(self.0.as_str()))
     }
@@ -68,13 +68,19 @@ fn bodies(events: &[Arc<Event>]) -> Vec<Body> {
 async fn a_limit_of_the_chat_itself_is_raised_in_its_last_turn_and_the_log_can_be_cut_anywhere() {
     let none = ChatLimits::default();
     type NewStop = fn() -> Stop;
-    let stops: [(NewStop, ChatLimits, Option<u64>); 3] = [
-        (|| max_turns(2), ChatLimits { turns: Some(2), ..none }, None),
-        (|| max_messages(3), ChatLimits { turns: Some(90), messages: Some(3), ..none }, None),
+    let of_chat = "turns of the chat from 2 to 5";
+    let stops: [(NewStop, ChatLimits, Option<u64>, &[&str]); 3] = [
+        (|| max_turns(2), ChatLimits { turns: Some(2), ..none }, None, &[of_chat]),
+        (
+            || max_messages(3),
+            ChatLimits { turns: Some(90), messages: Some(3), ..none },
+            None,
+            &["messages of the chat from 3 to 6"],
+        ),
         // With a limit of the run, both are raised.
-        (|| max_turns(2), ChatLimits { turns: Some(2), ..none }, Some(3)),
+        (|| max_turns(2), ChatLimits { turns: Some(2), ..none }, Some(3), &["turns from 3 to 5", of_chat]),
     ];
-    for (stop, chat, of_run) in stops {
+    for (stop, chat, of_run, changes) in stops {
         let limits = Limits { chat, turns: of_run, ..Limits::default() };
         let log = played(stop(), limits, turns(4), &[]).await;
         assert_eq!(log.turns().await, 5, "1 turn was over, and 4 more are allowed");
@@ -82,7 +88,9 @@ async fn a_limit_of_the_chat_itself_is_raised_in_its_last_turn_and_the_log_can_b
         let raised = |event: &Arc<Event>| matches!(event.body, Body::LimitsChanged { .. });
         let at = whole.iter().position(raised).unwrap();
         let of_run = of_run.map_or_else(LimitOverrides::default, |_| turns(5));
-        assert_eq!(whole[at].body, Body::LimitsChanged { limits: of_run, more: turns(4) });
+        let changes = changes.iter().map(|change| Arc::from(*change)).collect();
+        let expected = Body::LimitsChanged { limits: of_run, more: turns(4), changes, by: None };
+        assert_eq!(whole[at].body, expected);
         for cut in 1..whole.len() {
             let raised = LimitOverrides::last_of(&whole[..cut]).unwrap_or_default();
             let again = played(stop(), raised.apply_to(limits), turns(4), &whole[..cut]).await;
@@ -165,7 +173,7 @@ fn is_of_agent(reason: &StopReason) -> bool {
 
 #[tokio::test]
 async fn the_limits_of_an_agent_are_raised_while_it_runs_and_the_log_can_be_cut_anywhere() {
-    let given = || Some(Instruction::RaiseAgentLimits { who: name("A"), more: calls(9) });
+    let given = || Some(Instruction::RaiseAgentLimits { who: name("A"), more: calls(9), by: None });
     let (log, reason) = talked(2, given(), &[]).await;
     assert!(log.turns().await == 8 && !is_of_agent(&reason), "{reason}");
     let whole = log.events().await;
@@ -187,7 +195,7 @@ async fn the_limits_of_an_agent_are_raised_after_they_have_ended_the_conversatio
     assert!(is_of_agent(&reason), "{reason}");
     let limits = Allowance { calls: Some(2), ..Allowance::default() };
     let mut log = log_of(&log.events().await).await.agent_limits([(name("A"), limits)]);
-    let more = Instruction::RaiseAgentLimits { who: name("A"), more: calls(1) };
+    let more = Instruction::RaiseAgentLimits { who: name("A"), more: calls(1), by: None };
     let raised = log.handle().instruct(more);
     log.post_inbox().await.unwrap();
     raised.confirmed().await.unwrap();
@@ -207,7 +215,7 @@ async fn what_would_raise_no_limit_of_the_agent_is_refused() {
         ("A", LimitOverrides { on_limit: Some(OnLimit::Ask), ..none }, "an agent has limits on calls, "),
         ("B", calls(3), "`B` has no limits of its own; agents with limits: `A`"),
     ] {
-        let given = Instruction::RaiseAgentLimits { who: name(who), more };
+        let given = Instruction::RaiseAgentLimits { who: name(who), more, by: None };
         let (log, _) = talked(6, Some(given), &[]).await;
         let events = log.events().await;
         let refused = events.iter().find_map(|event| match &event.body {
@@ -244,7 +252,7 @@ async fn edited(mut log: Log, given: Option<Instruction>) -> (Log, StopReason) {
 }
 
 fn raise_chat(chat: &str, more: LimitOverrides) -> Instruction {
-    Instruction::RaiseChatLimits { chat: chat.into(), more }
+    Instruction::RaiseChatLimits { chat: chat.into(), more, by: None }
 }
 
 fn is_of_chat(reason: &StopReason) -> bool {

@@ -328,7 +328,7 @@ async fn a_log_with_every_kind_of_instruction_can_be_cut_anywhere() {
         Instruction::Pause,
         Instruction::NextSpeaker { who: name("C") },
         Instruction::NextSpeaker { who: name("Zoe") },
-        Instruction::RaiseLimits(more),
+        Instruction::RaiseLimits { more, by: None },
     ];
     let kinds_of_several =
         ["Sent", "Paused", "Resumed", "NextSpeaker", "Refused", "LimitsChanged", "TeamChanged"];
@@ -432,7 +432,7 @@ async fn a_paused_conversation_that_is_resumed_while_it_is_held_begins_a_turn_wh
 async fn a_limit_that_is_raised_while_it_runs_counts_from_then_on() {
     let outside = Outside::default();
     let more = LimitOverrides { turns: Some(2), ..LimitOverrides::default() };
-    for (instructions, turns) in [(Vec::new(), 1), (vec![Instruction::RaiseLimits(more)], 3)] {
+    for (instructions, turns) in [(Vec::new(), 1), (vec![Instruction::RaiseLimits { more, by: None }], 3)] {
         let limits = Limits { turns: Some(1), ..Limits::default() };
         let mut log = log_of(&[]).await.limits(limits);
         run_steered(&steered(round_robin(), instructions, &outside), &mut log, &outside).await;
@@ -702,7 +702,8 @@ async fn instructions_during_a_tool_call_stand_in_the_log_where_it_can_be_cut_an
             .build()
             .unwrap()
     };
-    let given = vec![sent, Instruction::RaiseLimits(more), Instruction::Pause, Instruction::Resume];
+    let given =
+        vec![sent, Instruction::RaiseLimits { more, by: None }, Instruction::Pause, Instruction::Resume];
     let mut log = log_of(&[]).await;
     *outside.lock().unwrap() = Some(log.handle());
     chat(given).run_in(&mut log, "go").await.unwrap();

@@ -17,9 +17,14 @@ fn events() -> Vec<Event> {
         Body::NextSpeaker { who: name("B") },
         Body::Paused,
         Body::Resumed,
-        Body::LimitsChanged { limits: none, more },
+        Body::LimitsChanged {
+            limits: none,
+            more,
+            changes: vec!["turns of the chat from 4 to 9".into()],
+            by: Some("pat".into()),
+        },
         // By an option of `resume`.
-        Body::LimitsChanged { limits: more, more: none },
+        Body::LimitsChanged { limits: more, more: none, changes: Vec::new(), by: None },
         Body::Refused { instruction: Box::new(refused), why: "`Zoe` is no participant".into() },
         cut,
         late,
@@ -65,7 +70,7 @@ fn show_prints_a_line_for_each_steering_event() {
         B was chosen to speak next
         paused: turns that have begun end, and no other begins
         continued after the pause
-        limits were raised
+        limits were raised by pat: turns of the chat from 4 to 9
         Zoe as the next speaker was refused: `Zoe` is no participant
         B was cut off after: One (+1 line)
         no answer for A in time: the default counts
@@ -96,7 +101,7 @@ fn the_autogen_layout_prints_a_line_for_each_steering_event() {
 
         >>>>>>>> continued after the pause
 
-        >>>>>>>> limits were raised
+        >>>>>>>> limits were raised by pat: turns of the chat from 4 to 9
 
         >>>>>>>> Zoe as the next speaker was refused: `Zoe` is no participant
 
@@ -135,7 +140,7 @@ fn the_markdown_document_has_a_line_for_each_steering_event() {
 
         *Continued after the pause*
 
-        *Limits were raised*
+        *Limits were raised by pat: turns of the chat from 4 to 9*
 
         *Zoe as the next speaker was refused: \`Zoe\` is no participant*
 
