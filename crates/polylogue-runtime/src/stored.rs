@@ -143,6 +143,7 @@ fn digest_of(prices: &BTreeMap<String, Price>) -> String {
 pub struct StoredDocument {
     id: LogId,
     team: Value,
+    team_changed: Option<Timestamp>,
     limits: Option<LimitOverrides>,
     damage: Option<StoreError>,
     has_begun: bool,
@@ -175,14 +176,17 @@ impl StoredDocument {
         for event in events {
             has_begun = true;
             match &event.body {
-                Body::TeamChanged(TeamChanged { team, .. }) if !team.is_null() => changed = Some(team),
+                Body::TeamChanged(TeamChanged { team, .. }) if !team.is_null() => {
+                    changed = Some((team, event.time));
+                }
                 Body::LimitsChanged { limits: set, .. } => limits = Some(*set),
                 _ => {}
             }
         }
-        let mut team = changed.cloned().unwrap_or(meta.team);
+        let team_changed = changed.map(|(_, time)| time);
+        let mut team = changed.map_or(meta.team, |(team, _)| team.clone());
         without_request(&mut team);
-        Self { id: id.clone(), team, limits, damage: None, has_begun }
+        Self { id: id.clone(), team, team_changed, limits, damage: None, has_begun }
     }
 
     /// Returns the digest of what the preparation of the conversation depends on.
@@ -200,6 +204,11 @@ impl StoredDocument {
         *team.get_mut("team")?.pointer_mut("/overrides/task")? = Value::Null;
         let content = serde_json::to_vec(&("any task", team, self.limits)).ok()?;
         Some(blake3::hash(&content).into())
+    }
+
+    /// Returns when the conversation continued with this version of its team. `None` if it began with it.
+    pub const fn team_changed(&self) -> Option<Timestamp> {
+        self.team_changed
     }
 
     /// Returns the limits that were set last, if they were changed since it began.

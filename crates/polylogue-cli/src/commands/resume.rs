@@ -260,7 +260,7 @@ impl Stored<'_> {
             return Err(CliError::usage(what).hint(hint));
         }
         let before = document.limits()?.unwrap_or(stored.limits);
-        let newer = self.version.of(self.id, &stored)?;
+        let newer = self.version.of(self.id, &stored, document.team_changed())?;
         let is_newer = newer.is_some();
         let mut changes = Vec::new();
         let (mut team, digest, trusted, file, outside) = match newer {

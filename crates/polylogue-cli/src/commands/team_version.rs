@@ -1,8 +1,11 @@
 //! The version of a team with which a stored conversation continues: that of the current file, or the stored one.
 
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
-use polylogue_core::LogId;
+use polylogue_core::text::head;
+use polylogue_core::{LogId, Timestamp};
+use polylogue_models::Day;
 use polylogue_runtime::stored::StoredTeam;
 use polylogue_team::{Loaded, TeamChange};
 
@@ -44,22 +47,30 @@ impl TeamVersion<'_> {
     }
 
     /// The team of the current file, if the conversation `id` is to continue with it. `None` if the file has not changed or
-    /// is gone: then the stored team counts.
-    pub(super) fn of(self, id: &LogId, stored: &StoredTeam) -> Result<Option<NewerTeam>, CliError> {
+    /// is gone: then the stored team counts, which was `accepted` at that time if the conversation began with another one.
+    pub(super) fn of(
+        self,
+        id: &LogId,
+        stored: &StoredTeam,
+        accepted: Option<Timestamp>,
+    ) -> Result<Option<NewerTeam>, CliError> {
         match self {
             Self::Pinned => return Ok(None),
             Self::Of(file) => return of_file(id, stored, file),
             Self::Harmless | Self::Current => {}
         }
         let file = stored.team.file();
+        let (since, pinned) = match accepted {
+            Some(time) => (since_version(id, stored, time), "that version"),
+            None => (format!("`{id}` began"), "the stored team"),
+        };
         let newer = match stored.team.reload() {
             None => return Ok(None),
             Some(Ok(newer)) => newer,
             // Lines of the file are not shown: a store from elsewhere may name any file.
             Some(Err(_)) => {
-                let what = format!("the team file `{file}` has changed since `{id}` began, and has errors");
-                let hint =
-                    format!("`polylogue check {file}` shows them; `--pinned` continues with the stored team");
+                let what = format!("the team file `{file}` has changed since {since}, and has errors");
+                let hint = format!("`polylogue check {file}` shows them; `--pinned` continues with {pinned}");
                 return Err(CliError::usage(what).hint(hint));
             }
         };
@@ -67,16 +78,25 @@ impl TeamVersion<'_> {
         if changes.is_empty() {
             return Ok(None);
         }
-        let listed = listed(&changes);
+        let what = format!("the team file `{file}` has changed since {since}:{}", listed(&changes));
         if self == Self::Current || are_harmless(&changes) {
-            let what = format!("the team file `{file}` has changed since `{id}` began:{listed}");
             print_note(&with_bound(what, &changes));
             return Ok(Some(NewerTeam { loaded: newer, changes }));
         }
-        let hint = "`--accept-changes` continues with the changed file, `--pinned` with the stored team";
-        Err(CliError::usage(format!("the team file `{file}` has changed since `{id}` began:{listed}"))
-            .hint(hint))
+        let hint = format!("`--accept-changes` continues with the changed file, `--pinned` with {pinned}");
+        Err(CliError::usage(what).hint(hint))
     }
+}
+
+/// When the conversation `id` continued with the version of its team that is stored, and which one that is.
+fn since_version(id: &LogId, stored: &StoredTeam, time: Timestamp) -> String {
+    /// How many characters of a digest are shown.
+    const DIGITS: usize = 12;
+    let day = UNIX_EPOCH.checked_add(Duration::from_millis(time.0)).map_or_else(Day::today, Day::of);
+    let minutes = time.0 / 60_000;
+    let (hour, minute) = (minutes / 60 % 24, minutes % 60);
+    let version = head(&stored.digest, DIGITS);
+    format!("`{id}` continued with its version {version} on {day} at {hour:02}:{minute:02} UTC")
 }
 
 /// The team of `file`, if it differs from the stored one.
