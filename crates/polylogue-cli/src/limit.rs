@@ -43,6 +43,19 @@ fn next_budget(reason: &StopReason) -> Option<String> {
     options.into_iter().flatten().next().filter(|_| **name == *Budgets::PROCESS)
 }
 
+/// The option with which a new limit of a budget is given that has refused a call for `reason`.
+pub(crate) fn budget_option(reason: &StopReason) -> Option<&'static str> {
+    let StopReason::Allowance { limit, .. } = reason else { return None };
+    let LimitOverrides { calls, tokens, cost, time_ms, .. } = limit.as_limit();
+    let options = [
+        (calls.is_some(), "--budget-calls"),
+        (tokens.is_some(), "--budget-tokens"),
+        (cost.is_some(), "--budget"),
+        (time_ms.is_some(), "--budget-time"),
+    ];
+    options.into_iter().find_map(|(is_it, option)| is_it.then_some(option))
+}
+
 /// What continues a conversation, after `polylogue resume ID`.
 pub(crate) fn words(continuation: Continuation) -> String {
     match continuation {

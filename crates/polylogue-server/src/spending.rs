@@ -100,7 +100,7 @@ pub async fn remove_conversation(runtime: &Runtime, id: &LogId) -> polylogue_run
 
 impl Account {
     fn new(per_day: DailyBudget, day: u64) -> Self {
-        Self { day, budget: Budget::new("token", allowance(per_day)) }
+        Self { day, budget: Budget::new("daily budget of the token", allowance(per_day)) }
     }
 
     /// Spends all of it.

@@ -208,7 +208,7 @@ impl<T: Copy> Named<T> {
 
 impl Budgets {
     /// The name of the budget of this process.
-    pub(crate) const PROCESS: &str = "process";
+    pub(crate) const PROCESS: &str = "budget of this process";
 
     /// The limits that are given for this process alone.
     pub(crate) fn allowance(&self) -> Allowance {

@@ -37,7 +37,7 @@ use records::Records;
 use tally::{Place, Tally};
 
 /// What all rows are called together.
-const BATCH: &str = "batch";
+const BATCH: &str = "budget of the batch";
 
 /// How often progress is shown.
 pub(crate) const TICK: Duration = Duration::from_millis(200);

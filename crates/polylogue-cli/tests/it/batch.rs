@@ -182,9 +182,11 @@ fn a_budget_is_for_all_and_for_all_runs() {
     let half = (cost / 2.0).to_string();
     let budget = ["-m", "openai:test", "--at-once", "2", "--budget", &half];
     let ran = home.run(&over_cross(&budget)).exits(4);
-    assert!(ran.out.ends_with(": run it again with more to continue\n"), "{}", ran.out);
-    let reported =
-        format!("\nthe batch has reached the limit of {} ", polylogue_core::Money::dollars(cost / 2.0));
+    assert!(ran.out.ends_with(": run it again with a higher `--budget` to continue\n"), "{}", ran.out);
+    let reported = format!(
+        "\nthe budget of the batch has reached the limit of {} ",
+        polylogue_core::Money::dollars(cost / 2.0)
+    );
     assert!(ran.out.contains(&reported), "{reported}\n{}", ran.out);
     assert!(ran.err.contains("`openai:test` has no known limit on the length of a reply"), "{}", ran.err);
     let paid = server.count();
@@ -216,7 +218,7 @@ fn calls_and_tokens_and_time_are_limited_for_all_rows_too() {
     let batch = |budget: &[&str]| home.run(&[&over_cross(&model)[..], budget].concat());
     let ran = batch(&["--budget-calls", "7"]).exits(3);
     assert_eq!(server.count(), 7);
-    let last = "\nthe batch has reached the limit of 7 model calls: run it again with more to continue\n";
+    let last = "\nthe budget of the batch has reached the limit of 7 model calls: run it again with a higher `--budget-calls` to continue\n";
     assert!(ran.out.ends_with(last), "{}", ran.out);
     // All runs of the command count together.
     batch(&["--budget-calls", "7"]).exits(3);
@@ -225,7 +227,7 @@ fn calls_and_tokens_and_time_are_limited_for_all_rows_too() {
     assert_eq!(server.count(), 7, "the tokens of earlier runs count");
     let ran = batch(&["--budget-time", "1ms", "--json"]).exits(3);
     let reported = &ran.lines()[0];
-    assert_eq!(reported["reached"], "the batch has reached the limit of 1 ms of running time");
+    assert_eq!(reported["reached"], "the budget of the batch has reached the limit of 1 ms of running time");
     assert_eq!((&reported["budget"]["time_ms"], &reported["used"]["calls"]), (&1.into(), &7.into()));
     assert_eq!(server.count(), 7);
     batch(&["--budget-calls", "1000", "--budget-tokens", "10000000", "--budget-time", "1h"]).ok();

@@ -8,10 +8,22 @@ use crate::serving::Serving;
 
 /// An option, too little of it, enough of it, the exit code, and the reason.
 const BUDGETS: [(&str, &str, &str, i32, &str); 4] = [
-    ("--budget", "0.5", "1000", 4, "the process has reached the limit of $0.50 ("),
-    ("--budget-tokens", "500", "100000", 4, "the process has reached the limit of 500 tokens ("),
-    ("--budget-calls", "2", "100", 3, "the process has reached the limit of 2 model calls"),
-    ("--budget-time", "1ms", "1h", 3, "the process has reached the limit of 1 ms of running time"),
+    ("--budget", "0.5", "1000", 4, "the budget of this process has reached the limit of $0.50 ("),
+    (
+        "--budget-tokens",
+        "500",
+        "100000",
+        4,
+        "the budget of this process has reached the limit of 500 tokens (",
+    ),
+    ("--budget-calls", "2", "100", 3, "the budget of this process has reached the limit of 2 model calls"),
+    (
+        "--budget-time",
+        "1ms",
+        "1h",
+        3,
+        "the budget of this process has reached the limit of 1 ms of running time",
+    ),
 ];
 
 /// What the conversations of a talker took, by the usage that it reported.
@@ -52,10 +64,14 @@ fn all_budgets_hold_at_once_and_next_to_the_limits_of_the_run() {
     home.file("team.yaml", TEAM);
     let all = ["--budget", "1000", "--budget-tokens", "100000", "--budget-calls", "3", "--budget-time", "1h"];
     let ended = home.run(&[&RUN[..], &all].concat()).exits(3);
-    assert!(ended.out.contains("the process has reached the limit of 3 model calls"), "{}", ended.out);
+    assert!(
+        ended.out.contains("the budget of this process has reached the limit of 3 model calls"),
+        "{}",
+        ended.out
+    );
     assert_eq!(server.count(), 3);
     let ended = home.run(&[&["resume", "last", "--max-calls", "2"][..], &all].concat()).exits(3);
-    assert!(!ended.out.contains("the process has reached"), "{}", ended.out);
+    assert!(!ended.out.contains("the budget of this process has reached"), "{}", ended.out);
     assert_eq!(server.count(), 5, "the limit of the run is lower than what is left of the budget");
 }
 

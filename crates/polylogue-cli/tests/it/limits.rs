@@ -142,7 +142,11 @@ fn a_call_that_an_earlier_process_has_lost_does_not_count_in_the_budget_of_the_n
     let quick = serve(talker());
     home.set("OPENAI_BASE_URL", &quick.base_url());
     let ended = home.run(&["resume", "last", "--budget-calls", "2"]).exits(3);
-    assert!(ended.out.contains("the process has reached the limit of 2 model calls"), "{}", ended.out);
+    assert!(
+        ended.out.contains("the budget of this process has reached the limit of 2 model calls"),
+        "{}",
+        ended.out
+    );
     assert_eq!(quick.count(), 2);
     let events = home.events();
     let charged = of_type(&events, "charged");

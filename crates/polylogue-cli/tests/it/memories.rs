@@ -274,7 +274,7 @@ fn the_cost_of_embeddings_counts() {
     for (options, reason) in [
         (
             &["--budget", "0.5"][..],
-            "the process has reached the limit of $0.50 ($0.00 spent, and the next call could cost up to $6.29)",
+            "the budget of this process has reached the limit of $0.50 ($0.00 spent, and the next call could cost up to $6.29)",
         ),
         (
             &["--budget", "7", "--max-cost", "0.5"],
@@ -282,7 +282,7 @@ fn the_cost_of_embeddings_counts() {
         ),
         (
             &["--budget", "7", "--budget-tokens", "20"],
-            "the process has reached the limit of 20 tokens (0 used, ",
+            "the budget of this process has reached the limit of 20 tokens (0 used, ",
         ),
     ] {
         let over = home.run(&[&["run", "priced.yaml", "Good morning"][..], options].concat()).exits(4);

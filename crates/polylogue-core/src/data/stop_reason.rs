@@ -317,7 +317,7 @@ impl fmt::Display for StopReason {
                 write!(f, "the limit of {limit} (the next step has {next} parallel turns, all or none)")
             }
             Self::Tokens { limit, used, next, cut } => {
-                write!(f, "the limit of {limit} tokens ({used} used")?;
+                write!(f, "the limit of {} ({used} used", counted(*limit, "token"))?;
                 if let Some(next) = next {
                     write!(f, ", and the next call could take up to {next}")?;
                 }

@@ -4,7 +4,7 @@
 const RESERVED: char = '@';
 
 /// What such a budget is called in reasons.
-const OWNER: &str = "token";
+const OWNER: &str = "daily budget of the token";
 
 /// Returns the name of the budget of a server's token for a day, in days since 1970.
 pub fn token_budget(token: &str, day: u64) -> String {
@@ -37,6 +37,9 @@ mod tests {
             ("@token:tok-1:20700", Some(20_700), true)
         );
         assert_eq!((day_of("team:20700"), is_daily("team:20700")), (None, false));
-        assert_eq!((title(&name), title("team")), ("token".into(), "shared budget `team`".into()));
+        assert_eq!(
+            (title(&name), title("team")),
+            ("daily budget of the token".into(), "shared budget `team`".into())
+        );
     }
 }

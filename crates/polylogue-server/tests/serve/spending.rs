@@ -70,7 +70,7 @@ async fn s37_the_tokens_of_a_day_are_reserved_counted_across_restarts_and_then_r
     // Less than what one call could take: it says so itself, and how much that is.
     let (_, closed) = stopped(&world, &bounded(1).await).await;
     let detail = closed["ended"]["detail"].as_str().unwrap();
-    let said = "the token has reached the limit of 1 tokens (0 used, and the next call could take up to ";
+    let said = "the daily budget of the token has reached the limit of 1 token (0 used, and the next call could take up to ";
     let next: u64 = detail.strip_prefix(said).unwrap().trim_end_matches(')').parse().unwrap();
     assert_eq!((closed["turns"].as_u64(), world.model_requests().len()), (Some(0), 0), "it was not asked");
     // Enough for one call, and not for all.
@@ -313,7 +313,11 @@ async fn a_run_of_a_token_that_was_revoked_continues_after_a_restart_within_its_
     let closed = until(&world, &id, "closed").await;
     assert_eq!(closed["ended"]["word"], "budget", "{closed}");
     let detail = closed["ended"]["detail"].as_str().unwrap();
-    assert!(detail.starts_with(&format!("the token has reached the limit of {tokens} tokens")), "{closed}");
+    assert!(
+        detail
+            .starts_with(&format!("the daily budget of the token has reached the limit of {tokens} tokens")),
+        "{closed}"
+    );
     let turns = closed["turns"].as_u64().unwrap();
     assert!((1..12).contains(&turns), "{closed}");
     assert_eq!(world.model_requests().len() as u64, 1 + turns, "{closed}");

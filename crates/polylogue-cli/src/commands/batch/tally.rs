@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::record::{CacheRecord, SavedRecord};
 use super::records::{Entry, Records};
 use crate::error::Exit;
+use crate::limit::budget_option;
 use crate::place::PlaceOption;
 use crate::screen::RunState;
 use crate::screen::text::folded;
@@ -175,7 +176,9 @@ impl Tally {
     /// What to do next, if there is anything left.
     fn next(&self) -> Option<String> {
         if let Some(reason) = self.reached().filter(|_| self.count() < self.total) {
-            return Some(format!("{reason}: run it again with more to continue"));
+            let option = budget_option(&reason);
+            let more = option.map_or_else(|| "more".to_owned(), |option| format!("a higher `{option}`"));
+            return Some(format!("{reason}: run it again with {more} to continue"));
         }
         let is_open = self.count() < self.total || !self.open.is_empty();
         is_open.then(|| "run it again to continue: finished rows are not run again".to_owned())
