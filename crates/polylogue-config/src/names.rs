@@ -214,9 +214,9 @@ fn duplicates(names: &[Defined], report: &mut Report<'_>) {
             Some(_) if report.full() => return,
             Some(Defined { noun, name, span }) => {
                 let line = report.source.position(span.start).line;
-                report
-                    .code(codes::DUPLICATE_NAME)
-                    .error(&one.span, format!("{noun} `{name}` is already defined in line {line}"));
+                let message = format!("{noun} `{name}` is already defined in line {line}");
+                let hint = "remove one of them, or give it another name";
+                report.code(codes::DUPLICATE_NAME).error_with_hint(&one.span, message, hint);
             }
             None => drop(seen.insert(&one.name, one)),
         }

@@ -79,6 +79,21 @@ fn a_budget_refuses_models_of_unknown_price_before_anything_is_sent() {
     let line =
         "error: `openai:test`: there is a limit on cost, but its price is unknown\n --> named.yaml:3:8\n";
     assert!(checked.err.contains(line), "{}", checked.err);
+    // Also the models of selectors, of summaries, and of teams within the team.
+    home.file(
+        "within.yaml",
+        "name: w\nlimits: {cost: 1}\nmodel: openai:gpt-4o-mini\nagents: [{name: A}]\nteams: [{name: sub, file: named.yaml}]\n\
+         chat:\n  participants: [A, sub]\n  pattern: {group: {select: {model: {model: 'openai:one'}}}}\n  stop: {max_turns: 2}\n  \
+         summary: {reflect: {model: 'openai:two'}}\n",
+    );
+    let checked = home.run(&["check", "within.yaml"]).exits(2);
+    for (model, place) in
+        [("one", "within.yaml:8:"), ("two", "within.yaml:10:"), ("test", "named.yaml:3:8\n")]
+    {
+        let line =
+            format!("`openai:{model}`: there is a limit on cost, but its price is unknown\n --> {place}");
+        assert!(checked.err.replace("  --> ", " --> ").contains(&line), "{line}\n{}", checked.err);
+    }
     home.run(&["check", "named.yaml", "--allow", "unknown-price"]).ok();
     for team in ["team.yaml", "agent.yaml"] {
         let before = server.count();

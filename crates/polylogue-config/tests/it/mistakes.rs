@@ -113,6 +113,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
         hint: write a number and its unit, such as `10 s`
         error: an agent `Bob` is already defined in line 13
           --> team.yaml:16:12
+        hint: remove one of them, or give it another name
         error: `best` is empty
           --> team.yaml:16:33
         hint: give it a mapping, or remove it

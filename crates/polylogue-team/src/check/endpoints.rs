@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use polylogue_config::At;
 use polylogue_models::{Config, Endpoint, Provider};
 
-use crate::chat::Summary;
 use crate::codes;
 use crate::diagnostic::Report;
 use crate::endpoint::{self as team, Header, canonical};
@@ -50,14 +49,7 @@ pub(super) fn check(team: &Team, report: &mut Report<'_>) {
 fn check_models(team: &Team, report: &mut Report<'_>) {
     let own: Vec<&str> = team.endpoints.keys().map(String::as_str).collect();
     let known = own.iter().copied().chain(Provider::all().iter().map(|provider| provider.name()));
-    let reflected = team.checked_chats().filter_map(|(_, chat)| match &chat.summary {
-        Summary::Reflect(reflect) => reflect.model.as_ref(),
-        _ => None,
-    });
-    let agents = team.agents.iter().filter_map(|agent| agent.model()?.model.as_ref());
-    let compacting = team.agents.iter().filter_map(|agent| agent.model()?.compaction.as_ref());
-    let compacting = compacting.chain(&team.compaction).filter_map(|keys| keys.on()?.model.as_ref());
-    for model in team.model.iter().chain(agents).chain(reflected).chain(compacting) {
+    for model in team.named_models() {
         let Some((provider, id)) = model.split_once([':', '/']) else { continue };
         if own.contains(&provider) || Provider::find(provider).is_some() || report.full() {
             continue;

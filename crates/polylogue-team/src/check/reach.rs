@@ -139,7 +139,9 @@ impl<'t> Walk<'_, 't> {
         } else if let Some(first) = self.around.iter().position(|outer| who == *outer) {
             let cycle = self.around.iter().skip(first).copied().chain([&who.value]).map(Name::as_str);
             let cycle = cycle.collect::<Vec<_>>().join(" > ");
-            report.error(&who.span, format!("the chat `{who}` takes part in itself: {cycle}"));
+            let message = format!("the chat `{who}` takes part in itself: {cycle}");
+            let hint = format!("remove `{who}` here: it would wait for its own end");
+            report.error_with_hint(&who.span, message, hint);
         } else if let Some(inner) = self.chat(who) {
             self.enter(&inner.name, &inner.chat, report);
         }

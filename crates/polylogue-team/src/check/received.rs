@@ -2,9 +2,6 @@
 
 use std::path::Path;
 
-use polylogue_config::At;
-use polylogue_models::model_names;
-
 use super::secrets;
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
@@ -23,25 +20,18 @@ impl Team {
         self.finding_in(ERROR, (file.as_path(), Some(span)), message, hint)
     }
 
-    /// Creates an error about the model called `model`, at the first place of the outermost file that names it.
+    /// Creates an error about the model called `model`, at the first place that names it.
     pub fn error_of_model(&self, model: &str, message: &str, hint: &str) -> Diagnostics {
         self.finding_of_model(ERROR, model, message, hint)
     }
 
-    /// The same about a model that cannot be used at all: a warning if the team can run by its script, without models.
-    pub fn unusable_model(&self, model: &str, message: &str, hint: &str) -> Diagnostics {
-        let severity = if self.script.is_empty() { Severity::Error } else { Severity::Warning };
-        self.finding_of_model((severity, codes::UNKNOWN_MODEL), model, message, hint)
-    }
-
-    fn finding_of_model(&self, kind: Kind, model: &str, message: &str, hint: &str) -> Diagnostics {
-        let names_it = |list: &&At<String>| model_names(list).any(|name| name == model);
-        let of_agents = self.agents.iter().filter_map(|agent| agent.model()?.model.as_ref());
-        let named = self.model.iter().chain(of_agents).find(names_it);
-        let of_memory =
-            || self.memory.embed.as_ref().filter(|own| own.as_str() == model).map(|own| &own.span);
-        let place = (Path::new(&self.sources.file), named.map(|list| &list.span).or_else(of_memory));
-        self.finding_in(kind, place, message, hint)
+    /// The same for any kind of finding.
+    pub(super) fn finding_of_model(&self, kind: Kind, model: &str, message: &str, hint: &str) -> Diagnostics {
+        let file = Path::new(&self.sources.file);
+        match self.place_of_model(model, file) {
+            Some((file, span)) => self.finding_in(kind, (file.as_path(), Some(span)), message, hint),
+            None => self.finding_in(kind, (file, None), message, hint),
+        }
     }
 
     fn finding_in(

@@ -139,6 +139,25 @@ fn check_values(schema: &Node, types: &[&str], report: &mut Report<'_>) {
     if let Some(of) = schema.entry("const") {
         check_list(std::slice::from_ref(&of.value), "const", (schema, types), report);
     }
+    check_const(schema, report);
+}
+
+/// Reports a `const` that is not among the values of `enum`.
+fn check_const(schema: &Node, report: &mut Report<'_>) {
+    let Some((list, only)) = schema.entry("enum").zip(schema.entry("const")) else { return };
+    let only_value = only.value.to_value();
+    let values: Vec<Value> = list.value.items().iter().map(Node::to_value).collect();
+    let is_open = values.is_empty() || values.iter().chain([&only_value]).any(has_variable);
+    if !is_open && !values.iter().any(|value| is_equal(value, &only_value)) {
+        let hint = "change `const`, or add its value to `enum`";
+        report.error_with_hint(&only.value.span, "the value of `const` is not one of `enum`", hint);
+    }
+}
+
+/// Whether both are one value in JSON Schema, in which `1` and `1.0` are one number.
+fn is_equal(one: &Value, other: &Value) -> bool {
+    let numbers = one.as_f64().zip(other.as_f64());
+    one == other || numbers.is_some_and(|(one, other)| one.total_cmp(&other).is_eq())
 }
 
 /// The same for the `values` of one `key` of `schema`, which has these `types`.

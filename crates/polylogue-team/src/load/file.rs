@@ -16,7 +16,7 @@ use polylogue_tools::code::Venv;
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Why a file cannot be read that is not there.
-const MISSING: &str = "the file does not exist";
+pub(super) const MISSING: &str = "the file does not exist";
 
 /// Where files come from.
 pub(super) trait Files {

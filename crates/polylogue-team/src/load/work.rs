@@ -6,12 +6,15 @@ use std::path::{Component, Path, PathBuf};
 use polylogue_tools::openapi::Document;
 
 use super::Loader;
-use super::file::Unreadable;
+use super::file::{MISSING, Unreadable};
 use crate::diagnostic::Report;
 use crate::team::Team;
 
 /// How many files a team may bring along.
 const MOST: usize = 64;
+
+/// What to do about a file that does not exist.
+const ABSENT: &str = "create it, or correct its path, which begins at the folder of this team file";
 
 /// Why a hidden file is refused.
 pub(super) const HIDDEN: &str = "it is hidden, and hidden files, such as `.env`, belong to no team";
@@ -53,7 +56,11 @@ impl Loader<'_> {
             match self.own_file(&file.file) {
                 Ok(content) => file.value.content = content,
                 Err(why) => {
-                    report.error(&file.span, format!("the file `{}` cannot be included: {why}", file.file));
+                    let message = format!("the file `{}` cannot be included: {why}", file.file);
+                    match why == MISSING {
+                        true => report.error_with_hint(&file.span, message, ABSENT),
+                        false => report.error(&file.span, message),
+                    }
                     continue;
                 }
             }

@@ -32,7 +32,7 @@ impl Part for Dag {
         for name in in_order {
             if let Some(cycle) = cycle_from(name, self) {
                 let message = format!("`{name}` depends on itself: {}", cycle.join(" after "));
-                report.error(&name.span, message);
+                report.error_with_hint(&name.span, message, "remove one of these dependencies");
                 return;
             }
         }

@@ -11,9 +11,11 @@ use serde_json::{Map, Value};
 use super::Team;
 use crate::Overrides;
 use crate::agent::AgentKind;
+use crate::chat::Summary;
 use crate::compaction::CompactionKeys;
 use crate::endpoint::{Endpoint, canonical};
 use crate::private_agents::ModelUser;
+use crate::source::Span;
 
 impl Team {
     /// Gives every agent of the team and of the teams within it the model `model`, or several with commas between them.
@@ -96,6 +98,36 @@ impl Team {
         let own = agents.chain(&self.compaction).filter_map(|keys| keys.on()?.model.as_deref());
         let within = self.teams.iter().flat_map(|sub| sub.team.summarizing_models());
         own.map(String::as_str).chain(within).collect()
+    }
+
+    /// The models that the file names, each where it does: that of the team, those of agents, and those of summaries.
+    pub(crate) fn named_models(&self) -> impl Iterator<Item = &At<String>> {
+        let agents = self.agents.iter().filter_map(|agent| agent.model()?.model.as_ref());
+        let reflected = self.checked_chats().filter_map(|(_, chat)| match &chat.summary {
+            Summary::Reflect(reflect) => reflect.model.as_ref(),
+            _ => None,
+        });
+        let compacting = self.agents.iter().filter_map(|agent| agent.model()?.compaction.as_ref());
+        let compacting = compacting.chain(&self.compaction).filter_map(|keys| keys.on()?.model.as_ref());
+        self.model.iter().chain(agents).chain(reflected).chain(compacting)
+    }
+
+    /// Where `model` is named first, and in which file: in that of this team, `file`, or in one of a team within it.
+    pub(crate) fn place_of_model(&self, model: &str, file: &Path) -> Option<(PathBuf, &Span)> {
+        let names_it = |list: &str| model_names(list).any(|name| name == model);
+        let named = self.named_models().find(|list| names_it(list)).map(|list| &list.span);
+        let selecting = || {
+            let mut selectors = self.checked_chats().filter_map(|(_, chat)| chat.pattern.selector());
+            let found = selectors.find(|selector| selector.model.as_deref().is_some_and(names_it));
+            found.map(|selector| &selector.span)
+        };
+        let of_memory = || (self.memory.embed.as_deref() == Some(model)).then_some(&self.memory.span);
+        let own = named.or_else(selecting).or_else(of_memory).map(|span| (file.to_owned(), span));
+        let folder = file.parent().unwrap_or(Path::new(""));
+        own.or_else(|| {
+            let mut teams = self.teams.iter();
+            teams.find_map(|sub| sub.team.place_of_model(model, &folder.join(sub.file.as_str())))
+        })
     }
 
     /// Returns the names of all that call a model in this team and the teams within it, in the order of the file: agents with a

@@ -301,6 +301,7 @@ chats: [{name: one, participants: [B], stop: {max_turns: 2}}]
               |
             2 | agents: [{name: A, nested_chats: [{chat: one}]}, {name: B, nested_chats: [{chat: one}]}]
               |                                                                                  ^^^
+            hint: remove `one` here: it would wait for its own end
         "#]],
     );
 }

@@ -34,12 +34,14 @@ chats:
               |
             3 | agents: [{name: user}, {name: a@b}, {name: A}, {name: A}, {name: t_summary}]
               |                                                       ^
+            hint: remove one of them, or give it another name
 
             error: a participant `A` is already defined in line 4
              --> t.yaml:4:26
               |
             4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
               |                          ^
+            hint: remove one of them, or give it another name
 
             error: `t` cannot take part in a chat
              --> t.yaml:4:29
@@ -53,6 +55,7 @@ chats:
               |
             4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
               |                             ^
+            hint: remove `t` here: it would wait for its own end
 
             error: the author of its summary is called `t_summary`, and so is an agent
              --> t.yaml:4:68
@@ -65,6 +68,7 @@ chats:
               |
             6 |   - {name: A, participants: [A], stop: {max_turns: 1}}
               |            ^
+            hint: remove one of them, or give it another name
 
             error: the agent `A` cannot take part in the chat `A`
              --> t.yaml:6:30
@@ -110,12 +114,14 @@ chats:
               |
             8 |   - {name: three, participants: [one], stop: {max_turns: 1}}
               |                                  ^^^
+            hint: remove `one` here: it would wait for its own end
 
             error: the chat `four` takes part in itself: four > four
              --> t.yaml:9:33
               |
             9 |   - {name: four, participants: [four], stop: {max_turns: 1}}
               |                                 ^^^^
+            hint: remove `four` here: it would wait for its own end
         "#]],
     );
 }

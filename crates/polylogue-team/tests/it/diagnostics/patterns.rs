@@ -349,6 +349,7 @@ fn a_participant_cannot_follow_itself() {
               |
             6 |   pattern: {dag: {A: [B], B: [A, C]}}
               |                   ^
+            hint: remove one of these dependencies
 
             error: `C` does not take part in this chat
              --> t.yaml:6:34
@@ -366,6 +367,7 @@ fn a_participant_cannot_follow_itself() {
               |
             6 |   pattern: {dag: {A: [A, B, B]}}
               |                   ^
+            hint: remove one of these dependencies
 
             error: `B` is listed twice
              --> t.yaml:6:29
@@ -614,6 +616,7 @@ chat:
               |
             5 |   late_joiners: [{who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when:
               |                        ^
+            hint: remove one of them, or give it another name
 
             error: there is no agent, chat or team `C`
              --> t.yaml:5:51
@@ -641,6 +644,7 @@ chat:
               |
             5 |  D}}}, {who: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^
+            hint: remove one of them, or give it another name
 
             error: `x` is not a condition: `x` is unknown
              --> t.yaml:5:122

@@ -77,6 +77,7 @@ chats:
               |
             9 |   - name: Trader
               |           ^^^^^^
+            hint: remove one of them, or give it another name
 
             error: unknown variable `rolle`
               --> t.yaml:10:14

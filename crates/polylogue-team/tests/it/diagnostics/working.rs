@@ -456,6 +456,7 @@ chats:
               |
             2 | [work]}, {name: B, agent_tools: [work]}, {name: C, agent_tools: [B]}]
               |                                  ^^^^
+            hint: remove `work` here: it would wait for its own end
         "#]],
     );
 }
