@@ -51,6 +51,9 @@ pub struct OpenOptions {
     pub take_over: bool,
     /// The amounts that it may use beyond what it has used so far. A limit without a value stays as it was.
     pub more: LimitOverrides,
+    /// Whether it continues with another version of its team, of which all [changes](Conversation::change_team) are harmless: its bound still
+    /// applies.
+    pub is_harmless_version: bool,
     /// Budgets that pay for its calls, next to its own limits and the budget of the runtime.
     pub budgets: Vec<Budget>,
     /// The shared budgets of a day that pay from now on, with their limits: their names are [`token_budget`](crate::database::token_budget)s. They

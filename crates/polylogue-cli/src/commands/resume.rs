@@ -131,6 +131,7 @@ async fn opened(
     let options = OpenOptions {
         take_over: args.take_over,
         more: args.options.team.limits.overrides(),
+        is_harmless_version: !changes.is_empty() && changes.iter().all(|change| change.is_harmless),
         ..OpenOptions::default()
     };
     let conversation = runtime.open_version(id, (&prepared, before.as_ref()), options).await?;

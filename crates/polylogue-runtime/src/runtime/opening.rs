@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use polylogue::runs::worker::is_stopped;
-use polylogue_core::{Chat, Claim, InboxMessage, Log, LogId, LogState, Meta, StoreError, Summary};
+use polylogue_core::{
+    Body, Chat, Claim, Event, InboxMessage, Log, LogId, LogState, Meta, StoreError, Summary,
+};
 
 use super::{OpenOptions, Runtime, timed};
 use crate::conversation::{Conversation, Opened};
@@ -14,6 +16,11 @@ use crate::{Prepared, Result};
 /// How long a process that was just killed may hold a conversation: until a program that it was about to start has
 /// closed what it inherited.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whether a conversation continues with the version of its team of this `digest` from `event` on.
+fn continues_with(event: &Event, digest: &str) -> bool {
+    matches!(&event.body, Body::TeamChanged(changed) if *changed.digest == *digest)
+}
 
 /// A stored conversation that this process has claimed, and whose team is not prepared yet. Dropping it releases the claim.
 pub struct ClaimedConversation {
@@ -149,9 +156,11 @@ impl Runtime {
         let events = log.events().await;
         run.restore_work_dir(id, self.store(), &events).await?;
         let before = overrides_of(&meta, &events);
-        // That of another version of the team says nothing.
+        // That of another version of the team says nothing. A change in the log ends it by itself, if it is not harmless.
         let is_same = meta.team.get("digest").and_then(|of| of.as_str()) == Some(prepared.digest());
-        let bound = StoredBound::of(&meta).filter(|_| is_same);
+        let is_logged = || events.iter().any(|event| continues_with(event, prepared.digest()));
+        let applies = is_same || options.is_harmless_version || is_logged();
+        let bound = StoredBound::of(&meta).filter(|_| applies);
         let most = bound.map(|bound| bound.with_prices(&run.prices())).unwrap_or_default();
         let overrides = log.limits_beyond(options.more).await.or(before);
         let limits = overrides.apply_to(of_team);

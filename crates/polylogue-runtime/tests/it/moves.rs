@@ -1,6 +1,7 @@
 //! Which versions of its team a conversation can continue with.
 
-use polylogue_runtime::Error;
+use polylogue_core::BoundException;
+use polylogue_runtime::{Error, OpenOptions};
 
 use crate::conversations::world;
 
@@ -65,5 +66,47 @@ async fn who_has_joined_is_needed() {
         let before = team(&late, &script);
         assert_eq!(missing_in(&before, &team(chat, &script)).await.as_deref(), missing, "{said}");
         assert_eq!(missing_in(&before, &before).await, None, "{said}");
+    }
+}
+
+/// In the process that changes the team, and in the next one.
+#[tokio::test]
+async fn the_bound_applies_after_harmless_changes_alone() {
+    let version = |description: &str, system: &str| {
+        format!(
+            "
+name: talk
+description: {description}
+task: Count.
+agents: [{{name: Ann, system: {system}}}, {{name: Pat, human: true}}]
+chat: {{participants: [Ann, Pat], pattern: round_robin, stop: {{max_turns: 4}}}}
+script: [{{Ann: one}}, {{Ann: two}}]
+"
+        )
+    };
+    let first = world(&version("Two.", "Be brief.")).await;
+    let harmless = world(&version("A pair.", "Be brief.")).await;
+    let other = world(&version("A pair.", "Be long.")).await;
+    let conversation = first.runtime.begin(&first.team.run()).await.unwrap();
+    let (id, bound) = (conversation.id().clone(), conversation.bound());
+    assert!(bound.is_some_and(|bound| bound.calls.is_some()), "{bound:?}");
+    conversation.run().await.unwrap();
+    conversation.release().await.unwrap();
+    drop(conversation);
+    let mut last = &first.team;
+    for (version, is_harmless_version, exception) in
+        [(&harmless.team, true, None), (&other.team, false, Some(BoundException::TeamChanged))]
+    {
+        let options = OpenOptions { is_harmless_version, ..OpenOptions::default() };
+        let conversation = first.runtime.open_version(&id, (version, None), options).await.unwrap();
+        conversation.change_team(version, last.team().changes_to(version.team())).unwrap();
+        conversation.resume(None).await.unwrap();
+        assert_eq!(conversation.bound() == bound, is_harmless_version);
+        conversation.release().await.unwrap();
+        drop(conversation);
+        let next = first.runtime.open(&id, version, OpenOptions::default()).await.unwrap();
+        assert_eq!((next.bound(), next.bound_exception().await), (bound, exception));
+        next.release().await.unwrap();
+        last = version;
     }
 }
