@@ -81,17 +81,17 @@ mod tests {
             on_limit: Some(OnLimit::Ask),
             ..LimitOverrides::default()
         };
-        let changes = before.changes_by(totals);
+        let texts = |changes: Vec<Arc<str>>| changes.iter().map(ToString::to_string).collect::<Vec<_>>();
         let expected = [
             "model calls from 5 to 12",
             "money from none to $0.50",
             "running time from 1 min to 90.3 s",
             "`on_limit` from stop to ask",
         ];
-        assert_eq!(changes.iter().map(|change| &**change).collect::<Vec<_>>(), expected);
+        assert_eq!(texts(before.changes_by(totals)), expected);
         let raised = ChatLimits { turns: Some(13), messages: Some(15), ..ChatLimits::default() };
         let changes = before.changes_to(&Limits { chat: chat.raised_to(&raised), ..before });
-        assert_eq!(changes, ["turns of the chat from 9 to 13".into()]);
+        assert_eq!(texts(changes), ["turns of the chat from 9 to 13"]);
         assert!(before.changes_to(&before).is_empty());
     }
 }
