@@ -260,7 +260,9 @@ impl Runtime {
         self.note_needs(log.id(), run.prepared).await?;
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, before: limits, changed: None, more, events: 0, is_continued };
-        Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
+        let conversation = Conversation::new(chat, log, opened, self.store().clone());
+        conversation.attach(run.attached().to_vec());
+        Ok(self.register(conversation))
     }
 
     /// Returns the conversation `id`, if this process has it open.

@@ -6,7 +6,7 @@ use clap::ValueEnum as _;
 use polylogue_client::ListFilter;
 use polylogue_client::wire::conversation::{self as wire, Conversation, ConversationPage, ConversationState};
 use polylogue_core::text::enumerated;
-use polylogue_core::{Cursor, Listing, Parent, Progress, Summary, Timestamp};
+use polylogue_core::{Cursor, Listing, OpenState, Parent, Progress, Summary, Timestamp};
 use polylogue_runtime::steering::WaitingRun;
 
 use super::named_server::Remote;

@@ -1,5 +1,7 @@
 //! Parameters that the model of an agent does not take.
 
+use std::path::Path;
+
 use polylogue_core::text::enumerated;
 use polylogue_core::{Model as _, Params, ToolChoice};
 use polylogue_models::{EndpointModel, KnownModel, Models};

@@ -25,6 +25,12 @@ impl Team {
         self.finding_of_model(ERROR, model, message, hint)
     }
 
+    /// The same about a model that cannot be used at all: a warning if the team can run by its script, without models.
+    pub fn unusable_model(&self, model: &str, message: &str, hint: &str) -> Diagnostics {
+        let severity = if self.script.is_empty() { Severity::Error } else { Severity::Warning };
+        self.finding_of_model((severity, codes::UNKNOWN_MODEL), model, message, hint)
+    }
+
     /// The same for any kind of finding.
     pub(super) fn finding_of_model(&self, kind: Kind, model: &str, message: &str, hint: &str) -> Diagnostics {
         let file = Path::new(&self.sources.file);
