@@ -217,7 +217,7 @@ async fn turn(
 fn text_len(event: &Arc<Event>) -> usize {
     match &event.body {
         Body::Message(message) => message.text().len(),
-        Body::ToolReturned { outcome, .. } => outcome.text().len(),
+        Body::ToolReturned { result: outcome, .. } => outcome.text().len(),
         Body::Compacted(compacted) => compacted.summary.text().len(),
         _ => 0,
     }

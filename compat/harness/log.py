@@ -48,7 +48,7 @@ def report(events: list[dict], outer: bool) -> dict:
     chats: dict[str, dict] = {}
     asked, usage = [], {"input": 0, "output": 0}
     for event in events:
-        chat = chats.setdefault(event.get("at", ""), {"said": [], "ends": None, "summary": None})
+        chat = chats.setdefault(event.get("chat", ""), {"said": [], "ends": None, "summary": None})
         _tell(event, chat)
         if event["type"] == "input_provided":
             asked.append([event["to"], event["text"]])
@@ -96,11 +96,11 @@ def _said(message: dict) -> list[list[str]]:
             text.append(part["text"])
         elif "call" in part:
             told.append([message["from"], f"calls {shown_call(part['call']['tool'], part['call'].get('args'))}"])
-        elif "outcome" in part:
-            told.append([message["from"], f"result: {_outcome(part['outcome']['outcome'])}"])
+        elif "tool_result" in part:
+            told.append([message["from"], f"result: {_result(part['tool_result']['result'])}"])
     return ([[message["from"], "".join(text)]] if text or not told else []) + told
 
 
-def _outcome(outcome: dict) -> str:
-    parts = outcome.get("parts", [])
+def _result(result: dict) -> str:
+    parts = result.get("parts", [])
     return "\n\n".join(part["text"] if "text" in part else json.dumps(part["data"], **COMPACT) for part in parts)

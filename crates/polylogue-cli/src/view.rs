@@ -144,7 +144,7 @@ impl View {
     pub(crate) async fn show(&mut self, signal: &Update, cancellation: &Cancellation) {
         if let Update::Event(event) = signal
             && self.hides_user
-            && event.at.is_root()
+            && event.chat.is_root()
             && matches!(event.body, Body::Opened(_) | Body::Reopened { .. })
         {
             return self.screen.recall(event);
@@ -168,7 +168,7 @@ impl View {
         question: &Question,
         cancellation: &Cancellation,
     ) {
-        let here = || events.iter().rev().filter(|event| event.at == *at);
+        let here = || events.iter().rev().filter(|event| event.chat == *at);
         let asked = |body: &Body| matches!(body, Body::InputRequired(asked) if asked == question);
         let said = |body: &Body| matches!(body, Body::Message(_) | Body::Posted(_));
         for event in

@@ -61,7 +61,7 @@ pub(crate) fn summary(store: &NamedStore, id: &LogId) -> Option<String> {
 /// How many files are stored with the conversation of which `events` are the log.
 pub(crate) fn stored_files(events: &[Event]) -> u64 {
     let files = events.iter().rev().find_map(|event| match &event.body {
-        Body::ToolReturned { outcome, .. } => outcome.files.as_ref(),
+        Body::ToolReturned { result: outcome, .. } => outcome.files.as_ref(),
         _ => None,
     });
     files.map_or(0, |files| files.files)

@@ -36,7 +36,7 @@ pub enum TailItem {
     /// A piece of a reply that is not stored yet.
     Delta {
         /// The chat.
-        at: Path,
+        chat: Path,
         /// The agent whose reply it is.
         who: Name,
         /// The piece.
@@ -203,10 +203,10 @@ impl<'c> Tail<'c> {
             stream::ENTRY => return self.event(self.parsed(frame)?),
             stream::DELTA => {
                 // One that a newer server writes in another way says nothing here.
-                if let Ok(ReplyDelta { at, who, content }) = serde_json::from_str(&frame.data)
+                if let Ok(ReplyDelta { chat: at, who, content }) = serde_json::from_str(&frame.data)
                     && let Some(delta) = content.into_delta()
                 {
-                    self.ready.push_back(TailItem::Delta { at, who, delta });
+                    self.ready.push_back(TailItem::Delta { chat: at, who, delta });
                 }
             }
             stream::STATE => {

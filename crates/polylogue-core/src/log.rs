@@ -358,9 +358,9 @@ impl Log {
         self.look(|events| {
             let is_in = |at: &Path, chat: &Path| at == chat || at.is_within(chat);
             let is_there = |at: &Path| is_in(at, chat) && !others.iter().any(|other| is_in(at, other));
-            for event in events.iter().filter(|event| event.seq >= since && is_there(&event.at)) {
-                if !paths.iter().any(|(at, _)| *at == event.at) {
-                    paths.push((event.at.clone(), event.seq));
+            for event in events.iter().filter(|event| event.seq >= since && is_there(&event.chat)) {
+                if !paths.iter().any(|(at, _)| *at == event.chat) {
+                    paths.push((event.chat.clone(), event.seq));
                 }
             }
         })
@@ -455,7 +455,7 @@ impl Log {
         let events = buffer.settle();
         debug!(id = %self.id, events = events.len(), first = events.first().map(|event| event.seq), "appended");
         for event in events {
-            trace!(seq = event.seq, at = %event.at, body = ?event.body, "event");
+            trace!(seq = event.seq, at = %event.chat, body = ?event.body, "event");
             self.live.event(event);
         }
         Ok(())

@@ -325,7 +325,7 @@ impl Request<'_> {
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
     /// The chat.
-    pub at: &'a Path,
+    pub chat: &'a Path,
     /// The agent.
     pub who: &'a Name,
     /// How many model calls of this agent ended before, in the whole conversation: with a reply, or with a failed
@@ -340,7 +340,7 @@ pub struct Origin<'a> {
 impl<'a> Origin<'a> {
     /// Creates the origin of the first call of a turn of `who` in the chat `at`, after `nth` calls and no earlier turns.
     pub fn new(at: &'a Path, who: &'a Name, nth: u64) -> Self {
-        Self { at, who, nth, last_model: None, earlier: EarlierReplies::default() }
+        Self { chat: at, who, nth, last_model: None, earlier: EarlierReplies::default() }
     }
 }
 
@@ -357,7 +357,7 @@ mod tests {
         let body = crate::Body::Opened(opening);
         let event = crate::Event {
             seq: 0,
-            at: Path::root(),
+            chat: Path::root(),
             time: crate::Timestamp(0),
             ran_ms: 0,
             inbox: None,

@@ -313,7 +313,7 @@ impl<'l> RunningChat<'l> {
     fn take_in(&mut self, events: impl IntoIterator<Item = Arc<Event>>) -> Result<()> {
         for event in events {
             let counts = matches!(event.body, Body::ModelReplied(_)) || is_shared(&event.body);
-            if counts && event.at == *self.transcript.at() {
+            if counts && event.chat == *self.transcript.at() {
                 self.replies.push(Arc::clone(&event));
             }
             self.transcript.apply(event).map_err(|flaw| self.log.invalid(&flaw))?;

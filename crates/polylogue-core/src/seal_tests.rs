@@ -180,7 +180,7 @@ fn run_of(steps: impl IntoIterator<Item = Body>) -> Sealed {
     let opening = Opening { participants: vec![name(0), name(1)], ..Opening::default() };
     for body in std::iter::once(Body::Opened(opening)).chain(steps) {
         let event =
-            |seq, body| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
+            |seq, body| Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
         run.see(event(run.log.len() as u64, body));
     }
     run
@@ -193,7 +193,7 @@ fn a_message_that_is_another_text_than_the_reply_has_no_seal_and_no_thoughts() {
         let reply = sealed_reply(&run, "yes");
         for body in [reply, said(0, vec![Part::text(said_text)]), turn_started(0)] {
             let seq = run.log.len() as u64;
-            run.see(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body });
+            run.see(Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body });
         }
         assert_eq!(run.check(0), Ok((count, count)), "{said_text}");
         assert!(!run.views.iter().skip(1).any(|view| format!("{:?}", view.entries()).contains(TEXT)));
@@ -227,7 +227,7 @@ fn refused_seals_are_gone_with_their_thoughts() {
     let refused = Body::SealsRefused { who: name(0), model: "m".into(), why: "bad".into() };
     for body in [reply, said(0, vec![Part::text("yes")]), turn_started(0), refused] {
         let seq = run.log.len() as u64;
-        run.see(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body });
+        run.see(Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body });
     }
     assert_eq!(run.check(0), Ok((0, 0)));
     assert_eq!(run.views[0].entries()[1], Entry::assistant("yes"));

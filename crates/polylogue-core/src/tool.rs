@@ -64,7 +64,7 @@ pub struct ToolCx<'a> {
     /// The resources that tools keep for it while it is open in this process.
     pub resources: &'a Resources,
     /// The path of the chat.
-    pub at: &'a Path,
+    pub chat: &'a Path,
     /// The agent that calls.
     pub who: &'a Name,
     /// The chat's transcript when the turn began.

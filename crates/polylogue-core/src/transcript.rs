@@ -165,7 +165,7 @@ impl Transcript {
     ) -> Result<Self, String> {
         let mut transcript = Self::new(at.clone());
         for event in events {
-            if event.at == *at || event.at.is_within(at) {
+            if event.chat == *at || event.chat.is_within(at) {
                 transcript.apply(Arc::clone(event))?;
             }
         }

@@ -297,7 +297,8 @@ impl<'a> Turn<'a> {
     /// The shared events known at this point of the turn, here, around and within, except those of agents called in
     /// parallel.
     pub(crate) fn shared(&self, but: &[Path]) -> Vec<Arc<Event>> {
-        let is_known = |event: &&Arc<Event>| !but.iter().any(|at| event.at == *at || event.at.is_within(at));
+        let is_known =
+            |event: &&Arc<Event>| !but.iter().any(|at| event.chat == *at || event.chat.is_within(at));
         let turn = self.journal.iter().chain(&self.within_before).chain(&self.within).filter(is_known);
         self.transcript.shared().cloned().chain(in_order(turn)).collect()
     }
@@ -328,11 +329,12 @@ impl<'a> Turn<'a> {
         for (at, since) in std::mem::take(&mut self.failed) {
             self.log.roll_back(&at, since).await?;
             let is_there = |other: &Path| *other == at || other.is_within(&at);
-            let stays = |event: &Arc<Event>| !is_there(&event.at) || event.seq < since;
+            let stays = |event: &Arc<Event>| !is_there(&event.chat) || event.seq < since;
             self.within_before.retain(stays);
             self.undone.extend(self.within.extract_if(.., |event| !stays(event)));
             let is_undone = |event: &&Arc<Event>| {
-                is_there(&event.at) && matches!(event.body, Body::RolledBack { since: from } if from >= since)
+                is_there(&event.chat)
+                    && matches!(event.body, Body::RolledBack { since: from } if from >= since)
             };
             let undone: Vec<_> =
                 self.log.look(|events| events.iter().filter(is_undone).cloned().collect()).await;

@@ -199,14 +199,14 @@ impl View {
                 self.message_said(message);
             }
             Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn && of_turn(&reply.who) => {
-                self.prefixes.read(&event.at, reply);
+                self.prefixes.read(&event.chat, reply);
                 self.model_replied(reply);
             }
             Body::SealsRefused { who, .. } if of_turn(who) => self.unseal(),
             Body::TooLong { who, .. } if of_turn(who) => self.discard_reply(),
             Body::Compacted(compacted) if of_turn(&compacted.who) => self.compact(compacted),
             Body::Prompted { who, text } if of_turn(who) => self.prompted(text),
-            Body::ToolReturned { who, id, outcome } if of_turn(who) => self.returned(id, outcome),
+            Body::ToolReturned { who, id, result: outcome } if of_turn(who) => self.returned(id, outcome),
             Body::Passed { who } | Body::Stopped { who, .. } if *who == self.me => self.end_turn(&[]),
             Body::Left { who, .. } if *who == self.me => {
                 self.end_turn(&[]);
@@ -385,7 +385,7 @@ impl View {
                 Some(empty) => ToolResult { parts: vec![Part::text("(nothing)")], ..empty },
                 None => ToolResult::failed("This call was not made."),
             };
-            self.push(Entry::Tool { id: call.id, tool: call.tool, outcome });
+            self.push(Entry::Tool { id: call.id, tool: call.tool, result: outcome });
         }
     }
 

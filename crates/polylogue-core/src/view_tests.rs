@@ -73,12 +73,8 @@ fn turn_started(who: usize) -> Body {
 #[test]
 fn a_result_that_comes_after_another_turn_of_the_caller_is_shown_in_words() {
     let call = ToolCall { id: "c1".into(), tool: "look".into(), args: json!({}) };
-    let answer = ExecutedCall {
-        to: name(0),
-        id: "c1".into(),
-        tool: "look".into(),
-        outcome: ToolResult::done("a cat"),
-    };
+    let answer =
+        ExecutedCall { to: name(0), id: "c1".into(), tool: "look".into(), result: ToolResult::done("a cat") };
     let opening = Opening {
         participants: vec![name(0), name(1)],
         messages: vec![Message::new(name(1), "Look.")],
@@ -101,7 +97,7 @@ fn a_result_that_comes_after_another_turn_of_the_caller_is_shown_in_words() {
     ];
     let mut view = View::new(name(0), ViewOptions::default());
     for (seq, body) in (0..).zip(bodies) {
-        view.see(&Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body });
+        view.see(&Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body });
     }
     let texts: Vec<String> =
         view.entries().iter().map(|entry| crate::text_of(entry.parts()).into_owned()).collect();
@@ -185,7 +181,7 @@ fn events_from(
                 let count = (*count).min(open.len());
                 let answer = |(to, call): (Name, ToolCall)| {
                     let outcome = ToolResult::done(&**text);
-                    Part::ToolResult(ExecutedCall { to, id: call.id, tool: call.tool, outcome })
+                    Part::ToolResult(ExecutedCall { to, id: call.id, tool: call.tool, result: outcome })
                 };
                 let mut parts: Vec<Part> = open.drain(..count).rev().map(answer).collect();
                 parts.push(Part::text(&**text));
@@ -202,7 +198,7 @@ fn events_from(
         });
     }
     let event =
-        |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
+        |(seq, body)| Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
     (0..).zip(bodies).map(event).collect()
 }
 
@@ -246,7 +242,7 @@ fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
         bodies.push(Body::ToolReturned {
             who: who.clone(),
             id: call.id.clone(),
-            outcome: ToolResult::done(""),
+            result: ToolResult::done(""),
         });
     }
     if let Some(2) = reply.clears {

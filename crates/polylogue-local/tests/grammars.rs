@@ -169,7 +169,7 @@ fn calls_and_their_results_are_part_of_the_next_prompt() {
     let entries = vec![
         Entry::user("What is the weather?"),
         Entry::own(vec![Part::ToolCall(call)]),
-        Entry::Tool { id: "call_0_0".into(), tool: "weather".into(), outcome },
+        Entry::Tool { id: "call_0_0".into(), tool: "weather".into(), result: outcome },
     ];
     let asked = Asked { entries, tools: tools(), ..Asked::new("") };
     let before = vec![Entry::user("What is the weather?")];

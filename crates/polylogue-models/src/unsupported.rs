@@ -330,7 +330,7 @@ mod tests {
             assert_eq!(refused(status, message, asked).hint.as_deref(), hint, "{message}");
         }
         let outcome = polylogue_core::ToolResult::done("sunny");
-        let called = [Entry::user("go"), Entry::Tool { id: "1".into(), tool: "t".into(), outcome }];
+        let called = [Entry::user("go"), Entry::Tool { id: "1".into(), tool: "t".into(), result: outcome }];
         let message = "`tool_use` ids were found without `tool_result` blocks immediately after";
         assert_eq!(refused_after(&called, 400, message, Tools).hint, None);
     }

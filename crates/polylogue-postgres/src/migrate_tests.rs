@@ -44,7 +44,7 @@ fn id(text: &str) -> LogId {
 
 async fn append(store: &Postgres, claim: &Claim, seq: u64) -> Result<(), StoreError> {
     let body = Body::Message(Message::new(Name::user(), "hello"));
-    let event = Event { seq, at: Path::root(), time: Timestamp(seq), ran_ms: 0, inbox: None, body };
+    let event = Event { seq, chat: Path::root(), time: Timestamp(seq), ran_ms: 0, inbox: None, body };
     store.append(claim, &[Arc::new(event)]).await
 }
 

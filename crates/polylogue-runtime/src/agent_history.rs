@@ -14,7 +14,7 @@ use crate::stored::StoredTeam;
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentHistory {
     /// The chat.
-    pub at: Path,
+    pub chat: Path,
     /// The agent.
     pub who: Name,
     /// The system message.
@@ -47,7 +47,7 @@ impl AgentHistory {
                     .assistants_in(&chat, &|_| Ok(AnyModel::new(Script::default().model("silent"))))?;
                 let described = there.iter().rfind(|agent| *agent.name() == who);
                 let system = described.and_then(|agent| agent.system_for(chat.task()));
-                all.push(Self { at: at.clone(), who, system, history });
+                all.push(Self { chat: at.clone(), who, system, history });
             }
         }
         Ok(all)
@@ -88,5 +88,5 @@ fn speakers(chat: &Transcript, works: &dyn Fn(&Name) -> bool) -> Vec<Name> {
 /// The chats there were, in the order in which they began.
 fn chats(events: &[Arc<Event>]) -> Vec<Path> {
     let opened = events.iter().filter(|event| matches!(event.body, Body::Opened(_)));
-    opened.map(|event| event.at.clone()).collect()
+    opened.map(|event| event.chat.clone()).collect()
 }

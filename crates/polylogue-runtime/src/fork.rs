@@ -143,7 +143,7 @@ async fn write(
 pub(crate) fn check_participants(team: &Prepared, events: &[Arc<Event>]) -> Result<Option<ForkError>> {
     let chat = team.run().chat(&fresh_id())?;
     let has = |who: &&Name| chat.participants().iter().any(|agent| agent.name() == *who);
-    let mut of_chat = events.iter().filter(|event| event.at.is_root());
+    let mut of_chat = events.iter().filter(|event| event.chat.is_root());
     let missing = of_chat.find_map(|event| match &event.body {
         Body::Opened(opening) => opening.participants.iter().find(|who| !has(who)),
         Body::Joined { who, .. } => Some(who).filter(|who| !chat.has_agent(who)),
@@ -190,7 +190,7 @@ fn without_reply_limit(mut meta: Meta, copied: &mut Vec<Arc<Event>>) -> Meta {
         let (more, changes) = (LimitOverrides::default(), Vec::new());
         let body = Body::LimitsChanged { limits, more, changes, by: None };
         let (seq, at) = (last.seq.saturating_add(1), Path::root());
-        let event = Event { seq, at, inbox: None, body, ..Event::clone(last) };
+        let event = Event { seq, chat: at, inbox: None, body, ..Event::clone(last) };
         copied.push(Arc::new(event));
     }
     meta
@@ -257,11 +257,11 @@ fn copied(
     let mut copied: Vec<Arc<Event>> =
         before.into_iter().map(|event| Arc::new(Event { inbox: None, ..event.clone() })).collect();
     if let (Some(event), Some(text)) = (point.event, &point.text) {
-        let at = |at: &Path| ForkError::NoMessage { event, at: at.clone() };
+        let at = |at: &Path| ForkError::NoMessage { event, chat: at.clone() };
         let Some(edited) = after.first() else {
             return Err(fail(ForkError::NoEvent { events: events.len() as u64 }));
         };
-        let body = reworded(&edited.body, text, meta).ok_or_else(|| fail(at(&edited.at)))?;
+        let body = reworded(&edited.body, text, meta).ok_or_else(|| fail(at(&edited.chat)))?;
         copied.push(Arc::new(Event { body, inbox: None, ..(*edited).clone() }));
     } else if let Some(opened) = after.first().filter(|event| is_own_opening(event, meta, team)) {
         copied.push(Arc::new(Event { inbox: None, ..(*opened).clone() }));
@@ -283,7 +283,7 @@ fn is_own_opening(event: &Event, meta: &Meta, team: Option<&Prepared>) -> bool {
     };
     let mut parts = opening.messages.iter().flat_map(|message| &message.parts);
     let has_attachments = parts.any(|part| matches!(part, Part::Media(_)));
-    event.at.is_root() && (has_attachments || task.unwrap_or_default() != *opening.task)
+    event.chat.is_root() && (has_attachments || task.unwrap_or_default() != *opening.task)
 }
 
 /// Why the events before `end` cannot be a conversation of their own: a call of them has no result there.
@@ -314,12 +314,12 @@ impl<'e> OpenCalls<'e> {
     fn add(&mut self, event: &'e Event) {
         match &event.body {
             Body::ToolCalled { who, call } => self.0.push((event, who, call)),
-            Body::ToolReturned { who, id, .. } => self
-                .0
-                .retain(|(called, caller, call)| called.at != event.at || *caller != who || call.id != *id),
+            Body::ToolReturned { who, id, .. } => self.0.retain(|(called, caller, call)| {
+                called.chat != event.chat || *caller != who || call.id != *id
+            }),
             // What is rolled back has no result.
             Body::RolledBack { since } => {
-                self.0.retain(|(called, ..)| called.at != event.at || called.seq < *since);
+                self.0.retain(|(called, ..)| called.chat != event.chat || called.seq < *since);
             }
             _ => {}
         }
@@ -381,11 +381,11 @@ mod tests {
             serde_json::from_value(opened).unwrap(),
             serde_json::from_value(json!({"type": "turn_started", "turns": [{"who": "Ann"}]})).unwrap(),
             Body::ToolCalled { who: name("Ann"), call },
-            Body::ToolReturned { who: name("Ann"), id: "1".into(), outcome },
+            Body::ToolReturned { who: name("Ann"), id: "1".into(), result: outcome },
             Body::Message(Message::new(name("Ann"), "Two.")),
         ];
         let event =
-            |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
+            |(seq, body)| Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
         (0..).zip(bodies).map(event).collect()
     }
 

@@ -83,7 +83,7 @@ fn add_names(team: &Team, names: &mut BTreeSet<Name>) {
 /// Whose turns are open, and who takes part in the chats within the conversation that have open turns.
 fn needed(events: &[Arc<Event>]) -> Result<BTreeSet<Name>> {
     // A limit of the run leaves turns open, which continue when the conversation does.
-    let is_end = |event: &Event| event.at.is_root() && matches!(event.body, Body::Closed { .. });
+    let is_end = |event: &Event| event.chat.is_root() && matches!(event.body, Body::Closed { .. });
     let without_end: Vec<Arc<Event>> = events.iter().filter(|event| !is_end(event)).cloned().collect();
     let mut needed = BTreeSet::new();
     for chat in unfinished_chats(&without_end) {
@@ -100,7 +100,7 @@ fn needed(events: &[Arc<Event>]) -> Result<BTreeSet<Name>> {
 /// The chats with an event after which neither they nor a chat around them has ended.
 pub(crate) fn unfinished_chats(events: &[Arc<Event>]) -> BTreeSet<&Path> {
     let mut chats = BTreeSet::new();
-    for Event { at, body, .. } in events.iter().map(Arc::as_ref) {
+    for Event { chat: at, body, .. } in events.iter().map(Arc::as_ref) {
         match body {
             Body::Closed { .. } => chats.retain(|chat: &&Path| *chat != at && !chat.is_within(at)),
             _ => drop(chats.insert(at)),
@@ -117,11 +117,10 @@ mod tests {
 
     #[test]
     fn who_is_needed_takes_part_in_a_chat_with_an_open_turn_also_after_the_end_of_the_conversation() {
-        let opened = |at: &str| json!({"at": at, "type": "opened", "participants": ["Ann", "Bob"], "task": "t", "messages": []});
-        let turn = |at: &str, who: &str| json!({"at": at, "type": "turn_started", "turns": [{"who": who}]});
-        let said =
-            |at: &str, who: &str| json!({"at": at, "type": "message", "from": who, "parts": [{"text": "x"}]});
-        let closed = |at: &str| json!({"at": at, "type": "closed", "reason": "finished", "summary": ""});
+        let opened = |at: &str| json!({"chat": at, "type": "opened", "participants": ["Ann", "Bob"], "task": "t", "messages": []});
+        let turn = |at: &str, who: &str| json!({"chat": at, "type": "turn_started", "turns": [{"who": who}]});
+        let said = |at: &str, who: &str| json!({"chat": at, "type": "message", "from": who, "parts": [{"text": "x"}]});
+        let closed = |at: &str| json!({"chat": at, "type": "closed", "reason": "finished", "summary": ""});
         let log = [
             opened(""),
             turn("", "Ann"),

@@ -10,7 +10,7 @@
 //! use polylogue_runtime::presentation::{Detail, Kind, Presentation};
 //!
 //! let body = Body::Message(Message::new(Name::new("Ann")?, "Hello!"));
-//! let event = Event { seq: 0, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
+//! let event = Event { seq: 0, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
 //! let items = Presentation::of(Detail::Brief, &[event]);
 //! let Some(Kind::Message(shown)) = items.first().map(|item| &item.kind) else { panic!("no message") };
 //! assert_eq!(shown.message.text(), "Hello!");
@@ -122,6 +122,6 @@ impl Presentation {
     }
 
     fn put(&mut self, at: &Path, kind: Kind) {
-        self.out.push(Item { at: at.clone(), kind });
+        self.out.push(Item { chat: at.clone(), kind });
     }
 }

@@ -16,12 +16,12 @@ impl LastMessages {
     pub fn add(&mut self, event: &Event) {
         match &event.body {
             Body::Message(message) => {
-                self.0.retain(|(at, other)| *at != event.at || other.to != message.to);
-                self.0.push((event.at.clone(), message.clone()));
+                self.0.retain(|(at, other)| *at != event.chat || other.to != message.to);
+                self.0.push((event.chat.clone(), message.clone()));
             }
             // Its client knows what it has written.
             Body::Sent(_) | Body::Reopened { .. } | Body::InputProvided { .. } => self.0.clear(),
-            Body::Closed { .. } => self.0.retain(|(at, _)| *at != event.at),
+            Body::Closed { .. } => self.0.retain(|(at, _)| *at != event.chat),
             _ => {}
         }
     }
@@ -135,7 +135,7 @@ mod tests {
         let mut received = LastMessages::default();
         for (seq, body) in (0..).zip(bodies) {
             let (at, time) = (Path::root(), Timestamp(0));
-            received.add(&Event { seq, at, time, ran_ms: 0, inbox: None, body });
+            received.add(&Event { seq, chat: at, time, ran_ms: 0, inbox: None, body });
         }
         received
     }

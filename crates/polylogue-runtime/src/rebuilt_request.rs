@@ -27,7 +27,7 @@ pub struct RebuiltRequest {
     /// The `seq` of the event of the reply.
     pub seq: u64,
     /// The chat.
-    pub at: Path,
+    pub chat: Path,
     /// The system message.
     pub system: Option<Arc<str>>,
     /// The entries that the model received, in the form in which its endpoint takes it.
@@ -70,8 +70,8 @@ impl RebuiltRequest {
             examples.flat_map(|shot| [Entry::user(&*shot.user), Entry::assistant(&*shot.assistant)]);
         let entries: Vec<Entry> = examples.chain(view.entries().iter().cloned()).collect();
         let entries = forms(stored, &before, reply).sent(&entries);
-        let (seq, at, reply) = (event.seq, event.at.clone(), (*reply).clone());
-        Ok(Self { who, call, calls, seq, at, system, entries, is_exact, settings, reply })
+        let (seq, at, reply) = (event.seq, event.chat.clone(), (*reply).clone());
+        Ok(Self { who, call, calls, seq, chat: at, system, entries, is_exact, settings, reply })
     }
 
     /// Returns the request as JSON: model, system text, entries, tools, parameters and digest.
@@ -132,8 +132,8 @@ fn candidates(
     reply: &ModelReply,
 ) -> Result<Vec<Candidate>> {
     let mut assistants = stored.assistants()?;
-    let here = Transcript::from_events(&event.at, before).map_err(polylogue_core::Error::Bug)?;
-    for at in std::iter::once(event.at.clone()).chain(event.at.ancestors()) {
+    let here = Transcript::from_events(&event.chat, before).map_err(polylogue_core::Error::Bug)?;
+    for at in std::iter::once(event.chat.clone()).chain(event.chat.ancestors()) {
         let chat = Transcript::from_events(&at, before).map_err(polylogue_core::Error::Bug)?;
         assistants.extend(stored.team.assistants_in(&chat, &|_| Ok(silent()))?);
     }
@@ -164,7 +164,7 @@ fn limit_replies(ways: &mut Vec<RequestSettings>, most: u64) {
 
 /// The output limit of the call that ended with `event`, if it was lowered to what was left of a limit.
 fn lowered(before: &[Arc<Event>], event: &Event, who: &Name) -> Option<u64> {
-    let here = before.iter().rev().filter(|before| before.at == event.at);
+    let here = before.iter().rev().filter(|before| before.chat == event.chat);
     here.map_while(|before| match &before.body {
         Body::ModelReplied(reply) if reply.who == *who => None,
         Body::OutputLimited(limit) if limit.who == *who => Some(Some(limit.tokens)),

@@ -356,7 +356,7 @@ impl Runtime {
             let events = self.store().read_range(id, from..from + FIRST_EVENTS).await?;
             let is_all = (events.len() as u64) < FIRST_EVENTS;
             let opening = events.into_iter().find_map(|event| match event.body {
-                Body::Opened(opening) if event.at.is_root() => Some(opening),
+                Body::Opened(opening) if event.chat.is_root() => Some(opening),
                 _ => None,
             });
             if is_all || opening.is_some() {

@@ -321,10 +321,10 @@ impl StoredLimits {
     /// Those of `team`, where the run has these, and the log these `events`.
     pub(crate) fn of(run: Limits, team: &Team, events: &[Arc<Event>]) -> Self {
         let ended =
-            events.iter().filter(|event| matches!(event.body, Body::Closed { .. }) && !event.at.is_root());
-        let ended: HashSet<&Path> = ended.map(|event| &event.at).collect();
+            events.iter().filter(|event| matches!(event.body, Body::Closed { .. }) && !event.chat.is_root());
+        let ended: HashSet<&Path> = ended.map(|event| &event.chat).collect();
         let opened = events.iter().filter_map(|event| match &event.body {
-            Body::Opened(opening) if !ended.contains(&event.at) => Some((&event.at, opening)),
+            Body::Opened(opening) if !ended.contains(&event.chat) => Some((&event.chat, opening)),
             _ => None,
         });
         Self { run, agents: team.agent_limits(), chats: team.chat_limits(opened) }

@@ -122,7 +122,7 @@ impl Runtime {
 /// The large result to which an event refers.
 fn stored_in(event: &Event) -> Option<&StoredResult> {
     match &event.body {
-        Body::ToolReturned { outcome, .. } => outcome.stored.as_ref(),
+        Body::ToolReturned { result: outcome, .. } => outcome.stored.as_ref(),
         _ => None,
     }
 }
@@ -180,7 +180,7 @@ fn check(events: &[Arc<Event>]) -> Result<(), String> {
     if events.is_empty() {
         return Err("it has no events".into());
     }
-    let chats: BTreeSet<&Path> = events.iter().map(|event| &event.at).collect();
+    let chats: BTreeSet<&Path> = events.iter().map(|event| &event.chat).collect();
     let is_path = |at: &str| at.is_empty() || at.starts_with('/') && !at.chars().any(char::is_control);
     if !chats.iter().all(|at| is_path(&at.to_string())) {
         return Err("an event names a chat by what is no path".into());

@@ -160,10 +160,12 @@ impl UnstoredCalls {
                 Body::ToolCalled { who, call } => {
                     let tool = &*call.tool;
                     if *known.entry(tool).or_insert_with(|| team.may_change_files(tool)) {
-                        open.insert((&event.at, who, &*call.id));
+                        open.insert((&event.chat, who, &*call.id));
                     }
                 }
-                Body::ToolReturned { who, id, outcome } if open.remove(&(&event.at, who, &**id)) => {
+                Body::ToolReturned { who, id, result: outcome }
+                    if open.remove(&(&event.chat, who, &**id)) =>
+                {
                     match outcome.status {
                         _ if outcome.files.is_some() => (calls.has_results, is_any_unknown) = (false, false),
                         ToolStatus::Done => calls.has_results = true,

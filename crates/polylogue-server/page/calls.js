@@ -25,7 +25,7 @@ function shared(entries, before) {
 
 /** An entry as text, other parts as JSON. @param {any} entry */
 function written(entry) {
-    const parts = entry.parts ?? entry.outcome?.parts ?? [];
+    const parts = entry.parts ?? entry.result?.parts ?? [];
     return parts.map((/** @type {any} */ part) => part.text ?? json(part)).join('\n\n');
 }
 

@@ -32,7 +32,7 @@ function Side({ run, label }) {
 function Said({ said, names, id, mark, isFirst }) {
     if (!said) return html`<div class="said-none">${isFirst ? html`<span class="mark">${mark}: </span>nothing more` : ''}</div>`;
     return html`<div class="said"><div class="turn-head"><${Avatar} names=${names} name=${said.who} /><${Name} names=${names} name=${said.who} />
-            ${said.private && html`<span class="private">private</span>`}${said.at && html`<span class="note mono">${said.at}</span>`}<span class="mark">${mark}</span>
+            ${said.private && html`<span class="private">private</span>`}${said.chat && html`<span class="note mono">${said.chat}</span>`}<span class="mark">${mark}</span>
             <a class="jump" href=${address(['runs', id], { at: said.seq })} aria-label="Show it in its run">↗</a></div>
         <${Parts} parts=${[{ text: said.text }]} /></div>`;
 }

@@ -16,7 +16,7 @@ export function add(run, event) {
     run.seq = event.seq + 1;
     run.last = event.time_ms;
     if (event.inbox !== undefined) noteSent(run, event);
-    const chat = chatAt(run, event.at ?? '');
+    const chat = chatAt(run, event.chat ?? '');
     (HANDLERS[event.type] ?? other)(run, chat, event);
 }
 
@@ -81,13 +81,13 @@ const HANDLERS = {
         if (calls) step(chat, who, { kind: 'note', text: uncertain({ calls, cost, unpriced: 0 }) }, event);
     },
     tool_called(_, chat, event) {
-        step(chat, event.who, { kind: 'call', call: event.call, outcome: null }, event);
+        step(chat, event.who, { kind: 'call', call: event.call, result: null }, event);
     },
     tool_returned(_, chat, event) {
         const open = turn(chat, event.who);
         const all = [...chat.items.slice(-50).flatMap((item) => item.steps ?? []), ...(open?.steps ?? [])];
-        const call = all.findLast((/** @type {any} */ step) => step.kind === 'call' && step.call.id === event.id && !step.outcome);
-        if (call) Object.assign(call, { outcome: event.outcome, took: event.time_ms - call.time });
+        const call = all.findLast((/** @type {any} */ step) => step.kind === 'call' && step.call.id === event.id && !step.result);
+        if (call) Object.assign(call, { result: event.result, took: event.time_ms - call.time });
     },
     prompted(_, chat, event) {
         step(chat, event.who, { kind: 'note', text: event.text, tone: 'prompt' }, event);

@@ -106,7 +106,7 @@ function Turn({ id, run, item, as, isDimmed }) {
     // A result that the message passes on is shown once, with its call.
     const called = steps.map((/** @type {any} */ step) => step.call?.id);
     const cut = steps.findLast((/** @type {any} */ step) => step.kind === 'partial');
-    const parts = item.parts?.filter((/** @type {any} */ part) => !part.outcome || !called.includes(part.outcome.id));
+    const parts = item.parts?.filter((/** @type {any} */ part) => !part.tool_result || !called.includes(part.tool_result.id));
     const classes = ['turn', isOpen && 'open', undone && 'undone', !isPublic(item.to) && 'is-private', isDimmed && 'dimmed'].filter(Boolean).join(' ');
     return html`<li class=${classes} id="m${item.said ?? item.seq}" tabindex="-1" data-who=${who}>
         <div class="turn-head"><${Avatar} names=${run.names} name=${who} /><${Name} names=${run.names} name=${who} />

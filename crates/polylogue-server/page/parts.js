@@ -63,7 +63,7 @@ function Part({ part, run }) {
     // What was cut off by a person says so in its text.
     if ('cut' in part) return part.cut === 'interrupted' ? null : html`<p class="note">truncated: ${json(part.cut)}</p>`;
     if ('call' in part) return html`<${Call} call=${part.call} />`;
-    if ('outcome' in part) return html`<${Outcome} tool=${part.outcome.tool} outcome=${part.outcome.outcome} run=${run} />`;
+    if ('tool_result' in part) return html`<${ToolResult} tool=${part.tool_result.tool} result=${part.tool_result.result} run=${run} />`;
     if ('thought' in part) return html`<details class="fold"><summary>Thinking</summary><${Verbatim} text=${part.thought} /></details>`;
     return null;
 }
@@ -73,16 +73,16 @@ function Call({ call }) {
     return html`<details class="fold"><summary>Asks for <code>${call.tool}</code></summary><${Verbatim} text=${json(call.args)} /></details>`;
 }
 
-/** @param {{tool: string, outcome: any, run: any}} props */
-function Outcome({ tool, outcome, run }) {
-    return html`<details class="fold"><summary>Result of <code>${tool}</code>${outcome.status === 'done' ? '' : `: ${outcome.status}`}</summary>
-        <${Results} outcome=${outcome} run=${run} /></details>`;
+/** @param {{tool: string, result: any, run: any}} props */
+function ToolResult({ tool, result, run }) {
+    return html`<details class="fold"><summary>Result of <code>${tool}</code>${result.status === 'done' ? '' : `: ${result.status}`}</summary>
+        <${Results} result=${result} run=${run} /></details>`;
 }
 
-/** What a tool has returned: always verbatim, never as Markdown. @param {{outcome: any, run: any}} props */
-export function Results({ outcome, run }) {
-    return html`${outcome.from && html`<p class="note">from outside: ${outcome.from}</p>`}
-        ${(outcome.parts ?? []).map((/** @type {any} */ part) => ('text' in part ? html`<${Verbatim} text=${part.text} />` : html`<${Part} part=${part} run=${run} />`))}`;
+/** What a tool has returned: always verbatim, never as Markdown. @param {{result: any, run: any}} props */
+export function Results({ result, run }) {
+    return html`${result.from && html`<p class="note">from outside: ${result.from}</p>`}
+        ${(result.parts ?? []).map((/** @type {any} */ part) => ('text' in part ? html`<${Verbatim} text=${part.text} />` : html`<${Part} part=${part} run=${run} />`))}`;
 }
 
 /** @param {{parts: any[], run?: any}} props */

@@ -18,7 +18,7 @@ function begin(run, reply, now) {
  */
 export function endReply(run, event, now) {
     if (event.type !== 'model_replied' && event.type !== 'failed') return;
-    const reply = place(event.at ?? '', event.who);
+    const reply = place(event.chat ?? '', event.who);
     const begun = run.begun.get(reply) ?? NaN;
     run.begun.delete(reply);
     if (!Number.isNaN(begun)) run.firsts.set(event.seq, event.time_ms - (now - begun));
@@ -29,9 +29,9 @@ export function endReply(run, event, now) {
  * @param {import('./chats.js').Run} run @param {any} delta @param {number} now when it came, in milliseconds, by any clock
  */
 export function addDelta(run, delta, now) {
-    if (delta.type === 'restart') begin(run, place(delta.at ?? '', delta.who), NaN);
-    if (['text', 'thought', 'call'].includes(delta.type)) begin(run, place(delta.at ?? '', delta.who), now);
-    const open = turn(chatAt(run, delta.at ?? ''), delta.who);
+    if (delta.type === 'restart') begin(run, place(delta.chat ?? '', delta.who), NaN);
+    if (['text', 'thought', 'call'].includes(delta.type)) begin(run, place(delta.chat ?? '', delta.who), now);
+    const open = turn(chatAt(run, delta.chat ?? ''), delta.who);
     if (!open) return;
     run.pieces += 1;
     open.isTorn &&= delta.type !== 'restart';

@@ -16,12 +16,12 @@ function brief(args) {
 
 /** @param {{step: any, run: any}} props */
 function Call({ step, run }) {
-    const { call, outcome, took } = step;
-    const status = outcome ? (outcome.status === 'done' ? '' : outcome.status) : html`<span class="now">running …</span>`;
-    return html`<details class="fold call ${outcome?.status ?? 'running'}">
+    const { call, result, took } = step;
+    const status = result ? (result.status === 'done' ? '' : result.status) : html`<span class="now">running …</span>`;
+    return html`<details class="fold call ${result?.status ?? 'running'}">
         <summary><code>${call.tool}</code> <span class="brief">${brief(call.args)}</span> ${took > 99 && html`<span class="took">${span(took)}</span>`} <span class="status">${status}</span></summary>
         <h4>Arguments</h4><${Verbatim} text=${json(call.args)} />
-        ${outcome && html`<h4>Result</h4><${Results} outcome=${outcome} run=${run} />`}
+        ${result && html`<h4>Result</h4><${Results} result=${result} run=${run} />`}
     </details>`;
 }
 

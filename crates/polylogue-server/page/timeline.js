@@ -138,7 +138,7 @@ function Table({ rows, run, begin, now }) {
         <button type="button" class="quiet" title=${about} onClick=${() => refine({ sort: name })}>${label}${by === name ? (name === 'start' ? ' ↑' : ' ↓') : ''}</button></th>`;
     return html`<div class="wide" tabindex="0" role="region" aria-label="All calls"><table class="calls"><thead><tr>${head('start', 'Start')}<th>Who</th><th>What</th>
             ${head('latency', 'Time')}${head('first', 'First token', 'Known of replies that this tab has received while they were written')}${head('input', 'In')}${head('output', 'Out')}${head('cached', 'Cached')}${head('cost', 'Cost')}</tr></thead>
-        <tbody>${sorted.slice(0, limit.value).map((row) => html`<${Row} key=${`${row.kind}${row.at}${row.who}${row.start_ms}:${row.seq}`} row=${row} run=${run} begin=${begin} now=${now} />`)}</tbody></table></div>
+        <tbody>${sorted.slice(0, limit.value).map((row) => html`<${Row} key=${`${row.kind}${row.chat}${row.who}${row.start_ms}:${row.seq}`} row=${row} run=${run} begin=${begin} now=${now} />`)}</tbody></table></div>
         ${sorted.length > limit.value && html`<button type="button" onClick=${() => (limit.value += 1000)}>Show more of ${short(sorted.length)} calls</button>`}`;
 }
 

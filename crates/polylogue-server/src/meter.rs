@@ -121,7 +121,7 @@ impl<'m> Meter<'m> {
         while let Some(update) = live.try_next() {
             match update {
                 Update::Event(event) => self.take(&event),
-                Update::Delta { at, who, delta } => self.piece(at, who, &delta),
+                Update::Delta { chat: at, who, delta } => self.piece(at, who, &delta),
                 Update::Missed { .. } => return true,
                 _ => {}
             }
@@ -142,7 +142,7 @@ impl<'m> Meter<'m> {
         let (Body::ModelReplied(ModelReply { who, .. }) | Body::Failed { who, .. }) = &event.body else {
             return None;
         };
-        let first = self.first_pieces.remove(&(event.at.clone(), who.clone()));
+        let first = self.first_pieces.remove(&(event.chat.clone(), who.clone()));
         let begun = begun?;
         let since = |end: Timestamp| Duration::from_millis(end.0.saturating_sub(begun.0));
         // It may be noticed after the reply was stored.

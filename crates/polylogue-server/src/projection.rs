@@ -181,7 +181,7 @@ mod tests {
         let changes = vec!["`task`".into()];
         let changed = TeamChanged { digest: "d".into(), changes, harmless: true, team: team.clone() };
         let body = Body::TeamChanged(changed);
-        let event = Event { seq: 7, at: Path::root(), time: Timestamp(1), ran_ms: 0, inbox: None, body };
+        let event = Event { seq: 7, chat: Path::root(), time: Timestamp(1), ran_ms: 0, inbox: None, body };
         let shown = |sees_team| Native { sees_team }.entry(&event).remove(0).data;
         assert!(shown(true).contains(&team.to_string()));
         let without: Event = serde_json::from_str(&shown(false)).unwrap();
@@ -196,11 +196,11 @@ mod tests {
         let mut delta = |delta| native.delta(&Path::root(), &who, &delta).remove(0).text();
         assert_eq!(
             delta(Delta::Text("one".into())),
-            "event: delta\ndata: {\"at\":\"\",\"who\":\"Ann\",\"type\":\"text\",\"text\":\"one\"}\n\n"
+            "event: delta\ndata: {\"chat\":\"\",\"who\":\"Ann\",\"type\":\"text\",\"text\":\"one\"}\n\n"
         );
         assert_eq!(
             delta(Delta::Restart),
-            "event: delta\ndata: {\"at\":\"\",\"who\":\"Ann\",\"type\":\"restart\",\"restart\":null}\n\n"
+            "event: delta\ndata: {\"chat\":\"\",\"who\":\"Ann\",\"type\":\"restart\",\"restart\":null}\n\n"
         );
     }
 }

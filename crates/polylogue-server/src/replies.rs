@@ -148,7 +148,7 @@ fn graph() -> Value {
 }
 
 fn event() -> Value {
-    object(&[("seq", count()), ("type", text()), ("time_ms", count())], &[("at", text())])
+    object(&[("seq", count()), ("type", text()), ("time_ms", count())], &[("chat", text())])
 }
 
 fn session() -> Value {

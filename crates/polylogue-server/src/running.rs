@@ -420,7 +420,7 @@ mod tests {
         let changes = runs.changes();
         let event = |inbox| Event {
             seq: 3,
-            at: Path::root(),
+            chat: Path::root(),
             time: Timestamp(1),
             ran_ms: 0,
             inbox,

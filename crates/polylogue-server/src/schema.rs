@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn fields_that_replies_leave_out_are_optional_and_others_are_null() {
         let asked = bare(of_reply::<PendingQuestion>());
-        let required = ["question", "at", "who", "text", "kind", "choices", "call", "asked_ms", "until_ms"];
+        let required = ["question", "chat", "who", "text", "kind", "choices", "call", "asked_ms", "until_ms"];
         assert_eq!(asked["required"], json!(required));
         assert_eq!(asked["properties"]["until_ms"], json!({"type": ["integer", "null"], "minimum": 0}));
         assert_eq!(asked["properties"]["kind"]["enum"][1], "turn");

@@ -50,7 +50,7 @@ fn charged(seq: u64) -> Arc<Event> {
     let (who, model, why) = (Name::new("Ann").unwrap(), "test".into(), ChargeReason::Failed);
     let charge = Charge { who, model, why, calls: 1, tokens: Some(10), cost: None, call: None, bound: None };
     let (at, time, body) = (Path::root(), Timestamp(0), Body::Charged(charge));
-    Arc::new(Event { seq, at, time, ran_ms: 0, inbox: None, body })
+    Arc::new(Event { seq, chat: at, time, ran_ms: 0, inbox: None, body })
 }
 
 #[tokio::test]

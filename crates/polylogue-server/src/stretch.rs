@@ -31,20 +31,20 @@ impl Stretch {
         self.received.add(event);
         self.is_cancelled = matches!(event.body, Body::Cancelled { .. });
         match &event.body {
-            Body::Closed { reason, summary } if event.at.is_root() => {
+            Body::Closed { reason, summary } if event.chat.is_root() => {
                 self.closed = Some((reason.clone(), summary.to_string()));
             }
-            Body::Reopened { .. } if event.at.is_root() => self.closed = None,
+            Body::Reopened { .. } if event.chat.is_root() => self.closed = None,
             Body::InputRequired(question) if self.question.is_none() => {
-                self.question = Some(self.received.text(&event.at, question));
+                self.question = Some(self.received.text(&event.chat, question));
             }
             Body::InputProvided { .. } => self.question = None,
             Body::Failed { error, .. } if !error.postponed => self.failure = Some(error.message.to_string()),
             Body::TurnStarted { .. } => self.failure = None,
-            Body::ModelReplied(reply) if event.at.is_root() => {
+            Body::ModelReplied(reply) if event.chat.is_root() => {
                 self.is_cut = reply.finish == FinishReason::Length
             }
-            Body::Message(message) if event.at.is_root() && !message.to.is_private() => {
+            Body::Message(message) if event.chat.is_root() && !message.to.is_private() => {
                 self.last = Some(message.to_text().into_owned());
             }
             _ => {}

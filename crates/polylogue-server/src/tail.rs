@@ -410,12 +410,12 @@ impl<P: Projection> Tail<P> {
                 self.projection.entry(&event)
             }
             // Pieces of a reply that was read from the store since.
-            Some(Update::Delta { at, who, .. })
+            Some(Update::Delta { chat: at, who, .. })
                 if self.live.as_ref().is_some_and(|live| self.is_stored(&at, &who, live.next_seq())) =>
             {
                 return self.projection.torn(Some((&at, &who)));
             }
-            Some(Update::Delta { at, who, delta }) => {
+            Some(Update::Delta { chat: at, who, delta }) => {
                 self.pieces.own(&at, &who);
                 self.projection.delta(&at, &who, &delta)
             }

@@ -136,7 +136,7 @@ impl Totals {
                 }
                 *self.calls.entry((model, word(&reply.finish))).or_default() += 1;
             }
-            Body::ToolReturned { outcome, .. } => {
+            Body::ToolReturned { result: outcome, .. } => {
                 let word = match outcome.status {
                     ToolStatus::Done => "done",
                     ToolStatus::Failed => "failed",
@@ -145,7 +145,7 @@ impl Totals {
                 *self.tool_calls.entry(word).or_default() += 1;
             }
             Body::Failed { error, .. } if !error.postponed => self.failed_turns += 1,
-            Body::Closed { reason, .. } if event.at.is_root() => {
+            Body::Closed { reason, .. } if event.chat.is_root() => {
                 *self.ended.entry(Outcome::from(reason.outcome()).word()).or_default() += 1;
             }
             _ => {}

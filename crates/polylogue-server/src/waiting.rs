@@ -168,7 +168,7 @@ pub(crate) fn has_left(events: &[Event]) -> bool {
     let decides = |event: &Event| match &event.body {
         EventBody::ClientDisconnected { .. } => Some(true),
         // Of chats within turns, these are the team's own.
-        EventBody::Opened(_) | EventBody::Reopened { .. } => event.at.is_root().then_some(false),
+        EventBody::Opened(_) | EventBody::Reopened { .. } => event.chat.is_root().then_some(false),
         EventBody::Sent(_)
         | EventBody::InputProvided { .. }
         | EventBody::NextSpeaker { .. }

@@ -19,7 +19,7 @@
 //! let store = Sqlite::open(&place)?;
 //! let id = LogId::new("monday")?;
 //! let claim = store.create(&id, &Meta::default()).await?;
-//! let event = Event { seq: 0, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body: Body::reopened(None) };
+//! let event = Event { seq: 0, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body: Body::reopened(None) };
 //! store.append(&claim, &[event.clone().into()]).await?;
 //! store.release(claim).await?;
 //! assert_eq!(store.read(&id, 0).await?, [event]);

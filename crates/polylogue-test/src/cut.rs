@@ -112,17 +112,17 @@ fn without_timing(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
         .iter()
         .filter_map(|event| match &event.body {
             Body::BackgroundEnded(end) if end.status == BackgroundStatus::Cancelled => {
-                Some(event.at.background(&end.who, end.number))
+                Some(event.chat.background(&end.who, end.number))
             }
             _ => None,
         })
         .collect();
     let is_left =
-        |event: &&Arc<Event>| !cancelled.iter().any(|path| event.at == *path || event.at.is_within(path));
+        |event: &&Arc<Event>| !cancelled.iter().any(|path| event.chat == *path || event.chat.is_within(path));
     let chats: Vec<&Path> = events
         .iter()
         .filter(|event| matches!(event.body, Body::BackgroundStarted(_)))
-        .map(|event| &event.at)
+        .map(|event| &event.chat)
         .collect();
     let mut digests = events.iter().filter_map(|event| match &event.body {
         Body::ModelReplied(reply) => Some(reply.request),
@@ -132,7 +132,7 @@ fn without_timing(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let without_digest = |event: &Arc<Event>| {
         let mut event = Event::clone(event);
         if let Body::ModelReplied(reply) = &mut event.body
-            && chats.contains(&&event.at)
+            && chats.contains(&&event.chat)
         {
             (reply.request, reply.prefix) = (any.unwrap_or(reply.request), None);
         }
@@ -143,8 +143,8 @@ fn without_timing(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let (mut posted, mut others): (Vec<_>, Vec<_>) =
         events.iter().filter(is_left).map(without_digest).partition(|event| is_posted(event));
     posted.sort_by_key(|event| match &event.body {
-        Body::BackgroundEnded(end) => (event.at.clone(), Some(end.who.clone()), end.number),
-        _ => (event.at.clone(), None, 0),
+        Body::BackgroundEnded(end) => (event.chat.clone(), Some(end.who.clone()), end.number),
+        _ => (event.chat.clone(), None, 0),
     });
     others.append(&mut posted);
     others
@@ -159,7 +159,7 @@ fn is_of_result(event: &Event, saying: &mut Vec<(Path, Name)>) -> bool {
         Body::BackgroundEnded(end) => return !end.awaited,
         Body::TurnStarted { turns } => match turns.as_slice() {
             [request] if is_for_result(request) => {
-                saying.push((event.at.clone(), request.who.clone()));
+                saying.push((event.chat.clone(), request.who.clone()));
                 return true;
             }
             _ => return false,
@@ -168,7 +168,7 @@ fn is_of_result(event: &Event, saying: &mut Vec<(Path, Name)>) -> bool {
         Body::Passed { who } => who,
         _ => return false,
     };
-    let at = saying.iter().position(|(at, name)| *at == event.at && name == who);
+    let at = saying.iter().position(|(at, name)| *at == event.chat && name == who);
     at.map(|at| saying.remove(at)).is_some()
 }
 
@@ -176,9 +176,9 @@ fn is_of_result(event: &Event, saying: &mut Vec<(Path, Name)>) -> bool {
 /// interleaved in any order.
 fn by_chat(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let mut events = events.to_vec();
-    events.sort_by(|one, other| one.at.cmp(&other.at));
+    events.sort_by(|one, other| one.chat.cmp(&other.chat));
     let within_turn = |event: &Arc<Event>| match &event.body {
-        Body::ModelReplied(sample) => Some((event.at.clone(), sample.who.clone())),
+        Body::ModelReplied(sample) => Some((event.chat.clone(), sample.who.clone())),
         Body::CapabilityMissing { who, .. }
         | Body::SealsRefused { who, .. }
         | Body::ParametersIgnored { who, .. }
@@ -191,7 +191,7 @@ fn by_chat(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
         | Body::BackgroundEnded(BackgroundResult { who, awaited: true, .. })
         | Body::InputRequired(Question { who, .. })
         | Body::InputProvided { to: who, .. }
-        | Body::ToolReturned { who, .. } => Some((event.at.clone(), who.clone())),
+        | Body::ToolReturned { who, .. } => Some((event.chat.clone(), who.clone())),
         _ => None,
     };
     for run in events.chunk_by_mut(|one, next| within_turn(one).is_some() && within_turn(next).is_some()) {
@@ -202,7 +202,7 @@ fn by_chat(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
 
 fn in_order(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
     for (one, other) in settled(whole).iter().zip(settled(again)) {
-        if (&one.at, &one.body) != (&other.at, &other.body) || one.time != other.time {
+        if (&one.chat, &one.body) != (&other.chat, &other.body) || one.time != other.time {
             return Err(format!("event {} was\n  {one:?}\nand is now\n  {other:?}", one.seq));
         }
     }
@@ -249,7 +249,7 @@ fn renumber(reason: &mut StopReason, number: &impl Fn(&mut u64)) {
 /// results are logged in any order.
 fn settled(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let returned = |event: &Arc<Event>| match &event.body {
-        Body::ToolReturned { who, id, .. } => Some((event.at.clone(), who.clone(), id.clone())),
+        Body::ToolReturned { who, id, .. } => Some((event.chat.clone(), who.clone(), id.clone())),
         _ => None,
     };
     let mut events = events.to_vec();

@@ -28,7 +28,7 @@ use polylogue_core::{
 pub fn transcript<E: Borrow<Event>>(events: &[E]) -> String {
     let mut text = String::new();
     for event in events {
-        let Event { seq, at, body, .. } = event.borrow();
+        let Event { seq, chat: at, body, .. } = event.borrow();
         let gap = if at.is_root() { "" } else { " " };
         // Writing into a string cannot fail.
         let _ = writeln!(text, "{seq}{gap}{at} {}", self::body(body));
@@ -82,7 +82,7 @@ fn body(body: &Body) -> String {
         Body::ModelReplied(reply) => model_reply(reply),
         Body::Prompted { who, text } => format!("{who} is prompted: {}", line(text)),
         Body::ToolCalled { who, call } => format!("{who} {}", self::call("calls", call)),
-        Body::ToolReturned { who, id, outcome } => {
+        Body::ToolReturned { who, id, result: outcome } => {
             let status = match outcome.status {
                 ToolStatus::Done => "",
                 ToolStatus::Failed => " failed",
@@ -217,7 +217,7 @@ fn part(part: &Part) -> String {
         Part::Cut(finish) => format!("[{finish}]"),
         Part::ToolCall(call) => self::call("call", call),
         Part::ToolResult(result) => {
-            format!("{} #{} of {}: {}", result.tool, result.id, result.to, parts(&result.outcome.parts))
+            format!("{} #{} of {}: {}", result.tool, result.id, result.to, parts(&result.result.parts))
         }
         other => line(&format!("{other:?}")).into_owned(),
     }

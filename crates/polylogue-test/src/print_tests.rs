@@ -13,7 +13,7 @@ fn name(text: &str) -> Name {
 }
 
 fn log(bodies: impl IntoIterator<Item = (Path, Body)>) -> String {
-    let event = |(seq, (at, body))| Event { seq, at, time: Timestamp(7), ran_ms: 0, inbox: None, body };
+    let event = |(seq, (at, body))| Event { seq, chat: at, time: Timestamp(7), ran_ms: 0, inbox: None, body };
     let events: Vec<_> = (0..).zip(bodies).map(event).collect();
     let shared: Vec<_> = events.iter().cloned().map(Arc::new).collect();
     assert_eq!(transcript(&events), transcript(&shared));
@@ -87,7 +87,7 @@ fn a_conversation_is_one_line_for_each_event() {
 fn model_and_tool_calls_show_their_cost_and_results() {
     let call = ToolCall { id: "a-0-0".into(), tool: "grade".into(), args: json!({"of": "poem"}) };
     let usage = Usage { input: Some(12), ..Usage::default() };
-    let returned = |outcome| Body::ToolReturned { who: name("a"), id: "a-0-0".into(), outcome };
+    let returned = |outcome| Body::ToolReturned { who: name("a"), id: "a-0-0".into(), result: outcome };
     let text = at_root([
         model_reply_of(
             vec![Part::Thought("hm".into()), Part::text("I look"), Part::ToolCall(call.clone())],

@@ -110,12 +110,13 @@ fn moves<'a>(cx: &ToolCx<'a>, scope: StateScope) -> impl Iterator<Item = &'a str
     let mut asked: Vec<(&'a Path, &'a Name, &'a ToolCall)> = Vec::new();
     cx.known(scope).into_iter().filter_map(move |event| match &event.body {
         Body::ToolCalled { who, call } if call.tool == NAME => {
-            asked.push((&event.at, who, call));
+            asked.push((&event.chat, who, call));
             None
         }
-        Body::ToolReturned { who, id, outcome } => {
-            let is_it =
-                |(at, by, call): &(&Path, &Name, &ToolCall)| **at == event.at && *by == who && call.id == *id;
+        Body::ToolReturned { who, id, result: outcome } => {
+            let is_it = |(at, by, call): &(&Path, &Name, &ToolCall)| {
+                **at == event.chat && *by == who && call.id == *id
+            };
             let at = asked.iter().rposition(is_it)?;
             let (.., call) = asked.remove(at);
             wanted(&call.args).ok().flatten().filter(|_| outcome.status == ToolStatus::Done)

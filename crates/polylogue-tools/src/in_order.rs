@@ -32,7 +32,7 @@ impl Queue {
     fn of(&self, cx: &ToolCx<'_>) -> Arc<Lock<()>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, lock| lock.strong_count() > 0);
-        let key = format!("{} {} {}", cx.log, cx.at, cx.who);
+        let key = format!("{} {} {}", cx.log, cx.chat, cx.who);
         if let Some(lock) = all.get(&key).and_then(Weak::upgrade) {
             return lock;
         }

@@ -13,7 +13,7 @@ pub struct CallRow {
     /// The `seq` of the event of its result. Without a result: the event with which it began.
     pub seq: u64,
     /// The chat.
-    pub at: Path,
+    pub chat: Path,
     /// The agent that calls, or asks.
     pub who: Name,
     /// The time at which it began. Of a model call: when its agent had everything for it.
@@ -79,7 +79,7 @@ impl CallStarts {
         match &event.body {
             Body::TurnStarted { turns } => turns.iter().for_each(|turn| self.is_ready(event, &turn.who)),
             Body::ModelReplied(reply) => {
-                let start = self.of(&event.at, &reply.who).unwrap_or(event.time);
+                let start = self.of(&event.chat, &reply.who).unwrap_or(event.time);
                 self.is_ready(event, &reply.who);
                 return Some(start);
             }
@@ -100,12 +100,12 @@ impl CallStarts {
     }
 
     fn is_ready(&mut self, event: &Event, who: &Name) {
-        self.0.insert((event.at.clone(), who.clone()), event.time);
+        self.0.insert((event.chat.clone(), who.clone()), event.time);
     }
 
     fn chat_closed(&mut self, event: &Event) {
         for ((at, _), ready) in &mut self.0 {
-            if event.at.is_within(at) && event.at.as_background_of(at).is_none() {
+            if event.chat.is_within(at) && event.chat.as_background_of(at).is_none() {
                 *ready = event.time;
             }
         }
@@ -132,10 +132,10 @@ impl Timeline {
         match &event.body {
             Body::ModelReplied(reply) => self.model(event, reply, start),
             Body::ToolCalled { who, call } => self.tool(event, who, call),
-            Body::ToolReturned { who, id, outcome } => {
+            Body::ToolReturned { who, id, result: outcome } => {
                 let status = serde_json::to_value(outcome.status).ok();
                 let status = status.and_then(|status| status.as_str().map(str::to_owned));
-                let key = ((event.at.clone(), who.clone()), id.clone());
+                let key = ((event.chat.clone(), who.clone()), id.clone());
                 if let Some(row) = self.open_tools.remove(&key).and_then(|row| self.rows.get_mut(row)) {
                     (row.seq, row.end_ms) = (event.seq, Some(event.time));
                     if let CallKind::Tool { status: of, .. } = &mut row.kind {
@@ -144,12 +144,12 @@ impl Timeline {
                 }
             }
             Body::InputRequired(question) => {
-                let place = (event.at.clone(), question.who.clone());
+                let place = (event.chat.clone(), question.who.clone());
                 self.open_questions.entry(place).or_default().push(self.rows.len());
                 self.push(event, &question.who, event.time, CallKind::Person { answered: false });
             }
             Body::InputProvided { to, .. } => {
-                let open = self.open_questions.remove(&(event.at.clone(), to.clone()));
+                let open = self.open_questions.remove(&(event.chat.clone(), to.clone()));
                 for row in open.into_iter().flatten() {
                     if let Some(row) = self.rows.get_mut(row) {
                         (row.seq, row.end_ms) = (event.seq, Some(event.time));
@@ -181,15 +181,15 @@ impl Timeline {
         let key = (who.clone(), call.tool.clone(), call.args.to_string());
         let first = *self.first.entry(key).or_insert(event.seq);
         let repeats = Some(first).filter(|first| *first != event.seq);
-        let place = (event.at.clone(), who.clone());
+        let place = (event.chat.clone(), who.clone());
         self.open_tools.insert((place, call.id.clone()), self.rows.len());
         let kind = CallKind::Tool { tool: call.tool.clone(), status: None, repeats };
         self.push(event, who, event.time, kind);
     }
 
     fn push(&mut self, event: &Event, who: &Name, start_ms: Timestamp, kind: CallKind) {
-        let Event { seq, ref at, .. } = *event;
-        self.rows.push(CallRow { seq, at: at.clone(), who: who.clone(), start_ms, end_ms: None, kind });
+        let Event { seq, chat: ref at, .. } = *event;
+        self.rows.push(CallRow { seq, chat: at.clone(), who: who.clone(), start_ms, end_ms: None, kind });
     }
 }
 
@@ -224,7 +224,7 @@ mod tests {
     fn a_model_call_lasts_from_what_its_agent_waited_for_to_its_reply() {
         let returned = |seq, time, id: &str| {
             let outcome = json!({"status": "failed", "parts": []});
-            event(seq, time, json!({"type": "tool_returned", "who": "Ann", "id": id, "outcome": outcome}))
+            event(seq, time, json!({"type": "tool_returned", "who": "Ann", "id": id, "result": outcome}))
         };
         let rows = call_rows(&[
             event(0, 10, json!({"type": "turn_started", "turns": [{"who": "Ann"}, {"who": "Bob"}]})),

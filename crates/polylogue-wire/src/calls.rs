@@ -29,7 +29,7 @@ pub struct Histories {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentHistory {
     /// The chat.
-    pub at: Path,
+    pub chat: Path,
     /// The agent.
     pub agent: Name,
     /// The system message.
@@ -51,7 +51,7 @@ pub struct View {
     /// The `seq` of the event of the reply.
     pub seq: u64,
     /// The chat.
-    pub at: Path,
+    pub chat: Path,
     /// Whether it is exactly what was sent, by its digest. If not, the team was changed since.
     pub exact: bool,
     /// The request: model, system text, entries, tools, parameters and digest.

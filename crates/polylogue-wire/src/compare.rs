@@ -39,7 +39,7 @@ pub struct ComparedMessage {
     /// The `seq` of the event.
     pub seq: u64,
     /// The chat.
-    pub at: Path,
+    pub chat: Path,
     /// The author.
     pub who: Name,
     /// The text.

@@ -165,7 +165,7 @@ pub struct PendingQuestion {
     /// The `seq` of the event that asks, which an answer names.
     pub question: u64,
     /// The chat.
-    pub at: Path,
+    pub chat: Path,
     /// The participant that asks.
     pub who: Name,
     /// The text, without what can be answered. What an agent wrote in it is shown verbatim.
@@ -210,7 +210,7 @@ impl From<&OpenQuestion> for PendingQuestion {
         });
         Self {
             question: open.seq,
-            at: open.at.clone(),
+            chat: open.chat.clone(),
             who,
             text,
             kind,
@@ -228,7 +228,7 @@ impl From<PendingQuestion> for OpenQuestion {
     fn from(asked: PendingQuestion) -> Self {
         let PendingQuestion {
             question: seq,
-            at,
+            chat: at,
             who,
             text,
             kind,
@@ -241,7 +241,7 @@ impl From<PendingQuestion> for OpenQuestion {
         } = asked;
         let limit = limit.map(|limit| limit.raise);
         let question = Question { who, text, kind, choices, call, default, limit };
-        Self { at, seq, asked: asked_ms, question }
+        Self { chat: at, seq, asked: asked_ms, question }
     }
 }
 

@@ -50,7 +50,7 @@ pub struct Missed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplyDelta {
     /// The chat.
-    pub at: Path,
+    pub chat: Path,
     /// The agent whose reply it is.
     pub who: Name,
     /// The content.
@@ -147,7 +147,7 @@ impl ReplyDelta {
             }
             _ => return None,
         };
-        Some(Self { at: at.clone(), who: who.clone(), content })
+        Some(Self { chat: at.clone(), who: who.clone(), content })
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
             (fallback, json!({"type": "fallback", "fallback": {"cause": "500", "model": "p:m"}})),
         ] {
             let piece = ReplyDelta::of(&at, &who, &delta).unwrap();
-            let mut expected = json!({"at": "", "who": "Ann"});
+            let mut expected = json!({"chat": "", "who": "Ann"});
             expected.as_object_mut().unwrap().extend(written.as_object().unwrap().clone());
             let text = serde_json::to_string(&piece).unwrap();
             assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_piece_of_a_newer_server_says_nothing() {
-        let newer = json!({"at": "", "who": "Ann", "type": "smell", "smell": {"of": "roses"}});
+        let newer = json!({"chat": "", "who": "Ann", "type": "smell", "smell": {"of": "roses"}});
         let piece: ReplyDelta = serde_json::from_value(newer).unwrap();
         assert_eq!(piece.content.into_delta(), None);
     }

@@ -166,7 +166,7 @@ pub(crate) fn print_open(events: &[Event], (id, place): (&LogId, &PlaceOption), 
 /// Puts the large results that are stored with the conversation into its events.
 async fn with_whole_results(store: &AnyStore, id: &LogId, events: &mut [Event]) -> Result<(), CliError> {
     for event in events {
-        let Body::ToolReturned { outcome, .. } = &mut event.body else { continue };
+        let Body::ToolReturned { result: outcome, .. } = &mut event.body else { continue };
         let Some(stored) = &outcome.stored else { continue };
         if let Some(bytes) = store.stored_blob(id, &stored.id).await? {
             let others = outcome.parts.drain(..).filter(|part| !matches!(part, Part::Text(_)));

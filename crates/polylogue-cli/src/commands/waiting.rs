@@ -109,7 +109,7 @@ fn now() -> Timestamp {
 fn shown(run: &WaitingRun, open: &OpenQuestion) -> Sanitized {
     let (now, id) = (now().0, &run.listing.id);
     let asks = asks(&open.question).trim_end_matches(':');
-    let chat = if open.at.is_root() { String::new() } else { format!(" in `{}`", open.at) };
+    let chat = if open.chat.is_root() { String::new() } else { format!(" in `{}`", open.chat) };
     let since = age(now.saturating_sub(open.asked.0) / 1000);
     let until = match (open.until(), &open.question.default) {
         (Some(until), Some(default)) => {
@@ -131,7 +131,7 @@ fn shown(run: &WaitingRun, open: &OpenQuestion) -> Sanitized {
 fn as_json(run: &WaitingRun, open: &OpenQuestion) -> Result<Sanitized, CliError> {
     let question = &open.question;
     let row = json!({
-        "conversation": run.listing.id, "title": run.listing.shown_title(), "question": open.seq, "at": open.at, "who": question.who,
+        "conversation": run.listing.id, "title": run.listing.shown_title(), "question": open.seq, "chat": open.chat, "who": question.who,
         "text": question.text, "kind": question.kind, "choices": question.choices, "call": question.call, "asked_ms": open.asked,
         "until_ms": open.until(),
         "default_answer": question.default.as_ref().map(|default| &default.text),

@@ -47,7 +47,7 @@ pub(crate) fn meant(question: &Question, answer: String) -> String {
 /// shown by this process, if the conversation had `inherited` events before.
 pub(crate) fn is_far_above(events: &[Arc<Event>], inherited: u64, at: &Path, question: &Question) -> bool {
     let asks = |event: &Arc<Event>| {
-        event.at == *at && matches!(&event.body, Body::InputRequired(asked) if asked == question)
+        event.chat == *at && matches!(&event.body, Body::InputRequired(asked) if asked == question)
     };
     let is_shown = |event: &Arc<Event>| {
         matches!(
@@ -94,7 +94,7 @@ mod tests {
         let is_far = |inherited, bodies: &[Body]| {
             let event = |(seq, body): (u64, &Body)| {
                 let (at, time, body) = (root.clone(), Timestamp(0), body.clone());
-                Arc::new(Event { seq, at, time, ran_ms: 0, inbox: None, body })
+                Arc::new(Event { seq, chat: at, time, ran_ms: 0, inbox: None, body })
             };
             let events: Vec<Arc<Event>> = (0..).zip(bodies).map(event).collect();
             is_far_above(&events, inherited, &root, &ops)

@@ -266,7 +266,7 @@ impl Chat for Session<'_> {
 
 /// Whether the last message has its reply.
 fn is_over(events: &[Arc<Event>]) -> bool {
-    let last = events.iter().rev().filter(|event| event.at.is_root()).find_map(|event| match event.body {
+    let last = events.iter().rev().filter(|event| event.chat.is_root()).find_map(|event| match event.body {
         Body::Closed { .. } => Some(true),
         Body::Reopened { .. } | Body::Sent(_) => Some(false),
         _ => None,

@@ -87,8 +87,8 @@ async fn histories(
 ) -> Result<Sanitized, CliError> {
     let all = remote.client.histories(id).await?.histories.into_iter();
     let sides: Vec<AgentHistory> = all
-        .map(|wire::AgentHistory { at, agent: who, system, entries }| AgentHistory {
-            at,
+        .map(|wire::AgentHistory { chat: at, agent: who, system, entries }| AgentHistory {
+            chat: at,
             who,
             system,
             history: History { entries },

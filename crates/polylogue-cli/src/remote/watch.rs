@@ -158,7 +158,7 @@ impl<'r> Watch<'r> {
         let (before, since) = self.events.split_at(first);
         before.iter().for_each(|event| view.recall(event));
         for asked in self.conversation.asked.iter().cloned() {
-            let OpenQuestion { at, question, .. } = asked.into();
+            let OpenQuestion { chat: at, question, .. } = asked.into();
             view.remind(before, &at, &question, &Cancellation::default());
         }
         let mut is_shown = output == Output::Json;
@@ -225,8 +225,8 @@ impl<'r> Watch<'r> {
                     false => view.show(&Update::Event(event), &stop.wanted).await,
                 }
             }
-            TailItem::Delta { at, who, delta } => {
-                view.show(&Update::Delta { at, who, delta }, &stop.wanted).await;
+            TailItem::Delta { chat: at, who, delta } => {
+                view.show(&Update::Delta { chat: at, who, delta }, &stop.wanted).await;
             }
             TailItem::Missed => {
                 view.show(&Update::Missed { updates: 1, seq: feed.tail.next_seq() }, &stop.wanted).await;
@@ -276,7 +276,7 @@ impl<'r> Watch<'r> {
         open: &OpenQuestion,
         (signals, key): (&mut Signals, &mut SteeringKey),
     ) -> Result<bool, CliError> {
-        let (OpenQuestion { seq, at, question, .. }, id) = (open, self.conversation.id.clone());
+        let (OpenQuestion { seq, chat: at, question, .. }, id) = (open, self.conversation.id.clone());
         let is_typed = self.answer.is_none() && prompt::is_possible() && is_seen(self.settings.output);
         let text = match self.answer.take() {
             Some(text) => Some(text),
@@ -447,7 +447,7 @@ fn is_resumption(body: &Body) -> bool {
 }
 
 fn questions(asked: &[OpenQuestion]) -> Vec<(Path, Question)> {
-    asked.iter().map(|open| (open.at.clone(), open.question.clone())).collect()
+    asked.iter().map(|open| (open.chat.clone(), open.question.clone())).collect()
 }
 
 fn notice(view: &mut View, text: &str) {
@@ -459,7 +459,7 @@ fn notice(view: &mut View, text: &str) {
 
 /// Why a conversation has ended, and its result.
 pub(super) fn ended(events: &[Arc<Event>]) -> Result<(&StopReason, &str), CliError> {
-    let end = |event: &'_ Arc<Event>| matches!(event.body, Body::Closed { .. }) && event.at.is_root();
+    let end = |event: &'_ Arc<Event>| matches!(event.body, Body::Closed { .. }) && event.chat.is_root();
     match events.iter().rfind(|event| end(event)).map(|event| &event.body) {
         Some(Body::Closed { reason, summary, .. }) => Ok((reason, summary)),
         _ => Err(CliError::failed("the server says that the conversation has ended, and its events do not")),

@@ -223,10 +223,10 @@ impl Runner {
         // Before reading, so that nothing is missed.
         let mut news = self.conversation.subscribe().await;
         let events = self.conversation.events().await;
-        let is_new = |open: &OpenQuestion| !asked.contains(&open.seq) && !is_of_task(&open.at);
+        let is_new = |open: &OpenQuestion| !asked.contains(&open.seq) && !is_of_task(&open.chat);
         let Some(open) = OpenQuestion::of(&events).into_iter().find(is_new) else { return Ok(None) };
         view.make_room();
-        self.pose(&events, &open.at, &open.question);
+        self.pose(&events, &open.chat, &open.question);
         let spoken = async {
             loop {
                 match news.next().await {
@@ -246,7 +246,7 @@ impl Runner {
 
     /// Passes on what the person has typed as the answer to a question.
     fn give(&self, view: &mut View, open: &OpenQuestion, answer: String, given: &mut Given) {
-        let OpenQuestion { at, seq, question, .. } = open;
+        let OpenQuestion { chat: at, seq, question, .. } = open;
         given.asked.insert(*seq);
         match self.always.answer(question, typed(question, answer)) {
             Ok(text) => {

@@ -83,7 +83,7 @@ impl AutoGenRenderer {
         std::mem::take(&mut self.out)
     }
 
-    fn item(&mut self, Item { at, kind }: &Item) {
+    fn item(&mut self, Item { chat: at, kind }: &Item) {
         let key = |who: &Name| (at.clone(), who.clone());
         match kind {
             Kind::ChatOpened { opening, .. } => self.opened(at, opening),
@@ -233,7 +233,7 @@ impl AutoGenRenderer {
             ResultShown::Late => {}
         }
         if !returned.is_requested && !is_shown {
-            self.own_response(key, &returned.call.id, &returned.outcome);
+            self.own_response(key, &returned.call.id, &returned.result);
         }
     }
 
@@ -357,7 +357,7 @@ impl AutoGenRenderer {
         let outcomes: Vec<&ExecutedCall> = outcomes(&message.parts).collect();
         for outcome in &outcomes {
             self.head(&message.from, &to);
-            self.response(&outcome.id, &outcome.outcome);
+            self.response(&outcome.id, &outcome.result);
             self.rule();
         }
         let content = content(&message.parts);

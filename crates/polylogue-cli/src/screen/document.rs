@@ -103,7 +103,7 @@ struct File {
 }
 
 impl File {
-    fn item(&mut self, Item { at, kind }: &Item) {
+    fn item(&mut self, Item { chat: at, kind }: &Item) {
         match kind {
             Kind::ChatOpened { opening, task } => self.opened(at, opening, task.as_deref()),
             Kind::TurnStarted { is_announced: true, .. } => {}
@@ -231,7 +231,7 @@ impl File {
                 Part::ToolResult(came) => {
                     self.block(&format!("for {}", came.to));
                     self.call(&said.call_of(came));
-                    self.result(&came.outcome);
+                    self.result(&came.result);
                 }
                 Part::Cut(finish) => self.note(&format!("{finish}")),
                 _ => {}
@@ -283,7 +283,7 @@ impl File {
         self.block(&format!("{} calls", returned.who));
         self.call(&returned.call);
         if !returned.note.as_ref().is_some_and(|note| note.in_arguments) {
-            self.result(&returned.outcome);
+            self.result(&returned.result);
         }
     }
 

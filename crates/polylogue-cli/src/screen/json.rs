@@ -99,7 +99,7 @@ mod tests {
     fn an_event_is_one_line_that_no_terminal_obeys() {
         let text = "a\n\x1b[2J\u{9b}31m\x7f\u{a0}\u{202e}\u{feff}";
         let body = Body::Message(Message::new(Name::user(), text));
-        let event = Event { seq: 3, at: Path::root(), time: Timestamp(7), ran_ms: 0, inbox: None, body };
+        let event = Event { seq: 3, chat: Path::root(), time: Timestamp(7), ran_ms: 0, inbox: None, body };
         let json = line(&event).unwrap();
         assert!(json.ends_with("}\n") && json.matches('\n').count() == 1);
         assert!(json.trim_end().chars().all(|c| visible(c) == c), "{json}");

@@ -133,7 +133,7 @@ impl Live {
     pub(crate) fn in_order(&mut self, event: &Event) {
         let now = (self.clock)();
         for who in actors(&event.body) {
-            let turn = self.turns.known(&(event.at.clone(), who.clone()));
+            let turn = self.turns.known(&(event.chat.clone(), who.clone()));
             if let Some(turn) = turn.filter(|turn| turn.torn) {
                 turn.torn = false;
                 turn.next_reply(now);
@@ -164,7 +164,7 @@ impl Live {
 
     fn take(&mut self, event: &Event, in_order: bool) {
         let now = (self.clock)();
-        let key = |who: &Name| (event.at.clone(), who.clone());
+        let key = |who: &Name| (event.chat.clone(), who.clone());
         match &event.body {
             Body::Message(message) => return self.said(event, message),
             Body::ModelReplied(sample) => return self.sampled(event, sample),
@@ -203,16 +203,17 @@ impl Live {
                 if self.limit_question.take_if(|asked| *asked == key(to)).is_some() => {}
             Body::InputRequired(question) => self.end_turn(&key(&question.who)),
             // What a person typed becomes the message at once: no model thinks about it.
-            Body::InputProvided { to, text, .. } if self.renderer.is_typed_message(&event.at, to, text) => {}
+            Body::InputProvided { to, text, .. } if self.renderer.is_typed_message(&event.chat, to, text) => {
+            }
             Body::InputProvided { to, .. } => {
                 let audience = self.fold.audience(&key(to));
                 self.turns.of(&key(to), &audience, now);
             }
             Body::Closed { .. } => {
-                for key in self.drafts(|draft| draft.key.0 == event.at) {
+                for key in self.drafts(|draft| draft.key.0 == event.chat) {
                     self.drop_draft(&key, NOT_SAID);
                 }
-                self.turns.end_chat(&event.at);
+                self.turns.end_chat(&event.chat);
             }
             Body::Paused => self.is_paused = true,
             Body::Resumed => self.is_paused = false,
@@ -242,7 +243,7 @@ impl Live {
 
     fn sampled(&mut self, event: &Event, sample: &ModelReply) {
         let now = (self.clock)();
-        let key = (event.at.clone(), sample.who.clone());
+        let key = (event.chat.clone(), sample.who.clone());
         let thoughts = self.renderer.format.thoughts;
         self.continue_draft(&key);
         match self.draft.take_if(|draft| draft.key == key && draft.shows(&sample.parts, thoughts)) {
@@ -264,7 +265,7 @@ impl Live {
     }
 
     fn said(&mut self, event: &Event, message: &Message) {
-        let key = (event.at.clone(), message.from.clone());
+        let key = (event.chat.clone(), message.from.clone());
         let thoughts = self.renderer.format.thoughts;
         self.continue_draft(&key);
         let is_said = |draft: &Draft| {

@@ -238,7 +238,7 @@ impl<W: Write> Screen<W> {
                 }
             }
             Update::Delta { .. } if self.is_behind => Ok(self.flow()),
-            Update::Delta { at, who, delta: piece } => match &mut self.kind {
+            Update::Delta { chat: at, who, delta: piece } => match &mut self.kind {
                 Kind::Live(live) => {
                     let text = live.delta(at, who, piece);
                     self.write(&text)
@@ -405,10 +405,12 @@ impl<W: Write> Screen<W> {
 /// The result of a run is its summary, or what was said last.
 fn note_result(last: &mut String, event: &Event) {
     let text = match &event.body {
-        Body::Message(message) | Body::Posted(message) if event.at.is_root() && !message.to.is_private() => {
+        Body::Message(message) | Body::Posted(message)
+            if event.chat.is_root() && !message.to.is_private() =>
+        {
             message.text()
         }
-        Body::Closed { summary, .. } if event.at.is_root() => (&**summary).into(),
+        Body::Closed { summary, .. } if event.chat.is_root() => (&**summary).into(),
         _ => return,
     };
     if !text.trim().is_empty() {

@@ -91,7 +91,7 @@ impl Renderer {
 
     /// The lines of `item`.
     pub(crate) fn item(&mut self, item: &Item) -> Vec<Line> {
-        let at = &item.at;
+        let at = &item.chat;
         match &item.kind {
             Kind::ChatOpened { opening, task } => self.opened(at, opening, task.as_deref()),
             Kind::TurnStarted { request, is_announced } => self.started(at, request, *is_announced),
@@ -165,7 +165,7 @@ impl Renderer {
         match &item.kind {
             Kind::Reasoning { .. } | Kind::Narration { .. } => Vec::new(),
             Kind::Message(said) => {
-                self.extras(&item.at, said);
+                self.extras(&item.chat, said);
                 std::mem::take(&mut self.out)
             }
             _ => self.item(item),
@@ -482,8 +482,8 @@ impl Renderer {
 
     /// Why the outermost chat ended, where no closing line says it.
     pub(crate) fn ended(&mut self, item: &Item) -> Vec<Line> {
-        if let (Kind::ChatClosed { reason, .. }, true) = (&item.kind, item.at.is_root()) {
-            self.note(&item.at, &folded(&RunEnd::why(reason)), Style::DIM);
+        if let (Kind::ChatClosed { reason, .. }, true) = (&item.kind, item.chat.is_root()) {
+            self.note(&item.chat, &folded(&RunEnd::why(reason)), Style::DIM);
         }
         std::mem::take(&mut self.out)
     }

@@ -15,7 +15,7 @@ struct Blocks {
 
 /// The name of the agent, with the chat if that is an inner one.
 fn title(side: &AgentHistory) -> String {
-    if side.at.is_root() { side.who.to_string() } else { format!("{} {}", side.at, side.who) }
+    if side.chat.is_root() { side.who.to_string() } else { format!("{} {}", side.chat, side.who) }
 }
 
 impl Blocks {
@@ -141,7 +141,7 @@ mod tests {
         };
         let entries = texts.iter().enumerate().map(entry).collect();
         AgentHistory {
-            at: Path::root(),
+            chat: Path::root(),
             who: Name::new(who).unwrap(),
             system: None,
             history: History { entries },

@@ -116,5 +116,5 @@ pub(crate) fn assert_as_undisturbed(place: &Place, ids: &[String]) -> usize {
 
 /// Whether a call has finished, and its outcome is not unknown.
 fn is_done(returned: &Value) -> bool {
-    returned["outcome"]["status"] == "done"
+    returned["result"]["status"] == "done"
 }

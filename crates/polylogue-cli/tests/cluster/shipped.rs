@@ -64,7 +64,7 @@ impl Team {
 
     /// Whether one model call follows the other, no person is asked, and no turn of the outermost chat takes long: nor does a drain.
     pub(crate) fn is_steady(&self) -> bool {
-        let is_turn = |event: &Value| event["type"] == "turn_started" && event.get("at").is_none();
+        let is_turn = |event: &Value| event["type"] == "turn_started" && event.get("chat").is_none();
         let turns = self.undisturbed.split(is_turn);
         let longest = turns.map(|events| of_type(events, "model_replied").len()).max();
         self.agents.is_none() && self.answers.is_empty() && longest <= Some(4)
@@ -180,7 +180,7 @@ impl<'t> Cluster<'t> {
 
 /// Whether the outermost chat is closed.
 fn has_ended(events: &[Value]) -> bool {
-    of_type(events, "closed").iter().any(|event| event.get("at").is_none())
+    of_type(events, "closed").iter().any(|event| event.get("chat").is_none())
 }
 
 /// What every chat of a log said, in its order: chats at the same time have no common one.
@@ -189,7 +189,7 @@ fn said(events: &[Value]) -> BTreeMap<String, Vec<Value>> {
     for kind in ["message", "posted", "closed"] {
         for event in of_type(events, kind) {
             let what = event.get("parts").or_else(|| event.get("reason")).cloned().unwrap_or_default();
-            said.entry(event["at"].to_string()).or_default().push(without_files(what));
+            said.entry(event["chat"].to_string()).or_default().push(without_files(what));
         }
     }
     said

@@ -200,7 +200,7 @@ fn rules_of_the_user_count_before_the_team_file_deny_before_ask_before_allow() {
     let returned = |home: &Home| -> Vec<String> {
         of_type(&home.events(), "tool_returned")
             .iter()
-            .map(|event| event["outcome"]["status"].to_string())
+            .map(|event| event["result"]["status"].to_string())
             .collect()
     };
     let home = Home::new();
@@ -278,7 +278,7 @@ fn a_call_that_was_approved_and_runs_when_the_process_is_killed_is_not_made_agai
     assert!(resumed.out.contains("unknown"), "{}", resumed.out);
     assert_eq!(noted(&home), ["one", "three"]);
     let events = home.events();
-    let status = |event: &Value| event["outcome"]["status"].as_str().unwrap().to_owned();
+    let status = |event: &Value| event["result"]["status"].as_str().unwrap().to_owned();
     let mut ended: Vec<String> =
         of_type(&events, "tool_returned").iter().map(|event| status(event)).collect();
     ended.sort();

@@ -80,7 +80,7 @@ fn the_model_reads_every_failure_of_a_tool_and_the_run_continues() {
     let (called, returned) = (of_type(&events, "tool_called"), of_type(&events, "tool_returned"));
     assert_eq!((called.len(), returned.len()), (STEPS.len(), STEPS.len()));
     for (nth, (tool, _, result, status)) in STEPS.iter().enumerate() {
-        let outcome = &returned[nth]["outcome"];
+        let outcome = &returned[nth]["result"];
         let text = outcome["parts"][0]["text"].as_str().unwrap();
         assert!(text.contains(result), "{tool}: {text}");
         assert_eq!(outcome["status"].as_str().unwrap(), *status, "{tool}: {text}");

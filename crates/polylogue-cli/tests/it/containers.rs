@@ -104,6 +104,6 @@ fn an_engine_that_does_not_run_is_the_result_of_the_call() {
         ran.out
     );
     let events = home.events();
-    assert_eq!(of_type(&events, "tool_returned")[0]["outcome"]["status"], "failed");
+    assert_eq!(of_type(&events, "tool_returned")[0]["result"]["status"], "failed");
     assert_eq!(events.last().unwrap()["type"], "closed");
 }

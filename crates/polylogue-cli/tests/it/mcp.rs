@@ -216,9 +216,9 @@ fn a_server_that_dies_costs_a_call_and_the_run_continues() {
     assert!(ran.out.contains("It is done."), "{}", ran.out);
     let events = home.events();
     let returned = of_type(&events, "tool_returned");
-    assert_eq!(returned[0]["outcome"]["status"], "failed");
+    assert_eq!(returned[0]["result"]["status"], "failed");
     assert!(returned[0].to_string().contains("it is started again for the next call"), "{}", returned[0]);
-    assert_eq!(returned[1]["outcome"]["status"], "done");
+    assert_eq!(returned[1]["result"]["status"], "done");
     assert_eq!(starts(&home), 2);
 }
 
@@ -257,7 +257,7 @@ fn a_call_in_flight_when_the_program_is_killed_is_reported_and_the_server_ends_t
     let events = home.events();
     let returned = of_type(&events, "tool_returned");
     assert_eq!((of_type(&events, "tool_called").len(), returned.len()), (1, 1));
-    assert_eq!(returned[0]["outcome"]["status"], "unknown");
+    assert_eq!(returned[0]["result"]["status"], "unknown");
     assert_eq!(notes(&home).matches("begun").count(), 1);
 }
 
@@ -273,7 +273,7 @@ fn a_call_in_flight_that_reads_only_is_made_again() {
     home.run(&["resume", "last"]).exits(5);
     let events = home.events();
     let returned = of_type(&events, "tool_returned");
-    assert_eq!((returned.len(), &returned[0]["outcome"]["status"]), (1, &json!("done")), "{returned:?}");
+    assert_eq!((returned.len(), &returned[0]["result"]["status"]), (1, &json!("done")), "{returned:?}");
     assert_eq!(notes(&home).matches("peeked").count(), 2);
 }
 

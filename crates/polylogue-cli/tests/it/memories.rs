@@ -26,7 +26,7 @@ fn the_team_that_ships_finds_in_its_second_run_what_its_first_wrote() {
     assert!(first.out.contains("I have made a note of it."), "{}", first.out);
     assert!(events(&home, "prompted").is_empty(), "there was nothing to be reminded of");
     let looked_up: Vec<Value> =
-        events(&home, "tool_returned").into_iter().map(|e| e["outcome"]["parts"].clone()).collect();
+        events(&home, "tool_returned").into_iter().map(|e| e["result"]["parts"].clone()).collect();
     assert_eq!(looked_up[1][0]["text"], "Nothing is remembered about that.");
     assert_eq!(looked_up[2][0]["text"], "Remembered as #1.");
     let first_id = home.id();
@@ -49,7 +49,7 @@ fn the_team_that_ships_finds_in_its_second_run_what_its_first_wrote() {
     assert!(text.contains("#1 (Host, 20") && text.ends_with("Ann likes green tea without sugar."), "{text}");
     let recalled = events(&home, "tool_returned");
     assert!(
-        recalled[1]["outcome"]["parts"][0]["text"].as_str().unwrap().contains("green tea"),
+        recalled[1]["result"]["parts"][0]["text"].as_str().unwrap().contains("green tea"),
         "{recalled:?}"
     );
     // What the model was sent: the reminder stands behind the question.
@@ -135,7 +135,7 @@ fn a_server_without_embeddings_leaves_the_words() {
     let shown = events(&home, "prompted");
     assert!(shown[0]["text"].as_str().unwrap().contains("The shop closes at six."), "{shown:?}");
     let looked_up = events(&home, "tool_returned");
-    let why = looked_up[0]["outcome"]["parts"][2]["text"].as_str().unwrap();
+    let why = looked_up[0]["result"]["parts"][2]["text"].as_str().unwrap();
     assert!(
         why.starts_with("looked for by words only: openai:vectors: the provider answered with status 404"),
         "{why}"
@@ -222,7 +222,7 @@ fn the_team_sets_the_length_of_the_vectors() {
         let keys = format!("embed: senses:toy{length}");
         home.file("clerk.yaml", &(own.clone() + &CLERK.replace("embed: openai:vectors", &keys)));
         home.run(&["run", "clerk.yaml", "Which beverage?", "--trust"]).ok();
-        events(&home, "tool_returned")[0]["outcome"]["parts"].to_string()
+        events(&home, "tool_returned")[0]["result"]["parts"].to_string()
     };
     looks_up("");
     for length in ["", ", dimensions: 5"] {

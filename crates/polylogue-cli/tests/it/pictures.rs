@@ -73,7 +73,7 @@ fn a_picture_is_a_file_that_is_named_wherever_the_conversation_is_read() {
     let file = home.run(&["show", "last", "--markdown"]).ok().out;
     assert!(file.contains(&format!("![image/png](<{}>)", path.display())), "{file}");
     let events = home.events();
-    let parts = of_type(&events, "tool_returned")[0]["outcome"]["parts"].as_array().unwrap().clone();
+    let parts = of_type(&events, "tool_returned")[0]["result"]["parts"].as_array().unwrap().clone();
     assert_eq!(parts[0]["text"], "gray");
     assert_eq!(parts[1]["text"].as_str().unwrap(), format!("Picture: {name} (64x48)"));
     assert!(

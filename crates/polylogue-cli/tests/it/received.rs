@@ -63,7 +63,7 @@ fn messages(shown: &Value) -> Vec<Value> {
     messages.extend(shown["system"].as_str().map(|text| json!({"role": "system", "content": text})));
     for entry in shown["entries"].as_array().unwrap() {
         let role = entry["role"].as_str().unwrap();
-        let parts = if role == "tool" { &entry["outcome"]["parts"] } else { &entry["parts"] };
+        let parts = if role == "tool" { &entry["result"]["parts"] } else { &entry["parts"] };
         let text = texts(parts);
         messages.push(match role {
             "tool" => json!({"role": role, "tool_call_id": entry["id"], "content": text}),

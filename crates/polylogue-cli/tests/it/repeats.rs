@@ -28,7 +28,7 @@ struct Text {
 fn said(events: &[Value]) -> Vec<Text> {
     let mut all: Vec<Text> = Vec::new();
     for event in events {
-        let at = event["at"].as_str().unwrap_or_default().to_owned();
+        let at = event["chat"].as_str().unwrap_or_default().to_owned();
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let messages = match event["type"].as_str().unwrap() {
             "message" | "posted" | "sent" => vec![event.clone()],
@@ -65,7 +65,7 @@ fn prompts(events: &[Value]) -> Vec<String> {
 /// The results of tools.
 fn results(events: &[Value]) -> Vec<String> {
     let returned = events.iter().filter(|event| event["type"] == "tool_returned");
-    let parts = |event: &Value| event["outcome"]["parts"].as_array().cloned().unwrap_or_default();
+    let parts = |event: &Value| event["result"]["parts"].as_array().cloned().unwrap_or_default();
     returned.map(|event| parts(event).into_iter().filter_map(text_of).collect()).collect()
 }
 

@@ -272,7 +272,7 @@ fn questions_within_chats_are_listed_and_answered_while_a_terminal_shows_them() 
     let waiting = home.run(&["waiting", "--json"]).ok().lines();
     assert_eq!(waiting.len(), 1);
     assert_eq!((&waiting[0]["who"], &waiting[0]["conversation"]), (&json!("Kim"), &json!(home.id())));
-    assert!(waiting[0]["at"].as_str().unwrap().contains("meeting"), "{waiting:?}");
+    assert!(waiting[0]["chat"].as_str().unwrap().contains("meeting"), "{waiting:?}");
     let number = waiting[0]["question"].to_string();
     let wrong = home.run(&["answer", "last", "99", "agreed"]).exits(2);
     assert!(wrong.err.contains("has no open question 99"), "{}", wrong.err);
@@ -475,7 +475,7 @@ fn a_tool_call_is_stopped_at_once_and_the_conversation_continues() {
         home.run(&["resume", "last", "--allow", "unsafe-host"]).ok();
         let events = home.events();
         // It is not repeated: whether it was done is unknown, and the agent receives that.
-        assert_eq!(of_type(&events, "tool_returned")[0]["outcome"]["status"], "unknown", "{way:?}");
+        assert_eq!(of_type(&events, "tool_returned")[0]["result"]["status"], "unknown", "{way:?}");
         assert_eq!((of_type(&events, "tool_called").len(), of_type(&events, "message").len()), (1, 2));
     }
 }

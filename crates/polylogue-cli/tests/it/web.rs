@@ -14,10 +14,10 @@ fn the_team_that_ships_searches_and_reads_the_pages_that_ship() {
     assert!(ran.out.contains("[from outside] # The waggle dance"), "{}", ran.out);
     let events = home.events();
     let returned = of_type(&events, "tool_returned");
-    let from: Vec<&str> = returned.iter().filter_map(|event| event["outcome"]["from"].as_str()).collect();
+    let from: Vec<&str> = returned.iter().filter_map(|event| event["result"]["from"].as_str()).collect();
     let pages = ["a search of the pages at hand", "page:/waggle-dance.md", "page:/how-it-was-found-out.html"];
     assert_eq!(from, pages);
-    assert!(returned.iter().all(|event| event["outcome"]["status"] == "done"), "{returned:?}");
+    assert!(returned.iter().all(|event| event["result"]["status"] == "done"), "{returned:?}");
     // What the model receives stands between marks.
     let seen = home.run(&["show", "last", "--as", "Reader"]).ok().out;
     assert!(seen.contains("The straight run holds the message") && seen.contains("| 6 km | 2 |"), "{seen}");
@@ -84,7 +84,7 @@ script:
     let refused = home.run(&["run", "team.yaml", "--offline"]).exits(2);
     assert!(refused.err.contains("reach over the network (network):\n    the public web"), "{}", refused.err);
     assert!(refused.err.contains("add `--allow network`") && !home.path("store.db").exists());
-    let outcome = |home: &Home| -> Value { of_type(&home.events(), "tool_returned")[0]["outcome"].clone() };
+    let outcome = |home: &Home| -> Value { of_type(&home.events(), "tool_returned")[0]["result"].clone() };
     home.run(&["run", "team.yaml", "--offline", "--allow", "network"]).ok();
     assert_eq!(outcome(&home)["status"], "failed");
     assert!(outcome(&home).to_string().contains("is not reached, only 80 and 443"), "{}", outcome(&home));
@@ -152,7 +152,7 @@ fn a_rule_about_a_host_holds_however_an_address_is_written_and_where_a_redirect_
     let hop = [format!("http://127.0.0.1:{port}/hop")];
     fetching(&home, port, &hop, "never");
     home.run(&RUN).ok();
-    let shown = of_type(&home.events(), "tool_returned")[0]["outcome"].to_string();
+    let shown = of_type(&home.events(), "tool_returned")[0]["result"].to_string();
     assert!(shown.contains(&format!("Fetch it there: http://localhost:{port}/secret")), "{shown}");
     assert_eq!(asked.try_iter().collect::<Vec<_>>(), ["/robots.txt", "/hop"]);
     // Where no rule tells the hosts apart it is followed.
@@ -210,8 +210,8 @@ script:
     home.run(&["run", "team.yaml", "--offline", "--allow", "network,env"]).ok();
     let events = home.events();
     let returned = of_type(&events, "tool_returned");
-    assert!(returned.iter().all(|event| event["outcome"]["status"] == "done"), "{returned:?}");
-    let from: Vec<&str> = returned.iter().filter_map(|event| event["outcome"]["from"].as_str()).collect();
+    assert!(returned.iter().all(|event| event["result"]["status"] == "done"), "{returned:?}");
+    let from: Vec<&str> = returned.iter().filter_map(|event| event["result"]["from"].as_str()).collect();
     assert_eq!(
         from,
         [format!("http://127.0.0.1:{port}/notes/a%2Fb"), format!("http://127.0.0.1:{port}/v1/pets/7")]

@@ -106,7 +106,7 @@ fn code_that_ran_when_the_process_was_killed_is_reported_and_not_run_again() {
     let events = home.events();
     let (called, returned) = (of_type(&events, "tool_called"), of_type(&events, "tool_returned"));
     assert_eq!((called.len(), returned.len()), (1, 1));
-    assert_eq!(returned[0]["outcome"]["status"], Value::from("unknown"), "{}", returned[0]);
+    assert_eq!(returned[0]["result"]["status"], Value::from("unknown"), "{}", returned[0]);
     assert_eq!(fs::read_to_string(&runs).unwrap(), "run\n");
 }
 
@@ -133,7 +133,7 @@ script:
     assert!(ran.out.contains("I go on."), "{}", ran.out);
     let events = home.events();
     let returned = of_type(&events, "tool_returned");
-    let outcome = |nth: usize| (&returned[nth]["outcome"]["status"], returned[nth]["outcome"].to_string());
+    let outcome = |nth: usize| (&returned[nth]["result"]["status"], returned[nth]["result"].to_string());
     let ((hung, why), (printed, much)) = (outcome(0), outcome(1));
     assert_eq!((hung, printed), (&Value::from("failed"), &Value::from("done")));
     assert!(why.contains("`hang` timed out: it did not return within 2s."), "{why}");

@@ -30,7 +30,7 @@ impl Look {
 
     /// Whether the conversation is over.
     pub(crate) fn is_over(&self) -> bool {
-        self.events().last().is_some_and(|event| event["type"] == "closed" && event.get("at").is_none())
+        self.events().last().is_some_and(|event| event["type"] == "closed" && event.get("chat").is_none())
     }
 
     /// What happened last.

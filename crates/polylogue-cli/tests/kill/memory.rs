@@ -115,7 +115,7 @@ fn every_fact_is_kept_once_however_often_its_writer_is_killed() {
             returned += 1;
             let (count, id) = kept.get(text).unwrap_or_else(|| panic!("`{text}` was lost"));
             assert_eq!(*count, 1, "`{text}` was written {count} times");
-            assert_eq!(event["outcome"]["parts"][0]["text"], format!("Remembered as #{id}."));
+            assert_eq!(event["result"]["parts"][0]["text"], format!("Remembered as #{id}."));
         }
     }
     println!("{KILLS} kills, {} calls, {returned} returned, {} facts", called.len(), kept.len());

@@ -172,14 +172,14 @@ fn a_tool_is_called_again_only_if_it_may_be() {
                     open.remove(event["id"].as_str().unwrap()).expect("what returned was called");
                 let counts = if tool == "again" { &again } else { &once };
                 let times = counts.get(&line).copied().unwrap_or_default();
-                match event["outcome"]["status"].as_str().unwrap() {
+                match event["result"]["status"].as_str().unwrap() {
                     "done" if tool == "again" => assert!(times >= 1, "{line} was done"),
                     "done" => assert_eq!(times, 1, "{line} was done once"),
                     "unknown" => assert!(tool == "once" && times <= 1, "{tool} {line}: {times} times"),
                     status => panic!("{tool} {line}: {status}: {event}"),
                 }
-                done += usize::from(event["outcome"]["status"] == "done");
-                unknown += usize::from(event["outcome"]["status"] == "unknown");
+                done += usize::from(event["result"]["status"] == "done");
+                unknown += usize::from(event["result"]["status"] == "unknown");
             }
             _ => {}
         }

@@ -34,7 +34,7 @@ pub enum Part {
     #[serde(rename = "call")]
     ToolCall(ToolCall),
     /// The result of a call that another participant requested.
-    #[serde(rename = "outcome")]
+    #[serde(rename = "tool_result")]
     ToolResult(ExecutedCall),
     /// The text before it is truncated: the model reached its limit on tokens, or its provider filtered the rest.
     /// Logged and shown, never sent to a model.
@@ -135,7 +135,7 @@ pub struct ExecutedCall {
     /// The tool's name.
     pub tool: String,
     /// The result.
-    pub outcome: ToolResult,
+    pub result: ToolResult,
 }
 
 /// Returns the text of `parts`. Each text is a paragraph: they are joined by a blank line.

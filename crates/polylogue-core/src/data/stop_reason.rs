@@ -139,7 +139,7 @@ pub enum AllowanceOwner {
         /// The name of the chat.
         name: Name,
         /// Its path.
-        at: Path,
+        path: Path,
     },
     /// Several runs that share a [`Budget`](crate::Budget), by its name, such as `batch`.
     Shared(Arc<str>),

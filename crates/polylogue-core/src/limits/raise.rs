@@ -65,7 +65,7 @@ impl LimitRaise {
     pub(crate) fn ends(&self) -> &'static str {
         match self.reached.owned().0 {
             Some(AllowanceOwner::Agent(_)) => "the chat in which it has its turn",
-            Some(AllowanceOwner::Chat { at, .. }) if !at.is_root() => "this chat",
+            Some(AllowanceOwner::Chat { path: at, .. }) if !at.is_root() => "this chat",
             _ => "the run",
         }
     }

@@ -118,9 +118,9 @@ impl OwnedAccount {
 
     /// Notes where a turn or a chat of its owner begins or ends.
     fn follow(&mut self, event: &Event) {
-        let (at, body) = (&event.at, &event.body);
+        let (at, body) = (&event.chat, &event.body);
         let begins = match (&self.owner, body) {
-            (AllowanceOwner::Chat { at: chat, .. }, Body::Opened(_) | Body::Reopened { .. }) => at == chat,
+            (AllowanceOwner::Chat { path: chat, .. }, Body::Opened(_) | Body::Reopened { .. }) => at == chat,
             (AllowanceOwner::Agent(name), Body::TurnStarted { turns }) => {
                 turns.iter().any(|turn| turn.who == *name)
             }
@@ -179,7 +179,7 @@ impl OwnedAccount {
 
     /// Whether it is that of a chat whose limits can count again: one that is open, or the outermost.
     pub(crate) fn is_of_open_chat(&self) -> bool {
-        matches!(&self.owner, AllowanceOwner::Chat { at, .. } if at.is_root() || !self.active.is_empty())
+        matches!(&self.owner, AllowanceOwner::Chat { path: at, .. } if at.is_root() || !self.active.is_empty())
     }
 
     /// Whether it is that of `owner`.
@@ -195,7 +195,7 @@ impl OwnedAccount {
     }
 
     fn is_of_chat(&self, path: &Path) -> bool {
-        matches!(&self.owner, AllowanceOwner::Chat { at, .. } if at == path)
+        matches!(&self.owner, AllowanceOwner::Chat { path: at, .. } if at == path)
     }
 
     /// `reason`, with whose limit it is.
@@ -231,10 +231,10 @@ impl Accounts {
     pub(crate) fn add(&mut self, event: &Event, unpriced: Option<&Arc<str>>, ran_ms: u64) {
         if let Body::Opened(opening) = &event.body
             && let [only] = opening.participants.as_slice()
-            && !event.at.is_root()
-            && (event.at.owner().is_none() || event.at.is_background())
+            && !event.chat.is_root()
+            && (event.chat.owner().is_none() || event.chat.is_background())
         {
-            self.called.push((event.at.clone(), only.clone()));
+            self.called.push((event.chat.clone(), only.clone()));
         }
         for account in &mut self.of {
             if !account.active.is_empty() {
@@ -253,7 +253,7 @@ impl Accounts {
             _ => return,
         };
         let Self { of, called, .. } = self;
-        for account in of.iter_mut().filter(|account| pays(&account.owner, called, &event.at, who)) {
+        for account in of.iter_mut().filter(|account| pays(&account.owner, called, &event.chat, who)) {
             account.count(event);
             account.unpriced = unpriced.cloned().or_else(|| account.unpriced.take());
         }
@@ -263,7 +263,7 @@ impl Accounts {
     /// what a person is asked to raise. With a message, the outermost chat counts from 0 again.
     fn raise(&mut self, event: &Event) {
         match &event.body {
-            Body::Closed { reason, .. } if event.at.is_root() => {
+            Body::Closed { reason, .. } if event.chat.is_root() => {
                 self.agreed = None;
                 self.stopped = match reason {
                     StopReason::Allowance { of, .. } => Some(of.clone()),
@@ -271,13 +271,13 @@ impl Accounts {
                 };
             }
             Body::Reopened { message: Some(_), .. } | Body::Reopened { sent: true, .. }
-                if event.at.is_root() =>
+                if event.chat.is_root() =>
             {
                 self.stopped = None;
-                let of_chat = self.of.iter_mut().filter(|account| account.is_of_chat(&event.at));
+                let of_chat = self.of.iter_mut().filter(|account| account.is_of_chat(&event.chat));
                 of_chat.for_each(OwnedAccount::begin_again);
             }
-            Body::Reopened { more, .. } if event.at.is_root() => {
+            Body::Reopened { more, .. } if event.chat.is_root() => {
                 let stopped = self.stopped.take();
                 stopped.into_iter().for_each(|owner| self.allow(&owner, *more, None));
             }
@@ -292,8 +292,8 @@ impl Accounts {
             Body::InputRequired(Question { who, limit: Some(raise), .. }) => {
                 self.asked = Some((who.clone(), raise.clone()));
             }
-            Body::InputProvided { to, text, .. } if event.at.is_root() => self.answered(to, text),
-            Body::RolledBack { .. } if event.at.is_root() => (self.asked, self.agreed) = (None, None),
+            Body::InputProvided { to, text, .. } if event.chat.is_root() => self.answered(to, text),
+            Body::RolledBack { .. } if event.chat.is_root() => (self.asked, self.agreed) = (None, None),
             _ => {}
         }
     }
@@ -341,7 +341,7 @@ impl Accounts {
     /// The accounts of the chat `at` and of those around it.
     pub(crate) fn around(&self, at: &Path) -> impl Iterator<Item = &OwnedAccount> {
         self.of.iter().filter(move |account| match &account.owner {
-            AllowanceOwner::Chat { at: chat, .. } => at == chat || at.is_within(chat),
+            AllowanceOwner::Chat { path: chat, .. } => at == chat || at.is_within(chat),
             AllowanceOwner::Agent(_) | AllowanceOwner::Shared(_) => false,
         })
     }
@@ -356,7 +356,7 @@ impl Accounts {
 /// a chat for all within it.
 fn pays(owner: &AllowanceOwner, called: &[(Path, Name)], at: &Path, who: &Name) -> bool {
     match owner {
-        AllowanceOwner::Chat { at: chat, .. } => at == chat || at.is_within(chat),
+        AllowanceOwner::Chat { path: chat, .. } => at == chat || at.is_within(chat),
         AllowanceOwner::Agent(name) => {
             let runs = |path: &Path| {
                 let agent = called.iter().find(|(of, _)| of == path).map(|(_, agent)| agent);
@@ -385,7 +385,7 @@ mod tests {
     fn is_active(owner: AllowanceOwner, bodies: &[(Path, Body)]) -> bool {
         let mut account = OwnedAccount::new(owner, Limits::default());
         for (seq, (at, body)) in (0..).zip(bodies.iter().cloned()) {
-            account.follow(&Event { seq, at, time: Timestamp(0), ran_ms: 0, inbox: None, body });
+            account.follow(&Event { seq, chat: at, time: Timestamp(0), ran_ms: 0, inbox: None, body });
         }
         account.used(5).time_ms == 5
     }
@@ -428,7 +428,7 @@ mod tests {
             let mut accounts = Accounts::default();
             accounts.open(&AllowanceOwner::Agent(ann.clone()), Limits::default());
             let body = Body::Opened(Opening { participants: vec![ann.clone()], ..Opening::default() });
-            let event = Event { seq: 0, time: Timestamp(0), ran_ms: 0, at: at.clone(), inbox: None, body };
+            let event = Event { seq: 0, time: Timestamp(0), ran_ms: 0, chat: at.clone(), inbox: None, body };
             accounts.add(&event, None, 0);
             assert_eq!(accounts.paying(&at, &name(who)).count(), usize::from(is_paid), "{who} in `{at}`");
         }
@@ -441,11 +441,11 @@ mod tests {
         let opened = |at: &Path| (at.clone(), Body::Opened(Opening::default()));
         let closed = || Body::Closed { reason: StopReason::Calls { limit: 1 }, summary: Arc::from("") };
         for (path, counts) in [(at.clone(), true), (root.clone(), false)] {
-            let owner = AllowanceOwner::Chat { name: desk.clone(), at: path };
+            let owner = AllowanceOwner::Chat { name: desk.clone(), path };
             let bodies = [opened(&root), opened(&at), (root.clone(), closed())];
             assert_eq!(is_active(owner, &bodies), counts);
         }
-        let owner = AllowanceOwner::Chat { name: desk, at: at.clone() };
+        let owner = AllowanceOwner::Chat { name: desk, path: at.clone() };
         assert!(!is_active(owner, &[opened(&root), opened(&at), (at, closed())]));
     }
 
@@ -479,7 +479,7 @@ mod tests {
             let bodies = [asked.clone(), yes.clone()].into_iter().chain(between.clone()).chain([raised]);
             for (seq, body) in (0..).zip(bodies) {
                 let (at, time) = (at.clone(), Timestamp(0));
-                accounts.add(&Event { seq, at, time, ran_ms: 0, inbox, body }, None, 0);
+                accounts.add(&Event { seq, chat: at, time, ran_ms: 0, inbox, body }, None, 0);
             }
             let limits = accounts.of(&owner).map(OwnedAccount::limits);
             assert_eq!(limits.and_then(|limits| limits.calls), Some(limit), "{between:?}, {inbox:?}");
@@ -491,7 +491,7 @@ mod tests {
         let root = Path::root();
         let opened = (root.clone(), Body::Opened(Opening::default()));
         for since in [0, 1] {
-            let owner = AllowanceOwner::Chat { name: name("main"), at: root.clone() };
+            let owner = AllowanceOwner::Chat { name: name("main"), path: root.clone() };
             let bodies = [opened.clone(), (root.clone(), Body::RolledBack { since })];
             assert_eq!(is_active(owner, &bodies), since == 1, "since {since}");
         }

@@ -186,11 +186,11 @@ fn raised(
 
 /// Whether `owner` is a chat that `text` names, or whose path it is.
 fn is_chat(owner: &AllowanceOwner, text: &str) -> bool {
-    matches!(owner, AllowanceOwner::Chat { name, at } if name.as_str() == text || at.as_str() == text)
+    matches!(owner, AllowanceOwner::Chat { name, path: at } if name.as_str() == text || at.as_str() == text)
 }
 
 fn path_of(account: &OwnedAccount) -> Option<String> {
-    if let AllowanceOwner::Chat { at, .. } = account.owner() { Some(format!("`{at}`")) } else { None }
+    if let AllowanceOwner::Chat { path: at, .. } = account.owner() { Some(format!("`{at}`")) } else { None }
 }
 
 /// Says that no chat `chat` with limits of its own is open, and which others are.

@@ -74,7 +74,7 @@ impl Log {
         };
         let (to, text, by) = (open.question.who, Arc::clone(text), Responder::person(by.clone()));
         let body = Body::InputProvided { to, text, by };
-        let events = self.append_instructed(&open.at, pending.number, body).await?;
+        let events = self.append_instructed(&open.chat, pending.number, body).await?;
         pending.confirm(Ok(()));
         Ok(events)
     }

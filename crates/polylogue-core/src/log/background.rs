@@ -23,7 +23,7 @@ struct StartedTask {
 
 impl OpenTasks {
     pub(crate) fn add(&mut self, event: &Event) {
-        let at = &event.at;
+        let at = &event.chat;
         match &event.body {
             Body::BackgroundStarted(task) => self.0.push(StartedTask {
                 chat: at.clone(),
@@ -49,7 +49,7 @@ impl OpenTasks {
 
     fn end(&mut self, event: &Event, ends: impl Fn(&StartedTask) -> bool) {
         for task in self.0.iter_mut().filter(|task| task.ended.is_none() && ends(task)) {
-            task.ended = Some((event.at.clone(), event.seq));
+            task.ended = Some((event.chat.clone(), event.seq));
         }
     }
 
@@ -89,7 +89,7 @@ mod tests {
         let mut tasks = OpenTasks::default();
         let is_open = (0..).zip(bodies).map(|(seq, body)| {
             let (at, time) = (Path::root(), Timestamp(0));
-            tasks.add(&Event { seq, at, time, ran_ms: 0, inbox: None, body });
+            tasks.add(&Event { seq, chat: at, time, ran_ms: 0, inbox: None, body });
             tasks.reached(&Path::root(), (1, 1)).is_some()
         });
         assert_eq!(is_open.collect::<Vec<_>>(), [true, false, true, false]);

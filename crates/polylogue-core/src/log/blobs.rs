@@ -52,7 +52,7 @@ impl StoredFiles {
 
 fn files_in(body: &Body) -> Option<&StoredFiles> {
     match body {
-        Body::ToolReturned { outcome, .. } => outcome.files.as_ref(),
+        Body::ToolReturned { result: outcome, .. } => outcome.files.as_ref(),
         _ => None,
     }
 }

@@ -21,14 +21,14 @@ impl BoundAccount {
         self.facts.add(event);
         match &event.body {
             Body::ModelReplied(reply) => {
-                let is_of = |at: &Path, who: &Name| *at == event.at && *who == reply.who;
+                let is_of = |at: &Path, who: &Name| *at == event.chat && *who == reply.who;
                 self.failed.extract_if(.., |(at, who, _)| is_of(at, who)).for_each(|(.., charge)| {
                     self.usage.charge(&charge);
                 });
                 self.usage.add(reply);
             }
-            Body::Charged(charge) if charge.call.is_none() => self.charge(&event.at, charge),
-            Body::Failed { who, .. } => self.failed.retain(|(at, of, _)| *at != event.at || of != who),
+            Body::Charged(charge) if charge.call.is_none() => self.charge(&event.chat, charge),
+            Body::Failed { who, .. } => self.failed.retain(|(at, of, _)| *at != event.chat || of != who),
             _ => {}
         }
     }

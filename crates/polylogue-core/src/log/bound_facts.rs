@@ -42,12 +42,12 @@ impl BoundFacts {
             return;
         }
         match &event.body {
-            Body::Opened(opening) if event.at.is_root() => {
+            Body::Opened(opening) if event.chat.is_root() => {
                 let said = opening.messages.iter().map(|message| size(&message.parts));
                 let task = InputTokens::from(opening.task.len() as u64);
                 self.opening = Some(said.fold(task, InputTokens::and));
             }
-            Body::ModelReplied(reply) => self.reply(&event.at, reply),
+            Body::ModelReplied(reply) => self.reply(&event.chat, reply),
             Body::CapabilityMissing { capability, .. } if !self.missing.contains(capability) => {
                 self.missing.push(*capability);
             }
@@ -105,9 +105,9 @@ fn exception(event: &Event) -> Option<BoundException> {
     if sounds(&event.body) {
         return Some(BoundException::Sound);
     }
-    let is_outermost = event.at.is_root();
+    let is_outermost = event.chat.is_root();
     match &event.body {
-        Body::ToolReturned { outcome, .. } => {
+        Body::ToolReturned { result: outcome, .. } => {
             let has_media = outcome.parts.iter().any(|part| matches!(part, Part::Media(_)));
             has_media.then_some(BoundException::Media)
         }
@@ -140,7 +140,7 @@ fn sounds(body: &Body) -> bool {
     match body {
         Body::Opened(opening) => opening.messages.iter().any(|message| any(&message.parts)),
         Body::Message(message) | Body::Posted(message) | Body::Sent(message) => any(&message.parts),
-        Body::ToolReturned { outcome, .. } => any(&outcome.parts),
+        Body::ToolReturned { result: outcome, .. } => any(&outcome.parts),
         _ => false,
     }
 }
@@ -212,7 +212,7 @@ mod tests {
     fn exception(bodies: impl IntoIterator<Item = Body>) -> Option<BoundException> {
         let event = |(seq, body)| {
             let (at, time) = (Path::root(), Timestamp(0));
-            Event { seq, at, time, ran_ms: 0, inbox: None, body }
+            Event { seq, chat: at, time, ran_ms: 0, inbox: None, body }
         };
         let events: Vec<Event> = (0..).zip(bodies).map(event).collect();
         let bound = RunBound { calls: Some(9), ..RunBound::default() };

@@ -55,7 +55,7 @@ impl EventBuffer {
         // All of them are marked before the first is added: parallel turns do not see each other.
         let origins = &self.totals.origins;
         let event = |(seq, (inbox, body))| {
-            Arc::new(Event { seq, at: at.clone(), time, ran_ms, inbox, body: origins.mark(at, body) })
+            Arc::new(Event { seq, chat: at.clone(), time, ran_ms, inbox, body: origins.mark(at, body) })
         };
         let batch: Vec<Arc<Event>> = (first..).zip(bodies).map(event).collect();
         for event in &batch {
@@ -189,7 +189,7 @@ impl RunTotals {
         match &event.body {
             Body::ModelReplied(reply) => *self.calls.entry(reply.who.clone()).or_default() += 1,
             Body::Charged(charge) if charge.why == ChargeReason::Unreported && charge.cost.is_some() => {
-                self.bounded.push((event.at.clone(), charge.who.clone(), charge.call.clone()));
+                self.bounded.push((event.chat.clone(), charge.who.clone(), charge.call.clone()));
             }
             Body::Failed { error, .. } if error.unsent => {}
             Body::Failed { who, .. }
@@ -197,7 +197,7 @@ impl RunTotals {
             | Body::SealsRefused { who, .. }
             | Body::TooLong { who, .. }
             | Body::ContinuationFailed { who, .. } => *self.failures.entry(who.clone()).or_default() += 1,
-            Body::Closed { .. } if event.at.is_root() => self.closed = Some(event.seq),
+            Body::Closed { .. } if event.chat.is_root() => self.closed = Some(event.seq),
             Body::InputRequired(question) if question.is_about_limit() => self.closed = Some(event.seq),
             Body::Paused => self.is_paused = true,
             Body::Resumed => self.is_paused = false,
@@ -210,12 +210,12 @@ impl RunTotals {
     fn unpriced_in(&mut self, event: &Event) -> Option<Arc<str>> {
         match &event.body {
             Body::ModelReplied(reply) => {
-                let is_bounded = self.is_bounded(&event.at, &reply.who, None);
+                let is_bounded = self.is_bounded(&event.chat, &reply.who, None);
                 let is_known = reply.cost.is_some() || reply.cached || is_bounded;
                 (!is_known).then(|| Arc::clone(&reply.model))
             }
-            Body::ToolReturned { who, id, outcome } => {
-                let is_bounded = self.is_bounded(&event.at, who, Some(id));
+            Body::ToolReturned { who, id, result: outcome } => {
+                let is_bounded = self.is_bounded(&event.chat, who, Some(id));
                 let unpriced = outcome.used.iter().rfind(|used| used.cost.is_none() && !is_bounded);
                 unpriced.map(|used| Arc::clone(&used.model))
             }

@@ -40,7 +40,7 @@ impl Log {
         let totals = &self.buffer.lock().await.totals;
         let ends = |(within, limit): &&(Path, OutputLimit)| match limit.of.owned().0 {
             Some(AllowanceOwner::Agent(_)) => within == at,
-            Some(AllowanceOwner::Chat { at: chat, .. }) => at == chat || at.is_within(chat),
+            Some(AllowanceOwner::Chat { path: chat, .. }) => at == chat || at.is_within(chat),
             _ => true,
         };
         let mut replies = totals.cut_replies.cut.iter().filter(ends);

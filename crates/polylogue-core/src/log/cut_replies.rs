@@ -16,22 +16,22 @@ impl CutReplies {
     pub(super) fn add(&mut self, event: &Event) {
         match &event.body {
             Body::OutputLimited(limit) => {
-                self.take(&event.at, &limit.who);
-                self.sent.push((event.at.clone(), limit.clone()));
+                self.take(&event.chat, &limit.who);
+                self.sent.push((event.chat.clone(), limit.clone()));
             }
             Body::ModelReplied(reply) => {
-                let sent = self.take(&event.at, &reply.who);
+                let sent = self.take(&event.chat, &reply.who);
                 self.cut.extend(sent.filter(|_| reply.finish == FinishReason::Length));
             }
-            Body::Failed { who, .. } => drop(self.take(&event.at, who)),
+            Body::Failed { who, .. } => drop(self.take(&event.chat, who)),
             // The call was lost with its process.
             Body::Charged(Charge { who, why: ChargeReason::Crashed | ChargeReason::Repeated, .. }) => {
-                drop(self.take(&event.at, who));
+                drop(self.take(&event.chat, who));
             }
             // Those who continue it have seen why it ended. An agent that is called in a turn has not.
             Body::LimitsChanged { .. } => self.cut.clear(),
-            Body::Reopened { .. } if event.at.is_outermost() => self.cut.clear(),
-            Body::Reopened { .. } => self.cut.retain(|(_, limit)| !is_of_chat(limit, &event.at)),
+            Body::Reopened { .. } if event.chat.is_outermost() => self.cut.clear(),
+            Body::Reopened { .. } => self.cut.retain(|(_, limit)| !is_of_chat(limit, &event.chat)),
             _ => {}
         }
     }
@@ -43,5 +43,5 @@ impl CutReplies {
 }
 
 fn is_of_chat(limit: &OutputLimit, path: &Path) -> bool {
-    matches!(limit.of.owned().0, Some(AllowanceOwner::Chat { at, .. }) if at == path)
+    matches!(limit.of.owned().0, Some(AllowanceOwner::Chat { path: at, .. }) if at == path)
 }

@@ -16,14 +16,14 @@ use crate::{
 
 /// One entry of a log.
 ///
-/// Written as one flat JSON object: `{"seq":4,"at":"","time_ms":1763712000000,"type":"message","from":...}`.
+/// Written as one flat JSON object: `{"seq":4,"chat":"","time_ms":1763712000000,"type":"message","from":...}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Its position in the log, counted from 0 without gaps.
     pub seq: u64,
     /// The path of its chat.
     #[serde(default, skip_serializing_if = "Path::is_root")]
-    pub at: Path,
+    pub chat: Path,
     /// The time of day when it was appended.
     #[serde(rename = "time_ms")]
     pub time: Timestamp,
@@ -149,7 +149,7 @@ pub enum Body {
         /// The call's `id`.
         id: String,
         /// The result.
-        outcome: ToolResult,
+        result: ToolResult,
     },
     /// An agent started a background task in its turn.
     BackgroundStarted(BackgroundTask),

@@ -4,7 +4,7 @@ use super::*;
 fn an_event_is_one_flat_json_object() {
     let event = Event {
         seq: 4,
-        at: Path::root().child(&Name::new("critic").unwrap(), 2),
+        chat: Path::root().child(&Name::new("critic").unwrap(), 2),
         time: Timestamp(7),
         ran_ms: 0,
         inbox: None,
@@ -13,7 +13,7 @@ fn an_event_is_one_flat_json_object() {
     let json = serde_json::to_string(&event).unwrap();
     assert_eq!(
         json,
-        r#"{"seq":4,"at":"/critic.2","time_ms":7,"type":"message","from":"user","parts":[{"text":"hi"}]}"#
+        r#"{"seq":4,"chat":"/critic.2","time_ms":7,"type":"message","from":"user","parts":[{"text":"hi"}]}"#
     );
     assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
 }
@@ -30,9 +30,8 @@ fn no_field_of_a_change_of_limits_is_one_of_the_event() {
         on_limit: None,
     };
     let (at, time) = (Path::root(), Timestamp(7));
-    let (changes, by) = (vec!["turns from 1 to 2".into()], Some("pat".into()));
-    let body = Body::LimitsChanged { limits, more: limits, changes, by };
-    let event = Event { seq: 4, at, time, ran_ms: 0, inbox: None, body };
+    let body = Body::LimitsChanged { limits, more: limits };
+    let event = Event { seq: 4, chat: at, time, ran_ms: 0, inbox: None, body };
     let json = serde_json::to_string(&event).unwrap();
     assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
 }

@@ -10,7 +10,7 @@ use crate::{Name, Path, ToolCall};
 #[derive(Debug, Clone, PartialEq)]
 pub struct GivenApproval {
     /// The path of its chat.
-    pub at: Path,
+    pub chat: Path,
     /// The participant that makes the call.
     pub who: Name,
     /// The call that the question showed. The answer can have other arguments, or other code.
@@ -36,13 +36,13 @@ impl GivenApproval {
             match &event.body {
                 // The answer before was unclear.
                 Body::InputRequired(Question { who, call: Some(call), .. }) => {
-                    given.retain(|(at, given)| *at != event.at || !given.is_of(who, &call.id));
+                    given.retain(|(at, given)| *at != event.chat || !given.is_of(who, &call.id));
                 }
                 Body::InputProvided { to, text, .. } if !is_refusal(text) => {
                     given.extend(Self::answered_by(event, to, &asked));
                 }
                 Body::ToolCalled { who, call: ToolCall { id, .. } } | Body::ToolReturned { who, id, .. } => {
-                    given.retain(|(at, given)| *at != event.at || !given.is_of(who, id));
+                    given.retain(|(at, given)| *at != event.chat || !given.is_of(who, id));
                 }
                 _ => Question::settle(&mut given, event, |given| &given.who),
             }
@@ -54,10 +54,10 @@ impl GivenApproval {
 
     /// What `event` answers of the questions `asked` for approval by `to`.
     fn answered_by(event: &Event, to: &Name, asked: &[(Path, (u64, Question))]) -> Vec<(Path, Self)> {
-        let own = asked.iter().filter(|(at, (_, question))| *at == event.at && question.who == *to);
+        let own = asked.iter().filter(|(at, (_, question))| *at == event.chat && question.who == *to);
         let given = own.filter_map(|(at, (seq, question))| {
             let (at, who, call) = (at.clone(), to.clone(), question.call.clone()?);
-            let given = Self { at: at.clone(), who, call, asked: *seq, answered: event.seq };
+            let given = Self { chat: at.clone(), who, call, asked: *seq, answered: event.seq };
             Some((at, given))
         });
         given.collect()
@@ -109,7 +109,8 @@ mod tests {
     }
 
     fn given_at(bodies: impl IntoIterator<Item = (Path, Body)>) -> Vec<(String, u64)> {
-        let event = |(seq, (at, body))| Event { seq, at, time: Timestamp(0), ran_ms: 0, inbox: None, body };
+        let event =
+            |(seq, (at, body))| Event { seq, chat: at, time: Timestamp(0), ran_ms: 0, inbox: None, body };
         let events: Vec<Event> = (0..).zip(bodies).map(event).collect();
         GivenApproval::of(&events).into_iter().map(|given| (given.call.id, given.asked)).collect()
     }
@@ -122,7 +123,7 @@ mod tests {
     fn an_approval_is_given_until_its_call_is_made() {
         assert_eq!(given([asks("1"), answers("yes")]), one("1", 0));
         assert_eq!(given([asks("1"), answers("{\"amount\": 5}")]), one("1", 0), "with other arguments");
-        let returned = Body::ToolReturned { who: ann(), id: "1".into(), outcome: ToolResult::done("") };
+        let returned = Body::ToolReturned { who: ann(), id: "1".into(), result: ToolResult::done("") };
         for last in [calls("1"), returned, Body::Message(Message::new(ann(), "Done."))] {
             assert_eq!(given([asks("1"), answers("yes"), last.clone()]), NONE, "{last:?}");
         }

@@ -11,7 +11,7 @@ use crate::{Message, Name, Path};
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenQuestion {
     /// The path of its chat.
-    pub at: Path,
+    pub chat: Path,
     /// The `seq` of the event that asks, which identifies it in its conversation.
     pub seq: u64,
     /// The time at which it was asked.
@@ -28,7 +28,7 @@ impl OpenQuestion {
             let new = |question: &Question| (event.seq, event.time, question.clone());
             Question::track(&mut open, event, new, |(.., question)| &question.who);
         }
-        let question = |(at, (seq, asked, question))| Self { at, seq, asked, question };
+        let question = |(at, (seq, asked, question))| Self { chat: at, seq, asked, question };
         open.into_iter().map(question).collect()
     }
 
@@ -46,7 +46,7 @@ impl OpenQuestion {
     /// The chat and the event of its default answer; `None` if it has none.
     pub(crate) fn default_answer(self) -> Option<(Path, Body)> {
         let text = self.question.default?.text;
-        Some((self.at, Body::InputProvided { to: self.question.who, text, by: Responder::Timeout }))
+        Some((self.chat, Body::InputProvided { to: self.question.who, text, by: Responder::Timeout }))
     }
 
     /// Returns when the first of `questions` has its default answer; `None` if all of them wait without a limit.
@@ -58,7 +58,7 @@ impl OpenQuestion {
 impl Question {
     /// Returns the questions without an answer in the log `events`, with the paths of their chats.
     pub fn open_in(events: &[Arc<Event>]) -> Vec<(Path, Self)> {
-        OpenQuestion::of(events).into_iter().map(|open| (open.at, open.question)).collect()
+        OpenQuestion::of(events).into_iter().map(|open| (open.chat, open.question)).collect()
     }
 
     /// Keeps track of open questions: adds the one that `event` asks, as `new` makes it, and removes those that it settles: with an
@@ -69,7 +69,7 @@ impl Question {
         new: impl Fn(&Self) -> T,
         asker: impl Fn(&T) -> &Name,
     ) {
-        let chat = &event.at;
+        let chat = &event.chat;
         match &event.body {
             Body::InputRequired(question) => open.push((chat.clone(), new(question))),
             Body::InputProvided { to, .. } => open.retain(|(at, asked)| at != chat || asker(asked) != to),
@@ -79,7 +79,7 @@ impl Question {
 
     /// Removes what belongs to turns that are over with `event`.
     pub(super) fn settle<T>(open: &mut Vec<(Path, T)>, event: &Event, asker: impl Fn(&T) -> &Name) {
-        let chat = &event.at;
+        let chat = &event.chat;
         match &event.body {
             Body::Message(Message { from: who, .. })
             | Body::Passed { who }
@@ -123,16 +123,16 @@ mod tests {
     fn open(bodies: &[(&Path, Body)]) -> Vec<String> {
         let event = |(seq, (at, body)): (u64, &(&Path, Body))| {
             let (at, body) = ((*at).clone(), body.clone());
-            Arc::new(Event { seq, at, time: Timestamp(0), ran_ms: 0, inbox: None, body })
+            Arc::new(Event { seq, chat: at, time: Timestamp(0), ran_ms: 0, inbox: None, body })
         };
         let events: Vec<Arc<Event>> = (0..).zip(bodies).map(event).collect();
-        OpenQuestion::of(&events).iter().map(|open| open.at.to_string()).collect()
+        OpenQuestion::of(&events).iter().map(|open| open.chat.to_string()).collect()
     }
 
     #[test]
     fn a_default_answer_counts_from_its_time_on() {
         let asked = |default| OpenQuestion {
-            at: Path::root(),
+            chat: Path::root(),
             seq: 0,
             asked: Timestamp(1_000),
             question: Question { default, ..Question::new(name("Kim"), "?") },

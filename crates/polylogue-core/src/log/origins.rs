@@ -24,9 +24,9 @@ struct Origin {
 impl Origins {
     /// Records an event.
     pub(crate) fn add(&mut self, event: &Event) {
-        let (seq, at) = (event.seq, &event.at);
+        let (seq, at) = (event.seq, &event.chat);
         match &event.body {
-            Body::ToolReturned { who, outcome, .. } => {
+            Body::ToolReturned { who, result: outcome, .. } => {
                 if let Some(source) = &outcome.outside {
                     self.push(seq, at, Audience::Only(vec![who.clone()]), source);
                 }

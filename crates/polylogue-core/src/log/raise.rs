@@ -105,7 +105,7 @@ impl Log {
 
     /// Answers the question about a limit that was raised since it was asked; if the run `stops` at limits now, also one that was not.
     pub(crate) async fn answer_about_limit(&self, stops: bool) -> Result<()> {
-        for OpenQuestion { at, question, .. } in self.look(OpenQuestion::of).await {
+        for OpenQuestion { chat: at, question, .. } in self.look(OpenQuestion::of).await {
             let Question { who: to, limit: Some(raise), .. } = question else { continue };
             let text = match self.is_raised(&raise.reached).await {
                 true => RAISED,

@@ -75,7 +75,7 @@ pub(super) fn referred(events: &[Arc<Event>]) -> BTreeMap<BlobId, u64> {
 /// Results that are stored next to a log: those to which an event refers.
 fn stored_in(body: &Body) -> Option<&StoredResult> {
     match body {
-        Body::ToolReturned { outcome, .. } => outcome.stored.as_ref(),
+        Body::ToolReturned { result: outcome, .. } => outcome.stored.as_ref(),
         _ => None,
     }
 }

@@ -87,7 +87,7 @@ impl<'a> StoredResults<'a> {
 /// Where the result `id` is from, if an event refers to it.
 fn source_of(events: &[Arc<Event>], id: &BlobId) -> Option<Option<Arc<str>>> {
     events.iter().rev().find_map(|event| match &event.body {
-        Body::ToolReturned { outcome, .. } => {
+        Body::ToolReturned { result: outcome, .. } => {
             let is_it = outcome.stored.as_ref().is_some_and(|stored| stored.id == *id);
             is_it.then(|| outcome.outside.clone())
         }

@@ -23,8 +23,8 @@ impl RunTime {
         self.used_ms = self.used_ms.saturating_add(counted);
         Question::track(&mut self.questions, event, |question| question.who.clone(), |who| who);
         match &event.body {
-            Body::Closed { .. } if event.at.is_root() => self.is_closed = true,
-            Body::Reopened { .. } if event.at.is_root() => self.is_closed = false,
+            Body::Closed { .. } if event.chat.is_root() => self.is_closed = true,
+            Body::Reopened { .. } if event.chat.is_root() => self.is_closed = false,
             _ => {}
         }
         counted

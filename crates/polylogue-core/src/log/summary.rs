@@ -133,7 +133,7 @@ impl Summary {
             | Body::Cancelled { .. }
             | Body::Refused { .. } => return,
             // Of agents that are called without a chat around them, any chat may be the last to close.
-            Body::Closed { reason, .. } if event.at.is_root() || !has_team => {
+            Body::Closed { reason, .. } if event.chat.is_root() || !has_team => {
                 Progress::Closed(reason.clone())
             }
             Body::Failed { error, .. } if error.postponed => Progress::Open,
@@ -157,7 +157,7 @@ pub(crate) fn add_turn(turns: &mut u64, event: &Event) {
         Body::Message(message) if message.to.is_private() => {}
         Body::Message(_) | Body::Passed { .. } | Body::Left { .. } | Body::Stopped { .. } => *turns += 1,
         // The turn of the outer chat ends next; the turns of its participants are what counts.
-        Body::Closed { .. } if !event.at.is_root() && event.at.is_first() => {
+        Body::Closed { .. } if !event.chat.is_root() && event.chat.is_first() => {
             *turns = turns.saturating_sub(1);
         }
         _ => {}
@@ -170,7 +170,9 @@ impl TotalUsage {
         match &event.body {
             Body::ModelReplied(reply) => self.add(reply),
             Body::Charged(charge) => self.charge(charge),
-            Body::ToolReturned { outcome, .. } => outcome.used.iter().for_each(|used| self.add_tool(used)),
+            Body::ToolReturned { result: outcome, .. } => {
+                outcome.used.iter().for_each(|used| self.add_tool(used))
+            }
             _ => {}
         }
     }

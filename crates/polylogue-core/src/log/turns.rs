@@ -27,32 +27,32 @@ impl TurnCount {
             Body::TurnStarted { turns } => {
                 for request in public(turns) {
                     self.begun += 1;
-                    self.open.push((event.at.clone(), request.who.clone(), event.seq));
+                    self.open.push((event.chat.clone(), request.who.clone(), event.seq));
                 }
             }
             // The turns of its participants count instead of the turn of the chat.
-            Body::Opened(_) if !event.at.is_root() && event.at.is_first() => {
+            Body::Opened(_) if !event.chat.is_root() && event.chat.is_first() => {
                 self.begun = self.begun.saturating_sub(1);
-                let outer = event.at.ancestors().next().zip(event.at.owner());
+                let outer = event.chat.ancestors().next().zip(event.chat.owner());
                 self.open.retain(|(at, who, _)| {
                     outer.as_ref().is_none_or(|outer| (at, who) != (&outer.0, &outer.1))
                 });
             }
-            Body::Message(message) => self.end(&event.at, &message.from),
+            Body::Message(message) => self.end(&event.chat, &message.from),
             Body::Passed { who } | Body::Left { who, .. } | Body::Stopped { who, .. } => {
-                self.end(&event.at, who)
+                self.end(&event.chat, who)
             }
             // Background tasks are in none of its turns: those that the turns started are rolled back as well.
             Body::RolledBack { since } => self.forget(|path, begun| {
-                let is_background = path.as_background_of(&event.at).is_some();
-                begun >= *since && is_in(path, &event.at) && !is_background
+                let is_background = path.as_background_of(&event.chat).is_some();
+                begun >= *since && is_in(path, &event.chat) && !is_background
             }),
             // Those of the outermost chat, and of one in which an agent is called, continue when it is opened again.
-            Body::Closed { .. } if event.at.owner().is_some() => {
-                self.forget(|path, _| is_in(path, &event.at));
+            Body::Closed { .. } if event.chat.owner().is_some() => {
+                self.forget(|path, _| is_in(path, &event.chat));
             }
             Body::BackgroundEnded(result) => {
-                let task = event.at.background(&result.who, result.number);
+                let task = event.chat.background(&result.who, result.number);
                 self.forget(|path, _| is_in(path, &task));
             }
             _ => {}
@@ -168,7 +168,7 @@ mod tests {
         ] {
             let mut turns = TurnCount::default();
             for (seq, (at, body)) in (0..).zip(bodies.clone()) {
-                turns.add(&Event { seq, at, time: Timestamp(0), ran_ms: 0, inbox: None, body });
+                turns.add(&Event { seq, chat: at, time: Timestamp(0), ran_ms: 0, inbox: None, body });
             }
             assert_eq!(turns.begun(), begun, "{bodies:?}");
         }

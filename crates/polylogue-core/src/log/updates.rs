@@ -19,7 +19,7 @@ pub enum Update {
     /// that begins in the middle of a reply has its pieces so far first, joined, after a [`Delta::Restart`].
     Delta {
         /// The chat.
-        at: Path,
+        chat: Path,
         /// The agent whose model replies.
         who: Name,
         /// The piece.
@@ -214,7 +214,7 @@ impl Draft {
         let pieces = self.pieces();
         let begins = (!pieces.is_empty()).then_some(Delta::Restart);
         let all = begins.into_iter().chain(pieces.iter().cloned());
-        all.map(|delta| Update::Delta { at: self.at.clone(), who: self.who.clone(), delta }).collect()
+        all.map(|delta| Update::Delta { chat: self.at.clone(), who: self.who.clone(), delta }).collect()
     }
 }
 
@@ -294,7 +294,7 @@ impl DeltaSink for PublishedDeltas<'_> {
             None if matches!(delta, DeltaRef::Retry { .. } | DeltaRef::Fallback { .. }) => {}
             None => return,
         }
-        watched.send(|| Update::Delta { at: self.at.clone(), who: self.who.clone(), delta: delta.into() });
+        watched.send(|| Update::Delta { chat: self.at.clone(), who: self.who.clone(), delta: delta.into() });
     }
 }
 

@@ -149,7 +149,7 @@ async fn reopened(log: &Log, transcript: Transcript, body: Body) -> Result<Trans
 /// `transcript` after the event of `body`, which follows `last`.
 fn after(log: &Log, mut transcript: Transcript, last: &Event, body: Body) -> Result<Transcript> {
     let (seq, at) = (last.seq + 1, Path::root());
-    let event = Event { seq, at, time: last.time, ran_ms: last.ran_ms, inbox: None, body };
+    let event = Event { seq, chat: at, time: last.time, ran_ms: last.ran_ms, inbox: None, body };
     transcript.apply(Arc::new(event)).map_err(|flaw| log.invalid(&flaw))?;
     Ok(transcript)
 }
@@ -157,7 +157,9 @@ fn after(log: &Log, mut transcript: Transcript, last: &Event, body: Body) -> Res
 /// Whether `reason` is a limit of the outermost chat itself, which counts from 0 after a message, and the step that did not fit then
 /// does.
 fn counts_from_0(reason: &StopReason) -> bool {
-    let StopReason::Allowance { of: AllowanceOwner::Chat { at, .. }, limit } = reason else { return false };
+    let StopReason::Allowance { of: AllowanceOwner::Chat { path: at, .. }, limit } = reason else {
+        return false;
+    };
     let fits = match **limit {
         StopReason::Calls { .. } | StopReason::Time { .. } => true,
         StopReason::Tokens { limit, next, .. } => next <= Some(limit),
@@ -178,7 +180,7 @@ async fn holds_still(
     let StopReason::Allowance { of, limit } = reason else { return limits.holds(reason) };
     let own = match of {
         AllowanceOwner::Agent(name) => log.limits_of_agent(name),
-        AllowanceOwner::Chat { at, .. } => {
+        AllowanceOwner::Chat { path: at, .. } => {
             chat.setup.allowance.filter(|_| at.is_root()).map(Allowance::limits)
         }
         AllowanceOwner::Shared(_) => return log.budgets.holds(reason),

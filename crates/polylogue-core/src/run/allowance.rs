@@ -8,7 +8,7 @@ impl RunningChat<'_> {
     /// Opens the account of the chat, if it has limits.
     pub(super) async fn open_account(&self, chat: &Chat) {
         if let Some(allowance) = chat.setup.allowance {
-            let owner = AllowanceOwner::Chat { name: chat.name.clone(), at: self.transcript.at().clone() };
+            let owner = AllowanceOwner::Chat { name: chat.name.clone(), path: self.transcript.at().clone() };
             self.log.open_chat_account(&owner, allowance).await;
         }
     }
@@ -34,7 +34,9 @@ impl RunningChat<'_> {
     fn is_own(&self, chat: &Chat, reason: &StopReason) -> bool {
         match reason {
             StopReason::Allowance { of: AllowanceOwner::Agent(name), .. } => chat.agent(name).is_some(),
-            StopReason::Allowance { of: AllowanceOwner::Chat { at, .. }, .. } => at == self.transcript.at(),
+            StopReason::Allowance { of: AllowanceOwner::Chat { path: at, .. }, .. } => {
+                at == self.transcript.at()
+            }
             _ => false,
         }
     }

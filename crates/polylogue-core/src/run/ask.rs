@@ -41,7 +41,7 @@ impl AgentCall {
 async fn continued(mut invoked: Invoked, again: &Invocation, log: &Log, in_progress: &InProgress) -> Invoked {
     while invoked.waits() {
         let mut asked = log.look(OpenQuestion::of).await;
-        asked.retain(|open| open.at == again.at || open.at.is_within(&again.at));
+        asked.retain(|open| open.chat == again.at || open.chat.is_within(&again.at));
         match in_progress.answered(log, &asked).await {
             Ok(Some(_)) => {
                 // As in a new run: what was done before is in the log.

@@ -139,7 +139,7 @@ impl<'l> RunningChat<'l> {
                 let answered = self.log.provide(answer).await?;
                 let at = self.transcript.at().clone();
                 // What is within a turn is read with its chat.
-                self.take_in(answered.into_iter().filter(|event| event.at == at))?;
+                self.take_in(answered.into_iter().filter(|event| event.chat == at))?;
                 None
             }
             None => {
@@ -159,7 +159,8 @@ impl<'l> RunningChat<'l> {
     async fn answer(&self) -> Answer {
         let at = self.transcript.at();
         let is_of_turn = |open: &OpenQuestion| {
-            let asks = |who: &Name| open.at == *at && open.question.who == *who || open.at.is_run_by(at, who);
+            let asks =
+                |who: &Name| open.chat == *at && open.question.who == *who || open.chat.is_run_by(at, who);
             self.transcript.current_speakers().any(asks)
         };
         let mut asked = self.log.look(OpenQuestion::of).await;
@@ -257,7 +258,7 @@ impl<'l> TaskContext<'l> {
 /// this is dropped: the answer is for the next run. Returns how the task came to rest.
 async fn continued(log: &Log, again: &Invocation, task: &BackgroundTask, tasks: &BackgroundTasks) -> Rest {
     let mut asked = log.look(OpenQuestion::of).await;
-    asked.retain(|open| open.at == again.at || open.at.is_within(&again.at));
+    asked.retain(|open| open.chat == again.at || open.chat.is_within(&again.at));
     tasks.waits(task);
     let answer = log.answer_outside_pauses(&asked).await;
     // Before it is written: meanwhile the steps may come to rest.

@@ -162,14 +162,14 @@ impl Invocation {
         let mut failure = String::new();
         for event in events.iter().filter(later) {
             match &event.body {
-                Body::Failed { error, .. } if event.at == self.at || event.at.is_within(&self.at) => {
+                Body::Failed { error, .. } if event.chat == self.at || event.chat.is_within(&self.at) => {
                     failure.clone_from(&error.message);
                 }
-                Body::RolledBack { since } if event.at == self.at => {
+                Body::RolledBack { since } if event.chat == self.at => {
                     let undone = calls.iter_mut().filter(|(seq, _)| seq >= since);
                     undone.for_each(|(_, why)| *why = Some(failure.clone()));
                 }
-                _ if event.at == self.at && is_call(event) => calls.push((event.seq, None)),
+                _ if event.chat == self.at && is_call(event) => calls.push((event.seq, None)),
                 _ => {}
             }
         }
@@ -400,7 +400,7 @@ impl Log {
     /// When the log is not a valid conversation.
     pub async fn path_of(&self, who: &Name) -> Result<Path> {
         let opened = |event: &Arc<Event>| match &event.body {
-            Body::Opened(opening) if event.at.is_root() => Some(opening.participants.clone()),
+            Body::Opened(opening) if event.chat.is_root() => Some(opening.participants.clone()),
             _ => None,
         };
         match self.look(|events| events.iter().find_map(opened)).await {
@@ -411,14 +411,14 @@ impl Log {
 
     /// The path of the call that is not over, and its first event.
     async fn open_call(&self) -> Result<Option<(Path, u64)>> {
-        let outermost = |event: &&Arc<Event>| event.at.is_outermost();
+        let outermost = |event: &&Arc<Event>| event.chat.is_outermost();
         let last = self.look(|events| events.iter().rev().find(outermost).cloned()).await;
         let Some(last) =
             last.filter(|event| !matches!(event.body, Body::Closed { .. } | Body::RolledBack { .. }))
         else {
             return Ok(None);
         };
-        let at = last.at.clone();
+        let at = last.chat.clone();
         let transcript = self.transcript_of(&at).await?;
         Ok(open_call_of(&transcript).map(|seq| (at, seq)))
     }

@@ -53,7 +53,7 @@ impl RunResult {
 
     /// Returns the messages of the chat in order, including the opening, without private turns.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
-        self.events.iter().filter(|event| event.at.is_root()).flat_map(|event| match &event.body {
+        self.events.iter().filter(|event| event.chat.is_root()).flat_map(|event| match &event.body {
             Body::Opened(opening) => opening.messages.as_slice(),
             Body::Message(message) if message.to.is_private() => &[],
             Body::Message(message) | Body::Posted(message) => std::slice::from_ref(message),

@@ -109,7 +109,7 @@ impl<'s> StepTurns<'s> {
         }
         let asked = self.questions_of(&done.request.who).await;
         let Some(events) = self.in_progress.answered(log, &asked).await? else { return Ok(None) };
-        done.trace.appended.extend(events.into_iter().filter(|event| event.at == *at));
+        done.trace.appended.extend(events.into_iter().filter(|event| event.chat == *at));
         let transcript = log.transcript_of(at).await?;
         let open = transcript.open_turns().iter().find(|open| open.request.who == done.request.who);
         match open {
@@ -122,7 +122,7 @@ impl<'s> StepTurns<'s> {
     async fn questions_of(&self, who: &Name) -> Vec<OpenQuestion> {
         let at = self.transcript.at();
         let mut open = self.log.look(OpenQuestion::of).await;
-        open.retain(|open| (open.at == *at && open.question.who == *who) || open.at.is_run_by(at, who));
+        open.retain(|open| (open.chat == *at && open.question.who == *who) || open.chat.is_run_by(at, who));
         open
     }
 }

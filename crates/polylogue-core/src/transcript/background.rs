@@ -132,14 +132,15 @@ impl Transcript {
         if self.background.is_empty() {
             return false;
         }
-        let Some((who, number)) = event.at.as_background_of(&self.at) else { return false };
+        let Some((who, number)) = event.chat.as_background_of(&self.at) else { return false };
         let is_it = |entry: &&mut BackgroundEntry| {
             entry.task.number == number && entry.task.who.as_str() == who && entry.status.is_none()
         };
         let Some(entry) = self.background.iter_mut().find(is_it) else { return false };
         if let Body::RolledBack { since } = event.body {
-            let is_undone =
-                |other: &mut Arc<Event>| other.at == event.at && other.seq >= since && is_shared(&other.body);
+            let is_undone = |other: &mut Arc<Event>| {
+                other.chat == event.chat && other.seq >= since && is_shared(&other.body)
+            };
             entry.undone.extend(entry.within.extract_if(.., is_undone));
         } else if counts_at_end(&event.body) {
             entry.within.push(Arc::clone(event));

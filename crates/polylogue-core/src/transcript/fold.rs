@@ -54,7 +54,7 @@ impl Transcript {
     /// # Errors
     /// Says why the event cannot follow those before it. The transcript must not be used afterward.
     pub fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
-        if event.at != self.at {
+        if event.chat != self.at {
             self.elsewhere(&event);
             return Ok(());
         }

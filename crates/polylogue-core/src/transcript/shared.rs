@@ -42,7 +42,7 @@ impl Transcript {
 
     /// Adds the shared events of outer chats; of this chat itself, only those before `began`.
     pub(crate) fn inherit(&mut self, mut events: Vec<Arc<Event>>, began: u64) {
-        let is_own = |event: &Arc<Event>| event.at == self.at || event.at.is_within(&self.at);
+        let is_own = |event: &Arc<Event>| event.chat == self.at || event.chat.is_within(&self.at);
         events.retain(|event| !is_own(event) || event.seq < began);
         self.known_until = events.iter().filter(|event| is_own(event)).map(|event| event.seq).max();
         self.inherited = events;
@@ -70,14 +70,14 @@ impl Transcript {
     /// Records an event of a nested chat. It is added when the turn ends in which it happened.
     pub(super) fn within(&mut self, event: &Arc<Event>) {
         if let Body::RolledBack { since } = event.body {
-            let stays = |other: &Arc<Event>| other.at != event.at || other.seq < since;
+            let stays = |other: &Arc<Event>| other.chat != event.chat || other.seq < since;
             self.open.iter_mut().for_each(|turn| turn.within.retain(stays));
             return;
         }
         if !is_shared(&event.body) {
             return;
         }
-        let path = event.at.as_str().strip_prefix(self.at.as_str()).unwrap_or_default();
+        let path = event.chat.as_str().strip_prefix(self.at.as_str()).unwrap_or_default();
         let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
         let who = first.split('.').next().unwrap_or_default();
         let named = self.open.iter().position(|turn| turn.request.who.as_str() == who);

@@ -216,7 +216,7 @@ impl<'a> Turn<'a> {
         let (last_model, transcript) = (self.last_model(), self.transcript);
         let (view, apart) = (self.view(ask.view), EncodeCache::default());
         let earlier = EarlierReplies::new(transcript.events(), log.time_now());
-        let origin = Origin { at, who: me, nth: 0, last_model: last_model.as_deref(), earlier };
+        let origin = Origin { chat: at, who: me, nth: 0, last_model: last_model.as_deref(), earlier };
         let request = request_of(ask, origin, view, &apart);
         let input = match ask.compaction {
             Some(_) => InputTokens::of(&request),
@@ -282,7 +282,7 @@ impl<'a> Turn<'a> {
         let (last_model, transcript) = (self.last_model(), self.transcript);
         let (view, apart) = (self.view(ask.view), EncodeCache::default());
         let earlier = EarlierReplies::new(transcript.events(), log.time_now());
-        let origin = Origin { at, who: me, nth, last_model: last_model.as_deref(), earlier };
+        let origin = Origin { chat: at, who: me, nth, last_model: last_model.as_deref(), earlier };
         let request = Request { reserved: Some(&reservation), ..request_of(ask, origin, view, &apart) };
         let mut deltas = log.live().deltas(at, me, ask.compaction.is_none());
         let span = debug_span!("model_call", model = ask.model.name());

@@ -21,7 +21,7 @@ pub(super) fn repeated_calls(journal: &[Arc<Event>], calls: &[ToolCall], limit: 
 fn equal_before(journal: &[Arc<Event>], is_equal: impl Fn(&ToolCall) -> bool) -> Vec<u64> {
     let result = |id: &str| {
         journal.iter().rev().find_map(|event| match &event.body {
-            Body::ToolReturned { id: of, outcome, .. } if of == id => Some(outcome),
+            Body::ToolReturned { id: of, result: outcome, .. } if of == id => Some(outcome),
             _ => None,
         })
     };

@@ -64,7 +64,7 @@ impl Turn<'_> {
         let context = |meter, id| ToolCx {
             log: log.id(),
             resources: log.resources(),
-            at,
+            chat: at,
             who,
             transcript,
             turn: &before,
@@ -130,7 +130,7 @@ impl Turn<'_> {
                 CallStep::Reserved(Err(error)) => refused = refused.or(Some(error)),
                 CallStep::Returned { outcome, reserved } => {
                     let id = started.call.id.clone();
-                    let event = Body::ToolReturned { who: who.clone(), id, outcome: outcome.clone() };
+                    let event = Body::ToolReturned { who: who.clone(), id, result: outcome.clone() };
                     with_others(&mut running, &mut ended, self.record([event])).await?;
                     drop(reserved);
                     started.cx.meter.release();
@@ -174,7 +174,7 @@ impl Turn<'_> {
             };
             let Some(index) = index else { return };
             match (&event.body, begun.get_mut(index), outcomes.get_mut(index)) {
-                (Body::ToolReturned { outcome, .. }, _, Some(slot)) => *slot = Some(outcome.clone()),
+                (Body::ToolReturned { result: outcome, .. }, _, Some(slot)) => *slot = Some(outcome.clone()),
                 (_, Some(begun), _) => *begun = true,
                 _ => {}
             }

@@ -24,7 +24,7 @@ impl Chain {
                 let length = (bytes.len() - start) as u64;
                 bytes.extend_from_slice(&length.to_le_bytes());
             }
-            Entry::Tool { id, tool, outcome } => {
+            Entry::Tool { id, tool, result: outcome } => {
                 bytes.push(match outcome.status {
                     ToolStatus::Done => b'd',
                     ToolStatus::Failed => b'f',

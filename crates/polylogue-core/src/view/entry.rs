@@ -37,7 +37,7 @@ pub enum Entry {
         /// The tool's name.
         tool: String,
         /// The result.
-        outcome: ToolResult,
+        result: ToolResult,
     },
 }
 
@@ -61,7 +61,7 @@ impl Entry {
     pub fn parts(&self) -> &[Part] {
         match self {
             Self::System { parts } | Self::User { parts } | Self::Assistant { parts, .. } => parts,
-            Self::Tool { outcome, .. } => &outcome.parts,
+            Self::Tool { result: outcome, .. } => &outcome.parts,
         }
     }
 }

@@ -28,7 +28,7 @@ impl View {
                 && answer.to == self.me
                 && let Some((_, slot)) = self.awaited.iter_mut().find(|(call, _)| call.id == answer.id)
             {
-                slot.get_or_insert_with(|| answer.outcome.clone());
+                slot.get_or_insert_with(|| answer.result.clone());
                 taken.push(answer.id.clone());
             }
         }

@@ -154,7 +154,7 @@ pub(super) fn tokens(entry: &Entry) -> usize {
         Part::ToolCall(call) => of_text(&call.tool) + of_json(&call.args),
         // What the common providers count for a picture of medium size.
         Part::Media(_) => 1000,
-        Part::ToolResult(answer) => of_text(&answer.outcome.text()),
+        Part::ToolResult(answer) => of_text(&answer.result.text()),
         Part::Cut(_) => 0,
     };
     // Four tokens frame a message in the common chat templates.

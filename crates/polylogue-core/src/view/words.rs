@@ -72,7 +72,7 @@ pub(super) fn calls_as_text(parts: Vec<Part>, is_known: impl Fn(&ExecutedCall) -
     let as_shown = |part| match part {
         Part::ToolCall(call) => vec![Part::text(format!("(calls `{}` with {})", call.tool, call.args))],
         Part::ToolResult(answer) if is_known(&answer) => Vec::new(),
-        Part::ToolResult(ExecutedCall { tool, outcome, .. }) => {
+        Part::ToolResult(ExecutedCall { tool, result: outcome, .. }) => {
             let (texts, rest): (Vec<Part>, Vec<Part>) = outcome
                 .for_model()
                 .into_iter()
@@ -96,9 +96,9 @@ pub(super) fn calls_as_text(parts: Vec<Part>, is_known: impl Fn(&ExecutedCall) -
 pub(super) fn entry_as_text(entry: Entry) -> Entry {
     match entry {
         Entry::Assistant { parts, .. } => Entry::own(calls_as_text(parts, |_| false)),
-        Entry::Tool { id, tool, outcome } => {
+        Entry::Tool { id, tool, result: outcome } => {
             // In the form for other agents, for every caller.
-            let answer = ExecutedCall { to: Name::user(), id, tool, outcome };
+            let answer = ExecutedCall { to: Name::user(), id, tool, result: outcome };
             Entry::User { parts: calls_as_text(vec![Part::ToolResult(answer)], |_| false) }
         }
         entry => entry,

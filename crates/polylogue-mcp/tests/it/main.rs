@@ -113,7 +113,7 @@ impl Tools {
         let cx = ToolCx {
             log: &log,
             resources: &held,
-            at: &at,
+            chat: &at,
             who: &who,
             transcript: &transcript,
             turn: &[],

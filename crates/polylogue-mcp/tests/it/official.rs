@@ -185,7 +185,7 @@ async fn a_server_killed_in_a_call_fails_the_call_and_the_run_continues() {
     assert!(matches!(ended.as_ref().map(|run| &run.status), Ok(Status::Closed { .. })), "{ended:?}");
     let events = log.events().await;
     let outcomes = events.iter().filter_map(|event| match &event.body {
-        Body::ToolReturned { outcome, .. } => Some((outcome.status, outcome.text().into_owned())),
+        Body::ToolReturned { result: outcome, .. } => Some((outcome.status, outcome.text().into_owned())),
         _ => None,
     });
     let outcomes: Vec<_> = outcomes.collect();

@@ -35,7 +35,7 @@ async fn a_server_that_dies_costs_a_call_and_not_the_run() {
         .await
         .iter()
         .filter_map(|event| match &event.body {
-            Body::ToolReturned { outcome, .. } => Some((outcome.status, outcome.text().into_owned())),
+            Body::ToolReturned { result: outcome, .. } => Some((outcome.status, outcome.text().into_owned())),
             _ => None,
         })
         .collect();

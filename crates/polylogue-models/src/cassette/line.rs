@@ -34,7 +34,7 @@ impl Serialize for Header {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Line<'a> {
     #[serde(default, skip_serializing_if = "at_root")]
-    pub(super) at: Cow<'a, Path>,
+    pub(super) chat: Cow<'a, Path>,
     pub(super) who: Cow<'a, Name>,
     pub(super) nth: u64,
     pub(super) model: Cow<'a, str>,

@@ -121,7 +121,7 @@ impl RecordingFile {
             self.end += 1;
         }
         for line in contents.lines {
-            let entries = self.last.entry((line.at.into_owned(), line.who.into_owned())).or_default();
+            let entries = self.last.entry((line.chat.into_owned(), line.who.into_owned())).or_default();
             entries.truncate(line.kept);
             entries.extend(line.entries.into_owned());
         }
@@ -129,7 +129,7 @@ impl RecordingFile {
     }
 
     fn record(&mut self, request: &Request<'_>, heard: &Recorded<'_>) -> io::Result<()> {
-        let key = (request.origin.at.clone(), request.origin.who.clone());
+        let key = (request.origin.chat.clone(), request.origin.who.clone());
         let mut last = self.last.remove(&key).unwrap_or_default();
         let kept = last.iter().zip(request.entries).take_while(|(before, now)| before == now).count();
         let new = request.entries.get(kept..).unwrap_or_default();
@@ -166,7 +166,7 @@ impl RecordingFile {
 
 fn line<'a>(request: &Request<'a>, heard: &Recorded<'a>, kept: usize, new: &'a [Entry]) -> Line<'a> {
     Line {
-        at: Cow::Borrowed(request.origin.at),
+        chat: Cow::Borrowed(request.origin.chat),
         who: Cow::Borrowed(request.origin.who),
         nth: request.origin.nth,
         model: Cow::Borrowed(heard.model),

@@ -77,7 +77,7 @@ impl Recording {
     pub fn unplayed(&self) -> Vec<String> {
         let played = self.0.played();
         let lines = self.0.lines.iter().enumerate().filter(|(index, _)| !played.contains(index));
-        lines.map(|(_, line)| call_in_words(&line.at, &line.who, line.nth)).collect()
+        lines.map(|(_, line)| call_in_words(&line.chat, &line.who, line.nth)).collect()
     }
 }
 
@@ -87,7 +87,7 @@ impl Calls {
         let mut before = Vec::with_capacity(lines.len());
         let mut by_agent: HashMap<_, Vec<usize>> = HashMap::new();
         for (index, line) in lines.iter().enumerate() {
-            let (previous, entries) = last.get(&(&*line.at, &*line.who)).copied().unzip();
+            let (previous, entries) = last.get(&(&*line.chat, &*line.who)).copied().unzip();
             if line.kept > entries.unwrap_or(0) {
                 let why =
                     format!("it builds on {} entries of an earlier line, which there are not", line.kept);
@@ -99,8 +99,8 @@ impl Calls {
                 });
             }
             before.push(previous);
-            last.insert((&line.at, &line.who), (index, line.kept + line.entries.len()));
-            let agent = (Path::clone(&line.at), Name::clone(&line.who));
+            last.insert((&line.chat, &line.who), (index, line.kept + line.entries.len()));
+            let agent = (Path::clone(&line.chat), Name::clone(&line.who));
             by_agent.entry(agent).or_default().push(index);
         }
         Ok(Self {
@@ -146,7 +146,7 @@ impl Calls {
 
     /// The line with the reply to `now`, or an error that says why there is none.
     fn find(&self, origin: Origin<'_>, now: &RequestParts<'_>) -> Result<&Line<'static>, String> {
-        let key = (origin.at.clone(), origin.who.clone());
+        let key = (origin.chat.clone(), origin.who.clone());
         let candidates = self.by_agent.get(&key).map_or(&[][..], Vec::as_slice);
         let (numbered, others): (Vec<usize>, Vec<usize>) = candidates
             .iter()
@@ -168,7 +168,7 @@ impl Calls {
         }
         let found = self.next_of(&equal).and_then(|index| self.lines.get(index));
         found.ok_or_else(|| {
-            let call = call_in_words(origin.at, origin.who, origin.nth);
+            let call = call_in_words(origin.chat, origin.who, origin.nth);
             match difference {
                 Some(difference) => format!("{call} is not the recorded one: {difference}"),
                 None => format!("{call} was not recorded"),

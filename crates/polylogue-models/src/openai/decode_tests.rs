@@ -214,7 +214,7 @@ fn whole_calls_with_one_id_and_no_index_are_several() {
 #[test]
 fn ids_that_were_used_before_are_replaced() {
     let call = |id: &str| Part::ToolCall(ToolCall { id: id.into(), tool: "f".into(), args: json!({}) });
-    let answer = |id: &str| Entry::Tool { id: id.into(), tool: "f".into(), outcome: ToolResult::done("x") };
+    let answer = |id: &str| Entry::Tool { id: id.into(), tool: "f".into(), result: ToolResult::done("x") };
     let (given, own) = ("call_given_before", "call_Jo1_3_0");
     let entries = [Entry::own(vec![call(given), call(own)]), answer(given), answer(own)];
     let body = deltas(&[r#"{"tool_calls":[{"index":0,"id":"call_given_before","function":{"name":"f"}}]}"#]);

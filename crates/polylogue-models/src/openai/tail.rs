@@ -79,7 +79,7 @@ impl WriteTail for ChatCompletions {
 pub(crate) fn prefix_name(request: &Request<'_>) -> String {
     let mut hasher = blake3::Hasher::new();
     for text in
-        [&request.origin.at.to_string(), request.origin.who.as_str(), request.system.unwrap_or_default()]
+        [&request.origin.chat.to_string(), request.origin.who.as_str(), request.system.unwrap_or_default()]
     {
         // So that no two lists of texts are the same bytes.
         hasher.update(&(text.len() as u64).to_le_bytes());

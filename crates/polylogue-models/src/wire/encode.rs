@@ -351,7 +351,7 @@ fn write_further_calls<P: Protocol>(out: &mut BytesMut, before: &[Entry], style:
 /// Writes the message of a group that begins with results.
 fn write_results<P: Protocol>(out: &mut BytesMut, group: &[Entry], ids: Option<&CallIds>, style: &Style) {
     let results = group.iter().map_while(|entry| match entry {
-        Entry::Tool { id, tool, outcome } => {
+        Entry::Tool { id, tool, result: outcome } => {
             Some(SentResult { id: ids.map_or(id.as_str(), |ids| ids.get(id)), tool, outcome })
         }
         _ => None,

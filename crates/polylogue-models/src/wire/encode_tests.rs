@@ -95,7 +95,7 @@ fn drawn(data: &str) -> Part {
 
 fn returned(id: &str, tool: &str, parts: Vec<Part>) -> Entry {
     let outcome = ToolResult::new(polylogue_core::ToolStatus::Done, parts);
-    Entry::Tool { id: id.into(), tool: tool.into(), outcome }
+    Entry::Tool { id: id.into(), tool: tool.into(), result: outcome }
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn the_whole_body_of_a_request() {
     let entries = [
         Entry::user("Hi\n\"you\""),
         Entry::own(vec![call("c1", json!({"x": 1}))]),
-        Entry::Tool { id: "c1".into(), tool: "look".into(), outcome: ToolResult::done("seen") },
+        Entry::Tool { id: "c1".into(), tool: "look".into(), result: ToolResult::done("seen") },
     ];
     let body = String::from_utf8(asked.body(&entries, &Style { stream: true, ..STYLE })).unwrap();
     let expected = concat!(
@@ -226,11 +226,11 @@ fn no_content_is_ever_empty_and_odd_parts_are_put_in_words() {
     let entries = [
         Entry::User { parts },
         Entry::own(vec![call("c1", json!("raw")), call("c2", json!({"a": 1}))]),
-        Entry::Tool { id: "c1".into(), tool: "look".into(), outcome: outcome(vec![]) },
+        Entry::Tool { id: "c1".into(), tool: "look".into(), result: outcome(vec![]) },
         Entry::Tool {
             id: "c2".into(),
             tool: "look".into(),
-            outcome: outcome(vec![Part::Data(json!([1])), image(), Part::text(" ")]),
+            result: outcome(vec![Part::Data(json!([1])), image(), Part::text(" ")]),
         },
         Entry::User { parts: vec![Part::text("  ")] },
         Entry::own(vec![]),
@@ -371,7 +371,7 @@ fn view(turns: &[Turn]) -> (Vec<Entry>, BTreeSet<usize>) {
                 entries.push(Entry::own(text.chain(made).collect()));
                 for (at, (_, outcome)) in calls.iter().enumerate() {
                     let outcome = outcome.clone();
-                    entries.push(Entry::Tool { id: id(at), tool: "look".into(), outcome });
+                    entries.push(Entry::Tool { id: id(at), tool: "look".into(), result: outcome });
                 }
             }
         }

@@ -27,12 +27,12 @@ fn entry_within(entry: &Entry, limits: &MediaLimits) -> Entry {
     match entry {
         Entry::System { parts } => Entry::System { parts: parts_within(parts, limits) },
         Entry::User { parts } => Entry::User { parts: parts_within(parts, limits) },
-        Entry::Tool { id, tool, outcome } => {
+        Entry::Tool { id, tool, result: outcome } => {
             let parts = parts_within(&outcome.parts, limits);
             Entry::Tool {
                 id: id.clone(),
                 tool: tool.clone(),
-                outcome: ToolResult { parts, ..outcome.clone() },
+                result: ToolResult { parts, ..outcome.clone() },
             }
         }
         Entry::Assistant { parts, verbatim } => {
@@ -53,7 +53,7 @@ fn parts_within(parts: &[Part], limits: &MediaLimits) -> Vec<Part> {
 pub(crate) fn sent_media<'e, P: Protocol>(entries: &'e [Entry], style: &Style) -> Vec<&'e Media> {
     let shown = |entry: &'e Entry| match entry {
         Entry::User { parts } | Entry::System { parts } => parts.as_slice(),
-        Entry::Tool { outcome, .. } if style.vision => outcome.parts.as_slice(),
+        Entry::Tool { result: outcome, .. } if style.vision => outcome.parts.as_slice(),
         Entry::Tool { .. } | Entry::Assistant { .. } => &[],
     };
     let is_result = |entry: &Entry| matches!(entry, Entry::Tool { .. });

@@ -21,7 +21,7 @@ pub(super) fn run(entries: &[Entry]) -> &[Entry] {
 /// the conversation.
 pub(crate) fn of(entry: &Entry) -> impl Iterator<Item = &Part> + Clone {
     let parts = match entry {
-        Entry::Tool { outcome, .. } => &outcome.parts[..],
+        Entry::Tool { result: outcome, .. } => &outcome.parts[..],
         _ => &[],
     };
     parts.iter().filter(|part| is_shown(part))

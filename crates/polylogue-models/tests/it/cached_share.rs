@@ -49,7 +49,7 @@ async fn bodies(api: Api, provider: &str, model: &str) -> Vec<String> {
         asked.entries.push(entry(&called));
         for call in called.calls() {
             let outcome = ToolResult::done(format!("Sunny, {turn} degrees, no wind."));
-            asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome });
+            asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, result: outcome });
         }
         let said = ask(&model, &asked).await.0.unwrap();
         asked.entries.extend([entry(&said), Entry::user(format!("And how is it after turn {turn}?"))]);

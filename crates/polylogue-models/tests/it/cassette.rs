@@ -200,6 +200,6 @@ fn tool_entries() -> [Entry; 2] {
     let parts = vec![Part::ToolCall(call)];
     [
         Entry::own(parts),
-        Entry::Tool { id: "c1".into(), tool: "search".into(), outcome: ToolResult::done("found") },
+        Entry::Tool { id: "c1".into(), tool: "search".into(), result: ToolResult::done("found") },
     ]
 }

@@ -29,7 +29,7 @@ async fn sent_with(provider: &str, model: &str, id: &str) -> Value {
     };
     let call = ToolCall { id: id.into(), tool: "weather".into(), args: json!({}) };
     let result =
-        Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome: ToolResult::done("sunny") };
+        Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), result: ToolResult::done("sunny") };
     let entries =
         vec![Entry::user("Weather?"), Entry::own(vec![Part::ToolCall(call)]), result, Entry::user("So?")];
     let asked = Asked { tools: vec![weather()], params, ..Asked::new(entries) };
@@ -209,7 +209,7 @@ async fn many_calls_of_a_reply_are_several_messages_with_their_results() {
     parts.extend((0..300).map(|nth| Part::ToolCall(call(nth))));
     let result = |nth: usize| {
         let (ToolCall { id, tool, .. }, outcome) = (call(nth), ToolResult::done(format!("sunny {nth}")));
-        Entry::Tool { id, tool, outcome }
+        Entry::Tool { id, tool, result: outcome }
     };
     let mut entries = vec![Entry::user("Weather?"), Entry::own(parts)];
     entries.extend((0..300).map(result));

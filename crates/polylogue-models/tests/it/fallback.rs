@@ -124,7 +124,7 @@ async fn ask_with(model: &Fallback, ask: Ask<'_>) -> (Result<Reply, ModelError>,
     let (at, who) = (Path::root(), Name::new("Ann").unwrap());
     let (encoded, mut kept) = (EncodeCache::default(), Kept::default());
     let request = Request {
-        origin: Origin { at: &at, who: &who, nth: 0, last_model: ask.last_model, earlier: ask.earlier },
+        origin: Origin { chat: &at, who: &who, nth: 0, last_model: ask.last_model, earlier: ask.earlier },
         system: None,
         entries: &[Entry::user("Hello.")],
         tools: ask.tools,

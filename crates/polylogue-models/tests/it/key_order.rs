@@ -21,7 +21,7 @@ fn asked() -> Asked {
     let mut asked = Asked::new([
         Entry::user("Which is larger?"),
         Entry::own(vec![Part::ToolCall(call)]),
-        Entry::Tool { id: "call_1".into(), tool: "submit".into(), outcome: ToolResult::done("taken") },
+        Entry::Tool { id: "call_1".into(), tool: "submit".into(), result: ToolResult::done("taken") },
         Entry::User { parts: vec![Part::Data(serde_json::from_str(ARGUMENTS).unwrap())] },
     ]);
     asked.params = Params { schema: Some(serde_json::from_str(SCHEMA).unwrap()), ..Params::default() };

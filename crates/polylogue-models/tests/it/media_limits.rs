@@ -189,7 +189,7 @@ async fn pictures_of_results_count() {
         let call =
             Part::ToolCall(ToolCall { id: id.clone(), tool: "look".into(), args: serde_json::json!({}) });
         let outcome = ToolResult { parts: vec![Part::Media(picture(1, 0)); 51], ..ToolResult::done("Here.") };
-        [Entry::own(vec![call]), Entry::Tool { id, tool: "look".into(), outcome }]
+        [Entry::own(vec![call]), Entry::Tool { id, tool: "look".into(), result: outcome }]
     };
     let begin = [Entry::user("Look.")];
     let one = Asked::new(begin.clone().into_iter().chain(turn(1)));

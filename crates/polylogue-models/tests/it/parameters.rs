@@ -351,7 +351,7 @@ async fn ids_of_calls_have_the_length_that_the_api_requires() {
     entries.extend(ids.iter().map(|id| Entry::Tool {
         id: (*id).into(),
         tool: "weather".into(),
-        outcome: ToolResult::done("sunny"),
+        result: ToolResult::done("sunny"),
     }));
     let asked = Asked { tools: vec![weather()], ..Asked::new(entries) };
     ask(&model, &asked).await.0.unwrap();

@@ -28,7 +28,7 @@ async fn talk(model: &impl Model) -> Vec<(Reply, String)> {
             asked.entries.push(Entry::Tool {
                 id: call.id,
                 tool: call.tool,
-                outcome: ToolResult::done("Sunny."),
+                result: ToolResult::done("Sunny."),
             });
         }
         asked.entries.push(Entry::user("And then?"));

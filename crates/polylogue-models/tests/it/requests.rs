@@ -30,7 +30,7 @@ async fn a_long_conversation_is_well_formed_and_goes_over_one_connection() {
                 asked.entries.push(Entry::Tool {
                     id,
                     tool: "weather".into(),
-                    outcome: ToolResult::done("sunny"),
+                    result: ToolResult::done("sunny"),
                 });
             }
             asked.entries.push(Entry::own(reply.parts));
@@ -248,6 +248,6 @@ fn looked() -> Asked {
     Asked::new([
         Entry::user("What do you see?"),
         Entry::own(vec![Part::ToolCall(call)]),
-        Entry::Tool { id: "c1".into(), tool: "camera".into(), outcome },
+        Entry::Tool { id: "c1".into(), tool: "camera".into(), result: outcome },
     ])
 }

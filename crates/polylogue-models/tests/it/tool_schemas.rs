@@ -79,7 +79,7 @@ async fn a_call_of_a_tool_with_alternatives_has_the_arguments_of_one() {
         let reply = ask(&model, &asked).await.0.unwrap();
         let [(id, tool, arguments)]: [_; 1] = calls(&reply).try_into().unwrap();
         assert_eq!((&*tool, &*arguments), ("look", r#"{"path":"x"}"#), "{api:?}");
-        asked.entries.extend([entry(&reply), Entry::Tool { id, tool, outcome: ToolResult::done("A cat.") }]);
+        asked.entries.extend([entry(&reply), Entry::Tool { id, tool, result: ToolResult::done("A cat.") }]);
         ask(&model, &asked).await.0.unwrap();
         assert_eq!((server.count(), server.violations().len()), (2, 0), "{api:?}");
     }

@@ -105,7 +105,7 @@ const PARTS: [RowPart; 15] = [
 fn earlier() -> Vec<Entry> {
     let call = ToolCall { id: "call_of_another_provider".into(), tool: "weather".into(), args: json!({}) };
     let outcome = ToolResult::done("Rain.");
-    let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome };
+    let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), result: outcome };
     vec![Entry::user("Weather?"), Entry::own(vec![Part::ToolCall(call)]), result, Entry::user("And now?")]
 }
 
@@ -135,7 +135,7 @@ fn thinking() -> [Answer; 3] {
 fn add_reply(asked: &mut Asked, reply: &Reply) {
     asked.entries.push(entry(reply));
     for call in reply.calls() {
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: ToolResult::done("Sunny.") });
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, result: ToolResult::done("Sunny.") });
     }
 }
 

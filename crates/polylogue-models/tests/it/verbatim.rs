@@ -18,7 +18,7 @@ async fn twice(config: Config, change: impl Fn(&mut Reply)) -> Vec<Entry> {
     asked.entries.push(entry(&reply));
     let call = reply.calls().remove(0);
     let outcome = ToolResult::done("sunny");
-    asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome });
+    asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, result: outcome });
     ask(&model, &asked).await.0.unwrap();
     asked.entries
 }

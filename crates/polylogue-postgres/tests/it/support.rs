@@ -12,7 +12,7 @@ pub(crate) fn id(text: &str) -> LogId {
 
 pub(crate) fn said(seq: u64, text: &str) -> Arc<Event> {
     let body = Body::Message(Message::new(Name::user(), text));
-    Arc::new(Event { seq, at: Path::root(), time: Timestamp(seq), ran_ms: 0, inbox: None, body })
+    Arc::new(Event { seq, chat: Path::root(), time: Timestamp(seq), ran_ms: 0, inbox: None, body })
 }
 
 /// Events `from` to before `to`, each with its number as text.

@@ -43,13 +43,13 @@ pub enum ForkError {
     /// The text of a message is to be replaced, and the event is not a message.
     #[error(
         "event {event}{} is not a message, an answer or a task, so its text cannot be replaced",
-        of_chat(at)
+        of_chat(chat)
     )]
     NoMessage {
         /// The event.
         event: u64,
         /// The path of its chat.
-        at: Path,
+        chat: Path,
     },
     /// The fork is to have another team, which does not have a participant of the copied events.
     #[error("the team `{team}` has no participant `{who}`")]

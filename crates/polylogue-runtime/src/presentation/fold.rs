@@ -19,7 +19,7 @@ use super::{
 
 impl Presentation {
     pub(super) fn fold(&mut self, event: &Event) {
-        let at = &event.at;
+        let at = &event.chat;
         self.release(Some(event));
         match &event.body {
             Body::Opened(opening) => self.opened(at, opening),
@@ -29,7 +29,7 @@ impl Presentation {
             Body::ModelReplied(reply) => self.replied(at, reply),
             Body::Prompted { who, text } => self.prompted(at, who, text),
             Body::ToolCalled { who, call } => self.called(event, who, call),
-            Body::ToolReturned { who, id, outcome } => self.returned(event, who, id, outcome),
+            Body::ToolReturned { who, id, result: outcome } => self.returned(event, who, id, outcome),
             Body::Message(message) => self.ended_with(at, message),
             Body::Posted(message) => {
                 let result_of = self.note_in(at, message);
@@ -49,7 +49,7 @@ impl Presentation {
                     self.put(at, Kind::Notice(event.body.clone()));
                 }
                 let kind = Kind::InputProvided { to, text, is_repeated: false, by };
-                self.waiting.push(Item { at: at.clone(), kind });
+                self.waiting.push(Item { chat: at.clone(), kind });
             }
             Body::Failed { who, error } => {
                 self.failed_prompt(&(at.clone(), who.clone()));
@@ -200,12 +200,12 @@ impl Presentation {
     }
 
     fn called(&mut self, event: &Event, who: &Name, call: &ToolCall) {
-        let key = (event.at.clone(), who.clone());
+        let key = (event.chat.clone(), who.clone());
         let (is_code, is_requested) = self.origin(&key, &call.id);
         self.draft(&key);
         self.turn(&key).calls.push((call.clone(), event.time));
         let (who, call) = (who.clone(), call.clone());
-        self.put(&event.at, Kind::ToolCalled { who, call, is_code, is_requested });
+        self.put(&event.chat, Kind::ToolCalled { who, call, is_code, is_requested });
     }
 
     /// Whether the call runs code of a message, and whether a message of another participant requested it.
@@ -216,7 +216,7 @@ impl Presentation {
     }
 
     fn returned(&mut self, event: &Event, who: &Name, id: &str, outcome: &ToolResult) {
-        let key = (event.at.clone(), who.clone());
+        let key = (event.chat.clone(), who.clone());
         let (is_code, is_requested) = self.origin(&key, id);
         let is_whole = self.is_whole();
         let turn = self.turn(&key);
@@ -225,7 +225,7 @@ impl Presentation {
         let returned = ShownToolResult {
             who: who.clone(),
             to: turn.audience.clone(),
-            outcome: outcome.clone(),
+            result: outcome.clone(),
             took: Duration::from_millis(event.time.0.saturating_sub(begun.0)),
             shown: if is_code && !is_whole { ResultShown::InMessage } else { ResultShown::Here },
             is_code,
@@ -233,7 +233,7 @@ impl Presentation {
             is_approved: turn.approved.contains(&call),
             note: note_of_handoff(&call, outcome),
             call,
-            repeats: self.said.is_known_within(&event.at, &value::result_text(outcome)),
+            repeats: self.said.is_known_within(&event.chat, &value::result_text(outcome)),
         };
         if returned.shown == ResultShown::InMessage {
             self.turn(&key).held.push(returned.clone());
@@ -243,7 +243,7 @@ impl Presentation {
             }
             self.turn(&key).returned.push(returned.clone());
         }
-        self.put(&event.at, Kind::ToolReturned(returned));
+        self.put(&event.chat, Kind::ToolReturned(returned));
     }
 
     /// Shows the results of `key` that no message had.
@@ -293,7 +293,7 @@ impl Presentation {
         });
         let text = data.unwrap_or_else(|| text.into_owned());
         let kind = Kind::PrivateReply { who: message.from.clone(), text };
-        self.waiting.push(Item { at: at.clone(), kind });
+        self.waiting.push(Item { chat: at.clone(), kind });
     }
 
     /// Shows `message`, which may be the result of a call that was shown.

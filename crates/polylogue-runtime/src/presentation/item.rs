@@ -14,7 +14,7 @@ use super::said::SummarySource;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// The chat in which it happened.
-    pub at: Path,
+    pub chat: Path,
     /// The kind of item.
     pub kind: Kind,
 }
@@ -205,7 +205,7 @@ pub struct ShownToolResult {
     /// The call.
     pub call: ToolCall,
     /// The result.
-    pub outcome: ToolResult,
+    pub result: ToolResult,
     /// The running time of the call.
     pub took: Duration,
     /// Where the result is shown.

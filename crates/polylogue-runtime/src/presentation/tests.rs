@@ -36,7 +36,7 @@ fn replied(who: &str, parts: Vec<Part>) -> Body {
 fn events(bodies: Vec<Body>) -> Vec<Event> {
     let event = |(seq, body): (usize, Body)| {
         let seq = u64::try_from(seq).unwrap();
-        Event { seq, at: Path::root(), time: Timestamp(seq * 1000), ran_ms: 0, inbox: None, body }
+        Event { seq, chat: Path::root(), time: Timestamp(seq * 1000), ran_ms: 0, inbox: None, body }
     };
     bodies.into_iter().enumerate().map(event).collect()
 }
@@ -63,7 +63,7 @@ fn line(item: &Item) -> String {
             format!("{who} calls {}, code {is_code}, requested {is_requested}", call.tool)
         }
         Kind::ToolReturned(returned) => {
-            let result = result_text(&returned.outcome);
+            let result = result_text(&returned.result);
             format!(
                 "{} returned {result:?} after {:?}, {:?}",
                 returned.call.tool, returned.took, returned.shown
@@ -129,7 +129,7 @@ fn a_text_that_three_events_have_is_in_one_item() {
             vec![Part::Thought("Hm.".into()), Part::text("I add."), Part::ToolCall(called.clone())],
         ),
         Body::ToolCalled { who: name("Ann"), call: called },
-        Body::ToolReturned { who: name("Ann"), id: "c".into(), outcome: result },
+        Body::ToolReturned { who: name("Ann"), id: "c".into(), result: result },
         replied("Ann", vec![Part::text("3")]),
         said("Ann", "3"),
         closed,
@@ -166,7 +166,7 @@ fn a_message_that_is_the_result_of_a_call_is_marked() {
     let returned = |who: &str, id: &str, text: &str| Body::ToolReturned {
         who: name(who),
         id: id.into(),
-        outcome: ToolResult::done(text),
+        result: ToolResult::done(text),
     };
     let bodies = vec![
         turn("Ann"),
@@ -257,7 +257,7 @@ fn results_of_code_are_with_their_message_or_late() {
         vec![
             turn("Bob"),
             Body::ToolCalled { who: name("Bob"), call: code.clone() },
-            Body::ToolReturned { who: name("Bob"), id, outcome },
+            Body::ToolReturned { who: name("Bob"), id, result: outcome },
         ]
     };
     let result = ToolResult::done("exitcode: 0 (execution succeeded)\nCode output: 3");
@@ -475,7 +475,7 @@ fn what_a_nested_chat_passes_on_is_marked_as_repeated() {
         at(&root, closed("It is 3.")),
     ];
     let mut log = events(bodies.iter().map(|(_, body)| body.clone()).collect());
-    log.iter_mut().zip(&bodies).for_each(|(event, (at, _))| event.at = at.clone());
+    log.iter_mut().zip(&bodies).for_each(|(event, (at, _))| event.chat = at.clone());
     for detail in [Detail::Brief, Detail::Whole] {
         let items = Presentation::of(detail, &log);
         let messages = items.iter().filter_map(|item| match &item.kind {

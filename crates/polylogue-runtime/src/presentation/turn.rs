@@ -49,7 +49,7 @@ impl Turn {
         let mut parts = rest.unwrap_or_else(|| message.parts.clone());
         let is_narrated = self.narrated.as_ref().is_some_and(|narrated| **narrated == *message.text());
         parts.retain(|part| match part {
-            Part::ToolResult(came) => !self.returned.iter().any(|shown| shown.outcome == came.outcome),
+            Part::ToolResult(came) => !self.returned.iter().any(|shown| shown.result == came.result),
             Part::Text(text) => !is_narrated && !self.drafts.iter().any(|draft| **draft == **text),
             _ => true,
         });
@@ -65,14 +65,14 @@ impl Turn {
     /// The id of the call whose result `message` is, if that was shown and no model wrote the message.
     pub(super) fn result_in(&self, message: &Message) -> Option<String> {
         let is_result =
-            |shown: &&ShownToolResult| !shown.is_code && shown.outcome.for_model() == message.parts;
+            |shown: &&ShownToolResult| !shown.is_code && shown.result.for_model() == message.parts;
         let is_of_tool = self.draft.is_none() && !message.parts.is_empty();
         self.returned.iter().find(is_result).filter(|_| is_of_tool).map(|shown| shown.call.id.clone())
     }
 }
 
 fn outcomes(results: &[ShownToolResult]) -> Vec<ToolResult> {
-    results.iter().map(|result| result.outcome.clone()).collect()
+    results.iter().map(|result| result.result.clone()).collect()
 }
 
 fn besides_results(message: &Message, outcomes: &[ToolResult]) -> Option<Vec<Part>> {

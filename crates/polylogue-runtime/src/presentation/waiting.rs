@@ -40,7 +40,7 @@ pub(super) fn released(waiting: &mut Vec<Item>, next: Option<&Event>) -> Vec<Ite
 
 fn fate(item: &Item, next: Option<&Event>) -> Fate {
     let Some(next) = next else { return Fate::Shown };
-    if next.at != item.at {
+    if next.chat != item.chat {
         // What a person has to see now is shown after what was before it.
         let stops = matches!(next.body, Body::InputRequired(_) | Body::Failed { .. });
         return if stops { Fate::Shown } else { Fate::Waits };

@@ -304,7 +304,7 @@ async fn a_page_of_fifty_of_two_thousand_reads_no_log() {
             who: Name::user(),
             error: serde_json::from_str(r#"{"fault": "provider", "message": "m"}"#).unwrap(),
         };
-        let event = Event { seq: 0, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
+        let event = Event { seq: 0, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
         if number % 4 == 0 {
             store.append(&claim, &[Arc::new(event)]).await.unwrap();
         }
@@ -408,10 +408,10 @@ async fn a_fork_has_the_files_only_if_they_are_those_of_that_point() {
     let call = ToolCall { id: "1".into(), tool: "shell".into(), args: serde_json::json!({}) };
     let bodies = [
         Body::ToolCalled { who: who.clone(), call },
-        Body::ToolReturned { who, id: "1".into(), outcome: ToolResult::done("ok") },
+        Body::ToolReturned { who, id: "1".into(), result: ToolResult::done("ok") },
     ];
     let event = |(seq, body)| {
-        Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
+        Arc::new(Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
     };
     let events: Vec<Arc<Event>> = (seq..).zip(bodies).map(event).collect();
     world.runtime.store().append(&claim, &events).await.unwrap();
@@ -436,10 +436,10 @@ async fn a_fork_has_the_large_results_to_which_its_events_refer() {
     let call = ToolCall { id: "c".into(), tool: "look".into(), args: serde_json::json!({}) };
     let bodies = [
         Body::ToolCalled { who: ann.clone(), call },
-        Body::ToolReturned { who: ann, id: "c".into(), outcome },
+        Body::ToolReturned { who: ann, id: "c".into(), result: outcome },
     ];
     let event = |(seq, body)| {
-        Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
+        Arc::new(Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
     };
     let events: Vec<Arc<Event>> = (begun..).zip(bodies).map(event).collect();
     let claim = store.claim(&id).await.unwrap();
@@ -495,7 +495,7 @@ async fn elsewhere(policy: FilesPolicy) -> (Vec<String>, String) {
     conversation.send(Message::new(Name::user(), "Read it.")).await.unwrap();
     conversation.run().await.unwrap();
     let read = conversation.events().await.iter().rev().find_map(|event| match &event.body {
-        Body::ToolReturned { outcome, .. } => Some(outcome.text().into_owned()),
+        Body::ToolReturned { result: outcome, .. } => Some(outcome.text().into_owned()),
         _ => None,
     });
     (names, read.unwrap())
@@ -634,7 +634,7 @@ async fn files_in_a_volume_are_those_of_all_machines() {
     again.send(Message::new(Name::user(), "Read it.")).await.unwrap();
     again.run().await.unwrap();
     let is_read = |event: &Arc<Event>| match &event.body {
-        Body::ToolReturned { outcome, .. } => outcome.text() == "two",
+        Body::ToolReturned { result: outcome, .. } => outcome.text() == "two",
         _ => false,
     };
     assert!(again.events().await.iter().any(is_read));

@@ -39,7 +39,7 @@ async fn open_questions_are_found_from_the_end_of_the_log() {
                 true => Body::InputRequired(Question::new(Name::new("Kim").unwrap(), "?")),
                 false => Body::TitleChanged { title: "x".into() },
             };
-            Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
+            Arc::new(Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
         };
         store.append(&claim, &(0..count).map(event).collect::<Vec<_>>()).await.unwrap();
         store.release(claim).await.unwrap();

@@ -56,15 +56,15 @@ async fn view(call: Call) -> Reply {
         _ => error.into(),
     })?;
     let body = request.to_json();
-    let RebuiltRequest { who: agent, call, calls, seq, at, is_exact: exact, .. } = request;
-    json_reply(StatusCode::OK, &View { agent, call, calls, seq, at, exact, request: body })
+    let RebuiltRequest { who: agent, call, calls, seq, chat: at, is_exact: exact, .. } = request;
+    json_reply(StatusCode::OK, &View { agent, call, calls, seq, chat: at, exact, request: body })
 }
 
 async fn histories(call: Call) -> Reply {
     let (tenant, id, events) = conversation(&call).await?;
     let all = AgentHistory::all(&tenant.runtime.stored_team(&id).await?, &events)?;
-    let of = |AgentHistory { at, who: agent, system, history }| wire::AgentHistory {
-        at,
+    let of = |AgentHistory { chat: at, who: agent, system, history }| wire::AgentHistory {
+        chat: at,
         agent,
         system,
         entries: history.entries,

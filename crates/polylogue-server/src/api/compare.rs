@@ -46,7 +46,7 @@ async fn compare(call: Call) -> Reply {
 
 /// The number of events with which both begin. Times do not count.
 fn common(a: &[Event], b: &[Event]) -> usize {
-    let is_same = |(a, b): &(&Event, &Event)| a.at == b.at && a.body == b.body;
+    let is_same = |(a, b): &(&Event, &Event)| a.chat == b.chat && a.body == b.body;
     a.iter().zip(b).take_while(is_same).count()
 }
 
@@ -57,8 +57,8 @@ fn rest(events: &[Event], from: usize) -> Vec<ComparedMessage> {
 /// What an event adds to the conversation; `None` if that is no message.
 fn said(event: &Event) -> Option<ComparedMessage> {
     let message = |who: &Name, text: &str, private| {
-        let (at, who, text) = (event.at.clone(), who.clone(), text.to_owned());
-        ComparedMessage { seq: event.seq, at, who, text, private }
+        let (at, who, text) = (event.chat.clone(), who.clone(), text.to_owned());
+        ComparedMessage { seq: event.seq, chat: at, who, text, private }
     };
     let written =
         |written: &Message| Some(message(&written.from, &written.to_text(), written.to.is_private()));
@@ -112,7 +112,7 @@ mod tests {
     fn the_shorter_side_ends_with_null() {
         let said = |seq| ComparedMessage {
             seq,
-            at: Path::root(),
+            chat: Path::root(),
             who: Name::user(),
             text: String::new(),
             private: false,

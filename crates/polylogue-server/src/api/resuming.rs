@@ -184,7 +184,7 @@ async fn enter_or_raise(
 async fn has_ended_unraised(tenant: &Tenant, id: &LogId, from: u64) -> Result<bool, Problem> {
     let events = tenant.runtime.store().read(id, from).await?;
     let decides = |body: &Body| matches!(body, Body::Closed { .. } | Body::LimitsChanged { .. });
-    let first = events.iter().find(|event| event.at.is_root() && decides(&event.body));
+    let first = events.iter().find(|event| event.chat.is_root() && decides(&event.body));
     Ok(first.is_some_and(|event| matches!(event.body, Body::Closed { .. })))
 }
 

@@ -56,7 +56,7 @@ impl PieceOrder {
         if self.replies.len() > MOST {
             self.tear();
         }
-        let keys = agents_of(&event.body).into_iter().map(|who| (event.at.clone(), who.clone()));
+        let keys = agents_of(&event.body).into_iter().map(|who| (event.chat.clone(), who.clone()));
         keys.filter(|key| matches!(self.replies.insert(key.clone(), Reply::Ahead), Some(Reply::Begun(..))))
             .collect()
     }
@@ -90,7 +90,7 @@ impl PieceOrder {
 /// A reply that another process receives, as far as its pieces have come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BegunReply {
-    pub(crate) at: Path,
+    pub(crate) chat: Path,
     pub(crate) who: Name,
     pub(crate) after: u64,
     /// How many pieces have come, of which `pieces` are joined.
@@ -106,10 +106,10 @@ impl BegunReplies {
     /// A piece has come. A reply is known from its first piece on, or not at all.
     pub(super) fn piece(&mut self, OrderedDelta { after, nth, piece }: &OrderedDelta) {
         let Some(delta) = piece.content.clone().into_delta() else { return };
-        let (after, nth, at, who) = (*after, *nth, piece.at.clone(), piece.who.clone());
+        let (after, nth, at, who) = (*after, *nth, piece.chat.clone(), piece.who.clone());
         let key = (at.clone(), who.clone());
         if nth == 0 && self.0.len() < MOST {
-            self.0.insert(key.clone(), BegunReply { at, who, after, count: 0, pieces: Vec::new() });
+            self.0.insert(key.clone(), BegunReply { chat: at, who, after, count: 0, pieces: Vec::new() });
         }
         match self.0.get_mut(&key) {
             Some(reply) if (reply.after, reply.count) == (after, nth) => {
@@ -163,7 +163,7 @@ impl ShownPieces {
             self.forgotten = event.seq;
         }
         for who in agents_of(&event.body) {
-            let key = (event.at.clone(), who.clone());
+            let key = (event.chat.clone(), who.clone());
             self.shown.remove(&key);
             self.read.insert(key, event.seq);
         }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn event(seq: u64, body: Body) -> Event {
-        Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body }
+        Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body }
     }
 
     fn turn(seq: u64, who: &str) -> Event {

@@ -66,7 +66,7 @@ fn of_update(order: &mut PieceOrder, update: Update) -> Option<Of> {
             ends.truncate(ENDS);
             Some(Of::Stored { seq: event.seq, ends })
         }
-        Update::Delta { at, who, delta } => {
+        Update::Delta { chat: at, who, delta } => {
             let piece = ReplyDelta::of(&at, &who, &delta)?;
             let (after, nth) = order.place(&at, &who, &delta)?;
             Some(Of::Piece(OrderedDelta { after, nth, piece }))
@@ -84,7 +84,7 @@ fn within(order: &mut PieceOrder, number: u64, news: Of) -> Option<Vec<u8>> {
     let line = line_of(&Sent { number, news: news.clone() });
     match news {
         Of::Piece(OrderedDelta { piece, .. }) if line.len() > FRAME_BYTES => {
-            order.forget(&piece.at, &piece.who);
+            order.forget(&piece.chat, &piece.who);
             None
         }
         _ => Some(line),

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn event(seq: u64, body: Body) -> Event {
-        Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body }
+        Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body }
     }
 
     fn script() -> Vec<Event> {

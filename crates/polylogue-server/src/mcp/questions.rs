@@ -81,7 +81,7 @@ pub(super) async fn forms(
     let form = |open: &OpenQuestion| {
         let mut received = LastMessages::default();
         events.iter().take_while(|event| event.seq < open.seq).for_each(|event| received.add(event));
-        let text = received.text(&open.at, &open.question);
+        let text = received.text(&open.chat, &open.question);
         FormQuestion {
             key: question_key(open.seq),
             text: format!("{} is asked: {text}", open.question.who),

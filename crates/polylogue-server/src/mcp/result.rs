@@ -176,7 +176,7 @@ mod tests {
             choices,
             ..Question::new(Name::new("Pat").unwrap(), "Which?")
         };
-        let open = OpenQuestion { at: Path::root(), seq: 5, asked: Timestamp(1), question };
+        let open = OpenQuestion { chat: Path::root(), seq: 5, asked: Timestamp(1), question };
         let asked = json!([PendingQuestion::from(&open)]);
         let result =
             CallResult::of(&Stretch::default(), "log1", &json!({"state": "waiting", "asked": asked}));

@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn event(seq: u64, body: Body) -> Event {
-        Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body }
+        Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body }
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(super) fn task(messages: &[ChatMessage]) -> String {
 
 /// What a participant said last in the outermost chat, whole or as far as it came.
 fn said_last(events: &[Event]) -> Option<String> {
-    events.iter().rev().filter(|event| event.at.is_root()).find_map(|event| match &event.body {
+    events.iter().rev().filter(|event| event.chat.is_root()).find_map(|event| match &event.body {
         Body::Message(message) if !message.to.is_private() => Some(message.to_text().trim().to_owned()),
         Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn && !reply.is_unparsed() => {
             Some(text_of(&reply.parts).trim().to_owned())
@@ -100,7 +100,7 @@ fn until_said(events: &[Event]) -> usize {
 
 /// Whether a closed chat continues with these events for a message that was sent before.
 fn continues_for_sent(events: &[Event]) -> bool {
-    let next = events.iter().find(|event| event.at.is_root());
+    let next = events.iter().find(|event| event.chat.is_root());
     next.is_some_and(|event| matches!(event.body, Body::Reopened { message: None, sent: true, .. }))
 }
 
@@ -120,7 +120,7 @@ impl Dialogue {
         let (mut received, mut lost) = (LastMessages::default(), Vec::new());
         for (nth, event) in events.iter().enumerate() {
             received.add(event);
-            if !event.at.is_root() {
+            if !event.chat.is_root() {
                 continue;
             }
             let (role, text, pictures) = match &event.body {
@@ -133,7 +133,7 @@ impl Dialogue {
                 }
                 Body::Closed { reason, summary } => (Role::Assistant, content(reason, summary), Vec::new()),
                 Body::InputRequired(question) => {
-                    (Role::Assistant, received.text(&event.at, question), Vec::new())
+                    (Role::Assistant, received.text(&event.chat, question), Vec::new())
                 }
                 Body::InputProvided { text, .. } => (Role::User, text.to_string(), Vec::new()),
                 Body::Sent(said) | Body::Reopened { message: Some(said), .. } => {
@@ -310,7 +310,7 @@ mod tests {
 
     fn logged(bodies: Vec<Body>) -> Vec<Event> {
         let event =
-            |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
+            |(seq, body)| Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
         (0..).zip(bodies).map(event).collect()
     }
 

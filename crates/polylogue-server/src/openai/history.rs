@@ -150,7 +150,7 @@ async fn events_so_far(tenant: &Tenant, id: &LogId) -> Result<Vec<Event>, Proble
     let mut drafts: Vec<(Path, Name, Draft)> = Vec::new();
     while let Some(update) = live.as_mut().and_then(Subscription::try_next) {
         match update {
-            Update::Delta { at, who, delta } => {
+            Update::Delta { chat: at, who, delta } => {
                 match drafts.iter_mut().find(|(of, by, _)| *of == at && *by == who) {
                     Some((_, _, draft)) => draft.delta(&delta),
                     None => {
@@ -160,14 +160,16 @@ async fn events_so_far(tenant: &Tenant, id: &LogId) -> Result<Vec<Event>, Proble
                     }
                 }
             }
-            Update::Event(event) => drafts.retain(|(at, who, _)| *at != event.at || !ends_reply(&event, who)),
+            Update::Event(event) => {
+                drafts.retain(|(at, who, _)| *at != event.chat || !ends_reply(&event, who))
+            }
             _ => {}
         }
     }
     for (at, who, draft) in drafts.into_iter().filter(|(_, _, draft)| !draft.text().is_empty()) {
         let seq = events.last().map_or(0, |event| event.seq.saturating_add(1));
         let body = Body::ReplyInterrupted { who, model: "".into(), text: draft.text().into() };
-        events.push(Event { seq, at, time: Timestamp::default(), ran_ms: 0, inbox: None, body });
+        events.push(Event { seq, chat: at, time: Timestamp::default(), ran_ms: 0, inbox: None, body });
     }
     events.extend(note_in_inbox(tenant, id, &events).await);
     Ok(events)
@@ -181,7 +183,7 @@ async fn note_in_inbox(tenant: &Tenant, id: &LogId, events: &[Event]) -> Option<
     let (seq, body) = (events.len() as u64, Body::ClientDisconnected { received });
     let is_taken = events.iter().any(|event| event.inbox == Some(number));
     let (at, time, inbox) = (Path::root(), message.posted, Some(number));
-    (!is_taken).then_some(Event { seq, at, time, ran_ms: 0, inbox, body })
+    (!is_taken).then_some(Event { seq, chat: at, time, ran_ms: 0, inbox, body })
 }
 
 /// Whether the log has the reply of `who` with this event.

@@ -65,7 +65,7 @@ impl Outcome {
         if self.turn == Turn::Over {
             return;
         }
-        if event.at.is_root() && begins_public_turn(&event.body) {
+        if event.chat.is_root() && begins_public_turn(&event.body) {
             self.is_unheard = false;
         }
         self.stretch.add(event);
@@ -219,7 +219,7 @@ mod tests {
         let of = |bodies: Vec<(Option<u64>, Body)>| {
             let mut outcome = Outcome::of_message(Some(7));
             for (seq, (inbox, body)) in (0..).zip(bodies) {
-                outcome.add(&Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox, body });
+                outcome.add(&Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox, body });
             }
             let (content, turns) = (outcome.finish().unwrap().content, outcome.stretch.summary.turns);
             (content, turns, outcome.is_over())
@@ -239,7 +239,7 @@ mod tests {
     fn s53_what_was_sent_is_awaited_for_a_while_after_an_earlier_end() {
         let event = |inbox| Event {
             seq: 0,
-            at: Path::root(),
+            chat: Path::root(),
             time: Timestamp(0),
             ran_ms: 0,
             inbox,

@@ -58,7 +58,7 @@ pub(super) struct Speech {
 impl Speech {
     /// A stored event. Returns the next pieces of the text.
     pub(super) fn entry(&mut self, event: &Event) -> Vec<String> {
-        let at = &event.at;
+        let at = &event.chat;
         match &event.body {
             _ if at.is_background() || at.ancestors().any(|path| path.is_background()) => {}
             Body::BackgroundStarted(task) => self.note(event, &task.who, started(task)),
@@ -113,16 +113,16 @@ impl Speech {
     }
 
     fn begin(&mut self, event: &Event, turns: &[TurnRequest]) {
-        let (around, is_shown) = match self.around(&event.at) {
+        let (around, is_shown) = match self.around(&event.chat) {
             Some(turn) => (turn.place.clone(), turn.is_public),
             None => (Place::new(), true),
         };
         for (nth, TurnRequest { who, to, .. }) in turns.iter().enumerate() {
-            self.open.retain(|turn| turn.at != event.at || turn.who != *who);
+            self.open.retain(|turn| turn.at != event.chat || turn.who != *who);
             let place = around.iter().copied().chain([(event.seq, nth)]).collect();
             self.open.push(OpenTurn {
                 place,
-                at: event.at.clone(),
+                at: event.chat.clone(),
                 who: who.clone(),
                 is_public: is_shown && !to.is_private(),
                 draft: Draft::default(),
@@ -154,7 +154,7 @@ impl Speech {
 
     /// A message, which is mostly what the reply was.
     fn message(&mut self, event: &Event, message: &Message) {
-        let ended = self.open.iter().position(|turn| turn.at == event.at && turn.who == message.from);
+        let ended = self.open.iter().position(|turn| turn.at == event.chat && turn.who == message.from);
         let turn = ended.map(|at| self.open.remove(at));
         let text = message.to_text();
         let is_said = turn.as_ref().is_some_and(|turn| turn.said.contains(text.trim()));
@@ -167,8 +167,8 @@ impl Speech {
 
     /// A line about a task of `who`: in its turn, or between two steps of the chat.
     fn note(&mut self, event: &Event, who: &Name, text: String) {
-        let own = self.turn(&event.at, who).map(|turn| (turn.place.clone(), turn.is_public));
-        let between = || match self.around(&event.at) {
+        let own = self.turn(&event.chat, who).map(|turn| (turn.place.clone(), turn.is_public));
+        let between = || match self.around(&event.chat) {
             Some(turn) => (turn.place.clone(), turn.is_public),
             None => (Place::new(), true),
         };

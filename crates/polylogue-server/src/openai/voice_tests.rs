@@ -217,7 +217,7 @@ fn frames(show: ChatShow, all: &[Happening], is_received: impl Fn(usize) -> bool
 }
 
 fn event(seq: u64, at: &Path, body: &Body) -> Event {
-    Event { seq, at: at.clone(), time: Timestamp(0), ran_ms: 0, inbox: None, body: body.clone() }
+    Event { seq, chat: at.clone(), time: Timestamp(0), ran_ms: 0, inbox: None, body: body.clone() }
 }
 
 /// A line has words of one participant alone, and that is the one that the paragraph names.
@@ -266,7 +266,7 @@ proptest! {
             prop_assert_eq!(content, expected);
             // Every public message is there.
             for event in &events {
-                if let Body::Message(message) = &event.body && event.at.is_root() && !message.to.is_private() {
+                if let Body::Message(message) = &event.body && event.chat.is_root() && !message.to.is_private() {
                     prop_assert!(stored.contains(message.to_text().trim()), "{}", stored);
                 }
             }

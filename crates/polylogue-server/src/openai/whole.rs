@@ -117,7 +117,7 @@ mod tests {
 
     fn end_of(mut whole: Whole, bodies: Vec<(Option<u64>, Body)>) -> End {
         for (seq, (inbox, body)) in (0..).zip(bodies) {
-            let event = Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox, body };
+            let event = Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox, body };
             assert!(whole.entry(&event).is_empty());
         }
         let frames = whole.rest(&json!({"state": "closed"})).unwrap();

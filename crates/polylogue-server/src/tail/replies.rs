@@ -10,7 +10,7 @@ use crate::projection::Projection;
 impl<P: Projection> Tail<P> {
     /// Sends a piece of a reply that another process receives, unless the reply was not sent from its first piece on.
     pub(super) fn piece(&mut self, OrderedDelta { after, nth, piece }: &OrderedDelta) {
-        let ReplyDelta { at, who, content } = piece.clone();
+        let ReplyDelta { chat: at, who, content } = piece.clone();
         let Some(delta) = content.into_delta().filter(|_| *after <= self.follow.from) else { return };
         let verdict = self.pieces.piece((at.clone(), who.clone()), *after, *nth);
         let restart = verdict.restarts.then_some(Delta::Restart);
@@ -21,7 +21,7 @@ impl<P: Projection> Tail<P> {
 
     /// Sends what another process has received of a reply before this tail began. Its next piece follows.
     pub(super) fn begun(&mut self, reply: &BegunReply) {
-        let BegunReply { at, who, after, count, pieces } = reply;
+        let BegunReply { chat: at, who, after, count, pieces } = reply;
         if *after <= self.follow.from && self.pieces.begun((at.clone(), who.clone()), *after, *count) {
             for delta in std::iter::once(&Delta::Restart).chain(pieces) {
                 self.send(|projection| projection.delta(at, who, delta));

@@ -299,7 +299,7 @@ async fn create(store: &AnyStore, team: &str, n: u64) {
     let claim = store.create(&LogId::new(&format!("log{n}")).unwrap(), &meta).await.unwrap();
     let body = Body::Closed { reason: StopReason::Finished, summary: "".into() };
     let (at, time) = (Path::root(), Timestamp(n));
-    let closed = Event { seq: 0, at, time, ran_ms: 0, inbox: None, body };
+    let closed = Event { seq: 0, chat: at, time, ran_ms: 0, inbox: None, body };
     store.append(&claim, &[Arc::new(closed)]).await.unwrap();
     store.release(claim).await.unwrap();
 }

@@ -77,7 +77,7 @@ async fn s15_the_own_address_is_refused_to_tools_by_every_name() {
     let results: Vec<String> = events
         .iter()
         .filter(|event| event["type"] == "tool_returned")
-        .map(|event| event["outcome"].to_string())
+        .map(|event| event["result"].to_string())
         .collect();
     // In the order in which they came.
     let (pages, refused): (Vec<&String>, Vec<&String>) =

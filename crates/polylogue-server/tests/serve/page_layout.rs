@@ -65,9 +65,9 @@ async fn a_result_is_shown_once_with_its_call_and_an_open_question_once_in_its_b
     let bodies = [
         json!({"type": "turn_started", "turns": [{"who": "Ann"}]}),
         json!({"type": "tool_called", "who": "Ann", "call": {"id": "c", "tool": "read", "args": {}}}),
-        json!({"type": "tool_returned", "who": "Ann", "id": "c", "outcome": outcome}),
+        json!({"type": "tool_returned", "who": "Ann", "id": "c", "result": outcome}),
         json!({"type": "message", "from": "Ann", "parts": [
-            {"outcome": {"to": "Bob", "id": "c", "tool": "read", "outcome": outcome}},
+            {"tool_result": {"to": "Bob", "id": "c", "tool": "read", "result": outcome}},
         ]}),
     ];
     let id = stored_run(&world, "once", bodies).await;

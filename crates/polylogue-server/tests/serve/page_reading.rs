@@ -21,7 +21,7 @@ async fn of_a_large_result_the_beginning_is_shown_and_all_of_it_at_a_press() {
     let bodies = [
         json!({"type": "turn_started", "turns": [{"who": "Ann"}]}),
         json!({"type": "tool_called", "who": "Ann", "call": call}),
-        json!({"type": "tool_returned", "who": "Ann", "id": "c", "outcome": {"status": "done", "parts": [{"text": text}]}}),
+        json!({"type": "tool_returned", "who": "Ann", "id": "c", "result": {"status": "done", "parts": [{"text": text}]}}),
         json!({"type": "message", "from": "Ann", "parts": [{"text": "I have read it."}]}),
     ];
     let id = stored_run(&world, "large", bodies).await;

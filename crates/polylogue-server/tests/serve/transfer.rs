@@ -312,7 +312,7 @@ async fn a_hostile_log_file_is_read_as_data() {
         (
             forged(&log, |at, mut line| {
                 if at == 4 {
-                    line["at"] = deep.clone().into();
+                    line["chat"] = deep.clone().into();
                 }
                 line
             }),

@@ -18,7 +18,7 @@ fn store() -> (tempfile::TempDir, Sqlite) {
 
 fn said(seq: u64, bytes: usize) -> Arc<Event> {
     let body = Body::Message(Message::new(Name::user(), "x".repeat(bytes)));
-    Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
+    Arc::new(Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
 }
 
 async fn begin(store: &Sqlite, name: &str) -> Claim {

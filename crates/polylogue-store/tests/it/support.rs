@@ -34,7 +34,7 @@ pub(crate) fn id(text: &str) -> LogId {
 pub(crate) fn event(seq: u64) -> Arc<Event> {
     let text = format!("{seq}: {}", "é!".repeat(usize::try_from(seq * seq % 499).unwrap()));
     let body = Body::Message(Message::new(Name::user(), text));
-    Arc::new(Event { seq, at: ChatPath::root(), time: Timestamp(seq), ran_ms: 0, inbox: None, body })
+    Arc::new(Event { seq, chat: ChatPath::root(), time: Timestamp(seq), ran_ms: 0, inbox: None, body })
 }
 
 pub(crate) fn events(from: u64, to: u64) -> Vec<Arc<Event>> {

@@ -81,7 +81,7 @@ impl Team {
             let mut meant = all.iter().filter(|chat| chat.is_at(at, opening));
             let (chat, other) = (meant.next()?, meant.next());
             let limits = chat.limits.filter(|_| other.is_none())?;
-            Some((AllowanceOwner::Chat { name: chat.name.clone(), at: at.clone() }, limits))
+            Some((AllowanceOwner::Chat { name: chat.name.clone(), path: at.clone() }, limits))
         };
         opened.into_iter().filter_map(found).collect()
     }

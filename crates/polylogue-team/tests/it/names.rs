@@ -23,7 +23,7 @@ async fn run(team: &Team) -> (Vec<String>, String) {
     }
     let Ok(Status::Closed { summary, .. }) = status else { panic!("{status:?}") };
     let said = |event: &std::sync::Arc<polylogue_core::Event>| match &event.body {
-        Body::Message(message) => Some(format!("{}{}: {}", event.at, message.from, message.text())),
+        Body::Message(message) => Some(format!("{}{}: {}", event.chat, message.from, message.text())),
         _ => None,
     };
     (log.events().await.iter().filter_map(said).collect(), summary.to_string())

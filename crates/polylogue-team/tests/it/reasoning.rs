@@ -28,7 +28,7 @@ async fn play(team: &Team) -> (String, String, Vec<ToolResult>) {
     };
     model.finish().unwrap();
     let returned = |body: &Body| {
-        if let Body::ToolReturned { outcome, .. } = body { Some(outcome.clone()) } else { None }
+        if let Body::ToolReturned { result: outcome, .. } = body { Some(outcome.clone()) } else { None }
     };
     let outcomes = log.events().await.iter().filter_map(|event| returned(&event.body)).collect();
     (reason.to_string(), summary.to_string(), outcomes)

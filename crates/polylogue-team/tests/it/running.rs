@@ -293,7 +293,7 @@ async fn tool_search_offers_a_search_and_what_is_always_offered() {
         let (log, _, _) = run(&team, &[]).await;
         let events = log.events().await;
         let found = events.iter().find_map(|event| match &event.body {
-            Body::ToolReturned { outcome, .. } => Some(outcome.text().into_owned()),
+            Body::ToolReturned { result: outcome, .. } => Some(outcome.text().into_owned()),
             _ => None,
         });
         found.unwrap()

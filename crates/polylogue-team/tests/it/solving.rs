@@ -43,7 +43,7 @@ impl Ran {
 
     /// The messages of the outermost chat that were sent to agents.
     fn said(&self) -> Vec<String> {
-        let said = self.events.iter().filter(|event| event.at.as_str().is_empty());
+        let said = self.events.iter().filter(|event| event.chat.as_str().is_empty());
         let said = said.filter_map(|event| match &event.body {
             Body::Message(message) if !message.to.is_private() => Some(message),
             _ => None,

@@ -65,7 +65,7 @@ async fn outcomes(team: &Team, place: &BuildContext) -> Vec<ToolResult> {
     let mut log = Log::create(AnyStore::new(Memory::new()), LogId::new("x").unwrap()).await.unwrap();
     chat.run_in(&mut log, "go").await.unwrap();
     let returned = |body: &Body| match body {
-        Body::ToolReturned { outcome, .. } => Some(outcome.clone()),
+        Body::ToolReturned { result: outcome, .. } => Some(outcome.clone()),
         _ => None,
     };
     log.events().await.iter().filter_map(|event| returned(&event.body)).collect()

@@ -47,7 +47,7 @@ async fn play(team: &Team, place: &BuildContext, answers: &[&str]) -> (Log, Vec<
 /// The results of the tool calls of a log.
 async fn outcomes(log: &Log) -> Vec<(ToolStatus, String)> {
     let returned = |body: &Body| match body {
-        Body::ToolReturned { outcome, .. } => {
+        Body::ToolReturned { result: outcome, .. } => {
             Some((outcome.status, polylogue_core::text_of(&outcome.parts).into_owned()))
         }
         _ => None,

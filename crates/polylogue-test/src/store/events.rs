@@ -127,7 +127,7 @@ fn kinds() -> Value {
          "parts": [], "finish": "unknown"},
         {"type": "prompted", "who": "a", "text": "that was not JSON"},
         {"type": "tool_called", "who": "a", "call": {"id": "1", "tool": "t", "args": "not an object"}},
-        {"type": "tool_returned", "who": "a", "id": "1", "outcome": {"status": "failed", "parts": [{"data": [null]}]}},
+        {"type": "tool_returned", "who": "a", "id": "1", "result": {"status": "failed", "parts": [{"data": [null]}]}},
         {"type": "message", "from": "a", "to": {"only": []}, "parts": [{"media": {"type": "image/png", "url": "data:,"}}]},
         {"type": "passed", "who": "a"},
         {"type": "left", "who": "a", "why": "done"},
@@ -146,7 +146,7 @@ async fn every_kind(store: AnyStore) -> Verdict {
     let name = polylogue_core::Name::new("critic").map_err(|error| error.to_string())?;
     let events = (0..).zip(bodies).map(|(seq, body)| {
         let at = if seq % 2 == 0 { Path::root() } else { Path::root().child(&name, seq) };
-        Arc::new(Event { seq, at, time: Timestamp(seq << 40), ran_ms: 0, inbox: None, body })
+        Arc::new(Event { seq, chat: at, time: Timestamp(seq << 40), ran_ms: 0, inbox: None, body })
     });
     appended(&store, &events.collect::<Vec<_>>()).await
 }
@@ -187,7 +187,7 @@ async fn every_number(store: AnyStore) -> Verdict {
     let body =
         json!({"type": "tool_called", "who": "a", "call": {"id": "1", "tool": "t", "args": {"n": numbers}}});
     let body: Body = serde_json::from_value(body).map_err(|error| error.to_string())?;
-    let event = Event { seq: 0, at: Path::root(), time: Timestamp(u64::MAX), ran_ms: 0, inbox: None, body };
+    let event = Event { seq: 0, chat: Path::root(), time: Timestamp(u64::MAX), ran_ms: 0, inbox: None, body };
     appended(&store, &[Arc::new(event)]).await
 }
 

@@ -94,7 +94,7 @@ fn story() -> Vec<Arc<Event>> {
     let event = |(seq, body)| {
         Arc::new(Event {
             seq,
-            at: Path::root(),
+            chat: Path::root(),
             time: Timestamp(1_763_712_000_000 + seq),
             ran_ms: seq,
             inbox: None,

@@ -86,7 +86,7 @@ pub(crate) fn said(seq: u64, text: &str) -> Arc<Event> {
     let body = Body::Message(Message::new(Name::user(), text));
     Arc::new(Event {
         seq,
-        at: Path::root(),
+        chat: Path::root(),
         time: Timestamp(1_763_712_000_000 + seq),
         ran_ms: 0,
         inbox: None,

@@ -114,7 +114,7 @@ impl World {
 
 fn outcomes(events: &[Arc<Event>]) -> Vec<ToolResult> {
     let outcome = |event: &Arc<Event>| match &event.body {
-        Body::ToolReturned { outcome, .. } => Some(outcome.clone()),
+        Body::ToolReturned { result: outcome, .. } => Some(outcome.clone()),
         _ => None,
     };
     events.iter().filter_map(outcome).collect()

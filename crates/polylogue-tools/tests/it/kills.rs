@@ -151,7 +151,7 @@ async fn a_tool_that_is_killed_repeatedly_does_nothing_twice() {
                 known.push(line_of(call));
                 assert!(open.insert(call.id.clone(), call.clone()).is_none(), "a call is made once");
             }
-            Body::ToolReturned { id, outcome, .. } => {
+            Body::ToolReturned { id, result: outcome, .. } => {
                 let call = open.remove(id).expect("what returned was called");
                 let (line, is_repeatable) = (line_of(&call), call.tool == "again");
                 let times = if is_repeatable { &again } else { &effects }.get(&line).copied().unwrap_or(0);

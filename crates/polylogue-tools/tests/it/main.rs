@@ -88,7 +88,7 @@ pub(crate) fn held() -> Arc<Resources> {
 /// The results of the calls of a log, in words.
 pub(crate) fn returned(events: &[Arc<Event>]) -> Vec<String> {
     let shown = |event: &Arc<Event>| match &event.body {
-        Body::ToolReturned { outcome, .. } => Some(outcome.text().into_owned()),
+        Body::ToolReturned { result: outcome, .. } => Some(outcome.text().into_owned()),
         _ => None,
     };
     events.iter().filter_map(shown).collect()
@@ -111,7 +111,7 @@ pub(crate) async fn call_in(
     let cx = ToolCx {
         log: &log,
         resources: held,
-        at: &at,
+        chat: &at,
         who: &who,
         transcript: &transcript,
         turn: &[],

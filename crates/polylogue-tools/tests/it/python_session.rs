@@ -359,7 +359,7 @@ async fn the_result_says_that_variables_are_lost() {
     let cx = ToolCx {
         log: &log,
         resources: &held,
-        at: &at,
+        chat: &at,
         who: &who,
         transcript: &transcript,
         turn: &turn,

@@ -101,7 +101,7 @@ impl ReplyLayer for Executor {
             ControlFlow::Break(act) => return Ok(Some(act)),
         };
         let answer = |((to, ToolCall { id, tool, .. }), Finished { outcome, .. })| {
-            Part::ToolResult(ExecutedCall { to, id, tool, outcome })
+            Part::ToolResult(ExecutedCall { to, id, tool, result: outcome })
         };
         Ok(Some(Act::Say(due.into_iter().zip(finished).map(answer).collect())))
     }

@@ -252,7 +252,7 @@ fn news<'a>(turn: &Turn<'a>) -> Option<&'a TranscriptMessage> {
 /// The text of the person, which replaces the results of open calls.
 fn said(text: Arc<str>, calls: Vec<(Name, ToolCall)>) -> Act {
     let outcome = |(to, ToolCall { id, tool, .. })| {
-        Part::ToolResult(ExecutedCall { to, id, tool, outcome: ToolResult::failed(INTERRUPTED) })
+        Part::ToolResult(ExecutedCall { to, id, tool, result: ToolResult::failed(INTERRUPTED) })
     };
     Act::Say(calls.into_iter().map(outcome).chain([Part::Text(text)]).collect())
 }

@@ -180,7 +180,7 @@ fn transfer(turn: &[Arc<Event>], chat: &Transcript) -> Option<CompletedHandoff> 
 /// The result of a call, if it succeeded.
 fn outcome<'t>(turn: &'t [Arc<Event>], id: &str) -> Option<&'t ToolResult> {
     turn.iter().find_map(|event| match &event.body {
-        Body::ToolReturned { id: of, outcome, .. } if of == id => {
+        Body::ToolReturned { id: of, result: outcome, .. } if of == id => {
             Some(outcome).filter(|outcome| outcome.status == ToolStatus::Done)
         }
         _ => None,

@@ -34,7 +34,7 @@ pub use self::ledger::{Purpose, Row};
 #[non_exhaustive]
 pub struct Report {
     /// The chat.
-    pub at: Path,
+    pub chat: Path,
     /// The stop reason; `None` for an unfinished chat.
     pub reason: Option<StopReason>,
     /// The summary; empty for an unfinished chat.
@@ -63,7 +63,7 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Answer {
     /// The chat with the question.
-    pub at: Path,
+    pub chat: Path,
     /// The participant with the question.
     pub who: Name,
     /// The question.
@@ -76,7 +76,7 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failed {
     /// The chat.
-    pub at: Path,
+    pub chat: Path,
     /// The participant whose turn failed.
     pub who: Name,
     /// The error.
@@ -104,9 +104,9 @@ impl Report {
     pub fn chats(events: &[Arc<Event>]) -> Vec<Self> {
         let (_, run) = last_run(events);
         let opened = |event: &&Arc<Event>| {
-            matches!(event.body, Body::Opened(_)) && event.at.depth() == 1 && !event.at.is_background()
+            matches!(event.body, Body::Opened(_)) && event.chat.depth() == 1 && !event.chat.is_background()
         };
-        run.iter().filter(opened).map(|event| Self::read(event.at.clone(), run)).collect()
+        run.iter().filter(opened).map(|event| Self::read(event.chat.clone(), run)).collect()
     }
 
     fn read(at: Path, events: &[Arc<Event>]) -> Self {
@@ -130,7 +130,7 @@ impl Report {
 /// The events before the last reopening, and those after it.
 fn last_run(events: &[Arc<Event>]) -> (&[Arc<Event>], &[Arc<Event>]) {
     let more = |event: &Arc<Event>| {
-        event.at.is_root() && matches!(event.body, Body::Reopened { message: Some(_), .. })
+        event.chat.is_root() && matches!(event.body, Body::Reopened { message: Some(_), .. })
     };
     events.split_at(events.iter().rposition(more).unwrap_or(0))
 }
@@ -162,7 +162,7 @@ impl Reader {
     }
 
     fn read(&mut self, event: &Event) {
-        let Event { at, body, .. } = event;
+        let Event { chat: at, body, .. } = event;
         if *at != self.at && !at.is_within(&self.at) {
             return;
         }
@@ -175,7 +175,7 @@ impl Reader {
             Body::InputRequired(question) => self.asked.push((at.clone(), question.clone())),
             Body::InputProvided { to, text, .. } => self.answered(at, to, text),
             Body::Failed { who, error } => {
-                self.failures.push(Failed { at: at.clone(), who: who.clone(), error: error.clone() });
+                self.failures.push(Failed { chat: at.clone(), who: who.clone(), error: error.clone() });
             }
             _ if *at == self.at => self.read_chat(body),
             _ => {}
@@ -202,7 +202,7 @@ impl Reader {
         let asked = self.asked.iter().position(|(path, question)| path == at && question.who == *to);
         if let Some(asked) = asked {
             let (at, Question { who, text: question, .. }) = self.asked.remove(asked);
-            self.answers.push(Answer { at, who, question, text: Arc::clone(text) });
+            self.answers.push(Answer { chat: at, who, question, text: Arc::clone(text) });
         }
     }
 
@@ -226,7 +226,7 @@ impl Reader {
         let (reason, summary) = self.closed.map_or((None, "".into()), |(why, what)| (Some(why), what));
         let rows = self.ledger.into_rows();
         Report {
-            at: self.at,
+            chat: self.at,
             reason,
             summary,
             cut,

@@ -153,7 +153,7 @@ fn work(message: &Message) -> Vec<&Part> {
 fn is_same_work(a: &Part, b: &Part) -> bool {
     match (a, b) {
         (Part::ToolCall(a), Part::ToolCall(b)) => a.tool == b.tool && a.args == b.args,
-        (Part::ToolResult(a), Part::ToolResult(b)) => a.outcome == b.outcome,
+        (Part::ToolResult(a), Part::ToolResult(b)) => a.result == b.result,
         _ => false,
     }
 }

@@ -88,7 +88,7 @@ pub fn sets(values: Map<String, Value>) -> Part {
 
 /// Applies what the event sets, for the chat `at`.
 fn apply(event: &Event, at: &Path, state: &mut Map<String, Value>) {
-    let is_here = event.at == *at;
+    let is_here = event.chat == *at;
     match &event.body {
         Body::Opened(opening) => {
             // Inherited messages set their values when they were sent.
@@ -105,7 +105,7 @@ fn apply(event: &Event, at: &Path, state: &mut Map<String, Value>) {
         | Body::Reopened { message: Some(message), .. } => {
             take_in(&message.parts, is_here, state);
         }
-        Body::ToolReturned { outcome, .. } if outcome.status == ToolStatus::Done => {
+        Body::ToolReturned { result: outcome, .. } if outcome.status == ToolStatus::Done => {
             take_in(&outcome.parts, is_here, state);
         }
         _ => {}
@@ -131,7 +131,7 @@ fn take_in(parts: &[Part], is_here: bool, state: &mut Map<String, Value>) {
 /// The state that a tool sees, including values set earlier in its turn.
 fn seen_by(cx: &ToolCx<'_>) -> Map<String, Value> {
     let mut state = Map::new();
-    cx.known(StateScope::Team).into_iter().for_each(|event| apply(event, cx.at, &mut state));
+    cx.known(StateScope::Team).into_iter().for_each(|event| apply(event, cx.chat, &mut state));
     state
 }
 

@@ -49,7 +49,7 @@ impl Server {
 
     fn charge(&self, request: &Request<'_>) -> u64 {
         let cents = if self.is_greedy { MOST } else { 1 + self.random.roll(MOST) };
-        self.charged.lock().unwrap().push((request.origin.at.clone(), request.origin.who.clone(), cents));
+        self.charged.lock().unwrap().push((request.origin.chat.clone(), request.origin.who.clone(), cents));
         cents
     }
 }
@@ -222,7 +222,7 @@ async fn a_nested_chat_ends_at_its_own_limit_and_the_outer_one_continues() {
     let ends: Vec<String> = events
         .iter()
         .filter_map(|event| match &event.body {
-            polylogue_core::Body::Closed { reason, .. } => Some(format!("{}: {reason}", event.at)),
+            polylogue_core::Body::Closed { reason, .. } => Some(format!("{}: {reason}", event.chat)),
             _ => None,
         })
         .collect();

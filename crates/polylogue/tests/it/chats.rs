@@ -63,7 +63,7 @@ fn runner() -> impl Agent {
     Function::new("Runner", |turn: &Turn<'_>| {
         let answer = |(to, call): &(Name, ToolCall)| {
             let (id, tool, outcome) = (call.id.clone(), call.tool.clone(), ToolResult::done("42"));
-            Part::ToolResult(ExecutedCall { to: to.clone(), id, tool, outcome })
+            Part::ToolResult(ExecutedCall { to: to.clone(), id, tool, result: outcome })
         };
         Ok(Act::Say(turn.transcript().pending_calls().iter().map(answer).collect()))
     })
@@ -94,7 +94,7 @@ async fn a_call_that_another_agent_runs_is_paired_for_the_caller_and_text_for_th
     expect![[r#"
         {"role":"user","parts":[{"text":"go"}]}
         {"role":"assistant","parts":[{"text":"Let me see"},{"call":{"id":"c1","tool":"add","args":{"a":1}}}]}
-        {"role":"tool","id":"c1","tool":"add","outcome":{"status":"done","parts":[{"text":"42"}]}}
+        {"role":"tool","id":"c1","tool":"add","result":{"status":"done","parts":[{"text":"42"}]}}
         {"role":"assistant","parts":[{"text":"Done"}]}"#]]
     .assert_eq(&view(&events, "Caller"));
     expect![[r#"

@@ -228,7 +228,7 @@ async fn they_count_when_the_chat_of_their_background_task_ends_as_soon_as_it_co
         let mut log = log().await;
         chat(before).run_in(&mut log, "go").await.unwrap();
         let whole = log.events().await;
-        let said = |event: &Arc<Event>| event.at.is_root() && matches!(event.body, Body::Message(_));
+        let said = |event: &Arc<Event>| event.chat.is_root() && matches!(event.body, Body::Message(_));
         let said = whole.iter().position(said).unwrap();
         let mut log = log_of(&whole[..=said]).await;
         assert_eq!(lost(&log).await.0, 0);

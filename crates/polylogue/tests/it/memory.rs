@@ -181,7 +181,7 @@ async fn a_reminder_is_in_the_log_and_in_the_view_behind_what_was_said() {
     let seen = seen.lock().unwrap();
     assert_eq!(*seen, [[Entry::user("What does Ann like?"), Entry::user(reminder)]]);
     let found = events.iter().find_map(|event| match &event.body {
-        Body::ToolReturned { outcome, .. } => Some(outcome.parts.clone()),
+        Body::ToolReturned { result: outcome, .. } => Some(outcome.parts.clone()),
         _ => None,
     });
     let [Part::Text(words), Part::Data(ids)] = &found.unwrap()[..] else { panic!("no data") };

@@ -97,7 +97,7 @@ async fn what_was_allowed_is_in_the_log_wherever_it_is_cut() {
 /// The transcript after `body` in the outermost chat.
 fn after(mut chat: Transcript, body: Body) -> Transcript {
     let seq = chat.events().last().unwrap().seq + 1;
-    chat.apply(Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body }))
+    chat.apply(Arc::new(Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body }))
         .unwrap();
     chat
 }
@@ -164,7 +164,7 @@ async fn chats_in_parallel_take_no_more_turns_together_than_are_allowed() {
         let mut log = log_in(AnyStore::new(Memory::default()), "nested").await;
         log = log.limits(Limits { turns: Some(limit), ..Limits::default() });
         chat.run_in(&mut log, "go").await.unwrap();
-        let said = |event: &&Arc<Event>| !event.at.is_root() && matches!(event.body, Body::Message(_));
+        let said = |event: &&Arc<Event>| !event.chat.is_root() && matches!(event.body, Body::Message(_));
         let taken = log.events().await.iter().filter(said).count() as u64;
         // A round of three does not begin under a limit of two.
         assert_eq!(taken, if limit < 3 { 0 } else { limit }, "under {limit}");

@@ -272,7 +272,7 @@ async fn a_nested_chat_ends_where_its_own_limit_cuts_a_reply_off_and_the_outer_o
         let status = chat.run_in(&mut log, "go").await.unwrap().status;
         let events = log.events().await;
         let inner = events.iter().find_map(|event| match &event.body {
-            Body::Closed { reason, .. } if !event.at.is_root() => Some(reason.to_string()),
+            Body::Closed { reason, .. } if !event.chat.is_root() => Some(reason.to_string()),
             _ => None,
         });
         let text = "the chat `inner` has reached the limit of $5.00 ($5.00 spent; the reply of Ann was cut off at 500 tokens, \

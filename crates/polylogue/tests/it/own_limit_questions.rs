@@ -71,7 +71,7 @@ fn answered_in(events: &[Arc<Event>]) -> usize {
 /// The ends of chats, in order.
 fn ends(events: &[Arc<Event>]) -> Vec<String> {
     let end = |event: &Arc<Event>| match &event.body {
-        Body::Closed { reason, .. } => Some(format!("{}: {reason}", event.at)),
+        Body::Closed { reason, .. } => Some(format!("{}: {reason}", event.chat)),
         _ => None,
     };
     events.iter().filter_map(end).collect()
@@ -103,9 +103,9 @@ async fn played(of: Of, answers: &[&str], prefix: &[Arc<Event>]) -> Vec<Arc<Even
 /// Events without what depends on the process and its clock.
 fn story(events: &[Arc<Event>]) -> Vec<String> {
     let shown = |event: &Arc<Event>| match &event.body {
-        Body::ModelReplied(reply) => format!("{} reply of {}", event.at, reply.who),
-        Body::Closed { reason, .. } => format!("{} closed: {reason}", event.at),
-        body => format!("{} {body:?}", event.at),
+        Body::ModelReplied(reply) => format!("{} reply of {}", event.chat, reply.who),
+        Body::Closed { reason, .. } => format!("{} closed: {reason}", event.chat),
+        body => format!("{} {body:?}", event.chat),
     };
     uncharged(events).iter().map(shown).collect()
 }

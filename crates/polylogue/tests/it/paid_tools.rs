@@ -145,7 +145,9 @@ async fn what_does_not_say_what_it_cost_counts_as_declared_also_if_it_fails() {
         assert_eq!((report.usage.counted_cost(), budget.used().cost), (cents(spent), cents(spent)));
         assert_eq!((report.usage.unpriced, report.usage.unmetered, report.usage.calls), (0, 0, 0));
         let by = events.iter().find_map(|event| match &event.body {
-            Body::ToolReturned { outcome, .. } => outcome.used.first().map(|used| used.model.to_string()),
+            Body::ToolReturned { result: outcome, .. } => {
+                outcome.used.first().map(|used| used.model.to_string())
+            }
             _ => None,
         });
         assert_eq!(

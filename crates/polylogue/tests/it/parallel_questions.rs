@@ -142,7 +142,7 @@ async fn play(
 
 /// The conversation, chat by chat, whichever turn was faster.
 fn story(events: &[Arc<Event>]) -> Vec<Vec<Body>> {
-    let paths: BTreeSet<&Path> = events.iter().map(|event| &event.at).collect();
+    let paths: BTreeSet<&Path> = events.iter().map(|event| &event.chat).collect();
     let chat = |at: &Path| -> Vec<Body> {
         let chat = Transcript::from_events(at, events).unwrap();
         chat.events().iter().map(|event| event.body.clone()).collect()
@@ -303,7 +303,7 @@ fn starter(script: &Script) -> Assistant {
 
 /// Whether a background task has ended.
 fn task_is_over(events: &[Arc<Event>]) -> bool {
-    events.iter().any(|event| event.at.is_background() && matches!(event.body, Body::Closed { .. }))
+    events.iter().any(|event| event.chat.is_background() && matches!(event.body, Body::Closed { .. }))
 }
 
 #[tokio::test(start_paused = true)]

@@ -245,7 +245,7 @@ async fn edited(mut log: Log, given: Option<Instruction>) -> (Log, StopReason) {
     let run = if has_begun { team.resume(&mut log).await } else { team.run_in(&mut log, "go").await };
     run.unwrap();
     let ended = log.events().await.iter().find_map(|event| match &event.body {
-        Body::Closed { reason, .. } if !event.at.is_root() => Some(reason.clone()),
+        Body::Closed { reason, .. } if !event.chat.is_root() => Some(reason.clone()),
         _ => None,
     });
     (log, ended.unwrap())
@@ -290,7 +290,7 @@ async fn the_limits_of_a_chat_are_raised_while_it_is_open_and_the_log_can_be_cut
 async fn the_limits_of_a_chat_are_raised_before_it_continues_in_another_process_that_knows_them() {
     let whole = edited(log_of(&[]).await, None).await.0.events().await;
     let ended = whole.iter().position(|event| matches!(event.body, Body::Closed { .. })).unwrap();
-    let desk = AllowanceOwner::Chat { name: name("desk"), at: Path::root().child(&name("desk"), 1) };
+    let desk = AllowanceOwner::Chat { name: name("desk"), path: Path::root().child(&name("desk"), 1) };
     for (known, is_known) in [(Vec::new(), false), (vec![(desk, THREE_CALLS)], true)] {
         // The desk is at its limit, and still open.
         let mut log = log_of(&whole[..ended]).await.chat_limits(known);

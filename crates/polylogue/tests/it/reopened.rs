@@ -18,13 +18,15 @@ fn calls(calls: u64) -> Limits {
 /// What agents were called with, and what was said in the outermost chat.
 fn story(events: &[Arc<Event>]) -> (Vec<String>, Vec<String>) {
     let asked = events.iter().filter_map(|event| match &event.body {
-        Body::Reopened { message: Some(message), .. } if !event.at.is_root() => {
+        Body::Reopened { message: Some(message), .. } if !event.chat.is_root() => {
             Some(message.text().into_owned())
         }
         _ => None,
     });
     let said = events.iter().filter_map(|event| match &event.body {
-        Body::Message(message) if event.at.is_root() => Some(format!("{}: {}", message.from, message.text())),
+        Body::Message(message) if event.chat.is_root() => {
+            Some(format!("{}: {}", message.from, message.text()))
+        }
         _ => None,
     });
     (asked.collect(), said.collect())

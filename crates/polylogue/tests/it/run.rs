@@ -360,7 +360,7 @@ async fn every_call_is_answered_when_a_tool_fails() {
         .await
         .iter()
         .filter_map(|event| match &event.body {
-            Body::ToolReturned { id, outcome, .. } => Some(format!("{id}: {}", outcome.text())),
+            Body::ToolReturned { id, result: outcome, .. } => Some(format!("{id}: {}", outcome.text())),
             _ => None,
         })
         .collect();
@@ -611,7 +611,7 @@ async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be(
         let claim = store.create(&id, &polylogue_core::Meta::default()).await.unwrap();
         let event = |(seq, body)| {
             let (at, time) = (polylogue_core::Path::root(), polylogue_core::Timestamp(0));
-            Arc::new(polylogue_core::Event { seq, at, time, ran_ms: 0, inbox: None, body })
+            Arc::new(polylogue_core::Event { seq, chat: at, time, ran_ms: 0, inbox: None, body })
         };
         let events: Vec<_> = (0..).zip(bodies).map(event).collect();
         store.append(&claim, &events).await.unwrap();

@@ -47,7 +47,7 @@ fn chat_of(chat: &str, agents: &[&AnyAgent], turns: u64, carry: &Carryover) -> C
 }
 
 fn said(events: &[Arc<Event>], at: &str) -> Vec<String> {
-    let here = events.iter().filter(|event| event.at.as_str() == at);
+    let here = events.iter().filter(|event| event.chat.as_str() == at);
     let said = here.filter_map(|event| match &event.body {
         Body::Opened(opening) => opening.messages.last(),
         Body::Message(message) => Some(message),
@@ -148,7 +148,7 @@ async fn from(prefix: &[Arc<Event>], chat: &Chat) -> Vec<Arc<Event>> {
 fn apart(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Body>> {
     let mut chats: BTreeMap<String, Vec<Body>> = BTreeMap::new();
     for event in polylogue_test::cut::uncharged(events) {
-        chats.entry(event.at.to_string()).or_default().push(event.body.clone());
+        chats.entry(event.chat.to_string()).or_default().push(event.body.clone());
     }
     chats
 }

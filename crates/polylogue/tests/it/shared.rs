@@ -49,8 +49,8 @@ fn read(events: &[Arc<Event>]) -> Vec<String> {
     for event in events {
         match &event.body {
             Body::ToolCalled { call, .. } if call.tool == "get_state" => asked.push((event, &call.id)),
-            Body::ToolReturned { who, id, outcome }
-                if asked.iter().any(|(call, known)| call.at == event.at && known == id) =>
+            Body::ToolReturned { who, id, result: outcome }
+                if asked.iter().any(|(call, known)| call.chat == event.chat && known == id) =>
             {
                 found.push(format!("{who}: {}", outcome.text()));
             }

@@ -137,7 +137,7 @@ async fn a_chat_and_an_agent_have_time_of_their_own_and_the_outer_chat_continues
     let ends: Vec<String> = events
         .iter()
         .filter_map(|event| match &event.body {
-            Body::Closed { reason, .. } => Some(format!("{}: {reason}", event.at)),
+            Body::Closed { reason, .. } => Some(format!("{}: {reason}", event.chat)),
             _ => None,
         })
         .collect();
@@ -180,7 +180,7 @@ impl ModelWrapper for FailsFirst {
 async fn a_turn_that_is_given_up_takes_no_more_time_of_its_agent_and_the_chat_still_does() {
     let [a, b] = ["A", "B"].map(|name| Name::new(name).unwrap());
     let seconds = |limit: u64| Allowance { time_ms: Some(limit * 1000), ..Allowance::default() };
-    let main = AllowanceOwner::Chat { name: Name::new("main").unwrap(), at: Path::root() };
+    let main = AllowanceOwner::Chat { name: Name::new("main").unwrap(), path: Path::root() };
     let reached = StopReason::Allowance { of: main, limit: Box::new(time(9, 9)) };
     for (of_agent, of_chat, ends) in [(7, 60, StopReason::Finished), (60, 9, reached)] {
         let (failing, model) = (AnyModel::new(FailsFirst::default()), Slow::default());

@@ -78,7 +78,7 @@ async fn called(tool: impl Tool, args: Value) -> ToolResult {
     let mut log = Log::create(store, id).await.unwrap();
     chat.run_in(&mut log, "go").await.unwrap();
     let returned = log.events().await.into_iter().find_map(|event| match &event.body {
-        Body::ToolReturned { outcome, .. } => Some(outcome.clone()),
+        Body::ToolReturned { result: outcome, .. } => Some(outcome.clone()),
         _ => None,
     });
     returned.unwrap()

@@ -222,7 +222,7 @@ fn data(message: &Message) -> Option<&Value> {
 /// The message of a private turn in the outermost chat.
 fn private_message(event: &Event) -> Option<&Message> {
     match &event.body {
-        Body::Message(message) if event.at.is_root() && message.to.is_private() => Some(message),
+        Body::Message(message) if event.chat.is_root() && message.to.is_private() => Some(message),
         _ => None,
     }
 }

@@ -231,15 +231,15 @@ fn print_limit(reason: &StopReason) {
 /// The event of the last message of the user's in the outermost chat, and whether it is the first one.
 pub(crate) fn last_message(events: &[Arc<Event>]) -> Option<(u64, bool)> {
     let is_message = |body: &Body| matches!(body, Body::Opened(_) | Body::Reopened { message: Some(_), .. });
-    let last = events.iter().rfind(|event| event.at.is_root() && is_message(&event.body))?;
+    let last = events.iter().rfind(|event| event.chat.is_root() && is_message(&event.body))?;
     Some((last.seq, matches!(last.body, Body::Opened(_))))
 }
 
 /// What the user typed, if the event is a message of the user's.
 pub(crate) fn typed(event: &Event) -> Option<String> {
     match &event.body {
-        Body::Opened(opening) if event.at.is_root() => Some(opening.task.to_string()),
-        Body::Reopened { message: Some(message), .. } if event.at.is_root() => {
+        Body::Opened(opening) if event.chat.is_root() => Some(opening.task.to_string()),
+        Body::Reopened { message: Some(message), .. } if event.chat.is_root() => {
             Some(message.text().into_owned())
         }
         _ => None,

@@ -58,7 +58,7 @@ impl CallConversation {
             let form = self.form(open).await;
             match caller.ask(&form).await {
                 UserAnswer::With(text) => {
-                    let (at, who) = (&open.at, &open.question.who);
+                    let (at, who) = (&open.chat, &open.question.who);
                     if let Err(error) = self.conversation.answer(at, who, text, Responder::Unnamed).await {
                         return self.answer(Err(error)).await;
                     }
@@ -140,7 +140,7 @@ impl CallConversation {
     async fn form(&self, open: &OpenQuestion) -> FormQuestion {
         let mut received = LastMessages::default();
         self.conversation.events().await.iter().for_each(|event| received.add(event));
-        let text = received.text(&open.at, &open.question);
+        let text = received.text(&open.chat, &open.question);
         FormQuestion {
             key: open.seq.to_string(),
             text: format!("{} is asked: {text}", open.question.who),

@@ -37,8 +37,8 @@ pub(crate) fn shown(events: &[Event], as_json: bool, looks: OutputStyle) -> serd
     let report = Report::of_all_runs(&events);
     if as_json {
         let line = |row: &Row| {
-            let Row { at, who, model, purpose, usage } = row;
-            let chat = at.as_str();
+            let Row { chat, who, model, purpose, usage } = row;
+            let chat = chat.as_str();
             Sanitized::json(
                 &json!({"chat": chat, "agent": who, "purpose": purpose, "model": model, "usage": usage}),
             )
@@ -49,7 +49,7 @@ pub(crate) fn shown(events: &[Event], as_json: bool, looks: OutputStyle) -> serd
     let has_tokens = has_tokens(&report.usage);
     let mut rows: Vec<Cells> = vec![HEAD.map(str::to_owned)];
     rows.extend(report.rows.iter().map(|row| {
-        let labels = [row.who.as_str(), row.at.as_str(), words(row.purpose), &row.model];
+        let labels = [row.who.as_str(), row.chat.as_str(), words(row.purpose), &row.model];
         cells(labels, &row.usage, has_tokens)
     }));
     rows.push(cells(["total", "", "", ""], &report.usage, has_tokens));

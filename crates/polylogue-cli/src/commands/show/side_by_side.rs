@@ -45,6 +45,6 @@ pub(crate) fn shown(
 
 /// A point of view as one line of JSON.
 fn as_json(side: &AgentHistory) -> serde_json::Result<Sanitized> {
-    let AgentHistory { at, who, system, history } = side;
-    Sanitized::json(&json!({"at": at, "agent": who, "system": system, "entries": history.entries}))
+    let AgentHistory { chat, who, system, history } = side;
+    Sanitized::json(&json!({"chat": chat, "agent": who, "system": system, "entries": history.entries}))
 }

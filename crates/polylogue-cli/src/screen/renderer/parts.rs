@@ -61,10 +61,10 @@ impl Renderer {
                 Part::ToolCall(wanted) => self.suggested(at, wanted),
                 Part::ToolResult(came) => {
                     let (call, width) = (said.call_of(came), self.row_width(at));
-                    let above = call::made(&call, &came.outcome, Duration::ZERO, width);
-                    let folded = call::finished(&call, &came.outcome, Duration::ZERO, width);
-                    self.result(at, &came.outcome, above, folded);
-                    self.pictures_of(at, &came.outcome);
+                    let above = call::made(&call, &came.result, Duration::ZERO, width);
+                    let folded = call::finished(&call, &came.result, Duration::ZERO, width);
+                    self.result(at, &came.result, above, folded);
+                    self.pictures_of(at, &came.result);
                 }
                 Part::Cut(finish) => self.put_wrapped(at, Line::new(&format!("({finish})"), Style::DIM)),
                 _ => {}
@@ -89,7 +89,7 @@ impl Renderer {
     }
 
     pub(super) fn returned(&mut self, at: &Path, returned: &ShownToolResult) {
-        let ShownToolResult { who, to, call, outcome, took, is_code, note, .. } = returned;
+        let ShownToolResult { who, to, call, result: outcome, took, is_code, note, .. } = returned;
         self.begin(&(at.clone(), who.clone()), to);
         let width = self.row_width(at);
         match (returned.shown, note) {
@@ -112,7 +112,7 @@ impl Renderer {
 
     /// A handoff with a note, which is an argument, its result and a message: all of it is shown here.
     fn handed_over(&mut self, at: &Path, returned: &ShownToolResult, note: &str) {
-        let ShownToolResult { call, outcome, took, .. } = returned;
+        let ShownToolResult { call, result: outcome, took, .. } = returned;
         let line = call::made(call, outcome, *took, self.row_width(at));
         if line.text().contains(note.trim()) {
             self.put(at, &[line]);
@@ -126,7 +126,7 @@ impl Renderer {
 
     /// A call with its result.
     fn called(&mut self, at: &Path, returned: &ShownToolResult) {
-        let ShownToolResult { call, outcome, took, .. } = returned;
+        let ShownToolResult { call, result: outcome, took, .. } = returned;
         let has_code = !returned.is_approved && self.code_of(at, call, Some(outcome));
         let width = self.row_width(at);
         let (above, folded) = match has_code {

@@ -59,7 +59,8 @@ impl Script {
     }
 
     fn event(&mut self, at: &Path, body: Body) {
-        let event = Event { seq: self.seq, at: at.clone(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
+        let event =
+            Event { seq: self.seq, chat: at.clone(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
         self.seq += 1;
         self.signals.push(Update::Event(Arc::new(event)));
     }
@@ -68,7 +69,7 @@ impl Script {
         let text = self.text(words);
         for piece in text.split_inclusive(' ').filter(|_| streamed) {
             let delta = Delta::Text(piece.into());
-            self.signals.push(Update::Delta { at: at.clone(), who: name(who), delta });
+            self.signals.push(Update::Delta { chat: at.clone(), who: name(who), delta });
         }
         self.event(at, sampled(who, vec![Part::text(text.clone())]));
         self.event(at, said(who, &text));

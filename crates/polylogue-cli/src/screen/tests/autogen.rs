@@ -13,7 +13,7 @@ fn shown(events: &[(&str, Body)]) -> String {
 fn log(events: &[(&str, Body)]) -> Vec<Event> {
     let event = |(seq, (at, body)): (usize, &(&str, Body))| Event {
         seq: seq as u64,
-        at: serde_json::from_value((*at).into()).unwrap(),
+        chat: serde_json::from_value((*at).into()).unwrap(),
         time: Timestamp(0),
         ran_ms: 0,
         inbox: None,
@@ -32,7 +32,7 @@ fn call(id: &str, tool: &str, args: serde_json::Value) -> Part {
 
 fn outcome(to: &str, id: &str, text: &str) -> Part {
     let outcome = ToolResult::done(text);
-    Part::ToolResult(ExecutedCall { to: name(to), id: id.into(), tool: "add".into(), outcome })
+    Part::ToolResult(ExecutedCall { to: name(to), id: id.into(), tool: "add".into(), result: outcome })
 }
 
 fn ended(summary: &str) -> Body {

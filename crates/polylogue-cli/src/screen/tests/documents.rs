@@ -211,7 +211,7 @@ fn entries_as_a_model_received_them() {
     let entries = [
         Entry::user("**Do** it\nnow\x1b[2J"),
         Entry::own(vec![Part::text("I run it"), Part::ToolCall(call)]),
-        Entry::Tool { id: "c1".into(), tool: "run".into(), outcome: ToolResult::done("1") },
+        Entry::Tool { id: "c1".into(), tool: "run".into(), result: ToolResult::done("1") },
     ];
     expect![[r#"
         [system]:

@@ -25,7 +25,7 @@ fn events() -> Vec<Event> {
         to: name("Ann"),
         id: "c1".into(),
         tool: "add".into(),
-        outcome: ToolResult::done("3\nand no more"),
+        result: ToolResult::done("3\nand no more"),
     };
     let opening = Opening {
         participants: of(),
@@ -59,7 +59,7 @@ fn events() -> Vec<Event> {
     ];
     let event = |(seq, body): (usize, Body)| Event {
         seq: seq as u64,
-        at: Path::root(),
+        chat: Path::root(),
         time: Timestamp(0),
         ran_ms: 0,
         inbox: None,

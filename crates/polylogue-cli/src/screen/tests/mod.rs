@@ -49,7 +49,7 @@ pub(super) fn called(who: &str, id: &str, tool: &str, args: serde_json::Value) -
 }
 
 pub(super) fn returned(who: &str, id: &str, outcome: ToolResult) -> Body {
-    Body::ToolReturned { who: name(who), id: id.into(), outcome }
+    Body::ToolReturned { who: name(who), id: id.into(), result: outcome }
 }
 
 pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
@@ -171,7 +171,7 @@ impl Stage {
     pub(super) fn event_at(&mut self, at: &Path, body: Body) -> Event {
         self.seq += 1;
         let time = Timestamp(self.now_ms.load(Ordering::SeqCst));
-        Event { seq: self.seq - 1, at: at.clone(), time, ran_ms: 0, inbox: None, body }
+        Event { seq: self.seq - 1, chat: at.clone(), time, ran_ms: 0, inbox: None, body }
     }
 
     pub(super) fn at(&mut self, at: &Path, body: Body) {
@@ -184,7 +184,7 @@ impl Stage {
     }
 
     pub(super) fn piece_at(&mut self, at: &Path, who: &str, piece: Delta) {
-        let signal = Update::Delta { at: at.clone(), who: name(who), delta: piece };
+        let signal = Update::Delta { chat: at.clone(), who: name(who), delta: piece };
         assert_eq!(self.screen.update(&signal).unwrap(), Flow::Go);
     }
 

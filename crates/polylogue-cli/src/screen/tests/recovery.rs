@@ -410,7 +410,7 @@ proptest! {
             let at = &places[index % 2];
             match step {
                 Step::Piece(who, delta) => {
-                    let update = Update::Delta { at: at.clone(), who: name(NAMES[who]), delta };
+                    let update = Update::Delta { chat: at.clone(), who: name(NAMES[who]), delta };
                     stage.screen.update(&update).unwrap();
                 }
                 Step::Body { who, kind, text, lost } => {

@@ -43,7 +43,7 @@ async fn talk(model: &EndpointModel, asked: &mut Asked, turns: usize) {
             asked.entries.push(Entry::Tool {
                 id: call.id,
                 tool: call.tool,
-                outcome: ToolResult::done("Sunny."),
+                result: ToolResult::done("Sunny."),
             });
         }
         asked.entries.push(Entry::user("And then?"));

@@ -156,7 +156,7 @@ async fn a_forced_call_is_sent_unless_the_model_refuses_it() {
 async fn calls_without_reasoning_are_continued_without_reasoning() {
     let call = ToolCall { id: "call_of_another_model".into(), tool: "weather".into(), args: json!({}) };
     let outcome = ToolResult::done("sunny");
-    let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome };
+    let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), result: outcome };
     let within = vec![Entry::user("Weather?"), Entry::own(vec![Part::ToolCall(call)]), result];
     let after = [within.clone(), vec![Entry::assistant("Sunny."), Entry::user("Thanks.")]].concat();
     let server = Server::start(Behavior::from("fine")).await;

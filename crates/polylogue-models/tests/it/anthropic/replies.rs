@@ -19,7 +19,7 @@ async fn turn(model: &EndpointModel, asked: &mut Asked) -> Reply {
     let reply = ask(model, asked).await.0.unwrap();
     asked.entries.push(entry(&reply));
     for call in reply.calls() {
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: ToolResult::done("Sunny.") });
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, result: ToolResult::done("Sunny.") });
     }
     asked.entries.push(Entry::user("Ann: And then?"));
     reply
@@ -189,7 +189,7 @@ async fn a_paused_reply_is_resumed_within_the_same_call() {
         // As one message it is accepted, too, with all that was signed.
         asked.entries.push(entry(&reply));
         let call = reply.calls().remove(0);
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: ToolResult::done("Sunny.") });
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, result: ToolResult::done("Sunny.") });
         ask(&model, &asked).await.0.unwrap();
         assert_eq!(server.violations(), [""; 0]);
         let kinds = |nth: usize| {

@@ -13,7 +13,7 @@ fn call(id: &str, tool: &str, args: Value) -> Part {
 }
 
 fn result(id: &str, tool: &str, outcome: ToolResult) -> Entry {
-    Entry::Tool { id: id.into(), tool: tool.into(), outcome }
+    Entry::Tool { id: id.into(), tool: tool.into(), result: outcome }
 }
 
 fn outcome(parts: Vec<Part>) -> ToolResult {

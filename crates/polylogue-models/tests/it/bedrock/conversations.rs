@@ -14,7 +14,7 @@ async fn turn(model: &EndpointModel, asked: &mut Asked) -> Reply {
     asked.entries.push(entry(&reply));
     for call in reply.calls() {
         let outcome = ToolResult::done("sunny");
-        asked.entries.push(Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome });
+        asked.entries.push(Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), result: outcome });
     }
     reply
 }

@@ -33,7 +33,7 @@ fn call(id: &str, args: Value) -> Part {
 }
 
 fn returned(id: &str, outcome: ToolResult) -> Entry {
-    Entry::Tool { id: id.into(), tool: "look".into(), outcome }
+    Entry::Tool { id: id.into(), tool: "look".into(), result: outcome }
 }
 
 /// P91, P94: alternation, results first, pictures and documents as bytes.

@@ -90,10 +90,10 @@ async fn a_difference_in_the_entries_is_named() {
     .await;
     check(
         |asked| {
-            let Entry::Tool { outcome, .. } = &mut asked.entries[2] else { unreachable!() };
+            let Entry::Tool { result: outcome, .. } = &mut asked.entries[2] else { unreachable!() };
             *outcome = polylogue_core::ToolResult::failed("found");
         },
-        "`entries[2].outcome.status` differs at character 1: it was `done`, and is `failed`",
+        "`entries[2].result.status` differs at character 1: it was `done`, and is `failed`",
     )
     .await;
     check(

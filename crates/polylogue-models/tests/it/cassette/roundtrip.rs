@@ -58,7 +58,11 @@ fn an_entry() -> impl Strategy<Value = Entry> {
     prop_oneof![
         parts().prop_map(|parts| Entry::User { parts }),
         parts().prop_map(Entry::own),
-        (".{1,8}", "[a-z]{1,8}", outcome).prop_map(|(id, tool, outcome)| Entry::Tool { id, tool, outcome }),
+        (".{1,8}", "[a-z]{1,8}", outcome).prop_map(|(id, tool, outcome)| Entry::Tool {
+            id,
+            tool,
+            result: outcome
+        }),
     ]
 }
 

@@ -14,7 +14,7 @@ async fn turn(model: &EndpointModel, asked: &mut Asked) {
     asked.entries.push(entry(&reply));
     for call in reply.calls() {
         let outcome = ToolResult::done("sunny");
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome });
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, result: outcome });
     }
     asked.entries.push(Entry::user("And then?"));
     asked.nth += 1;

@@ -122,7 +122,7 @@ async fn a_long_reply_is_continued_where_it_stopped() {
         assert_eq!(requests[0].body["contents"], requests[3].body["contents"]);
         asked.entries.push(common::entry(&reply));
         let call = reply.calls().remove(0);
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: ToolResult::done("Sunny.") });
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, result: ToolResult::done("Sunny.") });
         assert_eq!(text(&ask(&model, &asked).await.0.unwrap()), "Done.");
         assert_eq!(server.violations(), [""; 0]);
         assert!(server.requests()[4].body.get("continuationToken").is_none());

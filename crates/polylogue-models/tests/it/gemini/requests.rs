@@ -28,7 +28,7 @@ fn look(id: &str, args: Value) -> Part {
 }
 
 fn result(id: &str, outcome: ToolResult) -> Entry {
-    Entry::Tool { id: id.into(), tool: "look".into(), outcome }
+    Entry::Tool { id: id.into(), tool: "look".into(), result: outcome }
 }
 
 fn params(params: Params) -> Asked {

@@ -255,7 +255,7 @@ async fn ask_with_tools(model: &EndpointModel, asked: &mut Asked) {
     let reply = ask(model, asked).await.0.unwrap();
     asked.entries.push(Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() });
     for call in reply.calls() {
-        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: ToolResult::done("sunny") });
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, result: ToolResult::done("sunny") });
     }
     ask(model, asked).await.0.unwrap();
 }

@@ -46,15 +46,11 @@ async fn a_conversation_with_tools_and_pictures_is_in_ollamas_form() {
                 call("call_of_mine", json!({"at": 1})),
                 call("call_of_yours", json!("no object")),
             ]),
-            Entry::Tool {
-                id: "call_of_mine".into(),
-                tool: "look".into(),
-                outcome: ToolResult::done("a cat"),
-            },
+            Entry::Tool { id: "call_of_mine".into(), tool: "look".into(), result: ToolResult::done("a cat") },
             Entry::Tool {
                 id: "call_of_yours".into(),
                 tool: "look".into(),
-                outcome: ToolResult::done("a dog"),
+                result: ToolResult::done("a dog"),
             },
             Entry::assistant("A cat and a dog."),
             Entry::User {
@@ -183,7 +179,7 @@ async fn what_was_written_for_one_api_is_not_sent_to_the_other() {
             tool: "t".into(),
             args: json!({}),
         })]),
-        Entry::Tool { id: "call_1234567".into(), tool: "t".into(), outcome: ToolResult::done("seen") },
+        Entry::Tool { id: "call_1234567".into(), tool: "t".into(), result: ToolResult::done("seen") },
     ]);
     for model in [&own, &compatible, &own, &compatible] {
         model.complete(&asked.request(), &mut ()).await.unwrap();
@@ -210,7 +206,7 @@ async fn pictures_of_tools_go_to_models_that_see() {
     let asked = Asked::new([
         Entry::user("What do you see?"),
         Entry::own(vec![Part::ToolCall(call)]),
-        Entry::Tool { id: "c1".into(), tool: "camera".into(), outcome },
+        Entry::Tool { id: "c1".into(), tool: "camera".into(), result: outcome },
     ]);
     let capabilities = Capabilities::default().with(Capability::Vision);
     let body = sent(|server| Config { capabilities, ..config(server) }, &asked).await;

@@ -15,7 +15,7 @@ fn results(reply: &Reply) -> impl Iterator<Item = Entry> {
     reply.calls().into_iter().map(|call| Entry::Tool {
         id: call.id,
         tool: call.tool,
-        outcome: ToolResult::done("sunny"),
+        result: ToolResult::done("sunny"),
     })
 }
 

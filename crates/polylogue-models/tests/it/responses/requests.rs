@@ -52,7 +52,7 @@ async fn a_request_has_all_parameters() {
                 args: json!({"at": "a"}),
             }),
         ]),
-        Entry::Tool { id: "call_12345678".into(), tool: "look".into(), outcome: ToolResult::done("There.") },
+        Entry::Tool { id: "call_12345678".into(), tool: "look".into(), result: ToolResult::done("There.") },
         Entry::System { parts: vec![Part::text("Be quick.")] },
         Entry::user("Well?"),
     ];
@@ -143,7 +143,7 @@ async fn media_has_its_own_parts() {
     ];
     let call = ToolCall { id: "call_12345678".into(), tool: "look".into(), args: json!({}) };
     let outcome = ToolResult { parts: vec![Part::text("This:"), picture()], ..ToolResult::done("") };
-    let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), outcome };
+    let result = Entry::Tool { id: call.id.clone(), tool: call.tool.clone(), result: outcome };
     let entries = vec![Entry::User { parts }, Entry::own(vec![Part::ToolCall(call)]), result];
     let mut sees = config(&server);
     sees.capabilities.vision = Some(true);

@@ -35,9 +35,9 @@ fn ensure(is_so: bool, what: impl Into<String>) -> Check {
 pub(super) fn untrue(team: &Team, events: &[Arc<Event>]) -> Option<String> {
     events.iter().enumerate().find_map(|(index, event)| {
         let Body::Closed { reason, summary } = &event.body else { return None };
-        let case = Case::of(team, &event.at, &events[..index], summary)?;
+        let case = Case::of(team, &event.chat, &events[..index], summary)?;
         let what = case.check(reason).err()?;
-        Some(format!("`{}` of {team} ends with {reason:?}, but {what}", event.at, team = team.name))
+        Some(format!("`{}` of {team} ends with {reason:?}, but {what}", event.chat, team = team.name))
     })
 }
 

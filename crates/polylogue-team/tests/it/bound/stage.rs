@@ -195,7 +195,7 @@ impl Stage {
             max_calls: limits.max_calls(),
             turns: log.turns().await,
             asks,
-            has_output: events.iter().any(|event| event.at.is_root() && says(&event.body)),
+            has_output: events.iter().any(|event| event.chat.is_root() && says(&event.body)),
         }
     }
 }

@@ -36,7 +36,7 @@ async fn from(prefix: &[Arc<Event>], team: &Team, store: AnyStore) -> (Vec<Arc<E
 pub(crate) fn apart(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Body>> {
     let mut chats: BTreeMap<String, Vec<Body>> = BTreeMap::new();
     for event in uncharged(events) {
-        chats.entry(event.at.to_string()).or_default().push(event.body.clone());
+        chats.entry(event.chat.to_string()).or_default().push(event.body.clone());
     }
     chats
 }

@@ -20,7 +20,7 @@ fn coding(name: &str) -> Option<Team> {
 /// The result of each tool call of a run, in order: whether it succeeded, and its text.
 fn outcomes(events: &[Arc<Event>]) -> Vec<(ToolStatus, String)> {
     let returned = |event: &Arc<Event>| match &event.body {
-        Body::ToolReturned { outcome, .. } => {
+        Body::ToolReturned { result: outcome, .. } => {
             Some((outcome.status, polylogue_core::text_of(&outcome.parts).into_owned()))
         }
         _ => None,
@@ -142,7 +142,7 @@ async fn a_run_in_flight_is_reported_and_not_repeated_and_every_other_cut_change
             Body::ToolCalled { .. } => {
                 in_flight += 1;
                 let returned = again[cut..].iter().find_map(|event| match &event.body {
-                    Body::ToolReturned { outcome, .. } => Some(outcome),
+                    Body::ToolReturned { result: outcome, .. } => Some(outcome),
                     _ => None,
                 });
                 let outcome = returned.unwrap();
@@ -188,7 +188,7 @@ async fn a_charter_draws_what_a_researcher_found() {
     assert!(read.1.contains("352.8"), "{read:?}");
     assert!(drawn.1.starts_with("a line graph of 640x400 pixels"), "{drawn:?}");
     let pictures = played.events.iter().filter_map(|event| match &event.body {
-        Body::ToolReturned { outcome, .. } => Some(outcome.parts.clone()),
+        Body::ToolReturned { result: outcome, .. } => Some(outcome.parts.clone()),
         _ => None,
     });
     let pixels = pictures.flatten().filter_map(|part| match part {

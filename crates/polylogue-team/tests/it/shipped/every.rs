@@ -85,7 +85,12 @@ async fn every_team_plays_its_whole_script_and_comes_to_what_it_is_for() {
         assert!(!played.summary.trim().is_empty(), "{} comes to nothing", team.name);
         for event in &played.events {
             if let Body::Closed { reason, .. } = &event.body {
-                assert!(reason.outcome() == RunOutcome::Done, "{}: {} ends by {reason}", team.name, event.at);
+                assert!(
+                    reason.outcome() == RunOutcome::Done,
+                    "{}: {} ends by {reason}",
+                    team.name,
+                    event.chat
+                );
             }
         }
     }
@@ -110,8 +115,8 @@ async fn every_message_is_in_the_log_once_and_every_chat_has_one_end() {
         assert_eq!(count(&ends), requested, "{}: every turn says something, or ends the chat", team.name);
         // An agent that is asked again within a turn of another has an inner chat that is reopened.
         let opened = played.events.iter().filter(|event| matches!(event.body, Body::Opened(_)));
-        for at in opened.map(|event| &event.at) {
-            let here = played.events.iter().filter(|event| event.at == *at);
+        for at in opened.map(|event| &event.chat) {
+            let here = played.events.iter().filter(|event| event.chat == *at);
             let again = here.clone().filter(|event| matches!(event.body, Body::Reopened { .. })).count();
             let closed = here.filter(|event| matches!(event.body, Body::Closed { .. })).count();
             assert_eq!(closed, again.max(1), "{} at `{at}`", team.name);

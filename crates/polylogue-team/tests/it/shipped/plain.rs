@@ -75,8 +75,11 @@ fn course(played: &Played) -> Vec<(String, String)> {
         Body::Closed { reason, summary } => Some(format!("{reason}: {summary}")),
         _ => None,
     };
-    let mut course: Vec<(String, String)> =
-        played.events.iter().filter_map(|event| Some((event.at.to_string(), shown(&event.body)?))).collect();
+    let mut course: Vec<(String, String)> = played
+        .events
+        .iter()
+        .filter_map(|event| Some((event.chat.to_string(), shown(&event.body)?)))
+        .collect();
     course.sort_by(|one, other| one.0.cmp(&other.0));
     course
 }

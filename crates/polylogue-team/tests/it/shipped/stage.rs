@@ -148,7 +148,7 @@ impl Played {
     /// What was said in the chat `at`, by whom, that of the opening first.
     pub(crate) fn said(&self, at: &str) -> Vec<(String, String)> {
         let mut said = Vec::new();
-        for event in self.events.iter().filter(|event| event.at.as_str() == at) {
+        for event in self.events.iter().filter(|event| event.chat.as_str() == at) {
             let messages = match &event.body {
                 Body::Opened(opening) => opening.messages.clone(),
                 Body::Message(message) if !message.to.is_private() => vec![message.clone()],
@@ -167,9 +167,11 @@ impl Played {
     /// Why the chat `at` ended, and its summary.
     pub(crate) fn end_of(&self, at: &str) -> (&StopReason, &str) {
         let ends =
-            self.events.iter().filter(|event| event.at.as_str() == at).find_map(|event| match &event.body {
-                Body::Closed { reason, summary } => Some((reason, &**summary)),
-                _ => None,
+            self.events.iter().filter(|event| event.chat.as_str() == at).find_map(|event| {
+                match &event.body {
+                    Body::Closed { reason, summary } => Some((reason, &**summary)),
+                    _ => None,
+                }
             });
         ends.unwrap_or_else(|| panic!("the chat `{at}` has no end"))
     }

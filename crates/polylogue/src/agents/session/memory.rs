@@ -62,7 +62,7 @@ impl Memory<'_> {
                 self.settle();
                 self.hear(text);
             }
-            Body::ToolReturned { who, id, outcome } if me(who) => self.returned(id, outcome),
+            Body::ToolReturned { who, id, result: outcome } if me(who) => self.returned(id, outcome),
             Body::Remembered { who, entries: words } if me(who) => self.words = Some(words.clone()),
             Body::Cleared { of, keep, .. } if of.as_ref().is_none_or(me) => self.clear(*keep),
             Body::Passed { who } | Body::Stopped { who, .. } | Body::Left { who, .. } if me(who) => {
@@ -152,7 +152,7 @@ impl Memory<'_> {
                 to: self.who.clone(),
                 id: call.id,
                 tool: call.tool,
-                outcome,
+                result: outcome,
             }))
         };
         let parts: Vec<Part> = std::mem::take(&mut self.calls).into_iter().filter_map(outcome).collect();

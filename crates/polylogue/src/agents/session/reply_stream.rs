@@ -14,7 +14,7 @@ use polylogue_core::{Body, Delta, Name, Path, Subscription, Update};
 ///     while let Some(update) = reply_stream.next().await {
 ///         match update.stage {
 ///             Stage::Writing => show(&update.delta),
-///             Stage::Done if update.at.is_root() => break,
+///             Stage::Done if update.chat.is_root() => break,
 ///             _ => {}
 ///         }
 ///     }
@@ -35,7 +35,7 @@ pub struct ReplyStream {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyUpdate {
     /// The chat.
-    pub at: Path,
+    pub chat: Path,
     /// The agent.
     pub who: Name,
     /// The stage of the reply.
@@ -74,8 +74,8 @@ impl ReplyStream {
     pub async fn next(&mut self) -> Option<ReplyUpdate> {
         loop {
             let update = match self.watch.next().await? {
-                Update::Delta { at, who, delta } => self.extend(at, who, delta),
-                Update::Event(event) => self.happened(&event.at, &event.body),
+                Update::Delta { chat: at, who, delta } => self.extend(at, who, delta),
+                Update::Event(event) => self.happened(&event.chat, &event.body),
                 _ => None,
             };
             if update.is_some() {
@@ -95,7 +95,7 @@ impl ReplyStream {
             Stage::Restart => text.clear(),
             _ => text.push_str(&delta),
         }
-        Some(ReplyUpdate { at, who, stage, text: text.clone(), delta })
+        Some(ReplyUpdate { chat: at, who, stage, text: text.clone(), delta })
     }
 
     fn happened(&mut self, at: &Path, body: &Body) -> Option<ReplyUpdate> {
@@ -115,6 +115,6 @@ impl ReplyStream {
             _ => return None,
         };
         self.texts.remove(&(at.clone(), who.clone()));
-        Some(ReplyUpdate { at: at.clone(), who: who.clone(), stage, text, delta: String::new() })
+        Some(ReplyUpdate { chat: at.clone(), who: who.clone(), stage, text, delta: String::new() })
     }
 }

@@ -152,13 +152,13 @@ impl Session {
         let home = self.home(agent.name()).await?;
         for event in self.log.events().await {
             let Body::Opened(opening) = &event.body else { continue };
-            let is_new = event.at.is_within(&home) && !chats.iter().any(|chat| chat.at == event.at);
-            let below = event.at.as_str().strip_prefix(home.as_str()).unwrap_or_default();
+            let is_new = event.chat.is_within(&home) && !chats.iter().any(|chat| chat.at == event.chat);
+            let below = event.chat.as_str().strip_prefix(home.as_str()).unwrap_or_default();
             if let ([who], true, false) = (&*opening.participants, is_new, below.contains('.')) {
                 let key = below.trim_start_matches('/').replace('/', ".");
                 chats.push(ChatMemory {
                     key: format!("{key}.memory"),
-                    at: event.at.clone(),
+                    at: event.chat.clone(),
                     who: who.clone(),
                 });
             }

@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// The chat.
-    pub at: Path,
+    pub chat: Path,
     /// The agent.
     pub who: Name,
     /// The model, as `provider:model`.
@@ -62,7 +62,7 @@ impl UsageTable {
     pub(super) fn read(&mut self, event: &Event) {
         self.follow(event);
         if let Body::ModelReplied(sample) = &event.body {
-            let (at, who) = (event.at.clone(), sample.who.clone());
+            let (at, who) = (event.chat.clone(), sample.who.clone());
             let purpose = match sample.purpose {
                 CallPurpose::Turn => self.purpose(&at, &who),
                 CallPurpose::Compaction => Purpose::Compaction,
@@ -72,14 +72,14 @@ impl UsageTable {
         if let Body::Charged(charge) = &event.body
             && charge.counts()
         {
-            let (at, who) = (event.at.clone(), charge.who.clone());
+            let (at, who) = (event.chat.clone(), charge.who.clone());
             let purpose = self.purpose(&at, &who);
             self.rows.entry((at, who, Arc::clone(&charge.model), purpose)).or_default().charge(charge);
         }
-        if let Body::ToolReturned { who, outcome, .. } = &event.body {
+        if let Body::ToolReturned { who, result: outcome, .. } = &event.body {
             for used in &outcome.used {
-                let purpose = self.purpose(&event.at, who);
-                let key = (event.at.clone(), who.clone(), Arc::clone(&used.model), purpose);
+                let purpose = self.purpose(&event.chat, who);
+                let key = (event.chat.clone(), who.clone(), Arc::clone(&used.model), purpose);
                 self.rows.entry(key).or_default().add_tool(used);
             }
         }
@@ -87,7 +87,7 @@ impl UsageTable {
 
     /// Tracks open turns and which of them are private.
     pub(super) fn follow(&mut self, event: &Event) {
-        let at = &event.at;
+        let at = &event.chat;
         match &event.body {
             Body::TurnStarted { turns: requests } => {
                 for request in requests {
@@ -122,7 +122,7 @@ impl UsageTable {
     }
 
     pub(super) fn into_rows(self) -> Vec<Row> {
-        let row = |((at, who, model, purpose), usage)| Row { at, who, model, purpose, usage };
+        let row = |((at, who, model, purpose), usage)| Row { chat: at, who, model, purpose, usage };
         self.rows.into_iter().map(row).collect()
     }
 }

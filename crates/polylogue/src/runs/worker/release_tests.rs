@@ -12,7 +12,7 @@ fn pauses_double_up_to_the_longest() {
 fn events(bodies: impl IntoIterator<Item = Body>) -> Vec<Arc<Event>> {
     let event = |(seq, body)| Event {
         seq,
-        at: polylogue_core::Path::root(),
+        chat: polylogue_core::Path::root(),
         time: Timestamp(0),
         ran_ms: 0,
         inbox: None,

@@ -84,7 +84,9 @@ fn role(entry: &Entry) -> String {
         Entry::System { .. } => "system".into(),
         Entry::User { .. } => "user".into(),
         Entry::Assistant { .. } => "assistant".into(),
-        Entry::Tool { tool, outcome, .. } if outcome.status == ToolStatus::Done => format!("tool {tool}"),
+        Entry::Tool { tool, result: outcome, .. } if outcome.status == ToolStatus::Done => {
+            format!("tool {tool}")
+        }
         Entry::Tool { tool, .. } => format!("tool {tool} failed"),
     }
 }

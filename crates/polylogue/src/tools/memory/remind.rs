@@ -113,7 +113,7 @@ fn known_facts(transcript: &Transcript, me: &Name, scope: &Scope) -> BTreeSet<u6
     for event in transcript.events().iter().rev() {
         match &event.body {
             // Unless a summary has replaced what was prompted.
-            Body::ToolReturned { who, id, outcome }
+            Body::ToolReturned { who, id, result: outcome }
                 if who == me
                     && is_lookup(id, scope)
                     && replaced.is_none_or(|through| event.seq > through) =>
@@ -217,7 +217,7 @@ mod tests {
 
     fn found(nth: u64, of: &str, facts: &[u64]) -> Body {
         let outcome = ToolResult::new(ToolStatus::Done, vec![Part::text("facts"), Part::Data(json!(facts))]);
-        Body::ToolReturned { who: ann(), id: lookup_id(nth, &scope(of)), outcome }
+        Body::ToolReturned { who: ann(), id: lookup_id(nth, &scope(of)), result: outcome }
     }
 
     /// The facts of `of` that are known after these turns.
@@ -230,7 +230,7 @@ mod tests {
             bodies.push(Body::Passed { who: ann() });
         }
         let event = |(seq, body)| {
-            Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
+            Arc::new(Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
         };
         let events: Vec<Arc<Event>> = (0..).zip(bodies).map(event).collect();
         let transcript = Transcript::from_events(&Path::root(), &events).unwrap();

@@ -61,7 +61,7 @@ fn origin(cx: &ToolCx<'_>) -> (Timestamp, Source) {
     let last = cx.turn.last().or_else(|| cx.transcript.events().last());
     let time = last.map_or(Timestamp(0), |event| event.time);
     let (turn, before) = (cx.transcript.turns_begun_by(cx.who), cx.turn.len());
-    let call = format!("{}:{}:{turn}:{before}:{}", cx.at, cx.who, cx.id);
+    let call = format!("{}:{}:{turn}:{before}:{}", cx.chat, cx.who, cx.id);
     (time, Source { conversation: cx.log.clone(), call })
 }
 

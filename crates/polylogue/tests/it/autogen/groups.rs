@@ -63,7 +63,7 @@ fn sent(entries: &[Entry]) -> Vec<String> {
         Entry::System { parts } => format!("system: {}", text_of(parts)),
         Entry::User { parts } => format!("user: {}", text_of(parts)),
         Entry::Assistant { parts, .. } => format!("assistant: {}", text_of(parts)),
-        Entry::Tool { tool, outcome, .. } => format!("{tool}: {}", outcome.text()),
+        Entry::Tool { tool, result: outcome, .. } => format!("{tool}: {}", outcome.text()),
     };
     entries.iter().map(shown).collect()
 }

@@ -208,8 +208,8 @@ async fn a_nested_chat_that_triggers_itself_is_stopped_and_the_log_is_intact() {
     let status = ouroboros().run_in(&mut log, "hi").await.unwrap().status;
     assert_eq!(status, Status::Closed { reason: StopReason::Depth { limit: 3 }, summary: "".into() });
     let events = log.events().await;
-    assert_eq!(events.iter().map(|event| event.at.depth()).max(), Some(3));
-    for at in events.iter().map(|event| event.at.clone()).collect::<std::collections::BTreeSet<Path>>() {
+    assert_eq!(events.iter().map(|event| event.chat.depth()).max(), Some(3));
+    for at in events.iter().map(|event| event.chat.clone()).collect::<std::collections::BTreeSet<Path>>() {
         Transcript::from_events(&at, &events).unwrap();
     }
     let report = Report::of_last_run(&events);
@@ -268,7 +268,7 @@ async fn the_cost_of_inner_chats_is_in_the_report_of_the_outer() {
     let report = Report::of_last_run(&events);
     assert_eq!((report.usage.calls, report.usage.tokens()), (1, 10));
     let row = &report.rows[0];
-    assert_eq!((row.at.as_str(), row.who.as_str()), ("/Clerk.1", "Poet"));
+    assert_eq!((row.chat.as_str(), row.who.as_str()), ("/Clerk.1", "Poet"));
     assert_eq!(row.purpose, polylogue::runs::report::Purpose::Nested);
 }
 

@@ -221,7 +221,9 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
     let answers: Vec<_> = entries
         .iter()
         .filter_map(|entry| match entry {
-            Entry::Tool { id, outcome, .. } => Some((&**id, outcome.status, outcome.text().into_owned())),
+            Entry::Tool { id, result: outcome, .. } => {
+                Some((&**id, outcome.status, outcome.text().into_owned()))
+            }
             _ => None,
         })
         .collect();

@@ -286,7 +286,7 @@ async fn a_hook_that_makes_an_invalid_request_or_reply_is_reported() {
         to: name("Bob"),
         id: "c".into(),
         tool: "t".into(),
-        outcome: polylogue_core::ToolResult::done("x"),
+        result: polylogue_core::ToolResult::done("x"),
     };
     let spoilt = error(move |model| {
         let part = Part::ToolResult(outcome.clone());

@@ -40,7 +40,7 @@ fn ordered(policy: impl Policy, chats: impl IntoIterator<Item = Chat>) -> Chat {
 
 /// The first message of every chat within the outermost, with who says it, in order.
 fn openings(events: &[Arc<Event>]) -> Vec<String> {
-    let opened = events.iter().filter(|event| !event.at.is_root()).filter_map(|event| match &event.body {
+    let opened = events.iter().filter(|event| !event.chat.is_root()).filter_map(|event| match &event.body {
         Body::Opened(opening) => opening.messages.last(),
         _ => None,
     });
@@ -97,7 +97,7 @@ async fn results_come_in_order_and_each_chat_may_have_another_sender() {
         .iter()
         .map(|chat| {
             let (messages, calls) = (chat.messages.len(), chat.usage.calls);
-            format!("{}: {}, {messages} messages, {calls} call", chat.at, chat.summary)
+            format!("{}: {}, {messages} messages, {calls} call", chat.chat, chat.summary)
         })
         .collect();
     assert_eq!(results, ["/first.1: one, 2 messages, 1 call", "/second.1: two, 2 messages, 1 call"]);

@@ -72,7 +72,7 @@ fn pair(model: &AnyModel, executor: Executor) -> Chat {
 fn outcomes(events: &[Arc<Event>], who: &str) -> Vec<Vec<(String, ToolStatus, Vec<Part>)>> {
     let outcome = |part: &Part| match part {
         Part::ToolResult(answer) => {
-            Some((answer.id.clone(), answer.outcome.status, answer.outcome.parts.clone()))
+            Some((answer.id.clone(), answer.result.status, answer.result.parts.clone()))
         }
         _ => None,
     };
@@ -250,7 +250,9 @@ async fn who_only_advertises_a_tool_never_runs_it() {
     let (_, events) = run(&chat, "time?").await;
     assert!(!events.iter().any(|event| matches!(event.body, Body::ToolCalled { .. })));
     // The tool did not run: the call has an outcome all the same.
-    let Entry::Tool { outcome, .. } = &spy.asked()[1].entries[2] else { panic!("the call is answered") };
+    let Entry::Tool { result: outcome, .. } = &spy.asked()[1].entries[2] else {
+        panic!("the call is answered")
+    };
     assert_eq!((outcome.status, &*outcome.text()), (ToolStatus::Failed, "This call was not made."));
 }
 
@@ -292,7 +294,7 @@ async fn own_tools_and_those_of_others_are_called_together() {
     let read: Vec<_> = asked[1].entries[2..]
         .iter()
         .map(|entry| match entry {
-            Entry::Tool { id, outcome, .. } => (&**id, outcome.text().into_owned()),
+            Entry::Tool { id, result: outcome, .. } => (&**id, outcome.text().into_owned()),
             other => panic!("{other:?}"),
         })
         .collect();

@@ -338,7 +338,7 @@ async fn a_turn_that_continues_in_a_reopened_chat_does_not_wait_for_a_cancelled_
     // The events of the tasks come between these as they happen.
     let of_ann = |events: &[Arc<Event>]| {
         let mut events = uncharged(events);
-        events.retain(|event| event.at.is_root());
+        events.retain(|event| event.chat.is_root());
         print(&events)
     };
     let whole = played_from(&reopened, script, chat).await;

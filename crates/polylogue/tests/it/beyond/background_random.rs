@@ -36,10 +36,10 @@ impl Model for Slow {
     }
 
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        for _ in 0..random(self.seed, &format!("{} {}", request.origin.at, request.origin.nth), 12) {
+        for _ in 0..random(self.seed, &format!("{} {}", request.origin.chat, request.origin.nth), 12) {
             tokio::task::yield_now().await;
         }
-        Ok(Reply::new(format!("reply {}", request.origin.at)))
+        Ok(Reply::new(format!("reply {}", request.origin.chat)))
     }
 }
 
@@ -125,22 +125,23 @@ fn check(events: &[Arc<Event>]) -> u64 {
     let mut open: Vec<Path> = Vec::new();
     let mut cancelled = 0;
     for event in events {
-        let is_over = |path: &Path| event.at == *path || event.at.is_within(path);
+        let is_over = |path: &Path| event.chat == *path || event.chat.is_within(path);
         match &event.body {
             Body::BackgroundStarted(task) => {
-                open.push(event.at.background(&task.who, task.number));
-                let here = open.iter().filter(|path| path.ancestors().next().as_ref() == Some(&event.at));
-                assert!(event.at.is_root() && here.count() <= 3 || !event.at.is_root(), "{events:#?}");
+                open.push(event.chat.background(&task.who, task.number));
+                let here = open.iter().filter(|path| path.ancestors().next().as_ref() == Some(&event.chat));
+                assert!(event.chat.is_root() && here.count() <= 3 || !event.chat.is_root(), "{events:#?}");
             }
             Body::BackgroundEnded(end) => {
-                let path = event.at.background(&end.who, end.number);
+                let path = event.chat.background(&end.who, end.number);
                 assert!(open.contains(&path), "{path} ends twice: {events:#?}");
                 open.retain(|other| *other != path && !other.is_within(&path));
                 cancelled += u64::from(end.status == polylogue_core::BackgroundStatus::Cancelled);
             }
             Body::Charged(_) => {}
             _ => {
-                let task = event.at.ancestors().chain([event.at.clone()]).filter(Path::is_background).last();
+                let task =
+                    event.chat.ancestors().chain([event.chat.clone()]).filter(Path::is_background).last();
                 assert!(
                     task.is_none_or(|task| open.iter().any(is_over) || open.contains(&task)),
                     "{event:?} comes after its task"

@@ -31,7 +31,7 @@ fn chat(cast: &Cast<'_>, who: &[&str], background: &[&str]) -> polylogue_core::C
 
 /// The messages and the ends of turns without one, in order.
 fn said(events: &[Arc<Event>]) -> Vec<String> {
-    let root = events.iter().filter(|event| event.at.is_root());
+    let root = events.iter().filter(|event| event.chat.is_root());
     let line = |event: &Arc<Event>| match &event.body {
         Body::Message(message) => Some(format!("{}: {}", message.from, message.text())),
         Body::Passed { who } => Some(format!("{who} passes")),
@@ -86,7 +86,7 @@ async fn cut_anywhere(script: &str, chat: impl Fn(&Cast<'_>) -> Chat) -> Vec<Arc
             &|body| matches!(body, Body::BackgroundEnded(end) if end.status == BackgroundStatus::Completed),
         );
         let facts = |message: &Message| message.from == name("Ann") && message.text().starts_with("Facts");
-        let said = again.iter().filter(|event| event.at.is_root());
+        let said = again.iter().filter(|event| event.chat.is_root());
         let said =
             said.filter(|event| matches!(&event.body, Body::Message(message) if facts(message))).count();
         assert!(ended > 0 && said == ended, "cut before event {cut}: {:?}", self::said(&again));
@@ -168,7 +168,7 @@ async fn worked(prefix: &[Arc<Event>], is_chosen: bool) -> Vec<Arc<Event>> {
 #[tokio::test]
 async fn a_late_joiner_joins_and_a_chosen_speaker_speaks_though_a_result_comes_first() {
     let whole = worked(&[], true).await;
-    let begins = |event: &&Arc<Event>| event.at.is_root() && matches!(event.body, Body::TurnStarted { .. });
+    let begins = |event: &&Arc<Event>| event.chat.is_root() && matches!(event.body, Body::TurnStarted { .. });
     let is_result = |event: &&Arc<Event>| match &event.body {
         Body::TurnStarted { turns } => {
             turns[0].choice.as_ref().is_some_and(|choice| choice.by == Chooser::Background)
@@ -269,7 +269,7 @@ async fn a_model_that_selects_speakers_hears_the_result() {
     };
     // A speaker whom the model has selected speaks before the result is said.
     for (at, _) in events.iter().enumerate().filter(|(_, event)| selected(event)) {
-        let next = events[at + 1..].iter().filter(|event| event.at.is_root());
+        let next = events[at + 1..].iter().filter(|event| event.chat.is_root());
         let next = next.filter_map(|event| match &event.body {
             Body::TurnStarted { turns } => Some(turns[0].choice.clone()),
             _ => None,

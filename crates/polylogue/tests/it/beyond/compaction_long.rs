@@ -164,7 +164,7 @@ fn sizes(events: &[Arc<Event>]) -> (usize, usize) {
     let stored = events.iter().map(|event| serde_json::to_string(event).unwrap().len()).sum();
     let text = |event: &Arc<Event>| match &event.body {
         Body::Message(message) => message.text().len(),
-        Body::ToolReturned { outcome, .. } => outcome.text().len(),
+        Body::ToolReturned { result: outcome, .. } => outcome.text().len(),
         Body::Compacted(compacted) => compacted.summary.text().len(),
         _ => 0,
     };

@@ -36,7 +36,7 @@ impl Tool for List {
 
 fn outcome_of(event: &Event) -> Option<&ToolResult> {
     match &event.body {
-        Body::ToolReturned { outcome, .. } => Some(outcome),
+        Body::ToolReturned { result: outcome, .. } => Some(outcome),
         _ => None,
     }
 }

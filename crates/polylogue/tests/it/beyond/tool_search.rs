@@ -160,7 +160,7 @@ async fn no_result_of_a_search_is_longer_than_its_bound() {
     ]);
     let events = events(&script.to_string(), |cast| alone(ann(cast))).await;
     let results = events.iter().filter_map(|event| match &event.body {
-        Body::ToolReturned { outcome, .. } => Some(outcome.text().into_owned()),
+        Body::ToolReturned { result: outcome, .. } => Some(outcome.text().into_owned()),
         _ => None,
     });
     let results: Vec<String> = results.collect();

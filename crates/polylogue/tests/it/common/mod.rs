@@ -167,7 +167,7 @@ pub(crate) fn talk_of(lines: &[(&str, &str, &str)]) -> Transcript {
         bodies.extend(turn_of(turn, &name(who), text, thought).into_iter().map(|body| (turn * 1000, body)));
     }
     let event = |(seq, (time, body))| {
-        Arc::new(Event { seq, at: Path::root(), time: Timestamp(time), ran_ms: time, inbox: None, body })
+        Arc::new(Event { seq, chat: Path::root(), time: Timestamp(time), ran_ms: time, inbox: None, body })
     };
     let events: Vec<_> = (0..).zip(bodies).map(event).collect();
     Transcript::from_events(&Path::root(), &events).unwrap()
@@ -198,7 +198,7 @@ fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
         let id = format!("c{turn}");
         let call = ToolCall { id: id.clone(), tool, args: serde_json::json!({"q": 1}) };
         bodies.push(Body::ToolCalled { who: who.clone(), call });
-        bodies.push(Body::ToolReturned { who: who.clone(), id, outcome: ToolResult::done("ok") });
+        bodies.push(Body::ToolReturned { who: who.clone(), id, result: ToolResult::done("ok") });
     }
     let parts = vec![Part::Thought(thought.into()), Part::text(text)];
     bodies.push(Body::Message(Message { parts, ..Message::new(who.clone(), "") }));

@@ -13,7 +13,7 @@ fn texts(entries: &[Entry]) -> Vec<(&'static str, String)> {
         Entry::User { parts } => ("user", polylogue_core::text_of(parts).into_owned()),
         Entry::Assistant { parts, .. } => ("assistant", polylogue_core::text_of(parts).into_owned()),
         Entry::System { parts } => ("system", polylogue_core::text_of(parts).into_owned()),
-        Entry::Tool { outcome, .. } => ("tool", outcome.text().into_owned()),
+        Entry::Tool { result: outcome, .. } => ("tool", outcome.text().into_owned()),
     };
     entries.iter().map(text).collect()
 }

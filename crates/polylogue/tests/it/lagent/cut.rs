@@ -18,13 +18,13 @@ pub(crate) type Agents<'a> = &'a dyn Fn(&Calls) -> Vec<AnyAgent>;
 /// The events of each chat, in their order: chats that are busy at the same time are interleaved as it comes.
 fn by_chat(events: &[Arc<Event>]) -> Vec<(Path, Body)> {
     let mut all: Vec<(Path, Body)> =
-        uncharged(events).iter().map(|event| (event.at.clone(), event.body.clone())).collect();
+        uncharged(events).iter().map(|event| (event.chat.clone(), event.body.clone())).collect();
     all.sort_by(|one, other| one.0.cmp(&other.0));
     all
 }
 
 fn is_call_end(event: &Event) -> bool {
-    let outermost = event.at.is_root() || event.at.depth() == 1 && !event.at.as_str().contains('.');
+    let outermost = event.chat.is_root() || event.chat.depth() == 1 && !event.chat.as_str().contains('.');
     outermost && matches!(event.body, Body::Closed { .. })
 }
 
@@ -98,7 +98,7 @@ async fn composites_in_a_session_resume_at_every_cut() {
     };
     let calls = [(0, "first"), (1, "other"), (0, "second")];
     let events = cut(&|| AnyStore::new(Memory::new()), &agents, &calls).await;
-    let mut paths: Vec<&str> = events.iter().map(|event| event.at.as_str()).collect();
+    let mut paths: Vec<&str> = events.iter().map(|event| event.chat.as_str()).collect();
     paths.sort_unstable();
     paths.dedup();
     let expected = [
@@ -173,7 +173,7 @@ async fn composites_in_a_chat_resume_at_every_cut() {
         answer: &|_, _, _| String::new(),
     };
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
-    assert!(events.iter().any(|event| event.at.as_str() == "/blogger/critic"));
+    assert!(events.iter().any(|event| event.chat.as_str() == "/blogger/critic"));
 }
 
 /// Agents made of agents at random: pipelines, branches, loops, graphs, hooks; with models, tools and people at the leaves.

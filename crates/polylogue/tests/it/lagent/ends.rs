@@ -44,7 +44,7 @@ async fn whatever_the_cut_a_call_that_is_given_up_leaves_nothing() {
         assert!(states.contains(&state), "cut before {cut}, {:?}: {state:?}", events[cut]);
         assert!(!session.roll_back(&blogger).await.unwrap());
         assert_eq!(session.resume(&blogger).await.unwrap(), None);
-        let begun = events[..cut].iter().rfind(|event| event.at.is_root());
+        let begun = events[..cut].iter().rfind(|event| event.chat.is_root());
         let over = |event: &&Arc<Event>| {
             matches!(event.body, Body::Closed { .. } | Body::RolledBack { .. } | Body::Opened(_))
         };
@@ -111,7 +111,7 @@ async fn an_agent_that_left_is_back_when_it_is_called_again() {
 async fn follow(mut reply_stream: ReplyStream) -> Vec<(Stage, String, String)> {
     let mut seen = Vec::new();
     while let Some(update) = reply_stream.next().await {
-        let done = update.stage == Stage::Done && update.at.is_root();
+        let done = update.stage == Stage::Done && update.chat.is_root();
         seen.push((update.stage, update.text, update.delta));
         if done {
             break;

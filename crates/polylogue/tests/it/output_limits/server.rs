@@ -66,7 +66,7 @@ impl Server {
         let wanted = self.wants.unwrap_or_else(|| 1 + self.random.roll(LONGEST));
         let most = request.params.max_tokens;
         let tokens = wanted.min(most.map_or(LONGEST, u64::from));
-        let (at, who) = (request.origin.at.clone(), request.origin.who.clone());
+        let (at, who) = (request.origin.chat.clone(), request.origin.who.clone());
         self.sent.lock().unwrap().push(Sent { at, who, most, tokens });
         (tokens, tokens == wanted)
     }

@@ -39,7 +39,7 @@ struct Sent {
 impl Sent {
     fn add(&mut self, request: &Request<'_>, body: &[u8]) {
         let form = (request.params.schema.is_some(), request.params.json, request.tools.len());
-        let view = format!("{:?} {} {form:?}", request.origin.at, request.origin.who);
+        let view = format!("{:?} {} {form:?}", request.origin.chat, request.origin.who);
         let messages = up_to_the_last_text(body);
         let last = self.last.insert(view.clone(), (request.entries.to_vec(), messages.to_vec()));
         let Some((entries, before)) = last else { return };

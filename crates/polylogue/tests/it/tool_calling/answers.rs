@@ -22,7 +22,7 @@ fn shaped(model: AnyModel) -> Assistant {
 
 fn said(done: &Turned) -> Vec<Part> {
     let said = done.events.iter().rev().find_map(|event| match &event.body {
-        Body::Message(message) if event.at.is_root() => Some(message.parts.clone()),
+        Body::Message(message) if event.chat.is_root() => Some(message.parts.clone()),
         _ => None,
     });
     said.unwrap_or_default()

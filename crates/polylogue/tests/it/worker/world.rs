@@ -150,7 +150,7 @@ fn text_of(event: &Event) -> String {
 
 pub(crate) fn event(seq: usize, text: &str, inbox: Option<u64>) -> Arc<Event> {
     let body = Body::Message(Message::new(Name::user(), text));
-    Arc::new(Event { seq: seq as u64, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox, body })
+    Arc::new(Event { seq: seq as u64, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox, body })
 }
 
 /// The numbers of the steps and messages of a log.

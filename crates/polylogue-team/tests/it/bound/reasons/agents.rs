@@ -45,7 +45,8 @@ impl Case<'_> {
         }
         // One that is asked in the turn has a chat of its own.
         let is_reply = |body: &Body| matches!(body, Body::ModelReplied(reply) if reply.who == *who);
-        let mut since = self.events.iter().filter(|event| event.seq > turn.begin && event.at != self.talk.at);
+        let mut since =
+            self.events.iter().filter(|event| event.seq > turn.begin && event.chat != self.talk.at);
         ensure(since.any(|event| is_reply(&event.body)), format!("it was the turn of `{}`", turn.who))
     }
 
@@ -81,10 +82,9 @@ impl Case<'_> {
     fn errors(&self, turn: &Past<'_>, of: &ModelMistake, limit: u64) -> Check {
         let within = format!("{}/{}.{}", self.talk.at, turn.who, turn.nth);
         let is_within = |path: &str| path == within || path.starts_with(&format!("{within}."));
-        let inner = self
-            .events
-            .iter()
-            .filter(|event| is_within(&event.at.to_string()) && matches!(event.body, Body::ModelReplied(_)));
+        let inner = self.events.iter().filter(|event| {
+            is_within(&event.chat.to_string()) && matches!(event.body, Body::ModelReplied(_))
+        });
         let replies = (turn.replies().count() + inner.count()) as u64;
         ensure(replies > limit, format!("there are only {replies} replies"))?;
         match of {
@@ -115,7 +115,7 @@ impl Case<'_> {
         let Some(schema) = keys.and_then(|keys| keys.output_schema.as_ref()) else { return Ok(()) };
         let schema =
             jsonschema::validator_for(&schema.value.0.clone().into()).map_err(|error| error.to_string())?;
-        let repairs = self.events.iter().filter(|event| event.at.to_string().starts_with(within));
+        let repairs = self.events.iter().filter(|event| event.chat.to_string().starts_with(within));
         let repaired = repairs.filter_map(|event| match &event.body {
             Body::Message(message) => Some(message.text().into_owned()),
             _ => None,

@@ -138,7 +138,7 @@ impl Case<'_> {
         let mut state = Map::new();
         for event in self.events {
             let parts: Vec<&Part> = match &event.body {
-                Body::ToolReturned { outcome, .. } => outcome.parts.iter().collect(),
+                Body::ToolReturned { result: outcome, .. } => outcome.parts.iter().collect(),
                 Body::Message(message) => message.parts.iter().flat_map(outcome_parts).collect(),
                 _ => continue,
             };
@@ -204,7 +204,7 @@ impl Case<'_> {
 
 fn outcome_parts(part: &Part) -> &[Part] {
     match part {
-        Part::ToolResult(outcome) => &outcome.outcome.parts,
+        Part::ToolResult(outcome) => &outcome.result.parts,
         _ => &[],
     }
 }

@@ -62,7 +62,7 @@ impl Case<'_> {
         let (set, used) = match of {
             AllowanceOwner::Agent(name) => {
                 let agent = self.team.agents.iter().find(|agent| agent.name.value == *name);
-                let is_within = |event: &Event| event.at.to_string().contains(&format!("/{name}."));
+                let is_within = |event: &Event| event.chat.to_string().contains(&format!("/{name}."));
                 let own = self.events.iter().filter(|event| match &event.body {
                     Body::ModelReplied(reply) => reply.who == *name || is_within(event),
                     Body::Charged(charge) => charge.who == *name || is_within(event),
@@ -70,8 +70,8 @@ impl Case<'_> {
                 });
                 (agent.and_then(|agent| agent.limits.calls), calls_in(own.map(|event| &**event)))
             }
-            AllowanceOwner::Chat { at, .. } => {
-                let own = self.events.iter().filter(|event| event.at == *at || event.at.is_within(at));
+            AllowanceOwner::Chat { path: at, .. } => {
+                let own = self.events.iter().filter(|event| event.chat == *at || event.chat.is_within(at));
                 (self.spec.and_then(|chat| chat.limits.calls), calls_in(own.map(|event| &**event)))
             }
             AllowanceOwner::Shared(_) => return Err("it shares no budget".into()),
@@ -81,7 +81,7 @@ impl Case<'_> {
     }
 
     pub(super) fn depth(&self, limit: usize) -> Check {
-        let deepest = self.events.iter().map(|event| event.at.depth()).max().unwrap_or_default();
+        let deepest = self.events.iter().map(|event| event.chat.depth()).max().unwrap_or_default();
         ensure(deepest == limit, format!("the deepest chat is at {deepest}"))
     }
 

@@ -131,7 +131,7 @@ fn detects_loops(pattern: &Pattern) -> bool {
 fn work(message: &Message) -> Vec<String> {
     let of = |part: &Part| match part {
         Part::ToolCall(call) => Some(format!("{} {}", call.tool, call.args)),
-        Part::ToolResult(outcome) => Some(format!("{:?}", outcome.outcome)),
+        Part::ToolResult(outcome) => Some(format!("{:?}", outcome.result)),
         _ => None,
     };
     message.parts.iter().filter_map(of).collect()

@@ -96,7 +96,7 @@ impl<'e> Past<'e> {
     pub(super) fn calls(&self) -> Vec<(u64, &'e polylogue_core::ToolCall, Option<&'e ToolResult>)> {
         let result = |of: &str| {
             self.events.iter().find_map(|event| match &event.body {
-                Body::ToolReturned { id, outcome, .. } if id == of => Some(outcome),
+                Body::ToolReturned { id, result: outcome, .. } if id == of => Some(outcome),
                 _ => None,
             })
         };
@@ -135,7 +135,7 @@ pub(super) struct Talk<'e> {
 impl<'e> Talk<'e> {
     /// The chat `at` in `events`, all of them before its end. `None` if it has not begun.
     pub(super) fn of(at: &Path, events: &'e [Arc<Event>]) -> Option<Self> {
-        let events = kept(events.iter().map(Arc::as_ref).filter(|event| event.at == *at).collect());
+        let events = kept(events.iter().map(Arc::as_ref).filter(|event| event.chat == *at).collect());
         let opening = events.iter().find_map(|event| match &event.body {
             Body::Opened(opening) => Some((event, opening)),
             _ => None,

@@ -110,7 +110,7 @@ fn picks() -> AnyModel {
 /// The rows of a report: where, who, for what, and how many calls.
 fn rows(report: &Report) -> Vec<String> {
     let shown = |row: &polylogue::runs::report::Row| {
-        format!("{:8} {} {:?} {}", row.at.as_str(), row.who, row.purpose, row.usage.calls)
+        format!("{:8} {} {:?} {}", row.chat.as_str(), row.who, row.purpose, row.usage.calls)
     };
     report.rows.iter().map(shown).collect()
 }
@@ -159,7 +159,7 @@ async fn a_chat_in_a_private_turn_is_private_with_all_that_is_within() {
     // Seen from within, it is nested.
     let [judge] = &Report::chats(&events)[..] else { panic!("one chat took part") };
     assert_eq!(rows(judge), ["/judge.1/deep.1 Deep Nested 1"]);
-    assert_eq!((judge.at.as_str(), &*judge.summary, judge.messages.len()), ("/judge.1", "Deep", 2));
+    assert_eq!((judge.chat.as_str(), &*judge.summary, judge.messages.len()), ("/judge.1", "Deep", 2));
 }
 
 #[tokio::test]

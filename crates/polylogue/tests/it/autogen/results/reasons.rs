@@ -208,7 +208,7 @@ async fn a_failure_leaves_the_messages_so_far_and_says_whose_it_is() {
     let report = Report::of_last_run(&log.events().await);
     assert_eq!((report.reason.clone(), &*report.summary), (None, ""));
     let [failed] = &report.failures[..] else { panic!("{:?}", report.failures) };
-    assert_eq!((failed.at.as_str(), failed.who.as_str()), ("/pair.1", "Bob"));
+    assert_eq!((failed.chat.as_str(), failed.who.as_str()), ("/pair.1", "Bob"));
     assert_eq!((failed.error.fault, &*failed.error.message), (Fault::Provider, "script:test: overloaded"));
     assert_eq!((report.messages.len(), report.usage.calls), (1, 1));
 }
@@ -238,8 +238,9 @@ async fn what_every_person_answers_is_in_the_report_with_their_name_and_the_ques
         .unwrap();
     let (_, events) = answered(&chat, &["fine", "", "bye"]).await;
     let reported = |report: &Report| -> Vec<String> {
-        let as_text =
-            |a: &polylogue::runs::report::Answer| format!("{} {} `{}` `{}`", a.at, a.who, a.question, a.text);
+        let as_text = |a: &polylogue::runs::report::Answer| {
+            format!("{} {} `{}` `{}`", a.chat, a.who, a.question, a.text)
+        };
         report.answers.iter().map(as_text).collect()
     };
     let report = Report::of_last_run(&events);

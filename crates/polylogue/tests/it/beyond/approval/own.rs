@@ -256,7 +256,7 @@ async fn what_was_approved_is_done_once_wherever_the_process_dies() {
         assert_eq!(*effects.lock().unwrap(), all, "cut before event {cut}");
         let asked = again.iter().filter(|event| matches!(event.body, Body::InputRequired(_))).count();
         assert_eq!(asked, 3, "cut before event {cut}");
-        let unknown = |event: &&Arc<Event>| matches!(&event.body, Body::ToolReturned { outcome, .. } if outcome.status == ToolStatus::Unknown);
+        let unknown = |event: &&Arc<Event>| matches!(&event.body, Body::ToolReturned { result: outcome, .. } if outcome.status == ToolStatus::Unknown);
         let unknown = again.iter().filter(unknown).count();
         assert_eq!(unknown, called - returned, "cut before event {cut}");
         if unknown == 0 {
