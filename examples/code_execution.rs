@@ -4,7 +4,7 @@
 
 use polylogue::layers::code::CodeBlock;
 use polylogue::layers::{Coder, HumanInput, Stack};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::says;
 use polylogue::tools::Approval;
 use polylogue::{Assistant, Chat, round_robin};
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .system("Solve the task with Python. Say TERMINATE when it is solved."),
         )
         .participant(Stack::new("Proxy")?.then(HumanInput::never()).then(coder).otherwise("Continue."))
-        .policy(until(round_robin(), says("TERMINATE")))
+        .policy(with_termination(round_robin(), says("TERMINATE")))
         .build()?;
     println!("{}", chat.run("What is the gain since the beginning of the year, by prices.csv?").await?);
     Ok(())

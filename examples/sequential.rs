@@ -1,7 +1,7 @@
 //! Chats in a sequence: the result of each is carried over to the next.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::policies::{Carryover, sequential, until};
+use polylogue::policies::{Carryover, sequential, with_termination};
 use polylogue::stop::max_turns;
 use polylogue::{Assistant, Chat, Name, Result, round_robin};
 
@@ -13,7 +13,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     let step = |chat: &str, who: &str, message: &str| -> Result<Chat> {
         let pair = Chat::builder(chat).participant(Assistant::new("Number", &model)?);
-        let pair = pair.participant(Assistant::new(who, &model)?).policy(until(round_robin(), max_turns(3)));
+        let pair = pair
+            .participant(Assistant::new(who, &model)?)
+            .policy(with_termination(round_robin(), max_turns(3)));
         Carryover::message(message).author(Name::new("Number")?).apply_to(pair).build()
     };
     let chat = Chat::builder("arithmetic")

@@ -1,7 +1,7 @@
 //! Shared state of a team: one agent sets values, another reads them, and one value ends the chat.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tools::state::{self, GetState, SetState};
 use polylogue::{Assistant, Chat, Message, Name, round_robin};
@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .participant(Assistant::new("Buyer", &model)?.tool(SetState::new().only(["offer"])))
         .participant(seller.tool(SetState::new().only(["sold"])))
         .opening(|task| vec![state::given([("least", 90)]), Message::new(Name::user(), task)])
-        .policy(until(round_robin(), state::reaches("sold", true) | max_turns(10)))
+        .policy(with_termination(round_robin(), state::reaches("sold", true) | max_turns(10)))
         .build()?;
     println!("{}", chat.run("A used bicycle").await?);
     Ok(())

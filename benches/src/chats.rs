@@ -4,7 +4,7 @@ use futures_util::future::try_join_all;
 use polylogue::kernel::data::{DeltaSink, LogId, ModelError, NameError, Reply};
 use polylogue::kernel::log::{AnyStore, Subscription};
 use polylogue::kernel::model::{Model, Request};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Log, Status, Update, round_robin};
 use polylogue_models::{Config, Endpoint};
@@ -127,7 +127,7 @@ fn pair(model: &AnyModel, calls: u64) -> Result<Chat> {
     Ok(Chat::builder("pair")
         .participant(agent("Ann")?)
         .participant(agent("Bob")?)
-        .policy(until(round_robin(), max_turns(calls)))
+        .policy(with_termination(round_robin(), max_turns(calls)))
         .max_turns(calls + 1)
         .build()?)
 }

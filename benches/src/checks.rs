@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use polylogue::kernel::data::{DeltaSink, ModelError, Money, Params, Reply, Usage};
 use polylogue::kernel::limits::{Allowance, Budget, RunBound};
 use polylogue::kernel::model::{Model, Request};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Name, round_robin};
 use polylogue_models::{Env, Models};
@@ -168,7 +168,7 @@ async fn chats(is_limited: bool) -> Result<f64> {
     let chat = Chat::builder("pair")
         .participant(Assistant::new("Ann", AnyModel::new(Ready))?)
         .participant(Assistant::new("Bob", AnyModel::new(Ready))?)
-        .policy(until(round_robin(), max_turns(CALLS.into())))
+        .policy(with_termination(round_robin(), max_turns(CALLS.into())))
         .build()?;
     let meter = Meter::start();
     for _ in 0..CHATS {

@@ -4,8 +4,8 @@ use futures_util::future::try_join_all;
 use polylogue::kernel::data::{DeltaSink, LogId, ModelError, Reply};
 use polylogue::kernel::log::AnyStore;
 use polylogue::kernel::model::{Model, Request};
-use polylogue::policies::{Selector, until};
-use polylogue::stop::Reason;
+use polylogue::policies::{Selector, with_termination};
+use polylogue::stop::LibraryStopReason;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Group, Log, Name, Status};
 use polylogue_store::Memory;
@@ -36,14 +36,14 @@ fn group(rounds: u64, picked: bool) -> Result<Chat> {
     if picked {
         chat = chat.private_agent(Selector::new("selector", AnyModel::new(Picker))?);
     }
-    Ok(chat.policy(until(rule, max_turns(rounds))).build()?)
+    Ok(chat.policy(with_termination(rule, max_turns(rounds))).build()?)
 }
 
 async fn run(store: &AnyStore, chat: &Chat, id: u64, rounds: u64) -> Result<()> {
     let id = LogId::new(&format!("group-{id}"))?;
     let mut log = Log::create(store.clone(), id).await?;
     match chat.run_in(&mut log, TASK).await?.status {
-        Status::Closed { reason, .. } if matches!(Reason::of(&reason), Some(Reason::CountReached { count, .. }) if count == rounds) => {
+        Status::Closed { reason, .. } if matches!(LibraryStopReason::of(&reason), Some(LibraryStopReason::CountReached { count, .. }) if count == rounds) => {
             Ok(())
         }
         other => Err(format!("a group ended otherwise than it should: {other:?}").into()),

@@ -11,7 +11,7 @@ use polylogue::kernel::limits::Timer;
 use polylogue::kernel::log::{self, AnyQueue, AnyStore, Claim, Event, Store as _};
 use polylogue::kernel::model::{Model, Request};
 use polylogue::kernel::tool::{ToolCx, ToolError};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::runs::worker::{Claimed, Pace, Release, Worker, WorkerEvent, WorkerStore, WorkerTime};
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Tool, round_robin};
@@ -177,7 +177,7 @@ fn chat(model: Remote) -> polylogue::Result<Chat> {
         let spec = ToolSpec::new("look_up", "Looks something up.", json!({"type": "object"})).repeatable();
         chat = chat.participant(Assistant::new(name, model.clone())?.system(SYSTEM).tool(LookUp(spec)));
     }
-    chat.policy(until(round_robin(), max_turns(MANY))).max_turns(MANY + 1).build()
+    chat.policy(with_termination(round_robin(), max_turns(MANY))).max_turns(MANY + 1).build()
 }
 
 /// A model that is waited for.

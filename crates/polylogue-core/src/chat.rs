@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::policy::{until, with_follow_ups};
+use crate::policy::{with_follow_ups, with_termination};
 use crate::turn::ChatInfo;
 use crate::{
     Agent, Allowance, AnyAgent, Condition, ConfigError, Message, Name, Opening, Path, Policy, Question,
@@ -445,7 +445,11 @@ impl ChatBuilder {
             let joiners: Vec<AnyAgent> = setup.participants.iter().chain(&setup.later).cloned().collect();
             setup.introduction = Some(introduce(&joiners).into());
         }
-        let policy = self.stops.into_iter().rev().fold(policy, |policy, stop| Box::new(until(policy, stop)));
+        let policy = self
+            .stops
+            .into_iter()
+            .rev()
+            .fold(policy, |policy, stop| Box::new(with_termination(policy, stop)));
         Ok(Chat { name, policy, setup })
     }
 }

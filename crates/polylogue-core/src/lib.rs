@@ -91,7 +91,7 @@ pub use log::{
     WorkerInfo,
 };
 pub use model::{AnyModel, EarlierReplies, Model, ModelWrapper, Origin, Request, SealsSent};
-pub use policy::{Condition, Policy, Step, steerable, until, with_follow_ups, wrap_policy};
+pub use policy::{Condition, Policy, Step, steerable, with_follow_ups, with_termination, wrap_policy};
 pub use run::{AgentCall, RunResult, RunStream};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
 pub use transcript::{

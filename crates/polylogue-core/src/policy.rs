@@ -200,7 +200,7 @@ pub trait Condition: Send + Sync + 'static {
 /// reason has priority over `stop`.
 ///
 /// ```
-/// use polylogue_core::{Condition, Policy, Step, StopReason, Transcript, until};
+/// use polylogue_core::{Condition, Policy, Step, StopReason, Transcript, with_termination};
 ///
 /// struct Stopped;
 ///
@@ -210,11 +210,11 @@ pub trait Condition: Send + Sync + 'static {
 ///     }
 /// }
 ///
-/// let policy = until(|_: &Transcript| Step::Parallel(Vec::new()), Stopped);
+/// let policy = with_termination(|_: &Transcript| Step::Parallel(Vec::new()), Stopped);
 /// let empty = Transcript::default();
 /// assert_eq!(policy.next(&empty), Step::close(StopReason::Finished, &empty));
 /// ```
-pub fn until(policy: impl Policy, stop: impl Condition) -> impl Policy {
+pub fn with_termination(policy: impl Policy, stop: impl Condition) -> impl Policy {
     wrap_policy(policy, move |policy, chat| match (chat.ended_by(), stop.now(chat)) {
         (Some((_, reason)), _) => policy.at_end(chat, reason.clone()),
         (None, Some(reason)) => policy.at_end(chat, reason),

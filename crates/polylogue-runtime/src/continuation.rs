@@ -1,6 +1,6 @@
 //! What continues a conversation that has ended.
 
-use polylogue::stop::{Counted, Reason};
+use polylogue::stop::{Counted, LibraryStopReason};
 use polylogue_core::{LimitOverrides, Limits, RaisedLimits, StopReason};
 
 /// The way in which a conversation that has ended can be continued.
@@ -38,7 +38,7 @@ pub(crate) fn raises(reason: &StopReason, more: &LimitOverrides) -> bool {
 pub(crate) fn is_of_window(reason: &StopReason) -> bool {
     match reason {
         StopReason::NoOutput { ended } => is_of_window(ended),
-        other => matches!(Reason::of(other), Some(Reason::ContextFull { .. })),
+        other => matches!(LibraryStopReason::of(other), Some(LibraryStopReason::ContextFull { .. })),
     }
 }
 
@@ -47,9 +47,9 @@ pub(crate) fn is_raised(reason: &StopReason, raised: &RaisedLimits) -> bool {
     if let StopReason::All(reasons) = reason {
         return reasons.iter().any(|reason| is_raised(reason, raised));
     }
-    match Reason::of(reason) {
-        Some(Reason::CountReached { count, of: Counted::Turns }) => raised.turns > count,
-        Some(Reason::CountReached { count, of: Counted::Messages }) => raised.messages > count,
+    match LibraryStopReason::of(reason) {
+        Some(LibraryStopReason::CountReached { count, of: Counted::Turns }) => raised.turns > count,
+        Some(LibraryStopReason::CountReached { count, of: Counted::Messages }) => raised.messages > count,
         _ => false,
     }
 }
@@ -72,8 +72,8 @@ pub(crate) fn limits_of(reason: &StopReason) -> Box<dyn Iterator<Item = LimitOve
         StopReason::All(reasons) => return Box::new(reasons.iter().flat_map(limits_of)),
         StopReason::NoOutput { ended } => return limits_of(ended),
         StopReason::Allowance { limit, .. } => return limits_of(limit),
-        other => match Reason::of(other) {
-            Some(Reason::CountReached { count, of: Counted::Turns | Counted::Messages }) => {
+        other => match LibraryStopReason::of(other) {
+            Some(LibraryStopReason::CountReached { count, of: Counted::Turns | Counted::Messages }) => {
                 LimitOverrides { turns: Some(count), ..of }
             }
             _ => other.as_limit(),

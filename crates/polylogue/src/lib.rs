@@ -83,7 +83,7 @@
 //! | memory across conversations | [`memory`] |
 //! | late joiners | [`with_late_joiner`] |
 //! | a termination condition | [`stop`], [`LoopDetector`]; they compose by `\|` and `&` |
-//! | a summary | [`summarized_by`], [`with_summarizer`](order::with_summarizer), [`with_summary`]; default: the last message |
+//! | a summary | [`with_summary_by`], [`with_summarizer`](order::with_summarizer), [`with_summary`]; default: the last message |
 //! | chats in a sequence | [`sequential`], [`Carryover`]: results are carried over to the next chat |
 //! | chats with dependencies | [`Dag`]: independent chats run in parallel |
 //! | a chat within a chat | add it as a participant: a [`Chat`] is an [`Agent`] |
@@ -159,7 +159,7 @@ use {
     layers::{Coder, Executor, HumanInput, Nested, Stack, aggregate, code, hook, parse, reply},
     policies::{
         Carryover, Dag, Debate, Handoff, HumanSelector, Orchestrator, Selector, handoffs, order,
-        summarized_by, with_late_joiner, with_summary,
+        with_late_joiner, with_summary, with_summary_by,
     },
     runs::{Batch, Report},
     stop::LoopDetector,

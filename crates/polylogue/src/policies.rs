@@ -20,5 +20,5 @@ pub use group::{Group, HumanSelector, Selector};
 pub use handoff::{Handoff, handoffs};
 pub use late_joiner::with_late_joiner;
 pub use orchestrator::Orchestrator;
-pub use order::{last_message_without, parallel, round_robin, sequential, summarized_by, with_summary};
-pub use polylogue_core::until;
+pub use order::{last_message_without, parallel, round_robin, sequential, with_summary, with_summary_by};
+pub use polylogue_core::with_termination;

@@ -16,7 +16,7 @@ mod chat;
 use std::collections::{HashMap, HashSet};
 
 use chat::{ChatState, Turn};
-use polylogue::stop::Reason;
+use polylogue::stop::LibraryStopReason;
 use polylogue_core::{
     Body, Event, ExecutedCall, Message, Name, Opening, Part, Path, Question, ToolCall, ToolResult,
 };
@@ -326,7 +326,7 @@ impl AutoGenRenderer {
             Body::Passed { who } | Body::Stopped { who, .. } | Body::Left { who, .. } => {
                 let key = (at.clone(), who.clone());
                 // A person who typed nothing ended or left the chat by that, unless no reply was found.
-                let in_vain = matches!(body, Body::Stopped { reason, .. } if matches!(Reason::of(reason), Some(Reason::NoReply { .. })));
+                let in_vain = matches!(body, Body::Stopped { reason, .. } if matches!(LibraryStopReason::of(reason), Some(LibraryStopReason::NoReply { .. })));
                 self.turn(&key).skipped &= in_vain;
                 self.acts(&key);
                 self.turns.remove(&key);

@@ -292,7 +292,7 @@ pub(crate) fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
-    use polylogue::stop::Reason;
+    use polylogue::stop::LibraryStopReason;
     use polylogue_core::{CacheSavings, Name, PromptCache, UncertainUsage};
 
     use super::*;
@@ -318,7 +318,10 @@ mod tests {
     #[test]
     fn the_last_line_has_stop_reason_usage_and_cost() {
         let by = Name::new("Stock_Trader").unwrap();
-        let why = RunEnd::why(&StopReason::from(Reason::Mentioned { text: "<CAMEL_TASK_DONE>".into(), by }));
+        let why = RunEnd::why(&StopReason::from(LibraryStopReason::Mentioned {
+            text: "<CAMEL_TASK_DONE>".into(),
+            by,
+        }));
         let cost = Money::dollars(0.0021);
         let usage = TotalUsage { calls: 12, input: 3000, output: 480, cost, ..TotalUsage::default() };
         check(

@@ -403,7 +403,7 @@ fn the_last_ledger_is_in_the_reason_for_which_the_chat_ends() {
         let items = Presentation::of(Detail::Brief, &events(bodies));
         items.iter().filter(|item| matches!(item.kind, Kind::PrivateReply { .. })).count()
     };
-    let satisfied = |by: &str| polylogue::stop::Reason::RequestSatisfied { by: name(by) }.into();
+    let satisfied = |by: &str| polylogue::stop::LibraryStopReason::RequestSatisfied { by: name(by) }.into();
     assert_eq!(closed_by(satisfied("Lead")), 0);
     assert_eq!([closed_by(satisfied("Bob")), closed_by(StopReason::Finished)], [1, 1]);
 }

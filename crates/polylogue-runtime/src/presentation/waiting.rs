@@ -1,6 +1,6 @@
 //! Items that later events may make superfluous: private replies, selections and answers of people, whose effect shows the same text.
 
-use polylogue::stop::Reason;
+use polylogue::stop::LibraryStopReason;
 use polylogue_core::{Body, Chooser, Event, Message, Name};
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ fn is_selection_by(who: &Name, next: &Body) -> bool {
 fn fate_of_reply(who: &Name, text: &str, next: &Body) -> Fate {
     match next {
         // The last ledger: the chat ends because of what is in it.
-        Body::Closed { reason, .. } if is_json(text) && Reason::of(reason) == satisfied(who) => {
+        Body::Closed { reason, .. } if is_json(text) && LibraryStopReason::of(reason) == satisfied(who) => {
             Fate::Repeated
         }
         // Several may vote alike.
@@ -113,6 +113,6 @@ fn is_json(text: &str) -> bool {
 }
 
 /// That the planner `by` wrote into its ledger that all is done.
-fn satisfied(by: &Name) -> Option<Reason> {
-    Some(Reason::RequestSatisfied { by: by.clone() })
+fn satisfied(by: &Name) -> Option<LibraryStopReason> {
+    Some(LibraryStopReason::RequestSatisfied { by: by.clone() })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue::policies::order::SUMMARY_PROMPT;
-use polylogue::policies::{last_message_without, summarized_by, with_summary};
+use polylogue::policies::{last_message_without, with_summary, with_summary_by};
 use polylogue::{Agent as _, Assistant, Policy, Result, Transcript};
 use polylogue_config::{At, Config, OneOrMany};
 use polylogue_core::{ChatBuilder, Name, Params};
@@ -131,7 +131,7 @@ impl Reflect {
     /// `policy`, and then a summary by `author`.
     fn policy(&self, policy: Box<dyn Policy>, author: &Name) -> impl Policy + use<> {
         let prompt = self.prompt.clone();
-        summarized_by(policy, author.clone(), move |chat: &Transcript| Arc::from(prompt.fill(chat.task())))
+        with_summary_by(policy, author.clone(), move |chat: &Transcript| Arc::from(prompt.fill(chat.task())))
     }
 }
 

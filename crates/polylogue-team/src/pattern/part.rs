@@ -1,6 +1,6 @@
 //! What a pattern does for its chat: checks, description, build.
 
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::{LoopDetector, Stop as Condition};
 use polylogue::{AnyModel, Assistant, Name, Policy, Result, Transcript};
 use polylogue_config::At;
@@ -145,7 +145,7 @@ impl<'c> ChatFrame<'c> {
         let loops = Some(self.loop_detector).filter(|loops| detects_loops && *loops != LoopDetector::OFF);
         let conditions = self.condition()?.into_iter().chain(loops.map(Condition::from));
         Ok(match conditions.reduce(|one, other| one | other) {
-            Some(condition) => Box::new(until(policy, condition)),
+            Some(condition) => Box::new(with_termination(policy, condition)),
             None => policy,
         })
     }

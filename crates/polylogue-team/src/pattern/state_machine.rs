@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue::policies::group::{Group, Selected};
-use polylogue::stop::Reason;
+use polylogue::stop::LibraryStopReason;
 use polylogue::{Policy, Result, Step, Transcript};
 use polylogue_config::{At, ByName, Config, Ref, Same};
 use polylogue_core::{Name, StopReason, steerable};
@@ -234,12 +234,14 @@ fn policy(
             return group.next(chat);
         }
         match next(chat) {
-            Some(name) if name.as_str() == END => {
-                Step::close(StopReason::from(Reason::EndState { after: chat.last_speaker().cloned() }), chat)
-            }
-            Some(name) if !chat.present().any(|here| *here == name) => {
-                Step::close(StopReason::from(Reason::NoSpeaker { after: chat.last_speaker().cloned() }), chat)
-            }
+            Some(name) if name.as_str() == END => Step::close(
+                StopReason::from(LibraryStopReason::EndState { after: chat.last_speaker().cloned() }),
+                chat,
+            ),
+            Some(name) if !chat.present().any(|here| *here == name) => Step::close(
+                StopReason::from(LibraryStopReason::NoSpeaker { after: chat.last_speaker().cloned() }),
+                chat,
+            ),
             _ => group.next(chat),
         }
     };

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fs;
 
-use polylogue::stop::Reason;
+use polylogue::stop::LibraryStopReason;
 use polylogue::{Agent as _, AnyModel, Limits, Log, Status};
 use polylogue_core::{AnyStore, ChatLimits, LogId, Money, Window};
 use polylogue_models::Script;
@@ -58,7 +58,10 @@ async fn a_team_within_a_team_runs_as_one_participant() {
     let store = AnyStore::new(Memory::new());
     let mut log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
     let status = chat.run_in(&mut log, "Why?").await.unwrap().status;
-    assert_eq!(status, Status::Closed { reason: Reason::AllSpoken.into(), summary: "Moon.".into() });
+    assert_eq!(
+        status,
+        Status::Closed { reason: LibraryStopReason::AllSpoken.into(), summary: "Moon.".into() }
+    );
     model.finish().unwrap();
 }
 

@@ -1,6 +1,6 @@
 //! Societies of team files, as they talk.
 
-use polylogue::stop::{ModelMistake, Reason};
+use polylogue::stop::{LibraryStopReason, ModelMistake};
 use polylogue::{AnyModel, Log, Status};
 use polylogue_core::{AnyStore, LogId, StopReason};
 use polylogue_store::Memory;
@@ -82,7 +82,7 @@ async fn a_role_play_ends_when_roles_are_not_followed() {
     let aimless = "{Ann: Well}, {Bob: one}, {Ann: Hm}, {Bob: two}, {Ann: So}";
     assert_eq!(
         reason("", "", aimless).await,
-        StopReason::from(Reason::Errors {
+        StopReason::from(LibraryStopReason::Errors {
             who: polylogue::Name::new("Ann").unwrap(),
             of: ModelMistake::Role,
             limit: 3
@@ -103,11 +103,11 @@ async fn rounds_messages_loops_and_conditions_of_the_chat_end_it() {
     let two = "{Ann: 'Instruction: a'}, {Bob: 'Solution: b'}";
     assert_eq!(
         reason("max_rounds: 1", "", two).await,
-        StopReason::from(Reason::Rounds { limit: 1 }).to_string()
+        StopReason::from(LibraryStopReason::Rounds { limit: 1 }).to_string()
     );
     assert_eq!(
         reason("max_messages: 3", "", three).await,
-        StopReason::from(Reason::Messages { limit: 3 }).to_string()
+        StopReason::from(LibraryStopReason::Messages { limit: 3 }).to_string()
     );
     assert!(
         reason("", "stop: {when: \"last.text.contains('crimson')\"},", three)

@@ -1,6 +1,6 @@
 //! Tasks of team files, as they are solved.
 
-use polylogue::stop::Reason;
+use polylogue::stop::LibraryStopReason;
 use polylogue::tasks::GroupSolveResult;
 use polylogue::{AnyModel, Log, Status, Transcript};
 use polylogue_core::{AnyStore, Body, Event, LogId, Part, StopReason};
@@ -120,7 +120,11 @@ async fn a_talk_is_ended_by_a_stop_too_and_summed_up_by_a_model() {
     );
     let ran = run(&team, &[]).await;
     assert_eq!(ran.end().1, "in short");
-    assert!(matches!(Reason::of(ran.end().0), Some(Reason::Mentioned { .. })), "{:?}", ran.end());
+    assert!(
+        matches!(LibraryStopReason::of(ran.end().0), Some(LibraryStopReason::Mentioned { .. })),
+        "{:?}",
+        ran.end()
+    );
 }
 
 /// Every agent is asked after every turn, and none is ever done: no other limit comes before that of the iterations.
@@ -135,7 +139,10 @@ async fn the_limit_on_iterations_is_the_only_one_and_a_summary_follows() {
               end: all_complete, max_iterations: 40}}},
           script: [{A: one}, {B: two}, TURNS {t_summary: in short}]}";
     let ran = run(&team(&text.replace("TURNS", &turns)), &[]).await;
-    assert_eq!((ran.end().0, ran.end().1), (&StopReason::from(Reason::Rounds { limit: 40 }), "in short"));
+    assert_eq!(
+        (ran.end().0, ran.end().1),
+        (&StopReason::from(LibraryStopReason::Rounds { limit: 40 }), "in short")
+    );
     assert_eq!(ran.solved().iterations, 40);
 }
 
@@ -179,7 +186,11 @@ async fn an_agent_answers_in_a_form_and_gives_up_when_it_cannot_be_repaired() {
           chat: {participants: [A], pattern: sequential}, script: [{A: '{\"n\": \"x\"}'}, {A: still none}]}",
     );
     let ran = run(&team, &[]).await;
-    assert!(matches!(Reason::of(ran.end().0), Some(Reason::Errors { .. })), "{:?}", ran.end());
+    assert!(
+        matches!(LibraryStopReason::of(ran.end().0), Some(LibraryStopReason::Errors { .. })),
+        "{:?}",
+        ran.end()
+    );
 }
 
 #[test]

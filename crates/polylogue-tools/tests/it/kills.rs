@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use polylogue::layers::{Coder, Stack};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tools::FunctionTool;
 use polylogue::{Act, Chat, Error, Function, Log, Tool, round_robin};
@@ -50,7 +50,7 @@ fn chat(dir: &Path) -> Chat {
     Chat::builder("killed")
         .participant(ann.unwrap())
         .participant(Stack::new("Bob").unwrap().then(coder))
-        .policy(until(round_robin(), max_turns(1_000_000)))
+        .policy(with_termination(round_robin(), max_turns(1_000_000)))
         .max_turns(1_000_000)
         .build()
         .unwrap()

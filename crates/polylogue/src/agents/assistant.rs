@@ -208,7 +208,7 @@ impl Assistant {
 
     /// Sets how often a reply that violates the schema is repaired: the model is asked in a private turn, with the
     /// schema, the reply and its errors. After the last repair the chat ends with
-    /// [`Reason::Errors`](crate::stop::Reason::Errors).
+    /// [`LibraryStopReason::Errors`](crate::stop::LibraryStopReason::Errors).
     pub fn output_retries(self, retries: u32) -> Self {
         Self { output_retries: retries, ..self }
     }

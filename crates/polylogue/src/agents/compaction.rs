@@ -7,7 +7,7 @@
 //! word for word until the model marks them as outdated. Only the agent's own view changes; the log keeps everything.
 //!
 //! A provider that refuses a request as too long leads to one compaction and one retry. If that fails, too, or if nothing
-//! can be compacted, the chat ends with [`Reason::ContextFull`](crate::stop::Reason::ContextFull).
+//! can be compacted, the chat ends with [`LibraryStopReason::ContextFull`](crate::stop::LibraryStopReason::ContextFull).
 //!
 //! # At half of the window, by a cheaper model, with pinned messages
 //! ```

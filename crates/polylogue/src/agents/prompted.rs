@@ -75,7 +75,7 @@ impl PromptedTool {
     }
 
     /// Sets how often in a row, in one call, the tool can fail or its arguments be invalid JSON. One error more ends
-    /// the chat with [`Reason::Errors`](crate::stop::Reason::Errors). Applies to tools called by text.
+    /// the chat with [`LibraryStopReason::Errors`](crate::stop::LibraryStopReason::Errors). Applies to tools called by text.
     pub fn max_errors(self, errors: u32) -> Self {
         Self { max_errors: errors, ..self }
     }

@@ -27,7 +27,7 @@
 //! use polylogue::layers::human_input::HumanInput;
 //! use polylogue::layers::reply::Stack;
 //! use polylogue::stop::says;
-//! use polylogue::policies::until;
+//! use polylogue::policies::with_termination;
 //! use polylogue::{Assistant, Chat, round_robin};
 //!
 //! // Code that deletes needs approval.
@@ -35,7 +35,7 @@
 //! let chat = Chat::builder("coding")
 //!     .participant(Assistant::new("Coder", model)?.system("Solve the task with Python. Say TERMINATE when it is solved."))
 //!     .participant(Stack::new("Runner")?.then(HumanInput::never()).then(coder).otherwise("Continue."))
-//!     .policy(until(round_robin(), says("TERMINATE")))
+//!     .policy(with_termination(round_robin(), says("TERMINATE")))
 //!     .build()?;
 //! # Ok(())
 //! # }

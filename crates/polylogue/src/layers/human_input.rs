@@ -43,7 +43,7 @@ mod words;
 
 use std::sync::Arc;
 
-use crate::stop::Reason;
+use crate::stop::LibraryStopReason;
 use polylogue_core::{
     Act, ExecutedCall, MessageSource, Name, Part, Result, StopReason, ToolCall, ToolResult,
     TranscriptMessage, Turn,
@@ -127,7 +127,7 @@ impl HumanInput {
     }
 
     /// Sets the condition by which a message terminates the chat: a pure function, and its name in
-    /// [`Reason::Condition`].
+    /// [`LibraryStopReason::Condition`].
     pub fn terminate_when(
         self,
         name: &str,
@@ -135,7 +135,7 @@ impl HumanInput {
     ) -> Self {
         let name = name.to_owned();
         let ends = move |line: &TranscriptMessage| {
-            holds(line).then(|| StopReason::from(Reason::Condition { name: name.clone() }))
+            holds(line).then(|| StopReason::from(LibraryStopReason::Condition { name: name.clone() }))
         };
         Self { ends: Arc::new(ends), ..self }
     }
@@ -154,10 +154,12 @@ impl HumanInput {
         let silence = turn.transcript().messages().next().is_none();
         match (self.mode, ended) {
             (Mode::Never, Some(reason)) => Err(Some(Act::Stop(reason))),
-            (Mode::Never, None) if over() => Err(Some(Act::Stop(StopReason::from(Reason::AutoReplies {
-                who: turn.me().clone(),
-                limit: self.limit,
-            })))),
+            (Mode::Never, None) if over() => {
+                Err(Some(Act::Stop(StopReason::from(LibraryStopReason::AutoReplies {
+                    who: turn.me().clone(),
+                    limit: self.limit,
+                }))))
+            }
             (Mode::Never, None) => Err(None),
             (_, Some(reason)) => Ok(InputReason::End(reason)),
             (_, None) if silence => Ok(InputReason::First),

@@ -13,7 +13,7 @@ use polylogue_core::{
 use crate::layers::reply::ReplyLayer;
 use crate::policies::carryover::with_context;
 use crate::policies::order::{last_reply, with_summary};
-use crate::stop::Reason;
+use crate::stop::LibraryStopReason;
 
 /// A layer that replies with the summary of an inner chat, often a [`sequential`](crate::policies::order::sequential) of chats.
 ///
@@ -85,7 +85,7 @@ impl OuterContext {
                 prompt: Some(Arc::clone(&prompt)),
                 ..TurnRequest::to_all(who.clone())
             }),
-            _ => Reason::Replied { who: who.clone() }.close(chat),
+            _ => LibraryStopReason::Replied { who: who.clone() }.close(chat),
         };
         let chat =
             Chat::builder("reflection").participant(agent).policy(with_summary(ask, last_reply)).build()?;

@@ -11,11 +11,11 @@
 //! use polylogue::policies::order::sequential;
 //! use polylogue::stop::max_turns;
 //! use polylogue::kernel::data::Interrupt;
-//! use polylogue::policies::until;
+//! use polylogue::policies::with_termination;
 //! use polylogue::{Agent, Chat, round_robin};
 //!
 //! let pair = |name: &str, message: &str| {
-//!     let chat = Chat::builder(name).participant(ann.clone()).participant(bob.clone()).policy(until(round_robin(), max_turns(3)));
+//!     let chat = Chat::builder(name).participant(ann.clone()).participant(bob.clone()).policy(with_termination(round_robin(), max_turns(3)));
 //!     Carryover::message(message).author(ann.name().clone()).apply_to(chat).build()
 //! };
 //! // `review` starts with "Review it.\nContext: \n", then the summaries of `facts` and of `draft`, a line each.

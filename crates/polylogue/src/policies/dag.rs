@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue_core::{Error, Name, PatternError, Policy, Result, Step, Transcript, TurnRequest, UnknownName};
 
 use super::graph::{self, Graph, Link};
-use crate::stop::Reason;
+use crate::stop::LibraryStopReason;
 
 /// Runs chats by their dependencies: a policy for a chat whose participants are chats.
 ///
@@ -91,7 +91,7 @@ impl Policy for Dag {
         let mut turns: Vec<_> =
             graph::ready(&self.0, chat).unwrap_or_default().into_iter().chain(free).collect();
         turns.sort_by_key(|turn| participants.iter().position(|name| *name == turn.who));
-        Step::turns(turns).unwrap_or_else(|| Reason::DagComplete.close(chat))
+        Step::turns(turns).unwrap_or_else(|| LibraryStopReason::DagComplete.close(chat))
     }
 }
 

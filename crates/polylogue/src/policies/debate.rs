@@ -22,7 +22,7 @@ mod ballot;
 
 use std::sync::Arc;
 
-use crate::stop::Reason;
+use crate::stop::LibraryStopReason;
 use polylogue_core::{
     MessageSource, Name, PatternError, Policy, Result, Step, StopReason, Transcript, TranscriptMessage,
     TurnRequest, text,
@@ -47,7 +47,7 @@ pub enum Tie {
 /// Rounds of arguments, then a vote: a [`Policy`].
 ///
 /// The summary of the chat is the winning option, verbatim. When nothing is decided, the stop reason is
-/// [`Reason::Undecided`], and the summary lists the votes; without any vote, also each participant's last argument.
+/// [`LibraryStopReason::Undecided`], and the summary lists the votes; without any vote, also each participant's last argument.
 #[derive(Clone, derive_more::Debug)]
 #[must_use]
 pub struct Debate {
@@ -314,25 +314,27 @@ impl Policy for Debate {
         }
         if chat.present().next().is_none() {
             return Step::close(
-                StopReason::from(Reason::NoParticipants { last: chat.left().last().cloned() }),
+                StopReason::from(LibraryStopReason::NoParticipants { last: chat.left().last().cloned() }),
                 chat,
             );
         }
         let mut tallies = Vec::new();
         match self.stage(chat, &mut tallies) {
-            Stage::Turns(turns) => Step::turns(turns).unwrap_or_else(|| Reason::Undecided.close(chat)),
+            Stage::Turns(turns) => {
+                Step::turns(turns).unwrap_or_else(|| LibraryStopReason::Undecided.close(chat))
+            }
             Stage::Decided(option, chair) => {
                 let option = self.options.get(option).cloned().unwrap_or_default();
                 let summary = option.as_str().into();
                 let reason = match chair {
-                    Some(by) => Reason::ChairDecided { option, by },
-                    None => Reason::Voted { option },
+                    Some(by) => LibraryStopReason::ChairDecided { option, by },
+                    None => LibraryStopReason::Voted { option },
                 };
                 Step::Close { reason: reason.into(), summary }
             }
             Stage::Undecided => {
                 let votes = tallies.last().map(|tally| self.counts_text(tally)).unwrap_or_default();
-                let reason = StopReason::from(Reason::Undecided);
+                let reason = StopReason::from(LibraryStopReason::Undecided);
                 // Without any message there is no result.
                 if chat.all_messages().iter().all(|line| line.source != MessageSource::Turn || is_blank(line))
                 {

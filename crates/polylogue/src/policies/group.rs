@@ -60,7 +60,7 @@ mod transitions;
 
 use std::sync::Arc;
 
-use crate::stop::Reason;
+use crate::stop::LibraryStopReason;
 use polylogue_core::{
     Agent, AnyAgent, Chooser, ConfigError, Name, PatternError, Policy, Result, Step, StopReason, Transcript,
     UnknownName,
@@ -82,7 +82,7 @@ use crate::policies::order::without_participants;
 /// 1. Calls of tools that participants run for others (see [`tool_owner`](Self::tool_owner)) go to those participants, in parallel;
 ///    then the caller continues. Such turns are not selections: repeats and transitions ignore them.
 /// 2. The candidates are those who are present, and allowed by the rule of repeats and by the transitions after the
-///    last speaker. Without candidates the chat ends: [`Reason::NoSpeaker`].
+///    last speaker. Without candidates the chat ends: [`LibraryStopReason::NoSpeaker`].
 /// 3. One of them is selected. With a single candidate nothing is asked. A participant who is not a candidate is never
 ///    selected.
 ///
@@ -92,7 +92,7 @@ use crate::policies::order::without_participants;
 /// candidates, and it answers with a text that names one, or with the data `{"speaker": "Ann"}`; `{"speaker": null}`
 /// selects the next in order.
 ///
-/// A group never ends by itself; add a termination condition with [`until`](crate::policies::until).
+/// A group never ends by itself; add a termination condition with [`with_termination`](crate::policies::with_termination).
 #[derive(derive_more::Debug)]
 #[must_use]
 pub struct Group {
@@ -240,7 +240,7 @@ impl Group {
 }
 
 fn no_speaker(chat: &Transcript) -> Step {
-    Step::close(StopReason::from(Reason::NoSpeaker { after: chat.last_speaker().cloned() }), chat)
+    Step::close(StopReason::from(LibraryStopReason::NoSpeaker { after: chat.last_speaker().cloned() }), chat)
 }
 
 impl Policy for Group {

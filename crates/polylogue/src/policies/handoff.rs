@@ -22,7 +22,7 @@
 
 use std::sync::Arc;
 
-use crate::stop::Reason;
+use crate::stop::LibraryStopReason;
 use polylogue_core::{
     Body, Choice, Chooser, Event, Message, Name, NameError, Part, Policy, Step, StopReason, Tool, ToolCall,
     ToolCx, ToolError, ToolResult, ToolSpec, ToolStatus, Transcript, TurnRequest, steerable,
@@ -72,7 +72,7 @@ fn go_on(start: &Name, after: &AfterHandoff, chat: &Transcript) -> Step {
     let spoken = chat.recent_turns().next().filter(|_| chat.turns() > 0);
     match (after, spoken) {
         (_, None) => speak(holder, chat, None),
-        (AfterHandoff::End, Some(turn)) => Reason::NoHandoff { who: turn.who.clone() }.close(chat),
+        (AfterHandoff::End, Some(turn)) => LibraryStopReason::NoHandoff { who: turn.who.clone() }.close(chat),
         (_, Some(turn)) if turn.who == holder && is_of_person(last_turn(chat)) => match giver(chat) {
             Some(giver) => speak(giver, chat, Some(Chooser::Handoff)),
             None => go_on_after(after, holder, chat),
@@ -86,7 +86,7 @@ fn go_on_after(after: &AfterHandoff, holder: Name, chat: &Transcript) -> Step {
     let spoken = chat.recent_turns().next();
     match (after, spoken) {
         (AfterHandoff::Stay, Some(turn)) if turn.is_silent && is_present(chat, &turn.who) => {
-            Step::close(StopReason::from(Reason::NoReply { who: turn.who.clone() }), chat)
+            Step::close(StopReason::from(LibraryStopReason::NoReply { who: turn.who.clone() }), chat)
         }
         (AfterHandoff::To(other), Some(turn)) if turn.who != *other || !is_present(chat, other) => {
             speak(other.clone(), chat, None)
@@ -102,7 +102,7 @@ fn speak(who: Name, chat: &Transcript, by: Option<Chooser>) -> Step {
     }
     if chat.late_joiners().any(|name| *name == who) {
         return Step::close(
-            StopReason::from(Reason::NoSpeaker { after: chat.last_speaker().cloned() }),
+            StopReason::from(LibraryStopReason::NoSpeaker { after: chat.last_speaker().cloned() }),
             chat,
         );
     }

@@ -13,7 +13,7 @@
 //! ```
 //! use polylogue::stop::{max_turns, says};
 //! use polylogue::kernel::log::JoinHistory;
-//! use polylogue::policies::{with_late_joiner, until};
+//! use polylogue::policies::{with_late_joiner, with_termination};
 //! use polylogue::{AnyModel, Assistant, Chat, Group, Name};
 //!
 //! # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
@@ -23,7 +23,7 @@
 //!     .participant(Assistant::new("Ann", model.clone())?)
 //!     .participant(Assistant::new("Bob", model.clone())?)
 //!     .late_joiner(Assistant::new("Lawyer", model)?)
-//!     .policy(until(group, max_turns(12)))
+//!     .policy(with_termination(group, max_turns(12)))
 //!     .build()?;
 //! # Ok(())
 //! # }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::stop::Reason;
+use crate::stop::LibraryStopReason;
 use polylogue_core::{
     Agent, AnyAgent, ChatBuilder, Name, Policy, Step, StopReason, Transcript, TranscriptMessage, TurnRequest,
     steerable, with_follow_ups,
@@ -21,7 +21,7 @@ pub fn round_robin() -> impl Policy {
         match (without_participants(chat), next) {
             (None, Some(next)) => Step::Turn(TurnRequest::to_all(next.clone())),
             (close, _) => close.unwrap_or_else(|| {
-                Step::close(StopReason::from(Reason::NoParticipants { last: None }), chat)
+                Step::close(StopReason::from(LibraryStopReason::NoParticipants { last: None }), chat)
             }),
         }
     };
@@ -32,7 +32,7 @@ pub fn round_robin() -> impl Policy {
 pub(crate) fn without_participants(chat: &Transcript) -> Option<Step> {
     let present = chat.present().take(2).count();
     let reason = match (present, chat.left().last()) {
-        (0, last) => StopReason::from(Reason::NoParticipants { last: last.cloned() }),
+        (0, last) => StopReason::from(LibraryStopReason::NoParticipants { last: last.cloned() }),
         (1, Some((who, why))) if chat.participants().len() > 1 => {
             StopReason::Left { who: who.clone(), why: why.clone() }
         }
@@ -105,9 +105,9 @@ pub fn parallel() -> impl Policy {
 fn all_spoken(chat: &Transcript) -> Step {
     let is_silent = chat.recent_turns().next().is_some_and(|turn| turn.is_silent);
     let reason = match chat.participants() {
-        [who] if is_silent => Reason::NoReply { who: who.clone() },
-        [who] => Reason::Replied { who: who.clone() },
-        _ => Reason::AllSpoken,
+        [who] if is_silent => LibraryStopReason::NoReply { who: who.clone() },
+        [who] => LibraryStopReason::Replied { who: who.clone() },
+        _ => LibraryStopReason::AllSpoken,
     };
     reason.close(chat)
 }
@@ -117,14 +117,14 @@ fn all_spoken(chat: &Transcript) -> Step {
 /// asked if no participant said anything.
 ///
 /// ```
-/// # use polylogue::policies::{summarized_by, until};
+/// # use polylogue::policies::{with_summary_by, with_termination};
 /// # use polylogue::stop::max_turns;
 /// # use polylogue::{Name, round_robin};
-/// let policy = until(round_robin(), max_turns(4));
-/// let policy = summarized_by(policy, Name::new("Judge")?, |_| "What was agreed? One sentence.".into());
+/// let policy = with_termination(round_robin(), max_turns(4));
+/// let policy = with_summary_by(policy, Name::new("Judge")?, |_| "What was agreed? One sentence.".into());
 /// # Ok::<(), polylogue::kernel::data::NameError>(())
 /// ```
-pub fn summarized_by(
+pub fn with_summary_by(
     policy: impl Policy,
     who: Name,
     prompt: impl Fn(&Transcript) -> Arc<str> + Send + Sync + 'static,
@@ -144,15 +144,15 @@ pub fn summarized_by(
 }
 
 /// Builds `chat` with `policy` and the private agent `agent`, who is asked with `prompt` for the summary at the end: as
-/// [`summarized_by`], for an agent that is not a participant. Takes one more model call.
+/// [`with_summary_by`], for an agent that is not a participant. Takes one more model call.
 ///
 /// ```
 /// # fn example(chat: polylogue::kernel::chat::ChatBuilder, model: polylogue::AnyModel) -> polylogue::Result<polylogue::Chat> {
 /// use polylogue::policies::order::{SUMMARY_PROMPT, with_summarizer};
-/// use polylogue::policies::until;
+/// use polylogue::policies::with_termination;
 /// use polylogue::stop::max_turns;
 /// use polylogue::{Assistant, round_robin};
-/// with_summarizer(chat, Assistant::new("Summary", model)?, SUMMARY_PROMPT, until(round_robin(), max_turns(4))).build()
+/// with_summarizer(chat, Assistant::new("Summary", model)?, SUMMARY_PROMPT, with_termination(round_robin(), max_turns(4))).build()
 /// # }
 /// ```
 pub fn with_summarizer(
@@ -162,7 +162,7 @@ pub fn with_summarizer(
     policy: impl Policy,
 ) -> ChatBuilder {
     let (who, prompt) = (agent.name().clone(), prompt.into());
-    chat.private_agent(agent).policy(summarized_by(policy, who, move |_| Arc::clone(&prompt)))
+    chat.private_agent(agent).policy(with_summary_by(policy, who, move |_| Arc::clone(&prompt)))
 }
 
 /// A policy with another result: `close` returns the step instead of an end, from the stop reason and the result of `policy`.
@@ -235,12 +235,12 @@ fn reflection(chat: &Transcript, who: &Name) -> Reflection {
 /// maximum of turns.
 ///
 /// ```
-/// use polylogue::policies::{until, with_summary};
+/// use polylogue::policies::{with_termination, with_summary};
 /// use polylogue::stop::max_turns;
 /// use polylogue::{Transcript, round_robin};
 ///
 /// let count = |chat: &Transcript| format!("{} messages", chat.message_count());
-/// let policy = with_summary(until(round_robin(), max_turns(4)), count);
+/// let policy = with_summary(with_termination(round_robin(), max_turns(4)), count);
 /// ```
 pub fn with_summary(
     policy: impl Policy,
@@ -264,10 +264,10 @@ pub fn last_reply(chat: &Transcript) -> String {
 ///
 /// ```
 /// use polylogue::policies::order::last_message_without;
-/// use polylogue::policies::{with_summary, until};
+/// use polylogue::policies::{with_summary, with_termination};
 /// use polylogue::stop::says;
 /// use polylogue::round_robin;
-/// let policy = with_summary(until(round_robin(), says("TERMINATE")), last_message_without("TERMINATE"));
+/// let policy = with_summary(with_termination(round_robin(), says("TERMINATE")), last_message_without("TERMINATE"));
 /// ```
 pub fn last_message_without(text: &str) -> impl Fn(&Transcript) -> String + Send + Sync + 'static {
     let text = text.to_owned();
@@ -278,6 +278,6 @@ pub fn last_message_without(text: &str) -> impl Fn(&Transcript) -> String + Send
     }
 }
 
-/// The default prompt of a summary that a model writes, as by [`summarized_by`].
+/// The default prompt of a summary that a model writes, as by [`with_summary_by`].
 pub const SUMMARY_PROMPT: &str = "Summarize the result of this conversation in a few sentences. Give the result itself, and say \
                                   nothing about the conversation or this request.";

@@ -30,21 +30,21 @@
 //!
 //! | what happens | stop reason |
 //! |---|---|
-//! | the user role says that the task is done | [`Reason::Mentioned`] with the marker |
-//! | the limit on rounds or messages is reached | [`Reason::Rounds`], [`Reason::Messages`] |
-//! | the user role gave no instruction, several times in a row | [`Reason::Errors`] of the user role, in [`ModelMistake::Role`] |
-//! | the assistant role gave an instruction: the roles are flipped | [`Reason::Errors`] of the assistant role, in [`ModelMistake::Role`] |
+//! | the user role says that the task is done | [`LibraryStopReason::Mentioned`] with the marker |
+//! | the limit on rounds or messages is reached | [`LibraryStopReason::Rounds`], [`LibraryStopReason::Messages`] |
+//! | the user role gave no instruction, several times in a row | [`LibraryStopReason::Errors`] of the user role, in [`ModelMistake::Role`] |
+//! | the assistant role gave an instruction: the roles are flipped | [`LibraryStopReason::Errors`] of the assistant role, in [`ModelMistake::Role`] |
 //! | both repeat nearly the same messages, or say goodbye repeatedly | [`StopReason::LoopDetected`] |
-//! | a reply was blank, and its retry, too | [`Reason::Errors`] of that role, in [`ModelMistake::Reply`] |
+//! | a reply was blank, and its retry, too | [`LibraryStopReason::Errors`] of that role, in [`ModelMistake::Reply`] |
 //! | a custom condition holds | that of the condition; see [`RolePlay::stop`] |
 //!
 //! The summary is the last message of the assistant role.
 //!
 //! [`Chat`]: polylogue_core::Chat
-//! [`Reason::Mentioned`]: crate::stop::Reason::Mentioned
-//! [`Reason::Rounds`]: crate::stop::Reason::Rounds
-//! [`Reason::Messages`]: crate::stop::Reason::Messages
-//! [`Reason::Errors`]: crate::stop::Reason::Errors
+//! [`LibraryStopReason::Mentioned`]: crate::stop::LibraryStopReason::Mentioned
+//! [`LibraryStopReason::Rounds`]: crate::stop::LibraryStopReason::Rounds
+//! [`LibraryStopReason::Messages`]: crate::stop::LibraryStopReason::Messages
+//! [`LibraryStopReason::Errors`]: crate::stop::LibraryStopReason::Errors
 //! [`StopReason::LoopDetected`]: polylogue_core::StopReason::LoopDetected
 //! [`ModelMistake::Role`]: crate::stop::ModelMistake::Role
 //! [`ModelMistake::Reply`]: crate::stop::ModelMistake::Reply
@@ -276,7 +276,7 @@ impl RolePlay {
         Ok(chat.policy(policy))
     }
 
-    /// Returns the chat without its policy, and its policy, to wrap it, such as in [`summarized_by`](crate::policies::summarized_by).
+    /// Returns the chat without its policy, and its policy, to wrap it, such as in [`with_summary_by`](crate::policies::with_summary_by).
     ///
     /// # Errors
     /// As [`builder`](Self::builder).

@@ -13,16 +13,16 @@ use serde_json::{Map, Value};
 ///
 /// ```
 /// use polylogue::kernel::data::StopReason;
-/// use polylogue::stop::Reason;
-/// let reason = StopReason::from(Reason::Rounds { limit: 3 });
+/// use polylogue::stop::LibraryStopReason;
+/// let reason = StopReason::from(LibraryStopReason::Rounds { limit: 3 });
 /// assert_eq!((reason.code(), reason.to_string().as_str()), ("rounds", "the limit of 3 rounds"));
-/// assert_eq!(Reason::of(&reason), Some(Reason::Rounds { limit: 3 }));
-/// assert_eq!(Reason::of(&Reason::AllSpoken.into()), Some(Reason::AllSpoken));
+/// assert_eq!(LibraryStopReason::of(&reason), Some(LibraryStopReason::Rounds { limit: 3 }));
+/// assert_eq!(LibraryStopReason::of(&LibraryStopReason::AllSpoken.into()), Some(LibraryStopReason::AllSpoken));
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Reason {
+pub enum LibraryStopReason {
     /// The only participant replied, in a chat in which each has one turn.
     Replied {
         /// The participant.
@@ -170,7 +170,7 @@ pub enum Reason {
     },
 }
 
-impl Reason {
+impl LibraryStopReason {
     /// Returns the reason that is in `reason`; `None` if that is one of the kernel or of a custom policy or condition.
     pub fn of(reason: &StopReason) -> Option<Self> {
         let StopReason::Other(other) = reason else { return None };
@@ -221,8 +221,8 @@ impl Reason {
     }
 }
 
-impl From<Reason> for StopReason {
-    fn from(reason: Reason) -> Self {
+impl From<LibraryStopReason> for StopReason {
+    fn from(reason: LibraryStopReason) -> Self {
         // A value of this type is always written as an object with one key, or, without fields, as a string.
         let (code, details) = match serde_json::to_value(&reason) {
             Ok(Value::Object(tagged)) => tagged.into_iter().next().unwrap_or_default(),
@@ -231,13 +231,15 @@ impl From<Reason> for StopReason {
         };
         let other = OtherReason::new(code, reason.to_string(), reason.outcome()).details(details);
         match reason {
-            Reason::Condition { .. } | Reason::Completed { .. } => other.by_calls().into(),
+            LibraryStopReason::Condition { .. } | LibraryStopReason::Completed { .. } => {
+                other.by_calls().into()
+            }
             _ => other.into(),
         }
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for LibraryStopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Replied { who } => write!(f, "{who} replied"),

@@ -3,7 +3,7 @@
 use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;
 
-pub use super::reason::{Counted, ModelMistake, Reason};
+pub use super::reason::{Counted, LibraryStopReason, ModelMistake};
 pub use crate::termination::loop_detector::LoopDetector;
 pub use polylogue_core::Condition;
 use polylogue_core::{MessageSource, Money, Name, StopReason, Transcript, TranscriptMessage};
@@ -116,22 +116,23 @@ fn count(condition: impl Fn(&Transcript) -> Option<StopReason> + Send + Sync + '
     Stop::new(Count(condition))
 }
 
-/// Ends the chat after `limit` turns, an expected end: [`Reason::CountReached`]. Private turns do not count. It is checked
+/// Ends the chat after `limit` turns, an expected end: [`LibraryStopReason::CountReached`]. Private turns do not count. It is checked
 /// between steps: turns that run in parallel all end first. For a safety limit see
 /// [`ChatBuilder::max_turns`](polylogue_core::ChatBuilder::max_turns).
 pub fn max_turns(limit: u64) -> Stop {
     count(move |t| {
         let count = limit.max(t.raised().turns);
-        (t.turns() >= count).then(|| StopReason::from(Reason::CountReached { count, of: Counted::Turns }))
+        (t.turns() >= count)
+            .then(|| StopReason::from(LibraryStopReason::CountReached { count, of: Counted::Turns }))
     })
 }
 
-/// Ends the chat after `limit` messages, including the opening, an expected end: [`Reason::CountReached`].
+/// Ends the chat after `limit` messages, including the opening, an expected end: [`LibraryStopReason::CountReached`].
 pub fn max_messages(limit: u64) -> Stop {
     count(move |t| {
         let count = limit.max(t.raised().messages);
         let is_reached = t.message_count() >= count;
-        is_reached.then(|| StopReason::from(Reason::CountReached { count, of: Counted::Messages }))
+        is_reached.then(|| StopReason::from(LibraryStopReason::CountReached { count, of: Counted::Messages }))
     })
 }
 
@@ -162,7 +163,9 @@ pub fn max_cost(limit: Money) -> Stop {
 
 /// Ends the chat after `limit_ms` milliseconds by the times of events, not counting time spent waiting for people.
 pub fn max_time_ms(limit_ms: u64) -> Stop {
-    count(move |t| (t.elapsed_ms() >= limit_ms).then(|| StopReason::from(Reason::Time { limit_ms })))
+    count(move |t| {
+        (t.elapsed_ms() >= limit_ms).then(|| StopReason::from(LibraryStopReason::Time { limit_ms }))
+    })
 }
 
 /// Ends the chat when `holds`, a pure function of the transcript, is true. The stop reason has the `name`.
@@ -176,7 +179,7 @@ pub fn max_time_ms(limit_ms: u64) -> Stop {
 /// ```
 pub fn when(name: &str, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Stop {
     let name = name.to_owned();
-    count(move |t| holds(t).then(|| StopReason::from(Reason::Condition { name: name.clone() })))
+    count(move |t| holds(t).then(|| StopReason::from(LibraryStopReason::Condition { name: name.clone() })))
 }
 
 /// Ends the chat when a message contains `text`. The task and reasoning do not count.
@@ -220,7 +223,9 @@ impl Says {
         let by = &line.message.from;
         let counts = self.by.is_empty() || self.by.contains(by);
         let holds = counts && self.matches(&line.message.text());
-        holds.then(|| StopReason::from(Reason::Mentioned { text: Arc::clone(&self.text), by: by.clone() }))
+        holds.then(|| {
+            StopReason::from(LibraryStopReason::Mentioned { text: Arc::clone(&self.text), by: by.clone() })
+        })
     }
 
     fn matches(&self, text: &str) -> bool {
@@ -286,7 +291,10 @@ impl Matches {
         let is_read = self.by.is_empty() || self.by.contains(by);
         let holds = is_read && self.regex.is_match(&line.message.text());
         holds.then(|| {
-            StopReason::from(Reason::Matched { pattern: self.regex.as_str().to_owned(), by: by.clone() })
+            StopReason::from(LibraryStopReason::Matched {
+                pattern: self.regex.as_str().to_owned(),
+                by: by.clone(),
+            })
         })
     }
 }

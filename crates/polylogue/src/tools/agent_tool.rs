@@ -12,7 +12,7 @@
 //! [`background`](crate::tools::background).
 //!
 //! # Limits
-//! A chat has the limits of its policy: [`until`](crate::policies::until) applies to its own turns, tokens, cost and time,
+//! A chat has the limits of its policy: [`with_termination`](crate::policies::with_termination) applies to its own turns, tokens, cost and time,
 //! without those of the outer chat. [`AgentTool::max_calls`] limits the calls per turn.
 //!
 //! ```

@@ -11,7 +11,7 @@
 //! # A conversation that ends when a model sets a value
 //! ```
 //! use polylogue::tools::state::{self, GetState, SetState};
-//! use polylogue::policies::until;
+//! use polylogue::policies::with_termination;
 //! use polylogue::{AnyModel, Assistant, Chat, round_robin};
 //! # fn example(model: AnyModel) -> Result<Chat, polylogue::Error> {
 //! let editor = Assistant::new("Editor", model.clone())?
@@ -22,7 +22,7 @@
 //!     .participant(writer)
 //!     .participant(editor)
 //!     .opening(|task| vec![state::given([("approved", false)]), polylogue::Message::new(polylogue::Name::user(), task)])
-//!     .policy(until(round_robin(), state::reaches("approved", true)))
+//!     .policy(with_termination(round_robin(), state::reaches("approved", true)))
 //!     .build()?;
 //! # Ok(chat)
 //! # }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Name, Status, Step, Transcript, round_robin};
 use polylogue_core::{Allowance, Bound, Money, Params, Price, RunResult, StopReason, TurnRequest};
@@ -148,7 +148,7 @@ async fn a_reply_that_ends_with_an_error_counts_at_its_reservation() {
         let model = Endpoint::new(config).unwrap().model("test").with_price(Some(price()));
         let params = Params { max_tokens: u32::try_from(REPLY).ok(), ..Params::default() };
         let agent = Assistant::new("A", AnyModel::new(model)).unwrap().params(params);
-        let policy = until(round_robin(), max_turns(1));
+        let policy = with_termination(round_robin(), max_turns(1));
         let chat = Chat::builder("one").participant(agent).policy(policy).build().unwrap();
         let mut log = Log::in_memory().limits(Limits { cost: Some(micros(300)), ..Limits::default() });
         let run = chat.run_in(&mut log, "go").await;

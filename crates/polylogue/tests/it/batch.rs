@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::runs::Report;
 use polylogue::runs::batch::{Batch, BatchResult, BatchStart};
 use polylogue::stop::max_turns;
@@ -62,7 +62,7 @@ fn start(model: &AnyModel, turns: u64) -> impl Fn(&String) -> polylogue::Result<
     move |task| {
         let agent = |name: &str| Assistant::new(name, model.clone());
         let chat = Chat::builder("pair").participant(agent("Ann")?).participant(agent("Bob")?);
-        let chat = chat.policy(until(round_robin(), max_turns(turns))).build()?;
+        let chat = chat.policy(with_termination(round_robin(), max_turns(turns))).build()?;
         Ok(BatchStart {
             id: LogId::new(task)?,
             meta: Meta::default(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::common::{name, script};
 use expect_test::{Expect, expect};
-use polylogue::policies::{summarized_by, until};
-use polylogue::stop::Reason;
+use polylogue::policies::{with_summary_by, with_termination};
+use polylogue::stop::LibraryStopReason;
 use polylogue::stop::{max_turns, says};
 use polylogue::{
     Act, Agent, Assistant, Chat, Error, Function, Human, Log, Message, Name, Policy, Result, Step, Tool,
@@ -73,7 +73,7 @@ fn runner() -> impl Agent {
 #[tokio::test]
 async fn a_call_that_another_agent_runs_is_paired_for_the_caller_and_text_for_the_others() {
     let chat = |_: &Calls| {
-        let policy = until(round_robin(), max_turns(3));
+        let policy = with_termination(round_robin(), max_turns(3));
         Chat::builder("group").participant(caller()).participant(runner()).policy(policy).build().unwrap()
     };
     let events = check(
@@ -110,13 +110,13 @@ async fn a_participant_ends_the_chat_and_it_is_still_summarized() {
     let script = script(r#"[{"A": "one"}, {"Judge": "It was short."}]"#);
     let chat = |calls: &Calls| {
         let quits = Function::new("B", |turn: &Turn<'_>| {
-            Ok(Act::Stop(StopReason::from(Reason::NoReply { who: turn.me().clone() })))
+            Ok(Act::Stop(StopReason::from(LibraryStopReason::NoReply { who: turn.me().clone() })))
         });
         Chat::builder("group")
             .participant(assistant("A", calls, &script))
             .participant(quits.unwrap())
             .private_agent(assistant("Judge", calls, &script))
-            .policy(summarized_by(round_robin(), name("Judge"), |_| "Sum up.".into()))
+            .policy(with_summary_by(round_robin(), name("Judge"), |_| "Sum up.".into()))
             .build()
             .unwrap()
     };
@@ -142,7 +142,7 @@ async fn a_participant_ends_the_chat_and_it_is_still_summarized() {
 #[tokio::test]
 async fn no_message_is_sent_after_a_participant_ended_the_chat_whatever_the_policy_wants() {
     let stops = Function::new("A", |_: &Turn<'_>| {
-        Ok(Act::Stop(StopReason::from(Reason::Condition { name: "enough".into() })))
+        Ok(Act::Stop(StopReason::from(LibraryStopReason::Condition { name: "enough".into() })))
     })
     .unwrap();
     let deaf = |chat: &Transcript| Step::Turn(TurnRequest::to_all(chat.participants()[0].clone()));
@@ -150,7 +150,7 @@ async fn no_message_is_sent_after_a_participant_ended_the_chat_whatever_the_poli
     let store = AnyStore::new(Memory::default());
     let mut log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
-    let reason = StopReason::from(Reason::Condition { name: "enough".into() });
+    let reason = StopReason::from(LibraryStopReason::Condition { name: "enough".into() });
     let reason = StopReason::NoOutput { ended: Box::new(reason) };
     assert_eq!(status, Status::Closed { reason, summary: "".into() });
 }
@@ -162,7 +162,7 @@ fn with_joining(sees: JoinHistory) -> impl Policy {
         if chat.turns() == 1 && chat.late_joiners().any(|name| *name == c) {
             return Step::Admit { who: c, sees };
         }
-        until(round_robin(), max_turns(4)).next(chat)
+        with_termination(round_robin(), max_turns(4)).next(chat)
     }
 }
 
@@ -283,7 +283,7 @@ async fn a_reopened_chat_has_new_counts_and_the_old_memory() {
         .participant(assistant("A", &calls, &script))
         .participant(assistant("B", &calls, &script))
         .introduction("A and B are here.")
-        .policy(until(round_robin(), max_turns(2)))
+        .policy(with_termination(round_robin(), max_turns(2)))
         .build()
         .unwrap();
     let store = AnyStore::new(Memory::default());
@@ -417,7 +417,7 @@ async fn a_turn_runs_several_chats_one_after_the_other_with_people_in_them() {
             .policy(sequential())
             .build()
             .unwrap();
-        let stop = until(round_robin(), says("yes"));
+        let stop = with_termination(round_robin(), says("yes"));
         Chat::builder("group").participant(Twice(name("T"), one, two)).policy(stop).build().unwrap()
     };
     check(
@@ -553,7 +553,7 @@ async fn an_agent_replaces_its_history_of_a_turn_and_others_see_its_message() {
         Chat::builder("group")
             .participant(Forgetful(assistant("A", calls, &script)))
             .participant(assistant("B", calls, &script))
-            .policy(until(round_robin(), max_turns(3)))
+            .policy(with_termination(round_robin(), max_turns(3)))
             .build()
             .unwrap()
     };

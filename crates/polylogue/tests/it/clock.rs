@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::{log, name, script};
-use polylogue::policies::until;
-use polylogue::stop::{Counted, Reason};
+use polylogue::policies::with_termination;
+use polylogue::stop::{Counted, LibraryStopReason};
 use polylogue::stop::{max_time_ms, max_turns};
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Status, round_robin};
 use polylogue_core::{AnyStore, LimitOverrides, LogId, StopReason, Timestamp};
@@ -15,7 +15,7 @@ use polylogue_store::Memory;
 fn pair(script: &Script, stop: impl polylogue::stop::Condition) -> Chat {
     let speaker = |who: &str| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
     let chat = Chat::builder("pair").participant(speaker("A")).participant(speaker("B"));
-    chat.policy(until(round_robin(), stop)).build().unwrap()
+    chat.policy(with_termination(round_robin(), stop)).build().unwrap()
 }
 
 fn words() -> Script {
@@ -106,6 +106,6 @@ async fn a_run_ended_by_a_limit_continues_only_under_a_higher_one() {
     // The chat's own limit is not that of the run.
     assert_eq!(
         chat.ends_again(&log, &raised, none).await.unwrap(),
-        Some(StopReason::from(Reason::CountReached { count: 4, of: Counted::Turns }))
+        Some(StopReason::from(LibraryStopReason::CountReached { count: 4, of: Counted::Turns }))
     );
 }

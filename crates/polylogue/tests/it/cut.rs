@@ -1,7 +1,7 @@
 //! Invariants 6 and 7: a log cut anywhere and run again becomes the same log, and no finished model call is repeated.
 
 use crate::common::{name, script};
-use polylogue::policies::{summarized_by, until};
+use polylogue::policies::{with_summary_by, with_termination};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::GetHistory;
 use polylogue::{
@@ -43,12 +43,12 @@ async fn two_agents_in_turn_with_a_tool_and_a_reflected_summary() {
             {"A": {"think": "hm", "say": "one"}}, {"B": "two"}, {"A": ""}, {"B": "DONE"}, {"Judge": "They counted."}]"#,
     );
     let log = check("count", |calls| {
-        let policy = until(round_robin(), says("DONE").whole() | max_turns(9));
+        let policy = with_termination(round_robin(), says("DONE").whole() | max_turns(9));
         Chat::builder("pair")
             .participant(assistant("A", calls, &script))
             .participant(assistant("B", calls, &script))
             .private_agent(assistant("Judge", calls, &script))
-            .policy(summarized_by(policy, name("Judge"), |_| "Sum up.".into()))
+            .policy(with_summary_by(policy, name("Judge"), |_| "Sum up.".into()))
             .build()
             .unwrap()
     })
@@ -101,7 +101,7 @@ async fn chats_within_chats_at_several_depths() {
         Chat::builder("desk")
             .participant(assistant("Writer", calls, &script))
             .participant(critics)
-            .policy(until(round_robin(), max_turns(4)))
+            .policy(with_termination(round_robin(), max_turns(4)))
             .build()
             .unwrap()
     })
@@ -127,7 +127,7 @@ async fn people_who_answer_pass_and_leave_also_within_a_chat_within_a_chat() {
 #[tokio::test]
 async fn functions_posts_and_private_messages() {
     fn policy() -> impl Policy {
-        until(
+        with_termination(
             |chat: &Transcript| match chat.turns() {
                 1 if chat.message_count() == 2 => Step::Post(Message::new(Name::user(), "a word between")),
                 _ => round_robin().next(chat),

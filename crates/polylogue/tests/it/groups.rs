@@ -5,8 +5,8 @@ use polylogue::layers::executor::Executor;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::group::{HumanSelector, Method, Repeat, Selected, Transitions, introduce};
-use polylogue::policies::{Selector, until, with_late_joiner};
-use polylogue::stop::{Counted, Reason};
+use polylogue::policies::{Selector, with_late_joiner, with_termination};
+use polylogue::stop::{Counted, LibraryStopReason};
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::tools::FunctionTool;
 use polylogue::{Act, Assistant, Chat, Function, Group, Human, Limits, Log, Name, Status, Tool, Transcript};
@@ -47,12 +47,19 @@ fn trio() -> ChatBuilder {
 async fn round_robin_random_and_transitions() {
     let one_after = |a: &str, b: &str| (name(a), vec![name(b)]);
     let graph = || Transitions::allowed([one_after("Ann", "Cid"), one_after("Cid", "Ann")]);
-    let round = |_: &Calls| trio().policy(until(Group::round_robin(), max_messages(6))).build().unwrap();
+    let round =
+        |_: &Calls| trio().policy(with_termination(Group::round_robin(), max_messages(6))).build().unwrap();
     let chance = |_: &Calls| {
-        trio().policy(until(Group::random(Some(7)).repeat(Repeat::No), max_turns(8))).build().unwrap()
+        trio()
+            .policy(with_termination(Group::random(Some(7)).repeat(Repeat::No), max_turns(8)))
+            .build()
+            .unwrap()
     };
     let ring = move |_: &Calls| {
-        trio().policy(until(Group::round_robin().transitions(graph()), max_turns(4))).build().unwrap()
+        trio()
+            .policy(with_termination(Group::round_robin().transitions(graph()), max_turns(4)))
+            .build()
+            .unwrap()
     };
     check(round, &[]).await;
     check(chance, &[]).await;
@@ -62,7 +69,7 @@ async fn round_robin_random_and_transitions() {
 #[tokio::test]
 async fn a_person_who_chooses_and_answers_garbage() {
     let chat = |_: &Calls| {
-        let policy = until(Group::select_by_name(name("chair")), max_turns(4));
+        let policy = with_termination(Group::select_by_name(name("chair")), max_turns(4));
         trio().private_agent(HumanSelector::new("chair").unwrap()).policy(policy).build().unwrap()
     };
     let log = check(chat, &["2", "9", "absent", "", "Zoe", "ann please"]).await;
@@ -77,7 +84,7 @@ async fn a_model_that_chooses_after_corrections_or_not_at_all() {
     );
     let chat = |calls: &Calls| {
         let selector = Selector::new("sel", calls.through(script.model("test"))).unwrap();
-        let policy = until(Group::select_by_name(name("sel")), max_turns(3));
+        let policy = with_termination(Group::select_by_name(name("sel")), max_turns(3));
         trio().private_agent(selector).introduction_of(introduce).policy(policy).build().unwrap()
     };
     let log = check(chat, &[]).await;
@@ -130,7 +137,7 @@ async fn tools_that_two_others_run() {
             .participant(speaker("Bob"))
             .private_agent(runner("Two", "double", |n| n * 2))
             .private_agent(runner("Three", "square", |n| n * n))
-            .policy(until(group, says("DONE")))
+            .policy(with_termination(group, says("DONE")))
             .build()
             .unwrap()
     };
@@ -150,7 +157,7 @@ async fn people_who_join_and_leave() {
             _ => Method::RoundRobin.into(),
         };
         let group = with_late_joiner(Group::custom(rule), name("Me"), says("Bob 1"), JoinHistory::All);
-        until(with_late_joiner(group, name("You"), max_turns(3), JoinHistory::New), max_turns(9))
+        with_termination(with_late_joiner(group, name("You"), max_turns(3), JoinHistory::New), max_turns(9))
     };
     let chat = move |_: &Calls| {
         Chat::builder("group")
@@ -169,7 +176,7 @@ async fn people_who_join_and_leave() {
 #[test]
 fn five_thousand_messages_need_no_stack() {
     let long = || {
-        let policy = until(Group::round_robin(), max_messages(5_000));
+        let policy = with_termination(Group::round_robin(), max_messages(5_000));
         let chat = Chat::builder("pair")
             .participant(speaker("Ann"))
             .participant(speaker("Bob"))
@@ -185,5 +192,8 @@ fn five_thousand_messages_need_no_stack() {
     };
     let thread = std::thread::Builder::new().stack_size(384 * 1024).spawn(long).unwrap();
     let Status::Closed { reason, .. } = thread.join().unwrap() else { panic!("it is over") };
-    assert_eq!(reason, StopReason::from(Reason::CountReached { count: 5_000, of: Counted::Messages }));
+    assert_eq!(
+        reason,
+        StopReason::from(LibraryStopReason::CountReached { count: 5_000, of: Counted::Messages })
+    );
 }

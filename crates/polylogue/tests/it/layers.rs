@@ -7,7 +7,7 @@ use crate::common::{name, script};
 use polylogue::layers::hook::{HookedModel, before_send, map_text};
 use polylogue::layers::reply::{MessageKind, Trigger, from_fn, when};
 use polylogue::layers::{Executor, HumanInput, Stack};
-use polylogue::policies::{summarized_by, until};
+use polylogue::policies::{with_summary_by, with_termination};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::FunctionTool;
 use polylogue::{
@@ -58,7 +58,7 @@ async fn human_input_in_every_mode() {
         move |calls: &Calls| {
             let bob =
                 Stack::new("Bob").unwrap().then(oversight.clone()).then(assistant("Bob", calls, script));
-            chat((assistant("Ann", calls, script), bob), until(round_robin(), max_turns(12)))
+            chat((assistant("Ann", calls, script), bob), with_termination(round_robin(), max_turns(12)))
         }
     };
     let text = check(pair(HumanInput::always()), &["", "go on", "", " mine ", ""]).await;
@@ -94,7 +94,9 @@ async fn a_caller_an_executor_and_a_person_who_interrupts() {
             let bob =
                 Stack::new("Bob").unwrap().then(HumanInput::always()).then(Executor::new().tool(echo()));
             let policy =
-                summarized_by(until(round_robin(), says("done").whole()), name("Ann"), |_| "Sum up.".into());
+                with_summary_by(with_termination(round_robin(), says("done").whole()), name("Ann"), |_| {
+                    "Sum up.".into()
+                });
             chat((ann, bob), policy)
         },
         &["", "", "no more of that"],
@@ -112,7 +114,7 @@ async fn a_person_who_clears_the_history() {
         |calls| {
             let oversight = HumanInput::always().clear_command();
             let bob = Stack::new("Bob").unwrap().then(oversight).then(assistant("Bob", calls, &script));
-            chat((assistant("Ann", calls, &script), bob), until(round_robin(), max_turns(6)))
+            chat((assistant("Ann", calls, &script), bob), with_termination(round_robin(), max_turns(6)))
         },
         &["clear history", "clear history 1 Ann.", "again", "clear history 2", "", "exit"],
     )
@@ -140,7 +142,7 @@ async fn layers_of_all_kinds_with_people_on_two_levels() {
                 .then(when(helps, office))
                 .then(from_fn(|turn| Ok((turn.transcript().turns() > 9).then_some(Act::Pass))))
                 .then(assistant("Bob", calls, &script));
-            chat((assistant("Ann", calls, &script), bob), until(round_robin(), max_turns(4)))
+            chat((assistant("Ann", calls, &script), bob), with_termination(round_robin(), max_turns(4)))
         },
         &["", "the expert's word", ""],
     )
@@ -177,7 +179,7 @@ async fn hooks_on_what_is_read_replied_and_sent() {
                 map_text(|text| format!("{text} {}", turn.transcript().turns()))(parts)
             });
             let bob = Function::new("Bob", |_| Ok(Act::say("more"))).unwrap();
-            chat((ann, bob), until(round_robin(), max_turns(3)))
+            chat((ann, bob), with_termination(round_robin(), max_turns(3)))
         },
         &[],
     )

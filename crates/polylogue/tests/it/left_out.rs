@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue::models::Fallback;
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, round_robin};
 use polylogue_core::{
@@ -50,7 +50,11 @@ fn asked(max_tokens: u32) -> Params {
 
 fn chat(model: AnyModel, params: Params) -> Chat {
     let agent = Assistant::new("Ann", model).unwrap().params(params);
-    Chat::builder("one").participant(agent).policy(until(round_robin(), max_turns(3))).build().unwrap()
+    Chat::builder("one")
+        .participant(agent)
+        .policy(with_termination(round_robin(), max_turns(3)))
+        .build()
+        .unwrap()
 }
 
 /// What the log says of parameters that were left out, by model.

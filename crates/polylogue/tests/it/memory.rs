@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::script;
 use polylogue::agents::reason::PlanAndSolve;
 use polylogue::layers::hook::HookedModel;
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
 use polylogue::tools::approval::ApprovalRequest;
@@ -57,7 +57,11 @@ fn model(text: &str) -> AnyModel {
 }
 
 fn chat(turns: u64, agent: impl polylogue::Agent) -> Chat {
-    Chat::builder("group").participant(agent).policy(until(round_robin(), max_turns(turns))).build().unwrap()
+    Chat::builder("group")
+        .participant(agent)
+        .policy(with_termination(round_robin(), max_turns(turns)))
+        .build()
+        .unwrap()
 }
 
 /// Runs `chat` as the conversation `id`, and returns what happened.
@@ -259,7 +263,7 @@ async fn a_fact_is_prompted_once_and_again_after_the_history_was_cleared() {
         Chat::builder("group")
             .participant(a)
             .participant(b.clone())
-            .policy(until(round_robin(), max_turns(7)))
+            .policy(with_termination(round_robin(), max_turns(7)))
             .build()
             .unwrap()
     };
@@ -297,8 +301,8 @@ async fn no_reminders_in_private_turns_or_without_matching_facts() {
     let agent = || Assistant::new("A", model(r#"[{"A": "Tea."}, {"A": "A summary."}]"#)).unwrap();
     let reminded = |facts| place.of("team").reminds(agent(), facts);
     let chat_with = |facts| {
-        let policy = polylogue::policies::summarized_by(
-            until(round_robin(), max_turns(1)),
+        let policy = polylogue::policies::with_summary_by(
+            with_termination(round_robin(), max_turns(1)),
             Name::new("A").unwrap(),
             |_| "Sum it up: tea?".into(),
         );

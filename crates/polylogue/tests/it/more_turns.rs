@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::{log, log_in, name, script, talk};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::{Stop, max_cost, max_messages, max_tokens, max_turns, says};
 use polylogue::{
     Act, AnyModel, Assistant, Chat, Function, Limits, Log, Message, Policy, Status, Step, Transcript,
@@ -64,7 +64,7 @@ async fn a_chat_that_counts_its_turns_continues_for_more_of_them() {
         || Stop::from(says("2")) & max_turns(2),
     ];
     for stop in stops {
-        let chat = pair(until(round_robin(), stop()), 100);
+        let chat = pair(with_termination(round_robin(), stop()), 100);
         let reason = continued(&chat, &mut log().await).await;
         assert!(reason.to_string().contains(" of "), "{reason}");
     }
@@ -74,7 +74,7 @@ async fn a_chat_that_counts_its_turns_continues_for_more_of_them() {
 
 #[tokio::test]
 async fn what_was_allowed_is_in_the_log_wherever_it_is_cut() {
-    let chat = || pair(until(round_robin(), max_turns(2)), 100);
+    let chat = || pair(with_termination(round_robin(), max_turns(2)), 100);
     let mut whole = log().await;
     continued(&chat(), &mut whole).await;
     let whole = whole.events().await;
@@ -154,13 +154,13 @@ async fn a_round_in_parallel_that_does_not_fit_does_not_begin() {
 async fn chats_in_parallel_take_no_more_turns_together_than_are_allowed() {
     let inner = |who: &str| {
         let chat = Chat::builder(who).participant(says_yes("X")).participant(says_yes("Y"));
-        chat.policy(until(round_robin(), max_turns(4))).build().unwrap()
+        chat.policy(with_termination(round_robin(), max_turns(4))).build().unwrap()
     };
     for limit in 1..=12 {
         let chat = ["P", "Q", "R"]
             .into_iter()
             .fold(Chat::builder("three"), |chat, who| chat.participant(inner(who)));
-        let chat = chat.policy(until(rounds, max_turns(3))).build().unwrap();
+        let chat = chat.policy(with_termination(rounds, max_turns(3))).build().unwrap();
         let mut log = log_in(AnyStore::new(Memory::default()), "nested").await;
         log = log.limits(Limits { turns: Some(limit), ..Limits::default() });
         chat.run_in(&mut log, "go").await.unwrap();

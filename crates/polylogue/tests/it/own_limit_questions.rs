@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::{log_of, name, script};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{AnyModel, Assistant, Chat, Human, Limits, Log, Status, round_robin, sequential};
@@ -51,7 +51,7 @@ fn team(of: Of, model: &AnyModel) -> Chat {
     let desk = desk.policy(round_robin()).max_turns(40);
     let desk = if of == Of::Chat { desk.limits(TWO_SECONDS) } else { desk };
     let team = Chat::builder("team").participant(desk.build().unwrap()).participant(speaker("Editor"));
-    team.policy(until(round_robin(), max_turns(4))).build().unwrap()
+    team.policy(with_termination(round_robin(), max_turns(4))).build().unwrap()
 }
 
 fn asked_in(events: &[Arc<Event>]) -> Vec<&Question> {
@@ -158,7 +158,7 @@ async fn pair(limit: u64, limits: Limits) -> (Chat, Log) {
     let model = AnyModel::new(Second(Arc::default()));
     let speaker = |who: &str| Assistant::new(who, model.clone()).unwrap();
     let chat = Chat::builder("pair").participant(speaker("A")).participant(speaker("B"));
-    let chat = chat.policy(until(round_robin(), max_turns(20))).build().unwrap();
+    let chat = chat.policy(with_termination(round_robin(), max_turns(20))).build().unwrap();
     (chat, log_of(&[]).await.limits(limits).agent_limits([(name("A"), calls(limit))]))
 }
 

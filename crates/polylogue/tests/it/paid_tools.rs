@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::runs::Report;
 use polylogue::stop::{max_cost, max_turns};
 use polylogue::{
@@ -217,7 +217,7 @@ async fn a_condition_on_money_counts_what_tools_cost_also_in_nested_chats() {
             false => shop.participant(seeker),
         };
         let ends = max_cost(cents(15)) | max_turns(5);
-        let shop = shop.policy(until(round_robin(), ends)).build().unwrap();
+        let shop = shop.policy(with_termination(round_robin(), ends)).build().unwrap();
         let mut log = log_of(&[]).await;
         let why = reason(shop.run_in(&mut log, "go").await.unwrap().status);
         let spent = StopReason::Cost { limit: cents(15), spent: cents(20), next: None, cut: None };
@@ -256,7 +256,7 @@ async fn a_condition_on_money_counts_what_tools_cost_in_calls_that_failed() {
         })
     });
     let ends = max_cost(cents(15)) | max_turns(5);
-    let chat = Chat::builder("shop").participant(host.unwrap()).policy(until(round_robin(), ends));
+    let chat = Chat::builder("shop").participant(host.unwrap()).policy(with_termination(round_robin(), ends));
     let mut log = log_of(&[]).await;
     let why = reason(chat.build().unwrap().run_in(&mut log, "go").await.unwrap().status);
     let spent = StopReason::Cost { limit: cents(15), spent: cents(20), next: None, cut: None };

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use polylogue::agents::session::{ReplyStream, Stage};
 use polylogue::policies::order::sequential;
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::runs::Report;
-use polylogue::stop::{Reason, max_turns};
+use polylogue::stop::{LibraryStopReason, max_turns};
 use polylogue::tools::GetHistory;
 use polylogue::{AnyModel, Assistant, Chat, Status, round_robin};
 use polylogue_core::{
@@ -92,7 +92,7 @@ async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
     let shown = Told::new([part("The sea is"), part(" gray and"), whole(" cold."), whole("And deep.")]);
     let chat = Chat::builder("group")
         .participant(shown.agent())
-        .policy(until(round_robin(), max_turns(2)))
+        .policy(with_termination(round_robin(), max_turns(2)))
         .build()
         .unwrap();
     let (_, summary, events) = run(&chat).await;
@@ -114,7 +114,7 @@ async fn continuing_is_bounded_and_what_is_cut_off_then_is_marked() {
         let (reason, summary, events) = run(&alone(shown.agent().max_continuations(times))).await;
         assert_eq!(
             (reason, shown.asked().len()),
-            (StopReason::from(Reason::Replied { who: name("Ann") }), times as usize + 1)
+            (StopReason::from(LibraryStopReason::Replied { who: name("Ann") }), times as usize + 1)
         );
         let report = Report::of_last_run(&events);
         assert_eq!(
@@ -156,7 +156,7 @@ async fn a_cut_reply_that_cannot_be_continued_is_said_and_marked() {
     let shown = Told::new([part("The sea"), Err(full), whole("Well.")]);
     let chat = Chat::builder("group")
         .participant(shown.agent())
-        .policy(until(round_robin(), max_turns(2)))
+        .policy(with_termination(round_robin(), max_turns(2)))
         .build()
         .unwrap();
     let report = Report::of_last_run(&run(&chat).await.2);
@@ -197,7 +197,7 @@ async fn continued_replies_are_cut_and_resumed_as_others() {
             let agent = |who| {
                 Assistant::new(who, calls.through(script.model("test"))).unwrap().tool(GetHistory::default())
             };
-            let order = until(round_robin(), max_turns(4));
+            let order = with_termination(round_robin(), max_turns(4));
             Chat::builder("pair")
                 .participant(agent("A"))
                 .participant(agent("B"))
@@ -220,7 +220,7 @@ async fn said_after(count: usize) -> (Vec<String>, Option<FinishReason>, Vec<Vec
     let texts_before = ["I look.", "Let me look.", "Now I look."];
     let replies = texts_before[..count].iter().map(|text| malformed(text));
     let shown = Told::new(replies.chain([whole("The sea is gray."), whole("And deep.")]));
-    let policy = until(round_robin(), max_turns(2));
+    let policy = with_termination(round_robin(), max_turns(2));
     let chat = Chat::builder("group").participant(shown.agent()).policy(policy).build().unwrap();
     let report = Report::of_last_run(&run(&chat).await.2);
     let said = report.messages.iter().map(|message| message.text().into_owned()).collect();
@@ -249,7 +249,7 @@ async fn the_rest_of_a_truncated_reply_is_asked_for_again_in_place() {
         let broken = (0..count).map(|_| malformed(" blue."));
         let replies = [part("The sea is")].into_iter().chain(broken);
         let shown = Told::new(replies.chain([whole(" gray."), whole("And deep.")]));
-        let policy = until(round_robin(), max_turns(2));
+        let policy = with_termination(round_robin(), max_turns(2));
         let chat = Chat::builder("group").participant(shown.agent()).policy(policy).build().unwrap();
         let (_, _, events) = run(&chat).await;
         let report = Report::of_last_run(&events);
@@ -280,7 +280,7 @@ async fn said_by_listed(replies: &[Result<Reply, ModelError>]) -> Vec<String> {
         task: "Tell me of the sea",
         chat: &|calls| {
             let ann = Assistant::new("Ann", calls.through(Listed(replies.to_vec()))).unwrap();
-            let policy = until(round_robin(), max_turns(2));
+            let policy = with_termination(round_robin(), max_turns(2));
             let chat = Chat::builder("group").participant(ann.tool(GetHistory::default()));
             chat.policy(policy).build().unwrap()
         },

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common::{log_of, name};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::{Stop, max_messages, max_turns};
 use polylogue::{Assistant, round_robin, sequential};
 use polylogue_core::{
@@ -48,7 +48,7 @@ async fn played(stop: Stop, limits: Limits, more: LimitOverrides, prefix: &[Arc<
     let chat = Chat::builder("pair")
         .participant(a)
         .participant(b)
-        .policy(until(round_robin(), stop))
+        .policy(with_termination(round_robin(), stop))
         .build()
         .unwrap();
     let run = match prefix {
@@ -156,7 +156,7 @@ async fn talked(limit: u64, given: Option<Instruction>, prefix: &[Arc<Event>]) -
     let model = AnyModel::new(Words(outside, given));
     let speaker = |who: &str| Assistant::new(who, model.clone()).unwrap();
     let chat = Chat::builder("pair").participant(speaker("A")).participant(speaker("B"));
-    let chat = chat.policy(until(round_robin(), max_turns(8))).build().unwrap();
+    let chat = chat.policy(with_termination(round_robin(), max_turns(8))).build().unwrap();
     let run = match prefix {
         [] => chat.run_in(&mut log, "go").await,
         _ => chat.resume(&mut log).await,
@@ -239,7 +239,7 @@ async fn edited(mut log: Log, given: Option<Instruction>) -> (Log, StopReason) {
     let model = AnyModel::new(Words(outside, given));
     let speaker = |who: &str| Assistant::new(who, model.clone()).unwrap();
     let desk = Chat::builder("desk").participant(speaker("A")).participant(speaker("B")).limits(THREE_CALLS);
-    let desk = desk.policy(until(round_robin(), max_turns(6))).build().unwrap();
+    let desk = desk.policy(with_termination(round_robin(), max_turns(6))).build().unwrap();
     let team = Chat::builder("team").participant(desk).participant(speaker("Editor"));
     let team = team.policy(sequential()).build().unwrap();
     let run = if has_begun { team.resume(&mut log).await } else { team.run_in(&mut log, "go").await };

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use polylogue::layers::executor::Executor;
 use polylogue::layers::reply::Stack;
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
+use polylogue::stop::LibraryStopReason;
 use polylogue::stop::LoopDetector;
-use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Status, Tool, round_robin, sequential};
 use polylogue_core::{Body, Event, RunOutcome, StopReason, ToolCx, ToolError, ToolResult, ToolSpec};
@@ -60,7 +60,7 @@ async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
 }
 
 fn alone(ann: Assistant) -> polylogue_core::ChatBuilder {
-    Chat::builder("group").participant(ann).policy(until(sequential(), LoopDetector::default()))
+    Chat::builder("group").participant(ann).policy(with_termination(sequential(), LoopDetector::default()))
 }
 
 fn calls(events: &[Arc<Event>]) -> usize {
@@ -72,7 +72,7 @@ async fn four_equal_polls_and_a_good_answer_are_no_circle() {
     let (reason, summary, events) = run(&alone(polling(4, false)).build().unwrap()).await;
     assert_eq!(
         (reason, &*summary, calls(&events)),
-        (StopReason::from(Reason::Replied { who: name("Ann") }), "The job is done.", 4)
+        (StopReason::from(LibraryStopReason::Replied { who: name("Ann") }), "The job is done.", 4)
     );
 }
 
@@ -91,7 +91,7 @@ async fn equal_calls_with_different_results_are_no_loop() {
     let (reason, summary, events) = run(&alone(polling(15, true)).build().unwrap()).await;
     assert_eq!(
         (reason, &*summary, calls(&events)),
-        (StopReason::from(Reason::Replied { who: name("Ann") }), "The job is done.", 15)
+        (StopReason::from(LibraryStopReason::Replied { who: name("Ann") }), "The job is done.", 15)
     );
 }
 
@@ -124,13 +124,13 @@ async fn polling_through_another_agent_is_left_alone_as_well() {
         let executor = Executor::new().tool(Job::new(false));
         let ann = Assistant::new("Ann", polls(times)).unwrap().suggest_tool(Job::new(false).spec().clone());
         let bob = Stack::new("Bob").unwrap().then(executor);
-        let order = until(until(round_robin(), max_turns(60)), LoopDetector::default());
+        let order = with_termination(with_termination(round_robin(), max_turns(60)), LoopDetector::default());
         Chat::builder("group").participant(ann).participant(bob).policy(order).build().unwrap()
     };
     let (reason, summary, _) = run(&chat(4)).await;
     assert_eq!(
         (reason, &*summary),
-        (StopReason::from(Reason::NoReply { who: name("Bob") }), "The job is done.")
+        (StopReason::from(LibraryStopReason::NoReply { who: name("Bob") }), "The job is done.")
     );
     let (reason, ..) = run(&chat(20)).await;
     assert!(
@@ -145,7 +145,7 @@ async fn a_turn_that_used_up_its_tool_rounds_is_a_limit_and_no_pass() {
     let (reason, summary, events) = run(&alone(ann).build().unwrap()).await;
     assert_eq!(
         (reason.clone(), &*summary),
-        (StopReason::from(Reason::ToolRounds { who: name("Ann"), limit: 3 }), "")
+        (StopReason::from(LibraryStopReason::ToolRounds { who: name("Ann"), limit: 3 }), "")
     );
     assert_eq!((reason.outcome(), calls(&events)), (RunOutcome::Limit, 3));
     assert_eq!(reason.to_string(), "Ann's limit of 3 rounds of tool calls in one turn");

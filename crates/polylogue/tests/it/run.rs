@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::common::{log, log_in, log_of, name, script};
 use expect_test::{Expect, expect};
-use polylogue::policies::{until, with_summary};
-use polylogue::stop::{Counted, Reason};
+use polylogue::policies::{with_summary, with_termination};
+use polylogue::stop::{Counted, LibraryStopReason};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::GetHistory;
 use polylogue::{
@@ -29,7 +29,7 @@ fn assistant(who: &str, script: &Script) -> Assistant {
 
 fn pair(script: &Script, stop: impl polylogue::stop::Condition) -> Chat {
     let chat = Chat::builder("pair").participant(assistant("A", script)).participant(assistant("B", script));
-    chat.policy(until(round_robin(), stop)).build().unwrap()
+    chat.policy(with_termination(round_robin(), stop)).build().unwrap()
 }
 
 async fn printed(log: &Log) -> String {
@@ -75,7 +75,7 @@ async fn a_participant_who_opens_the_chat_has_spoken() {
         .participant(assistant("A", &script))
         .participant(assistant("B", &script))
         .opening(opening);
-    let chat = chat.policy(until(round_robin(), max_turns(1))).build().unwrap();
+    let chat = chat.policy(with_termination(round_robin(), max_turns(1))).build().unwrap();
     check(
         &chat,
         "hi",
@@ -162,7 +162,7 @@ async fn a_failed_turn_is_logged_and_retried_on_resuming() {
     assert_eq!(
         status,
         Status::Closed {
-            reason: StopReason::from(Reason::CountReached { count: 2, of: Counted::Turns }),
+            reason: StopReason::from(LibraryStopReason::CountReached { count: 2, of: Counted::Turns }),
             summary: "two".into()
         }
     );
@@ -182,7 +182,10 @@ async fn a_limit_of_the_whole_run_met_in_an_inner_chat_closes_the_outermost_and_
     let status = chat().resume(&mut log).await.unwrap().status;
     assert_eq!(
         status,
-        Status::Closed { reason: Reason::Replied { who: name("pair") }.into(), summary: "four".into() }
+        Status::Closed {
+            reason: LibraryStopReason::Replied { who: name("pair") }.into(),
+            summary: "four".into()
+        }
     );
     assert_eq!(log.usage().await.calls, 4, "no call was made twice");
 }
@@ -202,7 +205,10 @@ async fn turns_are_counted_over_all_chats() {
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { turns: Some(4), ..Limits::default() });
     let status = chat.resume(&mut log).await.unwrap().status;
-    assert_eq!(status, Status::Closed { reason: Reason::AllSpoken.into(), summary: "four".into() });
+    assert_eq!(
+        status,
+        Status::Closed { reason: LibraryStopReason::AllSpoken.into(), summary: "four".into() }
+    );
     assert_eq!(log.turns().await, 4);
 }
 
@@ -522,7 +528,7 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
     let script = script(r#"[{"A": "hello"}]"#);
     let chat =
         Chat::builder("desk").participant(Human::new("Me").unwrap()).participant(assistant("A", &script));
-    let chat = chat.policy(until(round_robin(), max_turns(2))).build().unwrap();
+    let chat = chat.policy(with_termination(round_robin(), max_turns(2))).build().unwrap();
     let mut log = log().await;
     let Status::Waiting(questions) = chat.run_in(&mut log, "go").await.unwrap().status else {
         panic!("waits for no one")
@@ -544,7 +550,7 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
     assert_eq!(
         status,
         Status::Closed {
-            reason: StopReason::from(Reason::CountReached { count: 2, of: Counted::Turns }),
+            reason: StopReason::from(LibraryStopReason::CountReached { count: 2, of: Counted::Turns }),
             summary: "hello".into()
         }
     );
@@ -553,8 +559,9 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
 #[tokio::test]
 async fn summaries_can_be_computed() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}]"#);
-    let policy =
-        with_summary(until(round_robin(), max_turns(2)), |chat| format!("{} messages", chat.message_count()));
+    let policy = with_summary(with_termination(round_robin(), max_turns(2)), |chat| {
+        format!("{} messages", chat.message_count())
+    });
     let chat = Chat::builder("c")
         .participant(assistant("A", &script))
         .participant(assistant("B", &script))
@@ -563,7 +570,7 @@ async fn summaries_can_be_computed() {
     assert_eq!(
         status,
         Status::Closed {
-            reason: StopReason::from(Reason::CountReached { count: 2, of: Counted::Turns }),
+            reason: StopReason::from(LibraryStopReason::CountReached { count: 2, of: Counted::Turns }),
             summary: "3 messages".into()
         }
     );

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use polylogue::models::Fallback;
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{Assistant, Chat, Limits, Log, Status, round_robin};
 use polylogue_core::{
@@ -80,7 +80,7 @@ fn chat_with(model: impl Model + Clone, params: &Params) -> Chat {
     let agent = |name: &str| {
         Assistant::new(name, polylogue::AnyModel::new(model.clone())).unwrap().params(params.clone())
     };
-    let policy = until(round_robin(), max_turns(8));
+    let policy = with_termination(round_robin(), max_turns(8));
     Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
 }
 
@@ -272,8 +272,11 @@ async fn asked(
 ) -> (polylogue_core::Log, usize, polylogue_core::Result<Status>) {
     let model = Clumsy { malformed, made: Arc::default() };
     let agent = Assistant::new("Ann", polylogue::AnyModel::new(model.clone())).unwrap().params(params);
-    let chat =
-        Chat::builder("one").participant(agent).policy(until(round_robin(), max_turns(2))).build().unwrap();
+    let chat = Chat::builder("one")
+        .participant(agent)
+        .policy(with_termination(round_robin(), max_turns(2)))
+        .build()
+        .unwrap();
     let mut log = log().await;
     let result = chat.run_in(&mut log, "Talk.").await.map(|result| result.status);
     let made = *model.made.lock().unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::{log_of, name};
 use futures_util::future::{Either, select};
-use polylogue::policies::{sequential, until, with_late_joiner};
+use polylogue::policies::{sequential, with_late_joiner, with_termination};
 use polylogue::stop::{max_turns, says};
 use polylogue::{Assistant, Function, parallel, round_robin};
 use polylogue_core::{
@@ -191,7 +191,7 @@ fn steered(policy: impl Policy, instructions: Vec<Instruction>, outside: &Outsid
     let [a, b, c] = [("A", instructions), ("B", Vec::new()), ("C", Vec::new())]
         .map(|(who, instructions)| Steered(name(who), instructions, Arc::clone(outside)));
     let chat = Chat::builder("steered").participant(a).participant(b).participant(c);
-    chat.policy(until(policy, max_turns(4))).build().unwrap()
+    chat.policy(with_termination(policy, max_turns(4))).build().unwrap()
 }
 
 /// Runs the chat, with who continues it when it is paused.
@@ -245,7 +245,7 @@ async fn a_late_joiner_whose_condition_holds_joins_before_a_chosen_speaker() {
             .participant(a)
             .participant(b)
             .late_joiner(d)
-            .policy(until(policy, max_turns(3)))
+            .policy(with_termination(policy, max_turns(3)))
             .build()
             .unwrap()
     };
@@ -471,7 +471,7 @@ async fn what_had_arrived_of_a_cancelled_reply_is_kept_and_counts_as_said_if_its
         Chat::builder("slow")
             .participant(ann)
             .participant(bob)
-            .policy(until(round_robin(), max_turns(2)))
+            .policy(with_termination(round_robin(), max_turns(2)))
             .build()
             .unwrap()
     };
@@ -698,7 +698,7 @@ async fn instructions_during_a_tool_call_stand_in_the_log_where_it_can_be_cut_an
         Chat::builder("calls")
             .participant(a)
             .participant(b)
-            .policy(until(round_robin(), max_turns(2)))
+            .policy(with_termination(round_robin(), max_turns(2)))
             .build()
             .unwrap()
     };

@@ -10,7 +10,9 @@ use polylogue::layers::reply::{Stack, Trigger, when};
 use polylogue::layers::{Nested, OuterContext};
 use polylogue::policies::order::SUMMARY_PROMPT;
 use polylogue::policies::with_summary;
-use polylogue::policies::{Carryover, Dag, WithCarryover, last_message_without, summarized_by, until};
+use polylogue::policies::{
+    Carryover, Dag, WithCarryover, last_message_without, with_summary_by, with_termination,
+};
 use polylogue::stop::max_turns;
 use polylogue::tools::GetHistory;
 use polylogue::{Agent, Assistant, Chat, Human, Log, Status, round_robin, sequential};
@@ -42,7 +44,8 @@ fn human(who: &str) -> AnyAgent {
 fn chat_of(chat: &str, agents: &[&AnyAgent], turns: u64, carry: &Carryover) -> Chat {
     let builder = agents.iter().fold(Chat::builder(chat), |chat, agent| chat.participant((*agent).clone()));
     let carry = carry.clone().author(agents[0].name().clone());
-    let policy = with_summary(until(round_robin(), max_turns(turns)), last_message_without("TERMINATE"));
+    let policy =
+        with_summary(with_termination(round_robin(), max_turns(turns)), last_message_without("TERMINATE"));
     carry.apply_to(builder).policy(policy).build().unwrap()
 }
 
@@ -66,7 +69,11 @@ async fn a_sequence_with_a_person_a_tool_a_continued_history_and_a_skipped_chat(
         let [ann, bob, judge] = ["Ann", "Bob", "Judge"].map(|who| assistant(who, calls, &script));
         let kept = Chat::builder("again").participant(ann.clone()).participant(bob.clone());
         let kept = Carryover::message("And now?").author(name("Ann")).apply_to(kept);
-        let kept = kept.continues(name("first")).policy(until(round_robin(), max_turns(1))).build().unwrap();
+        let kept = kept
+            .continues(name("first"))
+            .policy(with_termination(round_robin(), max_turns(1)))
+            .build()
+            .unwrap();
         let skipped = chat_of("skipped", &[&ann, &bob], 9, &Carryover::task());
         Chat::builder("work")
             .participant(chat_of("first", &[&ann, &bob], 3, &Carryover::task()))
@@ -79,7 +86,7 @@ async fn a_sequence_with_a_person_a_tool_a_continued_history_and_a_skipped_chat(
             ))
             .participant(kept)
             .private_agent(judge)
-            .policy(summarized_by(sequential(), name("Judge"), |_| SUMMARY_PROMPT.into()))
+            .policy(with_summary_by(sequential(), name("Judge"), |_| SUMMARY_PROMPT.into()))
             .build()
             .unwrap()
     };
@@ -204,7 +211,7 @@ async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
         Chat::builder("desk")
             .participant(human("Guest"))
             .participant(stack)
-            .policy(until(round_robin(), max_turns(4)))
+            .policy(with_termination(round_robin(), max_turns(4)))
             .opening(|_| Vec::<Message>::new())
             .build()
             .unwrap()

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use polylogue::policies::until;
-use polylogue::stop::Reason;
+use polylogue::policies::with_termination;
+use polylogue::stop::LibraryStopReason;
 use polylogue::stop::max_turns;
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::tools::state::{self, GetState, SetState};
@@ -95,7 +95,7 @@ async fn what_a_chat_within_sets_is_seen_outside_and_by_its_next_run() {
         let model = || calls.through(script.model("test"));
         let inner = solo("inner", agent("In", model()));
         let chat = Chat::builder("outer").participant(inner).participant(agent("Out", model()));
-        chat.policy(until(round_robin(), max_turns(4))).build().unwrap()
+        chat.policy(with_termination(round_robin(), max_turns(4))).build().unwrap()
     })
     .await;
     assert_eq!(read(&events), [r#"Out: {"x":1}"#, r#"In: {"x":1,"y":2}"#, r#"Out: {"x":3,"y":2}"#]);
@@ -112,10 +112,11 @@ async fn a_value_set_in_a_nested_chat_ends_the_outermost_chat() {
         .build()
         .unwrap();
     let chat = Chat::builder("outer").participant(agent("Out", model())).participant(inner);
-    let chat = chat.policy(until(round_robin(), state::reaches("approved", true))).build().unwrap();
+    let chat =
+        chat.policy(with_termination(round_robin(), state::reaches("approved", true))).build().unwrap();
     let (status, _) = run(&chat).await;
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
-    let wanted = StopReason::from(Reason::Condition { name: "approved is true".into() });
+    let wanted = StopReason::from(LibraryStopReason::Condition { name: "approved is true".into() });
     assert_eq!((reason, &*summary), (wanted, "yes"));
 }
 
@@ -134,7 +135,7 @@ async fn values_of_one_run_of_a_chat_are_not_visible_elsewhere() {
         let model = || calls.through(script.model("test"));
         let own = agent("In", model()).tool(SetState::new().scope(StateScope::Chat));
         let chat = Chat::builder("outer").participant(solo("inner", own)).participant(agent("Out", model()));
-        chat.policy(until(round_robin(), max_turns(3))).build().unwrap()
+        chat.policy(with_termination(round_robin(), max_turns(3))).build().unwrap()
     })
     .await;
     assert_eq!(read(&events), [r#"In: {"x":1}"#, "Out: {}", "In: {}"]);
@@ -199,7 +200,11 @@ async fn an_agent_tool_shares_the_state_and_remembers_it_in_order() {
     let events = cut(|calls| {
         let model = || calls.through(script.model("test"));
         let out = agent("Out", model()).agent_tool(AgentTool::agent(agent("Critic", model())));
-        Chat::builder("group").participant(out).policy(until(round_robin(), max_turns(2))).build().unwrap()
+        Chat::builder("group")
+            .participant(out)
+            .policy(with_termination(round_robin(), max_turns(2)))
+            .build()
+            .unwrap()
     })
     .await;
     let expected = [r#"Critic: {"x":1}"#, r#"Out: {"x":2}"#, r#"Critic: {"x":3}"#, r#"Critic: {"x":3}"#];

@@ -7,9 +7,9 @@ use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::group::{Group, Transitions};
 use polylogue::policies::order::{SUMMARY_PROMPT, with_summarizer};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::LoopDetector;
-use polylogue::stop::{Counted, Reason};
+use polylogue::stop::{Counted, LibraryStopReason};
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::{
     Act, AnyModel, Assistant, Chat, Function, Limits, Message, Policy, Status, parallel, round_robin,
@@ -116,11 +116,11 @@ fn check_empty(reason: &StopReason, summary: &str, case: &str) {
 async fn a_silent_chat_ends_without_output_in_every_order() {
     for parts in silences() {
         let orders: Vec<(&str, Box<dyn Policy>)> = vec![
-            ("round robin", Box::new(until(round_robin(), LoopDetector::default()))),
+            ("round robin", Box::new(with_termination(round_robin(), LoopDetector::default()))),
             ("sequential", Box::new(sequential())),
             ("sequence of chats", Box::new(sequential())),
             ("parallel", Box::new(parallel())),
-            ("group", Box::new(until(Group::round_robin(), LoopDetector::default()))),
+            ("group", Box::new(with_termination(Group::round_robin(), LoopDetector::default()))),
             (
                 "transitions",
                 Box::new(
@@ -141,7 +141,7 @@ async fn a_silent_chat_ends_without_output_in_every_order() {
 #[tokio::test]
 async fn a_message_continues_a_chat_that_ended_because_of_silence() {
     let silent = Silent::new(vec![]);
-    let chat = pair(&silent, until(round_robin(), LoopDetector::default()));
+    let chat = pair(&silent, with_termination(round_robin(), LoopDetector::default()));
     let mut log = log().await;
     chat.run_in(&mut log, "What is 2 + 2?").await.unwrap();
     for asked in [2, 4] {
@@ -170,7 +170,7 @@ async fn a_message_to_a_running_chat_ends_a_silence() {
     });
     let silent = Silent::new(vec![]);
     let chat = Chat::builder("pair").participant(ann.unwrap()).participant(silent.agent("Bob"));
-    let chat = chat.policy(until(round_robin(), LoopDetector::default())).build().unwrap();
+    let chat = chat.policy(with_termination(round_robin(), LoopDetector::default())).build().unwrap();
     chat.run_in(&mut log, "What is 2 + 2?").await.unwrap();
     // It takes two turns without words after the message.
     assert_eq!(said(&log.events().await), ["Ann: -", "Bob: -", "Ann: -"]);
@@ -202,11 +202,11 @@ async fn a_message_of_a_picture_or_a_value_alone_is_a_result_and_stays_what_it_i
             .build()
             .unwrap();
         let (reason, summary, _) = run(&inner, "Draw two cats.").await;
-        assert_eq!((reason, summary.as_str()), (StopReason::from(Reason::AllSpoken), words));
+        assert_eq!((reason, summary.as_str()), (StopReason::from(LibraryStopReason::AllSpoken), words));
         let outer =
             Chat::builder("outer").participant(inner).participant(silent.agent("Bob")).policy(sequential());
         let (reason, summary, events) = run(&outer.build().unwrap(), "Draw two cats.").await;
-        assert_eq!((reason, summary.as_str()), (StopReason::from(Reason::AllSpoken), words));
+        assert_eq!((reason, summary.as_str()), (StopReason::from(LibraryStopReason::AllSpoken), words));
         let parts = events.iter().rev().find_map(|event| match &event.body {
             Body::Message(message) if message.from == name("inner") => Some(message.parts.clone()),
             _ => None,
@@ -232,7 +232,7 @@ async fn the_picture_next_to_the_text_of_a_result_is_kept() {
 
 #[tokio::test]
 async fn a_debate_whose_votes_cannot_be_read_ends_undecided_with_the_last_arguments() {
-    let undecided = StopReason::from(Reason::Undecided);
+    let undecided = StopReason::from(LibraryStopReason::Undecided);
     let say = |who: &str| {
         let text = format!("I am {who}.");
         Function::new(who, move |_| Ok(Act::say(text.clone()))).unwrap()
@@ -266,7 +266,7 @@ async fn the_last_message_before_silence_is_the_result() {
         .build()
         .unwrap();
     let (reason, summary, _) = run(&chat, "What is 2 + 2?").await;
-    assert_eq!((reason, &*summary), (StopReason::from(Reason::AllSpoken), "It is 4."));
+    assert_eq!((reason, &*summary), (StopReason::from(LibraryStopReason::AllSpoken), "It is 4."));
 }
 
 #[tokio::test]
@@ -287,7 +287,7 @@ fn nest(silent: &Silent, depth: usize) -> ChatBuilder {
         0 => chat.participant(silent.agent("Bob")),
         _ => chat.participant(nest(silent, depth - 1).build().unwrap()),
     };
-    chat.policy(until(round_robin(), LoopDetector::default()))
+    chat.policy(with_termination(round_robin(), LoopDetector::default()))
 }
 
 #[tokio::test]
@@ -328,7 +328,9 @@ fn proxied(oversight: HumanInput, turns: u64) -> Chat {
     let proxy = Stack::new("Bob").unwrap().then(oversight);
     let opening = |task: &str| vec![Message::new(name("Bob"), task)];
     let chat = Chat::builder("pair").participant(counting.unwrap()).participant(proxy).opening(opening);
-    chat.policy(until(until(round_robin(), max_turns(turns)), LoopDetector::default())).build().unwrap()
+    chat.policy(with_termination(with_termination(round_robin(), max_turns(turns)), LoopDetector::default()))
+        .build()
+        .unwrap()
 }
 
 // AutoGen sends its default reply, which is empty, and the assistant is asked again.
@@ -338,7 +340,7 @@ async fn enter_of_a_person_behind_a_proxy_without_a_model_continues_the_chat() {
     assert_eq!(said(&events), ["Ann: reply 1", "Bob: -", "Ann: reply 2", "Bob: -", "Ann: reply 3"]);
     assert_eq!(
         (reason, &*summary),
-        (StopReason::from(Reason::CountReached { count: 5, of: Counted::Turns }), "reply 3")
+        (StopReason::from(LibraryStopReason::CountReached { count: 5, of: Counted::Turns }), "reply 3")
     );
     let terminate = HumanInput::terminate().max_auto_replies(1);
     let (_, _, events) = answered(&proxied(terminate, 6), "hi", &["", "go"]).await;
@@ -354,13 +356,13 @@ async fn an_empty_default_reply_continues_the_chat_and_none_ends_it() {
     };
     let chat = |bob: Stack| {
         let chat = Chat::builder("pair").participant(ann()).participant(bob);
-        chat.policy(until(round_robin(), max_turns(4))).build().unwrap()
+        chat.policy(with_termination(round_robin(), max_turns(4))).build().unwrap()
     };
     let (reason, _, events) = run(&chat(Stack::new("Bob").unwrap().otherwise("")), "hi").await;
     assert_eq!(said(&events), ["Ann: 0", "Bob: -", "Ann: 2", "Bob: -"]);
-    assert_eq!(reason, StopReason::from(Reason::CountReached { count: 4, of: Counted::Turns }));
+    assert_eq!(reason, StopReason::from(LibraryStopReason::CountReached { count: 4, of: Counted::Turns }));
     let (reason, summary, _) = run(&chat(Stack::new("Bob").unwrap()), "hi").await;
-    assert_eq!((reason, &*summary), (StopReason::from(Reason::NoReply { who: name("Bob") }), "0"));
+    assert_eq!((reason, &*summary), (StopReason::from(LibraryStopReason::NoReply { who: name("Bob") }), "0"));
 }
 
 #[tokio::test]
@@ -369,10 +371,10 @@ async fn a_model_in_a_stack_that_says_nothing_is_silent_and_ends_nothing() {
     let bob = Stack::new("Bob").unwrap().then(HumanInput::never()).then(silent.agent("Bob"));
     let ann = Function::new("Ann", |_| Ok(Act::say("Well?")));
     let chat = Chat::builder("pair").participant(ann.unwrap()).participant(bob);
-    let chat = chat.policy(until(round_robin(), max_turns(4))).build().unwrap();
+    let chat = chat.policy(with_termination(round_robin(), max_turns(4))).build().unwrap();
     let (reason, _, events) = run(&chat, "hi").await;
     assert_eq!(said(&events), ["Ann: Well?", "Bob: -", "Ann: Well?", "Bob: -"]);
-    assert_eq!(reason, StopReason::from(Reason::CountReached { count: 4, of: Counted::Turns }));
+    assert_eq!(reason, StopReason::from(LibraryStopReason::CountReached { count: 4, of: Counted::Turns }));
 }
 
 // Without any message, the next one is asked all the same, and no agent replies to itself.
@@ -382,7 +384,7 @@ async fn a_blank_first_message_is_replied_to_by_the_one_it_is_for() {
     let [ann, bob] = ["Ann", "Bob"].map(|name| AnyAgent::new(silent.agent(name)));
     for blank in ["", " \n"] {
         let pair = |name: &str| Chat::builder(name).participant(ann.clone()).participant(bob.clone());
-        let policy = || until(round_robin(), max_messages(2));
+        let policy = || with_termination(round_robin(), max_messages(2));
         let carried = polylogue::policies::carryover::Carryover::message(blank).author(name("Ann"));
         let chat = carried.apply_to(pair("pair")).policy(policy()).build().unwrap();
         let before = silent.asked();
@@ -399,16 +401,20 @@ fn continuing(ends: impl Policy) -> Chat {
     });
     let talk =
         Chat::builder("talk").participant(ann.unwrap()).continues(name("talk")).policy(ends).build().unwrap();
-    Chat::builder("outer").participant(talk).policy(until(round_robin(), max_turns(3))).build().unwrap()
+    Chat::builder("outer")
+        .participant(talk)
+        .policy(with_termination(round_robin(), max_turns(3)))
+        .build()
+        .unwrap()
 }
 
 #[tokio::test]
 async fn inherited_messages_count_neither_as_messages_nor_as_turns() {
     let expected =
         ["Ann: 1 lines", "talk: 1 lines", "Ann: 3 lines", "talk: 3 lines", "Ann: 5 lines", "talk: 5 lines"];
-    let (_, _, events) = run(&continuing(until(round_robin(), max_messages(2))), "hi").await;
+    let (_, _, events) = run(&continuing(with_termination(round_robin(), max_messages(2))), "hi").await;
     assert_eq!(said(&events), expected);
-    let (_, _, events) = run(&continuing(until(round_robin(), max_turns(1))), "hi").await;
+    let (_, _, events) = run(&continuing(with_termination(round_robin(), max_turns(1))), "hi").await;
     assert_eq!(said(&events), expected);
 }
 
@@ -420,8 +426,9 @@ async fn inherited_messages_are_no_result() {
     });
     let talk =
         Chat::builder("talk").participant(nothing.unwrap()).continues(name("talk")).policy(sequential());
-    let outer =
-        Chat::builder("outer").participant(talk.build().unwrap()).policy(until(round_robin(), max_turns(2)));
+    let outer = Chat::builder("outer")
+        .participant(talk.build().unwrap())
+        .policy(with_termination(round_robin(), max_turns(2)));
     let (_, _, events) = run(&outer.build().unwrap(), "hi").await;
     assert_eq!(said(&events), ["Ann: Once.", "talk: Once.", "Ann: -", "talk: -"]);
 }

@@ -1,7 +1,7 @@
 //! The first steps with the library: run, print, stream, wait, resume, ask a model.
 
 use polylogue::policies::Selector;
-use polylogue::stop::Reason;
+use polylogue::stop::LibraryStopReason;
 use polylogue::{Assistant, Chat, Group, Human, Log, Status, Update, models, round_robin, stop};
 use polylogue_core::Body;
 
@@ -70,7 +70,10 @@ async fn the_first_condition_that_holds_ends_the_chat_before_the_policy() {
         .stop(stop::says("Two."));
     let result = chat.build().unwrap().run("Count.").await.unwrap();
     assert!(
-        matches!(result.stop_reason().and_then(Reason::of), Some(Reason::CountReached { count: 2, .. })),
+        matches!(
+            result.stop_reason().and_then(LibraryStopReason::of),
+            Some(LibraryStopReason::CountReached { count: 2, .. })
+        ),
         "{result}"
     );
 }

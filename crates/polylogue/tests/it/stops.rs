@@ -5,7 +5,7 @@ use polylogue::stop::LoopDetector;
 use polylogue::stop::{
     self, Condition as _, Stop, max_cost, max_messages, max_time_ms, max_tokens, max_turns, says, when,
 };
-use polylogue::stop::{Counted, Reason};
+use polylogue::stop::{Counted, LibraryStopReason};
 use polylogue_core::{Money, RunOutcome, StopReason};
 
 fn now(stop: impl polylogue::stop::Condition, lines: &[(&str, &str)]) -> Option<StopReason> {
@@ -13,7 +13,7 @@ fn now(stop: impl polylogue::stop::Condition, lines: &[(&str, &str)]) -> Option<
 }
 
 fn mentioned(text: &str, by: &str) -> Option<StopReason> {
-    Some(StopReason::from(Reason::Mentioned { text: text.into(), by: name(by) }))
+    Some(StopReason::from(LibraryStopReason::Mentioned { text: text.into(), by: name(by) }))
 }
 
 #[test]
@@ -56,12 +56,12 @@ fn counts_end_a_chat() {
     let lines = [("user", "x"), ("A", "1"), ("B", "2")];
     assert_eq!(
         now(max_turns(2), &lines),
-        Some(StopReason::from(Reason::CountReached { count: 2, of: Counted::Turns }))
+        Some(StopReason::from(LibraryStopReason::CountReached { count: 2, of: Counted::Turns }))
     );
     assert_eq!(now(max_turns(3), &lines), None);
     assert_eq!(
         now(max_messages(3), &lines),
-        Some(StopReason::from(Reason::CountReached { count: 3, of: Counted::Messages }))
+        Some(StopReason::from(LibraryStopReason::CountReached { count: 3, of: Counted::Messages }))
     );
     assert_eq!(now(max_messages(4), &lines), None);
 }
@@ -78,7 +78,10 @@ fn tokens_money_and_time_end_a_chat() {
     let (limit, spent) = (Money::dollars(0.015), Money::dollars(0.02));
     assert_eq!(now(max_cost(limit), &lines), Some(StopReason::Cost { limit, spent, next: None, cut: None }));
     assert_eq!(now(max_cost(limit), &lines).unwrap().outcome(), RunOutcome::Budget);
-    assert_eq!(now(max_time_ms(2000), &lines), Some(StopReason::from(Reason::Time { limit_ms: 2000 })));
+    assert_eq!(
+        now(max_time_ms(2000), &lines),
+        Some(StopReason::from(LibraryStopReason::Time { limit_ms: 2000 }))
+    );
     assert_eq!(now(max_time_ms(2001), &lines), None);
 }
 
@@ -87,7 +90,7 @@ fn own_conditions_end_a_chat_by_name() {
     let long = || when("long enough", |chat| chat.message_count() > 2);
     assert_eq!(now(long(), &[("user", "x"), ("A", "1")]), None);
     let reason = now(long(), &[("user", "x"), ("A", "1"), ("B", "2")]).unwrap();
-    assert_eq!(reason, StopReason::from(Reason::Condition { name: "long enough".into() }));
+    assert_eq!(reason, StopReason::from(LibraryStopReason::Condition { name: "long enough".into() }));
 }
 
 #[test]
@@ -96,7 +99,7 @@ fn either_condition_ends_a_chat_and_the_first_given_is_the_reason() {
     assert_eq!(now(stop(), &[("user", "x"), ("A", "DONE")]), mentioned("DONE", "A"));
     assert_eq!(
         now(stop(), &[("user", "x"), ("A", "hm")]),
-        Some(StopReason::from(Reason::CountReached { count: 1, of: Counted::Turns }))
+        Some(StopReason::from(LibraryStopReason::CountReached { count: 1, of: Counted::Turns }))
     );
 }
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use polylogue::policies::{summarized_by, until};
-use polylogue::stop::{Reason, Stop, max_messages, max_turns, says, when};
+use polylogue::policies::{with_summary_by, with_termination};
+use polylogue::stop::{LibraryStopReason, Stop, max_messages, max_turns, says, when};
 use polylogue::{
     Act, Chat, Function, Human, Limits, Log, Message, Name, Policy, Status, Step, Transcript, round_robin,
     sequential,
@@ -195,7 +195,7 @@ fn ends_for(reason: StopReason) -> impl Policy {
 
 #[tokio::test]
 async fn limits_on_time_and_money_hold_and_what_was_stopped_stays_so() {
-    let rounds = StopReason::from(Reason::Rounds { limit: 1 });
+    let rounds = StopReason::from(LibraryStopReason::Rounds { limit: 1 });
     let tokens = StopReason::Tokens { limit: 1, used: 1, next: None, cut: None };
     for (reason, continues) in [
         (StopReason::Finished, true),
@@ -206,7 +206,7 @@ async fn limits_on_time_and_money_hold_and_what_was_stopped_stays_so() {
         (tokens, false),
         (StopReason::Cost { limit: Money::default(), spent: Money::default(), next: None, cut: None }, false),
         (StopReason::Time { limit_ms: 1, used_ms: 1 }, false),
-        (StopReason::from(Reason::Time { limit_ms: 1 }), false),
+        (StopReason::from(LibraryStopReason::Time { limit_ms: 1 }), false),
         (StopReason::Stopped { by: "a person".into() }, false),
         (StopReason::Left { who: name("Ann"), why: "said `exit`".into() }, false),
     ] {
@@ -233,7 +233,7 @@ async fn a_message_continues_a_chat_that_its_termination_condition_ends_unless_t
     ];
     for (stop, text, turns) in cases {
         let mut log = log().await;
-        let chat = pair(until(round_robin(), stop), Some((log.handle(), text)));
+        let chat = pair(with_termination(round_robin(), stop), Some((log.handle(), text)));
         play(&chat, &mut log).await;
         let events = log.events().await;
         assert_eq!(log.turns().await, turns, "{:?}", told(&events));
@@ -241,7 +241,7 @@ async fn a_message_continues_a_chat_that_its_termination_condition_ends_unless_t
     }
     // Every participant has spoken, too.
     let mut log = log().await;
-    let chat = pair(until(sequential(), says("STOP")), Some((log.handle(), "STOP")));
+    let chat = pair(with_termination(sequential(), says("STOP")), Some((log.handle(), "STOP")));
     play(&chat, &mut log).await;
     assert_eq!(told(&log.events().await)[2..], ["sent: STOP", "closed: user said `STOP`"]);
 }
@@ -264,7 +264,7 @@ async fn a_limit_of_the_run_holds_and_the_result_stays_until_it_is_raised() {
 #[tokio::test]
 async fn a_private_turn_that_sums_up_answers_no_message() {
     let mut log = log().await;
-    let summarized = summarized_by(sequential(), name("Ann"), |_| "Sum up.".into());
+    let summarized = with_summary_by(sequential(), name("Ann"), |_| "Sum up.".into());
     let chat = pair(summarized, Some((log.handle(), PRICE)));
     play(&chat, &mut log).await;
     assert_eq!((reopened(&log.events().await), log.turns().await), (1, 4));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common::{name, script};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{
     Act, Agent, AnyModel, Assistant, Chat, Error, Log, Name, Result, Turn, parallel, round_robin,
@@ -53,7 +53,7 @@ async fn a_model_call_costs_one_write() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}]"#);
     let assistant = |who| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
     let chat = Chat::builder("pair").participant(assistant("A")).participant(assistant("B"));
-    let chat = chat.policy(until(round_robin(), max_turns(3))).build().unwrap();
+    let chat = chat.policy(with_termination(round_robin(), max_turns(3))).build().unwrap();
     let (mut log, writes) = noted(usize::MAX).await;
     chat.run_in(&mut log, "count").await.unwrap();
     let each = "ModelReplied Message TurnStarted";
@@ -91,7 +91,7 @@ async fn a_reply_is_written_before_its_agent_waits_for_something_else() {
     let (mut log, writes) = noted(usize::MAX).await;
     let model = AnyModel::new(script.model("test"));
     let agent = Slow { name: name("A"), model, writes: Arc::clone(&writes), waits: 1 };
-    let chat = Chat::builder("one").participant(agent).policy(until(round_robin(), max_turns(1)));
+    let chat = Chat::builder("one").participant(agent).policy(with_termination(round_robin(), max_turns(1)));
     chat.build().unwrap().run_in(&mut log, "count").await.unwrap();
     assert_eq!(shown(&writes), ["Opened TurnStarted", "ModelReplied", "Message Closed"]);
 }
@@ -116,7 +116,7 @@ async fn a_reply_that_cannot_be_written_ends_the_run() {
     let (mut log, writes) = noted(1).await;
     let model = AnyModel::new(script.model("test"));
     let agent = Slow { name: name("A"), model, writes: Arc::clone(&writes), waits: 1 };
-    let chat = Chat::builder("one").participant(agent).policy(until(round_robin(), max_turns(1)));
+    let chat = Chat::builder("one").participant(agent).policy(with_termination(round_robin(), max_turns(1)));
     let error = chat.build().unwrap().run_in(&mut log, "count").await.unwrap_err();
     assert!(matches!(error, Error::Store(StoreError::Full { .. })), "{error}");
     assert_eq!(shown(&writes), ["Opened TurnStarted"]);

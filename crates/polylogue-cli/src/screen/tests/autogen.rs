@@ -1,7 +1,7 @@
 //! The layout of AutoGen.
 
 use expect_test::expect;
-use polylogue::stop::Reason;
+use polylogue::stop::LibraryStopReason;
 use polylogue_core::{Choice, Chooser, ExecutedCall, Media, Question, StopReason};
 
 use super::*;
@@ -277,10 +277,10 @@ fn nothing_typed_is_no_automatic_reply_where_it_ends_the_turn() {
         shown(&asked)
     };
     let who = name("Ann");
-    let ended = StopReason::from(Reason::Mentioned { text: "TERMINATE".into(), by: name("Bob") });
+    let ended = StopReason::from(LibraryStopReason::Mentioned { text: "TERMINATE".into(), by: name("Bob") });
     assert!(after(Body::Stopped { who: who.clone(), reason: ended }).ends_with("NO HUMAN INPUT RECEIVED.\n"));
     assert!(after(Body::Passed { who: who.clone() }).ends_with("NO HUMAN INPUT RECEIVED.\n"));
-    let nothing = StopReason::from(Reason::NoReply { who: who.clone() });
+    let nothing = StopReason::from(LibraryStopReason::NoReply { who: who.clone() });
     assert!(after(Body::Stopped { who, reason: nothing }).ends_with("USING AUTO REPLY...\n"));
 }
 

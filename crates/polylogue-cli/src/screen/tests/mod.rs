@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use polylogue::stop::Reason;
+use polylogue::stop::LibraryStopReason;
 use polylogue_core::{
     Audience, Body, Delta, Digest, Event, FinishReason, Message, ModelReply, Name, Opening, Part, Path,
     Timestamp, ToolCall, ToolResult, TotalUsage, TurnRequest, Update, Usage,
@@ -73,8 +73,10 @@ pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
 }
 
 pub(super) fn closed(summary: &str) -> Body {
-    let reason =
-        polylogue_core::StopReason::from(Reason::Mentioned { text: "TERMINATE".into(), by: name("Coder") });
+    let reason = polylogue_core::StopReason::from(LibraryStopReason::Mentioned {
+        text: "TERMINATE".into(),
+        by: name("Coder"),
+    });
     Body::Closed { reason, summary: summary.into() }
 }
 

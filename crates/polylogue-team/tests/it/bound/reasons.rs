@@ -16,7 +16,7 @@ mod votes;
 
 use std::sync::Arc;
 
-use polylogue::stop::Reason;
+use polylogue::stop::LibraryStopReason;
 use polylogue_core::{Body, Event, Path, RunOutcome, StopReason};
 use polylogue_team::{Chat, Team};
 
@@ -92,7 +92,7 @@ impl<'a> Case<'a> {
             }
             StopReason::Left { who, why } => self.left(who, why),
             StopReason::All(reasons) => self.all(reasons),
-            StopReason::Other(_) => match Reason::of(reason) {
+            StopReason::Other(_) => match LibraryStopReason::of(reason) {
                 Some(reason) => self.is_true_of_library(&reason),
                 None => Err("there is no such reason".into()),
             },
@@ -104,38 +104,38 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn is_true_of_library(&self, reason: &Reason) -> Check {
+    fn is_true_of_library(&self, reason: &LibraryStopReason) -> Check {
         if let Some(turn) = self.talk.stopped().find(|turn| is_reason_of(turn, reason)) {
             return self.is_true_of_agent(reason, turn);
         }
         match reason {
-            Reason::Replied { who } => self.replied(who),
-            Reason::AllSpoken => self.all_spoken(),
-            Reason::NoHandoff { who } => self.no_handoff(who),
-            Reason::GraphComplete => self.graph_complete(),
-            Reason::DagComplete => self.dag_complete(),
-            Reason::EndState { after } => self.end_state(after.as_ref()),
-            Reason::Voted { option } => self.voted(option),
-            Reason::ChairDecided { option, by } => self.chair_decided(option, by),
-            Reason::Undecided => self.undecided(),
-            Reason::RequestSatisfied { by } => self.request_satisfied(by),
-            Reason::TasksDone { count } => self.tasks_done(*count),
-            Reason::CountReached { count, of } => self.count_reached(*count, *of),
-            Reason::Mentioned { text, by } => self.mentioned(text, by),
-            Reason::Matched { pattern, by } => self.matched(pattern, by),
-            Reason::Condition { name } => self.condition(name),
-            Reason::Messages { limit } => self.role_play_messages(*limit),
-            Reason::Time { limit_ms } => self.time_of_chat(*limit_ms),
-            Reason::NoParticipants { last } => self.no_participants(last.as_ref()),
-            Reason::NoReply { who } => self.no_reply(who),
-            Reason::NoSpeaker { after } => self.no_speaker(after.as_ref()),
-            Reason::Stalled { plans } => self.stalled(*plans),
-            Reason::Completed { who } => self.completed(who),
-            Reason::Rounds { limit } => self.rounds(*limit),
-            Reason::Errors { who, of, limit } => self.role_play_errors(who, of, *limit),
-            Reason::ToolRounds { .. } | Reason::ContextFull { .. } | Reason::AutoReplies { .. } => {
-                Err("no agent ended its turn with it".into())
-            }
+            LibraryStopReason::Replied { who } => self.replied(who),
+            LibraryStopReason::AllSpoken => self.all_spoken(),
+            LibraryStopReason::NoHandoff { who } => self.no_handoff(who),
+            LibraryStopReason::GraphComplete => self.graph_complete(),
+            LibraryStopReason::DagComplete => self.dag_complete(),
+            LibraryStopReason::EndState { after } => self.end_state(after.as_ref()),
+            LibraryStopReason::Voted { option } => self.voted(option),
+            LibraryStopReason::ChairDecided { option, by } => self.chair_decided(option, by),
+            LibraryStopReason::Undecided => self.undecided(),
+            LibraryStopReason::RequestSatisfied { by } => self.request_satisfied(by),
+            LibraryStopReason::TasksDone { count } => self.tasks_done(*count),
+            LibraryStopReason::CountReached { count, of } => self.count_reached(*count, *of),
+            LibraryStopReason::Mentioned { text, by } => self.mentioned(text, by),
+            LibraryStopReason::Matched { pattern, by } => self.matched(pattern, by),
+            LibraryStopReason::Condition { name } => self.condition(name),
+            LibraryStopReason::Messages { limit } => self.role_play_messages(*limit),
+            LibraryStopReason::Time { limit_ms } => self.time_of_chat(*limit_ms),
+            LibraryStopReason::NoParticipants { last } => self.no_participants(last.as_ref()),
+            LibraryStopReason::NoReply { who } => self.no_reply(who),
+            LibraryStopReason::NoSpeaker { after } => self.no_speaker(after.as_ref()),
+            LibraryStopReason::Stalled { plans } => self.stalled(*plans),
+            LibraryStopReason::Completed { who } => self.completed(who),
+            LibraryStopReason::Rounds { limit } => self.rounds(*limit),
+            LibraryStopReason::Errors { who, of, limit } => self.role_play_errors(who, of, *limit),
+            LibraryStopReason::ToolRounds { .. }
+            | LibraryStopReason::ContextFull { .. }
+            | LibraryStopReason::AutoReplies { .. } => Err("no agent ended its turn with it".into()),
             _ => Err("no check is known for it".into()),
         }
     }
@@ -181,8 +181,8 @@ impl<'a> Case<'a> {
 }
 
 /// Whether `turn` ended the chat with `reason`.
-fn is_reason_of(turn: &talk::Past<'_>, reason: &Reason) -> bool {
-    matches!(&turn.end.body, Body::Stopped { reason: own, .. } if Reason::of(own).as_ref() == Some(reason))
+fn is_reason_of(turn: &talk::Past<'_>, reason: &LibraryStopReason) -> bool {
+    matches!(&turn.end.body, Body::Stopped { reason: own, .. } if LibraryStopReason::of(own).as_ref() == Some(reason))
 }
 
 /// The team and its chat that `at` is, if a file declares it.

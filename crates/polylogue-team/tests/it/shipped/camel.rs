@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use polylogue::stop::{Counted, Reason};
+use polylogue::stop::{Counted, LibraryStopReason};
 use polylogue_core::Window;
 use polylogue_core::{Body, Entry, Part, StopReason};
 use polylogue_team::{Overrides, Summary, Team};
@@ -146,11 +146,17 @@ async fn building_and_opening_call_no_model_and_every_run_begins_afresh() {
 async fn the_marker_alone_ends_the_work_before_the_programmer_is_called() {
     let played = play(&talk(&["Instruction: one", "Solution: one", DONE])).await;
     let (reason, summary) = played.end_of("/work.1");
-    assert_eq!(*reason, StopReason::from(Reason::Mentioned { text: DONE.into(), by: name(TRADER) }));
+    assert_eq!(
+        *reason,
+        StopReason::from(LibraryStopReason::Mentioned { text: DONE.into(), by: name(TRADER) })
+    );
     assert_eq!(summary, "It is built.");
     assert_eq!(played.said("/work.1").last(), Some(&(TRADER.to_owned(), DONE.to_owned())));
     assert_eq!(played.asked_of(PROGRAMMER).len(), 1);
-    assert_eq!((&played.reason, &*played.summary), (&StopReason::from(Reason::AllSpoken), "It is built."));
+    assert_eq!(
+        (&played.reason, &*played.summary),
+        (&StopReason::from(LibraryStopReason::AllSpoken), "It is built.")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,14 +182,15 @@ async fn limits_on_turns_and_messages_are_exact_and_say_what_they_are() {
         let played = play(&talk_up_to(limit)).await;
         assert_eq!(
             *played.end_of("/work.1").0,
-            StopReason::from(Reason::CountReached { count: limit, of: Counted::Turns })
+            StopReason::from(LibraryStopReason::CountReached { count: limit, of: Counted::Turns })
         );
         assert_eq!(played.said("/work.1").len() as u64, 1 + limit, "the opening is not a turn");
 
         let mut team = talk_up_to(limit);
         stop(&mut team).max_messages = Some(limit);
         let played = play(&team).await;
-        let planned = StopReason::from(Reason::CountReached { count: limit, of: Counted::Messages });
+        let planned =
+            StopReason::from(LibraryStopReason::CountReached { count: limit, of: Counted::Messages });
         // With the opening alone no participant has said anything.
         let expected = if limit == 1 { StopReason::NoOutput { ended: Box::new(planned) } } else { planned };
         assert_eq!(*played.end_of("/work.1").0, expected);
@@ -210,7 +217,10 @@ async fn without_a_specifier_prompts_hold_the_unchanged_task() {
     team.chat.summary = Summary::Last;
     let played = play(&team).await;
     assert_eq!(played.asked.len(), 3);
-    assert_eq!(played.reason, StopReason::from(Reason::Mentioned { text: DONE.into(), by: name(TRADER) }));
+    assert_eq!(
+        played.reason,
+        StopReason::from(LibraryStopReason::Mentioned { text: DONE.into(), by: name(TRADER) })
+    );
     for asked in &played.asked {
         assert!(asked.system.contains("never forget it: Develop a trading bot for the stock market\n"));
     }

@@ -6,7 +6,7 @@ use polylogue_core::{
 };
 
 use super::Compaction;
-use crate::stop::Reason;
+use crate::stop::LibraryStopReason;
 
 /// How a model is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +123,9 @@ pub(super) const fn is_too_long(error: &ModelError) -> bool {
 /// Ends the chat, because compaction did not help or is not possible.
 pub(super) fn full(turn: &Turn<'_>, call: ModelCall<'_>) -> Error {
     let who = turn.me().clone();
-    let reason = StopReason::from(Reason::ContextFull { who: who.clone(), model: call.model.name().into() });
+    let reason = StopReason::from(LibraryStopReason::ContextFull {
+        who: who.clone(),
+        model: call.model.name().into(),
+    });
     Interrupt::Ended { who, reason }.into()
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::stop::Reason;
+use crate::stop::LibraryStopReason;
 use polylogue_core::{
     Act, Agent, Capability, Error, FinishReason, Model, ModelAttempt, ModelCall, Name, Params, Part, Reply,
     Result, StopReason, ToolCall, ToolResult, ToolSpec, ToolStatus, Turn,
@@ -19,7 +19,7 @@ use crate::tools::runner::Finished;
 /// A model without function calls writes its calls as text; any other does so with [`in_text`](Self::in_text).
 ///
 /// It uses the model, tools, parameters and view of an [`Assistant`]. After the last round it ends the chat with
-/// [`Reason::Rounds`], or, with [`summarize`](Self::summarize), calls the model once more without tools. The result of
+/// [`LibraryStopReason::Rounds`], or, with [`summarize`](Self::summarize), calls the model once more without tools. The result of
 /// a tool that [ends the turn](ToolSpec::ends_turn) is the message.
 #[derive(Debug, Clone)]
 #[must_use]
@@ -153,7 +153,9 @@ impl Agent for React {
             }
         }
         if !self.summarize {
-            return Ok(Act::Stop(StopReason::from(Reason::Rounds { limit: u64::from(self.rounds) })));
+            return Ok(Act::Stop(StopReason::from(LibraryStopReason::Rounds {
+                limit: u64::from(self.rounds),
+            })));
         }
         turn.prompt(SUM_UP).await?;
         let reply = self.ask(turn, &mut way, false).await?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::stop::{ModelMistake, Reason};
+use crate::stop::{LibraryStopReason, ModelMistake};
 use polylogue_core::{
     Act, AnyModel, Chat, FinishReason, Interrupt, Name, Params, Part, Reply, Result, Status, Step,
     Transcript, TurnRequest,
@@ -113,8 +113,8 @@ impl AssistantTurn<'_, '_> {
 pub(crate) fn one_turn(chat: &Transcript) -> Step {
     match (chat.turns(), chat.present().next()) {
         (0, Some(agent)) => Step::Turn(TurnRequest::to_all(agent.clone())),
-        (_, Some(agent)) => Reason::Replied { who: agent.clone() }.close(chat),
-        (_, None) => Reason::AllSpoken.close(chat),
+        (_, Some(agent)) => LibraryStopReason::Replied { who: agent.clone() }.close(chat),
+        (_, None) => LibraryStopReason::AllSpoken.close(chat),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tools called by the provider's function calls.
 
-use crate::stop::{ModelMistake, Reason};
+use crate::stop::{LibraryStopReason, ModelMistake};
 use polylogue_core::{Act, Error, Reply, Result, StopReason, ToolCall, ToolResult, ToolStatus};
 
 use super::turn::{AssistantTurn, spoken};
@@ -43,7 +43,7 @@ impl AssistantTurn<'_, '_> {
     async fn last_round(&mut self, reply: &Reply) -> Result<Act> {
         if !reply.calls().is_empty() && spoken(reply, &[]).is_empty() {
             let (who, limit) = (self.turn.me().clone(), u64::from(self.agent.max_rounds));
-            return Ok(Act::Stop(StopReason::from(Reason::ToolRounds { who, limit })));
+            return Ok(Act::Stop(StopReason::from(LibraryStopReason::ToolRounds { who, limit })));
         }
         self.close(reply).await
     }

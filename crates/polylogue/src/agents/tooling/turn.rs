@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::stop::{ModelMistake, Reason};
+use crate::stop::{LibraryStopReason, ModelMistake};
 use polylogue_core::{
     Act, Agent, AnyAgent, AnyTool, Body, Capability, ConfigError, Error, FinishReason, HistoryEntry,
     Interrupt, Model, ModelAttempt, ModelCall, Name, Params, Part, Reply, Result, StopReason, Tool as _,
@@ -425,7 +425,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
     pub(super) async fn give_up(&mut self, of: ModelMistake, limit: u32) -> Result<Act> {
         self.turn.remember(Vec::new()).await?;
         let (who, limit) = (self.turn.me().clone(), u64::from(limit));
-        Ok(Act::Stop(StopReason::from(Reason::Errors { who, of, limit })))
+        Ok(Act::Stop(StopReason::from(LibraryStopReason::Errors { who, of, limit })))
     }
 }
 

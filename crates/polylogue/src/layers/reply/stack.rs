@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::stop::Reason;
+use crate::stop::LibraryStopReason;
 use polylogue_core::{Act, Agent, AnyAgent, Name, NameError, Result, StopReason, Turn, UnknownName};
 
 use super::{ErasedReply, ReplyLayer};
@@ -12,7 +12,7 @@ use super::{ErasedReply, ReplyLayer};
 ///
 /// Without a reply, the stack sends its default reply; an empty one is a silent turn, and the chat continues. Without a
 /// default reply, a stack with a person, a model or a chat among its layers is silent, too. A stack of only program
-/// layers ends the chat with [`Reason::NoReply`], since their input would not change. In private turns it is always
+/// layers ends the chat with [`LibraryStopReason::NoReply`], since their input would not change. In private turns it is always
 /// silent.
 ///
 /// Its layers act in its name: an [`Assistant`](crate::Assistant) sees the chat as the stack does, and its messages are
@@ -94,7 +94,7 @@ impl Agent for Stack {
         Ok(match ReplyLayer::reply(self, turn).await? {
             Some(act) => act,
             None if turn.request().to.is_private() || ReplyLayer::may_be_silent(self) => Act::Pass,
-            None => Act::Stop(StopReason::from(Reason::NoReply { who: turn.me().clone() })),
+            None => Act::Stop(StopReason::from(LibraryStopReason::NoReply { who: turn.me().clone() })),
         })
     }
 }

@@ -7,14 +7,16 @@ use polylogue_core::{
 use super::checked::{AfterLeaving, Graph, Join};
 use super::edge::{EdgeCondition, Link};
 use crate::policies::replay::{Kind, Replay, ReplayStep, is_present};
-use crate::stop::Reason;
+use crate::stop::LibraryStopReason;
 
 impl Policy for Graph {
     fn next(&self, chat: &Transcript) -> Step {
         match chat.ended_by() {
             Some((_, reason)) => Step::close(reason.clone(), chat),
             None => ready(self, chat)
-                .and_then(|turns| Step::turns(turns).ok_or_else(|| StopReason::from(Reason::GraphComplete)))
+                .and_then(|turns| {
+                    Step::turns(turns).ok_or_else(|| StopReason::from(LibraryStopReason::GraphComplete))
+                })
                 .unwrap_or_else(|reason| Step::close(reason, chat)),
         }
     }
@@ -53,7 +55,11 @@ pub(crate) fn ready(graph: &Graph, chat: &Transcript) -> Result<Vec<TurnRequest>
         }
         if !take_results(&mut past, &mut position, &mut working, is_stuck) && is_stuck {
             // The chat waits for background tasks.
-            return Err(if working.is_empty() { position.reason() } else { Reason::GraphComplete.into() });
+            return Err(if working.is_empty() {
+                position.reason()
+            } else {
+                LibraryStopReason::GraphComplete.into()
+            });
         }
         due = position.due(&working);
     }
@@ -200,8 +206,8 @@ impl<'g> Position<'g> {
         let waiting = self.graph.links.iter().zip(&self.fired).find(|(_, (_, waiting))| *waiting);
         let after = self.stuck.or(waiting.map(|(link, _)| link.from)).and_then(|node| self.graph.name(node));
         match after {
-            None => Reason::GraphComplete.into(),
-            Some(who) => StopReason::from(Reason::NoSpeaker { after: Some(who.clone()) }),
+            None => LibraryStopReason::GraphComplete.into(),
+            Some(who) => StopReason::from(LibraryStopReason::NoSpeaker { after: Some(who.clone()) }),
         }
     }
 }

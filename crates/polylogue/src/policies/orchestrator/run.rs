@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::stop::Reason;
+use crate::stop::LibraryStopReason;
 use polylogue_core::{
     Body, Choice, Chooser, Message, Name, Policy, Step, StopReason, Transcript, TurnRequest,
 };
@@ -67,7 +67,7 @@ impl<'a> OrchestratorRun<'a> {
             let found = self.progress()?;
             if found.as_ref().is_some_and(|(progress, _)| progress.is_request_satisfied.answer) {
                 let by = self.ledger.progress_agent.clone();
-                return self.finish(Reason::RequestSatisfied { by }.into());
+                return self.finish(LibraryStopReason::RequestSatisfied { by }.into());
             }
             if turns >= *max_turns {
                 return self.finish(StopReason::Turns { limit: *max_turns, next: None });
@@ -85,7 +85,7 @@ impl<'a> OrchestratorRun<'a> {
                 (stalls, plans) = (0, plans + 1);
                 self.make_plan(&words.updated_facts, &words.updated_plan)?;
             } else {
-                return self.finish(StopReason::from(Reason::Stalled { plans: *max_plans }));
+                return self.finish(StopReason::from(LibraryStopReason::Stalled { plans: *max_plans }));
             }
         }
     }
@@ -96,7 +96,8 @@ impl<'a> OrchestratorRun<'a> {
         if !self.team.is_empty() {
             return Ok(());
         }
-        let reason = StopReason::from(Reason::NoParticipants { last: self.chat.left().last().cloned() });
+        let reason =
+            StopReason::from(LibraryStopReason::NoParticipants { last: self.chat.left().last().cloned() });
         Err(Step::close(reason, self.chat).into())
     }
 

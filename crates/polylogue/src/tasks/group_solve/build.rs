@@ -21,7 +21,7 @@ impl GroupSolve {
     }
 
     /// Returns the chat without its policy, and its policy, to configure the chat further, or to wrap the policy, as in
-    /// `until(policy, max_cost(..))`.
+    /// `with_termination(policy, max_cost(..))`.
     ///
     /// # Errors
     /// As [`build`](Self::build).

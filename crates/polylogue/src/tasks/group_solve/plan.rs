@@ -22,7 +22,7 @@ pub enum EndMode {
     AllComplete,
 }
 
-/// The policy of a group solve, to be wrapped by [`until`](crate::policies::until) and the like; made by [`GroupSolve::into_parts`](super::GroupSolve::into_parts).
+/// The policy of a group solve, to be wrapped by [`with_termination`](crate::policies::with_termination) and the like; made by [`GroupSolve::into_parts`](super::GroupSolve::into_parts).
 #[derive(Debug, Clone)]
 pub struct GroupSolvePolicy(pub(super) Arc<Plan>);
 

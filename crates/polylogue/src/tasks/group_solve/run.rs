@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::stop::{Counted, Reason};
+use crate::stop::{Counted, LibraryStopReason};
 use polylogue_core::{
     Audience, Choice, Chooser, Message, Name, Part, Policy, Step, StopReason, Transcript, TurnRequest,
 };
@@ -53,7 +53,7 @@ fn due<'p, T>(step: Step, job: Option<Job<'p>>) -> Replayed<'p, T> {
 
 /// Why a plan without a group ends.
 fn tasks_done(tasks: usize) -> StopReason {
-    Reason::TasksDone { count: tasks as u64 }.into()
+    LibraryStopReason::TasksDone { count: tasks as u64 }.into()
 }
 
 impl Plan {
@@ -303,13 +303,13 @@ impl<'p> End<'p> {
 
     /// The stop reason.
     fn reason(&self) -> StopReason {
-        let completed = StopReason::from(Reason::Completed { who: self.complete.clone() });
+        let completed = StopReason::from(LibraryStopReason::Completed { who: self.complete.clone() });
         let count = self.talk.max_iterations;
         let limit = match self.talk.mode {
             EndMode::MaxIterations => {
-                StopReason::from(Reason::CountReached { count, of: Counted::Iterations })
+                StopReason::from(LibraryStopReason::CountReached { count, of: Counted::Iterations })
             }
-            _ => StopReason::from(Reason::Rounds { limit: count }),
+            _ => StopReason::from(LibraryStopReason::Rounds { limit: count }),
         };
         match self.left {
             Some(0) => completed,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::stop::{ModelMistake, Reason};
+use crate::stop::{LibraryStopReason, ModelMistake};
 use polylogue_core::{
     Agent, Body, EndedTurn, MessageSource, Name, Policy, Step, StopReason, Transcript, TranscriptMessage,
     TurnRequest,
@@ -47,7 +47,10 @@ impl Done {
         };
         let says = line.message.from == self.by && found;
         says.then(|| {
-            StopReason::from(Reason::Mentioned { text: Arc::clone(&self.marker), by: self.by.clone() })
+            StopReason::from(LibraryStopReason::Mentioned {
+                text: Arc::clone(&self.marker),
+                by: self.by.clone(),
+            })
         })
     }
 }
@@ -61,7 +64,7 @@ fn bare(text: &str) -> &str {
 
 /// A blank reply, and a blank retry.
 fn blank(who: Name) -> StopReason {
-    StopReason::from(Reason::Errors { who, of: ModelMistake::Reply, limit: 1 })
+    StopReason::from(LibraryStopReason::Errors { who, of: ModelMistake::Reply, limit: 1 })
 }
 
 /// The policy of a role-play.
@@ -110,7 +113,7 @@ impl RolePlayPolicy {
     /// The stop reason, if the chat ends.
     fn end(&self, chat: &Transcript) -> Option<StopReason> {
         let erred = |who: &Name, limit: usize| {
-            StopReason::from(Reason::Errors {
+            StopReason::from(LibraryStopReason::Errors {
                 who: who.clone(),
                 of: ModelMistake::Role,
                 limit: u64::try_from(limit).unwrap_or(u64::MAX),
@@ -138,9 +141,10 @@ impl RolePlayPolicy {
         let Rules { rounds, messages, .. } = self.rules;
         let messages = messages
             .filter(|limit| spoken >= *limit)
-            .map(|limit| StopReason::from(Reason::Messages { limit }));
-        messages
-            .or_else(|| (spoken / 2 >= rounds).then(|| StopReason::from(Reason::Rounds { limit: rounds })))
+            .map(|limit| StopReason::from(LibraryStopReason::Messages { limit }));
+        messages.or_else(|| {
+            (spoken / 2 >= rounds).then(|| StopReason::from(LibraryStopReason::Rounds { limit: rounds }))
+        })
     }
 
     fn user(&self) -> &Name {

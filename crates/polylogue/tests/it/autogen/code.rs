@@ -11,7 +11,7 @@ use polylogue::layers::code::CodeBlock;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::layers::{Coder, Executor};
-use polylogue::policies::{summarized_by, until};
+use polylogue::policies::{with_summary_by, with_termination};
 use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
 use polylogue::tools::FunctionTool;
@@ -73,7 +73,7 @@ fn pair(lines: &[&str], coder: Coder, turns: u64) -> Chat {
         Ok(lines.get(nth).map_or(Act::Pass, |line| Act::say(line.clone())))
     });
     let bob = Stack::new("Bob").unwrap().then(coder).otherwise("(nothing)");
-    let policy = until(round_robin(), max_turns(turns));
+    let policy = with_termination(round_robin(), max_turns(turns));
     Chat::builder("pair").participant(ann.unwrap()).participant(bob).policy(policy).build().unwrap()
 }
 
@@ -289,7 +289,7 @@ async fn code_comes_after_people_and_tools_and_before_the_model() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(round_robin(), max_turns(8)))
+        .policy(with_termination(round_robin(), max_turns(8)))
         .build()
         .unwrap();
     let (_, events) = talk(&chat, "go", &["", "", "Do not run this.", ""]).await;
@@ -306,7 +306,8 @@ async fn nothing_runs_in_private_turns() {
     let model = script(r#"[{"Bob": "Ann wrote code."}]"#);
     let ann = Function::new("Ann", |_| Ok(Act::say("```sh\ntouch ran\n```"))).unwrap();
     let bob = Stack::new("Bob").unwrap().then(bench.coder()).then(Assistant::new("Bob", model).unwrap());
-    let policy = summarized_by(until(round_robin(), max_turns(1)), name("Bob"), |_| "Sum up.".into());
+    let policy =
+        with_summary_by(with_termination(round_robin(), max_turns(1)), name("Bob"), |_| "Sum up.".into());
     let chat = Chat::builder("pair").participant(ann).participant(bob).policy(policy).build().unwrap();
     assert_eq!(closed(&run(&chat, "go").await.0).1, "Ann wrote code.");
     assert_eq!(bench.file("ran"), None);

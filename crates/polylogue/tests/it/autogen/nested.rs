@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use polylogue::layers::reply::{Stack, Trigger, when};
 use polylogue::layers::{Executor, Nested, OuterContext};
-use polylogue::policies::{Carryover, Selector, WithCarryover, until};
+use polylogue::policies::{Carryover, Selector, WithCarryover, with_termination};
 use polylogue::runs::Report;
-use polylogue::stop::Reason;
+use polylogue::stop::LibraryStopReason;
 use polylogue::stop::max_turns;
 use polylogue::{
     Act, Agent, Assistant, Chat, Error, Function, Group, Limits, Message, Name, Result, Status, Tool,
@@ -44,8 +44,10 @@ fn from(who: &str) -> Trigger {
 /// `Ann` says what the chat is about, and `clerk` replies.
 async fn asked(task: &str, clerk: impl Agent) -> (Status, Vec<Arc<Event>>) {
     let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
-    let chat =
-        Chat::builder("desk").participant(ann).participant(clerk).policy(until(round_robin(), max_turns(1)));
+    let chat = Chat::builder("desk")
+        .participant(ann)
+        .participant(clerk)
+        .policy(with_termination(round_robin(), max_turns(1)));
     run(&chat.opening(|task| vec![Message::new(name("Ann"), task)]).build().unwrap(), task).await
 }
 
@@ -155,8 +157,9 @@ async fn a_function_decides_what_the_reply_is() {
     assert_eq!(replied(&asked("hi", clerk(said)).await.1), "Clerk: Poet replied; a poem");
     let passed_on = nested().map_reply(|_, _| None);
     assert_eq!(replied(&asked("hi", clerk(passed_on)).await.1), "Clerk: by the next layer");
-    let ends =
-        nested().map_reply(|_, _| Some(Act::Stop(StopReason::from(Reason::NoReply { who: name("Clerk") }))));
+    let ends = nested().map_reply(|_, _| {
+        Some(Act::Stop(StopReason::from(LibraryStopReason::NoReply { who: name("Clerk") })))
+    });
     assert_eq!(
         closed(&asked("hi", clerk(ends)).await.0).0,
         "no participant said anything; Clerk has no reply"
@@ -227,7 +230,7 @@ async fn carried(carry: Option<OuterContext>) -> String {
     let chat = Chat::builder("desk")
         .participant(ann)
         .participant(clerk(nested))
-        .policy(until(round_robin(), max_turns(2)));
+        .policy(with_termination(round_robin(), max_turns(2)));
     let (_, events) = run(&chat.build().unwrap(), "About rain.").await;
     replied(&events)
 }
@@ -290,7 +293,7 @@ async fn the_arithmetic_agent_of_the_document() {
         .participant(operator("Adder", |number| number + 1))
         .participant(operator("Multiplier", |number| number * 2))
         .private_agent(Selector::new("picker", script(picks)).unwrap())
-        .policy(until(Group::select_by_name(name("picker")), max_turns(3)));
+        .policy(with_termination(Group::select_by_name(name("picker")), max_turns(3)));
     let poet = Assistant::new("Poet", script(r#"[{"Poet": "From three\nto thirteen"}]"#)).unwrap();
     let check = |around: &Transcript, _: &Name| {
         let summary = Carryover::task().items(around, &name("check")).join("");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::layers::Executor;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::{Stack, from_fn};
-use polylogue::policies::{summarized_by, until};
+use polylogue::policies::{with_summary_by, with_termination};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::FunctionTool;
 use polylogue::{Act, Assistant, Chat, Function, Message, Name, Status, Step, Tool, Transcript, round_robin};
@@ -51,7 +51,7 @@ fn pair(lines: &'static [&'static str], human_input: HumanInput, turns: u64) -> 
     Chat::builder("pair")
         .participant(ann.unwrap())
         .participant(bob)
-        .policy(until(round_robin(), max_turns(turns)))
+        .policy(with_termination(round_robin(), max_turns(turns)))
         .build()
         .unwrap()
 }
@@ -208,7 +208,7 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(round_robin(), max_turns(3)))
+        .policy(with_termination(round_robin(), max_turns(3)))
         .build()
         .unwrap();
     let (_, events) = talk(&chat, "time?", &["Never mind"]).await;
@@ -285,7 +285,7 @@ async fn several_people_are_asked_each_in_their_own_name() {
         .participant(person("Ann"))
         .participant(person("Bob"))
         .participant(person("Cem"))
-        .policy(until(round_robin(), max_turns(4)))
+        .policy(with_termination(round_robin(), max_turns(4)))
         .build()
         .unwrap();
     let (_, events) = talk(&chat, "hi", &["a", "", "c", ""]).await;
@@ -339,8 +339,11 @@ async fn texts_and_limits_that_end_a_conversation_of_two() {
         .unwrap()
         .then(HumanInput::never().terminate_on(says("TERMINATE")))
         .otherwise("auto");
-    let chat =
-        Chat::builder("alone").participant(bob).policy(until(round_robin(), max_turns(1))).build().unwrap();
+    let chat = Chat::builder("alone")
+        .participant(bob)
+        .policy(with_termination(round_robin(), max_turns(1)))
+        .build()
+        .unwrap();
     assert_eq!(closed(&run(&chat, "Say TERMINATE").await.0).0, "1 of 1 turn");
 }
 
@@ -358,7 +361,7 @@ async fn a_message_without_text_ends_nothing() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(round_robin(), max_turns(2)))
+        .policy(with_termination(round_robin(), max_turns(2)))
         .build()
         .unwrap();
     assert_eq!(closed(&run(&chat, "").await.0).1, "auto");
@@ -371,7 +374,8 @@ async fn private_turns_do_not_ask_the_person() {
     let ann = Function::new("Ann", |_| Ok(Act::say("hello"))).unwrap();
     let bob = Stack::new("Bob").unwrap().then(HumanInput::always());
     let bob = bob.then(Assistant::new("Bob", model).unwrap());
-    let policy = summarized_by(until(round_robin(), max_turns(2)), name("Bob"), |_| "Sum up.".into());
+    let policy =
+        with_summary_by(with_termination(round_robin(), max_turns(2)), name("Bob"), |_| "Sum up.".into());
     let chat = Chat::builder("pair").participant(ann).participant(bob).policy(policy).build().unwrap();
     assert_eq!(closed(&talk(&chat, "", &["hi"]).await.0).1, "They said hello.");
 }
@@ -382,7 +386,7 @@ fn clearing(spy: &Spy) -> Chat {
     Chat::builder("pair")
         .participant(Assistant::new("Ann", spy.model()).unwrap())
         .participant(bob)
-        .policy(until(round_robin(), max_turns(5)))
+        .policy(with_termination(round_robin(), max_turns(5)))
         .build()
         .unwrap()
 }

@@ -4,8 +4,8 @@ use polylogue::layers::Executor;
 use polylogue::layers::hook::{HookedModel, before_send, map_text};
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::{MessageKind, ReplyLayer, Stack, Trigger, from_fn, labeled, when};
-use polylogue::policies::until;
-use polylogue::stop::Reason;
+use polylogue::policies::with_termination;
+use polylogue::stop::LibraryStopReason;
 use polylogue::stop::max_turns;
 use polylogue::tools::FunctionTool;
 use polylogue::{
@@ -32,7 +32,7 @@ async fn replies_to(stack: Stack, message: Message) -> Status {
     let chat = Chat::builder("group").participant(stack).opening(move |_| vec![message.clone()]);
     let other = Function::new("Other", |_| Ok(Act::Pass)).unwrap();
     let chat = if from == name("Other") { chat.participant(other) } else { chat };
-    run(&chat.policy(until(round_robin(), max_turns(1))).build().unwrap(), "").await.0
+    run(&chat.policy(with_termination(round_robin(), max_turns(1))).build().unwrap(), "").await.0
 }
 
 async fn reply(stack: Stack) -> String {
@@ -62,8 +62,9 @@ async fn layers_are_asked_in_the_order_of_their_places() {
 async fn a_reply_is_final_and_none_is_passed_on() {
     assert_eq!(reply(stack().then(passes_on()).then(says("b")).then(says("c"))).await, "b");
     assert_eq!(reply(stack().then(passes_on()).otherwise("the default")).await, "the default");
-    let ends =
-        from_fn(|turn| Ok(Some(Act::Stop(StopReason::from(Reason::NoReply { who: turn.me().clone() })))));
+    let ends = from_fn(|turn| {
+        Ok(Some(Act::Stop(StopReason::from(LibraryStopReason::NoReply { who: turn.me().clone() }))))
+    });
     for stack in [stack().then(ends).then(says("never")), stack().then(passes_on()), stack()] {
         let status = replies_to(stack, Message::new(Name::user(), "hi")).await;
         assert_eq!(closed(&status), ("no participant said anything; Bob has no reply".into(), String::new()));
@@ -124,7 +125,7 @@ async fn a_message_of_a_person_differs_from_an_automatic_one() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(round_robin(), max_turns(4)))
+        .policy(with_termination(round_robin(), max_turns(4)))
         .build()
         .unwrap();
     let (_, events) = talk(&chat, "hi", &["It is me", ""]).await;
@@ -152,7 +153,7 @@ fn pair(ann: Assistant, bob: Stack, turns: u64) -> Chat {
     Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(round_robin(), max_turns(turns)))
+        .policy(with_termination(round_robin(), max_turns(turns)))
         .build()
         .unwrap()
 }
@@ -256,7 +257,7 @@ async fn a_hook_on_received_messages_changes_the_request_and_not_the_log() {
     let chat = Chat::builder("pair")
         .participant(bob)
         .participant(ann)
-        .policy(until(round_robin(), max_turns(3)))
+        .policy(with_termination(round_robin(), max_turns(3)))
         .build()
         .unwrap();
     let (_, events) = run(&chat, "hi").await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use polylogue::policies::{Carryover, Dag, sequential, until};
+use polylogue::policies::{Carryover, Dag, sequential, with_termination};
 use polylogue::runs::Report;
 use polylogue::stop::max_turns;
 use polylogue::{
@@ -21,7 +21,7 @@ fn pair(chat: &str, agents: (&AnyAgent, &AnyAgent), turns: u64, carry: &Carryove
     let builder = Chat::builder(chat)
         .participant(a.clone())
         .participant(b.clone())
-        .policy(until(round_robin(), max_turns(turns)));
+        .policy(with_termination(round_robin(), max_turns(turns)));
     carry.clone().author(a.name().clone()).apply_to(builder).build().unwrap()
 }
 
@@ -173,7 +173,7 @@ async fn second_start(keeps: bool) -> Vec<Entry> {
     let chat = Chat::builder("second")
         .participant(ann.clone())
         .participant(bob.clone())
-        .policy(until(round_robin(), max_turns(1)));
+        .policy(with_termination(round_robin(), max_turns(1)));
     let chat = Carryover::message("B").author(name("Ann")).apply_to(chat);
     let second = if keeps { chat.continues(name("first")) } else { chat };
     let work =
@@ -361,8 +361,9 @@ async fn private_messages_are_carried_over_to_those_they_are_for() {
     };
     let first = pair("first", (&ann, &bob), 1, &Carryover::message("A"));
     let second = Chat::builder("second").participant(Function::new("Cid", |_| Ok(Act::say("x"))).unwrap());
-    let second =
-        second.policy(until(round_robin(), max_turns(1))).task_from(Carryover::message("B").task_from());
+    let second = second
+        .policy(with_termination(round_robin(), max_turns(1)))
+        .task_from(Carryover::message("B").task_from());
     let work = Chat::builder("work")
         .participant(whisper)
         .participant(first)

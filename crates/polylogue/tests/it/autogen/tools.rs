@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::layers::Executor;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
-use polylogue::policies::{summarized_by, until};
+use polylogue::policies::{with_summary_by, with_termination};
 use polylogue::stop::LoopDetector;
 use polylogue::stop::{Stop, max_turns};
 use polylogue::tools::FunctionTool;
@@ -63,7 +63,7 @@ fn pair(model: &AnyModel, executor: Executor) -> Chat {
     Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(round_robin(), max_turns(3)))
+        .policy(with_termination(round_robin(), max_turns(3)))
         .build()
         .unwrap()
 }
@@ -244,7 +244,7 @@ async fn who_only_advertises_a_tool_never_runs_it() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(round_robin(), max_turns(3)))
+        .policy(with_termination(round_robin(), max_turns(3)))
         .build()
         .unwrap();
     let (_, events) = run(&chat, "time?").await;
@@ -283,7 +283,7 @@ async fn own_tools_and_those_of_others_are_called_together() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(round_robin(), max_turns(3)))
+        .policy(with_termination(round_robin(), max_turns(3)))
         .build()
         .unwrap();
     let (_, events) = run(&chat, "time?").await;
@@ -307,7 +307,7 @@ async fn suggested_tools_are_not_offered_in_private_turns() {
     let spy = Spy::on(script(r#"[{"Ann": "Hello."}, {"Ann": "They greeted."}]"#));
     let ann = Assistant::new("Ann", spy.model()).unwrap().tool(GetHistory::default());
     let ann = ann.suggest_tool(clock().spec().clone());
-    let policy = summarized_by(sequential(), name("Ann"), |_| "Sum up.".into());
+    let policy = with_summary_by(sequential(), name("Ann"), |_| "Sum up.".into());
     let chat = Chat::builder("alone").participant(ann).policy(policy).build().unwrap();
     assert_eq!(closed(&run(&chat, "hi").await.0).1, "They greeted.");
     let offered: Vec<usize> = spy.asked().iter().map(|asked| asked.tools.len()).collect();
@@ -404,7 +404,8 @@ async fn calls_without_text_are_a_loop_only_when_they_are_equal() {
         let bob = Stack::new("Bob").unwrap().then(executor).otherwise("So it is.");
         let strict = LoopDetector { calls: 3, ..LoopDetector::default() };
         let chat = Chat::builder("pair").participant(ann).participant(bob);
-        let chat = chat.policy(until(round_robin(), Stop::from(strict) | max_turns(14))).build().unwrap();
+        let chat =
+            chat.policy(with_termination(round_robin(), Stop::from(strict) | max_turns(14))).build().unwrap();
         let (status, _) = run(&chat, "go").await;
         closed(&status).0
     };

@@ -3,7 +3,7 @@
 
 use polylogue::layers::Coder;
 use polylogue::layers::reply::Stack;
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::runs::Report;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Message, Name, Status, round_robin, sequential};
@@ -51,7 +51,8 @@ async fn no_place_to_run_code_is_needed_before_there_is_code() {
     let bob = Stack::new("Bob").unwrap().then(Coder::new().tool(python(sandbox))).otherwise("go on");
     let ann = script("[{\"Ann\": \"hello\"}, {\"Ann\": \"```python\\nprint(1)\\n```\"}]");
     let chat = Chat::builder("pair").participant(Assistant::new("Ann", ann).unwrap()).participant(bob);
-    let (status, events) = run(&chat.policy(until(round_robin(), max_turns(4))).build().unwrap(), "go").await;
+    let (status, events) =
+        run(&chat.policy(with_termination(round_robin(), max_turns(4))).build().unwrap(), "go").await;
     assert!(printed(&events).contains("Bob says: go on"), "{}", printed(&events));
     let (reason, reply) = closed(&status);
     assert_eq!(reason, "4 of 4 turns");
@@ -98,7 +99,7 @@ async fn a_window_keeps_the_order_the_task_and_calls_with_their_results() {
         let chat = Chat::builder("pair")
             .participant(bob)
             .participant(ann)
-            .policy(until(round_robin(), max_turns(16)));
+            .policy(with_termination(round_robin(), max_turns(16)));
         run(&chat.build().unwrap(), "the task").await;
         for asked in spy.asked() {
             assert_eq!(asked.entries[0], Entry::user("the task"), "{limit}");

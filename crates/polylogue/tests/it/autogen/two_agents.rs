@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::{Stack, from_fn};
-use polylogue::policies::until;
-use polylogue::stop::Reason;
+use polylogue::policies::with_termination;
+use polylogue::stop::LibraryStopReason;
 use polylogue::stop::Stop;
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::tools::FunctionTool;
@@ -35,7 +35,7 @@ fn pair(ann: impl Agent, bob: impl Agent, policy: impl Policy) -> Chat {
 }
 
 fn turns(limit: u64) -> impl Policy {
-    until(round_robin(), max_messages(2 * limit))
+    with_termination(round_robin(), max_messages(2 * limit))
 }
 
 fn assistant(who: &str, model: &AnyModel) -> Assistant {
@@ -111,7 +111,7 @@ async fn a_stop_ends_the_chat_and_no_agent_answers_itself() {
     let chat = pair(parrot("Ann"), brief_parrot("Bob", 1), turns(5));
     let (status, events) = run(&chat, "hi").await;
     let Status::Closed { reason, .. } = status else { panic!("it is over") };
-    assert_eq!(reason, StopReason::from(Reason::AutoReplies { who: name("Bob"), limit: 1 }));
+    assert_eq!(reason, StopReason::from(LibraryStopReason::AutoReplies { who: name("Bob"), limit: 1 }));
     assert_eq!(messages(&events), ["Ann: hi", "Bob: Bob 0", "Ann: Ann 1"]);
 }
 
@@ -171,7 +171,7 @@ async fn a_tool_call_is_native_for_the_caller_and_text_for_the_other() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(parrot("Bob"))
-        .policy(until(round_robin(), max_turns(1)));
+        .policy(with_termination(round_robin(), max_turns(1)));
     let (_, events) = run(&chat.build().unwrap(), "What time is it?").await;
     let call = ToolCall { id: "c1".into(), tool: "clock".into(), args: json!({}) };
     assert_eq!(view(&events, "Ann")[1], Entry::own(vec![Part::ToolCall(call)]));
@@ -276,7 +276,7 @@ async fn a_person_is_asked_for_the_first_message_when_there_is_none() {
     let chat = Chat::builder("pair")
         .participant(ann)
         .participant(parrot("Bob"))
-        .policy(until(round_robin(), max_turns(2)));
+        .policy(with_termination(round_robin(), max_turns(2)));
     let (_, events) = talk(&chat.build().unwrap(), "", &["Hello Bob"]).await;
     assert_eq!(messages(&events), ["Ann: Hello Bob", "Bob: Bob 1"]);
     let text = printed(&events);
@@ -322,6 +322,6 @@ fn two_agents_of_one_name_are_refused() {
 async fn limits_of_several_kinds_are_one_set_of_conditions() {
     let stop: Stop = max_turns(9) | max_messages(3);
     let (status, _) =
-        run(&pair(parrot("Ann"), brief_parrot("Bob", 7), until(round_robin(), stop)), "hi").await;
+        run(&pair(parrot("Ann"), brief_parrot("Bob", 7), with_termination(round_robin(), stop)), "hi").await;
     assert_eq!(closed(&status).0, "3 of 3 messages");
 }

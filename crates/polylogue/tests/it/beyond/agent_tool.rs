@@ -1,7 +1,7 @@
 //! Agents and chats as tools.
 
 use polylogue::agents::ToolCalling;
-use polylogue::policies::{until, with_summary};
+use polylogue::policies::{with_summary, with_termination};
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::{Act, Chat, Function, Human, round_robin, sequential};
@@ -14,7 +14,7 @@ fn research(cast: &Cast<'_>) -> Chat {
     Chat::builder("research")
         .participant(cast.assistant("Eve"))
         .participant(cast.assistant("Max"))
-        .policy(until(round_robin(), says("ENOUGH") | max_turns(2)))
+        .policy(with_termination(round_robin(), says("ENOUGH") | max_turns(2)))
         .description("Finds out.")
         .build()
         .unwrap()
@@ -22,7 +22,11 @@ fn research(cast: &Cast<'_>) -> Chat {
 
 /// Ann alone, who speaks `turns` times.
 fn alone(ann: polylogue::Assistant, turns: u64) -> Chat {
-    Chat::builder("main").participant(ann).policy(until(round_robin(), max_turns(turns))).build().unwrap()
+    Chat::builder("main")
+        .participant(ann)
+        .policy(with_termination(round_robin(), max_turns(turns)))
+        .build()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -105,7 +109,7 @@ async fn an_empty_result_is_reported() {
         });
         let silent = Chat::builder("silent")
             .participant(mute("x"))
-            .policy(with_summary(until(round_robin(), max_turns(1)), |_| "".into()))
+            .policy(with_summary(with_termination(round_robin(), max_turns(1)), |_| "".into()))
             .build()
             .unwrap();
         let ann = cast.assistant("Ann").agent_tool(AgentTool::chat(silent));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use polylogue::layers::code::CodeBlock;
 use polylogue::layers::{AnswerTimeout, Coder, Executor, Stack};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tools::FunctionTool;
 use polylogue::tools::approval::{Approval, ApprovalRequest, Decision};
@@ -31,7 +31,7 @@ fn pair(cast: &Cast<'_>) -> Chat {
     Chat::builder("pair")
         .participant(ann)
         .participant(bob)
-        .policy(until(round_robin(), max_turns(2)))
+        .policy(with_termination(round_robin(), max_turns(2)))
         .build()
         .unwrap()
 }
@@ -153,7 +153,7 @@ async fn a_default_answer_to_an_approval_can_only_refuse() {
             Chat::builder("pair")
                 .participant(cast.assistant("Ann").suggest_tool(echo("echo").spec().clone()))
                 .participant(AnswerTimeout::new(bob, Duration::from_secs(3600), answer))
-                .policy(until(round_robin(), max_turns(2)))
+                .policy(with_termination(round_robin(), max_turns(2)))
                 .build()
                 .unwrap()
         };
@@ -176,7 +176,7 @@ async fn what_a_rule_denies_runs_as_no_edit_either() {
         Chat::builder("pair")
             .participant(cast.assistant("Ann").suggest_tool(echo("echo").spec().clone()))
             .participant(Stack::new("Bob").unwrap().then(executor).otherwise("Well."))
-            .policy(until(round_robin(), max_turns(2)))
+            .policy(with_termination(round_robin(), max_turns(2)))
             .build()
             .unwrap()
     };
@@ -197,7 +197,7 @@ async fn what_a_rule_denies_runs_as_no_edit_either() {
         Chat::builder("pair")
             .participant(cast.assistant("Ann"))
             .participant(Stack::new("Bob").unwrap().then(coder).otherwise("Well."))
-            .policy(until(round_robin(), max_turns(2)))
+            .policy(with_termination(round_robin(), max_turns(2)))
             .build()
             .unwrap()
     };

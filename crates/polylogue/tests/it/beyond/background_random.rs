@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{Act, Chat, Limits, Log, round_robin, sequential};
 use polylogue_core::{
@@ -93,7 +93,7 @@ fn chat(seed: u64, model: &AnyModel) -> Chat {
         Chat::builder("main").participant(worker("Ann")).participant(worker("Bob")).max_background(3);
     match seed % 3 {
         0 => builder.policy(sequential()),
-        1 => builder.policy(until(round_robin(), max_turns(3))),
+        1 => builder.policy(with_termination(round_robin(), max_turns(3))),
         _ => builder.policy(polylogue::parallel()),
     }
     .build()

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use polylogue::layers::BackgroundTurns;
-use polylogue::policies::{Dag, Selector, until, with_late_joiner};
+use polylogue::policies::{Dag, Selector, with_late_joiner, with_termination};
 use polylogue::stop::{self, LoopDetector, Stop, max_turns};
 use polylogue::{
     Act, Agent, Chat, Function, Graph, Group, Log, Name, Result, Turn, parallel, round_robin, sequential,
@@ -101,7 +101,7 @@ async fn turns_in_order_continue_meanwhile() {
     let script = format!("[{}]", steps.collect::<Vec<_>>().join(", "));
     let events = cut_anywhere(&script, |cast| {
         let chat = chat(cast, &["Ann", "Bob"], &["Ann"]);
-        chat.policy(until(round_robin(), max_turns(9))).build().unwrap()
+        chat.policy(with_termination(round_robin(), max_turns(9))).build().unwrap()
     })
     .await;
     let said = said(&events);
@@ -143,7 +143,7 @@ fn office(outside: &Outside) -> Chat {
         .participant(bob(outside))
         .participant(says("Cid", "Good."))
         .late_joiner(says("Lex", "Here I am."))
-        .policy(until(policy, max_turns(6)))
+        .policy(with_termination(policy, max_turns(6)))
         .build()
         .unwrap()
 }
@@ -260,7 +260,7 @@ async fn a_model_that_selects_speakers_hears_the_result() {
     let events = cut_anywhere(&script, |cast| {
         let selector = Selector::new("selector", cast.model()).unwrap();
         let chat = chat(cast, &["Ann", "Bob"], &["Ann"]);
-        chat.policy(until(Group::select_by(selector), max_turns(6))).build().unwrap()
+        chat.policy(with_termination(Group::select_by(selector), max_turns(6))).build().unwrap()
     })
     .await;
     let selected = |event: &Arc<Event>| match &event.body {
@@ -305,7 +305,7 @@ async fn a_failure_is_not_two_empty_replies() {
         let chat = Chat::builder("main")
             .participant(BackgroundTurns::new(silent))
             .participant(cast.assistant("Bob"));
-        chat.policy(until(graph.clone(), Stop::from(LoopDetector::default()))).build().unwrap()
+        chat.policy(with_termination(graph.clone(), Stop::from(LoopDetector::default()))).build().unwrap()
     })
     .await;
     let expected =
@@ -319,7 +319,7 @@ async fn a_chat_in_which_all_work_does_not_end_as_a_loop() {
     let script = r#"[{"Ann": "Facts."}, {"Bob": "Fine."}]"#;
     let events = played_from(&[], script, |cast| {
         let chat = chat(cast, &["Ann", "Bob"], &["Ann", "Bob"]).max_turns(2);
-        chat.policy(until(round_robin(), Stop::from(LoopDetector::default()))).build().unwrap()
+        chat.policy(with_termination(round_robin(), Stop::from(LoopDetector::default()))).build().unwrap()
     })
     .await;
     let said = said(&events);

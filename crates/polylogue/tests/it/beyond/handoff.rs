@@ -3,7 +3,7 @@
 use expect_test::expect;
 use polylogue::Act;
 use polylogue::policies::handoff::{AfterHandoff, Handoff, handoffs};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{Chat, Function, Human, Message, Name, Tool};
 use polylogue_core::Chooser;
@@ -23,7 +23,7 @@ fn desk(cast: &Cast<'_>, after: AfterHandoff) -> Chat {
                 .tool(transfer("Billing")),
         )
         .participant(cast.assistant("Tech"))
-        .policy(until(handoffs(name("Front"), after), max_turns(6)))
+        .policy(with_termination(handoffs(name("Front"), after), max_turns(6)))
         .build()
         .unwrap()
 }
@@ -256,7 +256,7 @@ async fn a_chat_is_handed_over_to_and_reads_the_note() {
 async fn a_call_in_a_private_turn_is_no_handoff() {
     let script = r#"[{"Front": "Hello"}, {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}}]"#;
     let said = play(script, |cast| {
-        let policy = polylogue::policies::summarized_by(
+        let policy = polylogue::policies::with_summary_by(
             handoffs(name("Front"), AfterHandoff::End),
             name("Front"),
             |_| "And?".into(),

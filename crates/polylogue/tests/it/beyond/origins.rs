@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
 use polylogue::{Chat, Tool, round_robin, sequential};
@@ -48,7 +48,7 @@ async fn a_message_after_reading_names_the_sources_of_text_and_so_do_later_ones(
         Chat::builder("pair")
             .participant(ann)
             .participant(cast.assistant("Bob"))
-            .policy(until(round_robin(), max_turns(4)))
+            .policy(with_termination(round_robin(), max_turns(4)))
             .build()
             .unwrap()
     };
@@ -62,7 +62,11 @@ async fn a_trace_leaves_the_chat_within_a_turn_and_follows_into_the_next() {
     let script = format!(r#"[{READS}, {{"Bob": "I see."}}]"#);
     let chat = |cast: &Cast<'_>| {
         let one = |name: &str, who| {
-            Chat::builder(name).participant(who).policy(until(round_robin(), max_turns(1))).build().unwrap()
+            Chat::builder(name)
+                .participant(who)
+                .policy(with_termination(round_robin(), max_turns(1)))
+                .build()
+                .unwrap()
         };
         let (read, work) =
             (one("reading", cast.assistant("Ann").tool(page())), one("working", cast.assistant("Bob")));
@@ -99,7 +103,7 @@ async fn a_rule_can_require_approval_only_after_text_from_outside_was_read() {
         Chat::builder("pair")
             .participant(ann)
             .participant(bob)
-            .policy(until(round_robin(), max_turns(4)))
+            .policy(with_termination(round_robin(), max_turns(4)))
             .build()
             .unwrap()
     };

@@ -1,7 +1,7 @@
 //! A state that a team shares.
 
 use polylogue::policies::group::{Group, Selected};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tools::state::{self, GetState, SetState};
 use polylogue::{Act, Chat, Function, Message, Name, Transcript, parallel, round_robin};
@@ -26,7 +26,7 @@ async fn values_are_set_read_in_the_same_turn_and_end_the_chat() {
             {"tool": "set_state", "args": {"key": "draft", "value": null}}]}}, {"B": "approved"}]"#;
     let events = events(script, |cast| {
         let writer = cast.assistant("A").tool(SetState::new()).tool(GetState::new());
-        let policy = until(round_robin(), state::reaches("ok", true) | max_turns(9));
+        let policy = with_termination(round_robin(), state::reaches("ok", true) | max_turns(9));
         let builder =
             Chat::builder("group").participant(writer).participant(cast.assistant("B").tool(SetState::new()));
         builder.opening(with_state(json!({"ok": false}))).policy(policy).build().unwrap()
@@ -54,7 +54,11 @@ async fn invalid_keys_and_values_of_the_state_are_refused_with_a_reason() {
     ]}}, {"A": "sorry"}]);
     let said = play(&script.to_string(), |cast| {
         let a = cast.assistant("A").tool(SetState::new().only(["a", "b"])).tool(GetState::new());
-        Chat::builder("group").participant(a).policy(until(round_robin(), max_turns(1))).build().unwrap()
+        Chat::builder("group")
+            .participant(a)
+            .policy(with_termination(round_robin(), max_turns(1)))
+            .build()
+            .unwrap()
     })
     .await;
     let failures: Vec<_> =
@@ -80,7 +84,7 @@ async fn there_is_an_end_to_the_keys() {
     let events = events(script, |cast| {
         let builder = Chat::builder("group").participant(cast.assistant("A").tool(SetState::new()));
         let builder = builder.opening(with_state(Value::Object(full.clone())));
-        builder.policy(until(round_robin(), max_turns(1))).build().unwrap()
+        builder.policy(with_termination(round_robin(), max_turns(1))).build().unwrap()
     })
     .await;
     assert!(print(&events).contains("failed: there are 256 keys already; take one away first"));
@@ -111,7 +115,7 @@ async fn functions_set_values_by_what_they_say_and_other_data_is_left_alone() {
             .participant(say("B", json!({"state": {"b": 1}, "more": 1})))
             .participant(say("C", json!({"state": "c"})))
             .participant(say("D", json!(["state"])))
-            .policy(until(round_robin(), max_turns(4)))
+            .policy(with_termination(round_robin(), max_turns(4)))
             .build()
             .unwrap()
     })
@@ -136,7 +140,7 @@ async fn a_group_selects_by_state() {
         };
         let builder = Chat::builder("group").participant(cast.assistant("A").tool(SetState::new()));
         let builder = builder.participant(cast.assistant("B")).participant(cast.assistant("C"));
-        builder.policy(until(Group::custom(rule), max_turns(2))).build().unwrap()
+        builder.policy(with_termination(Group::custom(rule), max_turns(2))).build().unwrap()
     })
     .await;
     assert!(said.contains("C says: on my way\nclosed"), "{said}");

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Chat, Error, Human, Log, Session, round_robin};
 use polylogue_core::{AnyAgent, AnyStore, Body, Event, Interrupt, LogId, Meta, Path, Store, Timestamp};
@@ -162,7 +162,7 @@ async fn composites_in_a_chat_resume_at_every_cut() {
         Chat::builder("desk")
             .participant(Blogger::new("blogger", &model, 1))
             .participant(agent("reader", &model))
-            .policy(until(round_robin(), max_turns(4)))
+            .policy(with_termination(round_robin(), max_turns(4)))
             .build()
             .unwrap()
     };

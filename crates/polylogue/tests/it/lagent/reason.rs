@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue::agents::reason::{BestOfN, PlanAndSolve, React, Refine, Rewoo};
-use polylogue::stop::Reason;
+use polylogue::stop::LibraryStopReason;
 use polylogue::{AnyModel, Assistant, Chat, Error, Log, Result, Session, Status, Tool, sequential};
 use polylogue_core::{
     AnyAgent, AnyStore, AnyTool, Body, Entry, Interrupt, LogId, Part, RunOutcome, StopReason, ToolCx,
@@ -102,7 +102,7 @@ async fn a_limit_on_rounds_ends_or_sums_up() {
         let error = session.call(&bot, "go").await.unwrap_err();
         let limit = u64::from(rounds);
         assert!(
-            matches!(&error, Error::Interrupt(Interrupt::Ended { reason, .. }) if *reason == StopReason::from(Reason::Rounds { limit })),
+            matches!(&error, Error::Interrupt(Interrupt::Ended { reason, .. }) if *reason == StopReason::from(LibraryStopReason::Rounds { limit })),
             "{error}"
         );
         assert_eq!(spy.asked().len() as u64, limit + 1);

@@ -1,6 +1,6 @@
 //! The course of a conversation: prompts, their number, and their roles in requests.
 
-use polylogue::stop::Reason;
+use polylogue::stop::LibraryStopReason;
 use polylogue_core::{Audience, Body, Entry, MessageSource, Part, StopReason, ViewOptions, Window};
 
 use crate::common::name;
@@ -38,7 +38,7 @@ async fn the_opening_is_sent_once_and_k_rounds_make_one_and_two_k_calls() {
         role_play(model).specify(agent("Specifier", model)).max_rounds(3).build("role_play").unwrap()
     };
     let came = play(&script, "Trade", make).await;
-    assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit: 3 }));
+    assert_eq!(came.reason, StopReason::from(LibraryStopReason::Rounds { limit: 3 }));
     assert_eq!(came.asked.len(), 1 + 2 * 3);
     let openings: Vec<_> =
         came.transcript.messages().filter(|line| line.source == MessageSource::Opening).collect();
@@ -131,5 +131,5 @@ async fn a_finished_role_play_continues_with_a_message() {
     });
     assert_eq!(said.collect::<Vec<_>>(), ["Trader", "Python_programmer", "Trader", "Python_programmer"]);
     let closed = log.transcript().await.unwrap().closed().map(|(reason, _)| reason.clone());
-    assert_eq!(closed, Some(StopReason::from(Reason::Rounds { limit: 1 })));
+    assert_eq!(closed, Some(StopReason::from(LibraryStopReason::Rounds { limit: 1 })));
 }

@@ -78,7 +78,7 @@ async fn a_role_play_in_a_file_resumes_at_every_cut() {
 /// A role-play as a participant of another chat, called twice, starts again each time; its log is cut everywhere, too.
 #[tokio::test]
 async fn a_nested_role_play_resumes_at_every_cut() {
-    use polylogue::policies::until;
+    use polylogue::policies::with_termination;
     use polylogue::round_robin;
     use polylogue::stop::max_turns;
     let script = r#"[{"Boss": "Trade wheat"}, {"Specifier": "Trade wheat in May"}, {"Trader": "Instruction: a"}, {"Trader": ""},
@@ -94,7 +94,7 @@ async fn a_nested_role_play_resumes_at_every_cut() {
         let chat = Chat::builder("office")
             .participant(agent("Boss", &model))
             .participant(role_play.build("workers").unwrap());
-        chat.policy(until(round_robin(), max_turns(4))).build().unwrap()
+        chat.policy(with_termination(round_robin(), max_turns(4))).build().unwrap()
     };
     let store = || AnyStore::new(Memory::new());
     let cut =

@@ -2,7 +2,7 @@
 
 use polylogue::stop::LoopDetector;
 use polylogue::stop::max_tokens;
-use polylogue::stop::{ModelMistake, Reason};
+use polylogue::stop::{LibraryStopReason, ModelMistake};
 use polylogue::{AnyModel, Name, Status};
 use polylogue_core::{Cancellation, DeltaSink, Model, ModelError, Reply, Request, RunOutcome, StopReason};
 
@@ -11,15 +11,15 @@ use crate::role_play::set::{Came, DONE, play, role_play, said, talk, work};
 use crate::stage::{log, script};
 
 fn done() -> StopReason {
-    StopReason::from(Reason::Mentioned { text: DONE.into(), by: name("Trader") })
+    StopReason::from(LibraryStopReason::Mentioned { text: DONE.into(), by: name("Trader") })
 }
 
 fn erred(who: &str, limit: u64) -> StopReason {
-    StopReason::from(Reason::Errors { who: name(who), of: ModelMistake::Role, limit })
+    StopReason::from(LibraryStopReason::Errors { who: name(who), of: ModelMistake::Role, limit })
 }
 
 fn silent(who: &str) -> StopReason {
-    StopReason::from(Reason::Errors { who: name(who), of: ModelMistake::Reply, limit: 1 })
+    StopReason::from(LibraryStopReason::Errors { who: name(who), of: ModelMistake::Reply, limit: 1 })
 }
 
 /// Models decorate the marker; it is found all the same, and nothing else is.
@@ -115,7 +115,10 @@ async fn only_the_user_role_ends_it() {
 #[tokio::test]
 async fn the_marker_can_be_another() {
     let came = said(&[DO, DID, "FINIS"], |role_play| role_play.done("FINIS")).await;
-    assert_eq!(came.reason, StopReason::from(Reason::Mentioned { text: "FINIS".into(), by: name("Trader") }));
+    assert_eq!(
+        came.reason,
+        StopReason::from(LibraryStopReason::Mentioned { text: "FINIS".into(), by: name("Trader") })
+    );
     assert!(came.asked[0].system.as_ref().unwrap().contains("nothing else: FINIS"));
     let blank = role_play(&script("[]")).done(" ").build("role_play").unwrap_err();
     assert!(blank.to_string().contains("blank"), "{blank}");
@@ -128,10 +131,10 @@ async fn limits_are_exact() {
     let texts: Vec<&str> = work.iter().map(String::as_str).collect();
     for limit in 1..=5 {
         let came = said(&texts, |role_play| role_play.max_rounds(limit)).await;
-        assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit }));
+        assert_eq!(came.reason, StopReason::from(LibraryStopReason::Rounds { limit }));
         assert_eq!(came.said().len() as u64, 2 * limit);
         let came = said(&texts, |role_play| role_play.max_messages(limit)).await;
-        assert_eq!(came.reason, StopReason::from(Reason::Messages { limit }));
+        assert_eq!(came.reason, StopReason::from(LibraryStopReason::Messages { limit }));
         assert_eq!(came.said().len() as u64, limit);
         assert_eq!(came.asked.len() as u64, limit);
     }
@@ -145,7 +148,7 @@ async fn one_hundred_rounds_are_played_in_full() {
         .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let came = said(&texts, |role_play| role_play.max_rounds(130)).await;
-    assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit: 130 }));
+    assert_eq!(came.reason, StopReason::from(LibraryStopReason::Rounds { limit: 130 }));
     assert_eq!(came.said().len(), 260);
 }
 
@@ -169,7 +172,7 @@ async fn an_instruction_resets_the_count() {
     let came = said(&texts, |role_play| role_play).await;
     assert_eq!(came.reason, done());
     let came = said(&texts[..4], |role_play| role_play.max_uninstructed(0).max_rounds(2)).await;
-    assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit: 2 }));
+    assert_eq!(came.reason, StopReason::from(LibraryStopReason::Rounds { limit: 2 }));
     let came = said(&texts, |role_play| role_play.max_uninstructed(2)).await;
     assert_eq!((came.reason.clone(), came.said().len()), (erred("Trader", 2), 3));
 }
@@ -226,7 +229,7 @@ async fn near_repetitions_end_a_role_play() {
     assert_eq!(came.said().len(), 2 + 2 * 3);
     let patient = LoopDetector { repetition: 0, ..LoopDetector::default() };
     let came = said(&repeated, |role_play| role_play.loop_detector(patient).max_rounds(6)).await;
-    assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit: 6 }));
+    assert_eq!(came.reason, StopReason::from(LibraryStopReason::Rounds { limit: 6 }));
 }
 
 /// C09 (80): counted across phrases, and reset by a message that is none.
@@ -266,10 +269,10 @@ async fn blank_replies_do_not_count() {
                      {"Python_programmer": "Solution: y"}]"#;
     let came =
         play(script, "Trade", |model| role_play(model).max_rounds(1).build("role_play").unwrap()).await;
-    assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit: 1 }));
+    assert_eq!(came.reason, StopReason::from(LibraryStopReason::Rounds { limit: 1 }));
     let came =
         play(script, "Trade", |model| role_play(model).max_messages(2).build("role_play").unwrap()).await;
-    assert_eq!(came.reason, StopReason::from(Reason::Messages { limit: 2 }));
+    assert_eq!(came.reason, StopReason::from(LibraryStopReason::Messages { limit: 2 }));
 }
 
 /// A role-play that reached a limit continues under a higher one, and one that got no reply asks again.
@@ -289,7 +292,10 @@ async fn a_closed_role_play_can_continue() {
         status = chat(rounds).resume(&mut log).await.unwrap().status;
     }
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
-    assert_eq!(reasons, [silent("Python_programmer"), StopReason::from(Reason::Rounds { limit: 1 })]);
+    assert_eq!(
+        reasons,
+        [silent("Python_programmer"), StopReason::from(LibraryStopReason::Rounds { limit: 1 })]
+    );
     assert_eq!((reason, &*summary), (done(), "Solution: y"));
 }
 

@@ -1,6 +1,6 @@
 //! What happens before the two begin: the task is specified and planned.
 
-use polylogue::stop::{ModelMistake, Reason};
+use polylogue::stop::{LibraryStopReason, ModelMistake};
 use polylogue::tasks::RolePlay;
 use polylogue::{AnyModel, Assistant, Chat, Name};
 use polylogue_core::{Entry, Params, Part, StopReason};
@@ -148,8 +148,11 @@ async fn a_specifier_who_says_nothing_is_asked_again_and_then_ends_it() {
     assert!(system(came.asked("Trader")[0]).contains("Trade wheat."));
     let script = talk(&[("Specifier", " "), ("Specifier", "")], &[DONE]);
     let came = play(&script, IDEA, specified).await;
-    let silent =
-        StopReason::from(Reason::Errors { who: name("Specifier"), of: ModelMistake::Reply, limit: 1 });
+    let silent = StopReason::from(LibraryStopReason::Errors {
+        who: name("Specifier"),
+        of: ModelMistake::Reply,
+        limit: 1,
+    });
     assert_eq!(came.reason, silent);
     assert!(came.said().is_empty());
 }

@@ -2,7 +2,7 @@
 //! wherever their logs are cut, they continue to the same end.
 
 use polylogue::stop::LoopDetector;
-use polylogue::stop::{ModelMistake, Reason};
+use polylogue::stop::{LibraryStopReason, ModelMistake};
 use polylogue::tasks::RolePlay;
 use polylogue::{AnyModel, Chat};
 use polylogue_core::{AnyStore, StopReason};
@@ -103,7 +103,7 @@ impl Case {
             let first = take();
             let text = if first.trim().is_empty() { take() } else { first };
             if text.trim().is_empty() {
-                let silent = StopReason::from(Reason::Errors {
+                let silent = StopReason::from(LibraryStopReason::Errors {
                     who: names[side].clone(),
                     of: ModelMistake::Reply,
                     limit: 1,
@@ -120,7 +120,10 @@ impl Case {
                 return (
                     said,
                     calls,
-                    StopReason::from(Reason::Mentioned { text: DONE.into(), by: names[0].clone() }),
+                    StopReason::from(LibraryStopReason::Mentioned {
+                        text: DONE.into(),
+                        by: names[0].clone(),
+                    }),
                 );
             }
             erred[side] = if is_wrong { erred[side] + 1 } else { 0 };
@@ -129,15 +132,15 @@ impl Case {
                 return (
                     said,
                     calls,
-                    StopReason::from(Reason::Errors { who, of: ModelMistake::Role, limit }),
+                    StopReason::from(LibraryStopReason::Errors { who, of: ModelMistake::Role, limit }),
                 );
             }
             let messages = said.len() as u64;
             if messages == self.messages {
-                return (said, calls, StopReason::from(Reason::Messages { limit: messages }));
+                return (said, calls, StopReason::from(LibraryStopReason::Messages { limit: messages }));
             }
             if messages == 2 * self.rounds {
-                return (said, calls, StopReason::from(Reason::Rounds { limit: self.rounds }));
+                return (said, calls, StopReason::from(LibraryStopReason::Rounds { limit: self.rounds }));
             }
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use polylogue::agents::compaction::{Compaction, CompactionLimit};
 use polylogue::models::{Env, Models};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tools::FunctionTool;
 use polylogue::{AnyModel, Assistant, Chat, Log, round_robin};
@@ -199,7 +199,7 @@ fn pair_of(model: &AnyModel, turns: u64, change: impl Fn(Assistant) -> Assistant
         let weather = FunctionTool::new("weather", "Tells the weather.", async |_: Value| Ok("Sunny."));
         change(Assistant::new(name, model.clone()).unwrap().tool(weather.repeatable()))
     };
-    let policy = until(round_robin(), max_turns(turns));
+    let policy = with_termination(round_robin(), max_turns(turns));
     Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
 }
 

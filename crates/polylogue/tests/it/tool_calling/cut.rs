@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Tool, parallel, round_robin};
 use polylogue_core::{AnyStore, Body, Capabilities, Event, ToolCx, ToolError, ToolResult, ToolSpec};
@@ -47,7 +47,11 @@ fn chat(
 ) -> Chat {
     let model = calls.through(script.model("test").with_capabilities(capabilities));
     let agent = made(Assistant::new("M", model).unwrap());
-    Chat::builder("alone").participant(agent).policy(until(round_robin(), max_turns(turns))).build().unwrap()
+    Chat::builder("alone")
+        .participant(agent)
+        .policy(with_termination(round_robin(), max_turns(turns)))
+        .build()
+        .unwrap()
 }
 
 const JSON: &str = r#"{"secret": 7, "guess": 3}"#;
@@ -220,7 +224,7 @@ async fn continues_otherwise(
             let agent = made(Assistant::new("M", AnyModel::new(model)).unwrap());
             let chat = Chat::builder("alone")
                 .participant(agent)
-                .policy(until(round_robin(), max_turns(2)))
+                .policy(with_termination(round_robin(), max_turns(2)))
                 .build()
                 .unwrap();
             let status = chat.resume(&mut log).await.map(|run| run.status);

@@ -1,7 +1,7 @@
 //! A server that answers nothing but plain text: tools and answers of a form work all the same, and no request is
 //! malformed.
 
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, round_robin, sequential};
 use polylogue_models::{Config, Endpoint, EndpointModel};
@@ -52,7 +52,7 @@ async fn a_tool_works_on_a_server_of_plain_text() {
     let endpoint = endpoint(&server);
     let agent = |who: &str| Assistant::new(who, AnyModel::new(model(&endpoint))).unwrap().tool(high_low());
     let chat = Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob"));
-    let chat = chat.policy(until(round_robin(), max_turns(4))).build().unwrap();
+    let chat = chat.policy(with_termination(round_robin(), max_turns(4))).build().unwrap();
     let (status, events) = run(&chat, "Is seven more than three?").await;
     let text = printed(&events);
     assert_eq!(closed(&status).1, "Seven is more than three.", "{text}");
@@ -125,8 +125,11 @@ async fn a_tool_works_on_a_model_of_ollama_without_tools() {
     let server = Server::start(Behavior::from(Playbook::new(play)).text_only()).await;
     let endpoint = Endpoint::new(Config::ollama(&server.ollama_url())).unwrap();
     let agent = Assistant::new("Ann", AnyModel::new(model(&endpoint))).unwrap().tool(high_low());
-    let chat =
-        Chat::builder("alone").participant(agent).policy(until(round_robin(), max_turns(2))).build().unwrap();
+    let chat = Chat::builder("alone")
+        .participant(agent)
+        .policy(with_termination(round_robin(), max_turns(2)))
+        .build()
+        .unwrap();
     let (status, events) = run(&chat, "Is seven more than three?").await;
     let text = printed(&events);
     assert_eq!(closed(&status).1, "Seven is more than three.", "{text}");

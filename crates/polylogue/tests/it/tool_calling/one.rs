@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use expect_test::expect;
 use polylogue::agents::tooling::{PromptedTool, ToolHistory};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Function, Tool, round_robin};
 use polylogue_core::{Body, Capabilities, Capability, ToolCx, ToolError, ToolResult, ToolSpec};
@@ -51,7 +51,7 @@ async fn the_partner_reads_what_the_tool_returned_and_the_talk_is_forgotten() {
         Ok(polylogue::Act::say(format!("I heard: {}", received.unwrap_or_default())))
     });
     let chat = Chat::builder("game").participant(master).participant(player.unwrap());
-    let chat = chat.policy(until(round_robin(), max_turns(3))).build().unwrap();
+    let chat = chat.policy(with_termination(round_robin(), max_turns(3))).build().unwrap();
     let (_, events) = run(&chat, "Compare 7 and 3.").await;
     assert!(printed(&events).contains("P says: I heard: The secret number is higher. // (tool)\n"));
     let second = crate::tool_calling::things::entries(&spy.asked()[3].entries);
@@ -265,7 +265,7 @@ async fn a_tool_keeps_its_state_from_turn_to_turn() {
     let model = AnyModel::new(lines(&["ack", "ack", "ack", "ack", "ack", "ack"]));
     let counter = PromptedTool::new(Counter(spec, AtomicU32::new(0))).mandatory();
     let chat = Chat::builder("counting").participant(five(talker(model, counter)));
-    let chat = chat.policy(until(round_robin(), max_turns(3))).build().unwrap();
+    let chat = chat.policy(with_termination(round_robin(), max_turns(3))).build().unwrap();
     let (_, events) = run(&chat, "Count.").await;
     let said = events.iter().filter_map(|event| match &event.body {
         Body::Message(message) => Some(message.text().into_owned()),
@@ -302,7 +302,7 @@ async fn no_tools_in_private_turns() {
     let agent = talker(spy.model(), must());
     let judge = polylogue::Name::new("M").unwrap();
     let policy =
-        polylogue::policies::summarized_by(polylogue::sequential(), judge, |_| "What was it about?".into());
+        polylogue::policies::with_summary_by(polylogue::sequential(), judge, |_| "What was it about?".into());
     let chat = Chat::builder("alone").participant(agent).policy(policy).build().unwrap();
     let (status, _) = run(&chat, "Compare 7 and 3.").await;
     assert_eq!(crate::stage::closed(&status).1, "It was about numbers.");

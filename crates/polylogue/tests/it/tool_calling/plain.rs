@@ -1,7 +1,7 @@
 //! A server whose chat template knows no system role and refuses a content of `null`: it is sent the same in another form.
 
 use polylogue::agents::tooling::ToolCalling;
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Tool, round_robin};
 use polylogue_core::{Body, Capabilities, Capability, Event};
@@ -34,7 +34,7 @@ fn pair(model: EndpointModel) -> Chat {
         agent.system(format!("You are {who}, and brief.")).tool(high_low())
     };
     let chat = Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob"));
-    chat.policy(until(round_robin(), max_turns(4))).build().unwrap()
+    chat.policy(with_termination(round_robin(), max_turns(4))).build().unwrap()
 }
 
 fn has_system(request: &Received) -> bool {
@@ -107,7 +107,11 @@ async fn a_turn_that_calls_tools_by_text_is_resumed_wherever_it_is_cut_after_a_r
     let chat = |server: &Server| {
         let agent = Assistant::new("Ann", AnyModel::new(model(server))).unwrap().system("You are Ann.");
         let agent = agent.tool(high_low()).tool_calling(ToolCalling::Text);
-        Chat::builder("one").participant(agent).policy(until(round_robin(), max_turns(1))).build().unwrap()
+        Chat::builder("one")
+            .participant(agent)
+            .policy(with_termination(round_robin(), max_turns(1)))
+            .build()
+            .unwrap()
     };
     let server = || Server::start(Behavior::from(Playbook::new(play)).plain_template());
     let (first, second) = (server().await, server().await);
@@ -128,7 +132,7 @@ async fn interrupted(config: Config, server: &Server) -> (Vec<Capability>, Vec<S
         agent.suggest_tool(high_low().spec().clone())
     };
     let chat = Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob"));
-    let chat = chat.policy(until(round_robin(), max_turns(4))).build().unwrap();
+    let chat = chat.policy(with_termination(round_robin(), max_turns(4))).build().unwrap();
     let before = server.count();
     let (status, events) = run(&chat, "Is seven more than three?").await;
     assert!(matches!(status, polylogue::Status::Closed { .. }), "{}", printed(&events));

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use polylogue::agents::tooling::ToolCalling;
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::{max_turns, says};
 use polylogue::{AnyModel, Assistant, Chat, round_robin};
 use polylogue_core::{Body, Capabilities, Part};
@@ -107,7 +107,7 @@ async fn reasoning_is_not_sent_to_other_agents_and_terminates_nothing() {
         let model = Endpoint::new(config).unwrap().model("m");
         let agent = |who| Assistant::new(who, AnyModel::new(model.clone())).unwrap();
         let chat = Chat::builder("pair").participant(agent("Ann")).participant(agent("Bob"));
-        let chat = chat.policy(until(round_robin(), says("STOP") | max_turns(4))).build().unwrap();
+        let chat = chat.policy(with_termination(round_robin(), says("STOP") | max_turns(4))).build().unwrap();
         let (status, events) = run(&chat, "Talk.").await;
         assert_eq!(closed(&status).1, "Word 1.", "way {nth}: {}", printed(&events));
         assert_eq!(server.count(), 4, "way {nth}");

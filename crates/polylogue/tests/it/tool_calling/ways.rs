@@ -3,7 +3,7 @@
 use expect_test::expect;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::layers::Executor;
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Tool, round_robin};
 use polylogue_core::{Body, Capabilities, Capability, ConfigError, Error, ModelErrorKind, Params};
@@ -170,7 +170,7 @@ async fn refused_capabilities_are_known_in_later_turns() {
     let model = refusing(&[talk, talk].concat());
     let spy = Spy::on(AnyModel::new(model.clone()));
     let chat = Chat::builder("alone").participant(by(ToolCalling::Auto)(spy.model()));
-    let chat = chat.policy(until(round_robin(), max_turns(2))).build().unwrap();
+    let chat = chat.policy(with_termination(round_robin(), max_turns(2))).build().unwrap();
     let (_, events) = run(&chat, "Compare 7 and 3.").await;
     model.finish().unwrap();
     let unable = |body: &Body| matches!(body, Body::CapabilityMissing { .. });
@@ -240,7 +240,7 @@ async fn tools_of_others_are_called_by_text_too() {
             .then(Executor::new().tool(high_low()))
             .otherwise("?");
         let chat = Chat::builder("pair").participant(agent.tool_calling(tools_by)).participant(bob);
-        let chat = chat.policy(until(round_robin(), max_turns(3))).build().unwrap();
+        let chat = chat.policy(with_termination(round_robin(), max_turns(3))).build().unwrap();
         let (status, events) = run(&chat, "Compare 7 and 3.").await;
         assert_eq!(closed(&status).1, "More.", "{}", printed(&events));
         model.finish().unwrap();

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use polylogue::agents::tooling::{ToolCalling, ToolHistory};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tasks::group_solve::Check;
 use polylogue::tasks::{EndMode, GroupSolve, Task};
@@ -296,7 +296,7 @@ async fn a_wrapped_policy() {
         let task = |who: &str| Task::new(agent(who), "P").tool(GetHistory::default());
         let solve = GroupSolve::new([task("one"), task("two")], EndMode::MaxIterations);
         let (chat, policy) = solve.into_parts("group").unwrap();
-        chat.policy(until(policy, max_turns(3))).build().unwrap()
+        chat.policy(with_termination(policy, max_turns(3))).build().unwrap()
     })
     .await;
     assert!(end.contains(r#""code":"count_reached","text":"3 of 3 turns","outcome":"done","details":{"count":3,"of":"turns"}"#), "{end}");

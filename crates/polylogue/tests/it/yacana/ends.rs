@@ -1,6 +1,6 @@
 //! End modes: who still speaks when a task is complete. Items 16 to 27, 48.
 
-use polylogue::stop::{Counted, Reason};
+use polylogue::stop::{Counted, LibraryStopReason};
 use polylogue::tasks::group_solve::Completion;
 use polylogue::tasks::{EndMode, GroupSolve, GroupSolveResult, History, Task};
 use polylogue::{Act, Function, Turn};
@@ -98,10 +98,10 @@ async fn the_limit_holds_in_every_mode() {
         // In its own mode the number of iterations is exact; in all others it is a limit.
         let (reason, ending) = match mode {
             MaxIterations => (
-                StopReason::from(Reason::CountReached { count: 2, of: Counted::Iterations }),
+                StopReason::from(LibraryStopReason::CountReached { count: 2, of: Counted::Iterations }),
                 RunOutcome::Done,
             ),
-            _ => (StopReason::from(Reason::Rounds { limit: 2 }), RunOutcome::Limit),
+            _ => (StopReason::from(LibraryStopReason::Rounds { limit: 2 }), RunOutcome::Limit),
         };
         assert_eq!((reason.outcome(), played.solved.reason), (ending, Some(reason)), "{mode:?}");
         assert_eq!((played.solved.iterations, played.solved.complete.len()), (2, 0));
@@ -156,7 +156,10 @@ async fn the_outcome_is_read_from_the_log() {
     let one = ["A1", "A2", "the list", "maybe", "hm", "A3", "nothing", "No."];
     let played = play(EndMode::FirstCompletion, ONE, 5, &one, &["B1", "B2", "B3"]).await;
     let solved = &played.solved;
-    assert_eq!(solved.reason, Some(StopReason::from(Reason::Completed { who: vec![name("one")] })));
+    assert_eq!(
+        solved.reason,
+        Some(StopReason::from(LibraryStopReason::Completed { who: vec![name("one")] }))
+    );
     assert_eq!(solved.complete, [Completion { who: name("one"), iteration: 2 }]);
     assert_eq!(solved.iterations, 2);
     let checks: Vec<_> =
@@ -206,7 +209,7 @@ async fn a_participant_summarizes_after_it_was_asked_about_its_task() {
     let spy = lists(&["A1", "A2", "none", "no", "They agreed."], &["B1", "B2"]);
     let solve = GroupSolve::new([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let (chat, policy) = solve.into_parts("group").unwrap();
-    let policy = polylogue::policies::summarized_by(policy, name("one"), |_| "Sum up.".into());
+    let policy = polylogue::policies::with_summary_by(policy, name("one"), |_| "Sum up.".into());
     let played = Played::chat(spy, &chat.policy(policy).build().unwrap()).await;
     assert_eq!(played.requests().last().unwrap(), "one: Sum up.");
     let (reason, summary) = played.chat.closed().unwrap();
@@ -234,7 +237,7 @@ async fn a_talk_that_reached_a_limit_of_the_run_continues_under_a_higher_one() {
         let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap().status else {
             panic!("{calls}")
         };
-        assert_eq!(reason, StopReason::from(Reason::Completed { who: vec![name("one")] }));
+        assert_eq!(reason, StopReason::from(LibraryStopReason::Completed { who: vec![name("one")] }));
         assert_eq!(spy.asked().len(), 10, "no request is made twice");
         let knows = crate::yacana::table::lines(
             &History::from_transcript(&log.transcript().await.unwrap(), &name("one")).entries,

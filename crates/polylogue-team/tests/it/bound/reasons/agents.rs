@@ -1,6 +1,6 @@
 //! Reasons for which an agent ends the chat in its turn.
 
-use polylogue::stop::{ModelMistake, Reason};
+use polylogue::stop::{LibraryStopReason, ModelMistake};
 use polylogue_core::{Body, Name, Part};
 use polylogue_team::Reasoning;
 
@@ -10,28 +10,34 @@ use super::{Case, Check, ensure};
 
 impl Case<'_> {
     /// `reason`, for which the agent of `turn` ended the chat.
-    pub(super) fn is_true_of_agent(&self, reason: &Reason, turn: &Past<'_>) -> Check {
+    pub(super) fn is_true_of_agent(&self, reason: &LibraryStopReason, turn: &Past<'_>) -> Check {
         match reason {
-            Reason::ToolRounds { who, limit } => self.in_turn(turn, who, || self.tool_rounds(turn, *limit)),
-            Reason::ContextFull { who, model } => self.in_turn(turn, who, || {
+            LibraryStopReason::ToolRounds { who, limit } => {
+                self.in_turn(turn, who, || self.tool_rounds(turn, *limit))
+            }
+            LibraryStopReason::ContextFull { who, model } => self.in_turn(turn, who, || {
                 let refused = |body: &Body| matches!(body, Body::TooLong { model: of, .. } if of == model);
                 let is_refused = turn.events.iter().any(|event| refused(&event.body));
                 ensure(is_refused, "its model refused no request as too long")
             }),
-            Reason::AutoReplies { who, limit } => self.in_turn(turn, who, || self.auto_replies(turn, *limit)),
-            Reason::Errors { who, of, limit } => self.in_turn(turn, who, || self.errors(turn, of, *limit)),
-            Reason::Rounds { limit } => self.rounds_of_agent(turn, *limit),
-            Reason::NoReply { who } => self.in_turn(turn, who, || {
+            LibraryStopReason::AutoReplies { who, limit } => {
+                self.in_turn(turn, who, || self.auto_replies(turn, *limit))
+            }
+            LibraryStopReason::Errors { who, of, limit } => {
+                self.in_turn(turn, who, || self.errors(turn, of, *limit))
+            }
+            LibraryStopReason::Rounds { limit } => self.rounds_of_agent(turn, *limit),
+            LibraryStopReason::NoReply { who } => self.in_turn(turn, who, || {
                 ensure(turn.replies().all(|reply| has_no_text(&reply.parts)), "its model wrote something")
             }),
-            Reason::Mentioned { text, by } => {
+            LibraryStopReason::Mentioned { text, by } => {
                 let is_it = |wanted: &Wanted<'_>, names: &[Name]| {
                     matches!(wanted, Wanted::Text(own, _) if *own == &**text)
                         && (names.is_empty() || names.contains(by))
                 };
                 self.terminated(turn, &is_it)
             }
-            Reason::Condition { name } => {
+            LibraryStopReason::Condition { name } => {
                 let is_it = |wanted: &Wanted<'_>, _: &[Name]| matches!(wanted, Wanted::Pattern(regex) if regex.as_str() == name);
                 self.terminated(turn, &is_it)
             }

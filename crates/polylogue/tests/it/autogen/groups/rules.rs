@@ -1,7 +1,7 @@
 //! Who may follow whom: items 81 to 84.
 
 use polylogue::policies::group::{Repeat, Transitions, Warning};
-use polylogue::policies::{Selector, until};
+use polylogue::policies::{Selector, with_termination};
 use polylogue::stop::max_turns;
 use polylogue::{Error, Group, Name};
 use polylogue_core::Chooser;
@@ -43,7 +43,7 @@ async fn a_chain_ends_without_candidates_and_asks_no_model_with_a_single_one() {
 async fn disallowed_transitions_are_the_complement() {
     // Ann may not follow herself, and Bob not her; Bob is followed by himself alone.
     let graph = Transitions::disallowed([after("Ann", &["Ann", "Bob"]), after("Bob", &["Ann", "Cid"])]);
-    let chat = group_chat(until(Group::round_robin().transitions(graph), max_turns(3)));
+    let chat = group_chat(with_termination(Group::round_robin().transitions(graph), max_turns(3)));
     let (_, events) = run(&begun_by_ann(chat), "hi").await;
     let among: Vec<Vec<Name>> = choices(&events).into_iter().map(|choice| choice.of).collect();
     // Nothing is said of Cid, so anyone may follow.
@@ -55,7 +55,7 @@ async fn disallowed_transitions_are_the_complement() {
 #[tokio::test]
 async fn participants_who_may_speak_twice_can_be_listed() {
     let among = async |repeat| {
-        let chat = group_chat(until(Group::round_robin().repeat(repeat), max_turns(2)));
+        let chat = group_chat(with_termination(Group::round_robin().repeat(repeat), max_turns(2)));
         let (_, events) = run(&begun_by_ann(chat), "hi").await;
         choices(&events).into_iter().map(|choice| choice.of).collect::<Vec<_>>()
     };
@@ -84,8 +84,12 @@ fn rules_that_contradict_or_name_unknown_participants_are_errors() {
 async fn a_chat_checks_its_rules_before_the_first_turn() {
     let group = Group::round_robin().transitions(Transitions::allowed([after("Zoe", &["Ann"])]));
     let mut log = log().await;
-    let error =
-        group_chat(until(group, max_turns(3))).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
+    let error = group_chat(with_termination(group, max_turns(3)))
+        .build()
+        .unwrap()
+        .run_in(&mut log, "hi")
+        .await
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         "the policy of `group` is invalid: unknown participant `Zoe` in the transitions of the group"

@@ -1,7 +1,7 @@
 //! Who chooses, and how: items 76 to 80 and 90.
 
 use polylogue::policies::group::{HumanSelector, Method, Repeat, Selected, Selector, Transitions};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::{Error, Group, Name, Transcript};
 use polylogue_core::{AnswerChoice, AnswerEffect, Chooser, PromptRole, QuestionKind};
@@ -18,7 +18,7 @@ async fn selected(
     set: fn(Selector) -> Selector,
 ) -> (Vec<Choice>, Vec<crate::stage::Asked>) {
     let spy = Spy::on(script(replies));
-    let group = until(Group::select_by_name(name("sel")), max_turns(turns));
+    let group = with_termination(Group::select_by_name(name("sel")), max_turns(turns));
     let chat = Chat::builder("group")
         .participant(speaker("Ann"))
         .participant(speaker("Coder"))
@@ -53,7 +53,7 @@ async fn a_model_that_answers_a_name_gives_that_participant_the_turn() {
         .participant(described("Bob", "answers {roles}"))
         .participant(described("Cid", ""))
         .private_agent(selector)
-        .policy(until(Group::select_by_name(name("sel")).repeat(Repeat::No), max_turns(2)));
+        .policy(with_termination(Group::select_by_name(name("sel")).repeat(Repeat::No), max_turns(2)));
     let (_, events) = run(&begun_by_ann(chat), "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid");
     let asked = spy.asked();
@@ -107,8 +107,8 @@ async fn three_unclear_answers_leave_it_to_the_order_and_the_log_says_so() {
         r#"[{"sel": "?"}, {"sel": ""}, {"sel": "Ann, Coder"}, {"sel": "x"}, {"sel": "x"}, {"sel": "x"}]"#;
     let spy = Spy::on(script(replies));
     let group = Group::select_by_name(name("sel")).repeat(Repeat::No);
-    let chat =
-        group_chat(until(group, max_turns(2))).private_agent(Selector::new("sel", spy.model()).unwrap());
+    let chat = group_chat(with_termination(group, max_turns(2)))
+        .private_agent(Selector::new("sel", spy.model()).unwrap());
     let (_, events) = run(&begun_by_ann(chat), "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid");
     let choice = &choices(&events)[0];
@@ -150,7 +150,7 @@ async fn names_are_found_as_whole_words_and_the_longest_match_wins() {
                 .participant(speaker("Coder"))
                 .participant(speaker("Coder_2"))
                 .private_agent(selector)
-                .policy(until(Group::select_by_name(name("sel")), max_turns(1)));
+                .policy(with_termination(Group::select_by_name(name("sel")), max_turns(1)));
             run(&begun_by_ann(chat), "hi").await
         };
         assert_eq!(speakers(&events), format!("Ann {chosen}"), "{reply}");
@@ -173,7 +173,7 @@ async fn a_model_can_be_constrained_to_the_names() {
 #[tokio::test]
 async fn chance_chooses_only_among_those_who_may_speak_and_can_be_repeated() {
     let play = async |seed| {
-        let policy = until(Group::random(seed).repeat(Repeat::No), max_turns(40));
+        let policy = with_termination(Group::random(seed).repeat(Repeat::No), max_turns(40));
         let (_, events) = run(&group_chat(policy).build().unwrap(), "hi").await;
         (speakers(&events), choices(&events))
     };
@@ -191,7 +191,7 @@ async fn chance_chooses_only_among_those_who_may_speak_and_can_be_repeated() {
 // Item 79.
 #[tokio::test]
 async fn a_person_selects_by_number_or_name_among_choices() {
-    let policy = until(Group::select_by_name(name("chair")), max_turns(5));
+    let policy = with_termination(Group::select_by_name(name("chair")), max_turns(5));
     let chat = group_chat(policy).private_agent(HumanSelector::new("chair").unwrap()).build().unwrap();
     let answers = ["3.", "bob", "", "seven", "99", "0", "Q"];
     let (_, events) = talk(&chat, "hi", &answers).await;
@@ -270,7 +270,7 @@ async fn a_selector_that_names_an_unknown_participant_leaves_it_to_the_order() {
         (Act::Pass, "`boss` said nothing"),
     ] {
         let boss = Function::new("boss", move |_| Ok(said.clone())).unwrap();
-        let chat = group_chat(until(Group::select_by_name(name("boss")), max_turns(1)))
+        let chat = group_chat(with_termination(Group::select_by_name(name("boss")), max_turns(1)))
             .private_agent(boss)
             .build()
             .unwrap();
@@ -280,7 +280,7 @@ async fn a_selector_that_names_an_unknown_participant_leaves_it_to_the_order() {
     }
     // A name as plain text is a selection.
     let boss = Function::new("boss", |_| Ok(Act::say("I want to hear Cid."))).unwrap();
-    let chat = group_chat(until(Group::select_by_name(name("boss")), max_turns(1)))
+    let chat = group_chat(with_termination(Group::select_by_name(name("boss")), max_turns(1)))
         .private_agent(boss)
         .build()
         .unwrap();
@@ -299,12 +299,18 @@ async fn no_way_of_choosing_leads_out_of_the_transitions() {
         ])
     };
     let selector = |replies: &str| Selector::new("sel", script(replies)).unwrap().attempts(1);
-    let chat = group_chat(until(Group::select_by_name(name("sel")).transitions(graph()), max_messages(4)));
+    let chat = group_chat(with_termination(
+        Group::select_by_name(name("sel")).transitions(graph()),
+        max_messages(4),
+    ));
     let chat =
         begun_by_ann(chat.private_agent(selector(r#"[{"sel": "Ann"}, {"sel": "Bob"}, {"sel": "Cid"}]"#)));
     // Ann, Bob and Cid each name themselves, which the transitions do not allow.
     assert_eq!(speakers(&run(&chat, "hi").await.1), "Ann Bob Cid Ann");
-    let chat = begun_by_ann(group_chat(until(Group::random(Some(5)).transitions(graph()), max_messages(30))));
+    let chat = begun_by_ann(group_chat(with_termination(
+        Group::random(Some(5)).transitions(graph()),
+        max_messages(30),
+    )));
     let spoken = speakers(&run(&chat, "hi").await.1);
     let who: Vec<&str> = spoken.split(' ').collect();
     assert!(who.windows(2).all(|pair| graph().allow(&name(pair[0]), &name(pair[1]))), "{spoken}");
@@ -328,7 +334,8 @@ async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
     let replies = r#"[{"sel": "Bob"}, {"sel": {"error": {"message": "the line broke"}}}, {"sel": "Cid"}]"#;
     let selector = Selector::new("sel", script(replies)).unwrap();
     let chat = begun_by_ann(
-        group_chat(until(Group::select_by_name(name("sel")), max_turns(2))).private_agent(selector),
+        group_chat(with_termination(Group::select_by_name(name("sel")), max_turns(2)))
+            .private_agent(selector),
     );
     let mut log = log().await;
     let error = chat.run_in(&mut log, "hi").await.unwrap_err();

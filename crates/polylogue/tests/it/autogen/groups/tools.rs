@@ -4,7 +4,7 @@ use polylogue::layers::executor::Executor;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::{Stack, from_fn};
 use polylogue::policies::group::{Selected, Transitions};
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::{max_turns, says};
 use polylogue::tools::FunctionTool;
 use polylogue::{Group, Name, Tool};
@@ -70,7 +70,7 @@ async fn calls_of_two_participants_tools_are_all_answered() {
         r#"[{"Ann": {"calls": [{"tool": "double", "args": {"of": 1}}, {"tool": "triple", "args": {"of": 1}}]}},
             {"Ann": "2 and 3. DONE"}]"#,
     ));
-    let chat = tooled(&spy, until(owned(Group::round_robin()), says("DONE")));
+    let chat = tooled(&spy, with_termination(owned(Group::round_robin()), says("DONE")));
     let (_, events) = run(&chat, "hi").await;
     assert_eq!(speakers(&events), "user Bob Ann Two Three Ann");
     assert_eq!(sent(&spy.asked()[1].entries)[3..], ["double: 2", "triple: 3"]);
@@ -83,7 +83,7 @@ async fn a_call_that_no_participant_can_run_is_reported_to_the_caller() {
         r#"[{"Ann": {"calls": [{"tool": "cube", "args": {"of": 1}}]}}, {"Ann": {"calls": [{"tool": "cube"}]}},
             {"Ann": "never mind"}]"#,
     ));
-    let chat = tooled(&spy, until(owned(Group::round_robin()), says("never mind") | max_turns(9)));
+    let chat = tooled(&spy, with_termination(owned(Group::round_robin()), says("never mind") | max_turns(9)));
     let (_, events) = run(&chat, "hi").await;
     // The error is sent once; after another call, the others continue.
     assert_eq!(speakers(&events), "user Bob Ann Ann Two Three Bob Ann");
@@ -121,7 +121,7 @@ async fn the_owner_of_tools_can_be_a_private_agent() {
         .participant(ann)
         .participant(speaker("Bob"))
         .private_agent(runner("Two", "double", |n| n * 2))
-        .policy(until(Group::round_robin().tool_owner(&name("Two"), ["double"]), max_turns(5)))
+        .policy(with_termination(Group::round_robin().tool_owner(&name("Two"), ["double"]), max_turns(5)))
         .build()
         .unwrap();
     assert_eq!(speakers(&run(&chat, "hi").await.1), "user Ann Two Ann Bob Ann");
@@ -139,7 +139,7 @@ async fn cleared(answers: &[&str]) -> (Vec<String>, Vec<String>, Vec<String>) {
         .participant(Assistant::new("Ann", ann.model()).unwrap())
         .participant(Assistant::new("Bob", bob.model()).unwrap())
         .participant(me.then(from_fn(|_| Ok(Some(Act::say("auto"))))))
-        .policy(until(Group::round_robin(), max_turns(5)))
+        .policy(with_termination(Group::round_robin(), max_turns(5)))
         .build()
         .unwrap();
     let (_, events) = talk(&chat, "hi", answers).await;
@@ -196,7 +196,7 @@ async fn clearing_keeps_calls_and_results_together() {
             )
             .participant(me.then(from_fn(|_| Ok(None))))
             .participant(runner("Two", "double", |n| n * 2))
-            .policy(until(Group::round_robin().tool_owner(&name("Two"), ["double"]), says("end")))
+            .policy(with_termination(Group::round_robin().tool_owner(&name("Two"), ["double"]), says("end")))
             .build()
             .unwrap();
         let (_, events) = talk(&chat, "hi", &[command]).await;

@@ -3,8 +3,8 @@
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::group::introduce;
-use polylogue::policies::{Selector, until, with_late_joiner};
-use polylogue::stop::Reason;
+use polylogue::policies::{Selector, with_late_joiner, with_termination};
+use polylogue::stop::LibraryStopReason;
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::{Error, Group, Human, Log, Message, Status, round_robin};
 use polylogue_core::{AnyStore, JoinHistory, LogId, Media, Part, StopReason, TaskFrom};
@@ -25,7 +25,7 @@ fn scripted(spy: &Spy, names: &[&str], policy: impl Policy) -> ChatBuilder {
 async fn all_participants_speak_in_order_and_see_the_same_with_names() {
     let spy =
         Spy::on(script(r#"[{"Bob": "b1"}, {"Cid": "c1"}, {"Ann": "a2"}, {"Bob": "b2"}, {"Cid": "c2"}]"#));
-    let policy = until(Group::round_robin(), max_messages(6));
+    let policy = with_termination(Group::round_robin(), max_messages(6));
     let (status, events) = run(&begun_by_ann(scripted(&spy, &["Ann", "Bob", "Cid"], policy)), "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid Ann Bob Cid");
     assert_eq!(closed(&status), ("6 of 6 messages".into(), "c2".into()));
@@ -42,7 +42,7 @@ async fn all_participants_speak_in_order_and_see_the_same_with_names() {
 #[tokio::test]
 async fn a_terminating_message_ends_the_chat_before_the_next_selection() {
     let selector = Spy::on(script(r#"[{"sel": "Bob"}]"#));
-    let policy = until(Group::select_by_name(name("sel")), says("TERMINATE"));
+    let policy = with_termination(Group::select_by_name(name("sel")), says("TERMINATE"));
     let bob = Function::new("Bob", |_| Ok(Act::say("done TERMINATE"))).unwrap();
     let chat = Chat::builder("group")
         .participant(speaker("Ann"))
@@ -69,7 +69,7 @@ async fn a_persons_exit_and_a_participants_limit_end_the_run() {
             .participant(speaker("Ann"))
             .participant(bob(human_input))
             .participant(speaker("Cid"));
-        chat.policy(until(Group::round_robin(), max_turns(20))).build().unwrap()
+        chat.policy(with_termination(Group::round_robin(), max_turns(20))).build().unwrap()
     };
     let (status, events) = talk(&trio(HumanInput::always()), "hi", &["well", "exit"]).await;
     assert!(
@@ -78,7 +78,7 @@ async fn a_persons_exit_and_a_participants_limit_end_the_run() {
     );
     assert_eq!(speakers(&events), "user Ann Bob Cid Ann");
     let (status, events) = run(&trio(HumanInput::never().max_auto_replies(1)), "hi").await;
-    let limit = StopReason::from(Reason::AutoReplies { who: name("Bob"), limit: 1 });
+    let limit = StopReason::from(LibraryStopReason::AutoReplies { who: name("Bob"), limit: 1 });
     assert!(matches!(&status, Status::Closed { reason, .. } if *reason == limit), "{status:?}");
     assert_eq!(speakers(&events), "user Ann Bob Cid Ann");
 }
@@ -92,7 +92,7 @@ async fn participants_are_introduced_once_and_before_all_else() {
         .participant(member("Ann", "adds\nnumbers"))
         .participant(member("Bob", ""))
         .introduction_of(introduce)
-        .policy(until(Group::round_robin(), max_turns(2)))
+        .policy(with_termination(Group::round_robin(), max_turns(2)))
         .build()
         .unwrap();
     let mut log = log().await;
@@ -111,7 +111,8 @@ async fn participants_are_introduced_once_and_before_all_else() {
 
 /// The group of the document, as a participant of another chat: adds one and doubles.
 fn numbers(spy: &Spy) -> ChatBuilder {
-    scripted(spy, &["Adder", "Doubler"], until(Group::round_robin(), max_turns(2))).task_from(TaskFrom::Last)
+    scripted(spy, &["Adder", "Doubler"], with_termination(Group::round_robin(), max_turns(2)))
+        .task_from(TaskFrom::Last)
 }
 
 const TWO_RUNS: &str = r#"[{"Adder": "4"}, {"Doubler": "8"}, {"Adder": "9"}, {"Doubler": "18"}]"#;
@@ -122,7 +123,7 @@ async fn a_group_twice_in_a_sequence_starts_again_with_the_first_result() {
     let spy = Spy::on(script(TWO_RUNS));
     let outer = Chat::builder("twice")
         .participant(numbers(&spy).build().unwrap())
-        .policy(until(round_robin(), max_turns(2)));
+        .policy(with_termination(round_robin(), max_turns(2)));
     let (status, _) = run(&outer.build().unwrap(), "3").await;
     assert_eq!(closed(&status).1, "18");
     assert_eq!(sent(&spy.asked()[2].entries), ["user: 8"]);
@@ -133,8 +134,11 @@ async fn a_group_twice_in_a_sequence_starts_again_with_the_first_result() {
 async fn a_group_twice_in_a_sequence_can_continue() {
     let spy = Spy::on(script(TWO_RUNS));
     let group = numbers(&spy).continues(name("group")).build().unwrap();
-    let outer =
-        Chat::builder("twice").participant(group).policy(until(round_robin(), max_turns(2))).build().unwrap();
+    let outer = Chat::builder("twice")
+        .participant(group)
+        .policy(with_termination(round_robin(), max_turns(2)))
+        .build()
+        .unwrap();
     let (status, _) = run(&outer, "3").await;
     assert_eq!(closed(&status).1, "18");
     assert_eq!(sent(&spy.asked()[2].entries), ["user: 3", "assistant: 4", "user: 8", "user: 8"]);
@@ -143,23 +147,24 @@ async fn a_group_twice_in_a_sequence_can_continue() {
 // Item 92, trap T20: an outsider begins, and the summary is the last message of the run all the same.
 #[tokio::test]
 async fn the_summary_is_the_last_message_whichever_agent_started() {
-    let chat = group_chat(until(Group::round_robin(), max_turns(2)));
+    let chat = group_chat(with_termination(Group::round_robin(), max_turns(2)));
     let (status, _) = run(&chat.build().unwrap(), "from outside").await;
     assert_eq!(closed(&status).1, "Bob 2");
     let (status, _) =
-        run(&begun_by_ann(group_chat(until(Group::round_robin(), max_turns(2)))), "from within").await;
+        run(&begun_by_ann(group_chat(with_termination(Group::round_robin(), max_turns(2)))), "from within")
+            .await;
     assert_eq!(closed(&status).1, "Cid 2");
 }
 
 // Item 93, trap T22.
 #[tokio::test]
 async fn a_group_in_a_group_contributes_its_summary_and_the_outer_continues() {
-    let inner = group_chat(until(Group::round_robin(), max_turns(2))).build().unwrap();
+    let inner = group_chat(with_termination(Group::round_robin(), max_turns(2))).build().unwrap();
     let outer = Chat::builder("house")
         .participant(speaker("Dan"))
         .participant(inner)
         .participant(speaker("Eve"))
-        .policy(until(Group::round_robin(), max_turns(3)));
+        .policy(with_termination(Group::round_robin(), max_turns(3)));
     let (_, events) = run(&outer.build().unwrap(), "hi").await;
     let transcript = folded(&events);
     let said: Vec<_> = transcript.messages().map(|line| line.message.text().into_owned()).collect();
@@ -177,7 +182,7 @@ async fn pictures_survive() {
         .participant(ann)
         .participant(Assistant::new("Bob", spy.model()).unwrap())
         .participant(Assistant::new("Cid", spy.model()).unwrap())
-        .policy(until(Group::round_robin(), max_turns(3)))
+        .policy(with_termination(Group::round_robin(), max_turns(3)))
         .build()
         .unwrap();
     run(&chat, "hi").await;
@@ -203,7 +208,7 @@ async fn a_group_continues_from_its_log() {
             .late_joiner(member("Cid"))
             .private_agent(Selector::new("sel", spy.model()).unwrap())
             .introduction_of(introduce)
-            .policy(until(group, max_turns(turns)))
+            .policy(with_termination(group, max_turns(turns)))
             .build()
             .unwrap()
     };
@@ -261,7 +266,8 @@ async fn late_joiners_see_the_configured_history() {
             .participant(member("Bob"))
             .late_joiner(member("Cid"));
         let group = with_late_joiner(Group::round_robin(), name("Cid"), says("Cid!"), sees);
-        let (_, events) = run(&chat.policy(until(group, max_turns(3))).build().unwrap(), "hi").await;
+        let (_, events) =
+            run(&chat.policy(with_termination(group, max_turns(3))).build().unwrap(), "hi").await;
         assert_eq!(speakers(&events), "user Ann Bob Cid");
         sent(&spy.asked()[2].entries)
     };
@@ -280,7 +286,7 @@ async fn a_group_continues_until_one_is_left() {
         .participant(speaker("Ann"))
         .participant(human("Bob"))
         .participant(human("Cid"));
-    let chat = chat.policy(until(Group::round_robin(), max_turns(20))).build().unwrap();
+    let chat = chat.policy(with_termination(Group::round_robin(), max_turns(20))).build().unwrap();
     let (status, events) = talk(&chat, "hi", &["exit", "well", "exit"]).await;
     assert_eq!(speakers(&events), "user Ann Cid Ann");
     assert_eq!(closed(&status).0, "Cid left: said `exit`");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue::policies::order::{SUMMARY_PROMPT, with_summarizer};
-use polylogue::policies::{Selector, until};
+use polylogue::policies::{Selector, with_termination};
 use polylogue::runs::Report;
 use polylogue::runs::report::Purpose;
 use polylogue::stop::max_turns;
@@ -60,7 +60,7 @@ async fn a_cached_reply_adds_only_to_what_it_would_have_cost() {
     let chat = || {
         let [ann, bob] =
             ["Ann", "Bob"].map(|who| assistant(who, &AnyModel::new(cache.around(model(&[who])))));
-        let policy = until(round_robin(), max_turns(2));
+        let policy = with_termination(round_robin(), max_turns(2));
         Chat::builder("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
     };
     let first = Report::of_last_run(&run(&chat(), "go").await.1);
@@ -96,7 +96,7 @@ fn group() -> Chat {
     let picker = Selector::new("Picker", picks()).unwrap();
     let group =
         Chat::builder("group").participant(assistant("Ann", &model)).participant(inner).private_agent(picker);
-    let policy = until(Group::select_by_name(name("Picker")), max_turns(2));
+    let policy = with_termination(Group::select_by_name(name("Picker")), max_turns(2));
     with_summarizer(group, assistant("Summary", &model), SUMMARY_PROMPT, policy).build().unwrap()
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue::layers::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::group::Transitions;
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::runs::Report;
 use polylogue::stop::LoopDetector;
 use polylogue::stop::{matches, max_messages, max_time_ms, max_tokens, max_turns, says, when};
@@ -26,7 +26,7 @@ fn parrot(who: &str, text: &'static str) -> impl Agent {
 /// Ann, who says `text`, and Bob, who says "well", in turn until `stop`.
 fn pair(text: &'static str, stop: impl polylogue::stop::Condition) -> Chat {
     let chat = Chat::builder("pair").participant(parrot("Ann", text)).participant(parrot("Bob", "well"));
-    chat.policy(until(round_robin(), stop)).build().unwrap()
+    chat.policy(with_termination(round_robin(), stop)).build().unwrap()
 }
 
 async fn why(chat: &Chat, task: &str) -> String {
@@ -66,7 +66,11 @@ async fn conditions_on_text_do_not_fail_on_messages_without_text() {
             | matches("TERMINATE", Vec::new()).unwrap()
             | when("mine", |chat| chat.last().is_some_and(|line| line.message.text().contains("TERMINATE")))
             | max_turns(1);
-        let chat = Chat::builder("c").participant(mute).policy(until(round_robin(), stop)).build().unwrap();
+        let chat = Chat::builder("c")
+            .participant(mute)
+            .policy(with_termination(round_robin(), stop))
+            .build()
+            .unwrap();
         // Of what is not text, only what can be shown is something that was said.
         let why = why(&chat, "go").await;
         assert!(["1 of 1 turn", "no participant said anything; 1 of 1 turn"].contains(&&*why), "{why}");
@@ -113,7 +117,11 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
         (pair("x", max_messages(3)), none, "3 of 3 messages"),
         (pair("well", both), none, "Ann said `well`, and 2 of 2 turns"),
         (pair("x", LoopDetector::default()), none, "loop detected: nearly the same messages repeatedly"),
-        (solo(metered(), until(round_robin(), max_tokens(150))), none, "the limit of 150 tokens (200 used)"),
+        (
+            solo(metered(), with_termination(round_robin(), max_tokens(150))),
+            none,
+            "the limit of 150 tokens (200 used)",
+        ),
         (solo(metered(), round_robin()), Limits { calls: Some(2), ..none }, "the limit of 2 model calls"),
         (
             solo(metered(), round_robin()),
@@ -233,7 +241,7 @@ async fn what_every_person_answers_is_in_the_report_with_their_name_and_the_ques
     let chat = Chat::builder("talk")
         .participant(me)
         .participant(inner)
-        .policy(until(round_robin(), max_turns(3)))
+        .policy(with_termination(round_robin(), max_turns(3)))
         .build()
         .unwrap();
     let (_, events) = answered(&chat, &["fine", "", "bye"]).await;

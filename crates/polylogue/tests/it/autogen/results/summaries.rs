@@ -1,7 +1,7 @@
 //! Results of chats: items 42 to 45.
 
 use polylogue::policies::order::{SUMMARY_PROMPT, last_reply, with_summarizer};
-use polylogue::policies::{last_message_without, until, with_summary};
+use polylogue::policies::{last_message_without, with_summary, with_termination};
 use polylogue::runs::Report;
 use polylogue::stop::{max_turns, says};
 use polylogue::{Act, Assistant, Chat, Error, Function, Message, round_robin};
@@ -17,7 +17,7 @@ async fn summary_of(text: &'static str) -> (String, String) {
         .participant(ann)
         .participant(bob)
         .opening(|task| vec![Message::new(name("Ann"), task)]);
-    let policy = until(round_robin(), says("TERMINATE") | max_turns(1));
+    let policy = with_termination(round_robin(), says("TERMINATE") | max_turns(1));
     let chat = chat.policy(with_summary(policy, last_message_without("TERMINATE"))).build().unwrap();
     let (status, events) = run(&chat, "go").await;
     (closed(&status).1, Report::of_last_run(&events).messages.last().unwrap().text().into_owned())
@@ -37,7 +37,7 @@ async fn the_opening_of_a_chat_need_not_be_its_summary() {
     let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
     let chat = Chat::builder("solo")
         .participant(ann)
-        .policy(with_summary(until(round_robin(), max_turns(1)), last_reply));
+        .policy(with_summary(with_termination(round_robin(), max_turns(1)), last_reply));
     assert_eq!(closed(&run(&chat.build().unwrap(), "go").await.0).1, "");
 }
 
@@ -51,8 +51,9 @@ async fn reflection(options: ViewOptions) -> (Vec<crate::stage::Asked>, String) 
         .participant(ann)
         .participant(bob)
         .opening(|task| vec![Message::new(name("Ann"), task)]);
-    let chat =
-        with_summarizer(chat, summary, SUMMARY_PROMPT, until(round_robin(), max_turns(2))).build().unwrap();
+    let chat = with_summarizer(chat, summary, SUMMARY_PROMPT, with_termination(round_robin(), max_turns(2)))
+        .build()
+        .unwrap();
     let (status, _) = run(&chat, "three").await;
     (spy.asked(), closed(&status).1)
 }
@@ -104,7 +105,7 @@ async fn a_custom_summary_is_made_of_the_whole_chat() {
     // item 45: it reads sender, recipient and messages; its arguments are what it captures
     let chat = |args: Option<&'static str>| {
         let [ann, bob] = ["Ann", "Bob"].map(|who| Function::new(who, |_| Ok(Act::say("well"))).unwrap());
-        let policy = with_summary(until(round_robin(), max_turns(2)), move |chat| match args {
+        let policy = with_summary(with_termination(round_robin(), max_turns(2)), move |chat| match args {
             Some(args) => {
                 format!("{args}: {} messages of {} members", chat.message_count(), chat.participants().len())
             }
@@ -121,8 +122,11 @@ async fn an_earlier_result_is_not_changed_by_a_later_run() {
     // item 14, trap T6
     let model = script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#);
     let bob = Assistant::new("Bob", model).unwrap();
-    let chat =
-        Chat::builder("solo").participant(bob).policy(until(round_robin(), max_turns(1))).build().unwrap();
+    let chat = Chat::builder("solo")
+        .participant(bob)
+        .policy(with_termination(round_robin(), max_turns(1)))
+        .build()
+        .unwrap();
     let mut log = log().await;
     chat.run_in(&mut log, "go").await.unwrap();
     let first = Report::of_last_run(&log.events().await);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use polylogue::agents::reason::{React, Rewoo};
 use polylogue::agents::{PromptedTool, ToolCalling};
 use polylogue::layers::parse::ActionExecutor;
-use polylogue::policies::until;
+use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tools::Approval;
 use polylogue::tools::FunctionTool;
@@ -29,7 +29,11 @@ fn echo(name: &str) -> impl Tool + use<> {
 }
 
 fn alone(ann: Assistant) -> Chat {
-    Chat::builder("alone").participant(ann).policy(until(round_robin(), max_turns(2))).build().unwrap()
+    Chat::builder("alone")
+        .participant(ann)
+        .policy(with_termination(round_robin(), max_turns(2)))
+        .build()
+        .unwrap()
 }
 
 /// The log of Ann, who calls `echo`, whole and cut after every event; the person gives these answers.
@@ -138,7 +142,11 @@ async fn a_rejection_is_the_outcome_of_a_call_by_text() {
             .tool_calling(ToolCalling::Text)
             .prompted_tool(must)
             .approval(Approval::always());
-        Chat::builder("alone").participant(ann).policy(until(round_robin(), max_turns(1))).build().unwrap()
+        Chat::builder("alone")
+            .participant(ann)
+            .policy(with_termination(round_robin(), max_turns(1)))
+            .build()
+            .unwrap()
     };
     let text = print(&events_with(script, &|_| "no, Not now.", chat).await);
     assert!(text.contains("Ann says: Then not.") && text.contains("closed (1 of 1 turn"), "{text}");
@@ -215,8 +223,11 @@ async fn play(prefix: &[Arc<Event>], effects: &Effects) -> Vec<Arc<Event>> {
     let model: Script = serde_json::from_str(script).unwrap();
     let ann = Assistant::new("Ann", AnyModel::new(model.model("test"))).unwrap();
     let ann = ann.tool(write(effects)).approval(Approval::always());
-    let chat =
-        Chat::builder("one").participant(ann).policy(until(round_robin(), max_turns(1))).build().unwrap();
+    let chat = Chat::builder("one")
+        .participant(ann)
+        .policy(with_termination(round_robin(), max_turns(1)))
+        .build()
+        .unwrap();
     let (store, id) = (AnyStore::new(Memory::new()), LogId::new("one").unwrap());
     let claim = store.create(&id, &Meta::default()).await.unwrap();
     if !prefix.is_empty() {
@@ -275,7 +286,11 @@ async fn calls_in_rounds_are_asked_about() {
     let chat = |cast: &Cast<'_>| {
         let ann = cast.assistant("Ann").tool(echo("echo")).tool(echo("mute"));
         let ann = React::new(ann.approval(Approval::of_tools(["echo"])));
-        Chat::builder("alone").participant(ann).policy(until(round_robin(), max_turns(1))).build().unwrap()
+        Chat::builder("alone")
+            .participant(ann)
+            .policy(with_termination(round_robin(), max_turns(1)))
+            .build()
+            .unwrap()
     };
     let script = r#"[
         {"Ann": {"calls": [
@@ -293,7 +308,11 @@ async fn calls_in_rounds_are_asked_about() {
     let chat = |cast: &Cast<'_>| {
         let ann = cast.assistant("Ann").tool(echo("echo")).approval(Approval::always());
         let ann = React::new(ann).in_text();
-        Chat::builder("alone").participant(ann).policy(until(round_robin(), max_turns(1))).build().unwrap()
+        Chat::builder("alone")
+            .participant(ann)
+            .policy(with_termination(round_robin(), max_turns(1)))
+            .build()
+            .unwrap()
     };
     let text = print(&events_with(script, &|_| "no, not a", chat).await);
     assert_eq!(text.matches(" asks: ").count(), 1, "{text}");
@@ -305,7 +324,11 @@ async fn calls_of_a_plan_are_asked_about() {
     let chat = |cast: &Cast<'_>| {
         let rewoo = Rewoo::new("Ann", cast.assistant("Planner"), cast.assistant("Solver")).unwrap();
         let rewoo = rewoo.tool(echo("echo")).approval(Approval::always());
-        Chat::builder("alone").participant(rewoo).policy(until(round_robin(), max_turns(1))).build().unwrap()
+        Chat::builder("alone")
+            .participant(rewoo)
+            .policy(with_termination(round_robin(), max_turns(1)))
+            .build()
+            .unwrap()
     };
     let script = r##"[
         {"Planner": "Plan: ask\n#E1 = echo[{\"text\": \"a\"}]\nPlan: ask again\n#E2 = echo[{\"text\": \"#E1\"}]"},
@@ -336,7 +359,7 @@ async fn what_a_parser_read_is_asked_about() {
         Chat::builder("pair")
             .participant(ann.unwrap())
             .participant(actions)
-            .policy(until(round_robin(), max_turns(2)))
+            .policy(with_termination(round_robin(), max_turns(2)))
             .build()
             .unwrap()
     };
