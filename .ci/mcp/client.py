@@ -40,7 +40,7 @@ async def talk(mode):
     silent = Client(streamable_http_client(URL, http_client=httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60)), mode=mode)
     async with silent:
         waiting = (await silent.call_tool("test_elicitation", {})).structured_content
-        assert waiting["state"] == "waiting" and waiting["asked"][0]["who"] == "Pat", waiting
+        assert waiting["state"] == "waiting" and waiting["questions"][0]["who"] == "Pat", waiting
         more = {"conversation": waiting["conversation"], "message": "I am stuck."}
         done = (await silent.call_tool("test_elicitation", more)).structured_content
         assert done["state"] == "done" and done["conversation"] == waiting["conversation"], done

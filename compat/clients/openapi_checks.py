@@ -116,7 +116,7 @@ def use_routes(routes):
         call("GET", ONE + "/events", query="?limit=2&from=1", id=id)
         call("POST", ONE + "/fork", {"seq": 1}, id=id)
         call("GET", "/api/v1/compare", query=f"?a={ids[0]}&b={id}")
-    asked = call("GET", ONE, id=ids[4])["asked"][0]
+    asked = call("GET", ONE, id=ids[4])["questions"][0]
     effects = [choice["effect"] for choice in asked["choices"]]
     assert (asked["kind"], effects) == ("turn", ["pass", "leave"]) and "Enter" not in asked["text"], asked
     question = asked["question"]

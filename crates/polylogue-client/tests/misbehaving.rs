@@ -76,7 +76,7 @@ fn entry(seq: u64) -> String {
 
 fn end() -> String {
     let ended = json!({"word": "done", "detail": "the chat is complete"});
-    let status = json!({"state": "closed", "ended": ended, "asked": []});
+    let status = json!({"state": "closed", "ended": ended, "questions": []});
     format!("event: end\ndata: {status}\n\n")
 }
 
@@ -217,7 +217,7 @@ async fn what_may_have_had_an_effect_is_not_repeated_without_a_key() {
     let conversation = || {
         let body: Value = json!({
             "id": "abc", "team": "t", "team_name": "t", "title": null, "task": "", "state": "running", "created_ms": 1, "started_ms": 1,
-            "updated_ms": 1, "seq": 0, "turns": 0, "usage": TotalUsage::default(), "asked": [], "stopped": true, "new_field": 1,
+            "updated_ms": 1, "seq": 0, "turns": 0, "usage": TotalUsage::default(), "questions": [], "stopped": true, "new_field": 1,
         });
         respond("201 Created", "application/json", &body.to_string())
     };

@@ -226,7 +226,7 @@ fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
         usage,
         cost,
         cached: false,
-        asked: None,
+        requested_model: None,
         because: None,
         prefix: None,
         uncached_cost: None,

@@ -3,7 +3,7 @@
 use polylogue_team::{Diagnostics, Grant, Loaded};
 
 use crate::bound::unpriced_models;
-use crate::models::{check_embedding, check_parameters, unread_media};
+use crate::models::unsupported_media;
 use crate::{Access, RunOptions};
 
 /// Checks the models of a team that was read: each has a known provider, reads what the team attaches for its agents, takes the
@@ -35,7 +35,7 @@ use crate::{Access, RunOptions};
 pub fn check_models(loaded: Loaded, access: &Access, options: &RunOptions) -> Result<Loaded, Diagnostics> {
     let mut loaded = if options.models.model.is_none() { loaded.with_known_models()? } else { loaded };
     let team = &loaded.team;
-    let mut found = unread_media(team, access, &options.models);
+    let mut found = unsupported_media(team, access, &options.models);
     if options.has_budget(team) && !access.grants.contains(&Grant::UnknownPrice) {
         for error in unpriced_models(team, &options.models.prices) {
             let message = format!("`{}`: {}", error.model, error.message);

@@ -4,8 +4,7 @@ mod embedding;
 mod endpoints;
 mod local;
 mod options;
-mod parameters;
-mod unread_media;
+mod unsupported_media;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -30,10 +29,9 @@ use self::local::LocalModels;
 pub use self::local::{LocalModelInfo, LocalResources, count_local, local_model_info, local_resources};
 pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
-pub use self::parameters::check_parameters;
-use self::unread_media::unread;
-pub(crate) use self::unread_media::unread_media;
-pub use self::unread_media::{UnsupportedMedia, media_in_words};
+use self::unsupported_media::find_unsupported;
+pub(crate) use self::unsupported_media::unsupported_media;
+pub use self::unsupported_media::{UnsupportedMedia, media_in_words};
 use crate::address::{listens, shown};
 use crate::{Error, Result};
 
@@ -208,16 +206,16 @@ impl TeamModels {
 
     /// Refuses media of `team` that an agent receives whose model is known not to read it.
     pub(crate) fn check_media(&self, team: &Team) -> Result<()> {
-        let found = unread(team, |name, media| self.unread_by(name, media));
+        let found = find_unsupported(team, |name, media| self.unsupported_by(name, media));
         if found.errors() == 0 { Ok(()) } else { Err(Error::Team(found)) }
     }
 
     /// The model called `name`, if it is known not to read `media`.
-    pub(crate) fn unread_by(&self, name: &str, media: &Media) -> Option<UnsupportedMedia> {
+    pub(crate) fn unsupported_by(&self, name: &str, media: &Media) -> Option<UnsupportedMedia> {
         let ModelSource::Live(models, local) = &self.source else { return None };
         match local.get(name) {
             Some(_) => Some(UnsupportedMedia::any(name)),
-            None => unread_media::unread_by(models, name, media),
+            None => unsupported_media::unsupported_by(models, name, media),
         }
     }
 

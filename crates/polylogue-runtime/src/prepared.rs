@@ -182,7 +182,7 @@ impl Prepared {
     /// Returns the first model of the team that is known not to read `media`, and why; `None` if every one may read it.
     pub fn unsupported_media(&self, media: &Media) -> Option<UnsupportedMedia> {
         let mut names = self.team.models().into_iter().filter(|_| !self.is_scripted());
-        names.find_map(|name| self.models.unread_by(name, media))
+        names.find_map(|name| self.models.unsupported_by(name, media))
     }
 
     /// Returns the MCP servers, which all its conversations share.

@@ -76,8 +76,8 @@ const isOver = (run) => ['halted', 'closed'].includes(run.state);
 
 /** Notifies what is new of a run. @param {any} run @param {any} before `undefined`: it was not in the view */
 function compare(run, before) {
-    const known = before?.asked?.map((/** @type {any} */ open) => open.question) ?? [];
-    for (const open of run.asked ?? []) {
+    const known = before?.questions?.map((/** @type {any} */ open) => open.question) ?? [];
+    for (const open of run.questions ?? []) {
         if (!known.includes(open.question)) notify(run, open.question, `${open.who} asks: ${open.text}`);
     }
     if (before && isOver(run) && !isOver(before)) notify(run, 'end', run.ended ? ending(run.ended) : run.paused ? 'paused' : 'stopped');
@@ -96,7 +96,7 @@ export function useAttention(runs) {
         const before = seen;
         if (before) for (const run of runs) compare(run, before.get(run.id));
         seen = new Map(runs.map((run) => [run.id, run]));
-        waiting.value = runs.reduce((sum, run) => sum + (run.asked?.length ?? 0), 0);
+        waiting.value = runs.reduce((sum, run) => sum + (run.questions?.length ?? 0), 0);
     });
     useEffect(() => () => {
         seen = null;

@@ -64,8 +64,8 @@ const HANDLERS = {
         run.counts.set(who, call);
         if (started) (started.asked ??= []).push(call);
         for (const part of parts) if ('thought' in part) step(chat, who, { kind: 'thought', text: part.thought }, event);
-        if (event.asked) {
-            const text = event.because ? `${event.because}; ${event.model} replied` : `${event.model} replied instead of ${event.asked}`;
+        if (event.requested_model) {
+            const text = event.because ? `${event.because}; ${event.model} replied` : `${event.model} replied instead of ${event.requested_model}`;
             step(chat, who, { kind: 'note', text }, event);
         }
         if (started) Object.assign(started, { live: null, isTorn: false, draft: event.finish === 'malformed' ? '' : textOf(parts) });

@@ -58,7 +58,7 @@ function useRun({ id }) {
 
 /** Whether the time of a question is up, and the run does not continue by itself: it was stopped while it waited. @param {any} state */
 function useOverdue(state) {
-    const until = Math.min(...(state.asked ?? []).map((/** @type {any} */ open) => open.until_ms ?? Infinity));
+    const until = Math.min(...(state.questions ?? []).map((/** @type {any} */ open) => open.until_ms ?? Infinity));
     useTicks(until < Infinity);
     return serverTime() > until + CONTINUES_MS;
 }
@@ -181,8 +181,8 @@ const titleOf = (about, run) => run.title ?? about.title ?? '';
 function Shown({ id, tab, run, version, state, wake, isImported }) {
     // Its messages offer no fork.
     run.isImported = isImported;
-    const hasBoxes = !isImported && (tab === '' || state.asked?.length > 0);
-    const boxes = hasBoxes && html`<div class="boxes"><${Questions} id=${id} run=${run} asked=${state.asked ?? []} />
+    const hasBoxes = !isImported && (tab === '' || state.questions?.length > 0);
+    const boxes = hasBoxes && html`<div class="boxes"><${Questions} id=${id} run=${run} asked=${state.questions ?? []} />
         ${tab === '' && html`<${Say} id=${id} run=${run} version=${version} state=${state.state} wake=${wake} />`}</div>`;
     if (tab === 'graph') return html`<${Graph} id=${id} run=${run} version=${version} />${boxes}`;
     if (tab === 'timeline') return html`<${Timeline} id=${id} run=${run} version=${version} state=${state.state} />${boxes}`;

@@ -60,7 +60,7 @@ function Row({ run, now }) {
             <span>${counted(run.turns, 'turn')}</span><span>${mostCost(run.usage)}</span>
             <time datetime=${new Date(run.updated_ms).toISOString()}>${ago(run.updated_ms, now)}</time>
         </span>
-        ${run.asked?.length > 0 && html`<a class="waits" href=${address(['runs', run.id])}>${waits(run.asked)}</a>`}
+        ${run.questions?.length > 0 && html`<a class="waits" href=${address(['runs', run.id])}>${waits(run.questions)}</a>`}
     </li>`;
 }
 

@@ -71,7 +71,7 @@ pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Conve
         seq: summary.events,
         turns: summary.turns,
         usage: summary.usage,
-        asked: status.asked,
+        questions: status.questions,
         paused: summary.is_paused,
         archived: listing.is_archived,
         ended: status.ended,
@@ -115,14 +115,18 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
     let (state, ended, halted) = state(tenant, listing).await?;
     if state != ConversationState::Waiting {
         let in_progress = state == ConversationState::Halted && rests_here(tenant, listing);
-        return Ok(Status { state, ended, halted, asked: Vec::new(), in_progress });
+        return Ok(Status { state, ended, questions: Vec::new(), in_progress });
     }
     match tenant.runtime.open_questions_of(listing).await {
         Ok(open) => {
             let runs_here = tenant.runs.is_running(&listing.id);
             let in_progress = runs_here && tenant.runtime.has_parallel_turns(&listing.id).await?;
-            let asked = open.iter().map(PendingQuestion::from).collect();
-            Ok(Status { state, ended, halted, asked, in_progress })
+            Ok(Status {
+                state,
+                ended,
+                questions: open.iter().map(PendingQuestion::from).collect(),
+                in_progress,
+            })
         }
         // The others can be listed.
         Err(error) if is_damage(&error) => {
@@ -130,8 +134,7 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
             Ok(Status {
                 state: ConversationState::Halted,
                 ended: Some(damaged(&listing.id)),
-                halted: None,
-                asked: Vec::new(),
+                questions: Vec::new(),
                 in_progress: false,
             })
         }

@@ -16,7 +16,7 @@ pub(crate) fn of_reply<T: JsonSchema>() -> Value {
     inline::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
 
-/// Returns the JSON Schema of an open question as data: what the native API and MCP have in `asked`.
+/// Returns the JSON Schema of an open question as data: what the native API and MCP have in `questions`.
 ///
 /// ```
 /// let schema = polylogue_server::asked_schema();

@@ -217,7 +217,7 @@ impl Spending {
     ///
     /// # Errors
     /// When the database that has the budgets cannot be read.
-    pub(crate) async fn spent_today(
+    pub(crate) async fn usage_today(
         &self,
         tokens: &[&Token],
         runtime: &Runtime,

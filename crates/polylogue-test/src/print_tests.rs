@@ -35,7 +35,7 @@ fn model_reply_of(parts: Vec<Part>, finish: FinishReason, usage: Usage, cost: Op
         usage,
         cost,
         cached: false,
-        asked: None,
+        requested_model: None,
         because: None,
         prefix: None,
         uncached_cost: None,

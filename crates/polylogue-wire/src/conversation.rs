@@ -41,7 +41,7 @@ pub struct Conversation {
     #[schemars(with = "Map<String, Value>")]
     pub usage: TotalUsage,
     /// The open questions.
-    pub asked: Vec<PendingQuestion>,
+    pub questions: Vec<PendingQuestion>,
     /// Whether it was paused from outside.
     #[serde(default, skip_serializing_if = "is_false")]
     pub paused: bool,
@@ -318,7 +318,7 @@ pub struct NewMessage {
 pub struct Answer {
     /// The answer. In the turn of a person, an empty one passes, and `exit` leaves the chat.
     pub text: String,
-    /// The `question` of the conversation's `asked`: the `seq` of the event that asks.
+    /// The `question` of one of the open `questions`: the `seq` of the event that asks.
     pub question: u64,
 }
 

@@ -32,7 +32,7 @@ pub struct Status {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halted: Option<OpenState>,
     /// The open questions.
-    pub asked: Vec<PendingQuestion>,
+    pub questions: Vec<PendingQuestion>,
     /// Whether the server has it open while it rests: while people are asked, because other turns of the step may be in progress, and while
     /// it is paused, to continue it when it is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -78,7 +78,7 @@ pub struct Token {
     /// The beginning of the day in UTC on which it was used last, in milliseconds since 1970; `None`: never.
     pub last_used_ms: Option<u64>,
     /// The usage of its own budget today, in UTC; `None`: it has none.
-    pub spent_today: Option<DailyUsage>,
+    pub usage_today: Option<DailyUsage>,
 }
 
 /// The usage of a budget of a day.

@@ -205,7 +205,7 @@ impl Job<'_> {
             (ConversationState::Running | ConversationState::Closed, _) => None,
             (ConversationState::Waiting, _) if status.in_progress => None,
             (ConversationState::Waiting, _) => {
-                Some(RowEnd::waiting(status.asked.iter().map(|asked| asked.who.as_str())))
+                Some(RowEnd::waiting(status.questions.iter().map(|asked| asked.who.as_str())))
             }
             (ConversationState::Halted, Some(ended)) => Some(RowEnd::failed(ended.detail)),
             // It is paused, and continues here when it is resumed.

@@ -38,7 +38,7 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Run, remote: &Remote) -> R
     Watch {
         remote,
         // What has happened by now comes with its events.
-        conversation: Conversation { asked: Vec::new(), bound_ended: None, ..begun },
+        conversation: Conversation { questions: Vec::new(), bound_ended: None, ..begun },
         settings,
         answer: None,
         input,
@@ -131,9 +131,9 @@ pub(super) async fn resume(cli: &args::Cli, args: &args::Resume, remote: &Remote
     let (client, settings) = (&remote.client, settings(cli, &args.options));
     // What a list has of it leaves out whether its bound has ended to apply.
     let conversation = client.conversation(&client.find(&args.id).await?.id).await?;
-    let Conversation { id, state, asked, .. } = &conversation;
+    let Conversation { id, state, questions, .. } = &conversation;
     if args.answer.is_some() {
-        let open = asked.iter().cloned().map(Into::into).collect();
+        let open = questions.iter().cloned().map(Into::into).collect();
         waiting::chosen(open, (id, &remote.place), None)?;
     }
     let events = client.all_events(id, 0).await?.into_iter().map(Into::into).collect();

@@ -256,9 +256,9 @@ impl Chat for Session<'_> {
         self.end_output().await?;
         let Some((watch, view)) = self.chat else { return Ok(()) };
         view.finished()?;
-        let Conversation { id, usage, asked, .. } =
+        let Conversation { id, usage, questions, .. } =
             self.remote.client.conversation(&watch.conversation.id).await?;
-        let asked = asked.into_iter().next().map(OpenQuestion::from);
+        let asked = questions.into_iter().next().map(OpenQuestion::from);
         print_left(self.settings.output, (&id, &self.remote.place), &usage, asked.map(|open| open.question));
         Ok(())
     }

@@ -120,7 +120,8 @@ fn state(conversation: &Conversation) -> ListedState {
         let word = ended.word.word();
         return ListedState::new(word, format!("{}: {}", word.replace('_', " "), ended.detail));
     }
-    let asked = || enumerated(conversation.asked.iter().map(|asked| asked.who.as_str()));
+    let asked =
+        || conversation.questions.iter().map(|asked| asked.who.as_str()).collect::<Vec<_>>().join(" and ");
     match conversation.state {
         ConversationState::Waiting => ListedState::new("waiting", format!("waiting for {}", asked())),
         _ if conversation.paused => ListedState::word("paused"),
@@ -134,7 +135,7 @@ pub(super) async fn waiting(args: &args::steer::Waiting, remote: &Remote) -> Res
     let page = listed(remote, filter, None).await?;
     let run = |conversation: Conversation| WaitingRun {
         listing: listing(&conversation),
-        questions: conversation.asked.into_iter().map(Into::into).collect(),
+        questions: conversation.questions.into_iter().map(Into::into).collect(),
     };
     waiting::print(&page.conversations.into_iter().map(run).collect::<Vec<_>>(), args, &remote.place)
 }

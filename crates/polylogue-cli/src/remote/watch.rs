@@ -157,7 +157,7 @@ impl<'r> Watch<'r> {
         let first = first_shown(output, &self.events, self.events.len() as u64);
         let (before, since) = self.events.split_at(first);
         before.iter().for_each(|event| view.recall(event));
-        for asked in self.conversation.asked.iter().cloned() {
+        for asked in self.conversation.questions.iter().cloned() {
             let OpenQuestion { chat: at, question, .. } = asked.into();
             view.remind(before, &at, &question, &Cancellation::default());
         }
@@ -250,7 +250,7 @@ impl<'r> Watch<'r> {
             // The end follows, unless it was reopened meanwhile.
             (ConversationState::Running | ConversationState::Closed, _) => None,
             (ConversationState::Waiting, _) => {
-                let mut asked: Vec<OpenQuestion> = status.asked.into_iter().map(Into::into).collect();
+                let mut asked: Vec<OpenQuestion> = status.questions.into_iter().map(Into::into).collect();
                 asked.retain(|open| !feed.answered.contains(&open.seq));
                 let is_declined = |open: &OpenQuestion| feed.declined.contains(&open.seq);
                 let is_rest = !feed.in_progress || !asked.iter().all(is_declined);
@@ -414,7 +414,7 @@ impl Feed<'_> {
     async fn answered_elsewhere(&mut self, seq: u64) -> Result<(), ClientError> {
         while let Some(item) = self.tail.next().await? {
             let is_open = match &item {
-                TailItem::Status(status) => status.asked.iter().any(|asked| asked.question == seq),
+                TailItem::Status(status) => status.questions.iter().any(|asked| asked.question == seq),
                 _ => true,
             };
             self.pending.push_back(item);

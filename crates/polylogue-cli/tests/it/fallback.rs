@@ -37,7 +37,9 @@ fn the_next_model_replies_at_its_own_price_and_the_screen_and_the_log_say_so() {
     let replies = of_type(&events, "model_replied");
     assert_eq!(replies.len(), 2);
     assert!(
-        replies.iter().all(|reply| (&reply["model"], &reply["asked"]) == (&"b:two".into(), &"a:one".into()))
+        replies
+            .iter()
+            .all(|reply| (&reply["model"], &reply["requested_model"]) == (&"b:two".into(), &"a:one".into()))
     );
     assert!(replies.iter().all(|reply| reply["because"].as_str().unwrap().contains("503")), "{replies:?}");
     let cost = home.run(&["show", "last", "--cost"]).ok().out;

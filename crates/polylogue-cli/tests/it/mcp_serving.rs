@@ -192,14 +192,15 @@ async fn a_host_is_asked_for_approval_with_the_exact_text_and_an_empty_answer_is
     let (service, _child) = connect(&home, &host, &[&path]).await;
     let waits = call(&service, "sums", json!({})).await;
     assert!(texts(&waits)[0].contains(shown), "{:?}", texts(&waits));
-    let asked = waits.structured_content.unwrap()["asked"].clone();
+    let asked = waits.structured_content.unwrap()["questions"].clone();
     let [question] = asked.as_array().unwrap().as_slice() else { panic!("{asked}") };
     assert_eq!((&question["kind"], &question["call"]["tool"]), (&json!("approval"), &json!("calculator")));
     let effects: Vec<_> = question["choices"].as_array().unwrap().iter().map(|one| &one["effect"]).collect();
     assert_eq!(effects, ["approve", "reject", "end"]);
     // Its fields are declared.
     let tools = service.list_all_tools().await.unwrap();
-    let declared = &tools[0].output_schema.as_ref().unwrap()["properties"]["asked"]["items"]["properties"];
+    let declared =
+        &tools[0].output_schema.as_ref().unwrap()["properties"]["questions"]["items"]["properties"];
     for name in question.as_object().unwrap().keys() {
         assert!(declared.get(name).is_some(), "`{name}` is not in {declared}");
     }
@@ -257,7 +258,7 @@ async fn a_host_that_cannot_ask_receives_that_the_conversation_waits() {
         assert!(text.starts_with(&format!("The conversation `{id}` waits for Student, and {why}")), "{text}");
         let value = result.structured_content.unwrap();
         assert_eq!(
-            (&value["asked"][0]["who"], &value["asked"][0]["kind"]),
+            (&value["questions"][0]["who"], &value["questions"][0]["kind"]),
             (&json!("Student"), &json!("reply"))
         );
         // A person who can answer does, and it continues.

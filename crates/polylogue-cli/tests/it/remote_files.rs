@@ -92,7 +92,7 @@ fn impostor(responses: Vec<(&'static str, String)>) -> String {
 fn a_server_has_nothing_written_outside_of_the_folder() {
     let conversation = json!({
         "id": "abc", "team": "t", "team_name": "t", "title": null, "task": "", "state": "closed", "created_ms": 1, "started_ms": 1,
-        "updated_ms": 1, "seq": 1, "turns": 0, "usage": TotalUsage::default(), "asked": [],
+        "updated_ms": 1, "seq": 1, "turns": 0, "usage": TotalUsage::default(), "questions": [],
     });
     let page = json!({"conversations": [conversation], "next_cursor": null}).to_string();
     let home = Home::new().var("POLYLOGUE_TOKEN", "ply_0123456789abcdef");

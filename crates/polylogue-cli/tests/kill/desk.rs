@@ -60,7 +60,7 @@ impl Client {
         loop {
             let one = self.ask("GET", &format!("{PATH}/{id}"), "", "");
             if one["state"] == "waiting" {
-                return one["asked"][0]["question"].clone();
+                return one["questions"][0]["question"].clone();
             }
             assert!(begun.elapsed() < PATIENCE, "nothing is asked: {one}");
             sleep(Duration::from_millis(10));

@@ -109,7 +109,7 @@ mod tests {
         ModelReply {
             who: Name::new("Ann").unwrap(),
             model: Arc::from(model),
-            asked: None,
+            requested_model: None,
             because: None,
             request: Digest([0; 16]),
             prefix,

@@ -42,7 +42,7 @@ pub struct AnsweredBy {
     /// The cost of its reply, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<CallCost>,
-    /// What was wrong with the models before it: their errors, or why they were not asked.
+    /// What was wrong with the models before it: their errors, or why they were not called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Arc<str>>,
 }
@@ -110,10 +110,10 @@ pub struct ModelReply {
     pub who: Name,
     /// The model that replied, as `provider:model`.
     pub model: Arc<str>,
-    /// The model that was asked first, if another one replied because it failed, or because its provider chose that.
+    /// The model that was requested, if another one replied because it failed, or because its provider chose that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Arc<str>>,
-    /// What was wrong with the models before the one that replied: their errors, or why they were not asked.
+    pub requested_model: Option<Arc<str>>,
+    /// What was wrong with the models before the one that replied: their errors, or why they were not called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Arc<str>>,
     /// Identifies the request.

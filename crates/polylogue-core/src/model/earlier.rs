@@ -24,7 +24,7 @@ impl<'a> EarlierReplies<'a> {
         let mut found: Option<(&str, Timestamp)> = None;
         for event in self.turns.iter().rev() {
             let Body::ModelReplied(reply) = &event.body else { continue };
-            match &reply.asked {
+            match &reply.requested_model {
                 _ if reply.who != *who => {}
                 Some(of) if **of == *asked => {
                     found = Some((found.map_or(&*reply.model, |(last, _)| last), event.time));

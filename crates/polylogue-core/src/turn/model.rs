@@ -312,7 +312,7 @@ impl<'a> Turn<'a> {
             who: me.clone(),
             request: digest_of(view, ask, &request, &model),
             prefix: prefix_of(ask, &reply.usage),
-            asked: (asked != model).then_some(asked),
+            requested_model: (asked != model).then_some(asked),
             because,
             model,
             parts: reply.parts.clone(),

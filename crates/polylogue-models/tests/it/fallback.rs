@@ -292,7 +292,7 @@ fn replied(seq: u64, seconds: u64, model: &str, asked: Option<&str>) -> Arc<Even
     let asked = asked.map_or(Value::Null, Value::from);
     let event = json!({
         "seq": seq, "time_ms": seconds * 1_000, "type": "model_replied", "who": "Ann", "model": model,
-        "asked": asked, "request": "0".repeat(32), "parts": [], "finish": "stop", "usage": {},
+        "requested_model": asked, "request": "0".repeat(32), "parts": [], "finish": "stop", "usage": {},
     });
     Arc::new(serde_json::from_value(event).unwrap())
 }

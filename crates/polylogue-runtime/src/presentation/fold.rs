@@ -136,7 +136,7 @@ impl Presentation {
 
     /// Shows that another model replied than the one that was asked, once until that changes.
     fn fell_back(&mut self, at: &Path, reply: &ModelReply) {
-        let Some(asked) = &reply.asked else {
+        let Some(asked) = &reply.requested_model else {
             self.fallbacks.remove(&reply.who);
             return;
         };

@@ -23,7 +23,7 @@ fn replied(who: &str, parts: Vec<Part>) -> Body {
         usage: Usage::default(),
         cost: None,
         cached: false,
-        asked: None,
+        requested_model: None,
         because: None,
         prefix: None,
         uncached_cost: None,

@@ -87,7 +87,7 @@ async fn check_open(tenant: &Tenant, id: &LogId, question: u64) -> Result<(), Pr
     Err(match asked.map(|event| &event.body) {
         Some(Body::InputRequired(_)) => answered(question),
         _ => Problem::not_found(format!("there is no question {question}"))
-            .hint("`asked` of the conversation lists those that are open"),
+            .hint("`questions` of the conversation lists those that are open"),
     })
 }
 

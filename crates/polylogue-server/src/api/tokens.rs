@@ -28,7 +28,7 @@ async fn list(call: Call) -> Reply {
     let (tokens, tenant) = (call.app.tokens.all()?, call.app.tenant(own)?);
     let is_shown = |token: &&Token| token.is_within(own) && token.kind != TokenKind::Link;
     let tokens: Vec<&Token> = tokens.iter().filter(is_shown).collect();
-    let spent = call.app.spending.spent_today(&tokens, &tenant.runtime).await?;
+    let spent = call.app.spending.usage_today(&tokens, &tenant.runtime).await?;
     let describe = |token: &&Token| describe(token, spent.get(&token.id).copied());
     json_reply(StatusCode::OK, &wire::Tokens { tokens: tokens.iter().map(describe).collect() })
 }
@@ -107,7 +107,7 @@ async fn revoke(call: Call) -> Reply {
 }
 
 /// What is shown of a token: neither its text nor its digest.
-fn describe(token: &Token, spent_today: Option<CountedUsage>) -> wire::Token {
+fn describe(token: &Token, usage_today: Option<CountedUsage>) -> wire::Token {
     wire::Token {
         id: token.id.clone(),
         name: token.name.clone(),
@@ -119,6 +119,6 @@ fn describe(token: &Token, spent_today: Option<CountedUsage>) -> wire::Token {
         created_ms: token.created_ms,
         expires_ms: token.expires_ms,
         last_used_ms: token.last_used_ms(),
-        spent_today: spent_today.map(|CountedUsage { cost, tokens, .. }| wire::DailyUsage { cost, tokens }),
+        usage_today: usage_today.map(|CountedUsage { cost, tokens, .. }| wire::DailyUsage { cost, tokens }),
     }
 }

@@ -20,9 +20,9 @@ pub(super) fn output_schema() -> Value {
         "required": ["conversation", "state", "result", "usage"],
         "properties": {
             "conversation": {"type": "string", "description": "Continues it in a later call"},
-            "state": {"enum": STATES, "description": "`waiting`: a later call with `conversation` answers the first of `asked`"},
+            "state": {"enum": STATES, "description": "`waiting`: a later call with `conversation` answers the first of `questions`"},
             "result": {"type": "string"},
-            "asked": {"type": "array", "items": asked_schema(), "description": "The open questions, the oldest first"},
+            "questions": {"type": "array", "items": asked_schema(), "description": "The open questions, the oldest first"},
             "usage": {"type": "object", "description": "Usage since the call, where it is known"},
         },
     })
@@ -70,7 +70,7 @@ impl CallResult {
         let mut value =
             json!({"conversation": conversation, "state": state, "result": result, "usage": usage});
         if let Some(fields) = value.as_object_mut().filter(|_| state == "waiting") {
-            fields.insert("asked".into(), asked.into());
+            fields.insert("questions".into(), asked.into());
         }
         Self { state, text, value, is_error }
     }
@@ -103,7 +103,7 @@ fn waits(conversation: &str, question: &Value, text: Option<&str>) -> String {
 
 /// The open questions of a state.
 fn asked(state: &Value) -> Vec<Value> {
-    state.get("asked").and_then(Value::as_array).cloned().unwrap_or_default()
+    state.get("questions").and_then(Value::as_array).cloned().unwrap_or_default()
 }
 
 /// Usage without the figures that are not known of all calls.
@@ -179,11 +179,11 @@ mod tests {
         let open = OpenQuestion { chat: Path::root(), seq: 5, asked: Timestamp(1), question };
         let asked = json!([PendingQuestion::from(&open)]);
         let result =
-            CallResult::of(&Stretch::default(), "log1", &json!({"state": "waiting", "asked": asked}));
+            CallResult::of(&Stretch::default(), "log1", &json!({"state": "waiting", "questions": asked}));
         assert_eq!((result.state, result.is_error), ("waiting", false));
-        assert_eq!(result.value["asked"], asked);
-        let [question] = result.value["asked"].as_array().unwrap().as_slice() else { panic!("{asked}") };
-        assert!(fields::check(question, &output_schema()["properties"]["asked"]["items"], "").is_ok());
+        assert_eq!(result.value["questions"], asked);
+        let [question] = result.value["questions"].as_array().unwrap().as_slice() else { panic!("{asked}") };
+        assert!(fields::check(question, &output_schema()["properties"]["questions"]["items"], "").is_ok());
         let text = "Which? The answer is your message, and the answer `exit` leaves the chat.";
         assert_eq!(
             result.text,

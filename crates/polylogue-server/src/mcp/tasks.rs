@@ -128,14 +128,14 @@ fn progress(log: &TaskLog, conversation: &LogId, state: &Value, asks: bool) -> O
         Some(_) => ended(state),
         None if stretch.is_cancelled => TaskProgress::Cancelled,
         None if !asks && log.asked.0 && (now == "waiting" || log.asked.1) => {
-            let known = state.get("asked").filter(|asked| now == "waiting" && !asked.is_null()).cloned();
+            let known = state.get("questions").filter(|asked| now == "waiting" && !asked.is_null()).cloned();
             let asked = known.unwrap_or_else(|| {
                 OpenQuestion::of(&log.questions)
                     .iter()
                     .map(|open| json!(PendingQuestion::from(open)))
                     .collect()
             });
-            ended(&json!({"state": "waiting", "asked": asked}))
+            ended(&json!({"state": "waiting", "questions": asked}))
         }
         None => match now {
             "waiting" => return None,

@@ -111,19 +111,12 @@ impl Outcome {
             Some((reason, _)) => Status {
                 state: ConversationState::Closed,
                 ended: Some(ending(reason)),
-                halted: None,
-                asked: Vec::new(),
+                questions: Vec::new(),
                 in_progress: false,
             },
             None => {
-                let asked = OpenQuestion::of(&self.asked).iter().map(PendingQuestion::from).collect();
-                Status {
-                    state: ConversationState::Waiting,
-                    ended: None,
-                    halted: None,
-                    asked,
-                    in_progress: false,
-                }
+                let questions = OpenQuestion::of(&self.asked).iter().map(PendingQuestion::from).collect();
+                Status { state: ConversationState::Waiting, ended: None, questions, in_progress: false }
             }
         };
         serde_json::to_value(status).ok()
@@ -170,7 +163,7 @@ impl Outcome {
             "conversation": conversation,
             "state": field("state"),
             "ended": field("ended"),
-            "asked": field("asked"),
+            "questions": field("questions"),
             "usage": usage::known(&self.stretch.summary.usage).unwrap_or_default(),
         })
     }

@@ -160,7 +160,7 @@ fn replied(who: &Name, text: &str, finish: FinishReason) -> Body {
         who: who.clone(),
         request: Digest::try_from("0".repeat(32)).unwrap(),
         prefix: None,
-        asked: None,
+        requested_model: None,
         because: None,
         model: "m".into(),
         parts: vec![Part::text(text)],

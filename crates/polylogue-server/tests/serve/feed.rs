@@ -47,7 +47,7 @@ async fn a_feed_has_the_list_its_changes_and_the_followed_conversation() {
 
     // The followed conversation is closed, and the stream stays: it is reopened.
     let path = format!("{PATH}/{first}/answers");
-    world.post(&path, &json!({"question": waits["asked"][0]["question"], "text": "Hm."})).await;
+    world.post(&path, &json!({"question": waits["questions"][0]["question"], "text": "Hm."})).await;
     next(&mut stream, "state", |state| state["state"] == "closed").await;
     world.post(&format!("{PATH}/{first}/messages"), &json!({"text": "And now?"})).await;
     next(&mut stream, "entry", |event| event["type"] == "reopened").await;

@@ -153,7 +153,7 @@ async fn s76_a_question_is_a_result_and_the_repeated_call_has_the_answer() {
     // The same data as in the native API.
     let conversation = world.get(PATH).await.json()["conversations"][0].clone();
     let question = &form["params"]["_meta"]["polylogue/question"];
-    assert_eq!((question, &question["kind"]), (&conversation["asked"][0], &json!("turn")));
+    assert_eq!((question, &question["kind"]), (&conversation["questions"][0], &json!("turn")));
     // Without an answer it is asked again, in the same conversation.
     let params = json!({"name": "ask", "arguments": {}, "inputResponses": {"other": accepted("x")}, "requestState": asked["requestState"]});
     let again = result(&world.send(request(&world, "tools/call", params, &elicitation())).await);
@@ -230,13 +230,13 @@ async fn s77_without_elicitation_a_question_waits_for_a_later_call() {
     let waiting = called(&world, "ask", json!({}), &json!({})).await;
     let value = &waiting["structuredContent"];
     assert_eq!((&value["state"], &waiting["isError"]), (&json!("waiting"), &json!(false)), "{waiting}");
-    assert_eq!(value["asked"][0]["who"], "Pat");
+    assert_eq!(value["questions"][0]["who"], "Pat");
     let id = value["conversation"].as_str().unwrap();
-    assert_eq!(value["asked"], world.get(&format!("{PATH}/{id}")).await.json()["asked"]);
+    assert_eq!(value["questions"], world.get(&format!("{PATH}/{id}")).await.json()["questions"]);
     let tools = result(&world.send(request(&world, "tools/list", json!({}), &json!({}))).await);
     let named = tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "ask").unwrap();
-    let declared = &named["outputSchema"]["properties"]["asked"]["items"]["properties"];
-    for name in value["asked"][0].as_object().unwrap().keys() {
+    let declared = &named["outputSchema"]["properties"]["questions"]["items"]["properties"];
+    for name in value["questions"][0].as_object().unwrap().keys() {
         assert!(declared.get(name).is_some(), "`{name}` is not in {declared}");
     }
     let arguments = json!({"conversation": value["conversation"], "message": "I am stuck."});
@@ -260,7 +260,7 @@ async fn s77_a_later_call_gives_an_empty_answer_where_that_is_a_choice() {
     let world = World::new().await;
     let waiting = called(&world, "ask", json!({}), &json!({})).await;
     let value = &waiting["structuredContent"];
-    assert_eq!(value["asked"][0]["choices"][0], json!({"answer": "", "effect": "pass"}), "{value}");
+    assert_eq!(value["questions"][0]["choices"][0], json!({"answer": "", "effect": "pass"}), "{value}");
     let arguments = json!({"conversation": value["conversation"], "message": ""});
     let done = called(&world, "ask", arguments.clone(), &json!({})).await;
     assert_eq!(

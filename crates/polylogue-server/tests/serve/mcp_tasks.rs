@@ -108,21 +108,21 @@ async fn s78_a_task_asks_and_takes_the_answer() {
     };
     let value = &waiting["result"]["structuredContent"];
     assert_eq!(
-        (&waiting["status"], &value["state"], &value["asked"][0]["who"]),
+        (&waiting["status"], &value["state"], &value["questions"][0]["who"]),
         (&json!("completed"), &json!("waiting"), &json!("Pat"))
     );
     // It has ended, so that cancelling it changes nothing.
     result(&world.send(request(&world, "tasks/cancel", json!({"taskId": task["taskId"]}), &silent)).await);
     assert_eq!(result(&world.send(get()).await), waiting);
     let conversation = task["taskId"].as_str().unwrap().rsplit_once('.').unwrap().0;
-    let asked = until(&world, conversation, "waiting").await["asked"].clone();
-    assert_eq!(value["asked"], asked);
+    let asked = until(&world, conversation, "waiting").await["questions"].clone();
+    assert_eq!(value["questions"], asked);
     // Nor does an answer change it.
     let answer = json!({"question": asked[0]["question"], "text": "I am stuck."});
     let path = format!("/api/v1/conversations/{conversation}/answers");
     assert_eq!(world.post(&path, &answer).await.status, 202);
     until(&world, conversation, "closed").await;
-    assert_eq!(result(&world.send(get()).await)["result"]["structuredContent"]["asked"], asked);
+    assert_eq!(result(&world.send(get()).await)["result"]["structuredContent"]["questions"], asked);
 }
 
 #[tokio::test]

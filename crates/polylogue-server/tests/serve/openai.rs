@@ -169,7 +169,7 @@ async fn s51_a_question_is_content_and_the_next_message_answers_it() {
         (&asked["choices"][0]["finish_reason"], &asked["polylogue"]["state"]),
         (&json!("stop"), &json!("waiting"))
     );
-    assert!(!asked["polylogue"]["asked"].as_array().unwrap().is_empty());
+    assert!(!asked["polylogue"]["questions"].as_array().unwrap().is_empty());
     let history = json!([user("Help."), assistant(content(&asked)), user("I am stuck.")]);
     let answered = complete(&world, "ask", history).await;
     assert_eq!((conversation(&answered), content(&answered)), (conversation(&asked), "Thanks."));
@@ -272,7 +272,7 @@ script: [{Ann: 'What is wrong?'}, {Ann: 'I see.'}]
     let result = called(&world, "turns", json!({}), &json!({})).await;
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with(&format!("Pat is asked: {}\n(", after("What is wrong?"))), "{text}");
-    assert_eq!(result["structuredContent"]["asked"][0]["text"], "Pat, it is your turn.");
+    assert_eq!(result["structuredContent"]["questions"][0]["text"], "Pat, it is your turn.");
     let form = called(&world, "turns", json!({}), &elicitation()).await;
     let (_, form) = form["inputRequests"].as_object().unwrap().iter().next().unwrap();
     assert_eq!(form["params"]["message"], format!("Pat is asked: {}", after("What is wrong?")));

@@ -100,7 +100,7 @@ async fn s24_a_repeated_chat_completion_has_the_question_that_it_had() {
         let request = keyed(&world, "ask", &[user("Help.")], "first", streams);
         let asked = answer(&world, &request, streams).await;
         assert_eq!(asked["polylogue"]["state"], "waiting");
-        assert_eq!(asked["polylogue"]["asked"].as_array().unwrap().len(), 1);
+        assert_eq!(asked["polylogue"]["questions"].as_array().unwrap().len(), 1);
         let history = [user("Help."), assistant(content(&asked)), user("I am stuck.")];
         let request_of_answer = keyed(&world, "ask", &history, "second", streams);
         let answered = answer(&world, &request_of_answer, streams).await;

@@ -76,7 +76,7 @@ async fn what_two_answers_do_alike_is_one_button() {
     let world = World::with_team("reviewed", REVIEWED).await;
     let Some(mut browser) = browser_of(&world).await else { return };
     let id = begin(&world, &json!({"team": "reviewed"})).await;
-    let asked = until(&world, &id, "waiting").await["asked"][0].clone();
+    let asked = until(&world, &id, "waiting").await["questions"][0].clone();
     let effects = asked["choices"].as_array().unwrap().iter().map(|choice| choice["effect"].clone());
     assert_eq!(effects.collect::<Vec<Value>>(), ["end", "end"]);
     show(&mut browser, &format!("#/runs/{id}")).await;

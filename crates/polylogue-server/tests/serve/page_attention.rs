@@ -44,7 +44,7 @@ async fn notified(browser: &mut Browser, count: usize) -> Value {
 
 async fn answer(world: &World, id: &str) {
     let path = format!("{PATH}/{id}");
-    let question = until(world, id, "waiting").await["asked"][0]["question"].clone();
+    let question = until(world, id, "waiting").await["questions"][0]["question"].clone();
     let answered =
         world.post(&format!("{path}/answers"), &json!({"question": question, "text": "Hm."})).await;
     assert_eq!(answered.status, 202, "{}", answered.body);

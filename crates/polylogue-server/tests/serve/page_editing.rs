@@ -103,7 +103,7 @@ async fn a_limit_is_raised_and_ended_by_buttons() {
     let world = World::with_team("limited", LIMITED).await;
     let Some(mut browser) = browser_of(&world).await else { return };
     let id = begin(&world, &json!({"team": "limited"})).await;
-    let asked = until(&world, &id, "waiting").await["asked"][0].clone();
+    let asked = until(&world, &id, "waiting").await["questions"][0].clone();
     assert_eq!((&asked["limit"]["more"], &asked["call"]), (&json!({"calls": 2}), &Value::Null), "{asked}");
     assert!(asked["limit"]["reached"].as_str().unwrap().contains('2'), "{asked}");
     show(&mut browser, &format!("#/runs/{id}")).await;

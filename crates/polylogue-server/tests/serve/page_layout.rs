@@ -76,7 +76,7 @@ async fn a_result_is_shown_once_with_its_call_and_an_open_question_once_in_its_b
     browser.eval("document.querySelectorAll('.talk details').forEach((it) => { it.open = true; })").await;
     assert_eq!(count(&mut browser, "The only result.").await, 1);
     let id = begin(&world, &json!({"team": "ask"})).await;
-    let asked = until(&world, &id, "waiting").await["asked"][0]["text"].clone();
+    let asked = until(&world, &id, "waiting").await["questions"][0]["text"].clone();
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until("document.querySelector('.question')").await;
     assert_eq!(count(&mut browser, asked.as_str().unwrap()).await, 1);

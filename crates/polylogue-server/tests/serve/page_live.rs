@@ -327,7 +327,7 @@ async fn s94_eight_tabs_show_their_questions_since_a_hidden_one_holds_no_connect
     let last = ids.last().unwrap();
     browser.until("document.title.startsWith('(1) ')").await;
     let path = format!("/api/v1/conversations/{last}");
-    let question = world.get(&path).await.json()["asked"][0]["question"].clone();
+    let question = world.get(&path).await.json()["questions"][0]["question"].clone();
     world.post(&format!("{path}/answers"), &json!({"question": question, "text": "Hm."})).await;
     browser.until("!document.title.startsWith('(')").await;
     assert_eq!(streams(&world).await, "0");
@@ -355,7 +355,7 @@ async fn the_list_follows_its_runs_by_one_stream() {
     browser.until(&row("waiting")).await;
     let path = format!("/api/v1/conversations/{id}");
     world.post(&format!("{path}/messages"), &json!({"text": "And?"})).await;
-    let question = world.get(&path).await.json()["asked"][0]["question"].clone();
+    let question = world.get(&path).await.json()["questions"][0]["question"].clone();
     world.post(&format!("{path}/answers"), &json!({"question": question, "text": "Hm."})).await;
     browser.until(&row("closed")).await;
     // One that leaves a filtered list, which is not followed while it is hidden.

@@ -492,7 +492,7 @@ async fn s100_the_page_continues_by_itself_when_the_server_is_restarted() {
     let world = world.restart_here().await;
     // As another client would: the page hears of it.
     let waiting = until(&world, &id, "waiting").await;
-    let answer = json!({"question": waiting["asked"][0]["question"], "text": "After the restart."});
+    let answer = json!({"question": waiting["questions"][0]["question"], "text": "After the restart."});
     assert_eq!(world.post(&format!("{PATH}/{id}/answers"), &answer).await.status, 202);
     browser.until_text("Thanks.").await;
     browser.until("!document.querySelector('.question')").await;

@@ -132,21 +132,21 @@ async fn a_list_of_tokens_has_what_each_has_spent_today_and_the_day_of_its_last_
     };
     let [before, own] = listed(&world).await;
     assert_eq!(
-        (&before["last_used_ms"], &before["spent_today"]),
+        (&before["last_used_ms"], &before["usage_today"]),
         (&Value::Null, &json!({"cost": 0, "tokens": 0}))
     );
     let day = own["last_used_ms"].as_u64().unwrap();
-    assert_eq!((day % (24 * 60 * 60 * 1000), &own["spent_today"]), (0, &Value::Null), "it has no budget");
+    assert_eq!((day % (24 * 60 * 60 * 1000), &own["usage_today"]), (0, &Value::Null), "it has no budget");
     let (id, _) = stopped(&world, &bounded).await;
     let usage = world.get(&format!("{PATH}/{id}")).await.json()["usage"].clone();
     let used = usage["input"].as_u64().unwrap() + usage["output"].as_u64().unwrap();
     let [after, _] = listed(&world).await;
-    assert_eq!(after["spent_today"], json!({"cost": usage["cost"], "tokens": used}));
+    assert_eq!(after["usage_today"], json!({"cost": usage["cost"], "tokens": used}));
     assert!(used > 0 && usage["cost"].as_u64() > Some(0), "{usage}");
     assert!(after["last_used_ms"].as_u64() >= Some(day), "{after}");
     // Counted from the log.
     let world = world.restart().await;
-    assert_eq!(listed(&world).await[0]["spent_today"], after["spent_today"]);
+    assert_eq!(listed(&world).await[0]["usage_today"], after["usage_today"]);
 }
 
 #[tokio::test]

@@ -26,8 +26,8 @@ async fn s26_the_first_answer_counts() {
     let id = begin(&world, &json!({"team": "ask"})).await;
     let question = asked(&world, &id).await;
     let waiting = world.get(&format!("{PATH}/{id}")).await.json();
-    assert_eq!((&waiting["state"], &waiting["asked"][0]["who"]), (&json!("waiting"), &json!("Pat")));
-    let open = &waiting["asked"][0];
+    assert_eq!((&waiting["state"], &waiting["questions"][0]["who"]), (&json!("waiting"), &json!("Pat")));
+    let open = &waiting["questions"][0];
     assert_eq!((&open["text"], &open["kind"]), (&json!("Pat, it is your turn."), &json!("turn")), "{open}");
     let choices = json!([{"answer": "", "effect": "pass"}, {"answer": "exit", "effect": "leave"}]);
     assert_eq!(open["choices"], choices);
@@ -139,7 +139,7 @@ async fn a_question_is_shown_and_answered_while_another_turn_is_in_progress() {
         };
         let state = tokio::time::timeout(Duration::from_secs(20), state).await.expect(wanted);
         if wanted == "waiting" {
-            question = state["asked"][0]["question"].clone();
+            question = state["questions"][0]["question"].clone();
             let answer = json!({"question": question, "text": "Yes."});
             let answered = post(&world, &id, "answers", answer).await;
             assert_eq!(answered.status, 202, "{}", answered.body);
@@ -335,7 +335,7 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 ";
     let world = World::with_team("asks", team).await;
     let id = begin(&world, &json!({"team": "asks"})).await;
-    let open = until(&world, &id, "waiting").await["asked"][0].clone();
+    let open = until(&world, &id, "waiting").await["questions"][0].clone();
     assert!(open["limit"].is_object() && open["kind"] == "limit", "{open}");
     let text = "The run has reached the limit of 2 model calls. Allow 2 model calls more?";
     assert_eq!(open["text"], text, "without what can be answered");
@@ -430,7 +430,7 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 ";
     let world = World::with_team("own", team).await;
     let id = begin(&world, &json!({"team": "own"})).await;
-    let open = until(&world, &id, "waiting").await["asked"][0].clone();
+    let open = until(&world, &id, "waiting").await["questions"][0].clone();
     let no = json!({"answer": "no", "effect": "end", "label": "the chat in which it has its turn"});
     let choices = json!([{"answer": "yes", "effect": "raise"}, no]);
     assert_eq!((&open["kind"], &open["choices"]), (&json!("limit"), &choices), "{open}");

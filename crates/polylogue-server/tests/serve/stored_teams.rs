@@ -20,7 +20,7 @@ chat: {participants: [Pat, Ann], pattern: sequential}
 async fn answer(world: &World, token: &str, id: &str, calls: usize) {
     let request = |method: &str, path: &str| Request::new(method, path).token(token);
     let shown = request("GET", &format!("{PATH}/{id}")).send(world.address).await.json();
-    let question = &shown["asked"][0]["question"];
+    let question = &shown["questions"][0]["question"];
     let body = json!({"text": "Please.", "question": question});
     let answered = request("POST", &format!("{PATH}/{id}/answers")).json(&body).send(world.address).await;
     assert!(answered.status < 300, "{}", answered.body);

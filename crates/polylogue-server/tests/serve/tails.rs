@@ -168,7 +168,7 @@ async fn s20_a_tail_continues_after_a_restart() {
 
 /// The number of the open question.
 pub(crate) async fn asked(world: &World, id: &str) -> Value {
-    until(world, id, "waiting").await["asked"][0]["question"].clone()
+    until(world, id, "waiting").await["questions"][0]["question"].clone()
 }
 
 #[tokio::test]

@@ -66,10 +66,10 @@ async fn a_title_is_an_event_that_lists_logs_and_forks_agree_on() {
 async fn a_run_is_renamed_while_it_waits_and_answers_as_before() {
     let world = World::new().await;
     let id = begin(&world, &json!({"team": "ask"})).await;
-    let asked = until(&world, &id, "waiting").await["asked"].clone();
+    let asked = until(&world, &id, "waiting").await["questions"].clone();
     let renamed = rename(&world, &id, "help wanted").await.json();
     assert_eq!((&renamed["title"], &renamed["state"]), (&json!("help wanted"), &json!("waiting")));
-    assert_eq!(renamed["asked"], asked);
+    assert_eq!(renamed["questions"], asked);
     let answer = json!({"question": asked[0]["question"], "text": "Hm."});
     assert_eq!(world.post(&format!("{PATH}/{id}/answers"), &answer).await.status, 202);
     assert_eq!(until(&world, &id, "closed").await["title"], "help wanted");

@@ -110,7 +110,7 @@ async fn the_client_finds_lists_and_removes() {
     let waiting = ListFilter { states: vec!["waiting".into()], ..ListFilter::default() };
     let waiting = client.list(&waiting).await.unwrap().conversations;
     assert_eq!(waiting.iter().map(|one| &one.id).collect::<Vec<_>>(), [&asking]);
-    assert_eq!(waiting[0].asked[0].who.as_str(), "Pat");
+    assert_eq!(waiting[0].questions[0].who.as_str(), "Pat");
     let since = waiting[0].created_ms;
     let late = ListFilter { since: Some(polylogue_core::Timestamp(since.0 + 1)), ..ListFilter::default() };
     assert_eq!(client.list(&late).await.unwrap().conversations, []);
@@ -131,7 +131,7 @@ async fn the_client_answers_sends_and_learns_what_continues() {
     let id = client.begin(&of("ask")).await.unwrap().id;
     let mut tail = client.tail(&id, 0);
     until(&mut tail, ConversationState::Waiting).await;
-    let question = client.conversation(&id).await.unwrap().asked[0].question;
+    let question = client.conversation(&id).await.unwrap().questions[0].question;
     assert_eq!(
         client.continuation(&id).await.unwrap(),
         Continuation { resumes: true, ..Continuation::default() }

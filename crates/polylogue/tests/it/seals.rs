@@ -182,7 +182,9 @@ async fn with_a_fallback_each_model_receives_its_own_seals_only() {
     chat(model).run_in(&mut log, "Talk.").await.unwrap();
     let replies = log.events().await;
     let replies = replies.iter().filter_map(|event| match &event.body {
-        Body::ModelReplied(reply) if reply.who == "Ann" => Some((&*reply.model, reply.asked.as_deref())),
+        Body::ModelReplied(reply) if reply.who == "Ann" => {
+            Some((&*reply.model, reply.requested_model.as_deref()))
+        }
         _ => None,
     });
     let (own, other) = (("test:first", None), ("test:second", Some("test:first")));
@@ -206,7 +208,7 @@ async fn a_conversation_with_a_fallback_is_the_same_wherever_it_is_cut() {
         answer: &|_, _, _| String::new(),
     };
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
-    let asked = |body: &Body| matches!(body, Body::ModelReplied(reply) if reply.asked.is_some());
+    let asked = |body: &Body| matches!(body, Body::ModelReplied(reply) if reply.requested_model.is_some());
     assert_eq!(events.iter().filter(|event| asked(&event.body)).count(), 4);
 }
 

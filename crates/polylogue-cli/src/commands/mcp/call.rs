@@ -22,7 +22,7 @@ pub(super) fn output_schema() -> Value {
             "conversation": {"type": "string", "description": "Its id"},
             "ended": {"type": "string", "description": "Why it has ended, or for whom it waits"},
             "result": {"type": "string", "description": "The result of a conversation that has ended"},
-            "asked": {"type": "array", "items": asked_schema(), "description": "The open questions, the oldest first"},
+            "questions": {"type": "array", "items": asked_schema(), "description": "The open questions, the oldest first"},
         },
     })
 }
@@ -172,8 +172,7 @@ impl CallConversation {
         let status =
             format!("The conversation `{id}` waits for {who}, and {why}. {}\n{continues}.", form.text);
         let asked: Vec<PendingQuestion> = questions.iter().map(PendingQuestion::from).collect();
-        let value =
-            json!({"conversation": id.to_string(), "ended": format!("waiting for {who}"), "asked": asked});
+        let value = json!({"conversation": id.to_string(), "ended": format!("waiting for {who}"), "questions": asked});
         Answer { texts: vec![status], value: Some(value), is_error: true }
     }
 }

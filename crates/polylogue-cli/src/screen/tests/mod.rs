@@ -62,7 +62,7 @@ pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
         usage: Usage::default(),
         cost: None,
         cached: false,
-        asked: None,
+        requested_model: None,
         because: None,
         prefix: None,
         uncached_cost: None,

@@ -183,7 +183,7 @@ fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
         usage: Usage { input: Some(6), output: Some(4), ..Usage::default() },
         cost: Some(Money::dollars(0.01)),
         cached: false,
-        asked: None,
+        requested_model: None,
         because: None,
         prefix: None,
         uncached_cost: None,

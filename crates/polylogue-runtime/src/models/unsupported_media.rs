@@ -41,36 +41,36 @@ impl UnsupportedMedia {
 /// Returns the media of `team` that an agent receives whose model is known not to read it, each as an error at its place.
 /// Nothing is sent, and no file of a model is opened. Endpoints of the team that were not allowed, and models that nothing is
 /// known of, are left out.
-pub(crate) fn unread_media(team: &Team, access: &Access, options: &ModelOptions) -> Diagnostics {
+pub(crate) fn unsupported_media(team: &Team, access: &Access, options: &ModelOptions) -> Diagnostics {
     if team.received_media().is_empty() {
         return Diagnostics::default();
     }
     let choosing = ModelChoice { options, budget: false, resumed: false, access, cluster: None };
     let (models, _) = defined(team, &choosing);
-    unread(team, |name, media| match team.model_file(name) {
+    find_unsupported(team, |name, media| match team.model_file(name) {
         Some(_) => Some(UnsupportedMedia::any(name)),
-        None => unread_by(&models, name, media),
+        None => unsupported_by(&models, name, media),
     })
 }
 
 /// The model called `name`, if it is known not to read `media`.
-pub(super) fn unread_by(models: &Models, name: &str, media: &Media) -> Option<UnsupportedMedia> {
+pub(super) fn unsupported_by(models: &Models, name: &str, media: &Media) -> Option<UnsupportedMedia> {
     let model = models.model(name).ok()?;
     let by = || UnsupportedMedia { excess: model.exceeds(media), ..UnsupportedMedia::any(name) };
     (model.reads(media) == Some(false)).then(by)
 }
 
-/// Media of `team` that an agent receives, and that its model cannot read as far as `unread_by` knows.
-pub(super) fn unread(
+/// Media of `team` that an agent receives, and that its model cannot read as far as `unsupported_by` knows.
+pub(super) fn find_unsupported(
     team: &Team,
-    unread_by: impl Fn(&str, &Media) -> Option<UnsupportedMedia>,
+    unsupported_by: impl Fn(&str, &Media) -> Option<UnsupportedMedia>,
 ) -> Diagnostics {
     let (mut found, mut places) = (Diagnostics::default(), BTreeSet::new());
     let all = team.received_media();
     for received in &all {
         let media = &received.media;
         let mut models = model_names(received.models);
-        let Some(by) = models.find_map(|name| unread_by(name, media)) else { continue };
+        let Some(by) = models.find_map(|name| unsupported_by(name, media)) else { continue };
         // It may have several receivers.
         if !places.insert(received.place()) {
             continue;
@@ -79,7 +79,7 @@ pub(super) fn unread(
             media_type: media.media_type.clone(),
             url: format!("data:{};base64,AAAA", media.media_type).into(),
         };
-        let is_elsewhere = media.bytes().is_none() && unread_by(&by.model, &here).is_none();
+        let is_elsewhere = media.bytes().is_none() && unsupported_by(&by.model, &here).is_none();
         let (what, _) = media_in_words(&media.media_type);
         let (who, model, why) = (received.who, &by.model, by.why());
         let message = format!("`{who}` receives {what} from the team, and its model `{model}` {why}");
