@@ -7,6 +7,7 @@ mod row;
 
 use std::collections::BTreeMap;
 
+use self::lines::Lines;
 pub use self::row::Row;
 use self::row::{LONGEST_ID, MOST_ROWS};
 use crate::diagnostic::Diagnostics;
@@ -32,7 +33,7 @@ pub struct Rows(Source);
 #[derive(Debug, Clone)]
 enum Source {
     /// As they were given.
-    Lines(Vec<Row>),
+    Lines(Lines),
     /// Made when they are asked for: a product is much larger than its factors.
     Product(Vec<(String, Vec<String>)>),
 }
@@ -78,7 +79,7 @@ impl Rows {
     #[allow(clippy::len_without_is_empty, reason = "there is at least one")]
     pub fn len(&self) -> usize {
         match &self.0 {
-            Source::Lines(rows) => rows.len(),
+            Source::Lines(lines) => lines.rows.len(),
             Source::Product(lists) => lists.iter().map(|(_, values)| values.len()).product(),
         }
     }
@@ -86,8 +87,23 @@ impl Rows {
     /// Returns the row at `index`, counted from 0.
     pub fn get(&self, index: usize) -> Option<Row> {
         match &self.0 {
-            Source::Lines(rows) => rows.get(index).cloned(),
+            Source::Lines(lines) => lines.rows.get(index).cloned(),
             Source::Product(lists) => cross::row(lists, index),
+        }
+    }
+
+    /// Returns the names of the columns, `task` and `id` among them if they are given, in the order of the file.
+    ///
+    /// ```
+    /// use polylogue_team::Rows;
+    /// let rows = Rows::over("role,id,task\nthief,a,steal\n", "rows.csv")?;
+    /// assert_eq!(rows.columns(), ["role", "id", "task"]);
+    /// # Ok::<(), polylogue_team::Diagnostics>(())
+    /// ```
+    pub fn columns(&self) -> Vec<String> {
+        match &self.0 {
+            Source::Lines(lines) => lines.columns.clone(),
+            Source::Product(lists) => lists.iter().map(|(name, _)| name.clone()).collect(),
         }
     }
 
@@ -96,8 +112,8 @@ impl Rows {
         let mut samples: BTreeMap<(bool, Vec<&str>), &Row> = BTreeMap::new();
         match &self.0 {
             Source::Product(_) => self.get(0).into_iter().collect(),
-            Source::Lines(rows) => {
-                for row in rows {
+            Source::Lines(lines) => {
+                for row in &lines.rows {
                     let keys = row.vars.keys().map(String::as_str).collect();
                     samples.entry((row.task.is_some(), keys)).or_insert(row);
                 }

@@ -24,7 +24,7 @@ pub(crate) struct Batch {
     #[arg(long, value_name = "FILE", group = "rows")]
     pub(crate) cross: Option<PathBuf>,
 
-    /// The file of results: one line of JSON for each row
+    /// The file of results: one line of JSON for each row; or a table of them, if it ends in `.csv` or `.tsv`
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 

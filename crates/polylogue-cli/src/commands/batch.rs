@@ -3,6 +3,7 @@
 pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod records;
+mod table;
 pub(crate) mod tally;
 
 use std::cell::RefCell;
@@ -80,7 +81,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Puts the records in order, and prints how the batch ended.
+    /// Puts the records in order, writes the table of results, and prints how the batch ended.
     pub(crate) fn end(
         self,
         args: &args::batch::Batch,
@@ -88,9 +89,9 @@ impl State {
         paying: Vec<Budget>,
         place: &Place,
     ) -> Result<Exit, CliError> {
-        let Self { mut records, mut progress, broken } = self;
+        let Self { records, mut progress, broken } = self;
         progress.clear();
-        records.sort((0..rows.len()).filter_map(|index| rows.get(index)).map(|row| row.id))?;
+        records.finish(rows)?;
         held?;
         broken.map_or(Ok(()), Err)?;
         let tally = Tally::of(&records, rows, paying);
@@ -119,10 +120,6 @@ impl State {
 
 /// The rows that are named.
 pub(crate) fn rows(args: &args::batch::Batch) -> Result<Rows, CliError> {
-    if args.output.extension().is_some_and(|ending| ending == "csv" || ending == "tsv") {
-        let what = format!("records are JSON lines, which `{}` would not be", args.output.display());
-        return Err(CliError::usage(what).hint("name it `.jsonl`; each record has the answer and its cost"));
-    }
     let read = |path: &Path| {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {

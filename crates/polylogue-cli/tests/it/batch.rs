@@ -452,3 +452,35 @@ fn a_batch_in_which_rows_met_their_own_limits_does_not_report_success() {
     assert!(ran.out.contains("budget          12 "), "{}", ran.out);
     assert_eq!(server.count(), 0);
 }
+
+#[test]
+fn a_table_of_results_continues_as_records_do() {
+    let home = home();
+    home.file("rows.csv", "user,id,task,assistant\nThief,b,task 1,=Poet\nKing,a,task 2,\"Cook, chef\"\n");
+    let batch = ["batch", "team.yaml", "--over", "rows.csv", "-o", "out.csv", "--offline"];
+    let ran = home.run(&batch).ok();
+    assert!(ran.out.contains("records: out.csv · conversations: out.csv.db"), "{}", ran.out);
+    let table = read(&home, "out.csv");
+    let mut cells = csv::Reader::from_reader(table.as_bytes());
+    let names: Vec<String> = cells.headers().unwrap().iter().map(str::to_owned).collect();
+    let expected = ["user", "id", "task", "assistant", "state", "reason", "hint", "summary", "cut", "calls"];
+    assert_eq!(names[..10], expected, "{table}");
+    let rows: Vec<Vec<String>> =
+        cells.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
+    assert_eq!(rows[0][..5], ["Thief", "b", "task 1", "'=Poet", "done"]);
+    assert_eq!(rows[1][..5], ["King", "a", "task 2", "Cook, chef", "done"]);
+    assert!(rows.iter().all(|row| row[7] == "four" && row[9] == "4"), "{table}");
+    // It is written again from the records: a row whose record is gone is taken from its conversation.
+    let records = read(&home, "out.csv.jsonl");
+    let (first, _) = records.split_once('\n').unwrap();
+    home.file("out.csv.jsonl", &format!("{first}\n{{\"id\":\"a"));
+    fs::remove_file(home.path("out.csv")).unwrap();
+    let again = home.run(&batch).ok();
+    assert!(again.err.contains("2 rows, 1 already finished"), "{}", again.err);
+    assert_eq!((read(&home, "out.csv"), read(&home, "out.csv.jsonl")), (table, records));
+    // No file of anything else is replaced, not even by mistake the rows.
+    let over_itself = ["batch", "team.yaml", "--over", "rows.csv", "-o", "rows.csv", "--offline"];
+    let refused = home.run(&over_itself).exits(2);
+    assert!(refused.err.contains("`rows.csv` would be replaced"), "{}", refused.err);
+    assert!(read(&home, "rows.csv").starts_with("user,id") && !home.path("rows.csv.jsonl").exists());
+}

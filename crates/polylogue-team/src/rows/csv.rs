@@ -2,12 +2,12 @@
 
 use ::csv::{ErrorKind, ReaderBuilder, StringRecord};
 
-use super::lines::Collector;
+use super::lines::{Collector, Lines};
 use super::row::Row;
 use crate::diagnostic::{Diagnostics, Report};
 use crate::source::{Source, Span};
 
-pub(super) fn read(text: &str, file_name: &str, delimiter: u8) -> Result<Vec<Row>, Diagnostics> {
+pub(super) fn read(text: &str, file_name: &str, delimiter: u8) -> Result<Lines, Diagnostics> {
     let source = Source::new(file_name, text);
     let mut report = Report::new(&source);
     if let Some(at) = open_quotation(source.text.as_bytes(), delimiter) {
@@ -17,9 +17,10 @@ pub(super) fn read(text: &str, file_name: &str, delimiter: u8) -> Result<Vec<Row
     }
     let mut reader = ReaderBuilder::new().delimiter(delimiter).from_reader(source.text.as_bytes());
     let names = reader.headers().cloned();
-    let rows = match names {
+    let lines = match names {
         Ok(names) if are_columns(&names, source.text, &mut report) => {
             let mut rows = Collector::new(&mut report);
+            names.iter().for_each(|name| rows.column(name.trim()));
             for record in reader.records() {
                 if rows.is_full() {
                     break;
@@ -31,16 +32,16 @@ pub(super) fn read(text: &str, file_name: &str, delimiter: u8) -> Result<Vec<Row
             }
             rows.finish()
         }
-        Ok(_) => Vec::new(),
+        Ok(_) => Lines::default(),
         Err(error) => {
             report.error(&(0..1), why(&error));
-            Vec::new()
+            Lines::default()
         }
     };
-    if rows.is_empty() && !report.failed() {
+    if lines.rows.is_empty() && !report.failed() {
         report.error_with_hint(&(0..0), "there is no row", "write one below the names of the columns");
     }
-    if report.failed() { Err(report.finish()) } else { Ok(rows) }
+    if report.failed() { Err(report.finish()) } else { Ok(lines) }
 }
 
 /// Where a cell begins with a quotation mark that is not closed: the reader of CSV takes all that follows as this cell.

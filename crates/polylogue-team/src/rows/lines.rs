@@ -8,25 +8,32 @@ use super::row::{LONGEST_ID, MOST_ROWS, Row, as_text};
 use crate::diagnostic::{Diagnostics, Report};
 use crate::source::{Source, Span};
 
-pub(super) fn read(text: &str, file_name: &str) -> Result<Vec<Row>, Diagnostics> {
+/// Rows as they were given, and their keys in the order in which they come first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lines {
+    pub(super) rows: Vec<Row>,
+    pub(super) columns: Vec<String>,
+}
+
+pub(super) fn read(text: &str, file_name: &str) -> Result<Lines, Diagnostics> {
     let source = Source::new(file_name, text);
     let mut report = Report::new(&source);
     let mut rows = Collector::new(&mut report);
     rows.read(source.text);
-    let rows = rows.finish();
-    if rows.is_empty() && !report.failed() {
+    let lines = rows.finish();
+    if lines.rows.is_empty() && !report.failed() {
         report.error_with_hint(
             &(0..0),
             "there is no row",
             "give one JSON object a line: `{\"task\": \"...\"}`",
         );
     }
-    if report.failed() { Err(report.finish()) } else { Ok(rows) }
+    if report.failed() { Err(report.finish()) } else { Ok(lines) }
 }
 
 /// Rows with different ids.
 pub(super) struct Collector<'r, 's> {
-    rows: Vec<Row>,
+    lines: Lines,
     /// The lines in which ids were met.
     ids: HashMap<String, usize>,
     pub(super) report: &'r mut Report<'s>,
@@ -34,12 +41,12 @@ pub(super) struct Collector<'r, 's> {
 
 impl<'r, 's> Collector<'r, 's> {
     pub(super) fn new(report: &'r mut Report<'s>) -> Self {
-        Self { rows: Vec::new(), ids: HashMap::new(), report }
+        Self { lines: Lines::default(), ids: HashMap::new(), report }
     }
 
     /// Whether there are more rows, or more mistakes, than anyone wants to read.
     pub(super) fn is_full(&self) -> bool {
-        self.rows.len() > MOST_ROWS || self.report.full()
+        self.lines.rows.len() > MOST_ROWS || self.report.full()
     }
 
     /// Adds the row of the line `number`, if its id is legal and new.
@@ -52,14 +59,21 @@ impl<'r, 's> Collector<'r, 's> {
             self.report
                 .error(span, format!("the row `{}` is in the file twice; first in line {first}", row.id));
         }
-        self.rows.push(row);
-        if self.rows.len() > MOST_ROWS {
+        self.lines.rows.push(row);
+        if self.lines.rows.len() > MOST_ROWS {
             self.report.error(&(span.end..span.end), format!("there are more than {} rows", MOST_ROWS));
         }
     }
 
-    pub(super) fn finish(self) -> Vec<Row> {
-        self.rows
+    /// Notes the key or the column `name`.
+    pub(super) fn column(&mut self, name: &str) {
+        if !self.lines.columns.iter().any(|known| known == name) {
+            self.lines.columns.push(name.to_owned());
+        }
+    }
+
+    pub(super) fn finish(self) -> Lines {
+        self.lines
     }
 
     fn read(&mut self, text: &str) {
@@ -96,6 +110,7 @@ impl<'r, 's> Collector<'r, 's> {
     fn row(&mut self, number: usize, object: &Map<String, Value>, span: Span) {
         let mut row = Row::new(format!("{number:05}"));
         for (key, value) in object {
+            self.column(key);
             match as_text(value) {
                 Some(id) if key == "id" => row.id = id,
                 Some(value) => row.set(key, value),

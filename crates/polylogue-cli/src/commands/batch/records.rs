@@ -2,7 +2,7 @@
 //!
 //! Lines are appended as rows end. When the batch does, they are put into the order of the rows, so that the file is the same
 //! however many conversations were held at the same time. A line that was cut off is taken away: its conversation is over and
-//! in the store, and gives the line again.
+//! in the store, and gives the line again. A table of results is written from them then.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -15,6 +15,7 @@ use polylogue_team::{Row, Rows};
 use serde::Deserialize;
 
 use super::record::{CacheRecord, Record, SavedRecord};
+use super::table::{ResultRow, Table};
 use crate::error::CliError;
 use crate::screen::RunState;
 
@@ -24,6 +25,8 @@ pub(crate) struct Records {
     file: File,
     end: u64,
     lines: HashMap<String, Entry>,
+    /// What is written from them.
+    table: Option<Table>,
 }
 
 /// A line of the file.
@@ -75,15 +78,14 @@ struct Line {
 }
 
 impl Records {
-    /// Opens or makes the file at `path`. Records of a team other than `key`, and of rows that have changed since, are refused,
-    /// unless they are to be kept.
-    pub(crate) fn open(path: &Path, key: &str, rows: &Rows, keep: bool) -> Result<Self, CliError> {
-        let no_file = |metadata: std::fs::Metadata| !metadata.is_file();
-        if path == Path::new("-") || std::fs::metadata(path).is_ok_and(no_file) {
-            // They are read, put in order and gone on with.
-            let what = format!("the records cannot be written to `{}`, which is not a file", path.display());
-            return Err(CliError::usage(what).hint("set a file with `--output`"));
-        }
+    /// Opens or makes the file at `output`, or next to it, if that is a table. Records of a team other than `key`, and of rows that have
+    /// changed since, are refused, unless they are to be kept.
+    pub(crate) fn open(output: &Path, key: &str, rows: &Rows, keep: bool) -> Result<Self, CliError> {
+        let table = Table::at(output);
+        let path = &table.as_ref().map_or_else(|| output.to_owned(), Table::records);
+        admit_file(output)?;
+        admit_file(path)?;
+        table.as_ref().map_or(Ok(()), Table::admit)?;
         let file = OpenOptions::new().read(true).append(true).create(true).open(path);
         let file = file.map_err(|error| unwritten(path, &error))?;
         // Two at a time would each sort the other's lines away.
@@ -91,7 +93,7 @@ impl Records {
             let what = format!("the records `{}` are being written by another process", path.display());
             CliError::usage(what).hint("wait for it to end, or choose another file with `--output`")
         })?;
-        let mut records = Self { path: path.to_owned(), file, end: 0, lines: HashMap::new() };
+        let mut records = Self { path: path.to_owned(), file, end: 0, lines: HashMap::new(), table };
         records.read(key, keep)?;
         if !keep {
             records.admit_rows(rows)?;
@@ -210,12 +212,18 @@ impl Records {
         Ok(())
     }
 
-    /// Puts the lines into the order of `ids`, one of each row; lines of other rows come last.
-    pub(crate) fn sort(&mut self, ids: impl Iterator<Item = String>) -> Result<(), CliError> {
+    /// Puts the lines into the order of `rows`, one of each row, and writes the table of results, if there is one. Lines of other
+    /// rows come last.
+    pub(crate) fn finish(&self, rows: &Rows) -> Result<(), CliError> {
+        let ids = (0..rows.len()).filter_map(|index| rows.get(index)).map(|row| row.id);
         let order: HashMap<String, usize> = ids.enumerate().map(|(at, id)| (id, at)).collect();
         let mut lines: Vec<Entry> = self.all().cloned().collect();
         let place = |entry: &Entry| (order.get(&entry.id).copied().unwrap_or(usize::MAX), entry.id.clone());
         lines.sort_by_cached_key(place);
+        if let Some(table) = &self.table {
+            let results = lines.iter().map(|entry| self.result(entry));
+            table.write(&rows.columns(), results).map_err(|error| unwritten(table.path(), &error))?;
+        }
         let sorted = lines.iter().try_fold(0, |at, entry| (entry.at == at).then_some(at + entry.len));
         if sorted == Some(self.end) {
             return Ok(());
@@ -228,16 +236,23 @@ impl Records {
         let mut draft = self.path.as_os_str().to_owned();
         draft.push(".sorting");
         let mut out = BufWriter::new(File::create(&draft)?);
-        let mut source = &self.file;
-        let mut line = Vec::new();
         for entry in lines {
-            source.seek(SeekFrom::Start(entry.at))?;
-            line.clear();
-            Read::take(source, entry.len).read_to_end(&mut line)?;
-            out.write_all(&line)?;
+            out.write_all(&self.line(entry)?)?;
         }
         out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         std::fs::rename(&draft, &self.path)
+    }
+
+    /// The line of `entry`.
+    fn line(&self, entry: &Entry) -> io::Result<Vec<u8>> {
+        let (mut source, mut line) = (&self.file, Vec::new());
+        source.seek(SeekFrom::Start(entry.at))?;
+        Read::take(source, entry.len).read_to_end(&mut line)?;
+        Ok(line)
+    }
+
+    fn result(&self, entry: &Entry) -> io::Result<ResultRow> {
+        Ok(serde_json::from_slice(&self.line(entry)?)?)
     }
 }
 
@@ -257,6 +272,16 @@ fn content(task: Option<&str>, vars: &BTreeMap<String, String>) -> u64 {
     let mut hasher = DefaultHasher::new();
     (task, vars).hash(&mut hasher);
     hasher.finish()
+}
+
+/// Refuses what is no file: records are read, put in order, and continued.
+fn admit_file(path: &Path) -> Result<(), CliError> {
+    let no_file = |metadata: std::fs::Metadata| !metadata.is_file();
+    if path != Path::new("-") && !std::fs::metadata(path).is_ok_and(no_file) {
+        return Ok(());
+    }
+    let what = format!("the records cannot be written to `{}`, which is not a file", path.display());
+    Err(CliError::usage(what).hint("set a file with `--output`"))
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> CliError {
