@@ -1,14 +1,11 @@
 //! The content of a message: a text, or a list of parts, which in Mistral's API have reasoning, too.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::Deserialize;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::wire::lenient::Text;
+use crate::wire::lenient::{Text, Written};
 
 /// The field of a part with reasoning that has its signature.
 pub(super) const SIGNATURE: &str = "signature";
@@ -35,41 +32,13 @@ pub(crate) enum SaidPart {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Said<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Saying;
-        impl<'de> Visitor<'de> for Saying {
-            type Value = Said<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a content")
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Said<'de>, E> {
-                Ok(of(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Said<'de>, E> {
-                Ok(of(Cow::Owned(text.to_owned())))
-            }
-            fn visit_unit<E>(self) -> Result<Said<'de>, E> {
-                Ok(Said::default())
-            }
-            fn visit_bool<E>(self, value: bool) -> Result<Said<'de>, E> {
-                Ok(of(Cow::Owned(value.to_string())))
-            }
-            fn visit_u64<E>(self, value: u64) -> Result<Said<'de>, E> {
-                Ok(of(Cow::Owned(value.to_string())))
-            }
-            fn visit_i64<E>(self, value: i64) -> Result<Said<'de>, E> {
-                Ok(of(Cow::Owned(value.to_string())))
-            }
-            fn visit_f64<E>(self, value: f64) -> Result<Said<'de>, E> {
-                Ok(of(Cow::Owned(value.to_string())))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, parts: A) -> Result<Said<'de>, A::Error> {
-                Ok(of_parts(&Vec::deserialize(SeqAccessDeserializer::new(parts))?))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, part: A) -> Result<Said<'de>, A::Error> {
-                Ok(of_parts(&[Value::deserialize(MapAccessDeserializer::new(part))?]))
-            }
-        }
-        deserializer.deserialize_any(Saying)
+        Ok(match Written::deserialize(deserializer)? {
+            Written::Text(text) => of(text),
+            Written::Other(Value::Null) => Self::default(),
+            Written::Other(Value::Array(parts)) => of_parts(&parts),
+            Written::Other(part @ Value::Object(_)) => of_parts(&[part]),
+            Written::Other(other) => of(Cow::Owned(other.to_string())),
+        })
     }
 }
 

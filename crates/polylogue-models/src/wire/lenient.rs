@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// A number that may be missing, `null`, or of a wrong type; anything but a whole number counts as missing.
@@ -27,141 +28,95 @@ impl Text<'_> {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Arguments<'a>(pub(crate) Text<'a>);
 
-impl<'de> Deserialize<'de> for Count {
+/// What a server wrote: a text, borrowed where it has no escapes, or other JSON.
+pub(crate) enum Written<'a> {
+    Text(Cow<'a, str>),
+    Other(Value),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Written<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Counts;
-        impl<'de> Visitor<'de> for Counts {
-            type Value = Count;
+        struct Anything;
+        impl<'de> Visitor<'de> for Anything {
+            type Value = Written<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a count")
+                f.write_str("JSON")
             }
-            fn visit_u64<E>(self, count: u64) -> Result<Count, E> {
-                Ok(Count(Some(count)))
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Written::Text(Cow::Borrowed(text)))
             }
-            fn visit_i64<E>(self, _: i64) -> Result<Count, E> {
-                Ok(Count(None))
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Written::Text(Cow::Owned(text.to_owned())))
             }
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "checked to be whole and small"
-            )]
-            fn visit_f64<E>(self, count: f64) -> Result<Count, E> {
-                let whole = count.fract() == 0.0 && (0.0..1e15).contains(&count);
-                Ok(Count(whole.then_some(count as u64)))
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Written::Other(Value::Null))
             }
-            fn visit_str<E>(self, count: &str) -> Result<Count, E> {
-                Ok(Count(count.trim().parse().ok()))
+            fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+                Ok(Written::Other(value.into()))
             }
-            fn visit_unit<E>(self) -> Result<Count, E> {
-                Ok(Count(None))
+            fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+                Ok(Written::Other(value.into()))
             }
-            fn visit_bool<E>(self, _: bool) -> Result<Count, E> {
-                Ok(Count(None))
+            fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+                Ok(Written::Other(value.into()))
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Count, A::Error> {
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Count(None))
+            fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+                Ok(Written::Other(value.into()))
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Count, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Count(None))
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                Value::deserialize(SeqAccessDeserializer::new(list)).map(Written::Other)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Self::Value, A::Error> {
+                Value::deserialize(MapAccessDeserializer::new(object)).map(Written::Other)
             }
         }
-        deserializer.deserialize_any(Counts)
+        deserializer.deserialize_any(Anything)
     }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match Value::deserialize(deserializer)? {
+            Value::Number(count) => count.as_u64().or_else(|| whole(count.as_f64()?)),
+            Value::String(count) => count.trim().parse().ok(),
+            _ => None,
+        }))
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and small")]
+fn whole(count: f64) -> Option<u64> {
+    (count.fract() == 0.0 && (0.0..1e15).contains(&count)).then_some(count as u64)
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Texts;
-        impl<'de> Visitor<'de> for Texts {
-            type Value = Text<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text")
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Some(Cow::Borrowed(text))))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Some(Cow::Owned(text.to_owned()))))
-            }
-            fn visit_unit<E>(self) -> Result<Text<'de>, E> {
-                Ok(Text(None))
-            }
-            fn visit_bool<E>(self, value: bool) -> Result<Text<'de>, E> {
-                Ok(Text(Some(Cow::Owned(value.to_string()))))
-            }
-            fn visit_u64<E>(self, value: u64) -> Result<Text<'de>, E> {
-                Ok(Text(Some(Cow::Owned(value.to_string()))))
-            }
-            fn visit_i64<E>(self, value: i64) -> Result<Text<'de>, E> {
-                Ok(Text(Some(Cow::Owned(value.to_string()))))
-            }
-            fn visit_f64<E>(self, value: f64) -> Result<Text<'de>, E> {
-                Ok(Text(Some(Cow::Owned(value.to_string()))))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Text<'de>, A::Error> {
-                let mut all = String::new();
-                while let Some(Text(part)) = parts.next_element()? {
-                    all.push_str(&part.unwrap_or_default());
-                }
-                Ok(Text(Some(Cow::Owned(all))))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, part: A) -> Result<Text<'de>, A::Error> {
-                #[derive(Deserialize)]
-                struct Part {
-                    text: Option<Value>,
-                }
-                let part = Part::deserialize(de::value::MapAccessDeserializer::new(part))?;
-                let text = part.text.as_ref().and_then(Value::as_str).map(str::to_owned);
-                Ok(Text(text.map(Cow::Owned)))
-            }
-        }
-        deserializer.deserialize_any(Texts)
+        Ok(Self(match Written::deserialize(deserializer)? {
+            Written::Text(text) => Some(text),
+            Written::Other(value) => text_of(&value).map(Cow::Owned),
+        }))
+    }
+}
+
+/// The text of a value: of a list that of its parts, of an object its `text`.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => Some(parts.iter().filter_map(text_of).collect()),
+        Value::Object(part) => part.get("text")?.as_str().map(str::to_owned),
+        other => Some(other.to_string()),
     }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Args;
-        impl<'de> Visitor<'de> for Args {
-            type Value = Arguments<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("arguments")
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Arguments(Text(Some(Cow::Borrowed(text)))))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Arguments(Text(Some(Cow::Owned(text.to_owned())))))
-            }
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(Arguments(Text(None)))
-            }
-            fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-                Ok(Arguments(Text(Some(Cow::Owned(value.to_string())))))
-            }
-            fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-                Ok(Arguments(Text(Some(Cow::Owned(value.to_string())))))
-            }
-            fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-                Ok(Arguments(Text(Some(Cow::Owned(value.to_string())))))
-            }
-            fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-                Ok(Arguments(Text(Some(Cow::Owned(value.to_string())))))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let object = Value::deserialize(de::value::MapAccessDeserializer::new(map))?;
-                Ok(Arguments(Text(Some(Cow::Owned(object.to_string())))))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-                let list = Vec::<Value>::deserialize(de::value::SeqAccessDeserializer::new(seq))?;
-                let text = (!list.is_empty()).then(|| Cow::Owned(Value::from(list).to_string()));
-                Ok(Arguments(Text(text)))
-            }
-        }
-        deserializer.deserialize_any(Args)
+        Ok(Self(Text(match Written::deserialize(deserializer)? {
+            Written::Text(text) => Some(text),
+            Written::Other(Value::Null) => None,
+            Written::Other(Value::Array(list)) if list.is_empty() => None,
+            Written::Other(value) => Some(Cow::Owned(value.to_string())),
+        })))
     }
 }
 
