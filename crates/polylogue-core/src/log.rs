@@ -78,8 +78,8 @@ pub use self::bound_facts::BoundFacts;
 use self::buffer::EventBuffer;
 pub(crate) use self::buffer::{RunTotals, calls_before};
 pub use self::claim::{Claim, FoundDue, LEASE, LeaseNumber};
+use self::clock::Stopwatch;
 pub use self::clock::{Clock, Timestamp};
-use self::clock::{Stopwatch, system_time};
 pub(crate) use self::doubt::UncheckedTurn;
 pub use self::due::{Due, Heartbeat, MAX_TRIES, ParkedLog};
 pub use self::dyn_queue::DynQueue;
@@ -192,7 +192,7 @@ impl Log {
             account: Account::default(),
             inherited: buffer.next_seq(),
             copied: 0,
-            clock: Arc::new(system_time),
+            clock: Arc::new(Timestamp::now),
             running: Stopwatch::opened(ran_ms),
             timer: None,
             live,

@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use polylogue_core::{Capabilities, Capability, ModelError, ModelErrorKind};
+use polylogue_core::{Capabilities, Capability, ModelError, ModelErrorKind, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// Detected capabilities of models, stored in a small file. Cloning shares it.
@@ -48,7 +48,7 @@ pub struct Finding {
 
 impl Finding {
     fn age(&self) -> Duration {
-        Duration::from_millis(now_ms().saturating_sub(self.time_ms))
+        Duration::from_millis(Timestamp::now().0.saturating_sub(self.time_ms))
     }
 
     /// Returns whether it is recent enough to count.
@@ -175,7 +175,7 @@ impl LearnedCapabilities {
     /// Stores that a model has a capability, or why not. A recent finding is not written again.
     pub(crate) fn learn(&self, base_url: &str, model: &str, capability: Capability, lacks: Option<&str>) {
         let why: String = lacks.unwrap_or_default().chars().take(Self::MAX_WHY).collect();
-        let finding = Finding { has: lacks.is_none(), why, time_ms: now_ms() };
+        let finding = Finding { has: lacks.is_none(), why, time_ms: Timestamp::now().0 };
         let mut book = self.book();
         let known = book.models.get(base_url).and_then(|models| models.get(model)?.get(&capability));
         if known.is_some_and(|known| known.has == finding.has && known.age() < Self::FOR / 2) {
@@ -217,9 +217,4 @@ pub(crate) struct ModelKey<'a> {
     pub(crate) name: &'a str,
     /// Its configured capabilities.
     pub(crate) capabilities: Capabilities,
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

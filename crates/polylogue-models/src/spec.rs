@@ -85,26 +85,10 @@ pub fn known_provider(model: &str) -> Option<&'static str> {
 
 /// The name that differs in the fewest letters, if they are few.
 fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
-    let name: Vec<char> = name.to_ascii_lowercase().chars().take(40).collect();
-    let distances = names.iter().map(|other| (distance(&name, other), *other));
+    let name: String = name.to_ascii_lowercase().chars().take(40).collect();
+    let distances = names.iter().map(|other| (strsim::levenshtein(&name, other), *other));
     distances
         .min()
         .filter(|(distance, other)| *distance <= 2 && *distance * 2 < other.len())
         .map(|(_, other)| other)
-}
-
-/// How many letters must be added, removed or changed.
-fn distance(a: &[char], b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=a.len()).collect();
-    for (i, cb) in b.chars().enumerate() {
-        let mut diagonal = std::mem::replace(row.first_mut().unwrap_or(&mut 0), i + 1);
-        let mut left = i + 1;
-        for (ca, cell) in a.iter().zip(row.iter_mut().skip(1)) {
-            let changed = diagonal + usize::from(*ca != cb);
-            diagonal = *cell;
-            *cell = changed.min(left + 1).min(diagonal + 1);
-            left = *cell;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use polylogue_core::{
     Agent as _, AnyStore, Body, Event, GivenApproval, LimitOverrides, Log, LogId, Message, Meta, Name,
-    Opening, Parent, Part, Path, Store as _, StoreError, StoredFiles, TeamChanged, ToolCall,
+    Opening, Parent, Part, Path, Store as _, StoreError, StoredFiles, TeamChanged, Timestamp, ToolCall,
 };
 use polylogue_team::Template;
 use serde::Deserialize as _;
 
 pub use crate::error::ForkError;
 use crate::new_log::{NewLog, with_request};
-use crate::stored::{StoredTeam, fresh_id, is_imported, now};
+use crate::stored::{StoredTeam, fresh_id, is_imported};
 use crate::{Conversation, Error, FilesPolicy, Prepared, Result, StoreLocation};
 
 /// The point at which a conversation is forked.
@@ -95,7 +95,8 @@ pub(crate) async fn fork(
     let (new, request) = new.map_or((None, None), |new| (Some(new.id), new.request));
     let meta = with_request(meta, request.as_deref());
     let edited = point.is_edited || (point.event.is_some() && point.text.is_some());
-    let meta = Meta { created: now(), parent: Some(Parent { id: id.clone(), event, edited }), ..meta };
+    let meta =
+        Meta { created: Timestamp::now(), parent: Some(Parent { id: id.clone(), event, edited }), ..meta };
     let fork = write(store, id, new, &meta, &copied).await?;
     if let (None, Some(text)) = (point.event, &point.text) {
         let mut log = Log::open(store.clone(), fork.clone()).await?;

@@ -1,7 +1,7 @@
 //! Instructions to conversations from outside: posted to the inbox in the store, and taken by the process that runs them.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use polylogue::runs::worker::is_stopped;
 use polylogue_core::{
@@ -99,11 +99,6 @@ const FIRST_EVENTS: u64 = 16;
 /// How many of the last events are read at first to find open questions.
 const LAST_EVENTS: u64 = 64;
 
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
-
 impl Runtime {
     /// Sends `message` into the conversation `id`, as [`Conversation::send`](crate::Conversation::send) does if this process has it open, and else as
     /// [`steer`](Self::steer) does.
@@ -170,7 +165,7 @@ impl Runtime {
         if !has_begun && self.opening(id).await?.is_none() {
             return Err(self.not_begun(id).await?);
         }
-        let message = InboxMessage { key, request, posted: now(), instruction };
+        let message = InboxMessage { key, request, posted: Timestamp::now(), instruction };
         let number = self.store().post(id, &message).await?;
         Ok(PostedInstruction { number, after: summary.events })
     }
@@ -391,7 +386,9 @@ impl Runtime {
         let mut waiting = Vec::new();
         for listing in listings.into_iter().filter(|listing| !listing.summary.questions.is_empty()) {
             let mut questions = self.open_questions_of(&listing).await?;
-            if questions.iter().any(|open| open.is_up(now())) && self.answer_expired(&listing.id).await? {
+            if questions.iter().any(|open| open.is_up(Timestamp::now()))
+                && self.answer_expired(&listing.id).await?
+            {
                 questions = self.open_questions(&listing.id).await?;
             }
             if !questions.is_empty() {

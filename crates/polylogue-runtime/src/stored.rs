@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::Assistant;
 use polylogue::runs::batch::BatchStart;
@@ -257,7 +256,7 @@ impl StoredTeam {
 
     /// The metadata of a new conversation.
     pub(crate) fn meta(&self, title: String) -> Result<Meta> {
-        Ok(Meta { title, created: now(), team: self.value()?, parent: None })
+        Ok(Meta { title, created: Timestamp::now(), team: self.value()?, parent: None })
     }
 
     /// It as JSON.
@@ -356,12 +355,6 @@ pub(crate) fn stored_limits(id: &LogId, meta: Meta, events: &[Arc<Event>]) -> Re
 pub fn begun_bound(begun: &Meta, start: &BatchStart) -> RunBound {
     let bounds = StoredBound::of(begun).zip(StoredBound::of(&start.meta));
     bounds.map(|(begun, now)| begun.enforced(&now.prices)).unwrap_or_default()
-}
-
-/// The time of day.
-pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Creates an id that is short and easy to paste: six of Crockford's 32 digits, which leave out letters that look like others.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use polylogue_core::{
-    BlobId, Body, Event, LogId, Meta, Path, Store as _, StoreError, StoredResult, Transcript, text,
+    BlobId, Body, Event, LogId, Meta, Path, Store as _, StoreError, StoredResult, Timestamp, Transcript, text,
 };
 use polylogue_store::Jsonl;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::fork::{check_participants, without_team};
 use crate::new_log::{NewLog, with_request};
-use crate::stored::{StoredTeam, is_imported, now};
+use crate::stored::{StoredTeam, is_imported};
 use crate::{Error, Prepared, Result, Runtime};
 
 /// The longest title of an imported conversation, in characters.
@@ -161,7 +161,7 @@ fn checked<'t>(lines: &'t [u8], events: &[Arc<Event>]) -> Result<Vec<ResultLine<
 /// The metadata of an imported conversation.
 fn imported(meta: Meta, events: &[Arc<Event>], team: Option<&Prepared>) -> Result<Meta> {
     let title: String = text::one_line(&meta.title).chars().take(TITLE_CHARS).collect();
-    let created = now();
+    let created = Timestamp::now();
     let Some(team) = team else {
         // The first word is the name of a team, which this one may not have.
         let title = format!("imported {title}").trim_end().to_owned();

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use polylogue_core::{
@@ -132,7 +132,7 @@ impl<'m> Meter<'m> {
     /// Notes when the first piece of a reply comes.
     fn piece(&mut self, at: Path, who: Name, delta: &Delta) {
         if matches!(delta, Delta::Text(_) | Delta::Thought(_) | Delta::Call { .. }) {
-            self.first_pieces.entry((at, who)).or_insert_with(now);
+            self.first_pieces.entry((at, who)).or_insert_with(Timestamp::now);
         }
     }
 
@@ -173,10 +173,4 @@ impl<'m> Meter<'m> {
         let time = self.time_of(event);
         self.meters.add(&self.team, event, (turns, &self.summary.usage), time);
     }
-}
-
-/// The time by the clock of events.
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -5,8 +5,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
+use polylogue_core::Timestamp;
 use tracing::warn;
 
 use crate::request::RequestDigest;
@@ -290,8 +291,7 @@ const fn inode(_: &fs::Metadata) -> u64 {
 
 /// The time of day in milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    Timestamp::now().0
 }
 
 /// The day in UTC, in days since 1970.

@@ -1,9 +1,7 @@
 //! Heads: what a writer stores about a log outside of it, namely how many events it has acknowledged, and its lease.
 //! A log with fewer events has lost some.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use polylogue_core::{LEASE, LogId};
+use polylogue_core::{LEASE, LogId, Timestamp};
 
 use polylogue_core::chain::Link;
 
@@ -89,8 +87,7 @@ pub(crate) fn lease_from(now: u64) -> u64 {
 
 /// Milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    Timestamp::now().0
 }
 
 #[cfg(test)]

@@ -29,9 +29,9 @@ const LAYERS: [&[&str]; 11] = [
 ];
 
 /// What the kernel may use: nothing that does IO, opens sockets or needs a runtime.
-const KERNEL_MAY_USE: [&str; 13] = [
+const KERNEL_MAY_USE: [&str; 14] = [
     "base64", "blake3", "derive_more", "futures-util", "imagesize", "miniz_oxide", "schemars", "serde",
-    "serde_json", "thiserror", "tokio", "tracing", "unicode-normalization",
+    "serde_json", "strsim", "thiserror", "tokio", "tracing", "unicode-normalization",
 ];
 
 /// The features of tokio that need no runtime.

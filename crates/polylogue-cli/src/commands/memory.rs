@@ -1,9 +1,9 @@
 //! `polylogue memory`: what agents remember.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::tools::memory::{Fact, Memory as _, MemoryError, Query, Scope};
+use polylogue_core::Timestamp;
 use polylogue_runtime::memory::open_memory;
 use polylogue_store::Facts;
 
@@ -77,8 +77,7 @@ pub(crate) fn missing(id: u64) -> CliError {
 }
 
 pub(crate) fn show(facts: &[Fact], as_json: bool) -> Result<(), CliError> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let now = u64::try_from(now).unwrap_or(u64::MAX);
+    let now = Timestamp::now().0;
     if facts.is_empty() && !as_json {
         print_note("no facts found");
         return Ok(());

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue_core::text::enumerated;
 use polylogue_core::{
@@ -32,8 +31,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
         });
         return Ok(Exit::Done);
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let now = u64::try_from(now).unwrap_or(u64::MAX);
+    let now = Timestamp::now().0;
     let runtime = place::open(&cli.named_store())?;
     let place = PlaceOption::of_store(&cli.named_store());
     let Page { logs, next } = runtime.list(&query(&runtime, args, now).await?).await?;

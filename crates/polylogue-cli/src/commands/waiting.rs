@@ -1,7 +1,5 @@
 //! `polylogue waiting` and `polylogue answer`: the questions of all conversations that wait for people.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use polylogue_core::{Instruction, LogId, OpenQuestion, Timestamp};
 use polylogue_runtime::question_text::in_words;
 use polylogue_runtime::steering::WaitingRun;
@@ -100,14 +98,9 @@ pub(crate) fn chosen(
     }
 }
 
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
-
 /// A question in two lines: where, who is asked, since when, until when; and what.
 fn shown(run: &WaitingRun, open: &OpenQuestion) -> Sanitized {
-    let (now, id) = (now().0, &run.listing.id);
+    let (now, id) = (Timestamp::now().0, &run.listing.id);
     let asks = asks(&open.question).trim_end_matches(':');
     let chat = if open.chat.is_root() { String::new() } else { format!(" in `{}`", open.chat) };
     let since = age(now.saturating_sub(open.asked.0) / 1000);

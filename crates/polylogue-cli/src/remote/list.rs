@@ -1,7 +1,5 @@
 //! `runs` and `waiting` of a server.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use clap::ValueEnum as _;
 use polylogue_client::ListFilter;
 use polylogue_client::wire::conversation::{self as wire, Conversation, ConversationPage, ConversationState};
@@ -21,8 +19,7 @@ use crate::stderr::print_note;
 const PAGE: u64 = 200;
 
 pub(super) async fn runs(args: &args::runs::Runs, remote: &Remote) -> Result<Exit, CliError> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    let now = Timestamp::now().0;
     let ConversationPage { conversations, next_cursor } =
         listed(remote, filter(remote, args, now).await?, args.limit).await?;
     let (mut rows, columns) = (Vec::new(), terminal_columns());

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use polylogue_core::Timestamp;
 use polylogue_runtime::RequestedPermission;
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +84,7 @@ impl TrustFile {
 
     /// Allows `entry` what it names, besides what it was allowed before.
     pub(crate) fn trust(mut entry: Entry) -> Result<(), CliError> {
-        entry.time_ms = now();
+        entry.time_ms = Timestamp::now().0;
         Self::change(|book| {
             let before = book.allowed(&entry.digest);
             entry.allowed.extend(before);
@@ -102,7 +102,7 @@ impl TrustFile {
         Self::change(|book| {
             for pin in pins {
                 book.servers.retain(|other| other.server != pin.server);
-                book.servers.push(Pin { time_ms: now(), ..pin });
+                book.servers.push(Pin { time_ms: Timestamp::now().0, ..pin });
             }
             let surplus = book.servers.len().saturating_sub(MOST);
             book.servers.drain(..surplus);
@@ -185,11 +185,6 @@ impl TrustFile {
 fn keyed(key: &str, content: &[u8]) -> Option<blake3::Hash> {
     let key = blake3::Hash::from_hex(key).ok()?;
     Some(blake3::keyed_hash(key.as_bytes(), content))
-}
-
-fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    u64::try_from(now).unwrap_or(u64::MAX)
 }
 
 /// Makes a folder that only the user can look into, unless it is there.

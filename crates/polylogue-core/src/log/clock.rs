@@ -1,7 +1,7 @@
 //! The time of events, and the running time of a conversation.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,14 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
+
+impl Timestamp {
+    /// Returns the time of day, by the system's clock.
+    pub fn now() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+}
 
 /// A clock: returns the time of day.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -90,10 +98,4 @@ impl Stopwatch {
     fn pauses(&self) -> MutexGuard<'_, Pauses> {
         self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The system's clock.
-pub(super) fn system_time() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
