@@ -250,7 +250,7 @@ impl<'a, 's> Cx<'a, 's> {
 
     /// The same for a misspelled `name`.
     pub(crate) fn misspelled_foreign_of(&self, within: &str, name: &str) -> Option<&'a Foreign> {
-        let rows = || self.foreign.iter().filter(|row| row.value.is_empty() && row.within.contains(&within));
+        let rows = || self.foreign.iter().filter(|row| row.value.is_empty() && row.is_within(within));
         // Its beginning is not enough: the hint says that the other system has the name.
         let meant = suggest::closest(name, rows().map(|row| row.name))?;
         rows().find(|row| row.name == meant && suggest::is_slip(name, meant))

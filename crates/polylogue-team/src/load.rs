@@ -403,7 +403,7 @@ fn warn_of_unused(team: &Team, vars: &Vars, report: &mut Report<'_>) {
 
 /// Reads the team, and the names that it defines and uses. It is meaningful only if the report has no error.
 fn read_team(root: &Node, vars: &mut Vars, report: &mut Report<'_>) -> (Team, Names) {
-    let mut cx = Cx::new("a team", report, vars).with_foreign(FOREIGN).with_deferred(&[vars::TASK]);
+    let mut cx = Cx::new("a team", report, vars).with_foreign(&FOREIGN).with_deferred(&[vars::TASK]);
     let team = Team::read(root, &mut cx);
     (team, cx.names)
 }

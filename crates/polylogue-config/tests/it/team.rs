@@ -268,10 +268,10 @@ impl TextKind for Time {
 }
 
 pub(crate) const FOREIGN: [Foreign; 4] = [
-    Foreign { system: "AutoGen", name: "system_message", value: "", within: &["Agent"], here: "`system`" },
-    Foreign { system: "", name: "max_round", value: "9", within: &["Chat"], here: "`max_turns: 9`" },
-    Foreign { system: "AutoGen", name: "max_round", value: "", within: &["Chat"], here: "`max_turns`" },
-    Foreign { system: "CrewAI", name: "cot", value: "", within: &["Reasoning"], here: "`react`" },
+    Foreign { system: "AutoGen", name: "system_message", value: "", within: "Agent", here: "`system`" },
+    Foreign { system: "", name: "max_round", value: "9", within: "Chat", here: "`max_turns: 9`" },
+    Foreign { system: "AutoGen", name: "max_round", value: "", within: "Chat", here: "`max_turns`" },
+    Foreign { system: "CrewAI", name: "cot", value: "", within: "Reasoning", here: "`react`" },
 ];
 
 /// Reads a file: the team, and its diagnostics as text.
