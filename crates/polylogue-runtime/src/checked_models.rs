@@ -3,7 +3,7 @@
 use polylogue_team::{Diagnostics, Grant, Loaded};
 
 use crate::bound::unpriced_models;
-use crate::models::unsupported_media;
+use crate::models::{check_embedding, check_parameters, unsupported_media};
 use crate::{Access, RunOptions};
 
 /// Checks the models of a team that was read: each has a known provider, reads what the team attaches for its agents, takes the

@@ -4,6 +4,7 @@ mod embedding;
 mod endpoints;
 mod local;
 mod options;
+mod parameters;
 mod unsupported_media;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,7 @@ use self::local::LocalModels;
 pub use self::local::{LocalModelInfo, LocalResources, count_local, local_model_info, local_resources};
 pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
+pub use self::parameters::check_parameters;
 use self::unsupported_media::find_unsupported;
 pub(crate) use self::unsupported_media::unsupported_media;
 pub use self::unsupported_media::{UnsupportedMedia, media_in_words};

@@ -115,18 +115,14 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
     let (state, ended, halted) = state(tenant, listing).await?;
     if state != ConversationState::Waiting {
         let in_progress = state == ConversationState::Halted && rests_here(tenant, listing);
-        return Ok(Status { state, ended, questions: Vec::new(), in_progress });
+        return Ok(Status { state, ended, halted, questions: Vec::new(), in_progress });
     }
     match tenant.runtime.open_questions_of(listing).await {
         Ok(open) => {
             let runs_here = tenant.runs.is_running(&listing.id);
             let in_progress = runs_here && tenant.runtime.has_parallel_turns(&listing.id).await?;
-            Ok(Status {
-                state,
-                ended,
-                questions: open.iter().map(PendingQuestion::from).collect(),
-                in_progress,
-            })
+            let questions = open.iter().map(PendingQuestion::from).collect();
+            Ok(Status { state, ended, halted, questions, in_progress })
         }
         // The others can be listed.
         Err(error) if is_damage(&error) => {
@@ -134,6 +130,7 @@ async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
             Ok(Status {
                 state: ConversationState::Halted,
                 ended: Some(damaged(&listing.id)),
+                halted: None,
                 questions: Vec::new(),
                 in_progress: false,
             })

@@ -141,7 +141,7 @@ pub(super) async fn resume(cli: &args::Cli, args: &args::Resume, remote: &Remote
     match args.message.as_deref().map(text_of).transpose()? {
         Some(text) if text.trim().is_empty() => return Err(CliError::usage("the message is empty")),
         Some(_) if *state != ConversationState::Closed => {
-            let asks = asked.first().map(|asked| asked.who.clone());
+            let asks = questions.first().map(|asked| asked.who.clone());
             return Err(polylogue_runtime::Error::NotClosed { id: id.clone(), asks }.into());
         }
         Some(_) if !limits.is_empty() => {

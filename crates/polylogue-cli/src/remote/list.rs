@@ -117,8 +117,7 @@ fn state(conversation: &Conversation) -> ListedState {
         let word = ended.word.word();
         return ListedState::new(word, format!("{}: {}", word.replace('_', " "), ended.detail));
     }
-    let asked =
-        || conversation.questions.iter().map(|asked| asked.who.as_str()).collect::<Vec<_>>().join(" and ");
+    let asked = || enumerated(conversation.questions.iter().map(|asked| asked.who.as_str()));
     match conversation.state {
         ConversationState::Waiting => ListedState::new("waiting", format!("waiting for {}", asked())),
         _ if conversation.paused => ListedState::word("paused"),

@@ -30,7 +30,8 @@ fn no_field_of_a_change_of_limits_is_one_of_the_event() {
         on_limit: None,
     };
     let (at, time) = (Path::root(), Timestamp(7));
-    let body = Body::LimitsChanged { limits, more: limits };
+    let (changes, by) = (vec!["turns from 1 to 2".into()], Some("pat".into()));
+    let body = Body::LimitsChanged { limits, more: limits, changes, by };
     let event = Event { seq: 4, chat: at, time, ran_ms: 0, inbox: None, body };
     let json = serde_json::to_string(&event).unwrap();
     assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);

@@ -111,12 +111,19 @@ impl Outcome {
             Some((reason, _)) => Status {
                 state: ConversationState::Closed,
                 ended: Some(ending(reason)),
+                halted: None,
                 questions: Vec::new(),
                 in_progress: false,
             },
             None => {
                 let questions = OpenQuestion::of(&self.asked).iter().map(PendingQuestion::from).collect();
-                Status { state: ConversationState::Waiting, ended: None, questions, in_progress: false }
+                Status {
+                    state: ConversationState::Waiting,
+                    ended: None,
+                    halted: None,
+                    questions,
+                    in_progress: false,
+                }
             }
         };
         serde_json::to_value(status).ok()
