@@ -76,4 +76,13 @@ impl Logs {
         }
         Ok(messages)
     }
+
+    /// A log with a message that has this key.
+    pub(crate) async fn posted_with(&self, key: &str) -> Result<Option<LogId>, StoreError> {
+        let sql = "SELECT id FROM polylogue.inbox JOIN polylogue.logs ON logs.nr = inbox.log
+            WHERE inbox.key = $2 AND tenant = $1 LIMIT 1";
+        let rows = self.database.query(Access::Read, sql, &[&self.tenant, &as_json(key)]).await?;
+        let id = rows.first().map(|row| self.get::<String>(row, 0)).transpose()?;
+        Ok(id.map(|id| LogId::new(&id)).transpose()?)
+    }
 }

@@ -123,7 +123,7 @@ CREATE TABLE polylogue.archives(log bigint PRIMARY KEY, bytes bytea NOT NULL);
 CREATE TABLE polylogue.inbox(
     log bigint, nr bigint, key text NOT NULL, json text NOT NULL, at timestamptz NOT NULL DEFAULT now(),
     taken boolean NOT NULL DEFAULT false,       -- an event takes it
-    PRIMARY KEY(log, nr), UNIQUE(log, key));
+    PRIMARY KEY(log, nr), UNIQUE(key, log));
 CREATE INDEX inbox_unread ON polylogue.inbox(log) WHERE NOT taken;
 CREATE INDEX inbox_oldest ON polylogue.inbox(at);
 -- Large results of tool calls and files of work directories, by their digests.

@@ -243,6 +243,11 @@ impl Store for Postgres {
         self.run(|inner| async move { inner.inbox(&id, after).await }).await
     }
 
+    async fn posted_with(&self, key: &str) -> Result<Option<LogId>, StoreError> {
+        let key = key.to_owned();
+        self.run(|inner| async move { inner.posted_with(&key).await }).await
+    }
+
     async fn inbox_news(&self, id: &LogId) -> Result<bool, StoreError> {
         let logs = &self.inner;
         logs.notifications.listen(&self.thread.handle, &logs.database, &logs.node);

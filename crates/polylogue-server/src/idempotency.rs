@@ -104,6 +104,16 @@ impl Key {
         Ok(self.posted(tenant, id).await?.is_some())
     }
 
+    /// The conversation into whose inbox an earlier request with this key has put a message.
+    pub(crate) async fn posted_to(&self, tenant: &Tenant) -> Result<Option<Listing>, Problem> {
+        let Some(id) = tenant.runtime.store().posted_with(&self.inbox_key()).await? else { return Ok(None) };
+        match listing(tenant, &id).await {
+            // It was removed meanwhile.
+            Err(problem) if problem.is_not_found() => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
     /// The number of the message that an earlier request with this key has put into the inbox of `id`.
     async fn posted(&self, tenant: &Tenant, id: &LogId) -> Result<Option<u64>, Problem> {
         let key = self.inbox_key();

@@ -99,7 +99,7 @@ use writer::{ClaimIssuer, Writer};
 ///     key TEXT NOT NULL,                   -- the same key twice is one message
 ///     json TEXT NOT NULL,                  -- the message
 ///     PRIMARY KEY(log, nr),
-///     UNIQUE(log, key)
+///     UNIQUE(key, log)
 /// ) STRICT, WITHOUT ROWID;
 /// CREATE TABLE blobs(                      -- large results of tool calls, and files
 ///     log INTEGER NOT NULL,                -- logs.nr
@@ -386,6 +386,11 @@ impl Store for Sqlite {
     async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         let id = id.clone();
         self.reading(move |reader, place| reader.inbox(place, &id, after)).await
+    }
+
+    async fn posted_with(&self, key: &str) -> Result<Option<LogId>, StoreError> {
+        let key = key.to_owned();
+        self.reading(move |reader, place| reader.posted_with(place, &key)).await
     }
 
     async fn store_blob(&self, id: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<bool, StoreError> {

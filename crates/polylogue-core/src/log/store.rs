@@ -164,6 +164,24 @@ pub trait Store: Send + Sync + 'static {
         after: u64,
     ) -> impl Future<Output = Result<Vec<(u64, InboxMessage)>, StoreError>> + Send;
 
+    /// Returns a log whose inbox has a message with this key; `None` if there is none. Default: looks into all inboxes, and skips those that
+    /// cannot be read. A store that finds a key without reading each inbox implements it.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn posted_with(&self, key: &str) -> impl Future<Output = Result<Option<LogId>, StoreError>> + Send {
+        async move {
+            for listing in self.list(&ListQuery::default()).await?.logs {
+                if let Ok(inbox) = self.inbox(&listing.id, 0).await
+                    && inbox.iter().any(|(_, message)| *message.key == *key)
+                {
+                    return Ok(Some(listing.id));
+                }
+            }
+            Ok(None)
+        }
+    }
+
     /// Waits until a message was posted to the inbox of a log that this store has claimed, or its claim has ended. Returns whether the store
     /// hears of messages; one may be missed all the same, so the inbox must be looked at now and then. Default: it hears of none, at once.
     ///
@@ -333,6 +351,7 @@ forwarded! {
     confirm(ref claim: Claim,) -> ();
     post(ref id: LogId, ref message: InboxMessage,) -> u64;
     inbox(ref id: LogId, val after: u64,) -> Vec<(u64, InboxMessage)>;
+    posted_with(ref key: str,) -> Option<LogId>;
     inbox_news(ref id: LogId,) -> bool;
     store_blob(ref id: LogId, ref blob: BlobId, ref bytes: [u8],) -> bool;
     stored_blob(ref id: LogId, ref blob: BlobId,) -> Option<Arc<[u8]>>;

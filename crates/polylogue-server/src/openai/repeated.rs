@@ -39,12 +39,7 @@ impl Request {
         digest: &RequestDigest,
         key: Option<&Key>,
     ) -> Result<Option<Begun>, Problem> {
-        let may_be_there = match key {
-            // Without a history, it has made a conversation, whose id tells.
-            Some(_) => self.chat.conversation.is_some() || self.chat.has_history(),
-            None => self.is_retry(),
-        };
-        if !may_be_there {
+        if key.is_none() && !self.is_retry() {
             return Ok(None);
         }
         let until = Instant::now() + LEAVES;
@@ -59,7 +54,7 @@ impl Request {
 
     async fn look(&self, digest: &RequestDigest, key: Option<&Key>) -> Result<Found, Problem> {
         let (tenant, mut found) = (&self.tenant, Found::Nothing);
-        for candidate in self.candidates(digest.has_key).await? {
+        for candidate in self.candidates(key).await? {
             let id = &candidate.id;
             let Some(begun) = self.begun_in(&candidate, digest, key).await? else { continue };
             if digest.has_key || history::has_left(tenant, id).await? {
@@ -73,24 +68,38 @@ impl Request {
         Ok(found)
     }
 
-    /// The conversations that the request can continue, or have begun.
-    async fn candidates(&self, has_key: bool) -> Result<Vec<Listing>, Problem> {
+    /// The conversations in which the request can have begun something: with a key, the one with a message that has the key, wherever else
+    /// the history belongs, and the one that the request names; otherwise that, or those with the history.
+    async fn candidates(&self, key: Option<&Key>) -> Result<Vec<Listing>, Problem> {
         let Self { token, tenant, chat, .. } = self;
+        let mut found = Vec::new();
+        if let Some(key) = key {
+            found.extend(key.posted_to(tenant).await?);
+        }
         let named = match &chat.conversation {
             None => None,
             Some(NamedChat::Conversation(id)) => Some(id.clone()),
             Some(NamedChat::OfClient(chat_id)) => Some(self.log_of_chat(chat_id)?.to_string()),
         };
-        if let Some(id) = named {
-            return match find(tenant, token, &id).await {
-                Err(problem) if problem.is_not_found() => Ok(Vec::new()),
-                found => Ok(vec![found?]),
-            };
+        if let Some(id) = &named {
+            match find(tenant, token, id).await {
+                Err(problem) if problem.is_not_found() => {}
+                named => found.push(named?),
+            }
         }
+        match key.is_some() || named.is_some() {
+            true => Ok(found),
+            false => self.of_history().await,
+        }
+    }
+
+    /// The newest conversations that the request can continue, or have begun.
+    async fn of_history(&self) -> Result<Vec<Listing>, Problem> {
+        let Self { tenant, chat, .. } = self;
         let name = tenant.name_of_team(&chat.model).unwrap_or_default();
         let query = ListQuery { team: Some(name), limit: Some(NEWEST), ..ListQuery::default() };
         let [joins, _] = JOINS.map(|joins| u64::try_from(joins.as_millis()).unwrap_or(u64::MAX));
-        let since = Timestamp(if has_key { 0 } else { now_ms().saturating_sub(joins) });
+        let since = Timestamp(now_ms().saturating_sub(joins));
         let mut possible = Vec::new();
         for listing in tenant.runtime.list(&query).await?.logs {
             if listing.summary.last < since {

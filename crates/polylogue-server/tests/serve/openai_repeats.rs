@@ -187,6 +187,23 @@ async fn s24_a_chat_completion_that_is_repeated_at_another_server_joins_its_run(
 }
 
 #[tokio::test]
+async fn s24_a_key_of_another_history_is_a_conflict_at_another_server() {
+    let (first, second) = two_servers(generous(), &Arc::new(Gate::open())).await;
+    let begun = answer(&first, &keyed(&first, "long", &[user("Talk.")], "one", false), false).await;
+    let history = [user("Talk."), assistant(content(&begun)), user("Go on.")];
+    let continued = answer(&first, &keyed(&first, "long", &history, "two", false), false).await;
+    assert_eq!(conversation(&continued), conversation(&begun), "the key is in its inbox");
+    let others = [vec![user("Sing.")], vec![user("Sing."), assistant("La."), user("Louder.")]];
+    for history in others {
+        let refused = keyed(&second, "long", &history, "two", false).send(second.address).await;
+        let problem = refused.problem();
+        assert_eq!((refused.status, &problem["error"]["code"]), (422, &json!("idempotency_mismatch")));
+    }
+    assert_eq!(second.model_requests().len(), 0);
+    assert_eq!(first.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn s55_a_retry_at_another_server_joins_the_run_that_its_client_has_lost() {
     let gate = Arc::new(Gate::until(1));
     let (first, second) = two_servers(generous(), &gate).await;

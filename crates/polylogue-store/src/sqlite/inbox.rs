@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use polylogue_core::{InboxMessage, LogId, StoreError};
-use rusqlite::params;
+use rusqlite::{OptionalExtension as _, params};
 
 use super::reader::Reader;
 use super::rows::find;
@@ -69,5 +69,14 @@ impl Reader {
             Ok((number, parse_message(json.as_bytes(), number, &inbox)?))
         };
         rows.into_iter().map(message).collect()
+    }
+
+    /// A log with a message that has this key.
+    pub(super) fn posted_with(&mut self, place: &Path, key: &str) -> Result<Option<LogId>, StoreError> {
+        let found = self.reading(place, |connection| {
+            let sql = "SELECT id FROM inbox JOIN logs ON logs.nr = inbox.log WHERE inbox.key = ?1 LIMIT 1";
+            connection.prepare_cached(sql)?.query_row([key], |row| row.get::<_, String>(0)).optional()
+        })?;
+        Ok(found.map(|id| LogId::new(&id)).transpose()?)
     }
 }

@@ -57,7 +57,7 @@ CREATE TABLE inbox(
     -- Whether it came while the log was held, which must be looked at when it is released.
     wakes INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY(log, nr),
-    UNIQUE(log, key)
+    UNIQUE(key, log)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX unread ON inbox(log) WHERE NOT is_taken;
 CREATE TABLE blobs(

@@ -7,6 +7,7 @@ use super::support::{Report, Verdict, begin, done, id, meta, not_found, refused,
 pub(super) async fn check(make: &impl Fn() -> AnyStore, report: &mut Report) {
     report.check("messages are posted to a claimed log, in order", posted(make())).await;
     report.check("a message is posted once for each key", once(make())).await;
+    report.check("a message is found by its key", found(make())).await;
     report.check("messages of several tasks are numbered without gaps", crowd(make())).await;
     report.check("what is not there has no inbox", absent(make())).await;
     report.check("a removed log leaves no inbox behind", removed(make())).await;
@@ -49,6 +50,22 @@ async fn once(store: AnyStore) -> Verdict {
         &done("inbox", store.inbox(&claim.id, 0).await)?,
         &vec![(1, message("key", false))],
     )
+}
+
+async fn found(store: AnyStore) -> Verdict {
+    let first = begin(&store, "a").await?;
+    let second = begin(&store, "b").await?;
+    let keys = [(&first, "one"), (&second, "two\n\u{0}"), (&second, "")];
+    for (claim, key) in keys {
+        done("post", store.post(&claim.id, &message(key, false)).await)?;
+    }
+    for (claim, key) in keys {
+        same("the log", &done("posted_with", store.posted_with(key).await)?, &Some(claim.id.clone()))?;
+    }
+    same("of another key", &done("posted_with", store.posted_with("on").await)?, &None)?;
+    done("release", store.release(first.clone()).await)?;
+    done("remove", store.remove(&first.id).await)?;
+    same("of a removed log", &done("posted_with", store.posted_with("one").await)?, &None)
 }
 
 async fn crowd(store: AnyStore) -> Verdict {
