@@ -14,9 +14,11 @@ mod steer;
 mod verify;
 mod watch;
 
+use std::time::Duration;
+
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use polylogue_client::Client;
+use polylogue_client::{Client, ClientError};
 use polylogue_http::{Proxies, is_loopback};
 
 pub(crate) use named_server::Remote;
@@ -42,7 +44,7 @@ pub(crate) fn wanted(cli: &args::Cli, matches: &ArgMatches) -> Result<Option<Rem
     let address = Client::address(url)?;
     let env = trust::of_folder(&place::or_none(&cli.named_store()))?;
     let token = named_server::find_token(&env, url)?;
-    let client = Client::new(url, &token, &Proxies::of(&env))?;
+    let client = Client::new(url, &token, &Proxies::of(&env))?.with_retry_handler(print_retry);
     if address.scheme() == "http" && !is_loopback(&address) {
         print_note_wrapped(&format!(
             "warning: nothing between here and `{}` is encrypted, not even the token; put a server with TLS in front of it.",
@@ -51,6 +53,12 @@ pub(crate) fn wanted(cli: &args::Cli, matches: &ArgMatches) -> Result<Option<Rem
     }
     let place = if is_named { PlaceOption::naming_server(url) } else { PlaceOption::default() };
     Ok(Some(Remote { client, place }))
+}
+
+/// Says that the program waits for the server: it may restart, or not run at all.
+fn print_retry(error: &ClientError, at_most: Duration) {
+    let seconds = at_most.as_secs();
+    print_note_wrapped(&format!("{error}; trying again for at most {seconds} s, until Ctrl-C"));
 }
 
 /// Runs the command on the conversations of the server.

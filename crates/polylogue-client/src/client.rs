@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
-use crate::connection::{Connection, address};
+use crate::connection::{Connection, Retries, address};
 use crate::error::{ClientError, Kind};
 use crate::filter::ListFilter;
 use crate::request::Request;
@@ -57,6 +57,31 @@ impl Client {
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.0.patience = patience;
+        self
+    }
+
+    /// Calls `handler` before a request is sent again for the first time, with why it failed and for how long it is repeated at most, so that
+    /// a program can show what it waits for. After a request has succeeded, the next failure is reported again. Default: no handler.
+    ///
+    /// ```
+    /// use polylogue_client::Client;
+    /// use polylogue_http::{Key, Proxies};
+    ///
+    /// # fn example() -> Result<Client, Box<dyn std::error::Error>> {
+    /// let token = Key::new("ply_secret").ok_or("no token")?;
+    /// let client = Client::new("http://127.0.0.1:8787", &token, &Proxies::none())?;
+    /// # Ok(
+    /// client.with_retry_handler(|error, at_most| eprintln!("{error}; trying again for {at_most:?}"))
+    /// # )
+    /// # }
+    /// # example().unwrap();
+    /// ```
+    #[must_use]
+    pub fn with_retry_handler(
+        mut self,
+        handler: impl Fn(&ClientError, Duration) + Send + Sync + 'static,
+    ) -> Self {
+        self.0.retries = Retries::of(handler);
         self
     }
 

@@ -1,5 +1,7 @@
 //! A connection to one server: where it is, with which token, and how long requests are repeated.
 
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use polylogue_http::header::AUTHORIZATION;
@@ -23,7 +25,43 @@ pub(crate) struct Connection {
     /// The address, as errors show it.
     url: String,
     pub(crate) patience: Duration,
+    pub(crate) retries: Retries,
     secrets: Redactor,
+}
+
+/// Who hears that a request is sent again, and whether it was said since the last one that succeeded.
+#[derive(Default)]
+pub(crate) struct Retries {
+    handler: Option<Box<RetryHandler>>,
+    is_said: AtomicBool,
+}
+
+type RetryHandler = dyn Fn(&ClientError, Duration) + Send + Sync;
+
+impl Retries {
+    pub(crate) fn of(handler: impl Fn(&ClientError, Duration) + Send + Sync + 'static) -> Self {
+        Self { handler: Some(Box::new(handler)), is_said: AtomicBool::new(false) }
+    }
+
+    /// A request that has failed so is sent again, at most until `patience` has passed.
+    pub(crate) fn say(&self, error: &ClientError, patience: Duration) {
+        if let Some(handler) = &self.handler
+            && !self.is_said.swap(true, Ordering::Relaxed)
+        {
+            handler(error, patience);
+        }
+    }
+
+    /// A request has succeeded: the next failure is another one.
+    pub(crate) fn succeeded(&self) {
+        self.is_said.store(false, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Retries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Retries").field("is_said", &self.is_said).finish_non_exhaustive()
+    }
 }
 
 impl Connection {
@@ -37,7 +75,7 @@ impl Connection {
         let transport = Transport::new(&base, headers, CONNECT, proxies).map_err(|why| wrong(&why))?;
         let secrets = Redactor::new([token.reveal()]);
         let url = base.as_str().trim_end_matches('/').to_owned();
-        Ok(Self { transport, base, url, patience: PATIENCE, secrets })
+        Ok(Self { transport, base, url, patience: PATIENCE, retries: Retries::default(), secrets })
     }
 
     /// The address of the server.

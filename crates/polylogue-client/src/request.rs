@@ -117,18 +117,23 @@ impl<'c> Request<'c> {
 
     async fn received(&self) -> Result<Bytes, ClientError> {
         let (begun, mut wait) = (Instant::now(), WAIT);
+        let Connection { patience, retries, .. } = self.connection;
         loop {
             let (error, after) = match self.once_sent().await {
-                Ok(received) => return Ok(received),
+                Ok(received) => {
+                    retries.succeeded();
+                    return Ok(received);
+                }
                 Err(failed) => failed,
             };
             let may_repeat = self.repeat == Repeat::Safe || !error.may_have_effect();
             let pause = after.unwrap_or(wait);
             // Any server can ask for any time.
-            let is_late = begun.elapsed().saturating_add(pause) > self.connection.patience;
+            let is_late = begun.elapsed().saturating_add(pause) > *patience;
             if !error.is_temporary() || !may_repeat || is_late {
                 return Err(error);
             }
+            retries.say(&error, *patience);
             sleep(pause).await;
             wait = (wait * 2).min(MAX_WAIT);
         }

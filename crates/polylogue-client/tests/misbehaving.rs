@@ -1,6 +1,7 @@
 //! A server that loses connections, repeats events, leaves some out, or is none of Polylogue.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use polylogue_client::wire::conversation::{NewConversation, When};
@@ -171,6 +172,31 @@ async fn a_server_in_front_that_cannot_reach_it_is_tried_again_and_any_wait_is_b
     let busy = respond("503 Service Unavailable", "application/problem+json", &problem(503, "later"));
     let (client, _requests) = serve(vec![with(&format!("Retry-After: {}", u64::MAX), busy)]).await;
     assert_eq!(client.conversation(&id()).await.unwrap_err().to_string(), "later");
+}
+
+#[tokio::test]
+async fn what_is_sent_again_is_reported_once_until_a_request_succeeds() {
+    let away = || respond("502 Bad Gateway", "text/html", "<html>");
+    let found = || respond("200 OK", "application/octet-stream", "text");
+    let gone = respond("404 Not Found", "application/problem+json", &problem(404, "no"));
+    let (client, _requests) = serve(vec![away(), away(), found(), found(), away(), found(), gone]).await;
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let reported = Arc::clone(&reports);
+    let client = client.with_retry_handler(move |error, at_most| {
+        reported.lock().unwrap().push((error.to_string(), at_most));
+    });
+    let mut counts = Vec::new();
+    for _ in 0..3 {
+        client.file(&id(), "notes.txt").await.unwrap();
+        counts.push(reports.lock().unwrap().len());
+    }
+    // What is not repeated is an error alone.
+    client.file(&id(), "notes.txt").await.unwrap_err();
+    counts.push(reports.lock().unwrap().len());
+    assert_eq!(counts, [1, 1, 2, 2]);
+    let (error, at_most) = reports.lock().unwrap().swap_remove(0);
+    assert!(error.contains("cannot be reached: status 502"), "{error}");
+    assert_eq!(at_most, Duration::from_secs(30));
 }
 
 #[tokio::test]

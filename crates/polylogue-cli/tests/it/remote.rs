@@ -1,14 +1,19 @@
 //! The same commands against a server: what a person sees is the same.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Stdio;
 use std::time::Duration;
 
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::home::{Home, Ran, UNREACHABLE, assert_whole, of_type, serve, shipped, timeless, until};
+use crate::home::{
+    Home, PROGRAM, Ran, UNREACHABLE, assert_whole, of_type, serve, shipped, timeless, until, wait,
+};
 use crate::models::{CALLS, SAID, TALK, said, talk};
 use crate::serving::Serving;
 use crate::terminal::Terminal;
@@ -580,6 +585,20 @@ fn facts_of_a_server_are_listed_found_and_forgotten() {
     let gone = home.run(&["memory", "forget", "1"]).exits(2);
     assert!(gone.err.contains("there is no fact #1"), "{}", gone.err);
     serving.end();
+}
+
+#[test]
+fn a_server_that_does_not_run_is_reported_at_once_and_ctrl_c_ends_the_wait() {
+    let mut home = home();
+    home.set("POLYLOGUE_SERVER", UNREACHABLE.trim_end_matches("/v1"));
+    home.set("POLYLOGUE_TOKEN", "ply_none");
+    let mut child = home.command(PROGRAM, &["runs"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("the server at `http://127.0.0.1:1` cannot be reached: "), "{line}");
+    assert!(line.ends_with("; trying again for at most 30 s, until Ctrl-C\n"), "{line}");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(wait(&mut child).signal(), Some(2), "it waits no longer");
 }
 
 #[test]
