@@ -59,7 +59,8 @@ function useSave(id, draft) {
             const team = await send('PUT', `/teams/${encodeURIComponent(id)}`, { text }, { 'if-match': version });
             draft.base({ text, version: team.version });
             theirs.value = null;
-            said.value = team.changed ? `Saved, and not used yet: ${team.changed.error.split('\n')[0]}` : 'Saved. New runs use this text.';
+            const [why] = (team.error ?? team.changed?.error ?? '').split('\n');
+            said.value = why ? `Saved, and not used yet: ${why}` : 'Saved. New runs use this text.';
         } catch (error) {
             if (!(error instanceof Problem) || error.status !== 412) throw error;
             theirs.value = await get(pathOf(id));

@@ -26,6 +26,9 @@ pub enum Listed {
         error: String,
         /// How to fix it.
         hint: Option<String>,
+        /// The version of the file, when that was just replaced.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        version: Option<String>,
     },
 }
 

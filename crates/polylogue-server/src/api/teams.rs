@@ -42,11 +42,8 @@ async fn list(call: Call) -> Reply {
     let tenant = app.tenant(token)?;
     let mut teams = Vec::new();
     for id in app.source.ids().into_iter().filter(|id| token.sees(id)) {
-        teams.push(match tenant.team(&*app.source, &id).await {
-            Some(Ok(team)) => Listed::Served(Box::new(describe(&id, &team, tenant.refused(&id)))),
-            Some(Err(SourceError { what: error, hint, .. })) => Listed::Broken { id, error, hint },
-            None => continue,
-        });
+        let Some(team) = tenant.team(&*app.source, &id).await else { continue };
+        teams.push(listed(&id, team, tenant.refused(&id), None));
     }
     json_reply(StatusCode::OK, &Teams { teams })
 }
@@ -106,9 +103,9 @@ async fn put(call: Call) -> Reply {
     let written = replace(&file, expected, &text).map_err(|error| unwritable(id, &error))?;
     tracing::info!(team = id, token = call.token()?.id, "a team file was replaced");
     app.tenants.reload(&*app.source, false).await;
-    let refused = app.tenant(call.token()?)?.refused(id);
-    let mut document = describe(id, &*team(&call).await?, refused);
-    document.version = Some(written.version.clone());
+    // What cannot be served, such as for want of a key, is written all the same, and the response says why.
+    let (team, refused) = (look_up(&call).await?, app.tenant(call.token()?)?.refused(id));
+    let document = listed(id, team, refused, Some(written.version.clone()));
     Ok(tagged(json_reply(StatusCode::OK, &document)?, &written.version))
 }
 
@@ -168,6 +165,19 @@ async fn look_up(call: &Call) -> Result<Result<Arc<Prepared>, SourceError>, Prob
     let tenant = app.tenant(token)?;
     let found = if token.sees(id) { tenant.team(&*app.source, id).await } else { None };
     found.ok_or_else(|| Problem::unknown_team(id))
+}
+
+/// What clients see of a team that is served, or cannot be, and the version of its file.
+fn listed(
+    id: &str,
+    team: Result<Arc<Prepared>, SourceError>,
+    refused: Option<SourceError>,
+    version: Option<String>,
+) -> Listed {
+    match team {
+        Ok(team) => Listed::Served(Box::new(Team { version, ..describe(id, &team, refused) })),
+        Err(SourceError { what: error, hint, .. }) => Listed::Broken { id: id.into(), error, hint, version },
+    }
 }
 
 /// What clients see of a team, and why its file is not used if it is that of an earlier content.

@@ -246,6 +246,26 @@ async fn a_file_that_cannot_be_served_is_repaired() {
 }
 
 #[tokio::test]
+async fn a_repaired_file_that_cannot_be_served_yet_is_written_and_the_response_says_why() {
+    const PATH: &str = "/api/v1/teams/flawed";
+    let text = talk("{name: Bob, model: 'openai:gpt-4o-mini'}")
+        .replace("{name: Ann}", "{name: Ann, model: 'anthropic:claude-sonnet-4-5'}");
+    let world = with_broken(&text.replace("task:", "tsk:")).await;
+    let read = world.get(&format!("{PATH}/source")).await;
+    let request = world.request("PUT", PATH).json(&json!({"text": text}));
+    let written = world.send(request.header("If-Match", read.header("etag").unwrap())).await;
+    assert_eq!(written.status, 200, "{}", written.body);
+    assert_eq!(std::fs::read_to_string(world.dir.path().join("flawed.yaml")).unwrap(), text);
+    let document = written.json();
+    let error = document["error"].as_str().unwrap();
+    assert!(error.contains("anthropic"), "there is no key for it: {document}");
+    assert_eq!(document["version"].as_str(), written.header("etag"));
+    let read = world.get(&format!("{PATH}/source")).await;
+    assert_eq!(read.header("etag"), written.header("etag"), "the next edit is one of this version");
+    assert_eq!(world.get(PATH).await.problem()["detail"], error);
+}
+
+#[tokio::test]
 async fn a_text_that_could_do_more_is_refused_and_starts_nothing() {
     let world = World::new().await;
     let file = world.dir.path().join("talk.yaml");
