@@ -5,11 +5,11 @@ import { quoted } from './parts.js';
 
 /** How much more `yes` allows, in words. @param {any} more */
 export function allowance(more) {
-    if (more.turns) return counted(more.turns, 'turn');
-    if (more.calls) return counted(more.calls, 'model call');
-    if (more.tokens) return counted(more.tokens, 'token');
-    if (more.cost) return dollars(more.cost);
-    return more.time_ms ? span(more.time_ms) : 'as much';
+    if (more.turns) return counted(more.turns, 'more turn');
+    if (more.calls) return counted(more.calls, 'more model call');
+    if (more.tokens) return counted(more.tokens, 'more token');
+    if (more.cost) return `${dollars(more.cost)} more`;
+    return more.time_ms ? `${span(more.time_ms)} more` : 'as much more';
 }
 
 /** What a choice is called, by its effect. @type {Record<string, string>} */
@@ -20,7 +20,7 @@ const LABELS = {
 
 /** The label of a choice. @param {{limit?: any}} question @param {{effect: string, label?: string}} choice */
 export function labelOf({ limit }, { effect, label }) {
-    if (effect === 'raise') return `Allow ${allowance(limit.more)} more`;
+    if (effect === 'raise') return `Allow ${allowance(limit.more)}`;
     if (effect === 'end') return `End ${label ?? 'the conversation'}`;
     if (effect === 'select') return label ?? '';
     return label ? `${LABELS[effect]}: ${label}` : LABELS[effect] ?? effect;

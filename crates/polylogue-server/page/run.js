@@ -78,7 +78,7 @@ function Actions({ about, state, isPaused, wake }) {
     const more = () => attempt(async () => {
         const { limits, message } = await get(`${path}/continuation`);
         if (!limits) throw new Error(message ? 'No limit of this run ended it: a message continues it.' : 'No limit of this run would continue it.');
-        if (!confirm(`Allow ${allowance(limits)} more?`)) return;
+        if (!confirm(`Allow ${allowance(limits)}?`)) return;
         await post(`${path}/resume`, { limits });
         wake();
     });

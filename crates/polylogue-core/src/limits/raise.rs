@@ -46,18 +46,18 @@ impl LimitRaise {
     /// The text of the question.
     pub(crate) fn text(&self) -> String {
         let Self { reached, more } = self;
-        let by = match *more {
-            LimitOverrides { turns: Some(more), .. } => counted(more, "turn"),
-            LimitOverrides { calls: Some(more), .. } => counted(more, "model call"),
-            LimitOverrides { tokens: Some(more), .. } => counted(more, "token"),
-            LimitOverrides { cost: Some(more), .. } => more.to_string(),
-            LimitOverrides { time_ms: Some(more), .. } => crate::data::in_units(more),
-            _ => String::new(),
+        let more = match *more {
+            LimitOverrides { turns: Some(more), .. } => counted(more, "more turn"),
+            LimitOverrides { calls: Some(more), .. } => counted(more, "more model call"),
+            LimitOverrides { tokens: Some(more), .. } => counted(more, "more token"),
+            LimitOverrides { cost: Some(more), .. } => format!("{more} more"),
+            LimitOverrides { time_ms: Some(more), .. } => format!("{} more", crate::data::in_units(more)),
+            _ => "more".into(),
         };
         match reached.owned().0 {
-            None => format!("The run has reached {reached}. Allow {by} more?"),
+            None => format!("The run has reached {reached}. Allow {more}?"),
             // The reason begins with the name of the agent or the chat.
-            Some(_) => format!("{}. Allow {by} more?", reached.to_string().replacen("the", "The", 1)),
+            Some(_) => format!("{}. Allow {more}?", reached.to_string().replacen("the", "The", 1)),
         }
     }
 

@@ -109,7 +109,7 @@ async fn a_limit_is_raised_and_ended_by_buttons() {
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until_text("has reached").await;
     picture(&mut browser, "limit").await;
-    browser.press("Allow 2 model calls more").await;
+    browser.press("Allow 2 more model calls").await;
     browser.until_text("four").await;
     // What has no turn is drawn again, too.
     browser.until_text("Answer of page: yes").await;
@@ -131,7 +131,7 @@ async fn a_run_that_a_limit_on_calls_has_ended_continues_by_a_button() {
     browser.eval("window.confirm = (text) => { window.asked = text; return true; }").await;
     browser.press("Raise the limit").await;
     browser.until_text("four").await;
-    assert_eq!(browser.eval("window.asked").await, "Allow 3 model calls more?");
+    assert_eq!(browser.eval("window.asked").await, "Allow 3 more model calls?");
     assert_eq!(until(&world, &id, "closed").await["turns"], 6);
     check_clean(&browser, &world);
 }

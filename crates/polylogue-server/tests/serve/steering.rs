@@ -337,7 +337,7 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
     let id = begin(&world, &json!({"team": "asks"})).await;
     let open = until(&world, &id, "waiting").await["questions"][0].clone();
     assert!(open["limit"].is_object() && open["kind"] == "limit", "{open}");
-    let text = "The run has reached the limit of 2 model calls. Allow 2 model calls more?";
+    let text = "The run has reached the limit of 2 model calls. Allow 2 more model calls?";
     assert_eq!(open["text"], text, "without what can be answered");
     assert_eq!(open["choices"][0], json!({"answer": "yes", "effect": "raise"}));
     let other = post(&world, &id, "raise", json!({"limits": {"cost": 1_000_000}})).await;

@@ -120,7 +120,7 @@ async fn yes_allows_as_much_again_an_amount_that_much_and_no_ends_the_run() {
     let mut log = asking(Limits { turns: Some(2), ..ASK }).await;
     let chat = chat(&Cents::default());
     let (_, question) = waiting(chat.run_in(&mut log, "go").await.unwrap().status);
-    let text = "The run has reached the limit of 2 turns. Allow 2 turns more?";
+    let text = "The run has reached the limit of 2 turns. Allow 2 more turns?";
     assert_eq!((&*question.text, question.kind), (text, QuestionKind::Limit));
     let no = AnswerChoice::new("no", AnswerEffect::End).label("the run");
     assert_eq!(question.choices, [AnswerChoice::new("yes", AnswerEffect::Raise), no]);
@@ -191,7 +191,7 @@ async fn no_answer_raises_a_limit_above_the_ceiling_and_there_no_one_is_asked() 
         })
         .collect();
     assert!(
-        texts[0].contains("Allow 2 model calls more?") && texts[1].contains("Allow 1 model call more?"),
+        texts[0].contains("Allow 2 more model calls?") && texts[1].contains("Allow 1 more model call?"),
         "{texts:?}"
     );
 }
