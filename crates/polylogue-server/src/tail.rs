@@ -32,8 +32,14 @@ use crate::running::Changes;
 use crate::tenants::Tenant;
 use crate::token::Token;
 
-/// So many events are read of a log at once: a client that takes them slowly, of a long log, holds no more of it in memory.
+/// So many events are read of a log at once, at most.
 pub(crate) const PAGE: u64 = 1_000;
+
+/// About so many bytes are read of a log at once: a client that takes them slowly, of a long log, holds no more of it in memory.
+const PAGE_BYTES: u64 = 64 << 10;
+
+/// How many events are read first, while it is unknown how long they are.
+const FIRST_PAGE: u64 = 4;
 
 /// How often a conversation that this process does not run is looked at.
 const POLL: Duration = Duration::from_millis(250);
@@ -62,15 +68,15 @@ pub(crate) struct Follow {
 }
 
 impl Follow {
-    /// A page of the events that are stored and not sent yet, and the state, if these are all.
-    async fn stored(&self, looks: bool) -> Result<(Vec<Event>, Option<Value>), Problem> {
+    /// A page of `count` of the events that are stored and not sent yet, and the state, if these are all.
+    async fn stored(&self, looks: bool, count: u64) -> Result<(Vec<Event>, Option<Value>), Problem> {
         let (store, id) = (self.tenant.runtime.store(), &self.id);
-        let page = async |from: u64| store.read_range(id, from..from.saturating_add(PAGE)).await;
+        let page = async |from: u64| store.read_range(id, from..from.saturating_add(count)).await;
         let mut events = page(self.from).await?;
         if looks && events.is_empty() {
             return Ok((events, None));
         }
-        while (events.len() as u64) < PAGE {
+        while (events.len() as u64) < count {
             let state = state_of(&self.tenant, id).await?;
             // The stream may end with this state: what came before it is read, too.
             let is_running = state.get("state").is_some_and(|state| state == "running");
@@ -132,6 +138,8 @@ struct Tail<P> {
     projection: P,
     /// What is to be sent next.
     ready: VecDeque<String>,
+    /// How many events are read next.
+    page: u64,
     live: Option<Subscription>,
     /// What other processes do with the conversation, where a store is one that processes share.
     following: Option<Following>,
@@ -195,6 +203,7 @@ impl<P: Projection> Tail<P> {
         Self {
             ready: VecDeque::from([projection.opening()]),
             projection,
+            page: FIRST_PAGE,
             live: None,
             // Before reading, so that no event is missed.
             following: follow.tenant.follower.as_ref().map(|follower| follower.follow(&follow.id)),
@@ -254,16 +263,23 @@ impl<P: Projection> Tail<P> {
                 self.restart_replies();
             }
         }
-        let Ok((events, state)) = self.follow.stored(looks).await else {
+        let Ok((events, state)) = self.follow.stored(looks, self.page).await else {
             // It was removed, or the store is gone.
             self.step = Step::End;
             return;
         };
+        let mut bytes = 0;
         for event in &events {
             self.follow.from = event.seq + 1;
             self.pieces.event(event);
-            let frames = self.projection.entry(event);
-            self.ready.extend(frames.iter().map(|frame| frame.text()));
+            for frame in self.projection.entry(event) {
+                let text = frame.text();
+                bytes += text.len() as u64;
+                self.ready.push_back(text);
+            }
+        }
+        if !events.is_empty() {
+            self.page = page_after(events.len() as u64, bytes);
         }
         if state.is_none() && !events.is_empty() {
             self.step = Step::ReadOn;
@@ -442,6 +458,12 @@ fn is_about_question(event: &Event) -> bool {
     matches!(event.body, InputRequired(_) | InputProvided { .. })
 }
 
+/// How many events are read after a page of so many, which had so many bytes. It does not grow at once: longer ones can follow.
+fn page_after(events: u64, bytes: u64) -> u64 {
+    let fitting = PAGE_BYTES.saturating_mul(events) / bytes.max(1);
+    fitting.min(events.saturating_mul(4)).clamp(1, PAGE)
+}
+
 /// How often each of so many streams looks at its conversation.
 fn poll_every(streams: usize) -> Duration {
     let times = (streams / POLLED).clamp(1, MOST_POLLS);
@@ -451,6 +473,12 @@ fn poll_every(streams: usize) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_grow_with_short_events_and_shrink_with_long_ones() {
+        let of = [(4, 2_000), (16, 8_000), (256, 128_000), (1_000, 100_000), (4, 1 << 20), (1, 0)];
+        assert_eq!(of.map(|(events, bytes)| page_after(events, bytes)), [16, 64, 131, 655, 1, 4]);
+    }
 
     #[test]
     fn many_streams_look_less_often_but_within_seconds() {

@@ -1,4 +1,4 @@
-//! What clients do to a server that is on a network: its memory stays flat, and others are served. S12, S13, S22.
+//! What clients do to a server that is on a network: its memory stays flat, and others are served. S12, S13, S22, S23.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -123,6 +123,81 @@ fn s12_s22_sockets_that_say_half_of_it_or_take_nothing_leave_others_served() {
     let grown = serving.peak_kib().saturating_sub(before);
     assert!(grown < GROWTH_KIB, "{grown} KiB more");
     drop(open);
+    assert_eq!(serving.end().0, Some(0));
+}
+
+/// Who reads one conversation at the same time.
+const READERS: u64 = 200;
+
+/// More than the server may hold for each of them.
+const READER_KIB: u64 = 512;
+
+/// How long the replies in the conversation are, and how many. The log is longer than what sockets of this machine buffer of a reader that
+/// stops, and each byte of a reply is stored twice: as what the model replied, and as the message.
+const REPLY: usize = 64 << 10;
+const REPLIES: usize = 48;
+
+/// The rest of a tail until its end.
+fn rest_of(tail: &mut TcpStream) -> String {
+    let (mut bytes, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        let count = tail.read(&mut piece).unwrap();
+        assert_ne!(count, 0, "it is cut off");
+        bytes.extend_from_slice(&piece[..count]);
+        let end = bytes.len().saturating_sub(count + 4096);
+        if bytes[end..].windows(12).any(|part| part == b"\nevent: end\n") {
+            return String::from_utf8(bytes).unwrap();
+        }
+    }
+}
+
+#[test]
+fn s23_two_hundred_readers_of_a_long_run_leave_memory_flat_and_see_one_order() {
+    let home = Home::new();
+    let script: String =
+        (0..REPLIES).map(|n| format!("  - Ann: '{n} {}'\n", "word ".repeat(REPLY / 5))).collect();
+    let team = format!(
+        "name: long\ntask: Write.\nagents: [{{name: Ann}}]\n\
+         chat: {{participants: [Ann], pattern: round_robin, stop: {{max_turns: {REPLIES}}}, loop_detection: 'off'}}\n\
+         script:\n{script}"
+    );
+    let limits = ["connections_per_address=300", "streams_per_token=300", "request_burst=1000"];
+    let mut args = vec![home.file("long.yaml", &team), "--offline", "--listen", "127.0.0.1:0"];
+    args.extend(limits.into_iter().flat_map(|limit| ["--limit", limit]));
+    let serving = Serving::with(&home, &args, true);
+    let begin =
+        head(&serving, "Content-Type: application/json\r\nConnection: close\r\nContent-Length: 15\r\n");
+    let (begun, _) = attack(&serving, &begin, br#"{"team":"long"}"#, 1);
+    let id = begun.split_once("\"id\":\"").unwrap().1.split('"').next().unwrap();
+    let path = format!("/api/v1/conversations/{id}");
+    until("it has ended", || serving.get(&path, serving.token()).contains("\"state\":\"closed\""));
+    let open = || {
+        let mut socket = connect(&serving);
+        let (host, token) = (serving.address(), serving.token());
+        let fields = format!("Host: {host}\r\nx-api-key: {token}\r\nAccept: text/event-stream\r\n\r\n");
+        socket.write_all(format!("GET {path}/events HTTP/1.1\r\n{fields}").as_bytes()).unwrap();
+        socket
+    };
+    let ids = |text: &str| {
+        let ids = text.lines().filter_map(|line| line.strip_prefix("id: ")?.parse().ok());
+        ids.collect::<Vec<usize>>()
+    };
+    // What the server needs for one reader is not counted.
+    let whole = ids(&rest_of(&mut open()));
+    assert!(whole.len() > 3 * REPLIES && (0..).zip(&whole).all(|(seq, id)| seq == *id), "{whole:?}");
+    let before = serving.peak_kib();
+    let mut tails: Vec<TcpStream> = (0..READERS).map(|_| open()).collect();
+    for tail in &mut tails {
+        let mut status = [0; 12];
+        tail.read_exact(&mut status).unwrap();
+        assert_eq!(&status, b"HTTP/1.1 200");
+    }
+    // The first and the last are read to the end, while the others take nothing.
+    let (first, last) = (rest_of(&mut tails[0]), rest_of(tails.last_mut().unwrap()));
+    assert!(ids(&first) == whole && ids(&last) == whole);
+    let grown = serving.peak_kib().saturating_sub(before);
+    assert!(grown < READERS * READER_KIB, "{grown} KiB more");
+    drop(tails);
     assert_eq!(serving.end().0, Some(0));
 }
 
