@@ -318,7 +318,7 @@ impl Server {
             tokio::select! {
                 () = stop => {}
                 () = watching => {}
-                () = watch_tokens(&app) => {}
+                () = watch_tokens(&app.tokens, &app.token_changes) => {}
             }
             app.stopping.send_replace(true);
             stop_all(&app).await;
