@@ -4,7 +4,7 @@ import { attempt, post, serverTime } from './api.js';
 import { Avatar, Name } from './names.js';
 import { useDraft } from './drafts.js';
 import { clipped, left as timeLeft } from './format.js';
-import { WRITTEN, QuestionText, isChoice, labelOf, offered, written } from './question.js';
+import { QuestionText, isChoice, labelOf, offered, writable, written } from './question.js';
 import { useTicks } from './ticks.js';
 
 /** Sends with Control and Enter. @param {() => void} action */
@@ -61,7 +61,7 @@ function Question({ id, run, open }) {
     const choose = (/** @type {any} */ choice) => () => answer(choice.effect === 'reject' && isReason ? `${choice.answer}, ${draft.text.trim()}` : choice.answer);
     const label = (/** @type {any} */ choice) => (choice.effect === 'reject' && isReason ? 'Reject, and say why' : labelOf(open, choice));
     const isLimited = open.until_ms !== null && open.default;
-    const [text, about] = [`question-${open.question}`, WRITTEN[open.kind]];
+    const [text, about] = [`question-${open.question}`, writable(open)];
     return html`<form class="question" aria-label="Question of ${open.who}" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), submit())}>
         <div class="question-head"><${Avatar} names=${run.names} name=${open.who} /><${Name} names=${run.names} name=${open.who} />
             <span>${asks(open)}</span></div>

@@ -35,11 +35,21 @@ export function offered(question) {
 /** Whether an answer is one of the choices in the first place, and a text only where it is another one. @param {any} question */
 export const isChoice = ({ call, kind }) => Boolean(call) || kind === 'limit';
 
-/** What can be written besides the choices, by the kind of a question; nothing where these are all there is. @type {Record<string, string>} */
-export const WRITTEN = {
-    text: 'Your answer', turn: 'Your message', reply: 'The reply', limit: 'Or another amount, such as 5 or 0.50',
+/** An amount in the unit of a limit. @param {any} more */
+function example({ tokens, cost, time_ms: time }) {
+    if (cost) return '0.50';
+    if (time) return '5 min';
+    return tokens ? '5000' : '5';
+}
+
+/** @type {Record<string, string>} */
+const WRITTEN = {
+    text: 'Your answer', turn: 'Your message', reply: 'The reply',
     approval: 'Why it must not run, or a JSON object with other arguments', code_approval: 'Why it must not run, or other code',
 };
+
+/** What can be written besides the choices; nothing where these are all there is. @param {any} question */
+export const writable = ({ kind, limit }) => (kind === 'limit' ? `Or another amount, such as ${example(limit.more)}` : WRITTEN[kind]);
 
 /** @param {string} text */
 function isObject(text) {

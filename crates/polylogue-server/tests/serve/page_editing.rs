@@ -108,6 +108,8 @@ async fn a_limit_is_raised_and_ended_by_buttons() {
     assert!(asked["limit"]["reached"].as_str().unwrap().contains('2'), "{asked}");
     show(&mut browser, &format!("#/runs/{id}")).await;
     browser.until_text("has reached").await;
+    let hint = browser.eval("document.querySelector('.question textarea').placeholder").await;
+    assert_eq!(hint, "Or another amount, such as 5");
     picture(&mut browser, "limit").await;
     browser.press("Allow 2 more model calls").await;
     browser.until_text("four").await;

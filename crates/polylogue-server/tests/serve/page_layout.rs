@@ -160,6 +160,37 @@ async fn on_a_phone_the_top_has_two_rows_and_no_button_of_a_dialog_leaves_its_ro
 }
 
 #[tokio::test]
+async fn at_each_width_a_hint_is_whole_and_a_name_is_nearest_to_its_own_bars() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    let is_whole = "(() => {
+        const it = document.querySelector('search.filters input');
+        const style = getComputedStyle(it);
+        const pen = document.createElement('canvas').getContext('2d');
+        pen.font = style.font;
+        const space = it.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+        return pen.measureText(it.placeholder).width <= space;
+    })()";
+    let is_nearest = "(() => {
+        const of = (part) => [...document.querySelectorAll(`.lane:not(.scale) > ${part}`)].map((it) => it.getBoundingClientRect());
+        const [names, bars] = [of('.lane-name'), of('.bars')];
+        return names.length === 2 && bars[1].top - names[1].bottom < names[1].top - bars[0].bottom;
+    })()";
+    for width in [1280, 768, 390] {
+        resize(&mut browser, width).await;
+        show(&mut browser, "#/").await;
+        browser.until("document.querySelector('search.filters input')").await;
+        assert_eq!(browser.eval(is_whole).await, true, "{width}");
+        show(&mut browser, &format!("#/runs/{id}/timeline")).await;
+        browser.until("document.querySelector('.lane > .bars')").await;
+        assert_eq!(browser.eval(is_nearest).await, true, "{width}");
+    }
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
 async fn no_line_of_a_graph_lies_over_its_texts() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../teams");
     let desk = std::fs::read_to_string(folder.join("support-desk.yaml")).unwrap();
