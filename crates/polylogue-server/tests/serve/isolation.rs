@@ -1,5 +1,6 @@
 //! What agents and slow readers cannot do to the server: S15, S22. Which teams a token sees.
 
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
@@ -27,6 +28,65 @@ web: {fetch: {private: [127.0.0.0/8, '::/0', 'localhost:1'], ignore_robots: true
 agents: [{name: Ann, model: 'openai:gpt-4o-mini', tools: [web_fetch]}]
 chat: {participants: [Ann], pattern: sequential}
 ";
+
+/// Fields by which clients of other servers said what these start, load or connect to.
+const POWERS: [&str; 28] = [
+    "api_key", "args", "argv", "base_url", "callback", "cmd", "command", "commands", "cwd", "dir",
+    "endpoint", "endpoints", "env", "file", "files", "folder", "host", "mcp", "mcp_servers", "module",
+    "openapi", "plugin", "program", "sandbox", "server", "servers", "url", "webhook",
+];
+
+/// Adds the names of all properties of a schema in the document.
+fn add_names(document: &Value, schema: &Value, seen: &mut BTreeSet<String>, names: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(keys) => {
+            if let Some(Value::Object(properties)) = keys.get("properties") {
+                names.extend(properties.keys().cloned());
+            }
+            if let Some(Value::String(place)) = keys.get("$ref")
+                && seen.insert(place.clone())
+            {
+                add_names(document, document.pointer(place.trim_start_matches('#')).unwrap(), seen, names);
+            }
+            for value in keys.values() {
+                add_names(document, value, seen, names);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                add_names(document, item, seen, names);
+            }
+        }
+        _ => {}
+    }
+}
+
+// Row "AutoJack" of section 13: an agent's browser, on the page's own machine, had a command in its request.
+#[tokio::test]
+async fn no_route_takes_what_a_server_would_start_or_connect_to() {
+    let world = World::new().await;
+    let document = world.get("/openapi.json").await.json();
+    let (mut seen, mut names) = (BTreeSet::new(), BTreeSet::new());
+    let paths = document["paths"].as_object().unwrap().values();
+    for operation in paths.flat_map(|path| path.as_object().unwrap().values()) {
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        names.extend(parameters.map(|parameter| parameter["name"].as_str().unwrap().to_owned()));
+        add_names(&document, &operation["requestBody"], &mut seen, &mut names);
+    }
+    assert!(
+        ["team", "text", "limits", "calls", "jsonrpc"].iter().all(|name| names.contains(*name)),
+        "{names:?}"
+    );
+    let taken: Vec<&&str> = POWERS.iter().filter(|name| names.contains(**name)).collect();
+    assert!(taken.is_empty(), "{taken:?}");
+    for name in POWERS {
+        let refused = world.post(PATH, &json!({"team": "talk", name: "touch started"})).await;
+        let problem = refused.problem();
+        assert!(problem["detail"].as_str().unwrap().contains(name), "{problem}");
+        assert_eq!(refused.status, 400, "{problem}");
+    }
+    assert_eq!(world.get(PATH).await.json()["conversations"], json!([]));
+}
 
 /// Another server of this machine: `/page` is a page, and everything else leads to `to`.
 fn other_server(to: String) -> SocketAddr {

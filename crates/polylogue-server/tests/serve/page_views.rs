@@ -443,6 +443,42 @@ script:
   - Bob: "</pre></p><style>*{display:none}</style>\u202Efdp.exe\u3164\u206A\u2028 [g](https://good.test)"
 "##;
 
+const HOSTILE_FILES: &str = "
+name: hostile-files
+task: Write.
+agents: [{name: Ann, tools: [write_file, read_file]}]
+chat: {participants: [Ann], pattern: round_robin, stop: {max_turns: 1}}
+script:
+  - Ann: {calls: [{tool: write_file, args: {path: '<img src=x onerror=window.hit=1>.txt', content: '<script>window.hit=2</script>'}}]}
+  - Ann: {calls: [{tool: read_file, args: {path: '<img src=x onerror=window.hit=1>.txt'}}]}
+  - Ann: Written.
+";
+
+#[tokio::test]
+async fn s98_no_call_no_result_and_no_name_of_a_file_becomes_markup() {
+    let world = World::with_team("hostile-files", HOSTILE_FILES).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "hostile-files"})).await;
+    until(&world, &id, "closed").await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until_text("Written.").await;
+    browser
+        .eval("document.querySelectorAll('.talk details:not(.menu)').forEach((it) => { it.open = true; })")
+        .await;
+    // As an argument of the first call, and as the result of the second one.
+    browser
+        .until("[...document.querySelectorAll('.talk pre')].filter((it) => it.textContent.includes('<script>window.hit=2</script>')).length > 1")
+        .await;
+    browser.press("Files").await;
+    browser
+        .until("[...document.querySelectorAll('.files a')].some((it) => it.textContent === '<img src=x onerror=window.hit=1>.txt')")
+        .await;
+    let made = "document.querySelectorAll('script:not([src^=\"/page/\"]), [onerror]').length";
+    assert_eq!(browser.eval(made).await, 0);
+    assert_eq!(browser.eval("window.hit ?? null").await, Value::Null);
+    check_clean(&browser, &world);
+}
+
 #[tokio::test]
 async fn s98_no_text_becomes_markup_in_any_view() {
     let world = World::with_team("hostile", HOSTILE).await;

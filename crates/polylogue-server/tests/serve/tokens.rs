@@ -267,6 +267,42 @@ fn outside_of_store(world: &World) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[tokio::test]
+async fn s11_ids_in_bodies_and_queries_are_no_paths() {
+    let world = World::new().await;
+    let run = begin(&world, &json!({"team": "talk"})).await;
+    let outside = world.dir.path().join("outside.yaml");
+    std::fs::write(&outside, "name: secret-words\n").unwrap();
+    let (whole, long) = (outside.with_extension("").display().to_string(), "a".repeat(300));
+    let (before, history) = (outside_of_store(&world), json!([user("Count.")]));
+    for id in ["..", "../outside", "../outside.yaml", "..\\outside", "\u{0}", "\u{2025}", &whole, &long] {
+        let encoded: String = id.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let get = |path: String| world.request("GET", &path);
+        let post = |path: &str, body: Value| world.request("POST", path).json(&body);
+        let named = json!({"conversation": id});
+        let requests = [
+            post(PATH, json!({"team": id})),
+            post("/api/v1/teams/check", json!({"team": id, "text": "name: a"})),
+            post("/api/v1/imports", json!({"team": id, "log": "x"})),
+            post(&format!("{PATH}/{run}/fork"), json!({"team": id, "seq": 0})),
+            post(COMPLETIONS, json!({"model": id, "messages": history})),
+            post(COMPLETIONS, json!({"model": "talk", "messages": history, "metadata": named})),
+            get(format!("/api/v1/compare?a={encoded}&b={run}")),
+            get(format!("/api/v1/feed?follow={encoded}")),
+            get(format!("{PATH}?parent={encoded}")),
+            get(format!("{PATH}/{run}/files/content?path={encoded}")),
+        ];
+        for request in requests {
+            let path = request.path.clone();
+            let response = world.send(request).await;
+            assert_eq!(response.status, 404, "{path} {id:?}: {}", response.body);
+            assert!(!response.body.contains("secret-words"), "{path} {id:?}: {}", response.body);
+            response.problem();
+        }
+    }
+    assert_eq!(outside_of_store(&world), before);
+}
+
+#[tokio::test]
 async fn a_token_makes_none_that_may_do_more_and_sees_no_other_tenant() {
     let world = World::with(generous()).await;
     let (_, admin) = world.new_token("local", &[Scope::Admin, Scope::Read]);
