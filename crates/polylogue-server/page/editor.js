@@ -5,7 +5,7 @@ import { titled } from './attention.js';
 import { address } from './router.js';
 import { Picture } from './graph.js';
 import { counted } from './format.js';
-import { FileError } from './parts.js';
+import { FileError, quoted } from './parts.js';
 import { complete } from './completion.js';
 import { useLoad } from './load.js';
 
@@ -131,7 +131,7 @@ function Findings({ problems, area }) {
     };
     return html`<ul class="findings">${problems.map((problem) => html`<li class=${problem.severity}>
         ${problem.place ? html`<button type="button" class="quiet link" onClick=${show(problem.place)}>line ${problem.place.line}</button>` : html`<span>the file</span>`}
-        <span>${problem.severity}: ${problem.message}${problem.hint && html`<br /><span class="note">hint: ${problem.hint}</span>`}</span></li>`)}</ul>`;
+        <span>${problem.severity}: ${quoted(problem.message)}${problem.hint && html`<br /><span class="note">hint: ${quoted(problem.hint)}</span>`}</span></li>`)}</ul>`;
 }
 
 /**

@@ -54,12 +54,19 @@ function marks(length, most) {
     return Array.from({ length: Math.floor(length / step) + 1 }, (_, at) => at * step);
 }
 
+/** The time at a mark, which is not that of the mark before. @param {number} ms */
+function timeAt(ms) {
+    const seconds = Math.floor(ms / 1000) % 60;
+    return ms >= 60_000 && seconds ? `${span(ms)} ${seconds} s` : span(ms);
+}
+
 /** The scale of the lanes. @param {{length: number, zoom: number}} props */
 function Scale({ length, zoom }) {
     const place = (/** @type {number} */ ms) => `${((100 * ms) / length).toFixed(3)}%`;
     const anchor = (/** @type {number} */ ms) => (ms === 0 ? 'start' : ms > 0.95 * length ? 'end' : 'middle');
     return html`<div class="lane scale" aria-hidden="true"><div class="lane-name"></div><svg height="18">
-        ${marks(length, MARKS * zoom).map((ms) => html`<text x=${place(ms)} y="13" text-anchor=${anchor(ms)}>${ms ? span(ms) : '0'}</text>`)}</svg></div>`;
+        <defs><pattern id="waits" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="stripe" width="3" height="6" /></pattern></defs>
+        ${marks(length, MARKS * zoom).map((ms) => html`<text x=${place(ms)} y="13" text-anchor=${anchor(ms)}>${ms ? timeAt(ms) : '0'}</text>`)}</svg></div>`;
 }
 
 /** What the table sorts by. @type {Record<string, (row: any, now: number, run: any) => number>} */
@@ -93,7 +100,9 @@ function Bar({ row, run, begin, end, percent }) {
     // What has no width is not drawn at all, and no border either: a short call would be missing in a long run.
     const wide = (/** @type {number} */ ms) => (parseFloat(percent(ms)) > 0 ? percent(ms) : '0.001%');
     const bar = (/** @type {string} */ name, /** @type {number} */ ms) => ({ class: name, x: percent(row.start_ms - begin), width: wide(ms), y: 4, height: 18, rx: 2 });
-    return html`<rect ...${bar(`bar ${kind} ${status ?? ''} ${repeats != null ? 'repeated' : ''}`, lasted(row, end))} onClick=${() => kind === 'model' && openRequest(row.who, row.call)}>
+    // An attribute: addresses in a style sheet are those of its own file.
+    const fill = kind === 'person' ? 'url(#waits)' : undefined;
+    return html`<rect fill=${fill} ...${bar(`bar ${kind} ${status ?? ''} ${repeats != null ? 'repeated' : ''}`, lasted(row, end))} onClick=${() => kind === 'model' && openRequest(row.who, row.call)}>
             <title>${title(row)}, ${span(lasted(row, end))}${first === null ? '' : `, first token after ${span(first)}`}</title></rect>
         ${first !== null && html`<rect ...${bar('until-first', first)} />`}`;
 }

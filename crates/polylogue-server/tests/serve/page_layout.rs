@@ -191,6 +191,20 @@ async fn at_each_width_a_hint_is_whole_and_a_name_is_nearest_to_its_own_bars() {
 }
 
 #[tokio::test]
+async fn the_bar_of_a_person_who_is_waited_for_has_the_pattern_that_the_key_shows() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    until(&world, &id, "waiting").await;
+    show(&mut browser, &format!("#/runs/{id}/timeline")).await;
+    browser.until("document.querySelector('.bar.person')").await;
+    let fill = "getComputedStyle(document.querySelector('.bar.person')).fill";
+    assert_eq!(browser.eval(fill).await, "url(\"#waits\")");
+    assert_eq!(browser.eval("document.querySelectorAll('pattern#waits .stripe').length").await, 1);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
 async fn no_line_of_a_graph_lies_over_its_texts() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../teams");
     let desk = std::fs::read_to_string(folder.join("support-desk.yaml")).unwrap();
