@@ -55,7 +55,7 @@ pub(crate) fn wanted(cli: &args::Cli, matches: &ArgMatches) -> Result<Option<Rem
     Ok(Some(Remote { client, place }))
 }
 
-/// Says that the program waits for the server: it may restart, or not run at all.
+/// Prints that the program waits for the server, which may restart or not run at all.
 fn print_retry(error: &ClientError, at_most: Duration) {
     let seconds = at_most.as_secs();
     print_note_wrapped(&format!("{error}; trying again for at most {seconds} s, until Ctrl-C"));

@@ -29,38 +29,38 @@ pub(crate) struct Connection {
     secrets: Redactor,
 }
 
-/// Who hears that a request is sent again, and whether it was said since the last one that succeeded.
+/// The handler of retries, and whether it was called since the last request that succeeded.
 #[derive(Default)]
 pub(crate) struct Retries {
     handler: Option<Box<RetryHandler>>,
-    is_said: AtomicBool,
+    was_called: AtomicBool,
 }
 
 type RetryHandler = dyn Fn(&ClientError, Duration) + Send + Sync;
 
 impl Retries {
     pub(crate) fn of(handler: impl Fn(&ClientError, Duration) + Send + Sync + 'static) -> Self {
-        Self { handler: Some(Box::new(handler)), is_said: AtomicBool::new(false) }
+        Self { handler: Some(Box::new(handler)), was_called: AtomicBool::new(false) }
     }
 
-    /// A request that has failed so is sent again, at most until `patience` has passed.
-    pub(crate) fn say(&self, error: &ClientError, patience: Duration) {
+    /// Calls the handler for a request that is sent again, at most until `patience` has passed, unless it was called for an earlier one.
+    pub(crate) fn report(&self, error: &ClientError, patience: Duration) {
         if let Some(handler) = &self.handler
-            && !self.is_said.swap(true, Ordering::Relaxed)
+            && !self.was_called.swap(true, Ordering::Relaxed)
         {
             handler(error, patience);
         }
     }
 
-    /// A request has succeeded: the next failure is another one.
+    /// Notes that a request has succeeded: the next failure is reported again.
     pub(crate) fn succeeded(&self) {
-        self.is_said.store(false, Ordering::Relaxed);
+        self.was_called.store(false, Ordering::Relaxed);
     }
 }
 
 impl fmt::Debug for Retries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Retries").field("is_said", &self.is_said).finish_non_exhaustive()
+        f.debug_struct("Retries").field("was_called", &self.was_called).finish_non_exhaustive()
     }
 }
 

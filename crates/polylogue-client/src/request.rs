@@ -133,7 +133,7 @@ impl<'c> Request<'c> {
             if !error.is_temporary() || !may_repeat || is_late {
                 return Err(error);
             }
-            retries.say(&error, *patience);
+            retries.report(&error, *patience);
             sleep(pause).await;
             wait = (wait * 2).min(MAX_WAIT);
         }

@@ -126,7 +126,7 @@ fn s12_s22_sockets_that_say_half_of_it_or_take_nothing_leave_others_served() {
     assert_eq!(serving.end().0, Some(0));
 }
 
-/// Who reads one conversation at the same time.
+/// How many clients read one conversation at the same time.
 const READERS: u64 = 200;
 
 /// More than the server may hold for each of them.
