@@ -36,7 +36,7 @@ fn what_is_handed_over_says_for_what_it_waits() {
         let (first, alone) = said(&[]);
         assert!(alone.contains("none runs now: start one with `polylogue worker`"), "{store}: {alone}");
         let listed = place.run(&["runs"], 0).out;
-        assert!(listed.contains("not begun  Say hello."), "{store}: {listed}");
+        assert!(listed.contains("waiting for a worker  Say hello."), "{store}: {listed}");
         for args in [&["send", &first, "Hello?"][..], &["pause", &first]] {
             let refused = place.run(args, 2).err;
             assert!(refused.contains("has not begun: it waits for a worker"), "{store}: {refused}");

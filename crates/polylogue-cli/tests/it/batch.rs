@@ -459,7 +459,7 @@ fn a_table_of_results_continues_as_records_do() {
     home.file("rows.csv", "user,id,task,assistant\nThief,b,task 1,=Poet\nKing,a,task 2,\"Cook, chef\"\n");
     let batch = ["batch", "team.yaml", "--over", "rows.csv", "-o", "out.csv", "--offline"];
     let ran = home.run(&batch).ok();
-    assert!(ran.out.contains("records: out.csv · conversations: out.csv.db"), "{}", ran.out);
+    assert!(ran.out.contains("\nrecords: out.csv · conversations: "), "{}", ran.out);
     let table = read(&home, "out.csv");
     let mut cells = csv::Reader::from_reader(table.as_bytes());
     let names: Vec<String> = cells.headers().unwrap().iter().map(str::to_owned).collect();

@@ -27,11 +27,11 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
     // The age of the table is that of the day.
     let is_of_prices = |line: &&str| line.contains("list prices of 20") || line.contains(" days old: ");
     assert_eq!(
-        rest.lines().filter(|line| line.starts_with("  prices          list prices of 20")).count(),
+        rest.lines().filter(|line| line.starts_with("  prices            list prices of 20")).count(),
         1
     );
     // Whether models in the process are built in, and their memory, differ from build to build.
-    let is_of_local = |line: &&str| line.starts_with("  local           ");
+    let is_of_local = |line: &&str| line.starts_with("  local             ");
     let local = rest.lines().find(is_of_local).unwrap();
     assert!(local.contains(" built in: "), "{local}");
     let rest: String = rest
@@ -44,37 +44,37 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
     expect![[r#"
 
         models
-          openai          key found in `OPENAI_API_KEY`, at SERVER
-          ollama          nothing answers at OLLAMA
-          ollama-openai   nothing answers at UNREACHABLE
-          anthropic       no key: set `ANTHROPIC_API_KEY`
-          bedrock         no region is set: set `AWS_REGION`, such as `us-east-1`, or `region` in the profile
-          deepseek        key found in `DEEPSEEK_API_KEY`, at https://api.deepseek.com/v1
-          qwen            no key: set `DASHSCOPE_API_KEY` or `QWEN_API_KEY`
-          mistral         no key: set `MISTRAL_API_KEY`
-          cohere          no key: set `COHERE_API_KEY` or `CO_API_KEY`
-          groq            no key: set `GROQ_API_KEY`
-          together        no key: set `TOGETHER_API_KEY`
-          openrouter      no key: set `OPENROUTER_API_KEY`
-          xai             no key: set `XAI_API_KEY`
-          fireworks       no key: set `FIREWORKS_API_KEY`
-          deepinfra       no key: set `DEEPINFRA_API_KEY`
-          cerebras        no key: set `CEREBRAS_API_KEY`
-          moonshot        no key: set `MOONSHOT_API_KEY`
-          zai             no key: set `ZAI_API_KEY`
-          nebius          no key: set `NEBIUS_API_KEY`
-          sambanova       no key: set `SAMBANOVA_API_KEY`
-          gemini          no key: set `GEMINI_API_KEY` or `GOOGLE_API_KEY`
-          vertex          no project: set `GOOGLE_CLOUD_PROJECT` to the id of the project, or `GOOGLE_VERTEX_API_KEY` to an API key
-          vllm            answers at SERVER
-          llamacpp        nothing answers at UNREACHABLE
-          sglang          nothing answers at UNREACHABLE
-          tgi             nothing answers at UNREACHABLE
-          lmstudio        nothing answers at UNREACHABLE
-          azure           not configured: set `AZURE_OPENAI_ENDPOINT`
-          foundry         not configured: set `ANTHROPIC_FOUNDRY_BASE_URL` or `ANTHROPIC_FOUNDRY_RESOURCE`
-          bedrock-mantle  no region is set: set `AWS_REGION`, such as `us-east-1`, or `region` in the profile
-          compatible      key found in `OPENAI_API_KEY`, at SERVER
+          openai            key found in `OPENAI_API_KEY`, at SERVER
+          ollama            nothing answers at OLLAMA
+          ollama-openai     nothing answers at UNREACHABLE
+          anthropic         no key: set `ANTHROPIC_API_KEY`
+          bedrock           no region is set: set `AWS_REGION`, such as `us-east-1`, or `region` in the profile
+          deepseek          key found in `DEEPSEEK_API_KEY`, at https://api.deepseek.com/v1
+          qwen              no key: set `DASHSCOPE_API_KEY` or `QWEN_API_KEY`
+          mistral           no key: set `MISTRAL_API_KEY`
+          cohere            no key: set `COHERE_API_KEY` or `CO_API_KEY`
+          groq              no key: set `GROQ_API_KEY`
+          together          no key: set `TOGETHER_API_KEY`
+          openrouter        no key: set `OPENROUTER_API_KEY`
+          xai               no key: set `XAI_API_KEY`
+          fireworks         no key: set `FIREWORKS_API_KEY`
+          deepinfra         no key: set `DEEPINFRA_API_KEY`
+          cerebras          no key: set `CEREBRAS_API_KEY`
+          moonshot          no key: set `MOONSHOT_API_KEY`
+          zai               no key: set `ZAI_API_KEY`
+          nebius            no key: set `NEBIUS_API_KEY`
+          sambanova         no key: set `SAMBANOVA_API_KEY`
+          gemini            no key: set `GEMINI_API_KEY` or `GOOGLE_API_KEY`
+          vertex            no project: set `GOOGLE_CLOUD_PROJECT` to the id of the project, or `GOOGLE_VERTEX_API_KEY` to an API key
+          vllm              answers at SERVER
+          llamacpp          nothing answers at UNREACHABLE
+          sglang            nothing answers at UNREACHABLE
+          tgi               nothing answers at UNREACHABLE
+          lmstudio          nothing answers at UNREACHABLE
+          azure             not configured: set `AZURE_OPENAI_ENDPOINT`
+          foundry           not configured: set `ANTHROPIC_FOUNDRY_BASE_URL` or `ANTHROPIC_FOUNDRY_RESOURCE`
+          bedrock-mantle    no region is set: set `AWS_REGION`, such as `us-east-1`, or `region` in the profile
+          compatible        key found in `OPENAI_API_KEY`, at SERVER
 
         capabilities of models (cached in HOME/.cache/polylogue/capabilities.json)
           not probed yet: detected in use, or tested by `--probe`
@@ -114,17 +114,17 @@ fn doctor_lists_the_models_of_ollama() {
     };
     expect![[r#"
         models
-          ollama          answers at OLLAMA
-                          Ollama 0.13.0
-                          models: llama3.2:latest (2.0 GB), qwen3:8b (2.0 GB)
-          ollama-openai   answers at OLLAMA/v1
+          ollama            answers at OLLAMA
+                            Ollama 0.13.0
+                            models: llama3.2:latest (2.0 GB), qwen3:8b (2.0 GB)
+          ollama-openai     answers at OLLAMA/v1
     "#]]
     .assert_eq(&ollama(Home::new().var("OLLAMA_HOST", &server.address().to_string())));
     expect![[r#"
         models
-          ollama          answers at OLLAMA/elsewhere
-                          which models it has is not known: the provider answered with status 404: Invalid URL (GET /elsewhere/api/version)
-          ollama-openai   answers at OLLAMA/elsewhere/v1
+          ollama            answers at OLLAMA/elsewhere
+                            which models it has is not known: the provider answered with status 404: Invalid URL (GET /elsewhere/api/version)
+          ollama-openai     answers at OLLAMA/elsewhere/v1
     "#]]
     .assert_eq(&ollama(Home::new().var("OLLAMA_HOST", &format!("{}/elsewhere", server.ollama_url()))));
     assert_eq!(server.count(), 0, "it asks nothing that costs");

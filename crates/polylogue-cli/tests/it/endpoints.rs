@@ -174,22 +174,22 @@ fn doctor_shows_the_endpoints_of_a_team() {
     };
     expect![[r#"
         endpoints of talk
-          house           answers at SERVER
-                          key found in `HOUSE_KEY`
-                          headers `X-Gateway`, `X-Team`
-                          at most 2 at once; 20 s to the first word, 20 s in all
-          openai          at https://api.openai.com/v1
-                          no key: set `OPENAI_API_KEY`
-                          at most 256 at once, 500 a minute; 180 s to the first word, 600 s in all
+          house             answers at SERVER
+                            key found in `HOUSE_KEY`
+                            headers `X-Gateway`, `X-Team`
+                            at most 2 at once; 20 s to the first word, 20 s in all
+          openai            at https://api.openai.com/v1
+                            no key: set `OPENAI_API_KEY`
+                            at most 256 at once, 500 a minute; 180 s to the first word, 600 s in all
     "#]]
     .assert_eq(&shown(&home));
     home.set("GATEWAY_TOKEN", "");
     expect![[r#"
         endpoints of talk
-          house           the header `X-Gateway` of `house` is in `GATEWAY_TOKEN`, which is not set
-          openai          at https://api.openai.com/v1
-                          no key: set `OPENAI_API_KEY`
-                          at most 256 at once, 500 a minute; 180 s to the first word, 600 s in all
+          house             the header `X-Gateway` of `house` is in `GATEWAY_TOKEN`, which is not set
+          openai            at https://api.openai.com/v1
+                            no key: set `OPENAI_API_KEY`
+                            at most 256 at once, 500 a minute; 180 s to the first word, 600 s in all
     "#]]
     .assert_eq(&shown(&home));
     assert_eq!(server.count(), 0);

@@ -149,8 +149,8 @@ fn tokens_are_counted_exactly_or_bounded() {
     );
     assert_eq!(count("house:mine", "Hello"), "at most 5 tokens of house:mine, its price is unknown\n");
     assert_eq!(count("ollama:mine", "Hello"), "at most 5 tokens of ollama:mine, free\n");
-    assert_eq!(count("openai:gpt-4o", ""), "0 tokens of openai:gpt-4o, $0\n");
-    assert_eq!(count("anthropic:claude-sonnet-4-5", ""), "0 tokens of anthropic:claude-sonnet-4-5, $0\n");
+    assert_eq!(count("openai:gpt-4o", ""), "0 tokens of openai:gpt-4o, $0.00\n");
+    assert_eq!(count("anthropic:claude-sonnet-4-5", ""), "0 tokens of anthropic:claude-sonnet-4-5, $0.00\n");
     assert_eq!(count("house:mine", ""), "0 tokens of house:mine, its price is unknown\n");
     home.file("long.txt", &"word ".repeat(10_000));
     assert_eq!(count("openai:gpt-4o", "@long.txt"), "10000 tokens of openai:gpt-4o, $0.0250 as input\n");

@@ -121,7 +121,8 @@ impl Team {
             let found = selectors.find(|selector| selector.model.as_deref().is_some_and(names_it));
             found.map(|selector| &selector.span)
         };
-        let of_memory = || self.memory.embed.as_ref().filter(|own| own.as_str() == model).map(|own| &own.span);
+        let of_memory =
+            || self.memory.embed.as_ref().filter(|own| own.as_str() == model).map(|own| &own.span);
         let own = named.or_else(selecting).or_else(of_memory).map(|span| (file.to_owned(), span));
         let folder = file.parent().unwrap_or(Path::new(""));
         own.or_else(|| {

@@ -10,7 +10,7 @@ use polylogue::stop::LoopDetector;
 use polylogue::tasks::EndMode;
 use polylogue_config::{At, Switch};
 use polylogue_core::{Name, Price, ShowNames, TaskFrom, Window};
-use polylogue_models::{Day, ModelLimits};
+use polylogue_models::{Day, Env, ModelLimits, Models};
 use polylogue_team::{
     Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, EngineName, Grant, Language,
     LargeResultsKey, Loaded, Media, ModelKeys, OnlyText, Overrides, Pattern, Reasoning, Summary, Team,
@@ -171,8 +171,9 @@ chat: {participants: [Ann], pattern: sequential}
 fn every_key_of_the_format_arrives() {
     let loaded = parse(include_str!("full.yaml"), "t.yaml", &Overrides::default());
     let Loaded { team, warnings, .. } = loaded.unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(warnings.to_string(), "");
     // No model takes all parameters.
-    let warnings = warnings.to_string();
+    let warnings = team.check_parameters(None, &Models::new(Env::default())).to_string();
     let is_expected = warnings.contains("the model of `Ann`, does not take `top_k` and `prompt_cache`");
     assert!(is_expected && warnings.matches("warning[").count() == 1, "{warnings}");
     assert_eq!(team.task.as_deref(), Some("A short task with {braces} and {{\"json\": 1}}"));

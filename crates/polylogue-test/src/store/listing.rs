@@ -188,7 +188,7 @@ async fn filtered(store: AnyStore) -> Verdict {
     }
     let fork = Meta { parent: Some(Parent { id: id("b")?, event: 2, edited: true }), ..meta("fork", 4) };
     let claim = done("create", store.create(&id("fork")?, &fork).await)?;
-    done("append", store.append(&claim, story().get(..5).unwrap_or_default()).await)?;
+    done("append", store.append(&claim, story().get(..6).unwrap_or_default()).await)?;
     let all = ListQuery::default;
     let queries = [
         ("all", all(), "fork b ac ab"),
