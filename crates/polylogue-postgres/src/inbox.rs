@@ -83,6 +83,6 @@ impl Logs {
             WHERE inbox.key = $2 AND tenant = $1 LIMIT 1";
         let rows = self.database.query(Access::Read, sql, &[&self.tenant, &as_json(key)]).await?;
         let id = rows.first().map(|row| self.get::<String>(row, 0)).transpose()?;
-        Ok(id.map(|id| LogId::new(&id)).transpose()?)
+        id.map(|id| LogId::new(&id)).transpose()
     }
 }

@@ -9,7 +9,6 @@ impl Limits {
     /// What is different in `after`, one text for each limit, such as `model calls from 5 to 12`.
     pub(crate) fn changes_to(&self, after: &Self) -> Vec<Arc<str>> {
         let number = |number: u64| number.to_string();
-        let reply = |limits: &Self| limits.reply_tokens.map(u64::from);
         let word = |at_limit: OnLimit| if at_limit == OnLimit::Ask { "ask" } else { "stop" };
         let (chat, chat_after) = (&self.chat, &after.chat);
         let changes = [
@@ -22,7 +21,7 @@ impl Limits {
             change("money", self.cost, after.cost, |cost| cost.to_string()),
             change("money of the chat", chat.cost, chat_after.cost, |cost| cost.to_string()),
             change("running time", self.time_ms, after.time_ms, time),
-            change("tokens of a reply", reply(self), reply(after), number),
+            change("tokens of a reply", self.reply_tokens, after.reply_tokens, number),
             change("`on_limit`", Some(self.on_limit), Some(after.on_limit), |at| word(at).to_owned()),
         ];
         changes.into_iter().flatten().collect()

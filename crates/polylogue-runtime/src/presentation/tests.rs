@@ -129,7 +129,7 @@ fn a_text_that_three_events_have_is_in_one_item() {
             vec![Part::Thought("Hm.".into()), Part::text("I add."), Part::ToolCall(called.clone())],
         ),
         Body::ToolCalled { who: name("Ann"), call: called },
-        Body::ToolReturned { who: name("Ann"), id: "c".into(), result: result },
+        Body::ToolReturned { who: name("Ann"), id: "c".into(), result },
         replied("Ann", vec![Part::text("3")]),
         said("Ann", "3"),
         closed,

@@ -77,6 +77,6 @@ impl Reader {
             let sql = "SELECT id FROM inbox JOIN logs ON logs.nr = inbox.log WHERE inbox.key = ?1 LIMIT 1";
             connection.prepare_cached(sql)?.query_row([key], |row| row.get::<_, String>(0)).optional()
         })?;
-        Ok(found.map(|id| LogId::new(&id)).transpose()?)
+        found.map(|id| LogId::new(&id)).transpose()
     }
 }
