@@ -65,7 +65,7 @@ impl Walk<'_> {
         }
         let kept = scene.said_again();
         self.free = scene.free;
-        let result = if says_last(&chat.pattern) { scene.said } else { scene.longest };
+        let result = if chat.pattern.part().has_own_result() { scene.longest } else { scene.said };
         Ok(Effect { sum: scene.sum, message: said.unwrap_or(result), kept, free: 0 })
     }
 
@@ -139,25 +139,6 @@ impl Walk<'_> {
         self.note(&scene.chat, author.as_str(), effect.sum);
         scene.sum.add(effect.sum);
         Ok(Some(effect.message))
-    }
-}
-
-/// Whether the result of a chat is a message of a participant, unless a model writes it. Other patterns have results of their own.
-const fn says_last(pattern: &Pattern) -> bool {
-    match pattern {
-        Pattern::RoundRobin
-        | Pattern::Sequential
-        | Pattern::Parallel
-        | Pattern::Group(_)
-        | Pattern::Graph(_)
-        | Pattern::Dag(_)
-        | Pattern::StateMachine(_)
-        | Pattern::Handoffs(_) => true,
-        Pattern::Debate(_)
-        | Pattern::Orchestrator(_)
-        | Pattern::RolePlay(_)
-        | Pattern::GroupSolve(_)
-        | Pattern::Tasks(_) => false,
     }
 }
 

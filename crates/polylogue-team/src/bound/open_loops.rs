@@ -132,20 +132,14 @@ fn located(team: &Team) -> Vec<(&Name, Located<'_>)> {
 
 /// Whether participants of `chat` can speak repeatedly, with no number in its pattern that ends that.
 fn can_repeat(team: &Team, chat: &Chat) -> bool {
+    let part = chat.pattern.part();
+    if part.has_one_turn_each() || part.has_own_limit() {
+        return false;
+    }
     let everyone: Vec<&Name> = chat.everyone().map(|name| &name.value).collect();
     match &chat.pattern {
-        Pattern::RoundRobin | Pattern::Orchestrator(_) => true,
-        Pattern::Group(_) | Pattern::StateMachine(_) | Pattern::Handoffs(_) => {
-            Order::of(team, chat).is_none_or(|order| has_circle(&order, &everyone, *chat.max_turns))
-        }
         Pattern::Graph(graph) => most_visits(graph, &everyone).is_none(),
-        Pattern::Sequential
-        | Pattern::Parallel
-        | Pattern::Dag(_)
-        | Pattern::Debate(_)
-        | Pattern::RolePlay(_)
-        | Pattern::GroupSolve(_)
-        | Pattern::Tasks(_) => false,
+        _ => Order::of(team, chat).is_none_or(|order| has_circle(&order, &everyone, *chat.max_turns)),
     }
 }
 

@@ -69,6 +69,14 @@ impl Part for Debate {
         format!("{rounds} of arguments, then a vote on {options}")
     }
 
+    fn has_own_limit(&self) -> bool {
+        true
+    }
+
+    fn has_own_result(&self) -> bool {
+        true
+    }
+
     fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
         match self.one_by_one {
             true => ChatFlow::repeated(chat.everyone()),

@@ -173,6 +173,14 @@ impl Part for GroupSolve {
         format!("each with a task, talking for {limit} {iterations}{until}")
     }
 
+    fn has_own_limit(&self) -> bool {
+        true
+    }
+
+    fn has_own_result(&self) -> bool {
+        true
+    }
+
     fn flow<'c>(&'c self, _: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
         ChatFlow::repeated(self.tasks.iter().map(|task| &task.who)).ended_by("the limit on iterations")
     }

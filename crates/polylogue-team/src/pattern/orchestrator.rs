@@ -91,6 +91,10 @@ impl Part for Orchestrator {
         format!("as {} plans", self.planner)
     }
 
+    fn has_own_result(&self) -> bool {
+        true
+    }
+
     fn flow<'c>(&'c self, _: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
         let who = self.progress_agent.as_ref().unwrap_or(&self.planner);
         ChatFlow::selected(format!("selected by {who}")).ended_by("the progress ledger")

@@ -41,6 +41,16 @@ pub(crate) trait Part {
         false
     }
 
+    /// Whether its own keys limit how often participants speak, whatever they say.
+    fn has_own_limit(&self) -> bool {
+        false
+    }
+
+    /// Whether the result of its chat is a text of its own, such as an option that won a vote, and not the last message of a participant.
+    fn has_own_result(&self) -> bool {
+        false
+    }
+
     /// Whether a participant can have one more turn at the end, for the result of a background task, as its policy
     /// [says](Policy::takes_follow_up).
     fn takes_follow_ups(&self) -> bool {

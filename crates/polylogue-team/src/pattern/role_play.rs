@@ -171,6 +171,14 @@ impl Part for RolePlay {
         format!("{} instructs{besides}", self.user.who)
     }
 
+    fn has_own_limit(&self) -> bool {
+        true
+    }
+
+    fn has_own_result(&self) -> bool {
+        true
+    }
+
     fn flow<'c>(&'c self, _: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
         ChatFlow::repeated([&self.user.who, &self.assistant.who]).ended_by("the marker of a completed task")
     }

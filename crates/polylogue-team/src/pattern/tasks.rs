@@ -30,6 +30,14 @@ impl Part for Vec<Task> {
         format!("{count} {} alone, one after the other", if count == 1 { "task" } else { "tasks" })
     }
 
+    fn has_own_limit(&self) -> bool {
+        true
+    }
+
+    fn has_own_result(&self) -> bool {
+        true
+    }
+
     fn flow<'c>(&'c self, _: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
         ChatFlow::once(self.iter().map(|task| &task.who)).ended_by("the last task")
     }

@@ -38,6 +38,8 @@ mod mutations;
 #[cfg(test)]
 mod names;
 #[cfg(test)]
+mod patterns;
+#[cfg(test)]
 mod permissions;
 #[cfg(test)]
 mod reasoning;
