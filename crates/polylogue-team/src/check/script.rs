@@ -6,6 +6,7 @@ use polylogue_core::Name;
 
 use crate::diagnostic::Report;
 use crate::outline::{Outline, Participant};
+use crate::private_agents::PrivateRole;
 use crate::suggest;
 use crate::team::Team;
 use crate::yaml::{Data, Entry, Node};
@@ -57,10 +58,20 @@ fn check_other_speaker(
             );
         }
         None => {
-            let hint = suggest::hint(who, answering_models.iter().copied());
+            let hint = of_renamed_chat(who, answering_models)
+                .unwrap_or_else(|| suggest::hint(who, answering_models.iter().copied()));
             report.error_with_hint(&step.key_span, format!("no agent is called `{who}`"), hint);
         }
     }
+}
+
+/// The hint for `who` if it is named as a private agent of a chat that has another name now, and only one chat has such an agent.
+fn of_renamed_chat(who: &str, answering_models: &BTreeSet<&str>) -> Option<String> {
+    let role = PrivateRole::ALL.into_iter().find(|role| who.ends_with(role.suffix()))?;
+    let mut same = answering_models.iter().filter(|name| name.ends_with(role.suffix()));
+    let (Some(name), None) = (same.next(), same.next()) else { return None };
+    let chat = name.strip_suffix(role.suffix())?;
+    Some(format!("did you mean `{name}`? This agent is named after `{chat}`"))
 }
 
 fn check_reply(step: &Entry, report: &mut Report<'_>) {

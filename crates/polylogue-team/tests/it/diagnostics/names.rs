@@ -5,6 +5,28 @@ use expect_test::expect;
 use super::check;
 
 #[test]
+fn the_error_for_the_selector_of_a_renamed_team_names_the_selector_that_there_is() {
+    check(
+        r"
+name: launch
+agents: [{name: A, description: a}, {name: B, description: b}]
+chat: {participants: [A, B], pattern: {group: {select: model}}, stop: {max_turns: 1}}
+script:
+  - group_selector: A
+  - A: Hi
+",
+        &expect![[r#"
+            error: no agent is called `group_selector`
+             --> t.yaml:6:5
+              |
+            6 |   - group_selector: A
+              |     ^^^^^^^^^^^^^^
+            hint: did you mean `launch_selector`? This agent is named after `launch`
+        "#]],
+    );
+}
+
+#[test]
 fn names_are_legal_unique_and_not_the_users() {
     check(
         r"
