@@ -254,6 +254,9 @@ pub enum Error {
     /// The folder in which all machines have the files of conversations is not there.
     #[error("`{}`, in which all machines have the files of conversations, is no folder here", .0.display())]
     NoVolume(PathBuf),
+    /// The folder of the user's in which the agents of a conversation work is not there any more.
+    #[error("the folder `{}`, in which the agents work, does not exist", .0.display())]
+    NoProject(PathBuf),
     /// The files of a conversation are in a volume, or on a machine, that is not the one of this process.
     #[error("the files of `{id}` are {place}")]
     FilesElsewhere {
@@ -341,6 +344,7 @@ impl Error {
                 )
             }
             Self::NoVolume(_) => "mount it, or make it; its path is the same on all machines".into(),
+            Self::NoProject(_) => "put it back at this path, or name another one with `--dir`".into(),
             Self::FilesElsewhere { id, place } => place.hint(id),
             Self::NoSharedBudgets { .. } => {
                 "name a database with `--store`, or give the budget of this process alone, without a name"

@@ -401,15 +401,24 @@ impl TeamRun<'_> {
     /// Checks that the folder is there in which the work directory is made.
     pub(crate) fn check_work_dir(&self) -> Result<()> {
         match self.project() {
+            Some(folder) => self.check_project(folder),
             None if self.team.needs_workplace() => self.prepared.place.check_volume(),
-            _ => Ok(()),
+            None => Ok(()),
         }
+    }
+
+    /// Checks that the user's `folder` is there in which agents work: their programs would make an empty one.
+    fn check_project(&self, folder: &Path) -> Result<()> {
+        if self.team.needs_workplace() && !folder.is_dir() {
+            return Err(Error::NoProject(folder.to_owned()));
+        }
+        Ok(())
     }
 
     /// Makes the work directory of the conversation `id`, unless it works in a folder of the user's.
     pub(crate) fn make_work_dir(&self, id: &LogId) -> Result<()> {
         match self.project() {
-            Some(_) => Ok(()),
+            Some(folder) => self.check_project(folder),
             None => self.prepared.place.make_work_dir(&self.team, id),
         }
     }

@@ -23,8 +23,12 @@ impl Folder {
     pub(crate) fn path(&self) -> Result<Option<PathBuf>, CliError> {
         let Some(given) = &self.dir else { return Ok(None) };
         let shown = given.display();
-        let path = std::fs::canonicalize(given)
-            .map_err(|error| CliError::usage(format!("the folder `{shown}` cannot be used: {error}")))?;
+        let path = std::fs::canonicalize(given).map_err(|error| {
+            CliError::usage(match error.kind() {
+                std::io::ErrorKind::NotFound => format!("the folder `{shown}` does not exist"),
+                _ => format!("the folder `{shown}` cannot be used: {error}"),
+            })
+        })?;
         if !path.is_dir() {
             return Err(CliError::usage(format!("`{shown}` is not a folder")));
         }

@@ -49,6 +49,23 @@ fn agents_change_files_of_the_project_after_a_person_allowed_it_and_a_resumed_ru
 }
 
 #[test]
+fn a_conversation_whose_project_was_moved_is_not_continued_in_an_empty_folder() {
+    let home = home();
+    if !can_enclose() {
+        return skipped("the sandbox does not work here");
+    }
+    home.run(&["run", "team.yaml", "--offline", "--dir", "project"]).exits(5);
+    fs::rename(home.path("project"), home.path("moved")).unwrap();
+    let ran = home.run(&["resume", "last", "--answer", "yes"]).exits(2);
+    assert!(ran.err.contains("in which the agents work, does not exist"), "{}", ran.err);
+    assert!(ran.err.contains("put it back at this path, or name another one with `--dir`"), "{}", ran.err);
+    assert!(!home.path("project").exists());
+    home.run(&["resume", "last", "--dir", "moved"]).exits(5);
+    home.run(&["resume", "last", "--dir", "moved", "--answer", "yes"]).ok();
+    assert_eq!(fs::read_to_string(home.path("moved/made.txt")).unwrap(), "Tidy.");
+}
+
+#[test]
 fn programs_of_agents_are_not_left_in_the_project() {
     if !can_enclose() {
         return skipped("the sandbox does not work here");
@@ -105,7 +122,7 @@ fn folders_that_cannot_be_a_project_are_refused() {
     home.file("talk.yaml", "name: talk\ntask: t\nagents: [{name: A}]\nchat: {participants: [A], pattern: sequential}\nscript: [{A: Hi}]\n");
     let root = home.path("").display().to_string();
     for (team, folder, what) in [
-        ("team.yaml", "none", "the folder `none` cannot be used"),
+        ("team.yaml", "none", "the folder `none` does not exist"),
         ("team.yaml", "own.txt", "`own.txt` is not a folder"),
         ("team.yaml", "/", "it holds your home folder"),
         ("team.yaml", root.as_str(), "it holds your home folder"),
