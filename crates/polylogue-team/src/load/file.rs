@@ -109,17 +109,20 @@ fn neighbor(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let entries = fs::read_dir(folder).ok()?.take(LOOKED_AT).flatten();
     let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    let teams = names.iter().map(String::as_str).filter(|name| {
+    let mut teams = names.iter().map(String::as_str).filter(|name| {
         Path::new(name)
             .extension()
             .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|e| extension == *e))
     });
-    let stem = |name: &str| {
-        Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned()
-    };
-    let same_stem = teams.clone().find(|name| stem(name) == stem(given));
-    let found = same_stem.or_else(|| suggest::closest(given, teams))?;
+    // The extension, which all have, would make other names near.
+    let meant = suggest::closest(stem(given), teams.clone().map(stem))?;
+    let found = teams.find(|name| stem(name) == meant)?;
     Some(format!("did you mean `{}`?", path.with_file_name(found).display()))
+}
+
+/// The name of a file without its extension.
+fn stem(name: &str) -> &str {
+    Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
 }
 
 /// None: a text that stands alone can name no files.

@@ -118,6 +118,8 @@ fn team_files_that_cannot_be_read() {
     assert!(said.contains("the team file cannot be read: the file does not exist"), "{said}");
     assert!(said.contains(&format!("did you mean `{}`?", path("team.yaml").display())), "{said}");
     assert!(load_error(&path("team.yml")).to_string().contains("team.yaml"));
+    let said = load_error(&path("boat.yaml")).to_string();
+    assert!(!said.contains("did you mean"), "only the extension is the same: {said}");
 
     File::create(path("large.yaml")).unwrap().set_len(100 << 20).unwrap();
     assert!(load_error(&path("large.yaml")).to_string().contains("larger than 4 MiB"));
