@@ -226,7 +226,7 @@ fn hint_for(
     cx: &Cx<'_, '_>,
 ) -> (String, Option<&'static str>) {
     let names = || all.iter().map(|key| key.name);
-    if let Some(row) = cx.foreign_of(ty.name, &entry.key, entry.value.text()) {
+    if let Some(row) = cx.foreign_of(ty.name, &entry.key, entry.value.word()) {
         return (row.hint(), names().find(|name| row.is_key(name)));
     }
     if let Some(around) = all.iter().find(|key| (key.ty)().has_key(&entry.key)) {

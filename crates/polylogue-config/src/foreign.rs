@@ -26,7 +26,7 @@ impl Foreign {
         self.types().any(|ty| ty == within)
     }
 
-    /// Returns whether the row applies to the key or word `name` in the type `within`, with the text `value` if it has one.
+    /// Returns whether the row applies to the key or word `name` in the type `within`, with the word `value` if it has one.
     pub fn fits(&self, within: &str, name: &str, value: Option<&str>) -> bool {
         let has_value = self.value.is_empty() || value == Some(self.value);
         self.name == name && has_value && self.is_within(within)

@@ -87,6 +87,16 @@ impl Node {
         }
     }
 
+    /// Returns the text, or the word `true` or `false`.
+    pub fn word(&self) -> Option<&str> {
+        match &self.data {
+            Data::Text(text) => Some(text),
+            Data::Bool(true) => Some("true"),
+            Data::Bool(false) => Some("false"),
+            _ => None,
+        }
+    }
+
     /// Returns whether nothing is there.
     pub fn is_null(&self) -> bool {
         matches!(self.data, Data::Null)
