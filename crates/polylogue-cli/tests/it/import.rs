@@ -109,3 +109,30 @@ fn a_team_file_with_the_errors_of_its_definition_is_written_and_reported() {
     assert!(ran.err.contains("The team file cannot be used unchanged:\n\nerror: "), "{}", ran.err);
     home.run(&["check", "hot.yaml"]).exits(2);
 }
+
+#[test]
+fn a_definition_or_a_program_that_is_run_as_a_team_is_recognized() {
+    let home = Home::new();
+    home.file("duo.json", r#"{"agents": [{"name": "A"}], "initiate_chat": {"message": "Hi"}}"#);
+    home.file("studio team.json", r#"{"provider": "autogen_agentchat.teams.Swarm", "config": {}}"#);
+    home.file("script.py", "from autogen import AssistantAgent");
+    expect![[r#"
+        --- 2
+        error: this is a definition of AutoGen, not a team file
+         --> duo.json
+        hint: `polylogue import duo.json -o team.yaml` converts it
+    "#]]
+    .assert_eq(&home.run(&["run", "duo.json"]).exits(2).masked(&home));
+    let checked = home.run(&["check", "studio team.json"]).exits(2);
+    assert!(checked.err.contains("import 'studio team.json' -o team.yaml"), "{}", checked.err);
+    expect![[r#"
+        --- 2
+        error: this is a Python program, not a team file
+         --> script.py
+        hint: docs/from-autogen.md shows programs as team files; `polylogue new` writes a team file
+    "#]]
+    .assert_eq(&home.run(&["run", "script.py"]).exits(2).masked(&home));
+    // A team file in JSON with a mistake is one.
+    home.file("team.json", r#"{"name": "t", "groupchat": {}, "chat": {}}"#);
+    assert!(home.run(&["check", "team.json"]).exits(2).err.contains("`groupchat` is"));
+}
