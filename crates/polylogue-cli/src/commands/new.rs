@@ -50,7 +50,8 @@ fn unknown(wanted: &str, templates: &[Template]) -> CliError {
             "it is a demo: `polylogue new {DEMO}{wanted}` writes its file, `polylogue run {DEMO}{wanted}` runs it"
         )
     } else {
-        format!("{}; `polylogue new --list` lists templates and demos", suggest::hint(wanted, names))
+        let meant = suggest::closest(wanted, names).map(|name| format!("did you mean `{name}`? "));
+        format!("{}`polylogue new --list` lists templates and demos", meant.unwrap_or_default())
     };
     CliError::usage(format!("there is no template `{wanted}`")).hint(hint)
 }

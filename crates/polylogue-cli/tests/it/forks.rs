@@ -44,6 +44,9 @@ fn a_fork_is_another_conversation_with_another_message() {
     assert!(shown.contains(&format!("\nfork of {id} before event {at}")), "{shown}");
     let wrong = home.run(&["fork", &id, "--at", "99"]).exits(2);
     assert!(wrong.err.contains("cannot be forked before event 99"), "{}", wrong.err);
+    let short = home.run(&["fork", &id, "--at", "1"]).ok().out;
+    let wrong = home.run(&["fork", short.trim(), "--at", "99"]).exits(2);
+    assert!(wrong.err.contains("cannot be forked before event 99: it has 1 event\n"), "{}", wrong.err);
     let empty = home.run(&["fork", &id, "--at", &at, "--say", " "]).exits(2);
     assert!(empty.err.contains("there is no text to say"), "{}", empty.err);
 }

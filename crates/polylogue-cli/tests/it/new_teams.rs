@@ -71,6 +71,9 @@ fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
     assert!(home.run(&["new", "debate", "-"]).ok().out.contains("name: debate\n"));
     let unknown = home.run(&["new", "chess"]).exits(2);
     assert!(unknown.err.contains("there is no template `chess`"), "{}", unknown.err);
+    let misspelled = home.run(&["new", "grup"]).exits(2);
+    let hint = "hint: did you mean `group`? `polylogue new --list` lists";
+    assert!(misspelled.err.contains(hint), "{}", misspelled.err);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use polylogue_core::{GivenApproval, LogId, Name, Path};
 #[non_exhaustive]
 pub enum ForkError {
     /// The conversation has no such event.
-    #[error("it has {events} events")]
+    #[error("it has {events} event{}", if *.events == 1 { "" } else { "s" })]
     NoEvent {
         /// The number of its events.
         events: u64,
