@@ -43,7 +43,7 @@ use polylogue_sandbox::{ExitReason, Program, ProgramResult, Sandbox};
 use serde_json::Value;
 
 pub use self::declaration::{Argument, Arguments, Declaration, Kind, Words};
-pub(crate) use self::declaration::{check_named, schema_of};
+pub(crate) use self::declaration::{check_named, schema_of, undeclared};
 pub(crate) use self::values::{GivenArguments, check_size, given};
 use self::words::Template;
 pub(crate) use self::words::{Part as Piece, parsed, plain};

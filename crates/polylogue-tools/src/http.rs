@@ -46,7 +46,7 @@ use serde_json::Value;
 pub use self::declaration::{Declaration, Header, HttpMethod, Secret};
 use self::request::Request;
 use self::send::Sender;
-use crate::command::{check_named, given, schema_of};
+use crate::command::{check_named, given, schema_of, undeclared};
 
 /// A tool that makes an HTTP call. See the [module](self).
 #[derive(Debug)]
@@ -108,7 +108,7 @@ fn request_of(declaration: &Declaration) -> Result<Request, String> {
     request::cost_header(declaration)?;
     let used = request.arguments();
     if let Some(name) = used.iter().find(|name| !declaration.arguments.contains_key(**name)) {
-        return Err(format!("there is no argument `{name}`"));
+        return Err(undeclared(name, &declaration.arguments));
     }
     if let Some(name) = declaration.arguments.keys().find(|name| !used.contains(&name.as_str())) {
         return Err(format!("the argument `{name}` is not used"));

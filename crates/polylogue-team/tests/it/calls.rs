@@ -21,7 +21,7 @@ fn calls_that_cannot_be_made_are_reported_at_their_line() {
         (
             call("url: 'https://h.example/{a}'"),
             "[ask]",
-            "the call `ask`: there is no argument `a`\n --> t.yaml:5:",
+            "the call `ask`: there is no argument `a`; declare it in `arguments`\n --> t.yaml:5:",
         ),
         (
             call("url: 'https://{a}/', arguments: {a: {type: string}}"),

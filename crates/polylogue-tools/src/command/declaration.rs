@@ -123,6 +123,15 @@ pub(crate) fn schema_of(arguments: &Arguments) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
+/// The error for a place of the argument `name`, which is not declared.
+pub(crate) fn undeclared(name: &str, arguments: &Arguments) -> String {
+    if arguments.is_empty() {
+        return format!("there is no argument `{name}`; declare it in `arguments`");
+    }
+    let known: Vec<String> = arguments.keys().map(|known| format!("`{known}`")).collect();
+    format!("there is no argument `{name}`; there is {}", known.join(", "))
+}
+
 /// Whether a tool can have this name, and these arguments.
 pub(crate) fn check_named(name: &str, arguments: &Arguments) -> Result<(), String> {
     let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

@@ -3,7 +3,7 @@
 use polylogue_core::ToolError;
 use serde_json::Value;
 
-use super::declaration::{Declaration, Kind, Words};
+use super::declaration::{Declaration, Kind, Words, undeclared};
 use super::values::{GivenArguments, check_size};
 
 /// How many bytes of arguments a command may have: Linux takes 2 MiB with everything else.
@@ -62,7 +62,7 @@ impl Template {
         let whens = self.0.iter().filter_map(|piece| piece.when.as_ref());
         let named: Vec<&str> = whens.map(String::as_str).chain(self.places()).collect();
         if let Some(name) = named.iter().find(|name| !declaration.arguments.contains_key(**name)) {
-            return Err(format!("there is no argument `{name}`"));
+            return Err(undeclared(name, &declaration.arguments));
         }
         match declaration.arguments.keys().find(|name| !named.contains(&name.as_str())) {
             Some(name) => Err(format!("the argument `{name}` is not used")),

@@ -197,8 +197,9 @@ fn declarations_that_contradict_themselves_are_refused() {
         (json!([""]), json!({}), "its first word must be the program"),
         (json!([{"when": "a", "words": ["x"]}]), plain(), "its first word must be the program"),
         (json!(["{a}"]), plain(), "the program cannot come from an argument"),
-        (json!(["x", "{b}"]), plain(), "there is no argument `b`"),
-        (json!(["x", {"when": "b", "words": []}, "{a}"]), plain(), "there is no argument `b`"),
+        (json!(["x", "{b}"]), plain(), "there is no argument `b`; there is `a`"),
+        (json!(["x", "{b}"]), json!({}), "there is no argument `b`; declare it in `arguments`"),
+        (json!(["x", {"when": "b", "words": []}, "{a}"]), plain(), "there is no argument `b`; there is `a`"),
         (json!(["x"]), plain(), "the argument `a` is not used"),
         (
             json!(["x", "a}"]),

@@ -370,7 +370,7 @@ commands:
 chat: {participants: [A], stop: {max_turns: 2}}
 ",
         &expect![[r#"
-            error: the command `count`: there is no argument `file`
+            error: the command `count`: there is no argument `file`; declare it in `arguments`
              --> t.yaml:4:12
               |
             4 |   - {name: count, description: x, command: [wc, '{file}']}
