@@ -52,7 +52,7 @@ pub struct Conversation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
     /// Why it is halted, if it has neither failed nor been paused: `queued` (a worker will continue it), `cancelled`, `interrupted`, or `new`
-    /// (it has not begun).
+    /// (it has not begun, or is a fork that nothing has continued).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halted: Option<OpenState>,
     /// Whether it was imported, and never runs; only where one conversation is asked for.

@@ -45,6 +45,8 @@ fn a_fork_is_another_conversation_with_another_message() {
     let wrong = home.run(&["fork", &id, "--at", "99"]).exits(2);
     assert!(wrong.err.contains("cannot be forked before event 99"), "{}", wrong.err);
     let short = home.run(&["fork", &id, "--at", "1"]).ok().out;
+    let newest = |key: &str| home.run(&["runs", "--json", "--limit", "1"]).ok().lines()[0][key].clone();
+    assert_eq!((newest("id"), newest("status")), (short.trim().into(), "not begun".into()));
     let wrong = home.run(&["fork", short.trim(), "--at", "99"]).exits(2);
     assert!(wrong.err.contains("cannot be forked before event 99: it has 1 event\n"), "{}", wrong.err);
     let empty = home.run(&["fork", &id, "--at", &at, "--say", " "]).exits(2);

@@ -60,7 +60,7 @@ pub enum OpenState {
     Cancelled,
     /// The process that ran it has left it: because of Ctrl-C, a signal or a crash.
     Interrupted,
-    /// It has not begun, and no worker will begin it.
+    /// It has not begun, or is a fork that has only the events it began with, and no worker will continue it.
     New,
 }
 
@@ -121,7 +121,8 @@ impl Listing {
     /// assert_eq!(listing.open_state(false, false), Some(OpenState::New));
     /// ```
     pub fn open_state(&self, is_claimed: bool, is_queued: bool) -> Option<OpenState> {
-        let is_new = self.summary.progress == Progress::New;
+        let is_as_forked = |parent: &Parent| self.summary.events <= parent.copied();
+        let is_new = self.summary.progress == Progress::New || self.parent.as_ref().is_some_and(is_as_forked);
         (self.state() == LogState::Open).then_some(match self.summary.cancelled {
             _ if is_claimed => OpenState::Running,
             _ if is_queued => OpenState::Queued,
