@@ -16,8 +16,8 @@ use polylogue_core::{
     AnyModel, Body, Error as RunError, Event, Media, Model as _, ModelError, ModelErrorKind, Params, Price,
 };
 use polylogue_models::{
-    Cache, Cassette, Day, Embedder, FailureClass, Fallback, FallbackReturn, Models, Prices, Recorder,
-    Recording, Script, ScriptStep, model_names,
+    Cache, Cassette, Day, Embedder, EndpointModel, FailureClass, Fallback, FallbackReturn, Models, Prices,
+    Recorder, Recording, Script, ScriptStep, model_names,
 };
 use polylogue_team::{Agent, Team};
 use serde_json::{Map, Value};
@@ -141,9 +141,9 @@ impl TeamModels {
             return Vec::new();
         }
         let is_unbounded = |name: &&str| {
-            let Ok(model) = models.model(name) else { return false };
-            let price = self.price(model.name(), model.price()).ok().flatten();
-            price.is_some_and(|price| price != Price::FREE) && model.max_output(&Params::default()).is_none()
+            let Ok(model) = self.of_endpoint(models, name) else { return false };
+            let is_paid = model.price().is_some_and(|price| price != Price::FREE);
+            is_paid && model.max_output(&Params::default()).is_none()
         };
         team.models().into_iter().filter(is_unbounded).map(str::to_owned).collect()
     }
@@ -241,17 +241,20 @@ impl TeamModels {
         })
     }
 
+    /// The model called `name`, with its price and the limits that the team says.
+    fn of_endpoint(&self, models: &Models, name: &str) -> Result<EndpointModel, ModelError> {
+        let model = models.model(name)?;
+        let price = self.price(model.name(), model.price())?;
+        let own = self.own_prices.named(model.name(), self.today);
+        let limits = own.map(|own| own.limits).unwrap_or_default();
+        Ok(model.with_limits(limits).with_price(price))
+    }
+
     /// The model called `name`, with its price and the cache of replies.
     fn live(&self, models: &Models, local: &LocalModels, name: &str) -> Result<AnyModel, ModelError> {
         let model = match local.get(name) {
             Some(model) => model?,
-            None => {
-                let model = models.model(name)?;
-                let price = self.price(model.name(), model.price())?;
-                let own = self.own_prices.named(model.name(), self.today);
-                let limits = own.map(|own| own.limits).unwrap_or_default();
-                AnyModel::new(model.with_limits(limits).with_price(price))
-            }
+            None => AnyModel::new(self.of_endpoint(models, name)?),
         };
         Ok(match &self.cache {
             Some(cache) => AnyModel::new(cache.around(model)),

@@ -324,6 +324,20 @@ fn a_run_of_models_that_cost_nothing_needs_no_limit_on_replies() {
     );
 }
 
+/// The last call can pass a budget only if nothing says how long a reply is at most: neither the agents nor the prices of the team.
+#[test]
+fn only_replies_of_unknown_length_can_pass_a_budget() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
+    let home = Home::at(&server);
+    let team = TEAM.replace(", parameters: {max_tokens: 10}", "");
+    let unbounded = "`openai:test` has no known limit on the length of a reply";
+    for (limit, is_unbounded) in [("", true), (", max_output: 10", false)] {
+        home.file("team.yaml", &team.replace("output: 1000}", &format!("output: 1000{limit}}}")));
+        let ran = home.run(&["run", "team.yaml", "--max-cost", "1000"]).ok();
+        assert_eq!(ran.err.contains(unbounded), is_unbounded, "{limit}: {}", ran.err);
+    }
+}
+
 #[test]
 fn a_batch_says_what_it_would_take_without_its_budget() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("words").usage(100, 10))).key(KEY));
