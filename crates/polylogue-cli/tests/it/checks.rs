@@ -321,3 +321,30 @@ fn a_parameter_that_no_model_of_an_agent_takes_is_an_error_if_it_is_strict() {
     assert!(ran.err.contains("warning[no-effect]: `openai:gpt-5`"), "{}", ran.err);
     home.run(&["run", "team.yaml", "--offline"]).ok();
 }
+
+/// Of an endpoint of the team, when it is allowed: before, it is unknown what is there.
+#[test]
+fn parameters_are_checked_for_endpoints_of_the_team() {
+    let home = Home::new();
+    let team = |parameters: &str, api: &str| {
+        format!(
+            "name: t\nendpoints: {{own: {{base_url: 'http://127.0.0.1:9/v1', {api}}}}}\nmodel: own:big\n\
+             agents: [{{name: Ann, parameters: {{{parameters}}}}}]\n\
+             chat: {{participants: [Ann], stop: {{max_turns: 1}}}}\ntask: Greet me.\n"
+        )
+    };
+    for (parameter, api) in [("top_k", "drop_parameters: [top_k]"), ("seed", "api: messages")] {
+        home.file("team.yaml", &team(&format!("{parameter}: 5, strict: true"), api));
+        home.run(&["check", "--strict", "team.yaml"]).ok();
+        for command in ["check", "run"] {
+            let ran = home.run(&[command, "team.yaml", "--allow", "endpoints"]).exits(2);
+            let error = format!(
+                "error: `own:big`, the model of `Ann`, does not take `{parameter}`, and `strict` refuses it"
+            );
+            assert!(ran.err.contains(&error), "{}", ran.err);
+        }
+    }
+    // Neither its temperatures nor the length of its replies are in the table.
+    home.file("team.yaml", &team("max_tokens: 900000", "api: messages"));
+    home.run(&["check", "--strict", "team.yaml", "--allow", "endpoints"]).ok();
+}

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use polylogue_core::text::enumerated;
 use polylogue_core::{Model as _, Params, ToolChoice};
-use polylogue_models::{EndpointModel, KnownModel, Models};
+use polylogue_models::{EndpointModel, KnownModel, Models, Provider};
 
 use super::approval::Tools;
 use super::models::{at_provider, known_model, models_of};
@@ -74,12 +74,22 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The model called `name`, if it is known what it takes.
+    /// The model called `name`, if it is known what it takes: at least what its API has no field for.
     fn known(self, team: &Team, name: &str) -> Option<EndpointModel> {
-        let (provider, of_provider) = at_provider(team, name)?;
-        KnownModel::find(provider.name(), of_provider)?;
-        self.models.model(name).ok().or_else(|| known_model(provider, name))
+        let asked = self.models.model(name).ok();
+        match at_provider(team, name) {
+            Some((provider, _)) => asked.or_else(|| known_model(provider, name)),
+            // A known provider at another address would be found at its own one if the endpoint was not allowed.
+            None => {
+                asked.filter(|_| name.split([':', '/']).next().is_some_and(|at| Provider::find(at).is_none()))
+            }
+        }
     }
+}
+
+/// Whether the table has the model called `name`, so that its limits are known.
+fn is_listed(team: &Team, name: &str) -> bool {
+    at_provider(team, name).is_some_and(|(at, model)| KnownModel::find(at.name(), model).is_some())
 }
 
 fn check(team: &Team, asked: Asked<'_>, report: &mut Report<'_>) {
@@ -105,7 +115,9 @@ fn check(team: &Team, asked: Asked<'_>, report: &mut Report<'_>) {
             let checked = Checked { who, keys, model, params: &params, dropped, is_refused };
             checked.warn_of_refused(known, report);
             checked.warn_of_stop(known, report);
-            checked.warn_of_range(known, report);
+            if is_listed(team, model) {
+                checked.warn_of_range(known, report);
+            }
         }
     }
 }
