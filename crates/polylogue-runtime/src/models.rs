@@ -161,6 +161,10 @@ impl TeamModels {
         match &self.source {
             ModelSource::Live(models, _) => {
                 let model = embedder(models, name)?;
+                // Otherwise facts would be found by their words, and only the results of searches would say why.
+                if let Some(error) = model.missing_key() {
+                    return Err(error);
+                }
                 let price = self.price(model.name(), model.price())?;
                 Ok(Some(model.with_price(price)))
             }

@@ -125,6 +125,28 @@ fn a_missing_key_of_a_provider_is_named() {
     assert!(!home.run(&["check", "team.yaml"]).ok().out.contains("no key"));
 }
 
+/// With a memory that finds facts by their words only, the run would look as if it worked.
+#[test]
+fn a_missing_key_of_the_embedding_model_ends_a_run_before_its_first_call() {
+    let server = serve(Playbook::always(Answer::text("Hello.")));
+    let mut home = Home::at(&server);
+    let team = "name: t\nmodel: openai:test\nmemory: {embed: 'mistral:mistral-embed'}\n\
+        agents: [{name: Ann, memory: true}]\nchat: {participants: [Ann], stop: {max_turns: 1}}\ntask: Greet me.\n";
+    home.file("team.yaml", team);
+    let row = "  no key for `mistral`: set `MISTRAL_API_KEY`\n";
+    let ran = home.run(&["check", "team.yaml"]).ok();
+    assert!(ran.out.contains(row), "{}", ran.out);
+    let ran = home.run(&["run", "team.yaml"]).exits(2);
+    let error = "error (config): mistral:mistral-embed: no API key is set for this provider\n";
+    assert!(ran.err.contains(error) && ran.err.contains("set `MISTRAL_API_KEY`"), "{}", ran.err);
+    assert_eq!(server.count(), 0);
+    home.set("MISTRAL_API_KEY", crate::home::KEY);
+    assert!(!home.run(&["check", "team.yaml"]).ok().out.contains(row));
+    // An agent without a memory needs none.
+    home.file("plain.yaml", &team.replace(", memory: true", ""));
+    home.run(&["run", "plain.yaml"]).ok();
+}
+
 #[test]
 fn a_missing_key_of_an_endpoint_is_named_when_the_file_may_use_it() {
     let mut home = Home::new();

@@ -141,6 +141,13 @@ impl Embedder {
         self.price.clone()
     }
 
+    /// Returns why each request would fail, if the endpoint needs a key or credentials and has none.
+    pub fn missing_key(&self) -> Option<ModelError> {
+        let Inner { endpoint, name, .. } = &*self.inner;
+        let no_key = || endpoint.context(name).no_key();
+        endpoint.0.config.missing_credentials().or_else(|| endpoint.lacks_key().then(no_key))
+    }
+
     /// One request, with the endpoint's retries. The error says how the last attempt ended.
     async fn request(
         &self,

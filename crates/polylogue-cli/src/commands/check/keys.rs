@@ -21,7 +21,7 @@ impl MissingKey {
     /// untrusted file names variables of its own.
     pub(super) fn of(team: &Team, access: &Access) -> Vec<Self> {
         let mut missing: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
-        for model in team.models() {
+        for model in team.models().into_iter().chain(team.embedding_model()) {
             let provider = model.split_once([':', '/']).and_then(|(name, _)| Provider::find(name));
             let (name, unset) = match (team.endpoint_of(model), provider) {
                 (Some((name, _)), _) if endpoint_allowed(team, name, access).is_err() => continue,
