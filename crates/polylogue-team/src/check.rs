@@ -17,6 +17,7 @@ mod mcp;
 mod models;
 mod names;
 mod parameters;
+mod prices;
 mod reach;
 mod reasoning;
 mod received;
@@ -58,6 +59,7 @@ pub(crate) fn check(
     chats::check(team, &outline, report);
     script::check(team, &outline, root, answering_models, report);
     endpoints::check(team, report);
+    prices::check(root, team, report);
     // What is said of a team with mistakes may be a consequence of these.
     if !report.failed() {
         conditions::check(root, team, &outline, report);

@@ -9,7 +9,7 @@ use polylogue_config::types::{Text, Type, Variables};
 use polylogue_config::yaml::{self, Data, Node};
 use polylogue_config::{As, Config, Cx, Illegal, Leaf, TextKind, Vars};
 use polylogue_core::{Price, PriceTier};
-use polylogue_models::{DatedPrice, DatedPrices, Day, ModelLimits, Prices};
+use polylogue_models::{DatedPrice, DatedPrices, Day, ModelLimits, Prices, Provider, known_provider};
 use serde_json::Value;
 
 use crate::Diagnostics;
@@ -36,20 +36,33 @@ pub fn read_prices(text: &str, file_name: &str) -> Result<Prices, Diagnostics> {
         return Ok(Prices::default());
     }
     let Some(root) = yaml::parse(&mut report) else { return Err(report.finish()) };
-    for entry in root.entries() {
-        let is_model =
-            entry.key.split_once(':').is_some_and(|(at, model)| !at.is_empty() && !model.is_empty());
-        if !is_model {
-            let hint = "write `provider:model`, such as `openai:gpt-4o-mini`";
-            report.error_with_hint(&entry.key_span, format!("`{}` is not a model", entry.key), hint);
-        }
-    }
+    check_names(&root, &mut report);
     let mut vars = Vars::default();
     let mut cx = Cx::new("a file of prices", &mut report, &mut vars);
     let prices: BTreeMap<String, PriceKey> = Config::read(&root, &mut cx);
     match report.failed() {
         true => Err(report.finish()),
         false => Ok(Prices::new(As::<BTreeMap<_, _>>::into_value(prices))),
+    }
+}
+
+/// Reports keys of a mapping of `prices` that are not written as the names of models are there: `provider:model`. No price is found by
+/// another form.
+pub(crate) fn check_names(prices: &Node, report: &mut Report<'_>) {
+    let is_name = |text: &str| !text.is_empty() && text.trim() == text;
+    for entry in prices.entries() {
+        let parts = entry.key.split_once(':');
+        if parts.is_some_and(|(at, model)| is_name(at) && !at.contains('/') && is_name(model)) {
+            continue;
+        }
+        let (at, model) = entry.key.split_once([':', '/']).unwrap_or(("", entry.key.as_str()));
+        let (at, model) = (at.trim(), model.trim());
+        let provider = Provider::find(at).map(Provider::name).or_else(|| known_provider(model));
+        let hint = match provider.filter(|_| !model.is_empty()) {
+            Some(provider) => format!("write `{provider}:{model}`"),
+            None => "write `provider:model`, such as `openai:gpt-4o-mini`".to_owned(),
+        };
+        report.error_with_hint(&entry.key_span, format!("`{}` is not a model", entry.key), hint);
     }
 }
 
