@@ -40,11 +40,11 @@ pub(crate) struct Count {
     /// The text; `@FILE` reads it from a file, `-` from standard input, and `@@` begins a text with `@`
     pub(crate) text: String,
 
-    /// The model, as `provider:model`. Default: the model of your settings
+    /// The model, as `provider:model`, or a list with commas. Default: the model of your settings
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
-    /// Print the result as one line of JSON
+    /// Print the result as one line of JSON for each model
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,9 +1,9 @@
 //! `polylogue count`: the tokens of a text, before any call.
 
 use polylogue_core::{Money, Price, Usage};
-use polylogue_models::{Day, TokenCount, check_model_name};
+use polylogue_models::{Day, Prices, TokenCount, check_model_name, model_names};
 use polylogue_runtime::models::count_local;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{unwritable, write};
 use crate::error::{CliError, Exit};
@@ -19,37 +19,67 @@ pub(crate) fn run(cli: &args::Cli, args: &args::models::Count) -> Result<Exit, C
         return Err(CliError::usage("no model is named, and there is no default model")
             .hint("`--model openai:gpt-4o-mini`, or `polylogue config set model openai:gpt-4o-mini`"));
     };
-    check_model_name(&model)?;
-    let text = text_of(&args.text)?;
-    let is_local = model.starts_with("local:");
-    let count = match is_local {
-        true => TokenCount::Exact(count_local(&model, &text)?),
-        false => TokenCount::of(&model, &text),
-    };
-    let usage = Usage { input: Some(count.most()), output: Some(0), ..Usage::default() };
-    let prices = user_prices::read()?;
-    let listed =
-        || model.split_once([':', '/']).and_then(|(provider, name)| prices.of(provider, name, Day::today()));
-    let price = if is_local { Some(Price::FREE) } else { listed() };
-    let cost = price.and_then(|price| price.of(&usage));
-    let is_exact = matches!(count, TokenCount::Exact(_));
-    if args.json {
-        let picodollars = cost.map(|cost| cost.picodollars);
-        let row =
-            json!({"model": model, "tokens": count.most(), "exact": is_exact, "picodollars": picodollars});
-        write(&Sanitized::json(&row).map_err(unwritable)?)?;
-        return Ok(Exit::Done);
+    let names: Vec<&str> = model_names(&model).collect();
+    for name in if names.is_empty() { &[""][..] } else { names.as_slice() } {
+        check_model_name(name)?;
     }
-    let tokens = counted(count.most(), "token");
-    let said = if is_exact || count.most() == 0 { tokens } else { format!("at most {tokens}") };
-    let cost = match cost {
-        None => "its price is unknown".to_owned(),
-        // Nothing costs nothing, also of a model that is not free.
-        Some(cost) if count.most() == 0 => cost.to_string(),
-        Some(cost) => in_words(cost),
-    };
-    write(&Sanitized::row(&format!("{said} of {model}, {cost}")))?;
+    let (text, prices) = (text_of(&args.text)?, user_prices::read()?);
+    for name in names {
+        let one = Counted::of(name, &text, &prices)?;
+        let row = if args.json { Sanitized::json(&one.json()).map_err(unwritable)? } else { one.row() };
+        write(&row)?;
+    }
     Ok(Exit::Done)
+}
+
+/// The tokens of a text for one model.
+struct Counted<'m> {
+    model: &'m str,
+    count: TokenCount,
+    cost: Option<Money>,
+}
+
+impl<'m> Counted<'m> {
+    fn of(model: &'m str, text: &str, prices: &Prices) -> Result<Self, CliError> {
+        let is_local = model.starts_with("local:");
+        let (provider, name) = model.split_once([':', '/']).unwrap_or(("", model));
+        // The name of a deployment says nothing of its model.
+        let is_deployment = provider.eq_ignore_ascii_case("azure");
+        let count = match is_local {
+            true => TokenCount::Exact(count_local(model, text)?),
+            false => TokenCount::of(if is_deployment { "" } else { model }, text),
+        };
+        let price = match (is_local, is_deployment) {
+            (true, _) => Some(Price::FREE),
+            (_, true) => prices.own(provider, name, Day::today()).cloned(),
+            _ => prices.of(provider, name, Day::today()),
+        };
+        let usage = Usage { input: Some(count.most()), output: Some(0), ..Usage::default() };
+        Ok(Self { model, count, cost: price.and_then(|price| price.of(&usage)) })
+    }
+
+    fn is_exact(&self) -> bool {
+        matches!(self.count, TokenCount::Exact(_))
+    }
+
+    fn json(&self) -> Value {
+        let Self { model, count, cost } = self;
+        let picodollars = cost.map(|cost| cost.picodollars);
+        json!({"model": model, "tokens": count.most(), "exact": self.is_exact(), "picodollars": picodollars})
+    }
+
+    fn row(&self) -> Sanitized {
+        let Self { model, count, cost } = self;
+        let tokens = counted(count.most(), "token");
+        let said = if self.is_exact() || count.most() == 0 { tokens } else { format!("at most {tokens}") };
+        let cost = match cost {
+            None => "its price is unknown".to_owned(),
+            // Nothing costs nothing, also of a model that is not free.
+            Some(cost) if count.most() == 0 => cost.to_string(),
+            Some(cost) => in_words(*cost),
+        };
+        Sanitized::row(&format!("{said} of {model}, {cost}"))
+    }
 }
 
 /// What the text costs. Four decimals of a dollar would show a few tokens as free.

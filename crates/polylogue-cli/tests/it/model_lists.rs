@@ -149,8 +149,14 @@ fn tokens_are_counted_exactly_or_bounded() {
     );
     assert_eq!(count("house:mine", "Hello"), "at most 5 tokens of house:mine, its price is unknown\n");
     assert_eq!(count("ollama:mine", "Hello"), "at most 5 tokens of ollama:mine, free\n");
-    assert_eq!(count("openai:gpt-4o", ""), "0 tokens of openai:gpt-4o, $0.00\n");
-    assert_eq!(count("anthropic:claude-sonnet-4-5", ""), "0 tokens of anthropic:claude-sonnet-4-5, $0.00\n");
+    assert_eq!(count("openai:gpt-4o", ""), "0 tokens of openai:gpt-4o, $0\n");
+    assert_eq!(count("anthropic:claude-sonnet-4-5", ""), "0 tokens of anthropic:claude-sonnet-4-5, $0\n");
+    // A list is a list, and the name of a deployment says nothing of its model.
+    assert_eq!(
+        count("openai:gpt-4o, ollama:mine", "Hello"),
+        "1 token of openai:gpt-4o, less than $0.0001 as input\nat most 5 tokens of ollama:mine, free\n"
+    );
+    assert_eq!(count("azure:gpt-4o", "Hello"), "at most 5 tokens of azure:gpt-4o, its price is unknown\n");
     assert_eq!(count("house:mine", ""), "0 tokens of house:mine, its price is unknown\n");
     home.file("long.txt", &"word ".repeat(10_000));
     assert_eq!(count("openai:gpt-4o", "@long.txt"), "10000 tokens of openai:gpt-4o, $0.0250 as input\n");
@@ -163,6 +169,8 @@ fn tokens_are_counted_exactly_or_bounded() {
         ("gpt-4o", "write `openai:gpt-4o`"),
         ("mine", "write `provider:model`"),
         ("openai:", "write `openai:`"),
+        ("openai:gpt-4o, mine", "write `provider:model`"),
+        (",", "write `provider:model`"),
     ] {
         let ran = home.run(&["count", "-m", model, "Hello"]).exits(2);
         assert!(ran.err.contains(hint) && ran.out.is_empty(), "{model}: {}", ran.err);
