@@ -145,10 +145,10 @@ impl Outcome {
         })
     }
 
-    /// The tokens, if all are known.
+    /// The tokens, if all are known: none where all replies are from a cache.
     pub(super) fn usage(&self) -> Option<Value> {
         let usage = &self.stretch.summary.usage;
-        (usage.calls > 0 && usage.unmetered == 0).then(|| {
+        (usage.calls + usage.saved.calls > 0 && usage.unmetered == 0).then(|| {
             let mut tokens = json!({
                 "prompt_tokens": usage.input,
                 "completion_tokens": usage.output,
@@ -189,7 +189,8 @@ fn word(reason: &StopReason, is_cut: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use polylogue_core::{
-        LimitOverrides, Message, Name, OtherReason, Path, RunOutcome, Timestamp, TotalUsage, TurnRequest,
+        CacheSavings, LimitOverrides, Message, Name, OtherReason, Path, RunOutcome, Timestamp, TotalUsage,
+        TurnRequest,
     };
 
     use super::*;
@@ -265,5 +266,19 @@ mod tests {
         let tokens = json!({"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5});
         assert_eq!(usage(0), tokens);
         assert_eq!(usage(1)["completion_tokens_details"], json!({"reasoning_tokens": 1}));
+    }
+
+    #[test]
+    fn replies_from_a_cache_are_no_tokens_and_those_of_no_call_are_unknown() {
+        let usage = |saved| {
+            let usage = TotalUsage {
+                saved: CacheSavings { calls: saved, ..CacheSavings::default() },
+                ..TotalUsage::default()
+            };
+            let stretch = Stretch { summary: Summary { usage, ..Summary::default() }, ..Stretch::default() };
+            Outcome { stretch, ..Outcome::default() }.usage()
+        };
+        assert_eq!(usage(0), None);
+        assert_eq!(usage(2), Some(json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0})));
     }
 }
