@@ -1,7 +1,8 @@
 use polylogue_core::Model;
 
 use super::*;
-use crate::{Endpoint, Models};
+use crate::spec::ELSEWHERE;
+use crate::{Endpoint, Models, provider_elsewhere};
 
 fn base_url(name: &str, vars: &[(&str, &str)]) -> String {
     Provider::find(name).unwrap().config(&Env::of(vars.iter().copied())).unwrap().base_url
@@ -127,6 +128,9 @@ fn wrong_names_are_refused_with_what_may_have_been_meant() {
             "there is no provider `perplexity`",
             "in a team file: `endpoints: {perplexity: {base_url: ...}}`",
         ),
+        ("google:gemini-2.5-pro", "there is no provider `google`", "did you mean `gemini:gemini-2.5-pro`?"),
+        ("Azure-OpenAI:prod", "there is no provider `Azure-OpenAI`", "did you mean `azure:prod`?"),
+        ("http://10.0.0.5:8000/v1", "there is no provider `http`", "`endpoints: {house: {base_url: ...}}`"),
         ("gpt-4o-mini", "has no provider", "write `openai:gpt-4o-mini`"),
         ("whatever", "has no provider", "known providers: openai, ollama, "),
         ("openai:", "without a model", "write `openai:`"),
@@ -137,6 +141,14 @@ fn wrong_names_are_refused_with_what_may_have_been_meant() {
         assert!(error.message.contains(message), "{spec}: {error}");
         assert!(error.hint.as_ref().unwrap().contains(hint), "{spec}: {:?}", error.hint);
         assert_eq!(error.kind, ModelErrorKind::Config);
+    }
+}
+
+#[test]
+fn names_of_other_systems_are_none_of_providers_here_and_lead_to_one() {
+    for (other, own) in ELSEWHERE {
+        assert!(Provider::find(other).is_none() && Provider::find(own).is_some(), "{other}: {own}");
+        assert_eq!(provider_elsewhere(other), Some(own));
     }
 }
 

@@ -37,8 +37,9 @@ pub(crate) fn parse_spec<'a>(
         return fail("the model's name has no provider".to_owned(), hint);
     };
     if !is_known(name) {
-        let hint = match closest(name, names) {
+        let hint = match provider_elsewhere(name).or_else(|| closest(name, names)) {
             Some(close) => format!("did you mean `{close}:{model}`? {}", list()),
+            None if model.starts_with("//") => ADDRESS_HINT.to_owned(),
             // The table knows its models, but not where they are.
             None if KnownModel::of(name).next().is_some() => {
                 format!("name its address in a team file: `endpoints: {{{name}: {{base_url: ...}}}}`")
@@ -81,6 +82,48 @@ pub fn check_model_name(spec: &str) -> Result<(), ModelError> {
 pub fn known_provider(model: &str) -> Option<&'static str> {
     let listed = |provider: &&Provider| !provider.is_local() && list_price(provider.name(), model).is_some();
     Provider::all().iter().find(listed).map(Provider::name)
+}
+
+/// What to do with an address instead of a name.
+const ADDRESS_HINT: &str =
+    "name the address in a team file, as in `endpoints: {house: {base_url: ...}}`, and write `house:MODEL`";
+
+/// Names of providers in other systems (LangChain, LiteLLM, AutoGen and others), of their companies and models, and their names here.
+pub(crate) const ELSEWHERE: [(&str, &str); 22] = [
+    ("alibaba", "qwen"),
+    ("amazon", "bedrock"),
+    ("aws", "bedrock"),
+    ("azure_ai", "azure"),
+    ("azure_openai", "azure"),
+    ("bedrock_converse", "bedrock"),
+    ("chatgpt", "openai"),
+    ("claude", "anthropic"),
+    ("dashscope", "qwen"),
+    ("fireworks_ai", "fireworks"),
+    ("google", "gemini"),
+    ("google_ai", "gemini"),
+    ("google_genai", "gemini"),
+    ("google_vertexai", "vertex"),
+    ("gpt", "openai"),
+    ("grok", "xai"),
+    ("kimi", "moonshot"),
+    ("microsoft", "azure"),
+    ("mistral_ai", "mistral"),
+    ("moonshotai", "moonshot"),
+    ("together_ai", "together"),
+    ("vertex_ai", "vertex"),
+];
+
+/// Returns the provider that other systems call `name`, such as `google` for `gemini`. It is only suggested: a name has one meaning.
+///
+/// ```
+/// use polylogue_models::provider_elsewhere;
+/// assert_eq!(provider_elsewhere("Google-GenAI"), Some("gemini"));
+/// assert_eq!(provider_elsewhere("house"), None);
+/// ```
+pub fn provider_elsewhere(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    ELSEWHERE.iter().find(|(other, _)| *other == name).map(|(_, own)| *own)
 }
 
 /// The name that differs in the fewest letters, if they are few.

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use polylogue_config::suggest;
 use polylogue_core::{ModelError, ModelErrorKind, Price, PriceTier};
-use polylogue_models::{Day, Endpoint, Env, KnownModel, Prices, Provider, ServedModel};
+use polylogue_models::{Day, Endpoint, Env, KnownModel, Prices, Provider, ServedModel, provider_elsewhere};
 use polylogue_runtime::address::shown;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -62,7 +62,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Ex
         return Err(CliError::usage(what).hint("name one by its path: `local:models/qwen3-4b-q4_k_m.gguf`"));
     }
     if provider.is_none() && table.is_empty() {
-        let hint = suggest::hint(&name, names());
+        let meant = provider_elsewhere(&name).map(|own| format!("did you mean `{own}`?"));
+        let hint = meant.unwrap_or_else(|| suggest::hint(&name, names()));
         return Err(CliError::usage(format!("there is no provider `{name}`")).hint(hint));
     }
     if provider.is_none() && args.refresh {

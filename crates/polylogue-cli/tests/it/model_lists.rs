@@ -34,6 +34,8 @@ fn providers_are_listed_and_a_wrong_name_gets_a_suggestion() {
     assert!(ran.out.contains("anthropic ") && ran.out.contains("ollama "), "{}", ran.out);
     let ran = home.run(&["models", "opnai"]).exits(2);
     assert!(ran.err.contains("there is no provider `opnai`") && ran.err.contains("`openai`"), "{}", ran.err);
+    let ran = home.run(&["models", "google"]).exits(2);
+    assert!(ran.err.contains("did you mean `gemini`?"), "{}", ran.err);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use polylogue::agents::tooling::ToolCalling;
 use polylogue::tools::search::ToolSearch;
 use polylogue_config::At;
-use polylogue_models::{EndpointModel, Env, KnownModel, Models, Provider, model_names};
+use polylogue_models::{EndpointModel, Env, KnownModel, Models, Provider, model_names, provider_elsewhere};
 
 use crate::agent::ModelKeys;
 use crate::built_in::{FILES, file_tool_names};
@@ -64,7 +64,7 @@ impl Team {
             if meant.is_some() && !self.script.is_empty() {
                 continue;
             }
-            let hint = match meant {
+            let hint = match meant.or_else(|| provider_elsewhere(provider)) {
                 Some(meant) => format!("did you mean `{meant}:{name}`?"),
                 None => format!(
                     "say where it is, `endpoints: {{{provider}: {{base_url: ...}}}}`, or name a known provider, such as `openai` or `ollama`"
