@@ -101,18 +101,20 @@ fn check(team: &Team, asked: Asked<'_>, report: &mut Report<'_>) {
         warn_of_unknown_tool(team, agent, &params, report);
         let is_set = params.max_tokens.is_some() || !params.names().is_empty();
         let models = models_of(team, keys, asked.given).filter(|_| is_set);
-        let models: Vec<_> = models.map(|model| (model, asked.known(team, model))).collect();
+        let models = models.map(|model| (model, asked.known(team, model), in_process(team, model, &params)));
+        let models: Vec<_> = models.collect();
         let refuses = |known: &EndpointModel| !known.ignored(&params).is_empty();
         let is_refused = params.strict
             && !asked.has_script
-            && models.iter().all(|(_, known)| known.as_ref().is_some_and(refuses));
-        for (model, known) in &models {
+            && models.iter().all(|(_, known, own)| !own.is_empty() || known.as_ref().is_some_and(refuses));
+        for (model, known, own) in &models {
             if report.full() {
                 return;
             }
-            let Some(known) = known else { continue };
             let (who, model, dropped) = (agent.name.as_str(), *model, dropped(team, model));
             let checked = Checked { who, keys, model, params: &params, dropped, is_refused };
+            checked.warn_of_left_out(own, "", "choose another model", report);
+            let Some(known) = known else { continue };
             checked.warn_of_refused(known, report);
             checked.warn_of_stop(known, report);
             if is_listed(team, model) {
@@ -120,6 +122,12 @@ fn check(team: &Team, asked: Asked<'_>, report: &mut Report<'_>) {
             }
         }
     }
+}
+
+/// The parameters that `model` leaves out, if it is one in the process, whatever file it is: the file is not opened.
+fn in_process(team: &Team, model: &str, params: &Params) -> Vec<&'static str> {
+    let thinking = params.thinking.filter(|_| team.model_file(model).is_some());
+    thinking.map(|_| "thinking").into_iter().collect()
 }
 
 /// The parameters that requests to `model` leave out because the team says so.
