@@ -151,8 +151,8 @@ fn tokens_are_counted_exactly_or_bounded() {
     );
     assert_eq!(count("house:mine", "Hello"), "at most 5 tokens of house:mine, its price is unknown\n");
     assert_eq!(count("ollama:mine", "Hello"), "at most 5 tokens of ollama:mine, free\n");
-    assert_eq!(count("openai:gpt-4o", ""), "0 tokens of openai:gpt-4o, $0\n");
-    assert_eq!(count("anthropic:claude-sonnet-4-5", ""), "0 tokens of anthropic:claude-sonnet-4-5, $0\n");
+    assert_eq!(count("openai:gpt-4o", ""), "0 tokens of openai:gpt-4o, $0.00\n");
+    assert_eq!(count("anthropic:claude-sonnet-4-5", ""), "0 tokens of anthropic:claude-sonnet-4-5, $0.00\n");
     // A list is a list, and the name of a deployment says nothing of its model.
     assert_eq!(
         count("openai:gpt-4o, ollama:mine", "Hello"),
