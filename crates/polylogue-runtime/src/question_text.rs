@@ -32,12 +32,16 @@ impl LastMessages {
         let text = in_words(question);
         let is_received =
             |(of, message): &&(Path, Message)| of == at && message.from != *who && message.to.includes(who);
-        let is_turn = *kind == QuestionKind::Turn;
-        match self.0.iter().rev().find(is_received).filter(|_| is_turn) {
+        match self.0.iter().rev().find(is_received).filter(|_| has_last_message(*kind)) {
             Some((_, message)) => format!("{text}{LAST}{}:\n\n{}", message.from, message.to_text().trim()),
             None => text,
         }
     }
+}
+
+/// Returns whether a question of this kind asks for a message of a chat, and so comes with the last message of that chat.
+pub const fn has_last_message(kind: QuestionKind) -> bool {
+    matches!(kind, QuestionKind::Turn | QuestionKind::Reply)
 }
 
 /// Returns the text of a question with what can be answered, for clients whose users write their answers.
@@ -188,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_asked_for_with_the_last_message() {
+    fn a_turn_and_a_reply_are_asked_for_with_the_last_message() {
         let [ann, bob, pat] = ["Ann", "Bob", "Pat"].map(|name| Name::new(name).unwrap());
         let own = "Pat, it is your turn. The answer is your message, and the answer `exit` leaves the chat.";
         let turn = question("Pat, it is your turn.", QuestionKind::Turn, Vec::new());
@@ -208,6 +212,13 @@ mod tests {
         let to_pat = said(&bob, "For you.", Audience::Only(vec![pat.clone()]));
         let text = received([to_all.clone(), to_pat, others]).text(&Path::root(), &turn);
         assert!(text.ends_with("from Bob:\n\nFor you."), "{text}");
+        // So is a reply in the name of an agent, which speaks to others.
+        let reply = question("You speak as `Pat` to `Ann`.", QuestionKind::Reply, Vec::new());
+        assert_eq!(
+            heard.text(&Path::root(), &reply),
+            "You speak as `Pat` to `Ann`. The answer is the reply; `exit` ends the conversation.\n\n\
+             The last message, from Ann:\n\nTo all."
+        );
         // Another question has its own text, and what a person has written is known to its client.
         assert_eq!(heard.text(&Path::root(), &Question::new(pat.clone(), "Well?")), "Well?");
         let answer = Body::InputProvided { to: pat, text: "Yes.".into(), by: Responder::default() };

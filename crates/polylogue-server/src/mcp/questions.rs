@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Instruction, LogId, OpenQuestion, QuestionKind, Store as _};
+use polylogue_core::{Instruction, LogId, OpenQuestion, Store as _};
 use polylogue_mcp::serve::{FormAnswer, FormQuestion};
-use polylogue_runtime::question_text::LastMessages;
+use polylogue_runtime::question_text::{LastMessages, has_last_message};
 use polylogue_wire::conversation::PendingQuestion;
 
 use super::visitor::Visitor;
@@ -74,7 +74,7 @@ pub(super) async fn forms(
     id: &LogId,
     open: &[OpenQuestion],
 ) -> Result<Vec<FormQuestion>, Problem> {
-    let events = match open.iter().any(|open| open.question.kind == QuestionKind::Turn) {
+    let events = match open.iter().any(|open| has_last_message(open.question.kind)) {
         true => tenant.runtime.store().read(id, 0).await?,
         false => Vec::new(),
     };

@@ -255,8 +255,17 @@ agents: [{name: Ann}, {name: Pat, human: true}]
 chat: {participants: [Ann, Pat], pattern: round_robin, stop: {max_turns: 4}}
 script: [{Ann: 'What is wrong?'}, {Ann: 'I see.'}]
 ";
+    let turn = "Pat, it is your turn. The answer is your message, and the answer `exit` leaves the chat.";
+    check_last_message(team, turn).await;
+    // So is a person who speaks in the name of an agent.
+    let team = team.replace("human: true", "human: true, human_input: always");
+    let reply = "You speak as `Pat` to `Ann`. The answer is the reply; `exit` ends the conversation.";
+    check_last_message(&team, reply).await;
+}
+
+/// Checks that Pat is asked with `own` and the last message of Ann.
+async fn check_last_message(team: &str, own: &str) {
     let world = World::with_team("turns", team).await;
-    let own = "Pat, it is your turn. The answer is your message, and the answer `exit` leaves the chat.";
     let after = |said: &str| format!("{own}\n\nThe last message, from Ann:\n\n{said}");
     let mut history = vec![user("Help.")];
     let asked = complete(&world, "turns", json!(history)).await;
@@ -272,7 +281,8 @@ script: [{Ann: 'What is wrong?'}, {Ann: 'I see.'}]
     let result = called(&world, "turns", json!({}), &json!({})).await;
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with(&format!("Pat is asked: {}\n(", after("What is wrong?"))), "{text}");
-    assert_eq!(result["structuredContent"]["questions"][0]["text"], "Pat, it is your turn.");
+    let question = result["structuredContent"]["questions"][0]["text"].as_str().unwrap();
+    assert!(own.starts_with(&format!("{question} The answer is ")), "{question}");
     let form = called(&world, "turns", json!({}), &elicitation()).await;
     let (_, form) = form["inputRequests"].as_object().unwrap().iter().next().unwrap();
     assert_eq!(form["params"]["message"], format!("Pat is asked: {}", after("What is wrong?")));
