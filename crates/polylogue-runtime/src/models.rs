@@ -52,6 +52,8 @@ pub(crate) struct TeamModels {
     /// The models for which that counts, even below the user's own or the list price.
     cheap: BTreeSet<String>,
     budget: bool,
+    /// Whether a script speaks at its pace.
+    paced: bool,
 }
 
 enum ModelSource {
@@ -97,9 +99,9 @@ impl TeamModels {
             ModelSource::Script(..) | ModelSource::Recording(_) => options.cache.clone(),
         };
         let cache = cache.map(Cache::open).transpose()?;
-        let (fallback, fallback_return, budget) =
-            (team.fallback.to_vec(), *team.fallback_return, choosing.budget);
-        Ok(Self { source, record, cache, fallback, fallback_return, own_prices, today, cheap, budget })
+        let (fallback, fallback_return) = (team.fallback.to_vec(), *team.fallback_return);
+        let (budget, paced) = (choosing.budget, options.paced);
+        Ok(Self { source, record, cache, fallback, fallback_return, own_prices, today, cheap, budget, paced })
     }
 
     /// Whether the team's script speaks.
@@ -178,7 +180,7 @@ impl TeamModels {
     /// Changes `team` so that every agent has a model.
     pub(crate) fn cast(&self, team: &mut Team) -> Option<AnyModel> {
         match &self.source {
-            ModelSource::Script(..) => Some(speak_by(&at_once(&team.script), team)),
+            ModelSource::Script(..) => Some(speak_by(&script_of(team, self.paced), team)),
             ModelSource::Recording(recording) => {
                 use_recorded(team, recording);
                 None
@@ -320,11 +322,15 @@ fn scripted(team: &mut Team, choosing: &ModelChoice<'_>, why: Option<String>) ->
             false => Error::NoModel { team: team.name.clone(), who: team.answering_without_model() },
         });
     }
-    let script = match choosing.options.paced {
+    Ok(ModelSource::Script(speak_by(&script_of(team, choosing.options.paced), team), why))
+}
+
+/// The script of a team: at its pace, or at once.
+fn script_of(team: &Team, paced: bool) -> Script {
+    match paced {
         true => team.script.clone().paced(team.script_pace.unwrap_or(0.0)),
         false => at_once(&team.script),
-    };
-    Ok(ModelSource::Script(speak_by(&script, team), why))
+    }
 }
 
 fn speak_by(script: &Script, team: &mut Team) -> AnyModel {

@@ -332,3 +332,29 @@ async fn a_stream_in_which_nothing_happens_has_comments_and_a_bound() {
     let page = Request::new("GET", PATH).token(&world.token).send(world.address).await;
     assert_eq!(page.status, 200, "other requests are served");
 }
+
+#[tokio::test]
+async fn a_script_keeps_its_pace_with_values_of_variables() {
+    let team = "
+name: paced
+task: Greet {{who}}.
+vars: {who: Pat}
+agents: [{name: Pat, human: true}, {name: Ann}]
+chat: {participants: [Pat, Ann], pattern: sequential}
+script_pace: 50
+script: [{Ann: one two three four}]
+";
+    let world = World::with_team("paced", team).await;
+    let id = begin(&world, &json!({"team": "paced", "inputs": {"who": "Kim"}})).await;
+    let question = until(&world, &id, "waiting").await["questions"][0]["question"].clone();
+    let mut tail = world.tail(&id, 0).await;
+    let answer = json!({"question": question, "text": "Hello."});
+    assert_eq!(world.post(&format!("{PATH}/{id}/answers"), &answer).await.status, 202);
+    let mut pieces = 0;
+    while let Some(frame) = tail.frame().await {
+        pieces += usize::from(frame.event == "delta" && frame.json()["type"] == "text");
+    }
+    // A script without a pace says all in one piece.
+    assert!(pieces > 1, "{pieces}");
+    assert_eq!(said(&events(&world, &id).await), ["Hello.", "one two three four"]);
+}
