@@ -331,6 +331,9 @@ fn s41_files_of_a_folder_come_change_and_go_while_the_server_runs() {
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     write("pair.yaml", TEAM);
     let mut serving = Serving::of(&home, folder.to_str().unwrap(), true);
+    // What an editor keeps while it writes a file, and a name that cannot be an id, do not keep the others from being read.
+    write(".#more.yaml", "name: [");
+    write("ä.yaml", TEAM);
     write("more.yaml", &TEAM.replace("pair", "more"));
     teams_until(&serving, |teams| teams.contains("\"id\":\"more\""));
     write("pair.yaml", "name: [");
@@ -343,8 +346,14 @@ fn s41_files_of_a_folder_come_change_and_go_while_the_server_runs() {
     assert!(!teams.contains("\"changed\":{"), "{teams}");
     std::fs::remove_file(folder.join("more.yaml")).unwrap();
     teams_until(&serving, |teams| !teams.contains("\"id\":\"more\""));
+    // Also the last one.
+    std::fs::remove_file(folder.join("ä.yaml")).unwrap();
+    std::fs::remove_file(folder.join("pair.yaml")).unwrap();
+    teams_until(&serving, |teams| !teams.contains("\"id\":\"pair\""));
     assert!(serving.child.try_wait().unwrap().is_none(), "it still runs");
-    assert_eq!(serving.end().0, Some(0));
+    let (code, log) = serving.end();
+    assert_eq!((code, log.matches("ä.yaml` cannot be part of a URL").count()), (Some(0), 1), "{log}");
+    assert!(!log.contains(".#more"), "{log}");
 }
 
 #[test]
@@ -357,14 +366,17 @@ fn a_team_of_a_folder_that_cannot_be_served_leaves_the_others() {
         + "mcp: {parts: {command: python3, args: [x.py]}}\n";
     std::fs::write(folder.join("wants.yaml"), wants_more).unwrap();
     std::fs::write(folder.join("broken.yaml"), "name: [").unwrap();
+    std::fs::write(folder.join("ä.yaml"), TEAM).unwrap();
+    std::fs::write(folder.join(".pair.yaml"), "name: [").unwrap();
     let serving = Serving::of(&home, folder.to_str().unwrap(), true);
     let teams = serving.get("/api/v1/teams", serving.token.as_deref().unwrap());
     assert!(teams.contains("\"id\":\"pair\"") && !teams.contains("wants"), "{teams}");
     let (code, log) = serving.end();
     assert_eq!(code, Some(0));
-    for file in ["wants.yaml` is not served", "broken.yaml` is not served"] {
+    for file in ["wants.yaml` is not served", "broken.yaml` is not served", "ä.yaml` is not served"] {
         assert!(log.contains(file), "{log}");
     }
+    assert!(!log.contains(".pair.yaml"), "{log}");
     // One that is named must be in order, and so must be the only one of a folder.
     home.run(&["serve", folder.join("wants.yaml").to_str().unwrap(), "--offline"]).exits(2);
     std::fs::remove_file(folder.join("pair.yaml")).unwrap();

@@ -1,6 +1,6 @@
 //! The teams that are served: files, with what the user trusts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -47,6 +47,17 @@ struct Known {
     served: BTreeMap<String, PathBuf>,
     /// All, with those that cannot be used.
     stamps: BTreeMap<PathBuf, Stamp>,
+    /// Those of folders whose names cannot be ids.
+    misnamed: BTreeSet<PathBuf>,
+}
+
+/// The team files that there are.
+#[derive(Default)]
+struct Found {
+    /// By the ids of their teams.
+    files: BTreeMap<String, PathBuf>,
+    /// Those of folders whose names cannot be ids, each with the reason.
+    misnamed: Vec<(PathBuf, CliError)>,
 }
 
 /// When a file was changed last, and its size. `None` if it is gone.
@@ -66,17 +77,24 @@ impl TeamFiles {
         let shared_budget = args.budgets.limits_cost();
         let options = args.options.clone();
         let files = Self { named, known, ready, default_model, env, options, shared_budget };
-        files.known().served = by_id(&files.named)?;
+        for folder in files.named.iter().filter(|named| named.is_dir()) {
+            if in_folder(folder)?.is_empty() {
+                let what = format!("the folder `{}` has no team files", folder.display());
+                return Err(CliError::usage(what).hint("their names end in `.yaml`"));
+            }
+        }
+        files.known().served = by_id(&files.named)?.files;
         Ok(files)
     }
 
-    /// The same without the teams of folders that cannot be prepared, each with the reason: one of them does not keep the others from
-    /// being served. The error is that of the only team.
+    /// The same without the teams of folders that have no id or cannot be prepared, each with the reason: one of them does not keep the
+    /// others from being served. The error is that of the only team.
     pub(super) async fn usable(
         self,
         place: &StoreLocation,
     ) -> Result<(Self, Vec<(PathBuf, CliError)>), CliError> {
-        let mut unusable = Vec::new();
+        let mut unusable = by_id(&self.named)?.misnamed;
+        self.known().misnamed = unusable.iter().map(|(file, _)| file.clone()).collect();
         let found = self.known().served.clone();
         for (id, file) in found {
             self.known().stamps.insert(file.clone(), stamp(&file));
@@ -155,7 +173,7 @@ impl TeamSource for TeamFiles {
     }
 
     fn rescan(&self, again: bool) -> Vec<String> {
-        let found = match by_id(&self.named) {
+        let Found { files, misnamed } = match by_id(&self.named) {
             Ok(found) => found,
             Err(error) => {
                 warn!(error = error.into_parts().0, "the team files are not read again");
@@ -163,10 +181,17 @@ impl TeamSource for TeamFiles {
             }
         };
         let mut known = self.known();
+        let warned = std::mem::take(&mut known.misnamed);
+        for (file, error) in misnamed {
+            if !warned.contains(&file) {
+                warn!(error = error.into_parts().0, "a team file is not served");
+            }
+            known.misnamed.insert(file);
+        }
         let before = std::mem::take(&mut known.stamps);
-        known.served.retain(|id, file| found.get(id) == Some(file));
+        known.served.retain(|id, file| files.get(id) == Some(file));
         let mut changed = Vec::new();
-        for (id, file) in found {
+        for (id, file) in files {
             let now = stamp(&file);
             if again || before.get(&file) != Some(&now) {
                 known.served.insert(id.clone(), file.clone());
@@ -252,39 +277,54 @@ fn without_folder(error: SourceError, file: &Path) -> SourceError {
     SourceError { what: short(error.what), hint: error.hint.map(short), ..error }
 }
 
-/// The files that `named` has, and those in its folders, by the ids of their teams.
-fn by_id(named: &[PathBuf]) -> Result<BTreeMap<String, PathBuf>, CliError> {
-    let mut files = BTreeMap::new();
+/// The files that `named` has, and those in its folders.
+fn by_id(named: &[PathBuf]) -> Result<Found, CliError> {
+    let mut found = Found::default();
     for named in named {
-        for file in if named.is_dir() { in_folder(named)? } else { vec![named.clone()] } {
-            let id = id_of(&file)?;
-            if let Some(other) = files.insert(id.clone(), file.clone()) {
-                let what =
-                    format!("`{}` and `{}` would both be the team `{id}`", other.display(), file.display());
-                return Err(CliError::usage(what).hint("give one of the files another name"));
-            }
+        match named.is_dir() {
+            true => found.add_folder(named)?,
+            false => found.add(id_of(named)?, named.clone())?,
         }
     }
-    Ok(files)
+    Ok(found)
 }
 
-/// The team files of a folder, not of folders within it.
+impl Found {
+    fn add_folder(&mut self, folder: &Path) -> Result<(), CliError> {
+        for file in in_folder(folder)? {
+            match id_of(&file) {
+                Ok(id) => self.add(id, file)?,
+                Err(error) => self.misnamed.push((file, error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, id: String, file: PathBuf) -> Result<(), CliError> {
+        if let Some(other) = self.files.insert(id.clone(), file.clone()) {
+            let what =
+                format!("`{}` and `{}` would both be the team `{id}`", other.display(), file.display());
+            return Err(CliError::usage(what).hint("give one of the files another name"));
+        }
+        Ok(())
+    }
+}
+
+/// The team files of a folder, not of folders within it, and not the hidden ones, which editors keep while they write a file.
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let unreadable = |error: std::io::Error| {
         CliError::usage(format!("the folder `{}` cannot be read: {error}", folder.display()))
     };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml") && path.is_file() {
+        let entry = entry.map_err(unreadable)?;
+        let path = entry.path();
+        let is_team = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+        if is_team && path.is_file() && !entry.file_name().as_encoded_bytes().starts_with(b".") {
             files.push(path);
         }
     }
-    match files.is_empty() {
-        true => Err(CliError::usage(format!("the folder `{}` has no team files", folder.display()))
-            .hint("their names end in `.yaml`")),
-        false => Ok(files),
-    }
+    Ok(files)
 }
 
 /// The id of the team in `file`, which is a part of paths.
