@@ -12,7 +12,7 @@ use polylogue_core::{
 
 use crate::inbox::take_in;
 use crate::moving::unfinished_chats;
-use crate::stored::{fresh_id, stored_limits};
+use crate::stored::{fresh_id, is_imported, stored_limits};
 use crate::{Conversation, Error, Result, Runtime};
 
 /// The result of an instruction to a conversation.
@@ -406,14 +406,14 @@ impl Runtime {
         self.open_questions_of(&self.listing(id).await?).await
     }
 
-    /// Returns the questions that waited for people when `about` was the entry of their conversation in the list, oldest first. Reads no more of
-    /// the log, from its end, than has them.
+    /// Returns the questions that waited for people when `about` was the entry of their conversation in the list, oldest first; none of an
+    /// imported conversation, which nobody can answer. Reads no more of the log, from its end, than has them.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn open_questions_of(&self, about: &Listing) -> Result<Vec<OpenQuestion>> {
         let Listing { id, summary, .. } = about;
-        if summary.questions.is_empty() && !about.is_damaged {
+        if summary.questions.is_empty() && !about.is_damaged || is_imported(&self.store().meta(id).await?) {
             return Ok(Vec::new());
         }
         let mut length = LAST_EVENTS;

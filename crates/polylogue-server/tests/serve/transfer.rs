@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use polylogue_core::chain::{Link, seal, unseal};
 use polylogue_core::{BlobId, Body, Event, LogId, Meta, Store as _, TeamChanged};
+use polylogue_runtime::Runtime;
 use polylogue_server::Scope;
 use polylogue_store::Jsonl;
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
 use crate::conversations::{begin, events, until};
-use crate::world::World;
+use crate::world::{World, place};
 
 const PATH: &str = "/api/v1/conversations";
 const IMPORTS: &str = "/api/v1/imports";
@@ -188,6 +189,29 @@ async fn an_exported_run_is_imported_read_and_never_run() {
     // A title is no part of what was said.
     let renamed = Request::new("PATCH", &place).token(&other).json(&json!({"title": "theirs"}));
     assert_eq!(renamed.send(world.address).await.json()["title"], "theirs");
+}
+
+#[tokio::test]
+async fn nobody_is_asked_by_an_imported_run() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    let asked = until(&world, &id, "waiting").await["questions"][0].clone();
+    let new = import(&world, &export(&world, &id).await).await.json();
+    assert_eq!((&new["imported"], &new["questions"]), (&json!(true), &json!([])));
+    let new = new["id"].as_str().unwrap();
+    // Of the list, and of the command that shows what waits.
+    let listed = world.get(PATH).await.json();
+    let asks = |id: &str| {
+        let mut rows = listed["conversations"].as_array().unwrap().iter();
+        rows.find(|row| row["id"] == id).unwrap()["questions"].as_array().unwrap().len()
+    };
+    assert_eq!((asks(&id), asks(new)), (1, 0));
+    let runtime = Runtime::open_at(place(world.dir.path())).unwrap();
+    let waiting = runtime.waiting().await.unwrap();
+    assert_eq!(waiting.iter().map(|run| run.listing.id.as_str()).collect::<Vec<_>>(), [id]);
+    let answer = json!({"question": asked["question"], "text": "Yes."});
+    let refused = world.post(&format!("{PATH}/{new}/answers"), &answer).await;
+    assert_eq!((refused.status, &refused.problem()["type"]), (409, &json!("/problems/imported")));
 }
 
 /// The log with its lines changed, and its checksums made again, as an attacker does.
