@@ -62,7 +62,7 @@ pub(crate) async fn perimeter(
 
 /// Checks a request, and counts it until its response is sent if a trusted proxy passes it on: its client has no connection of its own.
 fn admit(app: &App, request: &Request) -> Result<Option<Entered>, Problem> {
-    check(app, request.headers())?;
+    check(app, request)?;
     let Some(Proxied(client)) = request.extensions().get() else { return Ok(None) };
     app.proxied.enter(*client).map(Some).ok_or_else(|| {
         let most = app.limits.connections_per_address;
@@ -74,18 +74,25 @@ fn admit(app: &App, request: &Request) -> Result<Option<Entered>, Problem> {
 
 /// Refuses requests to other names and from pages of other sites: a name that an attacker resolves to this machine is no name
 /// of this server.
-fn check(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
-    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    let host = text(HOST).and_then(|host| host.parse::<Authority>().ok());
-    let Some(host) = host.filter(|host| app.names.is_own(host.host())) else {
+fn check(app: &App, request: &Request) -> Result<(), Problem> {
+    let headers = request.headers();
+    let mut hosts = values(headers, HOST);
+    let host = hosts.next().and_then(|host| host.parse::<Authority>().ok());
+    let is_own = |host: &Authority| app.names.is_own(host.host());
+    // Another program could follow a second header, or the host of the target.
+    let is_clear = hosts.next().is_none() && request.uri().authority().is_none_or(is_own);
+    let Some(host) = host.filter(|host| is_clear && is_own(host)) else {
         return Err(Problem::wrong_host("the header `Host` does not name this server")
             .hint("use the address that the server prints, or start it with `--public-url`"));
     };
-    match text(ORIGIN) {
-        Some(origin) if !app.names.is_allowed_origin(origin, &host) => {
-            Err(Problem::foreign_origin("pages of this origin may not use the server")
-                .hint("allow it with `--allow-origin`"))
-        }
-        _ => Ok(()),
+    match values(headers, ORIGIN).all(|origin| app.names.is_allowed_origin(origin, &host)) {
+        true => Ok(()),
+        false => Err(Problem::foreign_origin("pages of this origin may not use the server")
+            .hint("allow it with `--allow-origin`")),
     }
+}
+
+/// The values of a header. `?` is one that is no text.
+fn values(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    headers.get_all(name).into_iter().map(|value| value.to_str().unwrap_or("?"))
 }

@@ -80,7 +80,17 @@ async fn s3_other_names_and_pages_of_other_sites_are_refused_everywhere() {
         }
     }
     let own = world.request("GET", "/api/v1/teams").header("Origin", "http://localhost");
-    assert_eq!(world.send(own).await.status, 200);
+    assert_eq!(world.send(own.clone()).await.status, 200);
+    // A second header counts as well, and so does the host of the target.
+    for (name, value, status) in [("Host", "evil.test", 421), ("Origin", "http://evil.test", 403)] {
+        let mut twice = own.clone();
+        twice.headers.push((name.into(), value.into()));
+        assert_eq!(world.send(twice).await.status, status, "{name}");
+    }
+    for (host, status) in [("localhost", 200), ("evil.test", 421)] {
+        let target = world.request("GET", &format!("http://{host}/api/v1/teams"));
+        assert_eq!(world.send(target).await.status, status, "{host}");
+    }
 }
 
 #[tokio::test]
