@@ -18,11 +18,12 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The host in a URL with `http://` or `https://`.
+    /// The host in a URL with `http://` or `https://` and no path: the page and the routes are at the root of a host.
     pub(crate) fn host_of(url: &str) -> Option<String> {
         let url = url.parse::<Uri>().ok()?;
         let host = url.host().filter(|host| !host.is_empty())?;
-        ["http", "https"].contains(&url.scheme_str()?).then(|| host.to_owned())
+        let is_root = url.path_and_query().is_none_or(|path| path.as_str() == "/");
+        (is_root && ["http", "https"].contains(&url.scheme_str()?)).then(|| host.to_owned())
     }
 
     /// Whether `host` is a name of this server. An IP address is, because no other site can be reached under it.
@@ -55,7 +56,7 @@ mod tests {
 
     #[test]
     fn other_names_are_refused() {
-        let public = Names::host_of("https://polylogue.example:8443/x");
+        let public = Names::host_of("https://polylogue.example:8443/");
         let names = Names { is_loopback: true, public, ..Names::default() };
         for own in ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", "Polylogue.example"] {
             assert!(names.is_own(own), "{own}");
@@ -64,7 +65,7 @@ mod tests {
             assert!(!names.is_own(other), "{other}");
         }
         assert!(Names::default().is_own("10.0.0.1"));
-        for wrong in ["foo", "teams.example:8080", "ftp://teams.example", "https://", "/x", ""] {
+        for wrong in ["foo", "a.test:8080", "ftp://a.test", "https://", "https://a.test/x", ""] {
             assert_eq!(Names::host_of(wrong), None, "{wrong}");
         }
         let host: Authority = "localhost:8787".parse().unwrap();

@@ -109,7 +109,7 @@ pub enum ServerError {
         why: std::io::Error,
     },
     /// The public address is no URL of a server.
-    #[error("`{0}` is not an address with `http://` or `https://`")]
+    #[error("`{0}` is not the address of a server: `http://` or `https://`, a host and a port")]
     PublicUrl(String),
     /// An origin is not the origin of a site.
     #[error("`{0}` is not an origin: a scheme, a host and a port")]
@@ -147,8 +147,9 @@ impl ServerError {
             Self::Listen { .. } => {
                 Some("choose another address with `--listen`; port 0 takes a free one".into())
             }
-            Self::PublicUrl(_) => Some("write it as `https://example.com`".into()),
-            Self::Origin(_) => Some("write it as `https://example.com`, without a path".into()),
+            Self::PublicUrl(_) | Self::Origin(_) => {
+                Some("write it as `https://example.com`, without a path".into())
+            }
             Self::Header(_) => Some("write it as `X-OpenWebUI-Chat-Id`, without a colon".into()),
             Self::Issuer(_) => Some(
                 "`--issuer` is an address with `https://`, and `--audience` or `--public-url` the address of this server".into(),

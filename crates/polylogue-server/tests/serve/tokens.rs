@@ -420,9 +420,9 @@ async fn a_token_that_no_one_could_use_or_find_is_refused() {
 }
 
 #[tokio::test]
-async fn a_public_address_has_the_scheme_of_a_server() {
+async fn a_public_address_has_the_scheme_of_a_server_and_no_path() {
     let dir = tempfile::tempdir().unwrap();
-    for wrong in ["foo", "teams.example:8080", "ftp://teams.example", ""] {
+    for wrong in ["foo", "teams.example:8080", "ftp://teams.example", "https://teams.example/a", ""] {
         let options = ServerOptions {
             public_url: Some(wrong.into()),
             ..ServerOptions::new(loopback(), place(dir.path()))
