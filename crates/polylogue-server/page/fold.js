@@ -172,7 +172,7 @@ const HANDLERS = {
         run.isPaused = false;
         note(chat, event, 'resumed');
     },
-    cancelled: (_, chat, event) => note(chat, event, event.now ? 'stopped at once' : 'stopped after a step'),
+    cancelled: (_, chat, event) => note(chat, event, event.now ? 'stopped at once' : 'stopped: turns that have begun end'),
     refused: (_, chat, event) => note(chat, event, `refused: ${event.why}`, 'bad'),
     title_changed(run, chat, event) {
         run.title = event.title;

@@ -131,7 +131,7 @@ pub(super) fn of_run(body: &Body) -> Option<String> {
         Body::Paused => "paused: turns that have begun end, and no other begins".into(),
         Body::Resumed => "continued after the pause".into(),
         Body::Cancelled { now: true } => "stopped at once".into(),
-        Body::Cancelled { now: false } => "stopped after the turn".into(),
+        Body::Cancelled { now: false } => "stopped: turns that have begun end, and no other begins".into(),
         Body::Refused { instruction, why } => format!("{instruction} was refused: {why}"),
         Body::ReplyInterrupted { who, text, .. } => {
             format!("{who} was cut off after: {}", folded(text))

@@ -78,7 +78,7 @@ fn show_prints_a_line_for_each_steering_event() {
         A -> B:
         Not today.
 
-        stopped after the turn
+        stopped: turns that have begun end, and no other begins
         stopped at once
     "#]],
     );
@@ -114,7 +114,7 @@ fn the_autogen_layout_prints_a_line_for_each_steering_event() {
 
         --------------------------------------------------------------------------------
 
-        >>>>>>>> stopped after the turn
+        >>>>>>>> stopped: turns that have begun end, and no other begins
 
         >>>>>>>> stopped at once
     "#]],
@@ -152,7 +152,7 @@ fn the_markdown_document_has_a_line_for_each_steering_event() {
 
         Not today.
 
-        *Stopped after the turn*
+        *Stopped: turns that have begun end, and no other begins*
 
         *Stopped at once*
     "#]],
