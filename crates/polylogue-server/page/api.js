@@ -4,6 +4,9 @@ import { signal } from './lib.js';
 /** Who uses the page: `undefined` while that is not known, `null` for no one. */
 export const session = signal(/** @type {any} */ (undefined));
 
+/** Whether the session allows what needs this scope. @param {'run' | 'answer' | 'edit'} scope */
+export const may = (scope) => Boolean(session.value?.scopes.includes(scope));
+
 /** The code of a link with which the page was opened although someone is logged in; empty for none. */
 export const otherLink = signal('');
 

@@ -1,6 +1,6 @@
 // The page: what is at the top of every view, and which view an address shows.
 import { html, kept, effect, render, useEffect, useRef } from './lib.js';
-import { failure, login, logout, otherLink, session, useOtherLink } from './api.js';
+import { failure, login, logout, may, otherLink, session, useOtherLink } from './api.js';
 import { route, address } from './router.js';
 import { Bell, titled } from './attention.js';
 import { Runs } from './runs.js';
@@ -9,7 +9,7 @@ import { Run } from './run.js';
 import { Cluster } from './cluster.js';
 import { Compare } from './compare.js';
 import { FileError, quoted } from './parts.js';
-import { Editor, Teams } from './editor.js';
+import { Team, Teams } from './editor.js';
 import { Help, showKeys } from './keyboard.js';
 
 const theme = kept('theme', 'system');
@@ -28,7 +28,7 @@ function Top() {
         <a class="brand" href=${address([])}><img src="/page/icon.svg" alt="" width="22" height="22" />Polylogue</a>
         <nav aria-label="Views">
             <a href=${address([])} aria-current=${current('runs')}>Runs</a>
-            <a href=${address(['new'])} aria-current=${current('new')}>New run</a>
+            ${may('run') && html`<a href=${address(['new'])} aria-current=${current('new')}>New run</a>`}
             <a href=${address(['teams'])} aria-current=${current('teams')}>Teams</a>
             <a href=${address(['compare'])} aria-current=${current('compare')}>Compare</a>
             ${session.value?.has_cluster && html`<a href=${address(['cluster'])} aria-current=${current('cluster')}>Cluster</a>`}
@@ -80,7 +80,7 @@ function View() {
     if (view === 'new') return html`<${NewRun} />`;
     if (view === 'runs' && id) return html`<${Run} key=${id} id=${id} tab=${rest[0] ?? ''} />`;
     if (view === 'runs') return html`<${Runs} />`;
-    if (view === 'teams') return id ? html`<${Editor} key=${id} id=${id} />` : html`<${Teams} />`;
+    if (view === 'teams') return id ? html`<${Team} key=${id} id=${id} />` : html`<${Teams} />`;
     if (view === 'compare') return html`<${Compare} />`;
     if (view === 'cluster') return html`<${Cluster} />`;
     titled('');

@@ -1,6 +1,6 @@
 // What a person writes: answers to questions, and messages.
 import { html, useEffect, useRef, useSignal } from './lib.js';
-import { attempt, post, serverTime } from './api.js';
+import { attempt, may, post, serverTime } from './api.js';
 import { Avatar, Name } from './names.js';
 import { useDraft } from './drafts.js';
 import { clipped, left as timeLeft } from './format.js';
@@ -61,19 +61,19 @@ function Question({ id, run, open }) {
     const choose = (/** @type {any} */ choice) => () => answer(choice.effect === 'reject' && isReason ? `${choice.answer}, ${draft.text.trim()}` : choice.answer);
     const label = (/** @type {any} */ choice) => (choice.effect === 'reject' && isReason ? 'Reject, and say why' : labelOf(open, choice));
     const isLimited = open.until_ms !== null && open.default;
-    const [text, about] = [`question-${open.question}`, writable(open)];
+    const [text, about, canAnswer] = [`question-${open.question}`, writable(open), may('answer')];
     return html`<form class="question" aria-label="Question of ${open.who}" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), submit())}>
         <div class="question-head"><${Avatar} names=${run.names} name=${open.who} /><${Name} names=${run.names} name=${open.who} />
             <span>${asks(open)}</span></div>
         <div class="question-text" id=${text} tabindex="0"><${QuestionText} text=${open.text} /></div>
         ${isLimited && html`<${TimeLimit} open=${open} />`}
-        ${about && html`<textarea class="answer" rows="2" aria-labelledby=${text} aria-describedby=${isLimited ? `limit-${open.question}` : undefined} placeholder=${about} value=${draft.text}
+        ${canAnswer && about && html`<textarea class="answer" rows="2" aria-labelledby=${text} aria-describedby=${isLimited ? `limit-${open.question}` : undefined} placeholder=${about} value=${draft.text}
             disabled=${isSent.value} onInput=${(/** @type {any} */ event) => draft.set(event.target.value)} onKeyDown=${onKey(submit)}></textarea>`}
-        <div class="actions">
+        ${canAnswer ? html`<div class="actions">
             ${offered(open).map((/** @type {any} */ choice, /** @type {number} */ at) => html`<button type="button" class=${isChoice(open) && !at ? 'main' : ''} disabled=${isSent.value}
                 onClick=${choose(choice)}>${label(choice)}</button>`)}
             ${about && own && html`<button class=${isChoice(open) ? '' : 'main'} disabled=${isSent.value || isBlank}>${isSent.value ? 'Sent' : own.label}</button>`}
-        </div>
+        </div>` : html`<p class="note">This session cannot answer.</p>`}
     </form>`;
 }
 

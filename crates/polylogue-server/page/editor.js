@@ -1,6 +1,6 @@
 // A team: its text with live findings, a preview of its graph, and a way to run it.
 import { html, useEffect, useRef, useSignal } from './lib.js';
-import { Problem, attempt, get, post, refresh, send } from './api.js';
+import { Problem, attempt, get, may, post, refresh, send } from './api.js';
 import { titled } from './attention.js';
 import { address } from './router.js';
 import { Picture } from './graph.js';
@@ -20,7 +20,10 @@ function useText({ id }) {
     const key = `team:${id}`;
     const served = useSignal(/** @type {{text: string, version: string} | null} */ (null));
     const text = useSignal('');
-    useLoad(() => get(pathOf(id)), (found) => {
+    const isGone = useSignal(false);
+    useLoad(() => get(pathOf(id)).catch(noneIfGone), (found) => {
+        isGone.value = !found;
+        if (!found) return;
         // A draft is one of the version that it was begun with.
         const draft = JSON.parse(sessionStorage.getItem(key) ?? 'null');
         text.value = draft?.text ?? found.text;
@@ -39,7 +42,13 @@ function useText({ id }) {
         served.value = found;
         keep();
     };
-    return { served: served.value, text: text.value, set, base };
+    return { served: served.value, text: text.value, isGone: isGone.value, set, base };
+}
+
+/** @param {Error} error @returns {null} */
+function noneIfGone(error) {
+    if (error instanceof Problem && error.status === 404) return null;
+    throw error;
 }
 
 /** @param {string} id */
@@ -177,8 +186,25 @@ function onKey(event, leaves) {
     } else leaves.current = false;
 }
 
+const NoTeam = () => html`<main id="main" tabindex="-1"><h1>There is no such team</h1>
+    <p>Its file was removed, or never was. <a href=${address(['teams'])}>All teams</a></p></main>`;
+
+/** A team whose text is not for this session: its graph. @param {{id: string}} props */
+function OnlyGraph({ id }) {
+    const graph = useSignal(/** @type {any} */ (undefined));
+    useLoad(() => get(`/teams/${encodeURIComponent(id)}/graph`).catch(noneIfGone), (found) => (graph.value = found), [id]);
+    titled(id);
+    if (graph.value === null) return html`<${NoTeam} />`;
+    return html`<main id="main" tabindex="-1" aria-busy=${!graph.value}><h1>${graph.value?.name ?? id}</h1>
+        <p class="about">This session cannot read the text of team files.</p>
+        ${graph.value ? html`<${Picture} graph=${graph.value} />` : html`<p>…</p>`}</main>`;
+}
+
 /** @param {{id: string}} props */
-export function Editor({ id }) {
+export const Team = ({ id }) => (may('edit') ? html`<${Editor} id=${id} />` : html`<${OnlyGraph} id=${id} />`);
+
+/** @param {{id: string}} props */
+function Editor({ id }) {
     const draft = useText({ id });
     const { served, text, set } = draft;
     const saving = useSave(id, draft);
@@ -190,13 +216,14 @@ export function Editor({ id }) {
         caret.value = area.current?.selectionStart ?? 0;
     };
     titled(id);
+    if (draft.isGone) return html`<${NoTeam} />`;
     if (served === null) return html`<main id="main" tabindex="-1" aria-busy="true"><h1>${id}</h1><p>…</p></main>`;
     const problems = found?.problems ?? [];
     const errors = problems.filter((/** @type {any} */ problem) => problem.severity === 'error').length;
     const isChanged = text !== served.text;
     return html`<main id="main" tabindex="-1" class="editor">
         <div class="run-head"><div class="run-name"><h1>${found?.team?.name ?? id}</h1></div>
-            <div class="actions"><a class="button" href=${address(['new'], { team: id })}>Run</a>
+            <div class="actions">${may('run') && html`<a class="button" href=${address(['new'], { team: id })}>Run</a>`}
             <button type="button" onClick=${() => download(id, text)}>Download</button>
             <button type="button" disabled=${!isChanged} onClick=${() => set(served.text)}>Discard changes</button>
             <button type="button" class="main" disabled=${!isChanged || errors > 0 || !served.version} onClick=${() => saving.put(served.version)}>Save</button></div></div>
@@ -226,6 +253,6 @@ export function Teams() {
             <span class="run-facts">${team.name && team.name !== team.id && html`<span class="mono">${team.id}</span>`}${!team.error && html`<span>${team.description}</span>`}</span>
             ${team.error && html`<${FileError} text=${team.error} />`}
             ${team.changed && html`<${FileError} text=${team.changed.error}><p>The changed file is not used:</p><//>`}
-            <span class="run-facts">${!team.error && html`<a href=${address(['new'], { team: team.id })}>Run</a>`} <a href=${address([], { team: team.id })}>Its runs</a></span></li>`)}</ul>
+            <span class="run-facts">${!team.error && may('run') && html`<a href=${address(['new'], { team: team.id })}>Run</a>`} <a href=${address([], { team: team.id })}>Its runs</a></span></li>`)}</ul>
     </main>`;
 }

@@ -1,6 +1,6 @@
 // The items of a chat: turns with their steps, and what happens between turns.
 import { Component, html, useEffect, useRef, useSignal } from './lib.js';
-import { attempt, post } from './api.js';
+import { attempt, may, post } from './api.js';
 import { address, go } from './router.js';
 import { isPublic, textOf } from './chats.js';
 import { Avatar, Name } from './names.js';
@@ -62,7 +62,7 @@ function Before({ id, run, item }) {
     const isTask = item.title === 'Task';
     const isEditing = useSignal(isTask && isDrafted(editKey(id, item)));
     return html`<li class=${item.title.toLowerCase()}><div class="turn-head"><h2>${item.title}</h2>
-            ${isTask && html`<${Menu} id=${id} item=${item} canFork=${!run.isImported} onEdit=${() => (isEditing.value = true)} />`}</div>
+            ${isTask && html`<${Menu} id=${id} item=${item} canFork=${!run.isImported && may('run')} onEdit=${() => (isEditing.value = true)} />`}</div>
         ${isEditing.value ? html`<${Edit} id=${id} item=${item} onEnd=${() => (isEditing.value = false)} />` : html`<${Parts} parts=${item.parts} run=${run} />`}</li>`;
 }
 
@@ -113,7 +113,7 @@ function Turn({ id, run, item, as, isDimmed }) {
             <${Private} to=${item.to} run=${run} />
             ${item.took > 999 && html`<span class="took">${span(item.took)}</span>`}
             <span class="choice">${chosen(item)}</span>
-            ${!isOpen && html`<${Menu} id=${id} item=${item} canFork=${!run.isImported} onEdit=${() => (isEditing.value = true)} />`}</div>
+            ${!isOpen && html`<${Menu} id=${id} item=${item} canFork=${!run.isImported && may('run')} onEdit=${() => (isEditing.value = true)} />`}</div>
         ${isDimmed && html`<p class="unseen">not received by ${as}</p>`}
         ${as === who && item.asked?.length > 0 && html`<${Requests} who=${who} calls=${item.asked} />`}
         ${item.prompt && html`<details class="fold"><summary>Prompt for ${who} alone</summary><${Verbatim} text=${item.prompt} /></details>`}

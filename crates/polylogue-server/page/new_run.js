@@ -1,6 +1,6 @@
 // The form that begins a run: a team, its inputs, the task, limits.
 import { html, useSignal } from './lib.js';
-import { attempt, get, post } from './api.js';
+import { attempt, get, may, post } from './api.js';
 import { titled } from './attention.js';
 import { address, go, refine, route } from './router.js';
 import { FileError } from './parts.js';
@@ -63,6 +63,7 @@ export function NewRun() {
         go(['runs', made.id]);
     };
     titled('New run');
+    if (!may('run')) return html`<main id="main" tabindex="-1"><h1>New run</h1><p class="empty">This session cannot begin runs.</p></main>`;
     return html`<main id="main" tabindex="-1" class="narrow">
         <h1>New run</h1>
         ${teams.value === null && html`<p aria-busy="true">…</p>`}

@@ -1,6 +1,6 @@
 // One run: what is said, live, and what a person can do with it.
 import { html, useEffect, useRef, useSignal } from './lib.js';
-import { attempt, get, post, refresh, send, serverTime } from './api.js';
+import { attempt, get, may, post, refresh, send, serverTime } from './api.js';
 import { titled, useAttention } from './attention.js';
 import { address, go, route } from './router.js';
 import { follow } from './stream.js';
@@ -89,17 +89,17 @@ function Actions({ about, state, isPaused, wake }) {
     const save = html`<a class="button" href=${`/api/v1${path}/export`} download=${`${about.id}.jsonl`} title="Its events with their checksums, to be imported elsewhere">Export</a>`;
     if (about.imported) return html`<div class="actions">
         <a class="button" href=${address(['compare'], { a: about.id })}>Compare</a>${save}
-        <button type="button" onClick=${remove}>Remove</button></div>`;
+        ${may('edit') && html`<button type="button" onClick=${remove}>Remove</button>`}</div>`;
     const isLimited = ['limit', 'budget'].includes(state.ended?.word);
     return html`<div class="actions">
-        ${runs && html`<button type="button" onClick=${act('stop', {})} title="Stop after the present step">Stop</button>
+        ${runs && may('run') && html`<button type="button" onClick=${act('stop', {})} title="Stop after the present step">Stop</button>
             <button type="button" onClick=${act('stop', { when: 'now' })} title="Abort calls in flight">Stop now</button>`}
-        ${canResume && html`<button type="button" class="main" onClick=${act('resume', {})}>Resume</button>`}
-        ${isLimited && html`<button type="button" onClick=${more}>Raise the limit</button>`}
-        <button type="button" onClick=${fork} title="A new run that begins as this one">Fork</button>
+        ${canResume && may('run') && html`<button type="button" class="main" onClick=${act('resume', {})}>Resume</button>`}
+        ${isLimited && may('run') && html`<button type="button" onClick=${more}>Raise the limit</button>`}
+        ${may('run') && html`<button type="button" onClick=${fork} title="A new run that begins as this one">Fork</button>`}
         <a class="button" href=${address(['compare'], about.parent ? { a: about.parent.id, b: about.id } : { a: about.id })}>Compare</a>
         ${save}
-        ${!runs && html`<button type="button" onClick=${remove}>Remove</button>`}
+        ${!runs && may('edit') && html`<button type="button" onClick=${remove}>Remove</button>`}
     </div>`;
 }
 
@@ -120,7 +120,7 @@ function Title({ about, title, children }) {
         });
     };
     if (!isOpen) return html`<h1>${title || about.team}</h1>${children}
-        <button type="button" class="quiet rename" onClick=${() => (draft.value = title)}>Rename</button>`;
+        ${may('edit') && html`<button type="button" class="quiet rename" onClick=${() => (draft.value = title)}>Rename</button>`}`;
     return html`<form class="rename-form" onSubmit=${rename}>
         <input ref=${field} name="title" aria-label="Title of the run" maxlength="200" value=${draft.value} placeholder=${about.team}
             onInput=${(/** @type {any} */ event) => (draft.value = event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === 'Escape' && close()} />
@@ -183,7 +183,7 @@ function Shown({ id, tab, run, version, state, wake, isImported }) {
     run.isImported = isImported;
     const hasBoxes = !isImported && (tab === '' || state.questions?.length > 0);
     const boxes = hasBoxes && html`<div class="boxes"><${Questions} id=${id} run=${run} asked=${state.questions ?? []} />
-        ${tab === '' && html`<${Say} id=${id} run=${run} version=${version} state=${state.state} wake=${wake} />`}</div>`;
+        ${tab === '' && may('run') && html`<${Say} id=${id} run=${run} version=${version} state=${state.state} wake=${wake} />`}</div>`;
     if (tab === 'graph') return html`<${Graph} id=${id} run=${run} version=${version} />${boxes}`;
     if (tab === 'timeline') return html`<${Timeline} id=${id} run=${run} version=${version} state=${state.state} />${boxes}`;
     return html`<div class="columns"><section class="talk" aria-label="Conversation">

@@ -1,6 +1,6 @@
 // The list of runs: states, costs, search and filters. It follows what happens while it is visible.
 import { html, useEffect, useRef, useSignal } from './lib.js';
-import { attempt, get, post, refresh, serverTime } from './api.js';
+import { attempt, get, may, post, refresh, serverTime } from './api.js';
 import { titled, useAttention } from './attention.js';
 import { address, go, refine, route } from './router.js';
 import { followList } from './stream.js';
@@ -90,8 +90,7 @@ function Filters({ teams }) {
         <label>Search <input type="search" id="search" value=${query.get('q') ?? ''} placeholder="text in task or title" onInput=${set('q')} /></label>
         ${choice('state', 'State', STATES)}${choice('team', 'Team', teams.map((/** @type {any} */ team) => team.id))}
         <span class="spring"></span>
-        <${Import} />
-        <a class="button" href=${address(['new'], { team: query.get('team') })}>New run</a>
+        ${may('run') && html`<${Import} /><a class="button" href=${address(['new'], { team: query.get('team') })}>New run</a>`}
     </search>`;
 }
 
@@ -196,7 +195,7 @@ export function Runs() {
         <h1>Runs</h1>
         <${Filters} teams=${teams.value} />
         ${rows.value === null ? html`<p aria-busy="true">…</p>` : null}
-        ${rows.value && !isOther && shown.length === 0 && html`<p class="empty">${isFiltered ? 'No run matches.' : html`There is no run yet. <a href=${address(['new'])}>Begin one</a>`}</p>`}
+        ${rows.value && !isOther && shown.length === 0 && html`<p class="empty">${isFiltered ? 'No run matches.' : html`There is no run yet. ${may('run') && html`<a href=${address(['new'])}>Begin one</a>`}`}</p>`}
         <ul class="runs" aria-busy=${isOther}>${shown.map((run) => html`<${Row} key=${run.id} run=${run} now=${serverTime()} />`)}</ul>
         ${more.value.cursor && html`<button type="button" onClick=${further}>Older runs</button>`}
     </main>`;

@@ -6,6 +6,8 @@ use polylogue_server::{NewToken, Scope, login_url};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
+use crate::conversations::{begin, until};
+use crate::page_views::show;
 use crate::world::{Gate, World, generous};
 
 /// A browser that is logged in.
@@ -176,5 +178,43 @@ async fn s93_s94_a_question_is_answered_in_the_page_and_speech_appears_while_it_
     until_state(&mut browser, "running").await;
     gate.lift();
     until_state(&mut browser, "closed").await;
+    check_clean(&browser, &world);
+}
+
+/// Whether a link or a button with this text is there.
+fn offers(text: &str) -> String {
+    format!("[...document.querySelectorAll('a, button')].some((it) => it.textContent === '{text}')")
+}
+
+#[tokio::test]
+async fn a_session_that_can_only_read_sees_all_and_is_offered_nothing_else() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "ask"})).await;
+    until(&world, &id, "waiting").await;
+    show(&mut browser, "#/teams/none").await;
+    browser.until("document.querySelector('main h1')?.textContent === 'There is no such team'").await;
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until("document.querySelector('.question textarea')").await;
+    assert_eq!(browser.eval(&offers("Fork")).await, true);
+    let new = NewToken { scopes: vec![Scope::Read], ..NewToken::local("a reader") };
+    let link = login_url(&world.url, &world.tokens().create_link(new).unwrap());
+    browser.eval(&format!("location.hash = '#{}'", link.split_once('#').unwrap().1)).await;
+    browser.press_and_load("Use the new link").await;
+    browser.until("document.querySelector('.run-row')").await;
+    for text in ["New run", "Import"] {
+        assert_eq!(browser.eval(&offers(text)).await, false, "{text}");
+    }
+    show(&mut browser, &format!("#/runs/{id}")).await;
+    browser.until_text("This session cannot answer.").await;
+    assert_eq!(browser.eval("document.querySelectorAll('main textarea').length").await, 0);
+    for text in ["Stop", "Fork", "Fork from here", "Remove", "Rename", "Send"] {
+        assert_eq!(browser.eval(&offers(text)).await, false, "{text}");
+    }
+    assert_eq!(browser.eval(&offers("Export")).await, true);
+    picture(&mut browser, "only-read").await;
+    show(&mut browser, "#/teams/ask").await;
+    browser.until("document.querySelector('main svg.graph')").await;
+    browser.until_text("This session cannot read the text of team files.").await;
     check_clean(&browser, &world);
 }
