@@ -202,13 +202,19 @@ impl TeamModels {
 
     /// Refuses models of `team` whose price is unknown, if there is a budget.
     pub(crate) fn check_prices(&self, team: &Team) -> Result<()> {
+        if self.budget { self.require_prices(team) } else { Ok(()) }
+    }
+
+    /// Refuses models of `team` whose price is unknown. Models in this process, scripts and recordings cost nothing.
+    pub(crate) fn require_prices(&self, team: &Team) -> Result<()> {
         let ModelSource::Live(models, local) = &self.source else { return Ok(()) };
-        let names = team.models().into_iter().filter(|name| self.budget && local.get(name).is_none());
-        names.filter_map(|name| models.model(name).ok()).try_for_each(|model| {
-            self.price(model.name(), model.price())?;
-            Ok::<_, Error>(())
-        })?;
-        let first = surcharged(team, models).into_iter().next().filter(|_| self.budget);
+        let names = team.models().into_iter().filter(|name| local.get(name).is_none());
+        for model in names.filter_map(|name| models.model(name).ok()) {
+            if self.price(model.name(), model.price())?.is_none() {
+                return Err(unknown_price(model.name()).into());
+            }
+        }
+        let first = surcharged(team, models).into_iter().next();
         first.map_or(Ok(()), |name| Err(unknown_surcharge(name).into()))
     }
 

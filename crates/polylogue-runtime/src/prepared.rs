@@ -359,6 +359,23 @@ impl TeamRun<'_> {
         self.limits.apply_to(self.prepared.limits_of(&self.team))
     }
 
+    /// Refuses models of unknown price if what one conversation may use, `limits` and all that pays for it, has a limit on cost. When the
+    /// team was prepared, only the limits of all its conversations were known.
+    pub(crate) fn check_prices(
+        &self,
+        limits: &Limits,
+        budgets: &[Budget],
+        daily: &[(String, Allowance)],
+    ) -> Result<()> {
+        let has_limit = limits.cost.is_some()
+            || budgets.iter().any(|budget| budget.limits().cost.is_some())
+            || daily.iter().any(|(_, of_day)| of_day.cost.is_some());
+        match has_limit && !limits.allow_unknown_price {
+            true => self.prepared.models.require_prices(&self.team),
+            false => Ok(()),
+        }
+    }
+
     /// The model called `name`.
     pub(crate) fn model(&self, name: &str) -> polylogue::Result<AnyModel> {
         self.prepared.models.model_or(self.script.as_ref(), name)

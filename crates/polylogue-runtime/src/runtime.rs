@@ -215,7 +215,7 @@ impl Runtime {
     /// Begins a conversation of `run` under its own id. [`Conversation::run`] runs it.
     ///
     /// # Errors
-    /// When the team cannot be built, or the store not be written.
+    /// When the team cannot be built, the price of a model is unknown under a limit on cost, or the store cannot be written.
     pub async fn begin(&self, run: &TeamRun<'_>) -> Result<Conversation> {
         loop {
             match self.begin_as(run, fresh_id(), None).await {
@@ -242,6 +242,7 @@ impl Runtime {
         let meta = with_request(meta, request.as_deref());
         let paying = self.0.shared.paying(self.place(), None, Some(run.daily())).await?;
         // A refused one leaves no log.
+        run.check_prices(&run.limits(), run.budgets(), run.daily())?;
         run.check_work_dir()?;
         let log = Log::create_with(self.store().clone(), id, &meta).await?;
         let chat = run.chat(log.id())?;

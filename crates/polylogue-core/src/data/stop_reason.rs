@@ -335,7 +335,12 @@ impl fmt::Display for StopReason {
             }
             Self::Calls { limit } => write!(f, "the limit of {}", counted(*limit, "model call")),
             Self::Time { limit_ms, .. } => write!(f, "the limit of {} of running time", in_units(*limit_ms)),
-            Self::Allowance { of, limit } => write!(f, "{of} has reached {limit}"),
+            Self::Allowance { of, limit } => match &**limit {
+                Self::UnknownPrice { model } => {
+                    write!(f, "{of} has a limit on cost, but what a call of `{model}` cost is unknown")
+                }
+                limit => write!(f, "{of} has reached {limit}"),
+            },
             Self::Bound { exceeded } => write!(
                 f,
                 "the bound computed before the run is too low: {exceeded}. This is a defect of Polylogue: please report it with the team file"

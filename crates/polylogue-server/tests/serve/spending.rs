@@ -6,6 +6,7 @@ use std::time::Duration;
 use polylogue_core::{Allowance, Budget, Error, Limits, LogId, Money, Store as _, StoreError};
 use polylogue_runtime::Runtime;
 use polylogue_server::{DailyBudget, NewToken, ServerLimits, remove_conversation, tokens_at};
+use polylogue_test::server::{Answer, Playbook};
 use serde_json::{Value, json};
 
 use crate::client::{Request, Response};
@@ -162,6 +163,39 @@ async fn all_conversations_of_a_server_share_its_budget_next_to_those_of_tokens(
     assert_eq!(again.status, 201, "{}", again.body);
     let closed = until(&world, again.json()["id"].as_str().unwrap(), "closed").await;
     assert_eq!((&closed["turns"], world.model_requests().len()), (&json!(0), 5), "{closed}");
+}
+
+#[tokio::test]
+async fn under_a_limit_on_cost_models_of_unknown_price_are_refused_before_a_call() {
+    const UNPRICED: &str = "
+name: unpriced
+task: Talk.
+agents: [{name: Ann, model: 'openai:unpriced'}]
+chat: {participants: [Ann], stop: {max_turns: 2}}
+";
+    let playbook = Playbook::new(|_, _| Answer::text("more"));
+    let world = World::with_playbook("unpriced", UNPRICED, playbook).await;
+    let is_refused = |response: &Response| {
+        assert_eq!(response.status, 400, "{}", response.body);
+        let why = "openai:unpriced: there is a limit on cost, but its price is unknown";
+        assert!(response.body.contains(why), "{}", response.body);
+    };
+    let limited = json!({"team": "unpriced", "limits": {"cost": 1_000_000_000_000_u64}});
+    is_refused(&post(&world, &world.token, PATH, &limited).await);
+    let cost = Some(Money::dollars(1.0));
+    let bounded = token(&world, DailyBudget { cost, ..DailyBudget::default() });
+    is_refused(&post(&world, &bounded, PATH, &json!({"team": "unpriced"})).await);
+    let chat = json!({"model": "unpriced", "messages": [{"role": "user", "content": "x"}]});
+    is_refused(&post(&world, &bounded, "/v1/chat/completions", &chat).await);
+    let listed = world.get(PATH).await.json();
+    assert_eq!((world.model_requests().len(), &listed["conversations"]), (0, &json!([])), "{listed}");
+    // Without a limit on cost it runs, and it is not continued under one.
+    let id = begin(&world, &json!({"team": "unpriced"})).await;
+    until(&world, &id, "closed").await;
+    is_refused(&post(&world, &bounded, &format!("{PATH}/{id}/resume"), &json!({})).await);
+    let more = json!({"limits": {"cost": 1_000_000_000_000_u64}});
+    is_refused(&post(&world, &world.token, &format!("{PATH}/{id}/resume"), &more).await);
+    assert_eq!(world.model_requests().len(), 2);
 }
 
 #[tokio::test]

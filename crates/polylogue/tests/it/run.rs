@@ -15,8 +15,8 @@ use polylogue::{
     Tool, Transcript, Turn, Update, round_robin, sequential,
 };
 use polylogue_core::{
-    AnyStore, AnyTool, Body, ConfigError, Delta, Fault, Interrupt, LogId, Money, Part, StopReason, Store,
-    ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, TurnRequest,
+    AllowanceOwner, AnyStore, AnyTool, Body, ConfigError, Delta, Fault, Interrupt, LogId, Money, Part,
+    StopReason, Store, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, TurnRequest,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -263,7 +263,11 @@ async fn a_budget_is_held() {
 async fn under_a_budget_a_call_of_unknown_cost_is_the_last() {
     let (status, calls) = under_budget(None).await;
     let reason = StopReason::UnknownPrice { model: "test:metered".into() };
+    let of_agent =
+        StopReason::Allowance { of: AllowanceOwner::Agent(name("A")), limit: Box::new(reason.clone()) };
     assert_eq!((status, calls), (Status::Closed { reason, summary: "word".into() }, 1));
+    let said = "the agent `A` has a limit on cost, but what a call of `test:metered` cost is unknown";
+    assert_eq!(of_agent.to_string(), said);
 }
 
 #[tokio::test]
