@@ -43,17 +43,15 @@ impl Team {
         &self.sources.file
     }
 
-    /// Reads the file of the team again, with the values that its caller gave then. `None` if the team is not from a file,
-    /// or one of the files that it was read from is gone.
+    /// Reads the file of the team again, with the values that its caller gave then. `None` if the team is not from a file, or
+    /// its file is gone.
     ///
     /// # Errors
-    /// Mistakes in the file.
+    /// Mistakes in the file, such as another file that it names and that is gone.
     pub fn reload(&self) -> Option<Result<Loaded, Diagnostics>> {
         let sources = &self.sources;
-        let mut all = sources.files.keys().chain(sources.media.keys());
-        let are_there = all.all(|path| sources.folder.join(path).is_file());
         let path = sources.folder.join(&sources.file);
-        (!sources.is_empty() && are_there).then(|| load(path, &sources.overrides))
+        (!sources.is_empty() && path.is_file()).then(|| load(path, &sources.overrides))
     }
 
     /// Reads another version of the team from `file`, with the values that its caller gave when it was loaded.

@@ -65,11 +65,18 @@ impl TeamVersion<'_> {
             None => (format!("`{id}` began"), "the stored team"),
         };
         let newer = match stored.team.reload() {
+            None if self == Self::Current && !file.is_empty() => {
+                let what = format!("the team file `{file}` is gone, so it has no changes to accept");
+                let hint = format!("without `--accept-changes`, `{id}` continues with {pinned}");
+                return Err(CliError::usage(what).hint(hint));
+            }
             None => return Ok(None),
             Some(Ok(newer)) => newer,
             // Lines of the file are not shown: a store from elsewhere may name any file.
             Some(Err(_)) => {
-                let what = format!("the team file `{file}` has changed since {since}, and has errors");
+                let what = format!(
+                    "the team file `{file}`, or a file that it names, has changed since {since}, and has errors"
+                );
                 let hint = format!("`polylogue check {file}` shows them; `--pinned` continues with {pinned}");
                 return Err(CliError::usage(what).hint(hint));
             }

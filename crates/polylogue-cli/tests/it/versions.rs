@@ -147,6 +147,29 @@ fn a_file_with_errors_or_without_a_file_leaves_the_stored_team() {
 
     let home = changed(TEAM);
     std::fs::remove_file(home.path("team.yaml")).unwrap();
+    let refused = home.run(&[&RESUME[..], &["--accept-changes"]].concat()).exits(2);
+    assert!(refused.err.contains("the team file `team.yaml` is gone"), "{}", refused.err);
     let resumed = home.run(&RESUME);
     assert!(resumed.out.contains("three"), "{}{}", resumed.out, resumed.err);
+}
+
+#[test]
+fn a_change_is_said_also_if_another_file_of_the_team_is_gone() {
+    let home = Home::new();
+    let desk = "{name: desk, agents: [{name: Cy}], chat: {participants: [Cy], pattern: sequential}}";
+    home.file("desk.yaml", desk);
+    let team = TEAM
+        .replace("agents:", "teams: [{name: desk, file: desk.yaml}]\nagents:")
+        .replace("{name: Bob}", "{name: Bob, agent_tools: [desk]}");
+    home.file("team.yaml", &team);
+    home.run(&["run", "team.yaml", "--offline", "--max-turns", "2"]).ok();
+    home.file("team.yaml", &team.replace("You are brief.", "You are long."));
+    std::fs::remove_file(home.path("desk.yaml")).unwrap();
+    let accepting = [&RESUME[..], &["--accept-changes"]].concat();
+    for options in [&RESUME[..], &accepting] {
+        let refused = home.run(options).exits(2);
+        assert!(refused.err.contains("or a file that it names, has changed since"), "{}", refused.err);
+    }
+    let pinned = home.run(&[&RESUME[..], &["--pinned"]].concat());
+    assert!(pinned.out.contains("three"), "{}{}", pinned.out, pinned.err);
 }

@@ -124,6 +124,8 @@ fn limits_of_models_among_prices_are_not_harmless() {
 fn a_file_that_is_gone_or_wrong_is_no_other_version() {
     let folder = tempfile::tempdir().unwrap();
     let team = write(folder.path(), TEAM, DESK, "one");
+    fs::remove_file(folder.path().join("desk.yaml")).unwrap();
+    assert!(team.reload().unwrap().is_err(), "what else has changed is not passed over");
     fs::write(folder.path().join("t.yaml"), "name: t\nagent: []\n").unwrap();
     assert!(team.reload().unwrap().is_err());
     fs::remove_file(folder.path().join("t.yaml")).unwrap();
