@@ -152,33 +152,41 @@ impl<'t> Scope<'t> {
         Node { model, details: shown, whole, ..Node::new(kind, agent.name.as_str()) }
     }
 
-    /// Adds what the agents of a group use: nested chats, and others that they call as tools.
+    /// Adds what the agents of a group use: nested chats, and others that they call as tools. These can use others in turn.
     fn used(&mut self, draft: &mut Draft<'t>) {
-        let agents = draft.index.keys().filter_map(|who| self.outline.participant(who)?.agent());
-        let mut agents: Vec<&'t Agent> = agents.collect();
-        agents.sort_by_key(|agent| draft.index.get(&agent.name.value));
-        for agent in agents {
-            let nested = agent.nested_chats.iter().map(|nested| (&nested.chat.value, "nested chat"));
-            let tools = agent.model().into_iter().flat_map(|keys| keys.agent_tools.iter());
-            let label = |background| if background { "calls in the background" } else { "calls" };
-            let is_within = self.owners.contains(&&agent.name.value);
-            self.owners.push(&agent.name);
-            for (who, label) in nested
-                .chain(tools.map(|tool| (&tool.who.value, label(tool.background))))
-                .filter(|_| !is_within)
-            {
-                self.participant(who, draft);
-                draft.uses(&agent.name, who, label);
-            }
-            self.owners.pop();
-            let suggested = agent.model().into_iter().flat_map(|keys| keys.suggests_tools.iter());
-            let suggested: Vec<&str> = suggested.map(|tool| tool.as_str()).collect();
-            let runs = |other: &&Agent| {
-                other.executes_tools.iter().any(|run| suggested.contains(&run.tool.as_str()))
-            };
-            for executor in self.outline.agents().filter(runs) {
-                draft.uses(&agent.name, &executor.name, "tool calls");
-            }
+        let mut from = 0;
+        while let Some((at, agent)) = self.next_agent(draft, from) {
+            from = at + 1;
+            self.used_by(agent, draft);
+        }
+    }
+
+    /// The first agent among the nodes of a group from the node `from` on.
+    fn next_agent(&self, draft: &Draft<'t>, from: usize) -> Option<(usize, &'t Agent)> {
+        let nodes = draft.index.iter().filter(|(_, at)| **at >= from);
+        let agents = nodes.filter_map(|(who, at)| Some((*at, self.outline.participant(who)?.agent()?)));
+        agents.min_by_key(|(at, _)| *at)
+    }
+
+    fn used_by(&mut self, agent: &'t Agent, draft: &mut Draft<'t>) {
+        let nested = agent.nested_chats.iter().map(|nested| (&nested.chat.value, "nested chat"));
+        let tools = agent.model().into_iter().flat_map(|keys| keys.agent_tools.iter());
+        let label = |background| if background { "calls in the background" } else { "calls" };
+        let is_within = self.owners.contains(&&agent.name.value);
+        self.owners.push(&agent.name);
+        for (who, label) in
+            nested.chain(tools.map(|tool| (&tool.who.value, label(tool.background)))).filter(|_| !is_within)
+        {
+            self.participant(who, draft);
+            draft.uses(&agent.name, who, label);
+        }
+        self.owners.pop();
+        let suggested = agent.model().into_iter().flat_map(|keys| keys.suggests_tools.iter());
+        let suggested: Vec<&str> = suggested.map(|tool| tool.as_str()).collect();
+        let runs =
+            |other: &&Agent| other.executes_tools.iter().any(|run| suggested.contains(&run.tool.as_str()));
+        for executor in self.outline.agents().filter(runs) {
+            draft.uses(&agent.name, &executor.name, "tool calls");
         }
     }
 }

@@ -160,6 +160,31 @@ fn a_flowchart_has_participants_steps_nested_chats_and_ends() {
 }
 
 #[test]
+fn what_an_agent_that_is_called_as_a_tool_uses_is_drawn_too() {
+    let text = "
+name: t
+agents:
+  - {name: Ann, agent_tools: [Zed]}
+  - {name: Zed, nested_chats: [{chat: inner}], agent_tools: [Deep, Ann]}
+  - {name: Deep, tools: [calculator]}
+  - {name: Cy}
+chats: [{name: inner, participants: [Cy], pattern: sequential}]
+chat: {participants: [Ann], stop: {max_turns: 2}}
+";
+    let flowchart = diagram(text).to_mermaid();
+    let line = |text: &str| flowchart.lines().any(|line| line.trim() == text);
+    for drawn in [
+        r#"g_1 -.->|"calls"| g_2"#,
+        r#"g_2 -.->|"nested chat"| g_3"#,
+        r#"g_4["Deep<br/>tools: calculator"]"#,
+        r#"g_2 -.->|"calls"| g_4"#,
+        r#"g_2 -.->|"calls"| g_1"#,
+    ] {
+        assert!(line(drawn), "no `{drawn}` in {flowchart}");
+    }
+}
+
+#[test]
 fn a_list_has_the_participants_of_the_outermost_chat_and_who_follows_whom() {
     let desk = diagram(DESK);
     let participants: Vec<_> = desk.participants().map(|one| (one.name, one.kind, one.model)).collect();
