@@ -1,5 +1,7 @@
 //! Limits of one conversation that override those of its team.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,14 @@ impl LimitOverrides {
     /// Returns whether no limit is overridden.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Why they raise no limit, if they give amounts of which none is a change, as `changes` says.
+    pub(crate) fn unraised(self, changes: &[Arc<str>]) -> Option<String> {
+        let amounts = Self { reply_tokens: None, on_limit: None, ..self };
+        (changes.is_empty() && !amounts.is_empty()).then(|| {
+            "it would raise no limit: what is given is allowed beyond what was used so far".to_owned()
+        })
     }
 
     /// These limits with another amount for each: by `of`, from it and that of `other`, of money in picodollars.

@@ -175,12 +175,10 @@ fn raised(
     ran: u64,
 ) -> std::result::Result<Body, String> {
     let since = totals.time.counted_since(ran);
-    match account.refuses(more, since) {
+    let changes = account.changes_by(more, since);
+    match account.refuses(more, since).or_else(|| more.unraised(&changes)) {
         Some(why) => Err(why),
-        None => {
-            let (of, changes) = (account.owner().clone(), account.changes_by(more, since));
-            Ok(Body::OwnLimitsRaised { of, more, changes, by })
-        }
+        None => Ok(Body::OwnLimitsRaised { of: account.owner().clone(), more, changes, by }),
     }
 }
 

@@ -307,6 +307,9 @@ impl Log {
         let before = Limits { chat: limits.chat.raised_to(&raised), ..limits };
         let after = Limits { chat: before.chat.raised_to(&own), ..of_run.apply_to(before) };
         let changes = before.changes_to(&after);
+        if let Some(why) = more.unraised(&changes) {
+            return Ok(Err(why));
+        }
         Ok(Ok(Body::LimitsChanged { limits: of_run, more: more.of_chat(&limits.chat), changes, by }))
     }
 

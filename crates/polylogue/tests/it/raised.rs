@@ -109,6 +109,7 @@ async fn what_would_raise_no_limit_of_the_chat_is_refused() {
     let tokens = LimitOverrides { tokens: Some(5_000), ..LimitOverrides::default() };
     for (more, why) in [
         (turns(1), "it would lower the limit of 4 turns to 2 turns"),
+        (turns(3), "it would raise no limit"),
         (tokens, "the run has no limit on tokens that could be raised"),
     ] {
         let log = played(max_turns(4), Limits { chat, ..Limits::default() }, more, &[]).await;
@@ -210,6 +211,7 @@ async fn what_would_raise_no_limit_of_the_agent_is_refused() {
     let none = LimitOverrides::default();
     for (who, more, expected) in [
         ("A", calls(3), "it would lower the limit of 6 model calls to 4 model calls"),
+        ("A", calls(5), "it would raise no limit"),
         ("A", turns(9), "the agent `A` has no limit on turns that could be raised"),
         ("A", LimitOverrides { tokens: Some(9), ..none }, "the agent `A` has no limit on tokens "),
         ("A", LimitOverrides { on_limit: Some(OnLimit::Ask), ..none }, "an agent has limits on calls, "),
@@ -307,6 +309,7 @@ async fn what_would_raise_no_limit_of_an_open_chat_is_refused() {
     let tokens = LimitOverrides { tokens: Some(9), ..LimitOverrides::default() };
     for (chat, more, expected) in [
         ("desk", calls(1), "it would lower the limit of 3 model calls to 2 model calls"),
+        ("desk", calls(2), "it would raise no limit"),
         ("desk", turns(9), "`limits` of a chat are on calls, tokens, money and time only"),
         ("desk", tokens, "the chat `desk` has no limit on tokens that could be raised"),
         ("team", calls(9), "no chat `team` with limits of its own is open; open are: `desk`"),
