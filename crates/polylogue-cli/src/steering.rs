@@ -120,6 +120,13 @@ struct Raise {
     limits: args::Limits,
 }
 
+/// What is wrong with options, without how to use a command line.
+fn what(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    first.strip_prefix("error: ").unwrap_or(first).to_owned()
+}
+
 fn parsed(typed: &Typed) -> Result<Option<Instruction>, CliError> {
     let Typed::Text(text) = typed else { return Ok(None) };
     let text = text.trim();
@@ -140,7 +147,7 @@ fn parsed(typed: &Typed) -> Result<Option<Instruction>, CliError> {
         }
         "/raise" => {
             let raise = Raise::try_parse_from(rest.split_whitespace())
-                .map_err(|error| CliError::usage(error.kind().to_string()).hint(HINT))?;
+                .map_err(|error| CliError::usage(what(&error)).hint(HINT))?;
             let more = raise.limits.overrides();
             if more.is_empty() {
                 return Err(CliError::usage("there is no limit to raise").hint(HINT));
@@ -187,6 +194,14 @@ mod tests {
         assert_eq!(typed("/raise --chat the desk --max-calls 2"), Ok(Some(instruction)));
         let message = Message::new(Name::user(), "be brief");
         assert_eq!(typed("be brief\n"), Ok(Some(Instruction::Send(message))));
+    }
+
+    #[test]
+    fn an_option_that_is_wrong_is_named() {
+        let why = typed("/raise --max-cost").unwrap_err();
+        assert!(why.contains("a value is required for '--max-cost <DOLLARS>'"), "{why}");
+        let why = typed("/raise --max-turns many").unwrap_err();
+        assert!(why.contains("invalid value 'many' for '--max-turns <N>'"), "{why}");
     }
 
     #[test]
