@@ -11,7 +11,7 @@ use polylogue::{Agent as _, Status};
 use polylogue_core::text::enumerated;
 use polylogue_core::{Body, Cancellation, Event, FinishReason, Path, Question, Responder, RunOutcome};
 use polylogue_mcp::Progress;
-use polylogue_runtime::question_text::in_words;
+use polylogue_runtime::question_text::{asks, in_words};
 use polylogue_runtime::{Conversation, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -20,7 +20,7 @@ use crate::error::{CliError, Exit};
 use crate::place::{NamedStore, PlaceOption};
 use crate::prompt::question::{is_far_above, meant, prompt as prompt_for, typed};
 use crate::prompt::{self, Asked, print_verbatim};
-use crate::screen::{Output, RunEnd, Screen, Settings, Size, addresses, asks, at_terminal};
+use crate::screen::{Output, RunEnd, Screen, Settings, Size, addresses, at_terminal};
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::steering::{self, SteeringKey};
@@ -412,10 +412,14 @@ pub(crate) fn answers(events: &[Arc<Event>]) -> Vec<String> {
 }
 
 pub(crate) fn waiting(questions: &[(Path, Question)]) -> String {
-    let awaited = |(_, question): &(Path, Question)| match question {
+    format!("waiting for {}", enumerated(questions.iter().map(|(_, question)| awaited(question))))
+}
+
+/// What a conversation waits for that asks `question`.
+pub(crate) fn awaited(question: &Question) -> String {
+    match question {
         _ if question.is_approval() => format!("approval for {}", question.who),
         _ if question.is_about_limit() => format!("a higher limit for {}", question.who),
         _ => question.who.to_string(),
-    };
-    format!("waiting for {}", enumerated(questions.iter().map(awaited)))
+    }
 }

@@ -39,9 +39,23 @@ impl LastMessages {
     }
 }
 
-/// Returns whether a question of this kind asks for a message of a chat, and so comes with the last message of that chat.
-pub const fn has_last_message(kind: QuestionKind) -> bool {
-    matches!(kind, QuestionKind::Turn | QuestionKind::Reply)
+/// Returns what follows the name of whom a question is about, with a space before it.
+///
+/// ```
+/// use polylogue_core::{Name, Question};
+/// use polylogue_runtime::question_text::asks;
+///
+/// assert_eq!(asks(&Question::new(Name::new("Pat")?, "Which color?")), " is asked:");
+/// # Ok::<(), polylogue_core::NameError>(())
+/// ```
+pub const fn asks(question: &Question) -> &'static str {
+    if question.is_approval() {
+        " asks for approval:"
+    } else if question.is_about_limit() {
+        " asks for a higher limit:"
+    } else {
+        " is asked:"
+    }
 }
 
 /// Returns the text of a question with what can be answered, for clients whose users write their answers.

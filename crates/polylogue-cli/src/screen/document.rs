@@ -22,7 +22,7 @@ use polylogue_runtime::presentation::{
     Detail, Item, Kind, Presentation, ShownMessage, ShownToolResult, SummarySource, ValueText, result_text,
     value_text,
 };
-use polylogue_runtime::question_text::with_answers;
+use polylogue_runtime::question_text::{asks, with_answers};
 
 /// Everything that happened, in this format.
 pub(crate) fn shown(events: &[Event], format: Format, pictures: Pictures) -> Sanitized {
@@ -121,7 +121,7 @@ impl File {
             Kind::Message(said) if said.result_of.is_some() || said.is_shown() => {}
             Kind::Message(said) => self.message(at, said),
             Kind::InputRequired(question) => {
-                self.block(&format!("### {}{}", question.who, notice::asks(question).trim_end_matches(':')));
+                self.block(&format!("### {}{}", question.who, asks(question).trim_end_matches(':')));
                 self.body(&with_answers(question, ""));
             }
             Kind::InputProvided { is_repeated: true, .. } => {}

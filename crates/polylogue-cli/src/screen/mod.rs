@@ -47,7 +47,7 @@ pub(crate) use end::{
     tokens, uncertain,
 };
 pub(crate) use live::{Clock, Keys, SizeOf};
-pub(crate) use notice::{addresses, asks};
+pub(crate) use notice::addresses;
 pub(crate) use region::Size;
 pub(crate) use renderer::Format;
 pub(crate) use sanitized::Sanitized;

@@ -98,17 +98,6 @@ pub(super) fn summary(compacted: &Compacted) -> String {
     format!("{who} reads this instead of its messages up to event {through}{kept}:\n\n{}", summary.text())
 }
 
-/// What follows the name of whom a question is about, with a space before it.
-pub(crate) const fn asks(question: &Question) -> &'static str {
-    if question.is_approval() {
-        " asks for approval:"
-    } else if question.is_about_limit() {
-        " asks for a higher limit:"
-    } else {
-        " is asked:"
-    }
-}
-
 /// Whether the text of `question` says itself whom it is about.
 pub(crate) fn addresses(question: &Question) -> bool {
     question.text.strip_prefix(question.who.as_str()).is_some_and(|rest| rest.starts_with(", "))

@@ -19,6 +19,7 @@ use super::picture::Pictures;
 use super::style::{Palette, Style};
 use super::text::{Line, folded, wrap};
 use polylogue_runtime::presentation::{Item, Kind, SummarySource, TurnKey};
+use polylogue_runtime::question_text::asks;
 
 /// How much is shown, and for what output.
 #[derive(Debug, Clone, Copy, Default)]
@@ -410,7 +411,7 @@ impl Renderer {
         let separation = self.separation(at);
         self.out.extend(separation);
         if !notice::addresses(question) {
-            let head = self.name(&question.who).with(notice::asks(question), Style::BOLD);
+            let head = self.name(&question.who).with(asks(question), Style::BOLD);
             self.put(at, &[head]);
         }
         // What is to run is shown verbatim, never rendered.

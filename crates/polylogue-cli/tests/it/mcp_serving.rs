@@ -267,6 +267,21 @@ async fn a_host_that_cannot_ask_receives_that_the_conversation_waits() {
     }
 }
 
+#[tokio::test]
+async fn a_host_receives_that_a_higher_limit_is_asked_for() {
+    let home = Home::new();
+    let team = "name: count\ntask: Count.\nlimits: {calls: 1, on_limit: ask}\nagents: [{name: Ann}]\n\
+                chat: {participants: [Ann], stop: {max_turns: 2}}\nscript: [{Ann: one}, {Ann: two}]\n";
+    home.file("count.yaml", team);
+    let host = Host { answers: None, ..Host::default() };
+    let (service, _child) = connect(&home, &host, &["count.yaml"]).await;
+    let result = call(&service, "count", json!({})).await;
+    let text = texts(&result).remove(0);
+    let waits = format!("The conversation `{}` waits for a higher limit for count, and this host", home.id());
+    assert!(text.starts_with(&waits), "{text}");
+    assert!(text.contains(". count asks for a higher limit: The run has reached "), "{text}");
+}
+
 /// A team that waits for a tool that takes its time.
 fn slow_team(home: &Home) {
     let server = concat!(env!("CARGO_MANIFEST_DIR"), "/../polylogue-mcp/tests/it/server.py");

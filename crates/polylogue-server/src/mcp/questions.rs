@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue_core::{Instruction, LogId, OpenQuestion, Store as _};
 use polylogue_mcp::serve::{FormAnswer, FormQuestion};
-use polylogue_runtime::question_text::{LastMessages, has_last_message};
+use polylogue_runtime::question_text::{LastMessages, asks};
 use polylogue_wire::conversation::PendingQuestion;
 
 use super::visitor::Visitor;
@@ -84,7 +84,7 @@ pub(super) async fn forms(
         let text = received.text(&open.chat, &open.question);
         FormQuestion {
             key: question_key(open.seq),
-            text: format!("{} is asked: {text}", open.question.who),
+            text: format!("{}{} {text}", open.question.who, asks(&open.question)),
             data: serde_json::to_value(PendingQuestion::from(open)).ok(),
         }
     };

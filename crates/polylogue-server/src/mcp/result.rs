@@ -2,7 +2,7 @@
 
 use polylogue_core::{OpenQuestion, RunOutcome, StopReason, TotalUsage};
 use polylogue_mcp::serve::Answer;
-use polylogue_runtime::question_text::in_words;
+use polylogue_runtime::question_text::{asks, in_words};
 use polylogue_wire::conversation::{Outcome, PendingQuestion};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -91,13 +91,13 @@ fn closed(reason: &StopReason, summary: &str) -> (&'static str, String, String, 
 /// `text`: that of the question, if it is known with the last message.
 fn waits(conversation: &str, question: &Value, text: Option<&str>) -> String {
     let open = serde_json::from_value::<PendingQuestion>(question.clone()).map(OpenQuestion::from);
-    let (who, own) = open.map_or_else(
+    let (asks, own) = open.map_or_else(
         |_| Default::default(),
-        |open| (open.question.who.to_string(), in_words(&open.question)),
+        |open| (format!("{}{}", open.question.who, asks(&open.question)), in_words(&open.question)),
     );
     let text = text.map_or(own, str::to_owned);
     format!(
-        "{who} is asked: {text}\n(a later call with `conversation`: `{conversation}` and the answer as `message` continues)"
+        "{asks} {text}\n(a later call with `conversation`: `{conversation}` and the answer as `message` continues)"
     )
 }
 

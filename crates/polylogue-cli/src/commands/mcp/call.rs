@@ -6,11 +6,12 @@ use polylogue_client::wire::conversation::PendingQuestion;
 use polylogue_core::{OpenQuestion, Responder, RunOutcome as Kind, Subscription};
 use polylogue_mcp::serve::{Answer, Caller, FormQuestion, UserAnswer, progress_line};
 use polylogue_runtime::Conversation;
-use polylogue_runtime::question_text::LastMessages;
+use polylogue_runtime::question_text::{LastMessages, asks};
 use polylogue_server::asked_schema;
 use serde_json::{Value, json};
 
 use crate::place::PlaceOption;
+use crate::runner::awaited;
 use crate::screen::RunEnd;
 
 /// The schema of structured results.
@@ -143,14 +144,14 @@ impl CallConversation {
         let text = received.text(&open.chat, &open.question);
         FormQuestion {
             key: open.seq.to_string(),
-            text: format!("{} is asked: {text}", open.question.who),
+            text: format!("{}{} {text}", open.question.who, asks(&open.question)),
             data: serde_json::to_value(PendingQuestion::from(open)).ok(),
         }
     }
 
     /// The text about a conversation that waits for a person, and what is open in it.
     async fn waits(self, open: &OpenQuestion, form: &FormQuestion, why: &str) -> Answer {
-        let (id, who) = (self.conversation.id().clone(), &open.question.who);
+        let (id, awaited) = (self.conversation.id().clone(), awaited(&open.question));
         let questions = OpenQuestion::of(&self.conversation.events().await);
         // A person who can answer resumes it. What was appended is kept, whatever the store says now.
         let _ = self.conversation.release().await;
@@ -170,9 +171,9 @@ impl CallConversation {
             }
         };
         let status =
-            format!("The conversation `{id}` waits for {who}, and {why}. {}\n{continues}.", form.text);
+            format!("The conversation `{id}` waits for {awaited}, and {why}. {}\n{continues}.", form.text);
         let asked: Vec<PendingQuestion> = questions.iter().map(PendingQuestion::from).collect();
-        let value = json!({"conversation": id.to_string(), "ended": format!("waiting for {who}"), "questions": asked});
+        let value = json!({"conversation": id.to_string(), "ended": format!("waiting for {awaited}"), "questions": asked});
         Answer { texts: vec![status], value: Some(value), is_error: true }
     }
 }
