@@ -56,7 +56,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     };
     let is_whole = args.agent.is_none() && !args.cost && !args.history && !args.side_by_side;
     let bound = runtime.bound_summary(&id).await.ok().flatten();
-    write_with_bound(&text, &id, bound.filter(|_| is_whole).as_ref(), args)?;
+    let ended = runtime.bound_exception(&id).await.ok().flatten().map(|why| why.to_string());
+    let bound = bound.filter(|_| is_whole);
+    write_with_bound(&text, &id, bound.as_ref().map(|bound| (bound, ended.as_deref())), args)?;
     let is_whole = is_whole && !args.json;
     let meta = runtime.store().meta(&id).await.ok();
     // One that was imported has references to files, and no files.
@@ -120,22 +122,23 @@ fn received(
 }
 
 /// Writes a conversation with what it was computed to take at most, if that is known: to programs in a line before it, as `run` does, and to
-/// people in one after it. Other layouts have no place for it.
+/// people in one after it, with why it no longer applies. Other layouts have no place for it.
 pub(crate) fn write_with_bound(
     text: &Sanitized,
     id: &LogId,
-    bound: Option<&BoundSummary>,
+    bound: Option<(&BoundSummary, Option<&str>)>,
     args: &args::Show,
 ) -> Result<(), CliError> {
     let is_other = args.markdown || args.style == args::Style::Autogen;
-    let Some(bound) = bound.filter(|_| !is_other) else { return write(text) };
+    let Some((bound, ended)) = bound.filter(|_| !is_other) else { return write(text) };
     if args.json {
         write(&Sanitized::json(&RunLine::Bound { id, bound }).map_err(unwritable)?)?;
         return write(text);
     }
     write(text)?;
     write(&Sanitized::plain("\n"))?;
-    write_rows(&Sanitized::row(&format!("computed before the run: {bound}")), false)
+    let ended = ended.map(|why| format!("; it no longer applies: {why}")).unwrap_or_default();
+    write_rows(&Sanitized::row(&format!("computed before the run: {bound}{ended}")), false)
 }
 
 /// Says how a conversation continues that has not ended.

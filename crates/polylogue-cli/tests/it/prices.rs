@@ -222,6 +222,10 @@ fn a_person_learns_when_the_bound_of_a_conversation_ends_to_apply() {
         "{}",
         raised.err
     );
+    let shown = home.run(&["show", "last"]).ok().out;
+    let last = shown.lines().last().unwrap();
+    let why = "; it no longer applies: limits or the next speaker were changed";
+    assert!(last.starts_with("computed before the run: ") && last.ends_with(why), "{shown}");
     let again = home.run(&["resume", "last", "Continue."]).ok();
     assert!(!said(&again).contains(line), "{}", again.err);
 }
