@@ -6,13 +6,14 @@ use polylogue::agents::tooling::{ToolCalling, ToolHistory};
 use polylogue::tools::approval::is_refusal;
 use polylogue::tools::results::LargeResults;
 use polylogue_config::At;
-use polylogue_core::StoredResult;
+use polylogue_core::{Money, StoredResult};
 
 use super::approval::{is_asked_about, tasks_of};
 use crate::agent::{Agent, ModelKeys};
 use crate::chat::check_author;
 use crate::codes;
 use crate::diagnostic::Report;
+use crate::limits::OnLimit;
 use crate::nested_chats::NestedContext;
 use crate::outline::{Outline, Participant};
 use crate::pattern::Pattern;
@@ -25,6 +26,7 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         if let Some(keys) = agent.model() {
             check_tools(keys, report);
             check_form(keys, report);
+            warn_of_costs(team, agent, keys, report);
         }
         check_command(agent, report);
         check_limits(team, agent, report);
@@ -59,6 +61,43 @@ fn check_tools(keys: &ModelKeys, report: &mut Report<'_>) {
             _ => {}
         }
     }
+}
+
+/// Warns of tools that are never called: a call can cost more than the run or the agent may.
+fn warn_of_costs(team: &Team, agent: &Agent, keys: &ModelKeys, report: &mut Report<'_>) {
+    if team.limits.on_limit == OnLimit::Ask {
+        return;
+    }
+    let of_run = team.limits.usage.cost.map(|limit| (limit, "the run".to_owned()));
+    let own = agent.limits.cost.map(|limit| (limit, format!("`{}`", agent.name)));
+    for given in keys.tools.iter() {
+        let Some((cost, what)) = most_of(team, given) else { continue };
+        let reached = [&of_run, &own].into_iter().flatten().find(|(limit, _)| cost > *limit);
+        if let Some((limit, whose)) = reached {
+            let [cost, limit] = [cost, *limit].map(Money::dollars);
+            let message = format!(
+                "a call of {what} can cost {cost}, more than {whose} may ({limit}): it is never made"
+            );
+            let hint = "raise the limit on cost, or lower `max_cost` if a call costs less";
+            report.warning(codes::NO_EFFECT, &given.span, message, hint);
+        }
+    }
+}
+
+/// The most that a call of a tool can cost in dollars, if that is declared, and the name of the tool.
+fn most_of(team: &Team, tool: &ToolEntry) -> Option<(f64, String)> {
+    let name = match tool {
+        ToolEntry::Mcp(tools) => return Some((tools.max_cost?, format!("a tool of `{}`", *tools.mcp))),
+        ToolEntry::Own(own) => own.tool.as_str(),
+    };
+    let command = team.commands.iter().find(|command| command.name == name);
+    let call = team.calls.iter().find(|call| call.name == name);
+    let service = team.openapi.iter().find(|(service, document)| {
+        *service == name || document.operations.iter().any(|operation| operation.name == name)
+    });
+    let declared = command.map(|command| command.max_cost).or_else(|| call.map(|call| call.max_cost));
+    let most = declared.or_else(|| service.map(|(_, document)| document.max_cost)).flatten();
+    Some((most?, format!("`{name}`")))
 }
 
 /// Reports conflicts between output schema and tool calling.
