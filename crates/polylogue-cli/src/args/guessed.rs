@@ -65,9 +65,16 @@ const MISSING: [(&str, &str); 2] = [
     ("<TEAM", "`polylogue new` writes a team file, and `polylogue run demo:council` runs a built-in demo"),
 ];
 
+/// Arguments that are texts, as they end the usage of a command.
+const TEXTS: [&str; 3] = ["[TASK]", "[MESSAGE]", "<TEXT>"];
+
+const QUOTES: &str = "a text of several words must be in quotes";
+
 /// `error`, with what was probably meant, if that is known.
 pub(crate) fn explained(mut error: clap::Error) -> clap::Error {
-    if let Some(tip) = command(&error).or_else(|| option(&error)).or_else(|| missing(&error)) {
+    if let Some(tip) =
+        command(&error).or_else(|| option(&error)).or_else(|| missing(&error)).or_else(|| words(&error))
+    {
         error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.to_owned().into()]));
@@ -78,10 +85,7 @@ pub(crate) fn explained(mut error: clap::Error) -> clap::Error {
 /// What does the same as a command that there is not.
 fn command(error: &clap::Error) -> Option<&'static str> {
     // Subcommands, such as those of `memory`, have other names.
-    let is_first = match error.get(ContextKind::Usage) {
-        Some(ContextValue::StyledStr(usage)) => usage.to_string().contains("polylogue [OPTIONS]"),
-        _ => false,
-    };
+    let is_first = usage(error).contains("polylogue [OPTIONS]");
     match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(given)) if is_first => tip_of(&GUESSED, given),
         _ => None,
@@ -104,6 +108,27 @@ fn missing(error: &clap::Error) -> Option<&'static str> {
     let is_missing = error.kind() == ErrorKind::MissingRequiredArgument;
     let of = |argument: &str| names.iter().any(|name| name.starts_with(argument));
     MISSING.iter().find(|(argument, _)| is_missing && of(argument)).map(|(_, tip)| *tip)
+}
+
+/// What is wrong with a further argument after a text.
+fn words(error: &clap::Error) -> Option<&'static str> {
+    let is_further = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(given)) if error.kind() == ErrorKind::UnknownArgument => {
+            !given.starts_with('-')
+        }
+        _ => error.kind() == ErrorKind::TooManyValues,
+    };
+    let usage = usage(error);
+    let ends_in_text = TEXTS.iter().any(|text| usage.trim_end().ends_with(text));
+    (is_further && ends_in_text).then_some(QUOTES)
+}
+
+/// The usage that `error` shows; empty if it shows none.
+fn usage(error: &clap::Error) -> String {
+    match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+        _ => String::new(),
+    }
 }
 
 fn tip_of(guesses: &[(&[&str], &'static str)], given: &str) -> Option<&'static str> {
@@ -170,6 +195,22 @@ mod tests {
             assert_commands(tip);
         }
         assert!(!refusal(&["send", "last"]).contains("tip: "), "its text is missing");
+    }
+
+    #[test]
+    fn a_text_without_quotes_is_answered_with_these() {
+        for words in [
+            &["run", "team.yaml", "Write", "a", "poem"][..],
+            &["send", "last", "hello", "there"],
+            &["resume", "last", "Go", "on"],
+            &["answer", "last", "yes", "of", "course"],
+        ] {
+            let refusal = refusal(words);
+            assert!(refusal.contains(&format!("tip: {QUOTES}\n")), "{refusal}");
+        }
+        for words in [&["runs", "all"][..], &["run", "team.yaml", "--such"]] {
+            assert!(!refusal(words).contains(QUOTES), "{}", refusal(words));
+        }
     }
 
     #[test]
