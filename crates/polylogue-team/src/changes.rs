@@ -12,9 +12,9 @@ use crate::load::{Loaded, load};
 use crate::team::Team;
 
 /// Keys whose change has no effect on a conversation that has begun: what people read in lists, the task, which is in the
-/// log, the speed of a demonstration, and prices, which count what it costs, but for [`LIMITS`]. What describes a team within
-/// another one is read by the agents of that one.
-const HARMLESS: [&str; 4] = ["description", "task", "script_pace", "prices"];
+/// log, the speed of a demonstration, prices, which count what it costs, but for [`LIMITS`], and variables, whose effects are changes of
+/// the texts in which they are used. What describes a team within another one is read by the agents of that one.
+const HARMLESS: [&str; 5] = ["description", "task", "script_pace", "prices", "vars"];
 
 /// Keys of a price on which requests depend: histories are compacted by the window, and replies have a limit.
 const LIMITS: [&str; 2] = ["window", "max_output"];

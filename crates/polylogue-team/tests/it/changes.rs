@@ -121,6 +121,29 @@ fn limits_of_models_among_prices_are_not_harmless() {
 }
 
 #[test]
+fn a_variable_is_a_change_where_it_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |tone: &str| {
+        let vars = format!("vars: {{tone: {tone}}}\ntask:");
+        TEAM.replace("task:", &vars).replace("You are brief.", "You are {{tone}}.")
+    };
+    let found = |overrides: &Overrides| {
+        write(folder.path(), &with("calm"), DESK, "one");
+        let old = load(folder.path().join("t.yaml"), overrides).unwrap().team;
+        write(folder.path(), &with("mild"), DESK, "one");
+        let new = old.reload().unwrap().unwrap().team;
+        let changes = old.changes_to(&new);
+        changes.iter().map(|change| (change.to_string(), change.is_harmless)).collect::<Vec<_>>()
+    };
+    let of_variable = ("`vars.tone`: \"calm\" -> \"mild\"".to_owned(), true);
+    let used = "agent `Ann`: `system`: \"You are calm.\" -> \"You are mild.\"".to_owned();
+    assert_eq!(found(&Overrides::default()), [of_variable.clone(), (used, false)]);
+    // The caller gave another value.
+    let vars = [("tone".to_owned(), "wild".to_owned())].into();
+    assert_eq!(found(&Overrides { vars, ..Overrides::default() }), [of_variable]);
+}
+
+#[test]
 fn a_file_that_is_gone_or_wrong_is_no_other_version() {
     let folder = tempfile::tempdir().unwrap();
     let team = write(folder.path(), TEAM, DESK, "one");
