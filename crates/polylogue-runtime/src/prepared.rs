@@ -364,11 +364,11 @@ impl TeamRun<'_> {
     pub(crate) fn check_prices(
         &self,
         limits: &Limits,
-        budgets: &[Budget],
+        mut budgets: impl Iterator<Item = Budget>,
         daily: &[(String, Allowance)],
     ) -> Result<()> {
         let has_limit = limits.cost.is_some()
-            || budgets.iter().any(|budget| budget.limits().cost.is_some())
+            || budgets.any(|budget| budget.limits().cost.is_some())
             || daily.iter().any(|(_, of_day)| of_day.cost.is_some());
         match has_limit && !limits.allow_unknown_price {
             true => self.prepared.models.require_prices(&self.team),

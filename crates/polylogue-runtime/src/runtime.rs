@@ -242,7 +242,7 @@ impl Runtime {
         let meta = with_request(meta, request.as_deref());
         let paying = self.0.shared.paying(self.place(), None, Some(run.daily())).await?;
         // A refused one leaves no log.
-        run.check_prices(&run.limits(), run.budgets(), run.daily())?;
+        run.check_prices(&run.limits(), self.budgets(run.budgets()), run.daily())?;
         run.check_work_dir()?;
         let log = Log::create_with(self.store().clone(), id, &meta).await?;
         let chat = run.chat(log.id())?;

@@ -290,8 +290,10 @@ impl Worker {
 /// What follows if a conversation could not be opened.
 fn unopened(error: Error) -> (Result<Status>, Release) {
     let release = match &error {
-        // Another worker may have the key, the program or the permission, and a program of its own the agents.
-        Error::Unprepared { .. } | Error::NoTeam { .. } => Release::ForOthers { why: error.to_string() },
+        // Another worker may have the key, the program or the permission, or no budget of its own, and a program of its own the agents.
+        Error::Unprepared { .. } | Error::NoTeam { .. } | Error::Model(_) => {
+            Release::ForOthers { why: error.to_string() }
+        }
         error => Release::failed(&error.clone().into_run()),
     };
     (Err(error), release)

@@ -232,6 +232,22 @@ fn a_worker_that_has_used_its_own_budget_leaves_conversations_to_others() {
     until("another one has run it", || place.all(2, |state| state.starts_with("done")));
 }
 
+/// Nor is it a limit of models of unknown price, which workers without a budget can call.
+#[test]
+fn a_worker_with_a_budget_on_cost_leaves_models_of_unknown_price_to_others() {
+    let (model, _) = greedy();
+    let place = Place::new("runs.db").with_model(&model);
+    place.file("team.yaml", &TALK.replace("max_turns: 400", "max_turns: 2"));
+    let id = place.detach(&["team.yaml", "--model", "openai:test"]);
+    let worker = place.worker(&["--budget", "1"]);
+    until("it has left it to others", || worker.log().contains("is left to other workers"));
+    assert_eq!((model.count(), place.events(&id).len()), (0, 0), "{}", worker.log());
+    let shown = place.run(&["cluster"], 0).out;
+    assert!(shown.contains("its price is unknown"), "{shown}");
+    let _other = place.worker(&[]);
+    until("another one has run it", || place.all(1, |state| state.starts_with("done")));
+}
+
 /// One that a process has drawn from stays; the conversations of one that was removed continue without it.
 #[test]
 fn a_shared_budget_is_removed_unless_a_process_has_drawn_from_it() {

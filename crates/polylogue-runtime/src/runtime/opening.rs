@@ -164,7 +164,8 @@ impl Runtime {
         let most = bound.map(|bound| bound.with_prices(&run.prices())).unwrap_or_default();
         let overrides = log.limits_beyond(options.more).await.or(before);
         let limits = overrides.apply_to(of_team);
-        run.check_prices(&limits, &options.budgets, options.daily.as_deref().unwrap_or_default())?;
+        let daily = options.daily.as_deref().unwrap_or_default();
+        run.check_prices(&limits, self.budgets(&options.budgets), daily)?;
         [Some(prepared), earlier].into_iter().flatten().for_each(|team| team.models().learn(&events));
         let earlier = earlier.map(|earlier| Self::chat_of(id, earlier)).transpose()?;
         let changed = Some(overrides).filter(|now| *now != before);
