@@ -71,6 +71,13 @@ fn a_budget_refuses_models_of_unknown_price_before_anything_is_sent() {
     let ran = home.run(&["run", "agent.yaml", "-m", "openai:test"]).exits(2);
     assert!(ran.err.contains("there is a limit on cost, but its price is unknown"), "{}", ran.err);
     assert_eq!(server.count(), 0);
+    // So does a cost at which a chat ends.
+    home.file(
+        "stop.yaml",
+        "name: t\nmodel: openai:test\nagents: [{name: A}]\nchat: {participants: [A], stop: {any: [{max_turns: 2}, {max_cost: 1}]}}\n",
+    );
+    let checked = home.run(&["check", "stop.yaml"]).exits(2);
+    assert!(checked.err.contains("there is a limit on cost, but its price is unknown"), "{}", checked.err);
     home.file(
         "named.yaml",
         "name: t\nlimits: {cost: 1}\nmodel: openai:test\nagents: [{name: A}]\nchat: {participants: [A], stop: {max_turns: 2}}\n",

@@ -86,11 +86,12 @@ impl Team {
         opened.into_iter().filter_map(found).collect()
     }
 
-    /// Returns whether the run, an agent, a chat or a team within it has a limit on cost.
+    /// Returns whether the run, an agent, a chat or a team within it has a limit on cost, or a chat ends at a cost.
     pub fn limits_cost(&self) -> bool {
+        let ends_at_cost = |chat: &Chat| chat.stop.as_ref().is_some_and(|stop| stop.limits().cost.is_some());
         self.limits.usage.cost.is_some()
             || self.agents.iter().any(|agent| agent.limits.cost.is_some())
-            || self.all_chats().any(|(_, chat)| chat.limits.cost.is_some())
+            || self.all_chats().any(|(_, chat)| chat.limits.cost.is_some() || ends_at_cost(chat))
             || self.teams.iter().any(|sub| sub.team.limits_cost())
     }
 
