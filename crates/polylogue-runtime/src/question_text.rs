@@ -39,6 +39,11 @@ impl LastMessages {
     }
 }
 
+/// Returns whether a question of this kind asks for a message of a chat, and so comes with the last message of that chat.
+pub const fn has_last_message(kind: QuestionKind) -> bool {
+    matches!(kind, QuestionKind::Turn | QuestionKind::Reply)
+}
+
 /// Returns what follows the name of whom a question is about, with a space before it.
 ///
 /// ```

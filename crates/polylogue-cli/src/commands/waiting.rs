@@ -1,7 +1,7 @@
 //! `polylogue waiting` and `polylogue answer`: the questions of all conversations that wait for people.
 
 use polylogue_core::{Instruction, LogId, OpenQuestion, Timestamp};
-use polylogue_runtime::question_text::in_words;
+use polylogue_runtime::question_text::{asks, in_words};
 use polylogue_runtime::steering::WaitingRun;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::args;
 use crate::error::{CliError, Exit};
 use crate::place::{self, PlaceOption};
 use crate::prompt::{question::meant, user_name};
-use crate::screen::{Sanitized, asks};
+use crate::screen::Sanitized;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::text_arg::text_of;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue_core::{Instruction, LogId, OpenQuestion, Store as _};
 use polylogue_mcp::serve::{FormAnswer, FormQuestion};
-use polylogue_runtime::question_text::{LastMessages, asks};
+use polylogue_runtime::question_text::{LastMessages, asks, has_last_message};
 use polylogue_wire::conversation::PendingQuestion;
 
 use super::visitor::Visitor;
