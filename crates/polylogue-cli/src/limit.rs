@@ -1,6 +1,7 @@
 //! Limits of the command line.
 
 use polylogue_core::{AllowanceOwner, LimitOverrides, Message, RunOutcome, StopReason};
+use polylogue_runtime::database::shared_budget_name;
 use polylogue_runtime::{Continuation, Conversation};
 
 use crate::args::Budgets;
@@ -22,7 +23,7 @@ pub(crate) async fn past_limit(
     conversation: &Conversation,
     reason: &StopReason,
 ) -> Result<Option<String>, CliError> {
-    if let Some(budget) = next_budget(reason) {
+    if let Some(budget) = next_budget(reason).or_else(|| higher_budget(reason)) {
         return Ok(Some(budget));
     }
     let is_limit = matches!(reason.outcome(), RunOutcome::Limit | RunOutcome::Budget);
@@ -32,15 +33,41 @@ pub(crate) async fn past_limit(
 
 /// The option for as much again, if the budget of this process ended a conversation for `reason`: the next process has one of its own.
 fn next_budget(reason: &StopReason) -> Option<String> {
-    let StopReason::Allowance { of: AllowanceOwner::Shared(name), limit } = reason else { return None };
-    let LimitOverrides { calls, tokens, cost, time_ms, .. } = limit.as_limit();
+    let (owner, limit) = budget_of(reason)?;
+    budget_options(&limit, "").filter(|_| owner == Budgets::PROCESS)
+}
+
+/// The option for twice as much, if a budget with a name that processes share refuses to continue a conversation for `reason`: its limit is a
+/// total, and a new one replaces it.
+pub(crate) fn higher_budget(reason: &StopReason) -> Option<String> {
+    let (owner, limit) = budget_of(reason)?;
+    let name = shared_budget_name(owner)?;
+    let double = |amount: u64| amount.saturating_mul(2).max(1);
+    let limit = LimitOverrides {
+        calls: limit.calls.map(double),
+        tokens: limit.tokens.map(double),
+        cost: limit.cost.map(|cost| cost + cost).filter(|cost| cost.picodollars > 0),
+        ..LimitOverrides::default()
+    };
+    budget_options(&limit, &format!("{name}="))
+}
+
+/// The budget that ended a conversation for `reason`, by its title, and as much as its limit.
+fn budget_of(reason: &StopReason) -> Option<(&str, LimitOverrides)> {
+    let StopReason::Allowance { of: AllowanceOwner::Shared(owner), limit } = reason else { return None };
+    Some((&**owner, limit.as_limit()))
+}
+
+/// The option with the limit of a budget, after its name.
+fn budget_options(limit: &LimitOverrides, name: &str) -> Option<String> {
+    let LimitOverrides { calls, tokens, cost, time_ms, .. } = limit;
     let options = [
-        calls.map(|calls| format!("--budget-calls {calls}")),
-        tokens.map(|tokens| format!("--budget-tokens {tokens}")),
-        cost.map(|cost| format!("--budget {}", cost.as_dollars())),
+        calls.map(|calls| format!("--budget-calls {name}{calls}")),
+        tokens.map(|tokens| format!("--budget-tokens {name}{tokens}")),
+        cost.map(|cost| format!("--budget {name}{}", cost.as_dollars())),
         time_ms.map(|ms| format!("--budget-time {}", time(ms))),
     ];
-    options.into_iter().flatten().next().filter(|_| **name == *Budgets::PROCESS)
+    options.into_iter().flatten().next()
 }
 
 /// The option with which a new limit of a budget is given that has refused a call for `reason`.

@@ -20,7 +20,7 @@ use polylogue_core::{Allowance, Budget, LogId, StoreError};
 use self::account::Account;
 use self::inner::Inner;
 pub use self::logs::{LogUsage, Recount};
-pub use self::names::{is_daily, token_budget};
+pub use self::names::{is_daily, shared_budget_name, token_budget};
 pub use self::pieces::BudgetListing;
 use crate::address::Address;
 use crate::thread::Thread;

@@ -53,7 +53,9 @@ mod tls;
 mod watch;
 
 pub use address::Address;
-pub use budgets::{BudgetListing, LogUsage, PostgresBudgets, Recount, is_daily, token_budget};
+pub use budgets::{
+    BudgetListing, LogUsage, PostgresBudgets, Recount, is_daily, shared_budget_name, token_budget,
+};
 pub use limits::PostgresLimits;
 pub use live_point::LivePoint;
 pub use migrate::Migrated;

@@ -209,7 +209,13 @@ async fn report_unchanged(
                 format!("`{}` continues it", place.command(&resume))
             }
             Some(_) => "another message can continue it".into(),
-            None => "neither a higher limit nor a message continues it".into(),
+            None => match limit::higher_budget(&reason) {
+                Some(option) => {
+                    let resume = format!("resume {id} {}{option}", message.unwrap_or_default());
+                    format!("`{}`, with a higher limit of the budget, continues it", place.command(&resume))
+                }
+                None => "neither a higher limit nor a message continues it".into(),
+            },
         };
     print_note(&format!("{what}: {reason}; {way}"));
     Ok(())

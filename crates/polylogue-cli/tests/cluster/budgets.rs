@@ -295,6 +295,11 @@ fn a_paused_conversation_is_handed_over_with_a_budget() {
         (&"research".into(), &3.into()),
         "{found:?}"
     );
+    // What is said then is true of a budget that processes share, and continues it.
+    let refused = place.run(&["resume", &id, "--detach"], 3);
+    let said =
+        (refused.err.contains("--budget-calls research=6"), refused.err.contains("neither a higher limit"));
+    assert_eq!(said, (true, false), "{}", refused.err);
     // The worker that has used it, and has had nothing to report since, pays by the higher limit.
     place.run(&["resume", &id, "--detach", "--budget-calls", "research=5"], 0);
     until("it has used the rest", || model.count() == before + 5);

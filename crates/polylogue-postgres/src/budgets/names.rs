@@ -6,6 +6,9 @@ const RESERVED: char = '@';
 /// What such a budget is called in reasons.
 const OWNER: &str = "daily budget of the token";
 
+/// What stands before and after the name of another one in reasons.
+const TITLE: (&str, char) = ("shared budget `", '`');
+
 /// Returns the name of the budget of a server's token for a day, in days since 1970.
 pub fn token_budget(token: &str, day: u64) -> String {
     format!("{RESERVED}token:{token}:{day}")
@@ -22,7 +25,20 @@ pub(super) fn day_of(name: &str) -> Option<u64> {
 
 /// What a budget is called in reasons.
 pub(super) fn title(name: &str) -> String {
-    if is_daily(name) { OWNER.into() } else { format!("shared budget `{name}`") }
+    if is_daily(name) { OWNER.into() } else { format!("{}{name}{}", TITLE.0, TITLE.1) }
+}
+
+/// Returns the name of the shared budget that a reason calls `title`: the owner of the limit that ended a conversation. `None` if that is no budget
+/// to which a person has given a name.
+///
+/// ```
+/// use polylogue_postgres::shared_budget_name;
+///
+/// assert_eq!(shared_budget_name("shared budget `research`"), Some("research"));
+/// assert_eq!(shared_budget_name("daily budget of the token"), None);
+/// ```
+pub fn shared_budget_name(title: &str) -> Option<&str> {
+    title.strip_prefix(TITLE.0)?.strip_suffix(TITLE.1)
 }
 
 #[cfg(test)]
@@ -40,6 +56,14 @@ mod tests {
         assert_eq!(
             (title(&name), title("team")),
             ("daily budget of the token".into(), "shared budget `team`".into())
+        );
+        assert_eq!(
+            (
+                shared_budget_name(&title("team")),
+                shared_budget_name(&title(&name)),
+                shared_budget_name("batch")
+            ),
+            (Some("team"), None, None)
         );
     }
 }

@@ -96,8 +96,9 @@ async fn resume(call: Call) -> Reply {
             Resumed::Done(reason) => {
                 Err(Problem::over(format!("it is over: {reason}")).hint("a message continues it"))
             }
-            Resumed::EndsAgain(reason) => Err(Problem::over(format!("it would end again at once: {reason}"))
-                .hint("allow more with `limits`, or send a message")),
+            Resumed::EndsAgain(reason) => {
+                Err(Problem::over(format!("it would end again at once: {reason}")).hint(way_on(&reason)))
+            }
         }
     };
     match resumed.await {
@@ -110,6 +111,15 @@ async fn resume(call: Call) -> Reply {
         }
     }
     json_reply(StatusCode::ACCEPTED, &describe(&tenant, &listing(&tenant, &id).await?).await?)
+}
+
+/// What continues a conversation that would end again at once. `limits` and messages are of the conversation alone, not of what it shares.
+const fn way_on(reason: &StopReason) -> &'static str {
+    if reason.is_shared() {
+        "neither `limits` nor a message raise this budget: resume it when the budget allows more"
+    } else {
+        "allow more with `limits`, or send a message"
+    }
 }
 
 /// Has the process that runs a conversation raise its limits, and end its pause. Returns whether it has: not if it ended the conversation, after the
@@ -271,4 +281,23 @@ async fn carried_out(id: &LogId, confirmation: Confirmation) -> Result<(), Probl
 
 fn about_to_stop(id: &LogId) -> Problem {
     Problem::busy(format!("`{id}` is about to stop")).hint("try again when it has stopped")
+}
+
+#[cfg(test)]
+mod tests {
+    use polylogue_core::AllowanceOwner;
+
+    use super::*;
+
+    #[test]
+    fn the_hint_says_what_continues_a_conversation_and_nothing_that_does_not() {
+        let own = StopReason::Calls { limit: 2 };
+        let of = AllowanceOwner::Shared("shared budget `team`".into());
+        let shared = StopReason::Allowance { of, limit: Box::new(own.clone()) };
+        assert_eq!(way_on(&own), "allow more with `limits`, or send a message");
+        assert_eq!(
+            way_on(&shared),
+            "neither `limits` nor a message raise this budget: resume it when the budget allows more"
+        );
+    }
 }
