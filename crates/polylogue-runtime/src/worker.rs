@@ -1,5 +1,7 @@
 //! Workers of a runtime: the loop of [`polylogue::runs::worker`], with conversations whose teams are stored with them.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::panic::resume_unwind;
 use std::pin::pin;
@@ -111,8 +113,11 @@ impl Worker {
         let worker = slots.into_iter().fold(worker, WorkerLoop::slots);
         let ended_by = Arc::<OnceLock<StoreError>>::default();
         let (noted, ending) = (meter.clone(), Arc::clone(&ended_by));
+        let failures = LoggedFailures::default();
         let worker = worker.pace(Pace::of_process(std::process::id())).observe(move |event| {
-            log(event);
+            if failures.is_news(event, uptime()) {
+                log(event);
+            }
             if let WorkerEvent::StoreFailed(error @ StoreError::Newer { .. }) = event {
                 // The first one counts.
                 let _ = ending.set(error.clone());
@@ -309,6 +314,29 @@ impl Error {
     }
 }
 
+/// Errors of the store that were logged lately, and when. While the store does not work, a worker tries it several times a second.
+#[derive(Default)]
+struct LoggedFailures(Mutex<BTreeMap<String, Duration>>);
+
+impl LoggedFailures {
+    /// For how long the same error is not logged again.
+    const SILENCE: Duration = Duration::from_secs(60);
+
+    /// Whether `event` is to be logged at the time `now`: not the same error of the store that was logged less than a minute ago.
+    fn is_news(&self, event: &WorkerEvent, now: Duration) -> bool {
+        let WorkerEvent::StoreFailed(error) = event else { return true };
+        let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        logged.retain(|_, at| now.saturating_sub(*at) < Self::SILENCE);
+        match logged.entry(error.to_string()) {
+            Entry::Vacant(unlogged) => {
+                unlogged.insert(now);
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
+    }
+}
+
 /// Logs what happens to a worker.
 fn log(event: &WorkerEvent) {
     match event {
@@ -326,5 +354,26 @@ fn log(event: &WorkerEvent) {
         }
         WorkerEvent::StoreFailed(error) => warn!(%error, "the store does not work: it is tried again"),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_of_the_store_is_logged_once_a_minute() {
+        let failures = LoggedFailures::default();
+        let failed = |why: &str| {
+            WorkerEvent::StoreFailed(StoreError::Unreachable { place: "the store".into(), why: why.into() })
+        };
+        let (denied, away) = (failed("permission denied"), failed("no answer"));
+        let found =
+            [(&denied, 0), (&away, 1), (&denied, 2), (&away, 59), (&denied, 60), (&away, 60), (&away, 61)]
+                .map(|(event, second)| failures.is_news(event, Duration::from_secs(second)));
+        assert_eq!(found, [true, true, false, false, true, false, true]);
+        // Everything else is news each time.
+        let lost = WorkerEvent::Lost(LogId::new("k3v9x2").unwrap());
+        assert!(failures.is_news(&lost, Duration::ZERO) && failures.is_news(&lost, Duration::ZERO));
     }
 }

@@ -162,9 +162,12 @@ pub(super) async fn runtime_of(
         live.offer(point, &runtime);
     }
     runtime.check().await?;
-    // Tables of a later version may be read: a worker would ask for conversations without an end. Anything else that is wrong may pass.
-    if let Err(newer @ StoreError::Newer { .. }) = runtime.store().check_writable().await {
-        return Err(newer.into());
+    // Tables of a later version may be read, and so may those of another user: a worker would ask for conversations without an end. Anything else
+    // that is wrong, such as a full disk, may pass.
+    if let Err(error @ (StoreError::Newer { .. } | StoreError::Unsuitable { .. })) =
+        runtime.store().check_writable().await
+    {
+        return Err(error.into());
     }
     Ok(runtime)
 }

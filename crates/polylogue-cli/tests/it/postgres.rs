@@ -178,6 +178,24 @@ fn what_is_no_database_is_not_migrated() {
     assert!(refused.err.contains("`--store postgres://USER@HOST/DATABASE`"), "{}", refused.err);
 }
 
+/// A worker would ask for conversations without an end, and a server would not run what is handed over.
+#[test]
+fn a_worker_does_not_begin_where_its_user_may_only_read() {
+    let Some(server) = PostgresServer::start() else { return };
+    home(&server.url()).run(&["doctor"]).ok();
+    let _ = server.sql("CREATE ROLE bob LOGIN; GRANT USAGE ON SCHEMA polylogue TO bob; GRANT SELECT ON ALL TABLES IN SCHEMA polylogue TO bob");
+    let home = home(&server.url().replace("polylogue@", "bob@"));
+    home.run(&["runs"]).ok();
+    let served = shipped("writer-critic");
+    for args in [&["worker"][..], &["serve", &served, "--offline", "--worker", "--listen", "127.0.0.1:0"]] {
+        let refused = home.run(args);
+        let has_hint = refused
+            .err
+            .contains("hint: let its user create the schema `polylogue` once, or grant it the rights");
+        assert!(refused.err.contains("permission denied") && has_hint, "{args:?}: {}", refused.err);
+    }
+}
+
 /// It is found at once, not waited for as a database that is away, and a worker does not begin.
 #[test]
 fn a_database_that_is_read_only_is_an_error_with_a_hint() {
