@@ -103,6 +103,11 @@ fn database(text: &str) -> Result<StoreLocation, CliError> {
     Ok(StoreLocation::postgres(address, folder.join("conversations")))
 }
 
+/// The folder of this machine with what belongs to the database at `address` and is not in it: work directories, and the tokens of servers.
+pub(crate) fn folder_of_database(address: &str) -> Result<Option<PathBuf>, CliError> {
+    Ok(database(address)?.path().parent().map(Path::to_path_buf))
+}
+
 /// The conversations that are meant.
 pub(crate) fn open(named: &NamedStore) -> Result<Runtime, CliError> {
     Ok(Runtime::open_at(of(named)?)?)

@@ -22,7 +22,7 @@ pub(crate) struct Dev {
     #[arg(long, required = true, value_name = "FOLDER", num_args = 0..=1, require_equals = true)]
     pub(crate) postgres: Option<Option<PathBuf>>,
 
-    /// How many workers run conversations
+    /// How many workers run conversations, up to 64
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = count::<u64>)]
     pub(crate) workers: u64,
 

@@ -24,15 +24,28 @@ const CHECK: Duration = Duration::from_millis(300);
 /// How long workers and the server get to end: a worker lets steps end for up to 25 seconds.
 const FAREWELL: Duration = Duration::from_secs(35);
 
+/// The most workers that it starts: each is a process.
+const MOST_WORKERS: u64 = 64;
+
+/// How many connections a worker has at most.
+const OF_WORKER: u64 = 8;
+
+/// How many connections are left for the server and for commands in other terminals.
+const OF_OTHERS: u64 = 84;
+
 pub(crate) async fn run(cli: &args::Cli, args: &args::dev::Dev) -> Result<Exit, CliError> {
     if let Some(option) = place::PlaceOption::of_store(&cli.named_store()).options(false).next() {
         let what = format!("`dev` has a database of its own, and `{option}` names another one");
         return Err(CliError::usage(what)
             .hint("leave out `--store`, or start `polylogue worker` and `polylogue serve`"));
     }
+    if args.workers > MOST_WORKERS {
+        let what = format!("`dev` starts at most {MOST_WORKERS} workers");
+        return Err(CliError::usage(what).hint("each of them runs up to 200 conversations at the same time"));
+    }
     let mut signals = Signals::new()?.with_hangup()?;
     let folder = args.postgres.as_ref().and_then(|folder| folder.as_deref());
-    let mut database = LocalDatabase::start(folder).await?;
+    let mut database = LocalDatabase::start(folder, OF_WORKER * args.workers + OF_OTHERS).await?;
     write(&Sanitized::row(&format!("store {}", database.address())))?;
     let mut processes = Vec::new();
     let started = start(cli, args, database.address(), &mut processes);

@@ -44,9 +44,13 @@ fn a_cluster_of_one_command_runs_conversations_and_leaves_nothing_behind() {
     let id = other.detach(&["team.yaml", "--offline"]);
     until("a worker has run it", || of_type(&other.events(&id), "closed").len() == 1);
     assert_eq!(other.cluster().0.len(), 2, "two workers");
+    let most = std::fs::read_to_string(format!("{}/data/postmaster.opts", folder_of(&store))).unwrap();
+    assert!(most.contains("max_connections=100"), "8 for each worker: {most}");
     kill_process(Pid::from_child(&dev), Signal::INT).unwrap();
     assert!(dev.wait().unwrap().success());
     assert!(!std::path::Path::new(&folder_of(&store)).exists(), "{store}");
+    let left = place.path(".local/share/polylogue/postgres").read_dir();
+    assert_eq!(left.map_or(0, Iterator::count), 0, "work directories and tokens");
     other.run(&["cluster"], 1);
 }
 
@@ -79,6 +83,7 @@ fn a_cluster_in_a_folder_is_there_again_and_what_cannot_be_is_an_error_with_a_hi
         (&["dev", "--postgres=/proc/nothing"], "cannot be made"),
         (&["dev", "--postgres=."], "has other files than those of a database"),
         (&["dev", "--postgres", "--workers", "0"], "--workers"),
+        (&["dev", "--postgres", "--workers", "65"], "at most 64 workers"),
     ] {
         let ran = place.command(args).output().unwrap();
         let said = String::from_utf8(ran.stderr).unwrap();

@@ -13,6 +13,7 @@ use tokio::time::sleep;
 
 use super::guarded::Guarded;
 use crate::error::CliError;
+use crate::place;
 
 /// How long it may take to start, or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,12 +36,14 @@ pub(super) struct LocalDatabase {
     /// Whether the folder is removed at the end.
     is_temporary: bool,
     address: String,
+    /// How many connections it takes.
+    connections: u64,
     server: Option<Guarded>,
 }
 
 impl LocalDatabase {
-    /// Starts it in `folder`, or in a temporary one.
-    pub(super) async fn start(folder: Option<&Path>) -> Result<Self, CliError> {
+    /// Starts it in `folder`, or in a temporary one, for so many `connections`.
+    pub(super) async fn start(folder: Option<&Path>, connections: u64) -> Result<Self, CliError> {
         let programs = programs()
             .ok_or_else(|| CliError::usage("Postgres is not installed on this machine").hint(INSTALL))?;
         let is_temporary = folder.is_none();
@@ -54,7 +57,7 @@ impl LocalDatabase {
         }
         let encoded = utf8_percent_encode(&folder.to_string_lossy(), NON_ALPHANUMERIC).to_string();
         let address = format!("postgres://polylogue@{encoded}/polylogue");
-        let mut database = Self { programs, folder, is_temporary, address, server: None };
+        let mut database = Self { programs, folder, is_temporary, address, connections, server: None };
         database.prepare()?;
         database.run().await?;
         Ok(database)
@@ -116,6 +119,7 @@ impl LocalDatabase {
         words.extend(["-k".into(), self.folder.clone().into_os_string()]);
         let only_here = ["-c", "listen_addresses=", "-c", "unix_socket_permissions=0700", "-p", "5432"];
         words.extend(only_here.map(OsString::from));
+        words.extend(["-c".into(), format!("max_connections={}", self.connections).into()]);
         let folder = self.folder.clone();
         self.server = Some(Guarded::spawn("the database", "INT", &words, |command| {
             command.stdout(log).stderr(copy).current_dir(folder);
@@ -199,6 +203,10 @@ impl Drop for LocalDatabase {
         if self.is_temporary {
             // What is left is in the folder of temporary files.
             let _ = fs::remove_dir_all(&self.folder);
+            // Work directories and tokens for a database that is gone.
+            if let Ok(Some(folder)) = place::folder_of_database(&self.address) {
+                let _ = fs::remove_dir_all(folder);
+            }
         }
     }
 }
