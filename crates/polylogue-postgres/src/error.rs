@@ -79,7 +79,7 @@ pub(crate) fn on_connecting(address: &impl Display, error: &Error) -> Failure {
         _ => match Failure::of(address, error) {
             // There may be a place for one more connection soon.
             Failure::Refused(_) if *code == SqlState::TOO_MANY_CONNECTIONS => {
-                return Failure::Lost(why(error));
+                return Failure::Lost(format!("it takes no more connections: {}", why(error)));
             }
             failure => return failure,
         },

@@ -283,7 +283,7 @@ impl StoreError {
             Self::Older { .. } => "read it with the version that wrote it; for new conversations, choose another place with `--store`, or remove it".into(),
             Self::Full { .. } => "free some space and resume; everything up to here is kept".into(),
             Self::ReadOnly { .. } | Self::Foreign { .. } => "choose another place with `--store`".into(),
-            Self::Unreachable { .. } => "check that it runs, and its host and port in `--store`; everything that was acknowledged is kept, and \
+            Self::Unreachable { .. } => "check that it runs and takes more connections, and its host and port in `--store`; everything that was acknowledged is kept, and \
                                         `polylogue resume` continues from there"
                 .into(),
             Self::Unsuitable { hint, .. } => hint.clone(),

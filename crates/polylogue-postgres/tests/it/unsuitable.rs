@@ -63,6 +63,19 @@ async fn a_database_that_cannot_be_reached_is_an_error_at_once() {
     assert!(!format!("{error} {error:?}").contains("s3cret"));
 }
 
+/// The first one that is free is used. Who has none learns that it is not the address that is wrong.
+#[tokio::test]
+async fn a_database_that_takes_no_more_connections_says_so() {
+    let Some(server) = PostgresServer::start() else { return };
+    open(&server).check().await.unwrap();
+    let _ = server.sql("CREATE ROLE ann LOGIN CONNECTION LIMIT 0");
+    let of_ann = server.url().replace("polylogue@", "ann@");
+    let error = refusal(&Postgres::open(Address::parse(&of_ann).unwrap()).unwrap()).await;
+    let StoreError::Unreachable { why, .. } = &error else { panic!("{error:?}") };
+    assert!(why.starts_with("it takes no more connections: too many connections"), "{why}");
+    assert!(error.hint().unwrap().contains("takes more connections"), "{error:?}");
+}
+
 #[tokio::test]
 async fn databases_that_other_versions_and_programs_made_are_refused() {
     let Some(server) = PostgresServer::start() else { return };
