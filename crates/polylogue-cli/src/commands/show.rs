@@ -8,10 +8,11 @@ use std::io;
 
 use polylogue_core::text::enumerated;
 use polylogue_core::{
-    AnyStore, Body, BoundSummary, Event, LogId, Part, Progress, RecoveredEvents, Store, StoreError, Summary,
+    AnyStore, Body, BoundSummary, Event, LogId, OpenState, Part, Progress, RecoveredEvents, Store,
+    StoreError, Summary,
 };
 use polylogue_runtime::stored::{StoredTeam, is_imported};
-use polylogue_runtime::{AgentHistory, RebuiltRequest};
+use polylogue_runtime::{AgentHistory, RebuiltRequest, Runtime};
 
 use super::runs::origin;
 use super::{unwritable, write, write_rows};
@@ -77,9 +78,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     }
     let Some(damage) = damage else {
         if is_whole && !args.markdown {
-            // Where nothing can be written, no process runs it.
-            let is_running = runtime.is_claimed(&id).await.unwrap_or(false);
-            print_open(&events, (&id, &place), is_running);
+            print_open(&events, (&id, &place), running_or_open(&runtime, &id).await);
         }
         return Ok(Exit::Done);
     };
@@ -141,15 +140,27 @@ pub(crate) fn write_with_bound(
     write_rows(&Sanitized::row(&format!("computed before the run: {bound}{ended}")), false)
 }
 
-/// Says how a conversation continues that has not ended.
-pub(crate) fn print_open(events: &[Event], (id, place): (&LogId, &PlaceOption), is_running: bool) {
+/// Whether a conversation runs, and its state if it is open. Where nothing can be written, no process runs it.
+async fn running_or_open(runtime: &Runtime, id: &LogId) -> (bool, Option<OpenState>) {
+    let is_running = runtime.is_claimed(id).await.unwrap_or(false);
+    let Ok(listing) = runtime.listing(id).await else { return (is_running, None) };
+    (is_running, runtime.open_state(&listing).await.unwrap_or_default())
+}
+
+/// Says how a conversation continues that has not ended: whether it runs, and in which state it is if it neither waits for a person nor has failed
+/// nor is paused.
+pub(crate) fn print_open(
+    events: &[Event],
+    (id, place): (&LogId, &PlaceOption),
+    (is_running, open): (bool, Option<OpenState>),
+) {
     let Summary { progress, questions, is_paused, .. } = Summary::of(events, true);
     let asked = enumerated(questions.iter().map(|(_, who)| who.as_str()));
     let resume = place.command(&format!("resume {id}"));
     let number = if questions.len() > 1 { "NUMBER " } else { "" };
     let answer = place.command(&format!("answer {id} {number}TEXT"));
     print_note_wrapped(&match progress {
-        Progress::New | Progress::Closed(_) => return,
+        Progress::Closed(_) => return,
         _ if is_running && !asked.is_empty() => {
             format!("It waits for {asked}: `{answer}` answers.")
         }
@@ -162,6 +173,10 @@ pub(crate) fn print_open(events: &[Event], (id, place): (&LogId, &PlaceOption), 
             format!("It waits for {asked}: `{resume} --answer TEXT` answers.")
         }
         Progress::Open if is_paused => format!("It is paused: `{resume}` continues it."),
+        _ if open == Some(OpenState::Queued) => {
+            format!("It waits for a worker: `{}` shows what it needs.", place.command("cluster"))
+        }
+        Progress::New => format!("It has not begun: `{resume}` begins it."),
         Progress::Open => format!("It has not ended: `{resume}` continues it."),
     });
 }

@@ -50,9 +50,8 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Show, remote: &Remote) -> 
     let title = conversation.title.as_ref().map_or_else(|| name.clone(), |title| format!("{name} {title}"));
     let text = whole(&title, &events, args, looks, work_dir::pictures_of_server(looks))?;
     // What a list has of it leaves that out.
-    let Conversation { bound, bound_ended, state, .. } = remote.client.conversation(&conversation.id).await?;
-    let bound = bound.as_ref().map(|bound| (bound, bound_ended.as_deref()));
-    write_with_bound(&text, &conversation.id, bound, args)?;
+    let Conversation { bound, state, halted, .. } = remote.client.conversation(&conversation.id).await?;
+    write_with_bound(&text, &conversation.id, bound.as_ref(), args)?;
     if let Some(parent) = conversation.parent.filter(|_| !args.json) {
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&origin(&list::parent(&parent))))?;
@@ -64,7 +63,8 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Show, remote: &Remote) -> 
         write(&Sanitized::row(&files))?;
     }
     if !args.json && !args.markdown {
-        print_open(&events, (&conversation.id, &remote.place), state != ConversationState::Halted);
+        let is_running = state != ConversationState::Halted;
+        print_open(&events, (&conversation.id, &remote.place), (is_running, halted));
     }
     Ok(Exit::Done)
 }

@@ -37,12 +37,17 @@ fn what_is_handed_over_says_for_what_it_waits() {
         assert!(alone.contains("none runs now: start one with `polylogue worker`"), "{store}: {alone}");
         let listed = place.run(&["runs"], 0).out;
         assert!(listed.contains("waiting for a worker  Say hello."), "{store}: {listed}");
+        let shown = place.run(&["show", &first], 0).err;
+        assert!(shown.contains("It waits for a worker: `polylogue cluster"), "{store}: {shown}");
         for args in [&["send", &first, "Hello?"][..], &["pause", &first]] {
             let refused = place.run(args, 2).err;
             assert!(refused.contains("has not begun: it waits for a worker"), "{store}: {refused}");
         }
         let _worker = seen_worker(&place, &[]);
-        let (_, lacking) = said(&["--needs", "gpu"]);
+        let (second, lacking) = said(&["--needs", "gpu"]);
+        place.run(&["cancel", &second], 0);
+        let shown = place.run(&["show", &second], 0).err;
+        assert!(shown.contains("It has not begun: `polylogue resume"), "{store}: {shown}");
         assert!(lacking.contains("it waits for a worker that offers gpu"), "{store}: {lacking}");
         let (_, taken) = said(&[]);
         assert!(taken.contains("a worker takes it; "), "{store}: {taken}");
