@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use polylogue_core::{
-    Allowance, AnyQueue, AnyStore, Budget, Cancellation, Due, Features, LimitOverrides, ListQuery, Log,
-    LogId, Name, Page, Path, Queue as _, Responder, StopReason, Store as _, StoreError, Subscription, Timer,
+    Allowance, AnyQueue, AnyStore, Budget, Cancellation, Due, Features, LimitOverrides, ListQuery, Listing,
+    Log, LogId, Name, Page, Path, Progress, Queue as _, Responder, StopReason, Store as _, StoreError,
+    Subscription, Summary, Timer,
 };
 
 pub use self::opening::ClaimedConversation;
@@ -291,6 +292,17 @@ impl Runtime {
     /// As [`StoredDocument::of`].
     pub async fn stored_document(&self, id: &LogId) -> Result<StoredDocument> {
         StoredDocument::of(self.store(), id).await
+    }
+
+    /// Returns the task of the conversation of `listing`, up to [`Summary::TASK_CHARS`] characters: of one that has not begun, whose events do not
+    /// say it yet, that of its team. Empty if there is none, or if the team cannot be read.
+    pub async fn task(&self, listing: &Listing) -> Arc<str> {
+        if listing.summary.progress != Progress::New || listing.is_damaged {
+            return Arc::clone(&listing.summary.task);
+        }
+        let team = self.stored_document(&listing.id).await.and_then(|document| document.team());
+        let task = team.ok().and_then(|stored| stored.team.task).unwrap_or_default();
+        task.chars().take(Summary::TASK_CHARS).collect::<String>().into()
     }
 
     /// Finds the conversation that `text` names: an id, the beginning of just one, or `last`.

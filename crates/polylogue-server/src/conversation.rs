@@ -63,7 +63,7 @@ pub(crate) async fn describe(tenant: &Tenant, listing: &Listing) -> Result<Conve
         team_name,
         // The one that it was given last, or began with.
         title: Some(summary.title.as_deref().unwrap_or(title).to_owned()).filter(|title| !title.is_empty()),
-        task: Arc::clone(&summary.task),
+        task: tenant.runtime.task(listing).await,
         state: status.state,
         created_ms: *created,
         started_ms: summary.started,

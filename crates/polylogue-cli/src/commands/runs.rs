@@ -1,7 +1,6 @@
 //! `polylogue runs`: the conversations there are.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use polylogue_core::text::enumerated;
 use polylogue_core::{
@@ -44,9 +43,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
         if let Some(log) = parked.get(&listing.id) {
             state.status = why_parked(log);
         }
-        if listing.summary.progress == Progress::New && !listing.is_damaged {
-            listing.summary.task = task_of_new(&runtime, &listing.id).await.unwrap_or_default();
-        }
+        listing.summary.task = runtime.task(&listing).await;
         rows.push(match args.json {
             true => as_json(&listing, &state)?,
             false => line(&listing, &state.status, now, columns),
@@ -104,12 +101,6 @@ const fn state_of(state: args::runs::StateFilter) -> LogState {
         args::runs::StateFilter::Ended => LogState::Ended,
         args::runs::StateFilter::Damaged => LogState::Damaged,
     }
-}
-
-/// The beginning of the task of a conversation that has not begun, whose events do not say it yet; `None` if there is none.
-async fn task_of_new(runtime: &Runtime, id: &LogId) -> Option<Arc<str>> {
-    let stored = runtime.stored_document(id).await.ok()?.team().ok()?;
-    Some(stored.team.task?.chars().take(Summary::TASK_CHARS).collect::<String>().into())
 }
 
 /// Why a conversation cannot be read.

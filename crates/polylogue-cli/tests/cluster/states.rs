@@ -86,6 +86,8 @@ fn listed(place: &Place, client: &Client) -> [String; 3] {
     let listed = place.run(&["runs", "--json", "--limit", "1"], 0).lines().remove(0);
     let id = listed["id"].as_str().unwrap();
     let served = client.document(&format!("/api/v1/conversations/{id}"));
+    // Also where its events do not say it yet.
+    assert_eq!((&listed["task"], &served["task"]), (&"Say hello.".into(), &"Say hello.".into()), "{served}");
     let present = if served["state"] == "halted" { &served["halted"] } else { &served["state"] };
     [&listed["state"], present, &listed["status"]].map(|word| word.as_str().unwrap_or_default().to_owned())
 }
