@@ -60,8 +60,9 @@ pub(crate) fn show(cluster: &Cluster, json: bool, place: &PlaceOption) -> Result
     let (shown, all) = (conversations.len() as u64, counts.all());
     if shown < all {
         print_note_wrapped(&format!(
-            "{shown} of {} are shown: `--limit N` shows more",
-            counted(all, "conversation")
+            "{shown} of {} {} shown: `--limit N` shows more",
+            counted(all, "conversation"),
+            if shown == 1 { "is" } else { "are" }
         ));
     }
     Ok(Exit::Done)

@@ -15,6 +15,7 @@ use super::team_version::TeamVersion;
 use crate::args::worker::features;
 use crate::error::{CliError, Exit};
 use crate::launch::UNWATCHED;
+use crate::limit::counted;
 use crate::signals::Signals;
 use crate::stderr::print_note;
 use crate::{args, place, trust};
@@ -46,9 +47,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::worker::Worker) -> Result<
     let tenant = cli.named_store().tenant;
     let of = tenant.map(|tenant| format!(", tenant {tenant}")).unwrap_or_default();
     print_note(&format!(
-        "a worker for {}{of}: up to {} conversations at once{offers}",
+        "a worker for {}{of}: up to {} at once{offers}",
         runtime.place().shown(),
-        options.at_once
+        counted(options.at_once as u64, "conversation")
     ));
     match args.metrics.zip(meters) {
         None => worker.run(signals.next()).await?,

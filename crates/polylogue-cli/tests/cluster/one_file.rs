@@ -22,7 +22,7 @@ fn a_conversation_in_a_file_is_handed_over_to_a_worker() {
         let few = place.run(&["cluster", "--limit", "1"], 0);
         assert_eq!(few.out.lines().count(), 1, "{}", few.out);
         assert!(
-            few.err.contains("2 ready") && few.err.contains("1 of 2 conversations are shown"),
+            few.err.contains("2 ready") && few.err.contains("1 of 2 conversations is shown"),
             "{}",
             few.err
         );

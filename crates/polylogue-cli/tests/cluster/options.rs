@@ -30,8 +30,9 @@ fn what_would_have_no_effect_or_could_run_nothing_is_refused_at_the_start() {
     }
     assert!(place.events(&id).is_empty(), "no worker has begun it");
     // An endpoint of a team can have this name.
-    let worker = place.worker(&["--model", "house:big"]);
+    let worker = place.worker(&["--model", "house:big", "--at-once", "1"]);
     until("it warns", || worker.log().contains("warning: there is no provider `house`"));
+    until("it says how many it runs", || worker.log().contains("up to 1 conversation at once"));
 }
 
 /// What a signal has stopped is run again by its scheduler; what a person has stopped is not.
