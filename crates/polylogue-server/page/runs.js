@@ -30,7 +30,9 @@ const isPaused = (run) => run.paused && ['running', 'halted'].includes(run.state
 export function stateWord(run) {
     const present = run.state === 'halted' ? (run.halted ?? run.state) : run.state;
     const word = run.ended?.word ?? (isPaused(run) ? 'paused' : present);
-    return { no_output: 'no output', queued: 'waiting for a worker', new: 'not begun' }[/** @type {string} */ (word)] ?? word;
+    const shown = { no_output: 'no output', queued: 'waiting for a worker', new: 'not begun' }[/** @type {string} */ (word)] ?? word;
+    // What continues others does not continue it.
+    return run.paused && ['failed', 'waiting'].includes(word) ? `paused, ${shown}` : shown;
 }
 
 /** @param {{run: any}} props */

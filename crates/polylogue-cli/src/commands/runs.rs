@@ -38,7 +38,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     for mut listing in logs {
         let mut state = match listing.state() {
             LogState::Damaged => ListedState::new("damaged", unreadable(&runtime, &listing, &place).await),
-            _ => state(&listing, runtime.open_state(&listing).await?),
+            _ => state(&listing, runtime.open_state(&listing).await?).paused(listing.summary.is_paused),
         };
         if let Some(log) = parked.get(&listing.id) {
             state.status = why_parked(log);
@@ -169,6 +169,12 @@ impl ListedState {
     /// That of a conversation that is open.
     pub(crate) fn open(state: OpenState) -> Self {
         Self::new(state.as_str(), state.in_words())
+    }
+
+    /// The same for people if the conversation `is_paused` while a person is asked or after a failure: what continues others does not continue it.
+    pub(crate) fn paused(self, is_paused: bool) -> Self {
+        let is_named = is_paused && matches!(self.state.as_str(), Some("failed" | "waiting"));
+        if is_named { Self { status: format!("paused, {}", self.status), ..self } } else { self }
     }
 
     /// One that is the same for both.

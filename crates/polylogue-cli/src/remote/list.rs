@@ -24,7 +24,7 @@ pub(super) async fn runs(args: &args::runs::Runs, remote: &Remote) -> Result<Exi
         listed(remote, filter(remote, args, now).await?, args.limit).await?;
     let (mut rows, columns) = (Vec::new(), terminal_columns());
     for conversation in &conversations {
-        let (listing, state) = (listing(conversation), state(conversation));
+        let (listing, state) = (listing(conversation), state(conversation).paused(conversation.paused));
         rows.push(match args.json {
             true => runs::as_json(&listing, &state)?,
             false => runs::line(&listing, &state.status, now, columns),

@@ -72,6 +72,28 @@ fn a_conversation_that_has_not_ended_is_shown_with_how_it_continues() {
 }
 
 #[test]
+fn what_is_paused_after_a_failure_or_while_a_person_is_asked_is_listed_as_paused() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: t\ntask: Go\nagents: [{name: A}, {name: P, human: true}]\n\
+         chat: {participants: [A, P], stop: {max_turns: 4}}\nscript: [{A: Hello}, {A: {error: {status: 400, message: No}}}]\n",
+    );
+    let state = || {
+        let listed = home.listed().remove(0);
+        [&listed["state"], &listed["status"]].map(|word| word.as_str().unwrap().to_owned())
+    };
+    home.run(&["run", "team.yaml"]).exits(5);
+    home.run(&["pause", "last"]).ok();
+    assert_eq!(state(), ["waiting", "paused, waiting for P"]);
+    home.run(&["resume", "last", "--answer", "Hello."]).exits(1);
+    let [word, failed] = state();
+    assert!(word == "failed" && failed.starts_with("failed: "), "{failed}");
+    home.run(&["pause", "last"]).ok();
+    assert_eq!(state(), [word, format!("paused, {failed}")]);
+}
+
+#[test]
 fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
     let server = serve(talk());
     let home = Home::at(&server);
