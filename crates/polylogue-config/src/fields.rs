@@ -1,6 +1,7 @@
 //! The keys of a mapping, and how they are read.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
@@ -173,19 +174,34 @@ impl<'n> Fields<'n> {
             (Literal::Text(wanted), Some(Data::Text(given))) => wanted == given,
             _ => false,
         };
-        let is_wrong = |(key, literal): &(&str, Literal)| match (literal, value(key)) {
-            (Literal::Bool(_), Some(Data::Bool(_))) | (Literal::Text(_), Some(Data::Text(_))) => false,
-            (_, found) => !matches!(found, None | Some(Data::Null)),
-        };
         let chosen = kinds.iter().position(|kind| !kind.when.is_empty() && kind.when.iter().all(holds));
         let index = chosen.or_else(|| kinds.iter().position(|kind| kind.when.is_empty()))?;
         let kind = kinds.get(index)?;
+        let deciding = kinds.iter().flat_map(|kind| kind.when).map(|(key, _)| *key);
+        let wrong: BTreeSet<&str> = deciding.filter(|key| self.is_unfit(key, kinds)).collect();
         // Which keys there are is not known when what decides it is wrong.
-        if !self.is_hole && !kinds.iter().flat_map(|kind| kind.when).any(is_wrong) {
+        if !self.is_hole && wrong.is_empty() {
             self.check_kind(kind, kinds, cx);
             self.check_missing(&(kind.ty)().keys_of_all_kinds(), cx);
         }
+        // The chosen kind reads those that it has.
+        for key in wrong.into_iter().filter(|key| !kind.has_key(key)) {
+            self.report_unfit(key, kinds, cx);
+        }
         Some(index)
+    }
+
+    /// Whether the value of a key that decides the kind is none that it has in any kind.
+    fn is_unfit(&self, key: &str, kinds: &[KindOf]) -> bool {
+        let value = self.entry(key).map(|entry| &entry.value).filter(|node| !node.is_null());
+        value.is_some_and(|node| !keys_of(kinds, key).any(|one| fits(node, (one.ty)())))
+    }
+
+    /// Reports such a value where no kind reads it.
+    fn report_unfit(&self, key: &str, kinds: &[KindOf], cx: &mut Cx<'_, '_>) {
+        if let (Some(entry), Some(one)) = (self.entry(key), keys_of(kinds, key).next()) {
+            cx.within(Label::Key(one.name.into()), Limits::NONE, |cx| mismatch(&entry.value, (one.ty)(), cx));
+        }
     }
 
     fn check_kind(&self, kind: &KindOf, kinds: &[KindOf], cx: &mut Cx<'_, '_>) {
@@ -211,6 +227,11 @@ impl<'n> Fields<'n> {
             );
         }
     }
+}
+
+/// The keys of this name that kinds have.
+fn keys_of<'k>(kinds: &'k [KindOf], name: &'k str) -> impl Iterator<Item = &'static Key> + 'k {
+    kinds.iter().flat_map(|kind| (kind.ty)().keys()).filter(move |key| key.name == name)
 }
 
 /// Whether `node` can stand for the mapping as the value of `key`.

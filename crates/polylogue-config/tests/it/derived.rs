@@ -168,6 +168,9 @@ fn keys_of_a_flattened_kind_stand_next_to_the_others() {
     assert_eq!((cat.kind, found), (Kind::Other(Other { legs: 4 }), vec![]));
     assert_eq!(read::<Pet>("{name: Tom, wings: 1}").1, ["a pet that is not a bird has no `wings`"]);
     assert_eq!(read::<Pet>("{name: Tweety, bird: true}").1, ["a file needs the key `wings`"]);
+    // What decides the kind is of no use where it is no switch, and the default kind does not have it.
+    assert_eq!(read::<Pet>("{name: Tom, bird: 7}").1, ["`bird` must be `true` or `false`, not a number"]);
+    assert_eq!(read::<Pet>("{name: Tom, bird: false}").1, [""; 0]);
     assert_eq!(
         read::<Pet>("{bird: true, wings: 1, legz: 2}").1,
         ["a file needs the key `name`", "unknown key `legz`"]

@@ -369,3 +369,23 @@ chats:
         "#]],
     );
 }
+
+/// It decides which keys the agent can have, so that a wrong one was once read by none of its kinds.
+#[test]
+fn what_decides_whether_an_agent_is_a_person_must_be_a_switch() {
+    for (keys, wrong) in [
+        ("human: 7", "`human` must be `true` or `false`, not a number"),
+        ("human: yes", "`human` must be `true` or `false`, not a text"),
+        ("model: none, default_reply: Go on., human: [x]", "`human` must be `true` or `false`, not a list"),
+        ("human: true, model: ['openai:a', 'openai:b']", "a person has no `model`"),
+    ] {
+        let text = format!(
+            "name: t\nagents: [{{name: A}}, {{name: B, {keys}}}]\nchat: {{participants: [A, B], stop: {{max_turns: 4}}}}\n"
+        );
+        let Err(said) = polylogue_team::parse(&text, "t.yaml", &polylogue_team::Overrides::default()) else {
+            panic!("{keys} is accepted");
+        };
+        let said = said.to_string();
+        assert!(said.contains(wrong) && said.matches("error: ").count() == 1, "{keys}: {said}");
+    }
+}
