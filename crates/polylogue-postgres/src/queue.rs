@@ -12,7 +12,8 @@ use crate::claim::{freed, is_woken};
 use crate::database::{Access, Parameter};
 use crate::logs::{Logs, as_json, lease_ms};
 
-/// Parks logs that were claimed too often, and claims the others. Looks up each of the needs that there are in the index; rows that
+/// Parks logs that were claimed too often, and claims the others. Also those that no worker continues, if a message came to them that their
+/// process did not take before it died. Looks up each of the needs that there are in the index; rows that
 /// another transaction has locked are skipped, so that no worker waits for another one. `$9` bounds the clock of the database: later leases
 /// have not ended, whatever it says. Fails if another version has migrated the tables, as all statements with `is_format`.
 const CLAIM_DUE: &str = concat!(
@@ -22,7 +23,7 @@ const CLAIM_DUE: &str = concat!(
         SELECT (SELECT needs FROM polylogue.logs
             WHERE tenant = $1 AND due IS NOT NULL AND logs.needs > needed.needs ORDER BY needs LIMIT 1)
         FROM needed WHERE needed.needs IS NOT NULL),
-    next AS (
+    ready AS (
         SELECT candidate.* FROM needed CROSS JOIN LATERAL (
             SELECT nr, due AS since, id AS name, tries >= $7 AS is_failing, holder IS NOT NULL AS is_lost FROM polylogue.logs
             WHERE tenant = $1 AND needs = needed.needs AND due <= now() AND id <> ALL($8::text[])
@@ -30,6 +31,14 @@ const CLAIM_DUE: &str = concat!(
             ORDER BY due LIMIT $2 FOR UPDATE SKIP LOCKED) AS candidate
         WHERE string_to_array(needed.needs, ' ') <@ $3::text[] AND polylogue.is_format($10)
         ORDER BY since, name LIMIT $2),
+    lost AS (
+        SELECT nr, lease AS since, id AS name, tries >= $7 AS is_failing, true AS is_lost FROM polylogue.logs
+        WHERE tenant = $1 AND due IS NULL AND holder IS NOT NULL AND ",
+    is_woken!(),
+    " AND string_to_array(needs, ' ') <@ $3::text[] AND lease < now() AND lease_nr <= $9 AND id <> ALL($8::text[])
+            AND polylogue.is_format($10)
+        ORDER BY lease LIMIT $2 FOR UPDATE SKIP LOCKED),
+    next AS (SELECT * FROM ready UNION ALL SELECT * FROM lost ORDER BY since, name LIMIT $2),
     parked AS (
         UPDATE polylogue.logs SET ",
     freed!(),

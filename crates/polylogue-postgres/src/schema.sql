@@ -53,6 +53,7 @@ CREATE TABLE polylogue.logs(
 ) WITH (fillfactor = 60);
 CREATE INDEX logs_newest ON polylogue.logs(tenant, created_ms DESC, id DESC);
 CREATE INDEX logs_due ON polylogue.logs(tenant, needs, due) WHERE due IS NOT NULL;
+CREATE INDEX logs_woken ON polylogue.logs(tenant) WHERE due IS NULL AND holder IS NOT NULL AND (woken OR unread <> '{}');
 CREATE INDEX logs_parked ON polylogue.logs(tenant, id) WHERE is_parked;
 CREATE INDEX logs_held ON polylogue.logs(holder) WHERE holder IS NOT NULL;
 CREATE INDEX logs_undone ON polylogue.logs(tenant) WHERE lost_events > 0;
@@ -148,7 +149,8 @@ CREATE UNLOGGED TABLE polylogue.watched(log bigint PRIMARY KEY, until timestampt
 CREATE VIEW polylogue.cluster AS SELECT tenant, logs.id,
     CASE WHEN holder IS NOT NULL AND lease >= now() THEN 'held' WHEN holder IS NOT NULL THEN 'lost'
         WHEN is_parked THEN 'parked' WHEN due <= now() THEN 'ready' ELSE 'timed' END AS state,
-    CASE WHEN holder IS NULL OR lease < now() THEN now() - due END AS overdue,
+    CASE WHEN holder IS NULL OR lease < now() THEN
+        now() - coalesce(due, CASE WHEN woken OR unread <> '{}' THEN lease END) END AS overdue,
     holder, coalesce(process, holder, worker) AS process, needs, tries, takeovers, failure
     FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = coalesce(holder, worker)
     WHERE due IS NOT NULL OR is_parked OR holder IS NOT NULL;

@@ -407,7 +407,7 @@ impl Runtime {
     }
 
     /// Returns the questions that waited for people when `about` was the entry of their conversation in the list, oldest first; none of an
-    /// imported conversation, which nobody can answer. Reads no more of the log, from its end, than has them.
+    /// imported conversation, which no one can answer. Reads no more of the log, from its end, than has them.
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -91,10 +91,9 @@ impl Store for Memory {
 
     async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
         let mut logs = self.logs();
-        let log = logs.by_id.get_mut(id).ok_or_else(|| not_found(id))?;
-        log.free(id)?;
-        let fence = claims::next_fence();
-        log.writer = Some((fence, self.lease()));
+        logs.by_id.get(id).ok_or_else(|| not_found(id))?.free(id)?;
+        let (fence, lease) = (claims::next_fence(), self.lease());
+        logs.requeue(id, |log| log.writer = Some((fence, lease)));
         Ok(Claim::new(id.clone(), fence))
     }
 
@@ -110,12 +109,15 @@ impl Store for Memory {
             return Err(StoreError::Fenced { id: claim.id.clone() });
         }
         batch::follows(&claim.id, log.events.len() as u64, batch)?;
-        log.writer = Some((claim.fence, self.lease()));
         let has_team = !log.meta.team.is_null();
         batch.iter().for_each(|event| log.summary.add(event, has_team));
-        batch.iter().filter_map(|event| event.inbox).for_each(|number| log.take_message(number));
         log.events.extend_from_slice(batch);
         log.queued.progressed();
+        let lease = self.lease();
+        logs.requeue(&claim.id, |log| {
+            log.writer = Some((claim.fence, lease));
+            batch.iter().filter_map(|event| event.inbox).for_each(|number| log.take_message(number));
+        });
         Ok(())
     }
 
@@ -176,22 +178,23 @@ impl Store for Memory {
 
     async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
         let mut logs = self.logs();
-        let log = logs.by_id.get_mut(&claim.id).ok_or_else(|| not_found(&claim.id))?;
+        let log = logs.by_id.get(&claim.id).ok_or_else(|| not_found(&claim.id))?;
         if !log.is_claimed_by(claim) {
             return Err(StoreError::Fenced { id: claim.id.clone() });
         }
-        log.writer = Some((claim.fence, self.lease()));
+        let lease = self.lease();
+        logs.requeue(&claim.id, |log| log.writer = Some((claim.fence, lease)));
         Ok(())
     }
 
     async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
         let mut logs = self.logs();
-        let log = logs.by_id.get_mut(id).ok_or_else(|| not_found(id))?;
+        let log = logs.by_id.get(id).ok_or_else(|| not_found(id))?;
         if log.is_held(self.now()) {
             log.free(id)?;
         }
-        let fence = claims::next_fence();
-        log.writer = Some((fence, self.lease()));
+        let (fence, lease) = (claims::next_fence(), self.lease());
+        logs.requeue(id, |log| log.writer = Some((fence, lease)));
         Ok(Claim::new(id.clone(), fence))
     }
 

@@ -50,8 +50,10 @@ pub(super) async fn run(cli: &args::Cli, args: &args::Show, remote: &Remote) -> 
     let title = conversation.title.as_ref().map_or_else(|| name.clone(), |title| format!("{name} {title}"));
     let text = whole(&title, &events, args, looks, work_dir::pictures_of_server(looks))?;
     // What a list has of it leaves that out.
-    let Conversation { bound, state, halted, .. } = remote.client.conversation(&conversation.id).await?;
-    write_with_bound(&text, &conversation.id, bound.as_ref(), args)?;
+    let Conversation { bound, bound_ended, state, halted, .. } =
+        remote.client.conversation(&conversation.id).await?;
+    let bound = bound.as_ref().map(|bound| (bound, bound_ended.as_deref()));
+    write_with_bound(&text, &conversation.id, bound, args)?;
     if let Some(parent) = conversation.parent.filter(|_| !args.json) {
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&origin(&list::parent(&parent))))?;

@@ -192,7 +192,7 @@ async fn an_exported_run_is_imported_read_and_never_run() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_by_an_imported_run() {
+async fn no_one_is_asked_by_an_imported_run() {
     let world = World::new().await;
     let id = begin(&world, &json!({"team": "ask"})).await;
     let asked = until(&world, &id, "waiting").await["questions"][0].clone();

@@ -64,15 +64,20 @@ impl Log {
 }
 
 impl Logs {
-    /// Changes when a log is due. The only way: the index follows.
+    /// Changes when a log is due: that time, what it has not taken, or how long its lease lasts. The only way: the index follows.
     pub(super) fn requeue(&mut self, id: &LogId, change: impl FnOnce(&mut Log)) {
         let Some(log) = self.by_id.get_mut(id) else { return };
-        if let Some(due) = log.queued.due {
-            self.due.remove(&log.queued.needs, due, id);
-        }
+        let before = log.due().map(|due| (due, log.queued.needs.clone()));
         change(log);
-        if let Some(due) = log.queued.due {
-            self.due.insert(&log.queued.needs, due, id);
+        let after = log.due().map(|due| (due, log.queued.needs.clone()));
+        if before == after {
+            return;
+        }
+        if let Some((due, needs)) = before {
+            self.due.remove(&needs, due, id);
+        }
+        if let Some((due, needs)) = after {
+            self.due.insert(&needs, due, id);
         }
     }
 
@@ -131,6 +136,13 @@ impl Logs {
 }
 
 impl Log {
+    /// When a worker must look at it. If no worker continues it, but it has news that its holder has not taken: when the holder has died.
+    pub(super) fn due(&self) -> Option<u64> {
+        let has_news = self.queued.is_woken || !self.queued.unread.is_empty();
+        let lost = self.writer.filter(|_| has_news).map(|(_, lease)| lease.until);
+        self.queued.due.or(lost)
+    }
+
     /// Whether a worker has it, and its lease lasts.
     pub(super) fn is_held(&self, now: u64) -> bool {
         self.writer.is_some_and(|(_, lease)| lease.until > now)

@@ -32,7 +32,7 @@ impl Queue for Memory {
             }
             // Those that are parked take no room, and others are looked for.
             for id in due {
-                let waiting = logs.by_id.get(&id).map(|log| (log.queued.due, log.writer.is_some()));
+                let waiting = logs.by_id.get(&id).map(|log| (log.due(), log.writer.is_some()));
                 let (due, is_takeover) = waiting.unwrap_or_default();
                 let waited = Duration::from_millis(now.saturating_sub(due.unwrap_or(now)));
                 let claim = Claim::new(id, claims::next_fence()).found_after(waited, is_takeover);
@@ -167,13 +167,12 @@ impl Queue for Memory {
         let lease = self.lease();
         let mut logs = self.logs();
         let mut renew = |claim: &Claim| {
-            let is_woken = {
-                let log = logs.by_id.get_mut(&claim.id).filter(|log| log.is_claimed_by(claim))?;
+            let is_woken = logs.by_id.get(&claim.id).filter(|log| log.is_claimed_by(claim))?.has_news();
+            logs.requeue(&claim.id, |log| {
                 log.writer = Some((claim.fence, lease));
-                log.has_news()
-            };
-            // One that was claimed by its id is due when it was.
-            logs.requeue(&claim.id, |log| log.queued.due = log.queued.due.map(|due| due.max(lease.until)));
+                // One that was claimed by its id is due when it was.
+                log.queued.due = log.queued.due.map(|due| due.max(lease.until));
+            });
             Some(Heartbeat { claim: claim.clone(), is_woken })
         };
         Ok(claims.iter().filter_map(&mut renew).collect())

@@ -35,7 +35,18 @@ pub(super) enum Claimed {
     Held,
 }
 
-/// What logs that are due need: each distinct value is found by the index, whatever the number of logs.
+/// The logs that are due, and those that no worker continues, if a message came to them that their process has not taken. These are due once that
+/// process has died. In this order, because only the first can be many.
+const DUE: [&str; 2] = [
+    "SELECT due_ms, id, log, tries FROM queue JOIN logs ON nr = log
+     WHERE needs = ?1 AND due_ms <= ?2 ORDER BY due_ms, id",
+    "SELECT ?2, id, log, tries FROM queue JOIN logs ON nr = log
+     WHERE needs = ?1 AND due_ms IS NULL
+         AND log IN (SELECT log FROM inbox WHERE wakes AND NOT is_taken UNION SELECT log FROM queue WHERE is_woken)
+     ORDER BY id",
+];
+
+/// What logs that may be due need: each distinct value is found by the index, whatever the number of logs.
 pub(super) fn needed(connection: &Connection, now: u64) -> Result<Vec<String>> {
     let sql = "WITH RECURSIVE needed(words) AS (
             SELECT min(needs) FROM queue WHERE due_ms IS NOT NULL
@@ -43,7 +54,9 @@ pub(super) fn needed(connection: &Connection, now: u64) -> Result<Vec<String>> {
             SELECT (SELECT min(needs) FROM queue WHERE due_ms IS NOT NULL AND needs > words)
             FROM needed WHERE words IS NOT NULL)
         SELECT words FROM needed
-        WHERE words IS NOT NULL AND EXISTS (SELECT 1 FROM queue WHERE needs = words AND due_ms <= ?1)";
+        WHERE words IS NOT NULL AND EXISTS (SELECT 1 FROM queue WHERE needs = words AND due_ms <= ?1)
+        UNION SELECT needs FROM queue WHERE due_ms IS NULL
+            AND log IN (SELECT log FROM inbox WHERE wakes AND NOT is_taken UNION SELECT log FROM queue WHERE is_woken)";
     let mut select = connection.prepare_cached(sql)?;
     select.query_map([time_column(now)], |row| row.get(0))?.collect()
 }
@@ -83,10 +96,8 @@ impl WriteTransaction<'_> {
         except: &[LogId],
         heads: &mut OtherHeads,
     ) -> Result<Vec<DueLog>, WriteError> {
-        let sql = "SELECT due_ms, id, log, tries FROM queue JOIN logs ON nr = log
-            WHERE needs = ?1 AND due_ms <= ?2 ORDER BY due_ms, id";
         let (mut due, mut failing) = (Vec::new(), Vec::new());
-        {
+        for sql in DUE {
             let mut select = self.connection().prepare_cached(sql)?;
             let mut rows = select.query(params![needs, time_column(now)])?;
             while due.len() < room

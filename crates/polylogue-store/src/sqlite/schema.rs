@@ -60,6 +60,7 @@ CREATE TABLE inbox(
     UNIQUE(key, log)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX unread ON inbox(log) WHERE NOT is_taken;
+CREATE INDEX waking ON inbox(log) WHERE wakes AND NOT is_taken;
 CREATE TABLE blobs(
     log INTEGER NOT NULL,
     id TEXT NOT NULL,
@@ -83,6 +84,7 @@ CREATE TABLE queue(
     why TEXT
 ) STRICT;
 CREATE INDEX due ON queue(needs, due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX woken ON queue(log) WHERE is_woken;
 CREATE TABLE workers(
     writer TEXT PRIMARY KEY,
     process TEXT NOT NULL,

@@ -25,6 +25,9 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
     report.check("only messages and answers wake a log", silent(make())).await;
     report.check("a held log is scheduled for its release", scheduled_while_held(make())).await;
     report.check("a wake-up after the lease has expired is not lost", woken_while_lost(make())).await;
+    report
+        .check("a message to a log that no worker continues wakes it if its process dies", lost_by_id(make()))
+        .await;
     report.check("heartbeats tell of inbox messages", told(make())).await;
     for at in
         [Point::BeforeClaim, Point::WhileHeld, Point::BeforeRelease, Point::AfterRelease, Point::AfterLoss]
@@ -184,6 +187,39 @@ async fn woken_while_lost(Fixture { queue, pass }: Fixture) -> Verdict {
         done("release_until", queue.release_until(claim, Due::Never).await)?;
     }
     take_one(&queue).await.map(drop)
+}
+
+/// A claim by an id is that of a person's process, which workers leave alone: unless a message came that it did not take.
+async fn lost_by_id(Fixture { queue, pass }: Fixture) -> Verdict {
+    let id = idle(&queue, "a").await?.id;
+    for (round, name) in ["message", "schedule"].into_iter().enumerate() {
+        let claim = done("claim", queue.claim(&id).await)?;
+        // Messages that it has taken do not count.
+        post(&queue, &id, &format!("taken {round}")).await?;
+        take_messages(&queue, &claim).await?;
+        match name {
+            "message" => post(&queue, &id, "unread").await?,
+            _ => done("schedule", queue.schedule(&id, Due::Now, None).await)?,
+        }
+        // It lives for three leases.
+        for _ in 0..4 {
+            none_due("while it is held", &queue).await?;
+            pass(LEASE * 3 / 4);
+            let valid = done("heartbeat", queue.heartbeat(std::slice::from_ref(&claim)).await)?;
+            same("its heartbeats", &valid.len(), &1)?;
+        }
+        pass(LEASE * 2);
+        let claim = take_one(&queue).await?;
+        same("its id", &claim.id, &id)?;
+        take_messages(&queue, &claim).await?;
+        done("release_until", queue.release_until(claim, Due::Never).await)?;
+        none_due("when a worker has looked", &queue).await?;
+    }
+    let claim = done("claim", queue.claim(&id).await)?;
+    post(&queue, &id, "taken").await?;
+    take_messages(&queue, &claim).await?;
+    pass(LEASE * 2);
+    none_due("without a message", &queue).await
 }
 
 async fn told(Fixture { queue, .. }: Fixture) -> Verdict {
