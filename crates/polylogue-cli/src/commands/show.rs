@@ -174,7 +174,10 @@ pub(crate) fn print_open(
         }
         Progress::Open if is_paused => format!("It is paused: `{resume}` continues it."),
         _ if open == Some(OpenState::Queued) => {
-            format!("It waits for a worker: `{}` shows what it needs.", place.command("cluster"))
+            let cluster = place.command("cluster");
+            format!(
+                "It waits for a worker: `{cluster}` shows what it needs, and `{resume}` continues it here."
+            )
         }
         Progress::New => format!("It has not begun: `{resume}` begins it."),
         Progress::Open => format!("It has not ended: `{resume}` continues it."),

@@ -65,8 +65,12 @@ fn a_conversation_that_has_not_ended_is_shown_with_how_it_continues() {
     assert!(waiting.out.starts_with(&format!("{id}  question 5  t: P is asked, ")), "{}", waiting.out);
     assert_eq!(waiting.err, "answer with `polylogue answer ID TEXT`\n");
     home.run(&["answer", "last", "exit"]).ok();
-    let open = format!("It has not ended: `polylogue resume {id}` continues it.\n");
-    assert_eq!(home.run(&["show", "last"]).ok().err, open);
+    let open = format!("and `polylogue resume {id}` continues it here.\n");
+    let shown = home.run(&["show", "last"]).ok().err.replace('\n', " ");
+    assert!(
+        shown.starts_with("It waits for a worker: ") && shown.ends_with(&open.replace('\n', " ")),
+        "{shown}"
+    );
     home.run(&["resume", "last"]).exits(6);
     assert_eq!(home.run(&["show", "last"]).ok().err, "");
 }

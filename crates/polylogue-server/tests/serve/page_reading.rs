@@ -291,9 +291,9 @@ async fn what_a_view_reads_once_is_read_again_when_the_server_was_busy() {
     // The schema, too.
     browser.fill(".text textarea", "agents:\n  - name: Ann\n    tool_c").await;
     browser.until("document.querySelector('.word')?.textContent === 'tool_calling'").await;
-    // What is refused is said, and stays.
+    // What there is not is said, and stays.
     show(&mut browser, "#/teams/nothing").await;
-    browser.until("document.querySelector('.failure') && !document.querySelector('.failure').innerText.includes('busy')").await;
+    browser.until("document.querySelector('h1')?.textContent === 'There is no such team'").await;
     check_clean(&browser, &world);
 }
 

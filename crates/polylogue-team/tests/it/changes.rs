@@ -148,6 +148,8 @@ fn a_file_that_is_gone_or_wrong_is_no_other_version() {
     let folder = tempfile::tempdir().unwrap();
     let team = write(folder.path(), TEAM, DESK, "one");
     fs::remove_file(folder.path().join("desk.yaml")).unwrap();
+    assert!(team.reload().is_none(), "what is there has not changed");
+    fs::write(folder.path().join("t.yaml"), TEAM.to_owned() + "# Changed.\n").unwrap();
     assert!(team.reload().unwrap().is_err(), "what else has changed is not passed over");
     fs::write(folder.path().join("t.yaml"), "name: t\nagent: []\n").unwrap();
     assert!(team.reload().unwrap().is_err());
