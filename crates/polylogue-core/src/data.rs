@@ -28,6 +28,7 @@ mod media;
 mod media_url;
 mod message;
 mod model_error;
+mod money;
 pub(crate) mod name;
 mod output_limit;
 mod part;
@@ -61,6 +62,7 @@ pub use self::history_summary::{CallPurpose, Compacted, HistorySummary};
 pub use self::media_url::MediaUrl;
 pub use self::message::{Audience, Message};
 pub use self::model_error::{ModelError, ModelErrorKind};
+pub use self::money::Money;
 pub use self::name::{Name, NameError};
 pub use self::output_limit::OutputLimit;
 pub use self::part::{
@@ -79,7 +81,7 @@ pub use self::store_error::{LogId, StoreError};
 pub use self::stored_result::StoredResult;
 pub use self::unknown_name::UnknownName;
 pub use self::usage::{
-    CacheSavings, CallCost, Charge, ChargeBound, ChargeReason, Money, PromptCache, ToolUsage, TotalUsage,
+    CacheSavings, CallCost, Charge, ChargeBound, ChargeReason, PromptCache, ToolUsage, TotalUsage,
     UncertainUsage, Usage,
 };
 pub use self::verbatim::{RawArguments, Seal, Seals, Verbatim};

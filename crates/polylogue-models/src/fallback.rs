@@ -7,7 +7,7 @@ use std::time::Duration;
 use polylogue_core::text::enumerated;
 use polylogue_core::{
     AnsweredBy, AnyModel, Bound, Capabilities, Capability, DeltaRef, DeltaSink, FailedAttempt, FinishReason,
-    Limits, Model, ModelError, ModelErrorKind, Money, Params, Reply, Request, Usage,
+    Limits, Model, ModelError, ModelErrorKind, Money, Params, Reply, Request, Reservation, Usage,
 };
 
 use crate::failure::cause;
@@ -241,6 +241,9 @@ impl Model for Fallback {
             true => Some(models.remove(0)),
             false => take_next(&mut models, &mut before),
         };
+        if let Some((reserved, model)) = request.reserved.zip(next) {
+            reserved.asks(model.name(), Bound::of(model, request));
+        }
         while let Some(model) = next {
             let result = model.complete(request, &mut streamed).await;
             let failure = self.failure(model, &result);
@@ -253,7 +256,6 @@ impl Model for Fallback {
                 }
                 None => None,
             };
-            let attempt = given_up(model, &result);
             let (Some((_, error)), Some(next)) = (failure, next) else {
                 return match result {
                     Ok(reply) => Ok(answered(model, reply, &earlier)),
@@ -262,7 +264,8 @@ impl Model for Fallback {
             };
             streamed.restart(&cause(&error, &error.model), next.name());
             if let Some(reserved) = request.reserved {
-                reserved.fail(attempt);
+                give_up(reserved, model, &result);
+                reserved.asks(next.name(), Bound::of(next, request));
                 // Every attempt counts, and may not fit into a limit.
                 if !reserved.again().await {
                     return Err(with_earlier(error, &earlier));
@@ -369,16 +372,13 @@ fn answered(model: &AnyModel, mut reply: Reply, before: &[String]) -> Reply {
     reply
 }
 
-/// How the attempt at `model` counts that gave way to another one. A reply that was refused is billed, and a stored one costs nothing;
-/// what errors cost is counted already.
-fn given_up(model: &AnyModel, result: &Result<Reply, ModelError>) -> FailedAttempt {
+/// Counts the attempt at `model` that gives way to another one. A reply that was refused is billed, and a stored one costs nothing; what
+/// errors cost is counted already.
+fn give_up(reserved: &Reservation<'_>, model: &AnyModel, result: &Result<Reply, ModelError>) {
     match result {
-        Ok(reply) if reply.cached => FailedAttempt::Unsent,
-        Ok(reply) => FailedAttempt::Replied {
-            tokens: reply.usage.total(),
-            cost: model.reply_cost(reply).map(|cost| cost.cost),
-        },
-        Err(_) => FailedAttempt::Broken,
+        Ok(reply) if reply.cached => reserved.fail(FailedAttempt::Unsent),
+        Ok(reply) => reserved.discard(&reply.usage, model.reply_cost(reply).map(|cost| cost.cost)),
+        Err(_) => reserved.fail(FailedAttempt::Broken),
     }
 }
 

@@ -1,6 +1,6 @@
 // The events of a conversation, folded into what is shown: chats, and in each the items in order.
 // A pure function of events: nothing here knows the page or the network.
-import { reasonText, uncertain } from './format.js';
+import { discarded, reasonText, uncertain } from './format.js';
 import { chatAt, end, isPublic, known, nest, note, push, speech, step, textOf, turn } from './chats.js';
 import { finish, follow } from './follows.js';
 
@@ -71,9 +71,18 @@ const HANDLERS = {
         if (started) Object.assign(started, { live: null, isTorn: false, draft: event.finish === 'malformed' ? '' : textOf(parts) });
     },
     charged(run, chat, event) {
-        const { who, why, calls = 0, tokens, cost } = event;
+        const { who, why, calls = 0, tokens, output = 0, cost } = event;
         // These say that a call is made, which counts by its reply.
         if (why === 'repeated' || why === 'reserved') return;
+        if (why === 'discarded') {
+            run.usage.calls += calls;
+            run.usage.input += (tokens ?? 0) - output;
+            run.usage.output += output;
+            if (cost === undefined) run.usage.unpriced += calls;
+            else run.usage.cost += cost;
+            if (calls) step(chat, who, { kind: 'note', text: discarded(event) }, event);
+            return;
+        }
         const sum = run.usage.uncertain;
         sum.calls += calls;
         sum.cost += cost ?? 0;

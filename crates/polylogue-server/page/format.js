@@ -54,6 +54,12 @@ export function uncertain(most) {
     return [calls && `${counted(calls, 'call')} without a reply`, money].filter(Boolean).join(', ');
 }
 
+/** What a reply has used of which no use was made. @param {any} charge */
+export function discarded({ model, tokens = 0, cost }) {
+    const money = cost === undefined ? 'cost unknown' : dollars(cost);
+    return `a reply of ${model} was discarded: ${counted(tokens, 'token')}, ${money}`;
+}
+
 /** What a run has cost at most; `?` if that is not known. @param {any} usage */
 export function mostCost({ calls = 0, unpriced = 0, cost = 0, uncertain: most } = {}) {
     if (most?.cost && !unpriced && !most.unpriced) return `at most ${dollars(cost + most.cost)}`;

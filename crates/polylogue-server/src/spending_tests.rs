@@ -48,7 +48,8 @@ fn a_token_pays_until_another_one_does_also_if_that_has_no_budget() {
 /// An event at which ten tokens are charged.
 fn charged(seq: u64) -> Arc<Event> {
     let (who, model, why) = (Name::new("Ann").unwrap(), "test".into(), ChargeReason::Failed);
-    let charge = Charge { who, model, why, calls: 1, tokens: Some(10), cost: None, call: None, bound: None };
+    let (output, cost, call, bound) = (None, None, None, None);
+    let charge = Charge { who, model, why, calls: 1, tokens: Some(10), output, cost, call, bound };
     let (at, time, body) = (Path::root(), Timestamp(0), Body::Charged(charge));
     Arc::new(Event { seq, chat: at, time, ran_ms: 0, inbox: None, body })
 }

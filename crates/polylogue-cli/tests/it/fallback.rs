@@ -2,7 +2,7 @@
 
 use crate::home::{Home, of_type, serve};
 use polylogue_test::server::{Answer, Playbook, Server};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Two servers, `a` and `b`, for a list of models.
 fn team(a: &Server, b: &Server, more: &str) -> String {
@@ -55,7 +55,7 @@ fn the_next_model_replies_at_its_own_price_and_the_screen_and_the_log_say_so() {
 
 /// At its upper bound, 4,096 tokens at 100 dollars a million, each refusal would cost more than the budget.
 #[test]
-fn a_refused_reply_is_charged_for_what_it_used() {
+fn a_refused_reply_costs_what_it_used() {
     let refused = || Answer::text("No.").usage(10, 5).finish("content_filter");
     let a = serve(Playbook::list([refused(), refused()]));
     let b = serve(Playbook::list([Answer::text("Hello.").usage(10, 5), Answer::text("Again.").usage(10, 5)]));
@@ -65,17 +65,41 @@ fn a_refused_reply_is_charged_for_what_it_used() {
     let ran = home.run(&[&RUN[..], &["--max-cost", "0.5"]].concat()).ok();
     assert!(ran.out.contains("Hello.") && ran.out.contains("Again."), "{}", ran.out);
     let events = home.events();
-    let charges = of_type(&events, "charged");
-    let failed: Vec<_> = charges.iter().filter(|charge| charge["why"] == "failed").collect();
-    assert_eq!(failed.len(), 2, "{charges:?}");
     // 15 tokens at 100 dollars a million, in picodollars.
-    assert!(
-        failed
-            .iter()
-            .all(|charge| (&charge["tokens"], &charge["cost"]) == (&15.into(), &1_500_000_000_u64.into())),
-        "{failed:?}"
-    );
+    let used = |charge: &Value| {
+        json!([charge["why"], charge["model"], charge["tokens"], charge["output"], charge["cost"]])
+    };
+    let charges: Vec<Value> = of_type(&events, "charged").into_iter().map(used).collect();
+    let refusal = json!(["discarded", "a:one", 15, 5, 1_500_000_000_u64]);
+    assert_eq!(charges, [refusal.clone(), refusal]);
+    // Nothing of it is uncertain: the replies of `a` and of `b` are in the sum.
+    assert!(ran.out.contains("60 tokens") && ran.out.contains("$0.0031"), "{}", ran.out);
+    assert!(!ran.out.contains("without a reply") && !ran.out.contains("retried"), "{}", ran.out);
+    let cost = home.run(&["show", "last", "--cost"]).ok().out;
+    let row = cost.lines().find(|line| line.contains("a:one")).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["Ann", "turns", "a:one", "2", "30", "$0.0030"]);
+    assert!(!cost.contains("uncertain"), "{cost}");
     assert!(of_type(&events, "model_replied")[0]["because"].as_str().unwrap().contains("the reply is"));
+}
+
+#[test]
+fn a_failed_attempt_counts_for_the_model_that_was_asked_at_its_price() {
+    let a = serve(Playbook::always(Answer::status(500)));
+    let b =
+        serve(Playbook::list([Answer::status(500).retry_after_secs(0), Answer::text("Hello.").usage(10, 5)]));
+    let address = format!("\"{}\", retries: ", b.base_url());
+    let text = team(&a, &b, "").replace(&format!("{address}0"), &format!("{address}1"));
+    let text = text.replace("system: Be brief.", "parameters: {max_tokens: 4096}");
+    let home = Home::new();
+    home.file("team.yaml", &text.replace("max_turns: 2", "max_turns: 1"));
+    home.run(&RUN).ok();
+    let events = home.events();
+    let charges = of_type(&events, "charged");
+    let models: Vec<_> = charges.iter().map(|charge| [&charge["why"], &charge["model"]]).collect();
+    assert_eq!(models, [["failed", "a:one"], ["failed", "b:two"]], "{charges:?}");
+    // The same request, at 100 and at 3 dollars a million tokens.
+    let [first, second] = [0, 1].map(|nth: usize| charges[nth]["cost"].as_u64().unwrap());
+    assert!(second > 0 && first * 3 == second * 100, "{charges:?}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::usage::{Money, Usage};
+use super::money::Money;
+use super::usage::Usage;
 
 /// The prices of a model in dollars per million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::{Digest, RequestPrefix};
 use super::history_summary::CallPurpose;
+use super::money::Money;
 use super::name::Name;
 use super::part::{FinishReason, Part, ToolCall, text_of};
-use super::usage::{CallCost, Money, TotalUsage, Usage};
+use super::usage::{CallCost, TotalUsage, Usage};
 use super::verbatim::Verbatim;
 
 /// A reply of a model.

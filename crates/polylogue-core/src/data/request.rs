@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::money::Money;
 use super::part::ToolResult;
-use super::usage::Money;
 
 /// Sampling parameters of a model. `None` leaves the value to the provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::money::Money;
 use super::name::Name;
 use super::path::Path;
-use super::usage::Money;
 
 /// Why a chat was closed. The kernel's own reasons are variants; policies, agents and termination conditions add theirs
 /// as [`Other`](Self::Other).

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::money::Money;
 use super::part::{Part, ToolResult, ToolStatus, text_of};
 use super::stored_result::StoredResult;
 use super::text::head;
-use super::usage::{Money, ToolUsage};
+use super::usage::ToolUsage;
 
 impl ToolResult {
     /// Creates a result of a call.

@@ -1,13 +1,11 @@
 //! Usage and cost of model calls.
 
-use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::money::Money;
 use super::name::Name;
 
 /// Tokens of one model call as counted by the provider. `None` is unknown, not 0.
@@ -79,74 +77,6 @@ impl Usage {
     }
 }
 
-/// An amount of money in US dollars, exact to 10⁻¹² of a dollar: the price of one token at $0.000001 a million.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct Money {
-    /// The amount in 10⁻¹² dollars.
-    pub picodollars: u64,
-}
-
-impl Money {
-    const PER_DOLLAR: f64 = 1e12;
-
-    /// Creates an amount in dollars; negative numbers and NaN count as 0.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
-    pub fn dollars(amount: f64) -> Self {
-        Self { picodollars: (amount * Self::PER_DOLLAR).round() as u64 }
-    }
-
-    /// Returns the amount in dollars.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "for display; exact up to 9,000 dollars")]
-    pub fn as_dollars(self) -> f64 {
-        self.picodollars as f64 / Self::PER_DOLLAR
-    }
-
-    /// Returns the difference; 0 if `other` is more.
-    #[must_use]
-    pub const fn saturating_sub(self, other: Self) -> Self {
-        Self { picodollars: self.picodollars.saturating_sub(other.picodollars) }
-    }
-}
-
-impl fmt::Display for Money {
-    /// Two decimals from a dollar on, and of whole cents; four below; two digits of what is less than $0.0001, so that it is not
-    /// shown as nothing.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dollars = self.as_dollars();
-        if dollars >= 1.0 {
-            return write!(f, "${dollars:.2}");
-        }
-        if dollars >= 0.0001 || self.picodollars == 0 {
-            let shown = format!("{dollars:.4}");
-            return write!(f, "${}", shown.strip_suffix("00").unwrap_or(&shown));
-        }
-        let digits = (5..12_u8).find(|digits| dollars * 10_f64.powi((*digits).into()) >= 10.0).unwrap_or(12);
-        let shown = format!("{dollars:.0$}", usize::from(digits));
-        write!(f, "${}", shown.trim_end_matches('0'))
-    }
-}
-
-impl Add for Money {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self { picodollars: self.picodollars.saturating_add(other.picodollars) }
-    }
-}
-
-impl AddAssign for Money {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl Sum for Money {
-    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
-        amounts.fold(Self::default(), Add::add)
-    }
-}
-
 /// The cost of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCost {
@@ -186,7 +116,8 @@ impl ToolUsage {
     }
 }
 
-/// Model calls that count against limits without a reported usage: they count at their upper bound.
+/// Model calls that count against limits and are in no reply of the log: at their upper bound, because their usage is unknown, or with
+/// the usage of a reply that was discarded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
     /// The agent that asked.
@@ -201,6 +132,9 @@ pub struct Charge {
     /// Tokens at most; `None` when there is no known bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
+    /// The part of the tokens that was output, if a reply was discarded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<u64>,
     /// Money at most; `None` when there is no known bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
@@ -227,6 +161,11 @@ pub struct ChargeBound {
 }
 
 impl Charge {
+    /// A charge of nothing so far.
+    pub(crate) const fn of(who: Name, model: Arc<str>, why: ChargeReason) -> Self {
+        Self { who, model, why, calls: 0, tokens: None, output: None, cost: None, call: None, bound: None }
+    }
+
     /// The same where only so much is left of limits, `None` where there is no limit.
     #[must_use]
     pub(crate) fn within(self, calls: Option<u64>, tokens: Option<u64>, cost: Option<Money>) -> Self {
@@ -257,7 +196,7 @@ fn at_most<T: Ord + Copy>(amount: T, left: Option<T>) -> T {
     left.map_or(amount, |left| amount.min(left))
 }
 
-/// Why a call counts at its upper bound.
+/// Why a call counts that is in no reply of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -268,6 +207,8 @@ pub enum ChargeReason {
     Cancelled,
     /// It reached the server and got no reply: each attempt counts.
     Failed,
+    /// No use is made of its reply, such as a refusal after which another model is asked. Tokens and money are those that it used.
+    Discarded,
     /// Its reply did not report the usage.
     Unreported,
     /// Nothing counts: logs that the call is sent again, so that a further crash charges it again.
@@ -443,16 +384,30 @@ impl TotalUsage {
         add(&mut self.unpriced, u64::from(used.cost.is_none()));
     }
 
-    /// Adds calls that count at their upper bound.
+    /// Adds calls that count at their upper bound, or whose reply was discarded.
     pub fn charge(&mut self, charge: &Charge) {
         if !charge.counts() {
             return;
+        }
+        if charge.why == ChargeReason::Discarded {
+            return self.add_discarded(charge);
         }
         let UncertainUsage { calls, tokens, cost, unpriced } = &mut self.uncertain;
         add(calls, charge.calls);
         add(tokens, charge.tokens.unwrap_or(0));
         *cost += charge.cost.unwrap_or_default();
         add(unpriced, if charge.is_unpriced() { charge.calls } else { 0 });
+    }
+
+    /// Adds a call whose reply was discarded: its usage is known.
+    fn add_discarded(&mut self, charge: &Charge) {
+        let tokens = charge.tokens.unwrap_or(0);
+        let output = charge.output.unwrap_or(0).min(tokens);
+        add(&mut self.calls, charge.calls);
+        add(&mut self.input, tokens - output);
+        add(&mut self.output, output);
+        self.cost += charge.cost.unwrap_or_default();
+        add(&mut self.unpriced, if charge.cost.is_none() { charge.calls } else { 0 });
     }
 
     /// Returns the cost that counts against limits: what is known, and the upper bounds of the rest.

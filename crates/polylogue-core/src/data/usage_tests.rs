@@ -1,39 +1,11 @@
 use super::*;
 
 #[test]
-fn money_is_shown_with_the_digits_that_matter() {
-    assert_eq!(Money::dollars(12.345).to_string(), "$12.35");
-    assert_eq!(Money::dollars(0.00123).to_string(), "$0.0012");
-    assert_eq!(Money::dollars(0.5).to_string(), "$0.50");
-    assert_eq!(Money::dollars(0.4987).to_string(), "$0.4987");
-    assert_eq!(Money::dollars(-1.0), Money::default());
-    for (picodollars, shown) in [
-        (0, "$0.00"),
-        (1, "$0.000000000001"),
-        (4_500_000, "$0.0000045"),
-        (30_000_000, "$0.00003"),
-        (99_999_999, "$0.0001"),
-        (100_000_000, "$0.0001"),
-    ] {
-        assert_eq!(Money { picodollars }.to_string(), shown);
-    }
-}
-
-#[test]
 fn a_charge_without_a_bound_in_money_is_unpriced_unless_the_server_refused_the_call() {
     let unpriced = |why, tokens, cost| {
-        let who = Name::new("Ann").unwrap();
+        let charge = Charge::of(Name::new("Ann").unwrap(), "m:a".into(), why);
         let mut total = TotalUsage::default();
-        total.charge(&Charge {
-            who,
-            model: "m:a".into(),
-            why,
-            calls: 1,
-            tokens,
-            cost,
-            call: None,
-            bound: None,
-        });
+        total.charge(&Charge { calls: 1, tokens, cost, ..charge });
         total.uncertain.unpriced
     };
     let free = Some(Money::default());
@@ -42,6 +14,18 @@ fn a_charge_without_a_bound_in_money_is_unpriced_unless_the_server_refused_the_c
     assert_eq!(unpriced(ChargeReason::Failed, None, None), 0, "refused");
     assert_eq!(unpriced(ChargeReason::Cancelled, Some(9), free), 0);
     assert_eq!(unpriced(ChargeReason::Repeated, Some(9), None), 0, "nothing counts");
+}
+
+#[test]
+fn the_usage_of_a_discarded_reply_is_known() {
+    let charge = Charge::of(Name::new("Ann").unwrap(), "m:a".into(), ChargeReason::Discarded);
+    let charge = Charge { calls: 1, tokens: Some(15), output: Some(5), ..charge };
+    let mut total = TotalUsage::default();
+    total.charge(&Charge { cost: Some(Money::dollars(0.5)), ..charge.clone() });
+    total.charge(&charge);
+    let known =
+        TotalUsage { calls: 2, input: 20, output: 10, cost: Money::dollars(0.5), ..TotalUsage::default() };
+    assert_eq!(total, TotalUsage { unpriced: 1, ..known });
 }
 
 #[test]

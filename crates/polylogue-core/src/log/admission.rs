@@ -65,7 +65,7 @@ impl Log {
         };
         account.add(run, &owned);
         let lowered = lowered.map(|Lowered { tokens, of, .. }| Box::new((tokens, of)));
-        Ok(ReservationAttempt::Now(AttemptReservation { bound, run, owned, shared, lowered }))
+        Ok(ReservationAttempt::Now(AttemptReservation { bound, own: None, run, owned, shared, lowered }))
     }
 
     /// The limits of the run, with what of them is used. A limit that a person can be asked to raise lowers nothing: the person is

@@ -38,7 +38,9 @@ impl BoundAccount {
         match charge.why {
             // Refused before anything was done: such as with a key that has no money left.
             ChargeReason::Failed if is_refused => {}
-            ChargeReason::Failed => self.failed.push((at.clone(), charge.who.clone(), charge.clone())),
+            ChargeReason::Failed | ChargeReason::Discarded => {
+                self.failed.push((at.clone(), charge.who.clone(), charge.clone()));
+            }
             ChargeReason::Unreported => self.usage.charge(charge),
             // The call was lost with its process, and is not what a team takes.
             _ => {}

@@ -122,8 +122,7 @@ impl Log {
             return Ok(());
         }
         let (who, model) = (asked.who.clone(), asked.model.into());
-        let mut charge =
-            Charge { who, model, why, calls: 0, tokens: None, cost: None, call: None, bound: None };
+        let mut charge = Charge::of(who, model, why);
         if why == ChargeReason::Crashed {
             let bound = more.iter().map(bound_of).fold(asked.bound, Bound::and);
             (charge.cost, charge.tokens) = self.most(&bound, asked.at, asked.who).await;

@@ -58,7 +58,8 @@ pub enum Body {
     },
     /// A model call finished. Contains the reply, so that a finished call is never repeated.
     ModelReplied(ModelReply),
-    /// Model calls without a known usage count at their upper bound. Agents do not see it.
+    /// Model calls that are in no `model_replied` count: at their upper bound, or with the usage of a reply that was discarded. Agents do
+    /// not see it.
     Charged(Charge),
     /// A model does not support what was requested, such as tool calls. Its agent continues in another way.
     CapabilityMissing {

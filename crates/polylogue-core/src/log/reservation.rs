@@ -40,18 +40,12 @@ pub enum FailedAttempt {
     Refused,
     /// Unknown how far the server got: counts at its upper bound.
     Broken,
-    /// There is a reply, of which no use is made: counts what it used, at its upper bound where that is unknown.
-    Replied {
-        /// Tokens of the request and the reply.
-        tokens: Option<u64>,
-        /// The cost.
-        cost: Option<Money>,
-    },
 }
 
 /// The reservation of one model call: the call is counted, and no other call can use its share of the limits.
 ///
-/// A model that retries reports how the attempt before [failed](Self::fail), and reserves [another](Self::again).
+/// A model that retries reports how the attempt before [failed](Self::fail), and reserves [another](Self::again). One that asks several
+/// models says [which](Self::asks), and reports a reply that it does not [use](Self::discard).
 #[derive(derive_more::Debug)]
 #[debug("Reservation {{ at: {at:?}, who: {who:?}, bound: {bound:?} }}")]
 pub struct Reservation<'l> {
@@ -67,6 +61,9 @@ pub struct Reservation<'l> {
     state: Mutex<State>,
 }
 
+/// The tokens and the money of the requests of a call that have a reply, as far as they are known.
+type Paid = (Option<u64>, Option<Money>);
+
 #[derive(Default)]
 struct State {
     /// The reservation of the attempt that may be in flight.
@@ -75,10 +72,11 @@ struct State {
     more: Vec<AttemptReservation>,
     /// The bound of the last attempt, if it is for the rest of a reply.
     last: Option<Bound>,
+    /// The model that is asked, if there are several, and the bound of the call at its price.
+    asked: Option<(Arc<str>, Bound)>,
     /// Whether that attempt got a reply.
     is_answered: bool,
-    /// The tokens and the money of the requests of the call that have a reply.
-    paid: Option<(Option<u64>, Option<Money>)>,
+    paid: Option<Paid>,
     refused: Option<Error>,
 }
 
@@ -107,6 +105,8 @@ pub(super) struct Attempt<'a> {
 #[derive(Clone, Default)]
 pub(crate) struct AttemptReservation {
     pub(super) bound: Bound,
+    /// The bound at the price of the model that is asked, if there are several: the call is reserved at the highest of their prices.
+    pub(super) own: Option<Bound>,
     pub(super) run: limits::RunReservation,
     /// In the accounts of agents and chats, by index.
     pub(super) owned: Vec<(usize, limits::RunReservation)>,
@@ -122,13 +122,15 @@ impl AttemptReservation {
         let bound = &self.bound;
         let whole = self.all().map(|hold| hold.cost).filter(|amount| amount.whole);
         // A call of unknown cost reserves nothing: under a limit on money the run ends because of it.
-        bound.least_cost.and(bound.cost.or_else(|| whole.map(|amount| amount.most).min()))
+        let most = bound.least_cost.and(bound.cost.or_else(|| whole.map(|amount| amount.most).min()));
+        most.into_iter().chain(self.own.and_then(|own| own.cost)).min()
     }
 
     /// The tokens that it takes at most, in the same way.
     fn most_tokens(&self) -> Option<u64> {
         let whole = self.all().map(|hold| hold.tokens).filter(|amount| amount.whole);
-        self.bound.tokens.or(whole.map(|amount| amount.most).min())
+        let most = self.bound.tokens.or(whole.map(|amount| amount.most).min());
+        most.into_iter().chain(self.own.and_then(|own| own.tokens)).min()
     }
 
     /// The reservations in all accounts.
@@ -149,7 +151,7 @@ impl Log {
             // It was not sent, so it is not in flight when the run is resumed.
             let (who, model) = (asked.who.clone(), asked.model.into());
             let (why, call) = (ChargeReason::Cancelled, asked.call.map(Arc::from));
-            let unsent = Charge { who, model, why, calls: 0, tokens: None, cost: None, call, bound: None };
+            let unsent = Charge { call, ..Charge::of(who, model, why) };
             self.account.state().pending.push((asked.at.clone(), unsent));
         }
         let (mut hold, nth) = hold?;
@@ -227,16 +229,33 @@ impl Reservation<'_> {
     /// Reserves another attempt, after one that [failed](Self::fail). Returns `false` if a limit does not allow it:
     /// the model must then return the error of the last attempt, and the run ends at that limit.
     pub async fn again(&self) -> bool {
-        let bound = self.state().last.unwrap_or(self.bound);
+        let (bound, own) = {
+            let state = self.state();
+            match state.last {
+                Some(rest) => (rest, None),
+                None => (self.bound, state.asked.as_ref().map(|(_, own)| *own)),
+            }
+        };
         match self.log.hold(self.attempt(bound, self.calls)).await {
             Ok((hold, _)) => {
-                self.state().hold = Some(hold);
+                self.state().hold = Some(AttemptReservation { own, ..hold });
                 true
             }
             Err(error) => {
                 self.state().refused = Some(error);
                 false
             }
+        }
+    }
+
+    /// Says that `model` is asked from now on, which is one of several, and that the call takes at most `bound` at its price: its attempts
+    /// count as calls of this model. To be called before its first attempt is sent, and before that is reserved if it is not the first
+    /// of the call.
+    pub fn asks(&self, model: &str, bound: Bound) {
+        let mut state = self.state();
+        (state.asked, state.last) = (Some((model.into(), bound)), None);
+        if let Some(hold) = &mut state.hold {
+            hold.own = Some(bound);
         }
     }
 
@@ -293,29 +312,48 @@ impl Reservation<'_> {
 
     /// Counts a failed attempt. Without this, a failed call counts as one attempt, by the kind of its error.
     pub fn fail(&self, failed: FailedAttempt) {
-        let (hold, paid) = {
-            let mut state = self.state();
-            (state.hold.take(), state.paid.take())
+        let Some((hold, paid)) = self.take_attempt() else { return };
+        let (tokens, cost) = match (failed, paid) {
+            (FailedAttempt::Broken, _) => (hold.most_tokens(), hold.most()),
+            // The requests before the one that failed have a reply. They are those of texts to be embedded, which has no output.
+            (_, Some((tokens, cost))) => return self.settle_discarded(hold, (tokens, Some(0)), cost),
+            (FailedAttempt::Unsent, None) => return self.settle(hold, CountedUsage::default()),
+            (FailedAttempt::Refused, None) => (None, None),
         };
-        let Some(hold) = hold else { return };
-        let failed = match (failed, paid) {
-            (FailedAttempt::Unsent | FailedAttempt::Refused, Some((tokens, cost))) => {
-                FailedAttempt::Replied { tokens, cost }
-            }
-            (failed, _) => failed,
-        };
-        let (tokens, cost) = match failed {
-            FailedAttempt::Broken => (hold.most_tokens(), hold.most()),
-            FailedAttempt::Replied { tokens, cost } => {
-                (tokens.or_else(|| hold.most_tokens()), cost.or_else(|| hold.most()))
-            }
-            FailedAttempt::Unsent | FailedAttempt::Refused => (None, None),
-        };
-        let calls = if failed == FailedAttempt::Unsent { 0 } else { self.calls };
-        if failed != FailedAttempt::Unsent {
-            self.charge(ChargeReason::Failed, calls, tokens, cost);
+        self.charge(ChargeReason::Failed, self.calls, tokens, cost);
+        self.settle(hold, counted(self.calls, tokens, cost));
+    }
+
+    /// Counts an attempt that got a reply of which no use is made, such as a refusal after which another model is asked. What of its usage
+    /// or its `cost` is unknown counts at its upper bound.
+    pub fn discard(&self, usage: &Usage, cost: Option<Money>) {
+        if let Some((hold, _)) = self.take_attempt() {
+            self.settle_discarded(hold, (usage.total(), usage.output), cost);
         }
-        self.settle(hold, counted(calls, tokens, cost));
+    }
+
+    /// The attempt that may be in flight, with what requests of the call cost that have a reply.
+    fn take_attempt(&self) -> Option<(AttemptReservation, Option<Paid>)> {
+        let mut state = self.state();
+        let paid = state.paid.take();
+        state.hold.take().map(|hold| (hold, paid))
+    }
+
+    /// Settles an attempt whose reply has `tokens` in all, of which `output` are its own.
+    fn settle_discarded(
+        &self,
+        hold: AttemptReservation,
+        (tokens, output): (Option<u64>, Option<u64>),
+        cost: Option<Money>,
+    ) {
+        let most = hold.most();
+        // Without a price there is no bound in money either.
+        let is_known = tokens.is_some() && (cost.is_some() || most.is_none());
+        let why = if is_known { ChargeReason::Discarded } else { ChargeReason::Failed };
+        let (tokens, cost) = (tokens.or_else(|| hold.most_tokens()), cost.or(most));
+        let charge = self.charge_of(why, self.calls, tokens, cost);
+        self.file(Charge { output: output.filter(|_| is_known), ..charge });
+        self.settle(hold, counted(self.calls, tokens, cost));
     }
 
     /// Counts the last attempt by `error`, unless the model reported how it ended. Returns the error that the turn
@@ -393,12 +431,17 @@ impl Reservation<'_> {
     }
 
     fn charge_of(&self, why: ChargeReason, calls: u64, tokens: Option<u64>, cost: Option<Money>) -> Charge {
-        let (who, model, call) = (self.who.clone(), Arc::clone(&self.model), self.call.clone());
-        Charge { who, model, why, calls, tokens, cost, call, bound: None }
+        let asked = self.state().asked.as_ref().map(|(model, _)| Arc::clone(model));
+        let model = asked.unwrap_or_else(|| Arc::clone(&self.model));
+        let (who, call) = (self.who.clone(), self.call.clone());
+        Charge { calls, tokens, cost, call, ..Charge::of(who, model, why) }
     }
 
     fn charge(&self, why: ChargeReason, calls: u64, tokens: Option<u64>, cost: Option<Money>) {
-        let charge = self.charge_of(why, calls, tokens, cost);
+        self.file(self.charge_of(why, calls, tokens, cost));
+    }
+
+    fn file(&self, charge: Charge) {
         self.log.account.state().pending.push((self.at.clone(), charge));
     }
 

@@ -45,7 +45,7 @@ impl OpenTurn {
         match charge.why {
             ChargeReason::Reserved => self.reserved.push((seq, charge.clone())),
             // Another attempt, or the rest of a paused reply, may still be in flight.
-            ChargeReason::Failed | ChargeReason::Unreported => {}
+            ChargeReason::Failed | ChargeReason::Discarded | ChargeReason::Unreported => {}
             _ => self.settle(charge.call.as_deref()),
         }
     }

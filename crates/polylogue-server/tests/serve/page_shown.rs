@@ -72,15 +72,20 @@ async fn calls_without_a_reply_are_in_the_cost_line_and_in_the_list() {
         "parts": [{"text": "Yes."}], "usage": {"input": 3, "output": 1}, "cost": 20_000_000_000_u64});
     let said = json!({"type": "message", "from": "Ann", "parts": [{"text": "Yes."}]});
     let turn = json!({"type": "turn_started", "turns": [{"who": "Ann"}]});
-    let charges = [charged("cancelled", 1, 500_000_000_000), charged("repeated", 0, 7)];
+    let mut refused = charged("discarded", 1, 10_000_000_000);
+    refused["output"] = json!(2);
+    let charges = [charged("cancelled", 1, 500_000_000_000), charged("repeated", 0, 7), refused];
     let bodies = [turn].into_iter().chain(charges).chain([replied, said]);
     let id = stored_run(&world, "cutrun", bodies).await;
     show(&mut browser, "#/runs").await;
-    browser.until_text("at most $0.52").await;
+    browser.until_text("at most $0.53").await;
     show(&mut browser, &format!("#/runs/{id}")).await;
-    browser.until_text("3 in, 1 out · $0.02 · 1 call without a reply, at most $0.50 more").await;
+    browser.until_text("10 in, 3 out · $0.03 · 1 call without a reply, at most $0.50 more").await;
     let notes = "[...document.querySelectorAll('.turn .note')].map((note) => note.textContent)";
-    assert_eq!(browser.eval(notes).await, json!(["1 call without a reply, at most $0.50 more"]));
+    assert_eq!(
+        browser.eval(notes).await,
+        json!(["1 call without a reply, at most $0.50 more", "a reply of m was discarded: 9 tokens, $0.01"])
+    );
     check_clean(&browser, &world);
 }
 
