@@ -262,7 +262,9 @@ impl ErrorContext<'_> {
         let model = self.model.split_once(':').map_or(self.model, |(_, model)| model);
         let place = self.base_url.strip_suffix("/publishers/google").filter(|_| google::is_claude(model));
         let base_url = place.unwrap_or(self.base_url);
-        format!("check the model's name and the base URL `{base_url}`{lacks}")
+        // A list of models is of no model.
+        let name = if self.model.contains(':') { "the model's name and " } else { "" };
+        format!("check {name}the base URL `{base_url}`{lacks}")
     }
 
     /// The failure of a request that could not be sent, or got no response.

@@ -1,7 +1,8 @@
 //! The models and the version of a server.
 
 use bytes::Bytes;
-use polylogue_core::{ModelError, ModelErrorKind};
+use polylogue_core::{ModelError, ModelErrorKind, text};
+use polylogue_http::header::CONTENT_TYPE;
 use polylogue_http::{HeaderMap, Method};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use crate::api::Api;
 use crate::cluster::Permit;
 use crate::failure::{ErrorContext, Failure};
 use crate::timeouts::{Clock, Limit};
-use crate::wire::draft::DecodeError;
+use crate::wire::draft::{DecodeError, EXCERPT};
 
 /// A model of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,9 @@ pub struct ServedModel {
 
 /// The most pages of a list that are read. Most servers have all models in one, others up to 1,000 in each.
 pub(super) const MAX_PAGES: usize = 20;
+
+/// How many characters of the type of a reply are quoted that is not JSON.
+const MAX_TYPE: usize = 60;
 
 /// Where servers report the context window of a model: vLLM and SGLang; OpenRouter and Together; Groq; Mistral and LM Studio;
 /// Anthropic; Gemini; llama.cpp, which tells the window of the training and, in newer versions, its own.
@@ -234,11 +238,25 @@ impl Endpoint {
             self.0.key_pool.exchange(outgoing, &Permit::default(), (&clock, Limit::Total), context).await?;
         let body = read_body(&mut response, &clock).await;
         let parsed = body.and_then(|body| {
-            serde_json::from_slice(&body).map_err(|why| Stop::from(unreadable(&why.to_string())))
+            serde_json::from_slice(&body).map_err(|why| Stop::from(not_json(&why, &body, response.headers())))
         });
         let status = response.status();
         parsed.map_err(|stop| authorized.hidden(context, |context| stop.failure(context, timeouts, status)))
     }
+}
+
+/// Why `body` is no list: what it is instead, as its headers say, and how it begins.
+fn not_json(why: &serde_json::Error, body: &[u8], headers: &HeaderMap) -> DecodeError {
+    if body.is_empty() {
+        return DecodeError::Empty;
+    }
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let why = match kind.filter(|kind| !kind.contains("json")) {
+        Some(kind) => format!("it is `{}`, not JSON ({why})", text::excerpt(kind, MAX_TYPE)),
+        None => format!("it is not valid JSON ({why})"),
+    };
+    let excerpt = String::from_utf8_lossy(body).chars().take(EXCERPT).collect();
+    DecodeError::Unreadable { why, excerpt }
 }
 
 fn unreadable(why: &str) -> DecodeError {

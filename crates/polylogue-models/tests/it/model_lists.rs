@@ -44,6 +44,38 @@ async fn a_list_without_end_is_an_error() {
 }
 
 #[tokio::test]
+async fn what_is_no_list_is_shown_with_its_type_and_its_beginning() {
+    let answer = |kind: &str, body: &str| {
+        format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    };
+    let page = "that is a web page: check the base URL ";
+    let other = "check the base URL ";
+    for (kind, body, message, hint) in [
+        ("text/html; charset=utf-8", "<!doctype html>", "it is `text/html; charset=utf-8`, not JSON (", page),
+        (
+            "text/plain",
+            "It works!",
+            "it is `text/plain`, not JSON (expected value at line 1 column 1): `It works!`",
+            other,
+        ),
+        (
+            "application/json",
+            "{\"data\"",
+            "it is not valid JSON (EOF while parsing an object at line 1 column 7): `{\"data\"`",
+            other,
+        ),
+        ("application/json", "", "the reply is empty", other),
+    ] {
+        let server = Server::start(Behavior::raw(answer(kind, body))).await;
+        let config = config_of(Api::ChatCompletions, "openai", &server);
+        let error = Endpoint::new(config).unwrap().models().await.unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::InvalidReply, "{kind}");
+        assert!(error.message.contains(message), "{}", error.message);
+        assert!(error.hint.as_deref().is_some_and(|found| found.starts_with(hint)), "{error:?}");
+    }
+}
+
+#[tokio::test]
 async fn models_for_vectors_are_marked_and_those_for_pictures_left_out() {
     for (api, provider, vendor) in [
         (Api::Gemini, "gemini", None),
