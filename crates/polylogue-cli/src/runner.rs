@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::Either;
+use polylogue::tools::memory::{self, Recalled};
 use polylogue::{Agent as _, Status};
-use polylogue_core::text::enumerated;
+use polylogue_core::text::{self, enumerated};
 use polylogue_core::{Body, Cancellation, Event, FinishReason, Path, Question, Responder, RunOutcome};
 use polylogue_mcp::Progress;
 use polylogue_runtime::question_text::{asks, in_words};
@@ -27,6 +28,9 @@ use crate::steering::{self, SteeringKey};
 use crate::trust::rules::Always;
 use crate::view::{Feed, View, new_bound};
 use crate::{limit, work_dir};
+
+/// How many characters are shown of why facts were looked for by words only.
+const LONGEST_REASON: usize = 300;
 
 /// A conversation to be run, and how it is shown.
 pub(crate) struct Runner {
@@ -279,6 +283,7 @@ impl Runner {
             files,
             place,
             overlong: overlong(&events),
+            words_only: words_only(&events),
         };
         let asked = match status {
             Ok(Status::Waiting(questions)) => questions.as_slice(),
@@ -400,6 +405,13 @@ fn sent_since(events: &[Arc<Event>]) -> usize {
 pub(crate) fn overlong(events: &[Arc<Event>]) -> u64 {
     let is_overlong = |event: &&Arc<Event>| matches!(&event.body, Body::ModelReplied(reply) if reply.output_limit.is_some());
     events.iter().filter(is_overlong).count() as u64
+}
+
+/// Why facts were looked for by words only, in one line.
+pub(crate) fn words_only(events: &[Arc<Event>]) -> Option<String> {
+    let why = memory::words_only(events.iter().map(|event| &**event))?;
+    let which = if why.starts_with(Recalled::WORDS_ONLY) { "facts were " } else { "" };
+    Some(text::excerpt(&format!("{which}{why}"), LONGEST_REASON))
 }
 
 /// What people answered in this conversation, oldest first.

@@ -146,6 +146,11 @@ pub struct Recalled {
     pub used: Option<ToolUsage>,
 }
 
+impl Recalled {
+    /// How [`missed`](Self::missed) says that facts were found by their words, and not by their meaning.
+    pub const WORDS_ONLY: &str = "looked for by words only";
+}
+
 /// The reason why a memory operation failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]

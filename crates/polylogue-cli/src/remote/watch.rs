@@ -22,7 +22,9 @@ use crate::args::piped::Input;
 use crate::error::{CliError, Exit};
 use crate::prompt::question::{meant, typed};
 use crate::prompt::{self, print_verbatim};
-use crate::runner::{first_shown, is_failure_shown, is_seen, overlong, read_answer, show_end, waiting};
+use crate::runner::{
+    first_shown, is_failure_shown, is_seen, overlong, read_answer, show_end, waiting, words_only,
+};
 use crate::screen::text::neutral;
 use crate::screen::{Output, RunEnd, RunState, Screen, Settings, Size, at_terminal};
 use crate::signals::Signals;
@@ -354,6 +356,7 @@ impl<'r> Watch<'r> {
             files,
             place,
             overlong: overlong(&self.events),
+            words_only: words_only(&self.events),
         };
         let asked = match &rest {
             Rest::Waiting(asked) => questions(asked),

@@ -34,6 +34,8 @@ pub(crate) struct RunEnd {
     pub(crate) place: PlaceOption,
     /// How many replies have more tokens than their requests allowed.
     pub(crate) overlong: u64,
+    /// Why facts were looked for by words only, if they were to be found by meaning, too.
+    pub(crate) words_only: Option<String>,
 }
 
 /// Why a run stopped.
@@ -168,7 +170,8 @@ impl RunEnd {
         };
         let hints = hints.iter().map(|hint| Line::new(hint, Style::DIM));
         let files = self.files.iter().map(|files| Line::new(files, Style::DIM));
-        let lines: Vec<Line> = rows.into_iter().chain(files).chain(hints).collect();
+        let words_only = self.words_only.iter().map(|why| Line::new(why, Style::PLAIN));
+        let lines: Vec<Line> = rows.into_iter().chain(words_only).chain(files).chain(hints).collect();
         match width {
             Some(width) => lines.iter().flat_map(|line| wrap(line, width)).collect(),
             None => lines,

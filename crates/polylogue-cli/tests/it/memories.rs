@@ -131,7 +131,9 @@ fn a_server_without_embeddings_leaves_the_words() {
     let home = Home::at(&server);
     home.file("clerk.yaml", CLERK);
     home.run(&["run", "clerk.yaml", "The shop closes at six."]).ok();
-    home.run(&["run", "clerk.yaml", "When does the shop close?"]).ok();
+    let ran = home.run(&["run", "clerk.yaml", "When does the shop close?"]).ok();
+    let line = "\nfacts were looked for by words only: openai:vectors: the provider answered with status 404";
+    assert_eq!(ran.out.matches(line).count(), 1, "{}", ran.out);
     let shown = events(&home, "prompted");
     assert!(shown[0]["text"].as_str().unwrap().contains("The shop closes at six."), "{shown:?}");
     let looked_up = events(&home, "tool_returned");

@@ -213,7 +213,7 @@ fn named(refused: &[(u64, ModelError)]) -> Option<String> {
 }
 
 fn words_only(which: &str, error: &ModelError) -> String {
-    format!("{which} looked for by words only: {error}")
+    format!("{which} {}: {error}", Recalled::WORDS_ONLY)
 }
 
 fn unused(model: &AnyEmbed) -> ToolUsage {
@@ -307,7 +307,7 @@ impl Memory for Facts {
         let (meaning, missed) = match &self.model {
             Some(model) => match self.vectors(model, query, meter).await {
                 Ok(meaning) => (Some(meaning), None),
-                Err(error) => (None, Some(format!("looked for by words only: {error}"))),
+                Err(error) => (None, Some(format!("{}: {error}", Recalled::WORDS_ONLY))),
             },
             None => (None, None),
         };

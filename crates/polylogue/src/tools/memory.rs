@@ -25,6 +25,7 @@
 //! ```
 
 mod history;
+mod missed;
 mod remind;
 mod tools;
 mod words;
@@ -32,5 +33,6 @@ mod words;
 pub use polylogue_memory::*;
 
 pub use self::history::GetHistory;
+pub use self::missed::words_only;
 pub use self::remind::Reminded;
 pub use self::tools::LongTermMemory;

@@ -95,6 +95,7 @@ pub(super) fn ending() -> RunEnd {
         files: None,
         place: PlaceOption::default(),
         overlong: 0,
+        words_only: None,
     }
 }
 

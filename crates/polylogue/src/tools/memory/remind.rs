@@ -37,7 +37,7 @@ impl LongTermMemory {
 }
 
 /// The name of the lookup in logs. Models are not offered it.
-const LOOKUP: &str = "recall_before_turn";
+pub(super) const LOOKUP: &str = "recall_before_turn";
 
 /// Number of the agent's last turns in which facts are not repeated.
 const TURNS: usize = 8;

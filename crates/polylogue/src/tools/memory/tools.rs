@@ -106,9 +106,12 @@ impl Recall {
                 "description": "How many facts at most",
             },
         });
-        Self(memory.clone(), spec("recall", about, &properties, &["query"]))
+        Self(memory.clone(), spec(RECALL, about, &properties, &["query"]))
     }
 }
+
+/// The name of the tool with which a model searches.
+pub(super) const RECALL: &str = "recall";
 
 /// The number of facts requested.
 pub(super) fn limit(args: &Value) -> Result<usize, ToolError> {
