@@ -223,7 +223,9 @@ impl LocalModel {
     fn failed(&self, failure: Failure) -> ModelError {
         match failure {
             Failure::Defect(defect) => {
-                let path = self.name.strip_prefix("local:").unwrap_or(&self.name);
+                let own =
+                    self.name.split_once(':').filter(|(prefix, _)| prefix.eq_ignore_ascii_case("local"));
+                let path = own.map_or(&*self.name, |(_, path)| path);
                 defect.at(Path::new(path)).of_model(&self.name)
             }
             Failure::Lacks(capability, why) => self

@@ -174,7 +174,7 @@ pub use prices::{DatedPrice, DatedPrices, Day, ModelLimits, NoDay, Prices, list_
 pub use provider::Provider;
 pub use retry::Retries;
 pub use script::{Expectation, Script, ScriptCall, ScriptError, ScriptStep, Scripted, Unconsumed, scripted};
-pub use spec::{check_model_name, known_provider, model_names, provider_elsewhere};
+pub use spec::{check_model_name, known_provider, local_file, model_names, provider_elsewhere};
 pub use timeouts::Timeouts;
 pub use tokens::TokenCount;
 pub use wire::sent::RequestFormat;

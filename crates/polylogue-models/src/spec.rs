@@ -72,6 +72,19 @@ pub fn check_model_name(spec: &str) -> Result<(), ModelError> {
     parse_spec(spec, |_| true, &names).map(drop)
 }
 
+/// Returns the path of a model that is computed in this process, which is written `local:PATH`, with `local` in any letters as the names of
+/// providers are.
+///
+/// ```
+/// use polylogue_models::local_file;
+/// assert_eq!(local_file("Local: models/a.gguf"), Some("models/a.gguf"));
+/// assert_eq!(local_file("ollama:a.gguf"), None);
+/// ```
+pub fn local_file(model: &str) -> Option<&str> {
+    let (provider, path) = model.split_once(':')?;
+    provider.trim().eq_ignore_ascii_case("local").then(|| path.trim())
+}
+
 /// Returns the first provider whose price list has `model`: the one that a name without a provider probably means.
 ///
 /// ```

@@ -37,7 +37,7 @@ pub fn written_call_hint(model: &str, reply: &str) -> Option<String> {
     let (provider, _) = model.split_once(':')?;
     let is_unknown = match Provider::find(provider) {
         Some(known) => known.name() == "compatible",
-        None => !WITHOUT_SERVER.contains(&provider),
+        None => !WITHOUT_SERVER.iter().any(|own| own.eq_ignore_ascii_case(provider)),
     };
     let parsers: Vec<ToolParser> = match deviations::of(provider).tool_parser {
         Some(parser) => vec![parser],
@@ -92,7 +92,7 @@ mod tests {
             let named: Vec<&str> = all.into_iter().filter(|flag| hint.contains(*flag)).collect();
             assert_eq!(named, flags, "{hint}");
         }
-        for model in ["openai:m", "openrouter:m", "ollama:m", "lmstudio:m", "local:m.gguf", "script:m", "m"] {
+        for model in ["openai:m", "openrouter:m", "ollama:m", "lmstudio:m", "Local:m.gguf", "script:m", "m"] {
             assert_eq!(written_call_hint(model, CALL), None, "{model}");
         }
     }

@@ -1,7 +1,7 @@
 //! `polylogue count`: the tokens of a text, before any call.
 
 use polylogue_core::{Money, Price, Usage};
-use polylogue_models::{Day, Prices, TokenCount, check_model_name, model_names};
+use polylogue_models::{Day, Prices, TokenCount, check_model_name, local_file, model_names};
 use polylogue_runtime::models::count_local;
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ struct Counted<'m> {
 
 impl<'m> Counted<'m> {
     fn of(model: &'m str, text: &str, prices: &Prices) -> Result<Self, CliError> {
-        let is_local = model.starts_with("local:");
+        let is_local = local_file(model).is_some();
         let (provider, name) = model.split_once([':', '/']).unwrap_or(("", model));
         // The name of a deployment says nothing of its model.
         let is_deployment = provider.eq_ignore_ascii_case("azure");

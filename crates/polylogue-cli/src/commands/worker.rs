@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use polylogue_core::{Features, LogId, Status, Store as _, StoreError};
-use polylogue_models::{Provider, Recording, check_model_name, model_names};
+use polylogue_models::{Provider, Recording, check_model_name, local_file, model_names};
 use polylogue_runtime::stored::StoredDocument;
 use polylogue_runtime::worker::{StoredTeams, Worker, WorkerMeter, WorkerOptions, offered_features};
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
@@ -99,7 +99,7 @@ pub(super) fn check_models(models: &args::Models, is_one: bool) -> Result<(), Cl
     for name in models.model.iter().flat_map(|list| model_names(list)) {
         check_model_name(name)?;
         let provider = name.split([':', '/']).next().unwrap_or_default();
-        if Provider::find(provider).is_none() && provider != "local" {
+        if Provider::find(provider).is_none() && local_file(name).is_none() {
             print_note(&format!(
                 "warning: there is no provider `{provider}`: this worker runs only conversations whose team has an endpoint of this name"
             ));

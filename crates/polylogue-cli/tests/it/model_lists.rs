@@ -178,8 +178,11 @@ fn tokens_are_counted_exactly_or_bounded() {
         assert!(ran.err.contains(hint) && ran.out.is_empty(), "{model}: {}", ran.err);
     }
     // The file is missing, or the program is built without models in the process.
-    let ran = home.run(&["count", "-m", "local:none.gguf", "Hello"]).exits(2);
-    assert!(ran.err.contains("local:none.gguf") && ran.err.contains("hint: "), "{}", ran.err);
+    for model in ["local:none.gguf", "Local:none.gguf"] {
+        let ran = home.run(&["count", "-m", model, "Hello"]).exits(2);
+        assert!(ran.err.contains(model) && ran.err.contains("hint: "), "{}", ran.err);
+        assert!(!ran.err.contains("there is no provider"), "{}", ran.err);
+    }
     let ran = home.run(&["models", "local"]).exits(2);
     assert!(ran.err.contains("`local:models/qwen3-4b-q4_k_m.gguf`"), "{}", ran.err);
 }

@@ -1,7 +1,7 @@
 //! The embedding model of a team.
 
 use polylogue_core::{ModelError, ModelErrorKind};
-use polylogue_models::{Embedder, Models, Provider};
+use polylogue_models::{Embedder, Models, Provider, local_file};
 use polylogue_team::{Diagnostics, Team};
 
 use super::endpoints::defined;
@@ -13,7 +13,7 @@ const ANYWHERE: &str = "http://127.0.0.1";
 
 /// The embedding model called `name`.
 pub(super) fn embedder(models: &Models, name: &str) -> Result<Embedder, ModelError> {
-    if name.starts_with("local:") {
+    if local_file(name).is_some() {
         let what = "models in the process make no embeddings";
         let error = ModelError::new(ModelErrorKind::Config, name, what);
         return Err(error.hint("take a model of a server, such as `ollama:nomic-embed-text`"));

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use polylogue_core::{AnyModel, ModelError, ModelErrorKind};
+use polylogue_models::local_file;
 use polylogue_team::{Grant, Team};
 
 use self::built_in::open;
@@ -48,7 +49,7 @@ pub fn local_model_info(
     name: &str,
     access: &Access,
 ) -> Option<Result<LocalModelInfo, ModelError>> {
-    let path = name.strip_prefix("local:")?.trim();
+    let path = local_file(name)?;
     let opened = match team.and_then(|team| Some((team, team.model_file(name)?))) {
         Some((team, file)) => opened(team, name, &file, access),
         None => open(name, Path::new(path), &access.env),
@@ -64,7 +65,7 @@ fn opened(team: &Team, name: &str, file: &Path, access: &Access) -> Result<Opene
 /// Whether the file of the model `name` may be read: those below the folder of the team file may, as they came with it.
 fn allowed(team: &Team, name: &str, access: &Access) -> Result<(), ModelError> {
     let outside = team.outside_model_files();
-    let path = name.strip_prefix("local:").unwrap_or(name).trim();
+    let path = local_file(name).unwrap_or(name);
     let is_allowed = |path: &String| access.has(&RequestedPermission::new(Grant::Readable, path.as_str()));
     if outside.iter().filter(|file| *file == path).all(is_allowed) {
         return Ok(());
@@ -80,7 +81,7 @@ mod built_in {
 
     use polylogue_core::{AnyModel, Model as _, ModelError, ModelErrorKind};
     use polylogue_local::{LoadError, LocalModel, LocalOptions, Machine};
-    use polylogue_models::Env;
+    use polylogue_models::{Env, local_file};
 
     use super::resources::{LocalModelInfo, LocalResources, Opened};
 
@@ -104,7 +105,7 @@ mod built_in {
     /// # Errors
     /// When the file cannot be used, or the program is built without models in the process.
     pub fn count_local(name: &str, text: &str) -> Result<u64, ModelError> {
-        let file = name.strip_prefix("local:").unwrap_or(name).trim();
+        let file = local_file(name).unwrap_or(name);
         let count = LocalModel::count_with(file, text);
         count.map(|tokens| tokens as u64).map_err(|error| match error {
             LoadError::Unreadable { .. } => ModelError::new(ModelErrorKind::Config, name, error.to_string())

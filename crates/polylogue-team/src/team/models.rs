@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use polylogue_config::{At, Switch};
 use polylogue_core::Name;
-use polylogue_models::model_names;
+use polylogue_models::{local_file, model_names};
 use serde_json::{Map, Value};
 
 use super::Team;
@@ -41,7 +41,7 @@ impl Team {
     /// Returns the file of the model `name`, if it is computed in this process: `local:` and a path, which is relative to the
     /// folder of the outermost team file.
     pub fn model_file(&self, name: &str) -> Option<PathBuf> {
-        let path = local_path(name)?;
+        let path = local_file(name)?;
         let file = self.sources.folder.join(&self.sources.file);
         Some(file.parent().unwrap_or(Path::new("")).join(path))
     }
@@ -61,7 +61,8 @@ impl Team {
         let leads_out = |path: &&Path| {
             !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
         };
-        let files = self.models().into_iter().filter(|name| !is_callers(name)).filter_map(local_path);
+        let files =
+            self.models().into_iter().filter(|name| !is_callers(name)).filter_map(local_file).map(Path::new);
         files.filter(leads_out).map(|path| path.display().to_string()).collect()
     }
 
@@ -205,9 +206,4 @@ fn forget_model(compaction: Option<&mut At<Switch<CompactionKeys>>>) {
     if let Some(At { value: Switch::On(keys), .. }) = compaction {
         keys.model = None;
     }
-}
-
-/// The path in `local:PATH`.
-fn local_path(model: &str) -> Option<&Path> {
-    model.strip_prefix("local:").map(str::trim).map(Path::new)
 }

@@ -36,7 +36,9 @@ fn a_provider_at_its_own_address_with_its_own_key_asks_for_nothing() {
 #[test]
 fn a_model_file_outside_of_the_folder_is_asked_for() {
     for path in ["/srv/models/a.gguf", "../a.gguf", "models/../../a.gguf"] {
-        assert_eq!(asked(&team(&format!("model: local:{path}"))), [format!("readable: {path}")]);
+        for name in ["local", "LOCAL"] {
+            assert_eq!(asked(&team(&format!("model: {name}:{path}"))), [format!("readable: {path}")]);
+        }
     }
     for path in ["a.gguf", "./models/a.gguf"] {
         assert_eq!(asked(&team(&format!("model: local:{path}"))), [""; 0], "{path}");
