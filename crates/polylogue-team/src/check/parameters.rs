@@ -1,10 +1,11 @@
 //! Parameters that the model of an agent does not take.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use polylogue_core::text::enumerated;
 use polylogue_core::{Model as _, Params, ToolChoice};
-use polylogue_models::{EndpointModel, KnownModel, Models, Provider};
+use polylogue_models::{EndpointModel, Env, KnownModel, Models, Provider};
 
 use super::approval::Tools;
 use super::models::{at_provider, known_model, models_of};
@@ -12,6 +13,7 @@ use super::secrets;
 use crate::agent::{Agent, ModelKeys};
 use crate::codes;
 use crate::diagnostic::{Diagnostics, Report};
+use crate::endpoint::Endpoint;
 use crate::outline::Outline;
 use crate::source::Source;
 use crate::sources::Sources;
@@ -80,11 +82,23 @@ impl Asked<'_> {
         match at_provider(team, name) {
             Some((provider, _)) => asked.or_else(|| known_model(provider, name)),
             // A known provider at another address would be found at its own one if the endpoint was not allowed.
-            None => {
-                asked.filter(|_| name.split([':', '/']).next().is_some_and(|at| Provider::find(at).is_none()))
+            None if name.split([':', '/']).next().is_some_and(|at| Provider::find(at.trim()).is_some()) => {
+                at_other_server(team, name)
             }
+            None => asked,
         }
     }
+}
+
+/// The model called `name` at the server that the team has for its provider, whether that was allowed or not: at least what its API has no
+/// field for is left out there, too.
+fn at_other_server(team: &Team, name: &str) -> Option<EndpointModel> {
+    let (provider, endpoint) = team.endpoint_of(name)?;
+    // The variables of its headers need not be set to know what is left out.
+    let endpoint = Endpoint { headers: BTreeMap::new(), ..endpoint.clone() };
+    let models = Models::new(Env::default());
+    models.define(endpoint.config(provider, &Env::default()).ok()?).ok()?;
+    models.model(name).ok()
 }
 
 /// Whether the table has the model called `name`, so that its limits are known.
