@@ -1,5 +1,6 @@
 //! What a run takes at most, before it begins.
 
+use polylogue::tools::memory::Embed as _;
 use polylogue_core::{
     AnyModel, BoundException, BoundSummary, DeltaSink, Limits, LogId, Model, ModelError, ModelErrorKind,
     Part, Price, Reply, Request, Store as _,
@@ -35,13 +36,19 @@ pub fn bound_of(team: &Team, limits: &Limits, prices: &Prices) -> Result<TeamBou
     Ok(team.bound(&provide, limits)?)
 }
 
-/// Why models of `team` cannot be called under a budget, because their price is unknown. Models that only an environment defines
-/// are left out.
+/// Why models of `team`, and that of its embeddings, cannot be called under a budget, because their price is unknown. Models that only an
+/// environment defines are left out.
 pub(crate) fn unpriced_models(team: &Team, prices: &Prices) -> Vec<ModelError> {
     let (models, own) = (models_of(team, prices), team.own_prices());
     let is_unpriced = |name: &&str| models.model(name).is_ok_and(|model| price_in(&own, &model).is_none());
+    let makes_unpriced = |name: &&str| {
+        let model = models.embedder(name);
+        model.is_ok_and(|model| price_of(own_price(&own, model.name()), model.price(), false).is_none())
+    };
+    let of_embeddings = team.embedding_model().filter(makes_unpriced);
     let surcharged = surcharged(team, &models).into_iter().map(unknown_surcharge);
-    team.models().into_iter().filter(is_unpriced).map(unknown_price).chain(surcharged).collect()
+    let unpriced = team.models().into_iter().filter(is_unpriced).chain(of_embeddings);
+    unpriced.map(unknown_price).chain(surcharged).collect()
 }
 
 /// The models of `team` without keys. An endpoint that needs the environment is not defined.
@@ -55,8 +62,12 @@ fn models_of(team: &Team, prices: &Prices) -> Models {
 
 /// The price of `model` in a team with its `own` prices.
 fn price_in(own: &Prices, model: &EndpointModel) -> Option<Price> {
-    let own = own.named(model.name(), Day::today()).map(|own| own.price.clone());
-    price_of(own, model.price(), false)
+    price_of(own_price(own, model.name()), model.price(), false)
+}
+
+/// What the team says that the model called `name` costs today.
+fn own_price(own: &Prices, name: &str) -> Option<Price> {
+    own.named(name, Day::today()).map(|own| own.price.clone())
 }
 
 impl TeamRun<'_> {

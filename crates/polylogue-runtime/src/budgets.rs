@@ -77,6 +77,11 @@ impl SharedBudgets {
 }
 
 impl Paying {
+    /// Those of `paying`, if there are any.
+    pub(crate) fn all(paying: Option<&Self>) -> impl Iterator<Item = Budget> {
+        paying.into_iter().flat_map(|paying| paying.budgets.iter().map(|(_, budget)| budget.clone()))
+    }
+
     /// Has them pay for a new conversation.
     pub(crate) async fn begin(self, log: Log) -> Result<Log> {
         let (log, handles) = self.attach(log);

@@ -214,6 +214,11 @@ impl TeamModels {
                 return Err(unknown_price(model.name()).into());
             }
         }
+        if let Some(model) = team.embedding_model().and_then(|name| embedder(models, name).ok())
+            && self.price(model.name(), model.price())?.is_none()
+        {
+            return Err(unknown_price(model.name()).into());
+        }
         let first = surcharged(team, models).into_iter().next();
         first.map_or(Ok(()), |name| Err(unknown_surcharge(name).into()))
     }

@@ -370,9 +370,14 @@ impl TeamRun<'_> {
         let has_limit = limits.cost.is_some()
             || budgets.any(|budget| budget.limits().cost.is_some())
             || daily.iter().any(|(_, of_day)| of_day.cost.is_some());
-        match has_limit && !limits.allow_unknown_price {
-            true => self.prepared.models.require_prices(&self.team),
-            false => Ok(()),
+        if has_limit { self.require_prices() } else { Ok(()) }
+    }
+
+    /// Refuses models of unknown price, unless the user allows them.
+    pub(crate) fn require_prices(&self) -> Result<()> {
+        match self.prepared.access.grants.contains(&Grant::UnknownPrice) {
+            true => Ok(()),
+            false => self.prepared.models.require_prices(&self.team),
         }
     }
 

@@ -13,7 +13,7 @@ use polylogue_core::{
 };
 
 pub use self::opening::ClaimedConversation;
-use crate::budgets::SharedBudgets;
+use crate::budgets::{Paying, SharedBudgets};
 use crate::conversation::{Conversation, Opened, Shared};
 use crate::fork::{Fork, ForkPoint, NewFork};
 use crate::new_log::{NewLog, with_request};
@@ -243,7 +243,8 @@ impl Runtime {
         let meta = with_request(meta, request.as_deref());
         let paying = self.0.shared.paying(self.place(), None, Some(run.daily())).await?;
         // A refused one leaves no log.
-        run.check_prices(&run.limits(), self.budgets(run.budgets()), run.daily())?;
+        let budgets = self.budgets(run.budgets()).chain(Paying::all(paying.as_ref()));
+        run.check_prices(&run.limits(), budgets, run.daily())?;
         run.check_work_dir()?;
         let log = Log::create_with(self.store().clone(), id, &meta).await?;
         let chat = run.chat(log.id())?;

@@ -9,8 +9,8 @@ use polylogue::runs::batch::BudgetSource;
 use polylogue_core::{Allowance, Budget, Chat, CountedUsage, Log, StopReason};
 use polylogue_postgres::{BudgetListing, PostgresBudgets, Recount};
 
-use crate::budgets::SharedBudgets;
-use crate::{Error, Result, Runtime};
+use crate::budgets::{Paying, SharedBudgets};
+use crate::{Error, Prepared, Result, Runtime};
 
 impl Runtime {
     /// Returns the same runtime, whose conversations are paid by these budgets, next to those that they have besides: each
@@ -104,15 +104,18 @@ impl Runtime {
 /// The budgets that processes share, which pay for the conversations of a batch of a runtime.
 pub struct SharedBudgetSource {
     runtime: Runtime,
+    /// Why models of the team cannot be called under a limit on cost.
+    unpriced: Option<Error>,
     /// Those that have paid, by their names.
     seen: Mutex<BTreeMap<String, Budget>>,
 }
 
 impl Runtime {
-    /// Returns the budgets that processes share, for a batch with the store of this runtime: those of the runtime, and those
-    /// that have paid for a conversation before.
-    pub fn batch_budget_source(&self) -> Arc<SharedBudgetSource> {
-        Arc::new(SharedBudgetSource { runtime: self.clone(), seen: Mutex::default() })
+    /// Returns the budgets that processes share, for a batch of `prepared` with the store of this runtime: those of the runtime, and those
+    /// that have paid for a conversation before. Under a limit on cost they pay for no model of unknown price.
+    pub fn batch_budget_source(&self, prepared: &Prepared) -> Arc<SharedBudgetSource> {
+        let unpriced = prepared.run().require_prices().err();
+        Arc::new(SharedBudgetSource { runtime: self.clone(), unpriced, seen: Mutex::default() })
     }
 }
 
@@ -127,6 +130,11 @@ impl BudgetSource for SharedBudgetSource {
             let id = (!is_new).then(|| log.id().clone());
             let paying = self.runtime.shared().paying(self.runtime.place(), id.as_ref(), None).await;
             let Some(paying) = paying.map_err(Error::into_run)? else { return Ok(log) };
+            if let Some(error) = &self.unpriced
+                && Paying::all(Some(&paying)).any(|budget| budget.limits().cost.is_some())
+            {
+                return Err(error.clone().into_run());
+            }
             self.seen().extend(paying.budgets.iter().cloned());
             let paid = if is_new { paying.begin(log).await } else { paying.open(log, chat).await };
             paid.map_err(Error::into_run)

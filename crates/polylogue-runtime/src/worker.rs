@@ -309,6 +309,7 @@ impl Error {
     pub(crate) fn into_run(self) -> polylogue_core::Error {
         match self {
             Self::Run(error) => error,
+            Self::Model(error) => error.into(),
             error => polylogue_core::Error::agent(error),
         }
     }

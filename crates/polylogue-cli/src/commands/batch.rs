@@ -65,7 +65,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Ex
     }
     let progress = Progress::new(total, over.len(), records.cost());
     let state = RefCell::new(State { records, progress, broken: None });
-    let payers = runtime.batch_budget_source();
+    let payers = runtime.batch_budget_source(&job.prepared);
     let held = job.hold((store, &payers), budget.as_ref(), left, &state).await;
     let place = Place::of_store(Path::new(&job.place.shown()));
     let paying = budget.into_iter().chain(payers.budgets()).collect();

@@ -248,6 +248,50 @@ fn a_worker_with_a_budget_on_cost_leaves_models_of_unknown_price_to_others() {
     until("another one has run it", || place.all(1, |state| state.starts_with("done")));
 }
 
+/// The same for the model of its embeddings, which is called by tools.
+#[test]
+fn a_worker_with_a_budget_on_cost_leaves_embeddings_of_unknown_price_to_others() {
+    let (model, _) = greedy();
+    let place = Place::new("runs.db").with_model(&model);
+    let keys = "prices: {'openai:test': free}\nmemory: {embed: 'openai:vectors'}";
+    let remembers = TALK.replace("name: Ann, ", "name: Ann, memory: true, ");
+    place.file("team.yaml", &(remembers.replace("max_turns: 400", "max_turns: 2") + keys));
+    let id = place.detach(&["team.yaml", "--model", "openai:test"]);
+    let worker = place.worker(&["--budget", "1"]);
+    until("it has left it to others", || worker.log().contains("is left to other workers"));
+    assert_eq!((model.count(), place.events(&id).len()), (0, 0), "{}", worker.log());
+    let shown = place.run(&["cluster"], 0).out;
+    assert!(shown.contains("openai:vectors") && shown.contains("its price is unknown"), "{shown}");
+}
+
+/// Neither the command that continues or begins a conversation nor its worker names the limit on cost of the budget that pays for it.
+#[test]
+fn a_shared_budget_on_cost_pays_for_no_model_of_unknown_price() {
+    const UNKNOWN: &str = "its price is unknown";
+    let Some(server) = PostgresServer::start() else { return };
+    let (model, _) = greedy();
+    let place = Place::new(&server.url()).with_model(&model);
+    place.file("team.yaml", &TALK.replace("max_turns: 400", "max_turns: 2"));
+    place.file("scripted.yaml", SCRIPTED);
+    place.file("rows.csv", "id,task\na,Talk of apples.\n");
+    let team = ["team.yaml", "--model", "openai:test", "--budget-calls", "team=100"];
+    let id = place.detach(&team);
+    // It gets its limit on cost from another conversation.
+    place.detach(&["scripted.yaml", "--budget", "team=1"]);
+    let resumed = place.run(&["resume", &id], 2).err;
+    let begun = place.run(&[&["run"], &team[..]].concat(), 2).err;
+    assert!(resumed.contains(UNKNOWN) && begun.contains(UNKNOWN), "{resumed}\n{begun}");
+    let rows = ["--over", "rows.csv", "--output", "rows.jsonl"];
+    let batch = place.command(&[&["batch"], &team[..], &rows].concat()).output().unwrap();
+    let record = std::fs::read_to_string(place.path("rows.jsonl")).unwrap();
+    assert!(!batch.status.success() && record.contains(UNKNOWN), "{record}");
+    let worker = place.worker(&[]);
+    until("it has left it to others", || worker.log().contains("is left to other workers"));
+    let shown = place.run(&["cluster"], 0).out;
+    assert!(shown.contains(UNKNOWN), "{shown}");
+    assert_eq!((model.count(), place.events(&id).len()), (0, 0), "{}", worker.log());
+}
+
 /// One that a process has drawn from stays; the conversations of one that was removed continue without it.
 #[test]
 fn a_shared_budget_is_removed_unless_a_process_has_drawn_from_it() {

@@ -78,6 +78,16 @@ fn a_budget_refuses_models_of_unknown_price_before_anything_is_sent() {
     );
     let checked = home.run(&["check", "stop.yaml"]).exits(2);
     assert!(checked.err.contains("there is a limit on cost, but its price is unknown"), "{}", checked.err);
+    // So does a model that makes embeddings.
+    home.file(
+        "embeds.yaml",
+        "name: t\nlimits: {cost: 1}\nmodel: openai:gpt-4o-mini\nmemory: {embed: 'openai:vectors'}\nagents: [{name: A, memory: true}]\n\
+         chat: {participants: [A], stop: {max_turns: 2}}\n",
+    );
+    let checked = home.run(&["check", "embeds.yaml"]).exits(2);
+    let line =
+        "error: `openai:vectors`: there is a limit on cost, but its price is unknown\n --> embeds.yaml:4:";
+    assert!(checked.err.contains(line), "{}", checked.err);
     home.file(
         "named.yaml",
         "name: t\nlimits: {cost: 1}\nmodel: openai:test\nagents: [{name: A}]\nchat: {participants: [A], stop: {max_turns: 2}}\n",

@@ -8,6 +8,7 @@ use polylogue_core::{
 };
 
 use super::{OpenOptions, Runtime, timed};
+use crate::budgets::Paying;
 use crate::conversation::{Conversation, Opened};
 use crate::inbox::take_in;
 use crate::stored::{StoredBound, StoredDocument, StoredLimits, overrides_of};
@@ -164,8 +165,10 @@ impl Runtime {
         let most = bound.map(|bound| bound.with_prices(&run.prices())).unwrap_or_default();
         let overrides = log.limits_beyond(options.more).await.or(before);
         let limits = overrides.apply_to(of_team);
-        let daily = options.daily.as_deref().unwrap_or_default();
-        run.check_prices(&limits, self.budgets(&options.budgets), daily)?;
+        let daily = options.daily.as_deref();
+        let paying = self.0.shared.paying(self.place(), Some(log.id()), daily).await?;
+        let budgets = self.budgets(&options.budgets).chain(Paying::all(paying.as_ref()));
+        run.check_prices(&limits, budgets, daily.unwrap_or_default())?;
         [Some(prepared), earlier].into_iter().flatten().for_each(|team| team.models().learn(&events));
         let earlier = earlier.map(|earlier| Self::chat_of(id, earlier)).transpose()?;
         let changed = Some(overrides).filter(|now| *now != before);
@@ -173,7 +176,6 @@ impl Runtime {
             (run.task().to_owned(), log.inherited_events(), before.apply_to(of_team));
         let opened = Opened { task, limits, before, changed, more: options.more, events, is_continued };
         let log = timed(log.limits(limits).bound(most), self.budgets(&options.budgets));
-        let paying = self.0.shared.paying(self.place(), Some(log.id()), options.daily.as_deref()).await?;
         let mut log = match paying {
             Some(paying) => paying.open(log, earlier.as_ref().unwrap_or(&chat)).await?,
             None => log,
