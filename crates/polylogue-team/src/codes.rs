@@ -136,7 +136,7 @@ const KINDS: &[FindingKind] = &[
     ),
     warning(
         SECRET,
-        "A text of the file contains what looks like an API key.",
+        "A text of the file contains what looks like an API key or a password.",
         "Team files are shared and stored with every conversation. Remove the key, revoke it, and set keys as environment variables.",
     ),
     warning(

@@ -22,7 +22,6 @@ use polylogue_core::{Name, Policy, Step, Transcript, wrap_policy};
 pub(crate) use analysis::{Cast, Verdict, is_equal};
 pub(crate) use call::CallCondition;
 pub(crate) use code::CodeCondition;
-pub(crate) use contradiction::Impossible;
 pub(crate) use fields::{FieldLimit, ReadField};
 use look::{OF_CONVERSATIONS, look_through};
 pub(crate) use no_condition::NoCondition;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
+use super::contradiction::Impossible;
 use super::*;
 
 fn facts(last: &str) -> Facts<'static> {
@@ -173,6 +174,11 @@ fn parts_that_exclude_each_other_are_found() {
         ("last.from == 'Ann' || last.from == 'Bob'", true, false),
         ("last.from in ['Ann', 'Bob'] && last.from != 'Ann'", true, false),
         ("last.from in ['Ann', 'Bob'] && !(last.from in ['Bob', 'Ann'])", false, false),
+        ("messages >= 0", true, true),
+        ("messages == 0", true, false),
+        ("messages < 0 || turns > 3", true, false),
+        ("speaker != 3", true, true),
+        ("speaker in ['Ann', 3]", true, false),
     ] {
         let condition = Condition::new(text).unwrap();
         let found = (condition.impossible().is_none(), condition.always_holds());
@@ -190,6 +196,14 @@ fn a_condition_that_is_false_in_any_case_differs_from_one_that_contradicts_itsel
         ("!(turns > 3 || true)", Some(Impossible::ConstantPart)),
         ("turns > 3 && turns < 2", Some(Impossible::Parts)),
         ("turns > 3 && turns < 2 && false", Some(Impossible::Parts)),
+        ("messages == -1", Some(Impossible::Count("messages"))),
+        ("turns > 3 && !(messages >= 0)", Some(Impossible::Count("messages"))),
+        ("turns < 0", Some(Impossible::Count("turns"))),
+        ("turns == 'x'", Some(Impossible::Count("turns"))),
+        ("speaker == 3", Some(Impossible::Text("speaker"))),
+        ("last.text == true || last.from == null", Some(Impossible::Text("last.text"))),
+        ("speaker == 'Ann' && speaker == 'Bob'", Some(Impossible::Parts)),
+        ("last.value.n == -1 && state.n < 0", None),
         ("turns > 3 || false", None),
         ("true", None),
     ] {

@@ -46,15 +46,19 @@ pub(crate) fn contains_key(text: &str) -> bool {
 }
 
 /// Whether `text` contains a credential by what is before it: the scheme of an `Authorization` header, the name of a parameter such as
-/// `?api_key=`, or a user in an address.
+/// `?api_key=`, a user in an address, or curl's option for a user.
 pub(crate) fn contains_credential(text: &str) -> bool {
     let is_break = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '?' | '&' | ';' | ',' | '#');
     let mut words = text.split(is_break).filter(|word| !word.is_empty());
-    let mut last = "";
+    let (mut last, mut has_curl) = ("", false);
     words.any(|word| {
+        has_curl |= is_curl(word);
         let before = std::mem::replace(&mut last, word);
         let is_scheme = ["bearer", "basic"].iter().any(|scheme| before.eq_ignore_ascii_case(scheme));
-        is_scheme && is_secret_value(word) || is_assigned_secret(word) || has_password(word)
+        is_scheme && is_secret_value(word)
+            || is_assigned_secret(word)
+            || has_password(word)
+            || has_curl && is_user_option(before) && is_user_with_password(word)
     })
 }
 
@@ -74,6 +78,24 @@ fn has_password(word: &str) -> bool {
         let is_example = ["password", "passwd", "pass", "pwd", "secret"].contains(&password);
         !password.is_empty() && !is_example && !password.contains(is_of_placeholder)
     })
+}
+
+/// Whether `word` is the program curl, whose option `-u` takes a password. That of other programs takes other things, such as `1000:1000`.
+pub(crate) fn is_curl(word: &str) -> bool {
+    word == "curl" || word.ends_with("/curl")
+}
+
+/// Whether `word` is an option of curl whose value is a user with a password, such as `-su`.
+pub(crate) fn is_user_option(word: &str) -> bool {
+    let is_short = word.starts_with('-') && !word.starts_with("--") && word.ends_with(['u', 'U']);
+    is_short || matches!(word, "--user" | "--proxy-user")
+}
+
+/// Whether `word` is a user with a password, neither of which is a placeholder or an example.
+pub(crate) fn is_user_with_password(word: &str) -> bool {
+    let Some((user, password)) = word.split_once(':') else { return false };
+    let is_example = matches!(user, "user" | "username") || matches!(password, "password" | "pass");
+    !password.is_empty() && !is_example && !word.contains(is_of_placeholder)
 }
 
 /// Whether `word` is an option of a command whose value is a secret, such as `--api-key`.
@@ -169,6 +191,8 @@ mod tests {
             "Get https://search.example/v1?api_key=1234567890abcdef, then read it.",
             "--access-token=1234567890abcdef",
             "postgres://me:geheim@host/db",
+            "curl -u admin:secret https://host/v1",
+            "cat x | /usr/bin/curl -su 'admin:secret' --data @- https://host/v1",
         ] {
             assert!(contains_credential(text), "{text}");
         }
@@ -184,6 +208,10 @@ mod tests {
             "primary_key=customer_id_2024",
             "the key: 1234567890abcdef",
             "sorted(words, key=len)",
+            "curl -u user:password https://host/v1",
+            "curl -u admin https://host/v1",
+            "curl --user $NAME:$WORD https://host/v1",
+            "docker run -u 1000:1000 image",
         ] {
             assert!(!contains_credential(text), "{text}");
         }

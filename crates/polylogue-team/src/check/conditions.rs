@@ -5,7 +5,7 @@ use polylogue_core::Name;
 use super::replies::Replies;
 use crate::chat::{Chat, JoinCondition};
 use crate::codes;
-use crate::condition::{Cast, Condition, Impossible};
+use crate::condition::{Cast, Condition};
 use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::pattern::Pattern;
@@ -162,14 +162,7 @@ impl<'t> TeamFacts<'t> {
             self.check_value(&condition, given, report);
         }
         if let Some(why) = condition.impossible() {
-            let message = match why {
-                Impossible::Constant => "this condition never holds: it is the constant `false`",
-                Impossible::ConstantPart => {
-                    "this condition never holds: a part of it is the constant `false`"
-                }
-                Impossible::Parts => "this condition contradicts itself: its parts exclude each other",
-            };
-            report.warning(codes::NEVER_HOLDS, given.at, message, "correct it, or remove it");
+            report.warning(codes::NEVER_HOLDS, given.at, why.to_string(), "correct it, or remove it");
         }
         (report.attempts() == before).then_some(condition)
     }

@@ -3,7 +3,8 @@
 use crate::codes;
 use crate::diagnostic::Report;
 use crate::secret::{
-    contains_credential, contains_key, is_secret_name, is_secret_option, is_secret_value, looks_like_key,
+    contains_credential, contains_key, is_curl, is_secret_name, is_secret_option, is_secret_value,
+    is_user_option, is_user_with_password, looks_like_key,
 };
 use crate::source::Source;
 use crate::text::is_variable;
@@ -79,12 +80,16 @@ fn check_within(node: &Node, report: &mut Report<'_>) {
         Data::List(items) => {
             items.iter().for_each(|item| check_within(item, report));
             // Such as `--token` and the word after it.
-            let words =
-                items.iter().zip(items.iter().skip(1)).filter_map(|(one, next)| Some((one.text()?, next)));
-            let after_options = words.filter(|(word, _)| is_secret_option(word)).map(|(_, next)| next);
-            after_options
-                .filter(|next| next.text().is_some_and(is_secret_value))
-                .for_each(|next| warn(next, report));
+            let has_user = items.iter().any(|item| item.text().is_some_and(is_curl));
+            let is_given = |word: &str, next: &str| {
+                is_secret_option(word) && is_secret_value(next)
+                    || has_user && is_user_option(word) && is_user_with_password(next)
+            };
+            for (one, next) in items.iter().zip(items.iter().skip(1)) {
+                if one.text().zip(next.text()).is_some_and(|(word, next)| is_given(word, next)) {
+                    warn(next, report);
+                }
+            }
         }
         Data::Map(entries) => entries.iter().for_each(|entry| check_within(&entry.value, report)),
         _ => {}
@@ -94,5 +99,10 @@ fn check_within(node: &Node, report: &mut Report<'_>) {
 fn warn(node: &Node, report: &mut Report<'_>) {
     report.hide(&node.span);
     let hint = "remove it, revoke it, and set keys as environment variables";
-    report.warning(codes::SECRET, &node.span, "this text contains what looks like an API key", hint);
+    report.warning(
+        codes::SECRET,
+        &node.span,
+        "this text contains what looks like an API key or a password",
+        hint,
+    );
 }

@@ -1,6 +1,8 @@
-//! Conditions that cannot hold, or always do, whatever is said: they are constants, or their parts exclude each other.
+//! Conditions that cannot hold, or always do, whatever is said: they are constants, want of a variable what it never is, or their parts
+//! exclude each other.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use cel::Value;
 use cel::common::ast::operators::{
@@ -26,6 +28,12 @@ const COMPARISONS: [(&str, &str, &str); 6] = [
     (LESS_EQUALS, GREATER_EQUALS, GREATER),
 ];
 
+/// The variables that are texts.
+const TEXTS: [&str; 4] = ["speaker", "task", "last.text", "last.from"];
+
+/// The variables that are numbers, and never below 0.
+const COUNTS: [&str; 2] = ["turns", "messages"];
+
 /// Why a condition cannot hold, whatever is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Impossible {
@@ -33,13 +41,30 @@ pub(crate) enum Impossible {
     Constant,
     /// A part of it is the constant `false`.
     ConstantPart,
+    /// It wants this variable, which is a text, to be something else.
+    Text(&'static str),
+    /// It wants this variable, which is a number from 0 on, to be something else.
+    Count(&'static str),
     /// Its parts exclude each other.
     Parts,
 }
 
+impl fmt::Display for Impossible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let never = "this condition never holds";
+        match self {
+            Self::Constant => write!(f, "{never}: it is the constant `false`"),
+            Self::ConstantPart => write!(f, "{never}: a part of it is the constant `false`"),
+            Self::Text(name) => write!(f, "{never}: `{name}` is a text, and is compared with what is none"),
+            Self::Count(name) => write!(f, "{never}: `{name}` is a number, and never below 0"),
+            Self::Parts => f.write_str("this condition contradicts itself: its parts exclude each other"),
+        }
+    }
+}
+
 impl Condition {
     /// Why it cannot hold, if that is known: the parts of `turns > 3 && turns < 2` cannot at the same time. Parts exclude each other if they
-    /// compare the same with constants, or if one is the opposite of the other.
+    /// compare the same with constants, or if one is the opposite of the other; that of `messages == -1` cannot by itself.
     pub(crate) fn impossible(&self) -> Option<Impossible> {
         let expression = self.program.expression();
         if self.program.references().variables().is_empty() {
@@ -49,8 +74,10 @@ impl Condition {
         if can_be(expression, true, Known::default()) {
             return None;
         }
-        let is_by_constant = can_be(expression, true, Known::of_no_constants());
-        Some(if is_by_constant { Impossible::ConstantPart } else { Impossible::Parts })
+        if can_be(expression, true, Known::of_no_constants()) {
+            return Some(Impossible::ConstantPart);
+        }
+        Some(never_equal(expression, true).unwrap_or(Impossible::Parts))
     }
 
     /// Whether it holds whatever is said, such as `true`.
@@ -62,6 +89,24 @@ impl Condition {
 fn can_be(expression: &Expression, holds: bool, known: Known) -> bool {
     let mut left = MOST;
     is_possible(vec![(expression, holds)], Vec::new(), known, &mut left)
+}
+
+/// The first part of an `expression`, which is to hold or to fail, that wants of a variable what it never is.
+fn never_equal(expression: &Expression, holds: bool) -> Option<Impossible> {
+    if let Expr::Call(CallExpr { func_name, target: None, args }) = &expression.expr {
+        let within = |holds: bool| args.iter().find_map(|part| never_equal(part, holds));
+        match func_name.as_str() {
+            LOGICAL_NOT => return within(!holds),
+            LOGICAL_AND | LOGICAL_OR => return within(holds),
+            _ => {}
+        }
+    }
+    let (term, says) = comparison(expression, holds)?;
+    if Term::of(&term).take(says) {
+        return None;
+    }
+    let named = |names: &[&'static str]| names.iter().copied().find(|name| *name == term);
+    named(&TEXTS).map(Impossible::Text).or_else(|| named(&COUNTS).map(Impossible::Count))
 }
 
 /// Whether all of `parts` can hold, or fail, at the same time, with one of each of the `alternatives` and with what is `known`. When no
@@ -115,7 +160,7 @@ impl Known {
             return self.skips_constants || is == holds;
         }
         if let Some((term, says)) = comparison(part, holds) {
-            return self.terms.entry(term).or_default().take(says);
+            return self.terms.entry(term).or_insert_with_key(|term| Term::of(term)).take(says);
         }
         shape(part).is_none_or(|part| *self.parts.entry(part).or_insert(holds) == holds)
     }
@@ -168,9 +213,16 @@ struct Term {
     none_of: Vec<Json>,
     least: Vec<Limit>,
     most: Vec<Limit>,
+    is_text: bool,
 }
 
 impl Term {
+    /// What is known of the value of `term`, whatever is said.
+    fn of(term: &str) -> Self {
+        let least = if COUNTS.contains(&term) { vec![(0.0, true)] } else { Vec::new() };
+        Self { least, is_text: TEXTS.contains(&term), ..Self::default() }
+    }
+
     /// Adds what another comparison says. `false` if no value is so.
     fn take(&mut self, says: Says) -> bool {
         match says {
@@ -190,10 +242,12 @@ impl Term {
 
     fn allows(&self, value: &Json) -> bool {
         let is_within = match value.as_f64() {
+            Some(_) if self.is_text => false,
             Some(number) => {
                 self.least.iter().all(|least| is_ordered(*least, (number, true)))
                     && self.most.iter().all(|most| is_ordered((number, true), *most))
             }
+            None if self.is_text => value.is_string(),
             None => self.least.is_empty() && self.most.is_empty(),
         };
         is_within && !self.none_of.iter().any(|other| is_equal(other, value))

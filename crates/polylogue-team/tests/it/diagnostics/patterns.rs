@@ -251,6 +251,11 @@ fn a_condition_that_cannot_hold_is_said_to_be_false_or_to_contradict_itself() {
         ("false", "this condition never holds: it is the constant `false`"),
         ("1 > 2", "this condition never holds: it is the constant `false`"),
         ("turns > 2 && false", "this condition never holds: a part of it is the constant `false`"),
+        ("messages == -1", "this condition never holds: `messages` is a number, and never below 0"),
+        (
+            "speaker == 3",
+            "this condition never holds: `speaker` is a text, and is compared with what is none",
+        ),
         ("turns > 3 && turns < 2", "this condition contradicts itself: its parts exclude each other"),
     ] {
         let text = format!(
