@@ -1,19 +1,22 @@
 //! The reply to a model that calls an unknown tool.
 
+use crate::data::text::enumerated;
+
 /// Returns the error text for an unknown tool `name`: the tool that was probably meant, and the available ones.
 ///
 /// A suggestion differs by at most three letters and at most a third of them (LazyLLM's rule).
 ///
 /// ```
 /// let error = polylogue_core::no_such_tool("serch", ["search", "fetch"]);
-/// assert_eq!(error, "There is no tool `serch`. Did you mean `search`? There is `search`, `fetch`.");
+/// assert_eq!(error, "There is no tool `serch`. Did you mean `search`? There are `search` and `fetch`.");
 /// ```
 pub fn no_such_tool<'a>(name: &str, there: impl IntoIterator<Item = &'a str>) -> String {
     let there: Vec<&str> = there.into_iter().collect();
     let names: Vec<String> = there.iter().map(|name| format!("`{name}`")).collect();
-    let known = match names.is_empty() {
-        true => "There are no tools.".to_owned(),
-        false => format!("There is {}.", names.join(", ")),
+    let known = match names.as_slice() {
+        [] => "There are no tools.".to_owned(),
+        [only] => format!("There is {only}."),
+        several => format!("There are {}.", enumerated(several)),
     };
     // If there is only one tool, a suggestion adds nothing.
     let suggestion = closest(name, &there).filter(|_| there.len() > 1);

@@ -298,8 +298,8 @@ async fn tool_search_offers_a_search_and_what_is_always_offered() {
         });
         found.unwrap()
     };
-    let all = "There is `calculator`, `chess`, `get_history`.";
-    let searched = "There is `calculator`, `chess`, `get_history`, `search_tools`, `call_tool`.";
+    let all = "There are `calculator`, `chess`, and `get_history`.";
+    let searched = "There are `calculator`, `chess`, `get_history`, `search_tools`, and `call_tool`.";
     for (search, tools) in [
         ("", all),
         (", tool_search: false", all),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use polylogue_core::text::enumerated;
 use polylogue_core::{Audience, Body, Choice, Chooser, Event, Name, Part, Step, Transcript, TurnRequest};
 
 /// Who runs which tool.
@@ -51,7 +52,8 @@ impl Owners {
             return None;
         }
         let tools: Vec<String> = self.0.iter().map(|(tool, owner)| format!("`{tool}` ({owner})")).collect();
-        Some(format!("Nobody here runs the tool `{}`. There is {}.", call.tool, tools.join(", ")))
+        let verb = if tools.len() == 1 { "is" } else { "are" };
+        Some(format!("Nobody here runs the tool `{}`. There {verb} {}.", call.tool, enumerated(tools)))
     }
 }
 

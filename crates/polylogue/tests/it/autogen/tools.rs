@@ -134,7 +134,7 @@ async fn two_calls_in_one_message_are_answered_in_one_message_in_their_order() {
 #[tokio::test]
 async fn every_error_of_a_call_is_its_outcome() {
     for (call, shown) in [
-        (json!({"tool": "clock_tower"}), "There is no tool `clock_tower`. There is `clock`, `exchange`."),
+        (json!({"tool": "clock_tower"}), "There is no tool `clock_tower`. There are `clock` and `exchange`."),
         (
             json!({"tool": "exchange", "args": "{amount: 1}"}),
             "The arguments of `exchange` must be a JSON object; got: \"{amount: 1}\"",

@@ -85,7 +85,7 @@ async fn a_failed_handoff_returns_an_error_to_the_model_and_the_turn_continues()
     expect![[r#"
         `Ghost` is not here, so continue without them; here: `Front`, `Tech`
         you have the conversation already
-        There is no tool `transfer_to_Absent`. There is `transfer_to_Front`, `transfer_to_Ghost`, `transfer_to_Billing`.
+        There is no tool `transfer_to_Absent`. There are `transfer_to_Front`, `transfer_to_Ghost`, and `transfer_to_Billing`.
         `note` must be a text; got 7"#]]
     .assert_eq(&failures.join("\n"));
     assert!(said.ends_with(

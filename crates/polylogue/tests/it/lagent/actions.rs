@@ -101,7 +101,7 @@ async fn an_unknown_tool_is_named_and_runs_nothing() {
     for gone in ["price", "Shop.description", "Shop.__init__", "Shop.price.run", "A.B.C", ""] {
         let (said, state) = call(gone, json!({})).await;
         assert_eq!(state, RunState::NoSuchTool);
-        assert!(said.starts_with(&format!("There is no tool `{gone}`. There is `Shop.price`")), "{said}");
+        assert!(said.starts_with(&format!("There is no tool `{gone}`. There are `Shop.price`, ")), "{said}");
     }
 }
 
@@ -110,7 +110,9 @@ async fn an_unknown_tool_is_named_and_runs_nothing() {
 async fn a_near_miss_is_answered_with_the_right_name() {
     let (said, _) = call("Shop.prise", json!({})).await;
     assert!(
-        said.starts_with("There is no tool `Shop.prise`. Did you mean `Shop.price`? There is `Shop.price`"),
+        said.starts_with(
+            "There is no tool `Shop.prise`. Did you mean `Shop.price`? There are `Shop.price`, "
+        ),
         "{said}"
     );
     let spy =
@@ -118,7 +120,7 @@ async fn a_near_miss_is_answered_with_the_right_name() {
     let bot = agent("bot", &spy.model()).tool(python).tool(Finish::default());
     session().await.call(&bot, "go").await.unwrap();
     let shown = text_of(spy.asked().pop().unwrap().entries.last().unwrap().parts()).into_owned();
-    assert_eq!(shown, "There is no tool `pyton`. Did you mean `python`? There is `python`, `finish`.");
+    assert_eq!(shown, "There is no tool `pyton`. Did you mean `python`? There are `python` and `finish`.");
 }
 
 /// L33: arguments that are unknown, missing or of another type are named; errors give the reason; the chat continues.

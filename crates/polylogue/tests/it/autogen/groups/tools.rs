@@ -89,7 +89,7 @@ async fn a_call_that_no_participant_can_run_is_reported_to_the_caller() {
     assert_eq!(speakers(&events), "user Bob Ann Ann Two Three Bob Ann");
     let shown = sent(&spy.asked()[1].entries);
     assert_eq!(shown[3], "cube: This call was not made.");
-    let last = "user: Nobody here runs the tool `cube`. There is `double` (Two), `triple` (Three).";
+    let last = "user: Nobody here runs the tool `cube`. There are `double` (Two) and `triple` (Three).";
     assert_eq!(shown.last().unwrap(), last);
 }
 
