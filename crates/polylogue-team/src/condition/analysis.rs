@@ -105,6 +105,10 @@ fn can_hold(expression: &Expression, turns: u64, cast: Cast<'_>) -> bool {
     if let Some(can) = can_be_true(expression, turns, cast.speakers) {
         return can;
     }
+    if asks_for_participant(expression) {
+        let context = Facts { participants: cast.present.to_vec(), ..Facts::default() }.context();
+        return !matches!(context.resolve(expression), Ok(Value::Bool(false)));
+    }
     let Expr::Call(CallExpr { func_name, args, .. }) = &expression.expr else { return true };
     match (func_name.as_str(), args.as_slice()) {
         (LOGICAL_AND, parts) => parts.iter().all(|part| can_hold(part, turns, cast)),
@@ -114,6 +118,19 @@ fn can_hold(expression: &Expression, turns: u64, cast: Cast<'_>) -> bool {
         }
         _ => true,
     }
+}
+
+/// Whether it asks for a participant and nothing else, as `participants.exists(p, p == 'Bob')` does: more participants make it no less true.
+fn asks_for_participant(expression: &Expression) -> bool {
+    let Expr::Comprehension(all) = &expression.expr else { return false };
+    // Only `exists` begins with `false`.
+    let is_exists = matches!(&all.accu_init.expr, Expr::Literal(LiteralValue::Boolean(is)) if !*is.inner());
+    let own = [all.iter_var.as_str(), all.accu_var.as_str()];
+    let mut others = 0_usize;
+    visit(expression, &mut |part| {
+        others += usize::from(matches!(&part.expr, Expr::Ident(name) if !own.contains(&name.as_str())));
+    });
+    is_exists && is_ident(&all.iter_range, "participants") && others == 1
 }
 
 /// Evaluates an expression of the number of turns, the speaker and the author of the last message for all their values. `None` if it
