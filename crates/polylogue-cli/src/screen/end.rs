@@ -145,7 +145,7 @@ impl RunEnd {
         let status = Line::new(&folded(&self.status), Style::BOLD);
         let facts = [tokens(&self.usage), cost(&self.usage), time(self.elapsed)];
         let facts = self.turns_besides().into_iter().chain(facts);
-        let facts = facts.chain(uncertain(&self.usage, self.state == RunState::Done));
+        let facts = facts.chain(uncertain(&self.usage));
         let facts = facts.chain(prompt_cache(&self.usage)).chain(saved(&self.usage));
         let facts = facts.chain(overlong(self.overlong));
         let facts: Vec<String> = facts.collect();
@@ -211,15 +211,11 @@ pub(crate) fn most_cost(usage: &TotalUsage) -> String {
     }
 }
 
-/// What calls took at most that got no reply: it counts against limits; the exact usage is unknown. A conversation that is done
-/// does not miss these replies: the calls `were_retried`.
-pub(crate) fn uncertain(usage: &TotalUsage, were_retried: bool) -> Option<String> {
+/// What calls took at most that got no reply: it counts against limits; the exact usage is unknown.
+pub(crate) fn uncertain(usage: &TotalUsage) -> Option<String> {
     let most = &usage.uncertain;
-    let (count, s) = (grouped(most.calls), if most.calls == 1 { "" } else { "s" });
-    let calls = match were_retried {
-        true => format!("{count} failed call{s}, retried"),
-        false => format!("{count} call{s} without a reply"),
-    };
+    let s = if most.calls == 1 { "" } else { "s" };
+    let calls = format!("{} call{s} without a reply", grouped(most.calls));
     match (most.calls, most.cost.picodollars) {
         (0, 0) => None,
         (0, _) => Some(format!("at most {} more", most.cost)),
@@ -409,16 +405,15 @@ mod tests {
     }
 
     #[test]
-    fn calls_without_a_reply_were_retried_if_the_conversation_is_done() {
+    fn calls_without_a_reply_are_counted_with_what_they_can_have_cost() {
         let usage = |calls, cost| {
             let uncertain = UncertainUsage { calls, cost: Money::dollars(cost), ..UncertainUsage::default() };
             TotalUsage { uncertain, ..TotalUsage::default() }
         };
-        let shown = |usage: &TotalUsage, were_retried| uncertain(usage, were_retried).unwrap_or_default();
-        assert_eq!(shown(&usage(2, 0.0), true), "2 failed calls, retried");
-        assert_eq!(shown(&usage(1, 0.5), true), "1 failed call, retried, at most $0.50 more");
-        assert_eq!(shown(&usage(1, 0.0), false), "1 call without a reply");
-        assert_eq!(shown(&usage(0, 0.0), true), "");
+        let shown = |usage: &TotalUsage| uncertain(usage).unwrap_or_default();
+        assert_eq!(shown(&usage(2, 0.0)), "2 calls without a reply");
+        assert_eq!(shown(&usage(1, 0.5)), "1 call without a reply, at most $0.50 more");
+        assert_eq!(shown(&usage(0, 0.0)), "");
         let column = |known, unpriced| {
             most_cost(&TotalUsage { cost: Money::dollars(known), unpriced, ..usage(1, 0.5) })
         };
@@ -428,7 +423,7 @@ mod tests {
         let mut unknown = usage(2, 0.5);
         unknown.uncertain.unpriced = 1;
         assert_eq!(
-            (most_cost(&unknown), shown(&unknown, false)),
+            (most_cost(&unknown), shown(&unknown)),
             ("cost unknown".into(), "2 calls without a reply, cost unknown".into())
         );
     }

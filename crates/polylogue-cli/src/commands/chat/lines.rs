@@ -194,7 +194,7 @@ pub(crate) fn print_left(
     asked: Option<Question>,
 ) {
     if output.is_conversation() {
-        let facts = [tokens(usage), cost(usage)].into_iter().chain(uncertain(usage, false));
+        let facts = [tokens(usage), cost(usage)].into_iter().chain(uncertain(usage));
         print_note_wrapped(&facts.collect::<Vec<_>>().join(" · "));
         let [show, resume] = ["show", "chat --resume"].map(|words| place.command(&format!("{words} {id}")));
         print_note(&format!("`{show}` / `{resume}`"));

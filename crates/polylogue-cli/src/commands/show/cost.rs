@@ -94,7 +94,7 @@ fn cells([who, chat, purpose, model]: [&str; 4], usage: &TotalUsage, has_tokens:
         false => cost(usage),
     };
     let [cached, saved, uncertain] =
-        [cached_share(usage), prompt_savings(usage), uncertain(usage, false)].map(Option::unwrap_or_default);
+        [cached_share(usage), prompt_savings(usage), uncertain(usage)].map(Option::unwrap_or_default);
     let [who, chat, purpose, model] = [who, chat, purpose, model].map(str::to_owned);
     [who, chat, purpose, model, calls, stored, tokens, thinking, cost, cached, saved, uncertain]
 }
