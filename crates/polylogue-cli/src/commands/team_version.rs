@@ -59,13 +59,13 @@ impl TeamVersion<'_> {
             Self::Of(file) => return of_file(id, stored, file),
             Self::Harmless | Self::Current => {}
         }
-        let file = stored.team.file();
+        let file = stored.team.path().display().to_string();
         let (since, pinned) = match accepted {
             Some(time) => (since_version(id, stored, time), "that version"),
             None => (format!("`{id}` began"), "the stored team"),
         };
         let newer = match stored.team.reload() {
-            None if self == Self::Current && !file.is_empty() => {
+            None if self == Self::Current && !stored.team.file().is_empty() => {
                 let what = format!("the team file `{file}` is gone, so it has no changes to accept");
                 let hint = format!("without `--accept-changes`, `{id}` continues with {pinned}");
                 return Err(CliError::usage(what).hint(hint));

@@ -77,7 +77,10 @@ fn an_accepted_change_is_in_the_log_and_not_asked_about_again() {
     let refused = home.run(&RESUME).exits(2);
     assert!(refused.err.contains("agent `Bob`") && !refused.err.contains("agent `Ann`"), "{}", refused.err);
     let version = logged[0]["digest"].as_str().unwrap().get(..12).unwrap();
-    let since = format!("has changed since `{}` continued with its version {version} on 2", home.id());
+    let since = format!(
+        "the team file `team.yaml` has changed since `{}` continued with its version {version} on 2",
+        home.id()
+    );
     assert!(refused.err.contains(&since) && refused.err.contains(" UTC:\n"), "{since}: {}", refused.err);
     assert!(refused.err.contains("`--pinned` with that version"), "{}", refused.err);
 }
