@@ -15,7 +15,8 @@ use std::time::Duration;
 use polylogue::runs::batch::{Batch, BatchResult, BatchStart, BudgetSource};
 use polylogue::{Error, Status};
 use polylogue_core::{
-    Allowance, AnyStore, Budget, Cancellation, ConfigError, LogId, Store as _, StoreError, Timer,
+    Allowance, AnyStore, Budget, Cancellation, ConfigError, LogId, Progress as LogProgress, Store as _,
+    StoreError, Summary, Timer,
 };
 use polylogue_runtime::database::SharedBudgetSource;
 use polylogue_runtime::stored::{begun_bound, limits_of};
@@ -52,13 +53,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Ex
         (0..rows.len()).filter_map(|index| rows.get(index)).map(|row| row.id).collect();
     let is_row = |id: &str| ids.contains(id);
     let total = rows.len();
-    job.introduce(total, over.len());
     let budget = (job.most != Allowance::default()).then(|| Budget::new(BATCH, job.most));
     let all = || (0..total).filter_map(|index| rows.get(index));
     let (settled, left) =
         (|| all().filter(|row| over.contains(&row.id)), || all().filter(|row| !over.contains(&row.id)));
     let runtime = Runtime::open_at(job.place.clone())?.with_shared_budgets(&args.budgets.shared()).await?;
     let store = runtime.store().clone();
+    job.introduce(total, over.len() + job.finished_in(&store, left()).await?);
     if let Some(budget) = &budget {
         records.settled().filter(|entry| !is_row(&entry.id)).for_each(|entry| budget.spend(entry.counted()));
         job.count(budget, &store, settled(), &records).await?;
@@ -291,6 +292,22 @@ impl<'a> Job<'a> {
             }
         }
         Ok(())
+    }
+
+    /// How many conversations about `rows`, which have no record, are over in the store: they are recorded, and make no call.
+    async fn finished_in(
+        &self,
+        store: &AnyStore,
+        rows: impl Iterator<Item = Row>,
+    ) -> Result<usize, CliError> {
+        let mut finished = 0;
+        for row in rows {
+            // What cannot be read is reported when it is to continue.
+            let Ok(found) = store.read_intact(&self.id(&row)?).await else { continue };
+            let progress = Summary::of(&found.events, true).progress;
+            finished += usize::from(matches!(progress, LogProgress::Closed(reason) if !reason.is_shared()));
+        }
+        Ok(finished)
     }
 
     /// What the conversation about `row` is called: the same in every run over this row with this team.

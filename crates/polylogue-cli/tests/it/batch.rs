@@ -130,7 +130,8 @@ fn finished_rows_are_not_run_again() {
     assert_eq!((server.count(), read(&home, "out.jsonl")), (48, first.clone()));
     // Records that are lost come out of the conversations, and cost nothing.
     fs::remove_file(home.path("out.jsonl")).unwrap();
-    home.run(&over_cross(&["-m", "openai:test"])).ok();
+    let again = home.run(&over_cross(&["-m", "openai:test"])).ok();
+    assert!(again.err.contains("12 rows, 12 already finished"), "{}", again.err);
     assert_eq!((server.count(), read(&home, "out.jsonl")), (48, first));
 }
 
@@ -476,7 +477,7 @@ fn a_table_of_results_continues_as_records_do() {
     home.file("out.csv.jsonl", &format!("{first}\n{{\"id\":\"a"));
     fs::remove_file(home.path("out.csv")).unwrap();
     let again = home.run(&batch).ok();
-    assert!(again.err.contains("2 rows, 1 already finished"), "{}", again.err);
+    assert!(again.err.contains("2 rows, 2 already finished"), "{}", again.err);
     assert_eq!((read(&home, "out.csv"), read(&home, "out.csv.jsonl")), (table, records));
     // No file of anything else is replaced, not even by mistake the rows.
     let over_itself = ["batch", "team.yaml", "--over", "rows.csv", "-o", "rows.csv", "--offline"];

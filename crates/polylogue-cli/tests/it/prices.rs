@@ -348,14 +348,19 @@ fn a_batch_says_what_it_would_take_without_its_budget() {
     let home = Home::at(&server);
     home.file("team.yaml", TEAM);
     home.file("rows.jsonl", "{\"task\": \"Talk\"}\n{\"task\": \"Walk\"}\n");
-    let told = |budget: &str, output: &str| {
-        home.run(&["batch", "team.yaml", "--over", "rows.jsonl", "-o", output, "--budget", budget]).err
+    home.file("others.jsonl", "{\"task\": \"Sing\"}\n{\"task\": \"Swing\"}\n");
+    let told = |over: &str, budget: &str, output: &str| {
+        home.run(&["batch", "team.yaml", "--over", over, "-o", output, "--budget", budget]).err
     };
     let rows = "2 rows, each no longer than the task of the team file,";
-    let small = told("0.50", "small.jsonl");
+    let small = told("rows.jsonl", "0.50", "small.jsonl");
     assert!(small.contains(&format!("Without the budget of $0.50, {rows} would take at most $")), "{small}");
-    let large = told("1000", "large.jsonl");
+    let large = told("others.jsonl", "1000", "large.jsonl");
     assert!(large.contains(&format!("\n{rows} take at most $")), "{large}");
+    // Only of the rows that are run: the store has those whose records are lost.
+    std::fs::remove_file(home.path("large.jsonl")).unwrap();
+    let again = told("others.jsonl", "1000", "large.jsonl");
+    assert!(again.contains("2 rows, 2 already finished") && !again.contains("at most $"), "{again}");
 }
 
 /// At list prices of `gpt-4o`, 800 tokens from the prompt cache save 800 times $1.25 for a million.
