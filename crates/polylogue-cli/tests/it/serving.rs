@@ -357,6 +357,31 @@ fn s41_files_of_a_folder_come_change_and_go_while_the_server_runs() {
 }
 
 #[test]
+fn a_second_file_with_the_id_of_a_served_team_is_reported_once_and_leaves_the_others() {
+    let home = Home::new();
+    let folder = home.path("teams");
+    std::fs::create_dir(&folder).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    // The one that is served is used, and not the first by name.
+    write("pair.yml", TEAM);
+    let serving = Serving::of(&home, folder.to_str().unwrap(), true);
+    write("pair.yaml", &TEAM.replace("Say hello.", "Say nothing."));
+    write("more.yaml", &TEAM.replace("pair", "more"));
+    teams_until(&serving, |teams| teams.contains("\"id\":\"more\""));
+    write("pair.yml", &TEAM.replace("Say hello.", "Say good night."));
+    let teams = teams_until(&serving, |teams| teams.contains("Say good night."));
+    assert!(!teams.contains("Say nothing."), "{teams}");
+    // A server that starts cannot tell which is meant.
+    let refused = home.run(&["serve", folder.to_str().unwrap(), "--offline"]).exits(2);
+    assert!(refused.err.contains("would both be the team `pair`"), "{}", refused.err);
+    std::fs::remove_file(folder.join("pair.yml")).unwrap();
+    teams_until(&serving, |teams| teams.contains("Say nothing."));
+    let (code, log) = serving.end();
+    assert_eq!((code, log.matches("would both be the team `pair`").count()), (Some(0), 1), "{log}");
+    assert!(log.contains("give one of the files another name"), "{log}");
+}
+
+#[test]
 fn a_team_of_a_folder_that_cannot_be_served_leaves_the_others() {
     let home = Home::new();
     let folder = home.path("teams");

@@ -47,7 +47,7 @@ struct Known {
     served: BTreeMap<String, PathBuf>,
     /// All, with those that cannot be used.
     stamps: BTreeMap<PathBuf, Stamp>,
-    /// Those of folders whose names cannot be ids.
+    /// Those that are not served because of their names, which was reported.
     misnamed: BTreeSet<PathBuf>,
 }
 
@@ -58,6 +58,8 @@ struct Found {
     files: BTreeMap<String, PathBuf>,
     /// Those of folders whose names cannot be ids, each with the reason.
     misnamed: Vec<(PathBuf, CliError)>,
+    /// Those whose id another file has, each with the reason.
+    repeated: Vec<(PathBuf, CliError)>,
 }
 
 /// When a file was changed last, and its size. `None` if it is gone.
@@ -83,7 +85,11 @@ impl TeamFiles {
                 return Err(CliError::usage(what).hint("their names end in `.yaml`"));
             }
         }
-        files.known().served = by_id(&files.named)?.files;
+        let Found { files: served, repeated, .. } = by_id(&files.named, &BTreeMap::new())?;
+        if let Some((_, error)) = repeated.into_iter().next() {
+            return Err(error);
+        }
+        files.known().served = served;
         Ok(files)
     }
 
@@ -93,9 +99,9 @@ impl TeamFiles {
         self,
         place: &StoreLocation,
     ) -> Result<(Self, Vec<(PathBuf, CliError)>), CliError> {
-        let mut unusable = by_id(&self.named)?.misnamed;
-        self.known().misnamed = unusable.iter().map(|(file, _)| file.clone()).collect();
         let found = self.known().served.clone();
+        let mut unusable = by_id(&self.named, &found)?.misnamed;
+        self.known().misnamed = unusable.iter().map(|(file, _)| file.clone()).collect();
         for (id, file) in found {
             self.known().stamps.insert(file.clone(), stamp(&file));
             if self.named.contains(&file) {
@@ -173,7 +179,8 @@ impl TeamSource for TeamFiles {
     }
 
     fn rescan(&self, again: bool) -> Vec<String> {
-        let Found { files, misnamed } = match by_id(&self.named) {
+        let served = self.known().served.clone();
+        let Found { files, misnamed, repeated } = match by_id(&self.named, &served) {
             Ok(found) => found,
             Err(error) => {
                 warn!(error = error.into_parts().0, "the team files are not read again");
@@ -182,9 +189,10 @@ impl TeamSource for TeamFiles {
         };
         let mut known = self.known();
         let warned = std::mem::take(&mut known.misnamed);
-        for (file, error) in misnamed {
+        for (file, error) in misnamed.into_iter().chain(repeated) {
             if !warned.contains(&file) {
-                warn!(error = error.into_parts().0, "a team file is not served");
+                let (error, hint) = error.into_parts();
+                warn!(file = %file.display(), error, hint, "a team file is not served");
             }
             known.misnamed.insert(file);
         }
@@ -277,40 +285,43 @@ fn without_folder(error: SourceError, file: &Path) -> SourceError {
     SourceError { what: short(error.what), hint: error.hint.map(short), ..error }
 }
 
-/// The files that `named` has, and those in its folders.
-fn by_id(named: &[PathBuf]) -> Result<Found, CliError> {
+/// The files that `named` has, and those in its folders. Of files with one id, the one that is `served` is used, or else the first.
+fn by_id(named: &[PathBuf], served: &BTreeMap<String, PathBuf>) -> Result<Found, CliError> {
     let mut found = Found::default();
     for named in named {
         match named.is_dir() {
-            true => found.add_folder(named)?,
-            false => found.add(id_of(named)?, named.clone())?,
+            true => found.add_folder(named, served)?,
+            false => found.add(id_of(named)?, named.clone(), served),
         }
     }
     Ok(found)
 }
 
 impl Found {
-    fn add_folder(&mut self, folder: &Path) -> Result<(), CliError> {
+    fn add_folder(&mut self, folder: &Path, served: &BTreeMap<String, PathBuf>) -> Result<(), CliError> {
         for file in in_folder(folder)? {
             match id_of(&file) {
-                Ok(id) => self.add(id, file)?,
+                Ok(id) => self.add(id, file, served),
                 Err(error) => self.misnamed.push((file, error)),
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, id: String, file: PathBuf) -> Result<(), CliError> {
-        if let Some(other) = self.files.insert(id.clone(), file.clone()) {
-            let what =
-                format!("`{}` and `{}` would both be the team `{id}`", other.display(), file.display());
-            return Err(CliError::usage(what).hint("give one of the files another name"));
-        }
-        Ok(())
+    fn add(&mut self, id: String, file: PathBuf, served: &BTreeMap<String, PathBuf>) {
+        let Some(first) = self.files.get(&id).cloned() else {
+            self.files.insert(id, file);
+            return;
+        };
+        let (used, other) = if served.get(&id) == Some(&file) { (file, first) } else { (first, file) };
+        let what = format!("`{}` and `{}` would both be the team `{id}`", used.display(), other.display());
+        let error = CliError::usage(what).hint("give one of the files another name");
+        self.files.insert(id, used);
+        self.repeated.push((other, error));
     }
 }
 
-/// The team files of a folder, not of folders within it, and not the hidden ones, which editors keep while they write a file.
+/// The team files of a folder, by name, not of folders within it, and not the hidden ones, which editors keep while they write a file.
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let unreadable = |error: std::io::Error| {
         CliError::usage(format!("the folder `{}` cannot be read: {error}", folder.display()))
@@ -324,6 +335,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
             files.push(path);
         }
     }
+    files.sort();
     Ok(files)
 }
 
