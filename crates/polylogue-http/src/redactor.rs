@@ -8,6 +8,8 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
+use crate::key_format::{begun_key, without_keys};
+
 /// Redacts secrets from texts: as they are, as JSON writes them, and longer ones also in base64 and in hexadecimal digits, wherever they
 /// begin in what was encoded.
 ///
@@ -22,6 +24,8 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 #[derive(Clone, Default)]
 pub struct Redactor {
     secrets: BTreeSet<String>,
+    /// Whether texts that look like keys are secrets, too.
+    has_formats: bool,
     /// Finds all their forms; made when the first text is cleaned. `None` within: they are too many for one search.
     finder: Arc<OnceLock<Option<AhoCorasick>>>,
 }
@@ -43,13 +47,26 @@ impl Redactor {
     /// Redacts `secrets` as a whole.
     pub fn exact<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let long = secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET);
-        Self { secrets: long.map(str::to_owned).collect(), finder: Arc::default() }
+        Self { secrets: long.map(str::to_owned).collect(), has_formats: false, finder: Arc::default() }
+    }
+
+    /// Redacts all words that look like keys of well-known services, too, such as those that a gateway uses and quotes in its errors.
+    ///
+    /// ```
+    /// use polylogue_http::Redactor;
+    ///
+    /// let redactor = Redactor::default().with_key_formats();
+    /// assert_eq!(redactor.clean("the key sk-0123456789abcdef0 is wrong"), "the key [key] is wrong");
+    /// ```
+    #[must_use]
+    pub fn with_key_formats(self) -> Self {
+        Self { has_formats: true, ..self }
     }
 
     /// Redacts these secrets and `more`.
     #[must_use]
     pub fn with<'a>(&self, more: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut both = Self::new(more);
+        let mut both = Self { has_formats: self.has_formats, ..Self::new(more) };
         both.secrets.extend(self.secrets.iter().cloned());
         both
     }
@@ -61,6 +78,11 @@ impl Redactor {
 
     /// Returns `text` with `mark` instead of the secrets.
     pub fn clean_as(&self, text: &str, mark: &str) -> String {
+        let clean = self.without_secrets(text, mark);
+        if self.has_formats { without_keys(&clean, mark) } else { clean }
+    }
+
+    fn without_secrets(&self, text: &str, mark: &str) -> String {
         if self.secrets.is_empty() {
             return text.to_owned();
         }
@@ -95,7 +117,9 @@ impl Redactor {
         let mut ends = text.get(from..).unwrap_or_default().char_indices().map(|(at, _)| from + at);
         let begins =
             |at: &usize| text.get(*at..).is_some_and(|end| forms.iter().any(|form| form.starts_with(end)));
-        ends.find(begins)
+        let begun = ends.find(begins);
+        let begun_key = begun_key(text).filter(|_| self.has_formats);
+        begun.into_iter().chain(begun_key).min()
     }
 
     /// What secrets look like in texts, the longest first.
@@ -168,6 +192,17 @@ mod tests {
         let both = first.with(["Bearer token-456"]);
         assert_eq!(both.clean("sk-0123456789abcdef token-456"), "[key] [key]");
         assert_eq!(first.clean("token-456"), "token-456");
+    }
+
+    #[test]
+    fn texts_that_look_like_keys_are_secrets_on_request() {
+        let text = "sk-fedcba9876543210fedc token-456";
+        assert_eq!(Redactor::new(["token-456"]).clean(text), "sk-fedcba9876543210fedc [key]");
+        let redactor = Redactor::default().with_key_formats();
+        assert_eq!(redactor.clean(text), "[key] token-456");
+        assert_eq!(redactor.with(["token-456"]).clean(text), "[key] [key]");
+        assert_eq!(redactor.excerpt("wrong key sk-fed", true, 100), "wrong key ");
+        assert_eq!(redactor.excerpt("wrong key sk-fed", false, 100), "wrong key sk-fed");
     }
 
     #[test]

@@ -90,7 +90,9 @@ impl Endpoint {
         let secrets = config.keys().map(Key::reveal);
         let secrets = secrets.chain(config.headers.iter().map(|(_, value)| value.as_str()));
         let secrets = secrets.chain(config.auth.secrets());
-        let redactor = Redactor::new(secrets.chain(url.password()).chain(query.iter().map(String::as_str)));
+        let secrets = secrets.chain(url.password()).chain(query.iter().map(String::as_str));
+        // A gateway may quote keys of its own.
+        let redactor = Redactor::new(secrets).with_key_formats();
         let transport = |key: Option<&Key>| {
             let headers = headers(&config, key).map_err(refuse)?;
             Transport::new(&url, headers, config.timeouts.connect, &config.proxies)

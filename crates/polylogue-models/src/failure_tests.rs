@@ -13,7 +13,7 @@ struct Case {
 
 impl Case {
     fn new() -> Self {
-        Self { redactor: Redactor::new([KEY]), variables: vec!["OPENAI_API_KEY".into()] }
+        Self { redactor: Redactor::new([KEY]).with_key_formats(), variables: vec!["OPENAI_API_KEY".into()] }
     }
 
     fn context(&self) -> ErrorContext<'_> {
@@ -206,6 +206,23 @@ fn what_the_provider_says_is_found_in_every_form() {
     ] {
         let error = Case::new().refused(400, &[], body).error;
         assert_eq!(error.to_string(), format!("openai:m: the provider answered with status 400: {expected}"));
+    }
+}
+
+#[test]
+fn keys_of_others_that_the_server_quotes_are_not_shown() {
+    let case = Case::new();
+    for body in [
+        error_body("bad key sk-0123456789abcdefsecret", ""),
+        error_body(r"bad key\nsk-0123456789abcdefsecret", ""),
+        "bad key sk-0123456789abcdefsecret".to_owned(),
+    ] {
+        let error = case.refused(401, &[], &body).error;
+        assert!(error.message.contains("bad key") && error.message.contains("[key]"), "{error:?}");
+        assert!(error.body.as_ref().unwrap().contains("[key]"), "{error:?}");
+        assert!(!format!("{error:?} {error}").contains("secret"), "{error:?}");
+        let inside = case.context().flawed(DecodeError::Error(body), 200).error;
+        assert!(!format!("{inside:?}").contains("secret"), "{inside:?}");
     }
 }
 

@@ -1,13 +1,9 @@
 //! Detection of secrets, so that they are neither stored in a conversation nor shown in an error.
 
+use polylogue_http::begins_like_key;
 pub use polylogue_http::is_secret_header;
-pub(crate) use polylogue_http::is_secret_name;
+pub(crate) use polylogue_http::{contains_key, is_secret_name};
 
-/// What the keys of well-known services begin with.
-const BEGINNINGS: [&str; 22] = [
-    "sk-", "sk_", "rk_", "gsk_", "xai-", "csk-", "hf_", "nvapi-", "pplx-", "fw_", "tgp_", "r8_", "AIza",
-    "AKIA", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "eyJ",
-];
 /// The shortest text that is taken for a key by its beginning, in bytes.
 const SHORTEST: usize = 8;
 /// How many letters and digits in a row are no word of any language, but a key.
@@ -29,20 +25,6 @@ pub fn looks_like_key(text: &str) -> bool {
         Some((_, rest)) => secret_in_address(rest).is_some(),
         None => is_key(token) || has_scheme && token.len() >= SHORTEST,
     }
-}
-
-/// Whether a word of `text` is a key of a well-known service.
-pub(crate) fn contains_key(text: &str) -> bool {
-    const SHORTEST_IN_TEXT: usize = 20;
-    let is_in_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let is_secret = |word: &str| {
-        let known = BEGINNINGS.iter().find_map(|beginning| word.strip_prefix(beginning));
-        let varied = |rest: &str| {
-            rest.bytes().any(|b| b.is_ascii_digit()) && rest.bytes().any(|b| b.is_ascii_alphabetic())
-        };
-        word.len() >= SHORTEST_IN_TEXT && known.is_some_and(varied)
-    };
-    text.split(|c| !is_in_key(c)).any(is_secret)
 }
 
 /// Whether `text` contains a credential by what is before it: the scheme of an `Authorization` header, the name of a parameter such as
@@ -117,8 +99,7 @@ const fn is_of_placeholder(c: char) -> bool {
 }
 
 fn is_key(token: &str) -> bool {
-    let known = BEGINNINGS.iter().any(|beginning| token.starts_with(beginning));
-    known && token.len() >= SHORTEST || has_mixed_run(token, RANDOM)
+    begins_like_key(token) && token.len() >= SHORTEST || has_mixed_run(token, RANDOM)
 }
 
 /// Whether so many letters and digits are in a row, both of them.

@@ -9,6 +9,7 @@ use polylogue_core::{
     AnyModel, Capabilities, DeltaSink, Entry, FinishReason, Model, ModelError, ModelErrorKind, Money, Name,
     Part, Price, Reply, Request, ToolCall, Usage, text_of,
 };
+use polylogue_http::Redactor;
 
 use super::pieces::stream;
 use super::steps::{Expectation, Script, ScriptError, ScriptStep};
@@ -130,7 +131,9 @@ impl Scripted {
     }
 
     fn failure(&self, error: &ScriptError, request: &Request<'_>) -> ModelError {
-        let failure = self.error(kind_of(error.status), error.message.clone());
+        // As in the error of a provider.
+        let message = Redactor::default().with_key_formats().clean(&error.message);
+        let failure = self.error(kind_of(error.status), message);
         judged(ModelError { status: error.status, ..failure }, request)
     }
 }

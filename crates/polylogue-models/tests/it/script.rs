@@ -183,12 +183,12 @@ async fn a_failing_step_is_an_error_of_the_kind_its_status_stands_for() {
         (json!({"status": 503}), ModelErrorKind::Unavailable),
     ] {
         let mut error = status.clone();
-        error["message"] = json!("no luck");
+        error["message"] = json!("no luck with sk-abcdefghijklmnopqrstuvwxyz012345");
         let script: Script = serde_json::from_value(json!([{"A": {"error": error}}])).unwrap();
         let model = script.model("s");
         let error = asked("A", 0, "go").of(&model).await.unwrap_err();
         assert_eq!((error.kind, json!(error.status)), (kind, status["status"].clone()));
-        assert_eq!(error.to_string(), "script:s: no luck");
+        assert_eq!(error.to_string(), "script:s: no luck with [key]");
         model.finish().unwrap();
     }
 }
