@@ -58,6 +58,16 @@ impl Call {
         self.query(name).map(parse).transpose()
     }
 
+    /// How many the response has at most, by the query parameter `limit`: `usually` without it, and never more than `most`.
+    pub(crate) fn limit(&self, usually: u64, most: u64) -> Result<usize, Problem> {
+        let limit = self.number("limit")?.unwrap_or(usually);
+        if limit == 0 {
+            return Err(Problem::bad_request("`limit` must be at least 1")
+                .hint(format!("leave it out for the default, {usually}")));
+        }
+        Ok(usize::try_from(limit.min(most)).unwrap_or(usize::MAX))
+    }
+
     /// The body.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         T::deserialize(&self.body).map_err(|error| Problem::bad_request(format!("the body: {error}")))

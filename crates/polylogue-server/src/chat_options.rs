@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use polylogue_http::is_secret_header;
+
 /// The options of chat completions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatOptions {
@@ -17,6 +19,20 @@ impl Default for ChatOptions {
     fn default() -> Self {
         Self { conversation_headers: Vec::new(), show: ChatShow::Result, answers_chores: true }
     }
+}
+
+/// Names of headers with a meaning of their own: those of requests, and what those of browsers, proxies and this server begin with.
+const RESERVED: [&str; 13] = [
+    "host", "connection", "content-type", "content-length", "transfer-encoding", "user-agent", "origin",
+    "referer", "forwarded", "last-event-id", "idempotency-key", "x-request-id", "mcp-session-id",
+];
+const RESERVED_BEGINNINGS: [&str; 4] = ["accept", "sec-", "x-forwarded-", "x-polylogue-"];
+
+/// Whether a header of this name, in lower case, says something else than the id of a chat, or is a secret.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    is_secret_header(name)
+        || RESERVED.contains(&name)
+        || RESERVED_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
 /// The part of a conversation that a client sees.

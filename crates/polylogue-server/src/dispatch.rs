@@ -1,5 +1,6 @@
 //! From a request to the handler of its route, and from its result to a response.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 
@@ -84,20 +85,30 @@ async fn params(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem> {
     Ok(raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-/// The parameters of the query, all of which the route must have.
+/// The parameters of the query, all of which the route must have, each at most once.
 async fn query(parts: &mut Parts, route: &Route) -> Result<Vec<(String, String)>, Problem> {
     let query = Query::<Vec<(String, String)>>::from_request_parts(parts, &()).await;
     let Query(query) = query.map_err(|error| Problem::bad_request(format!("the query: {error}")))?;
-    match query.iter().find(|(name, _)| !route.query.contains(&name.as_str())) {
+    if let Some((name, _)) = query.iter().find(|(name, _)| !route.query.contains(&name.as_str())) {
+        let hint = match route.query.is_empty() {
+            true => "this route has no parameters".to_owned(),
+            false => suggest::hint(name, route.query.iter().copied()),
+        };
+        return Err(Problem::bad_request(format!("there is no query parameter `{name}`")).hint(hint));
+    }
+    match repeated(&query) {
         None => Ok(query),
-        Some((name, _)) => {
-            let hint = match route.query.is_empty() {
-                true => "this route has no parameters".to_owned(),
-                false => suggest::hint(name, route.query.iter().copied()),
-            };
-            Err(Problem::bad_request(format!("there is no query parameter `{name}`")).hint(hint))
+        Some(name) => {
+            let what = format!("the query parameter `{name}` is there more than once");
+            Err(Problem::bad_request(what).hint("send it once"))
         }
     }
+}
+
+/// The first name that is there for the second time.
+fn repeated(query: &[(String, String)]) -> Option<&str> {
+    let mut seen = BTreeSet::new();
+    query.iter().map(|(name, _)| name.as_str()).find(|name| !seen.insert(*name))
 }
 
 /// The body, which must be JSON of the sizes that are allowed.

@@ -64,7 +64,8 @@ fn operation(route: &Route) -> Value {
 /// The schema of a parameter of the query.
 fn of_query(name: &str) -> Value {
     match name {
-        "limit" | "from" | "call" | "since_ms" => json!({"type": "integer", "minimum": 0}),
+        "limit" => json!({"type": "integer", "minimum": 1}),
+        "from" | "call" | "since_ms" => json!({"type": "integer", "minimum": 0}),
         _ => json!({"type": "string"}),
     }
 }

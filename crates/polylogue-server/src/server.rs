@@ -19,7 +19,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::app::App;
 use crate::auth::auth;
-use crate::chat_options::ChatOptions;
+use crate::chat_options::{ChatOptions, is_reserved};
 use crate::forwarded::TrustedProxy;
 use crate::issuer::{Issuer, IssuerOptions};
 use crate::limits::ServerLimits;
@@ -117,6 +117,9 @@ pub enum ServerError {
     /// No request has a header of this name.
     #[error("`{0}` is not the name of a header")]
     Header(String),
+    /// The header has another meaning, or is a secret.
+    #[error("the header `{0}` does not identify a chat")]
+    ReservedHeader(String),
     /// Nothing can be offered to other processes.
     #[error("the internal stream: {0}")]
     Live(#[from] LiveError),
@@ -151,6 +154,9 @@ impl ServerError {
                 Some("write it as `https://example.com`, without a path".into())
             }
             Self::Header(_) => Some("write it as `X-OpenWebUI-Chat-Id`, without a colon".into()),
+            Self::ReservedHeader(_) => {
+                Some("name one in which clients send the id of a chat, such as `X-OpenWebUI-Chat-Id`".into())
+            }
             Self::Issuer(_) => Some(
                 "`--issuer` is an address with `https://`, and `--audience` or `--public-url` the address of this server".into(),
             ),
@@ -402,10 +408,17 @@ fn checked(origins: Vec<String>) -> Result<Vec<String>, ServerError> {
     }
 }
 
-/// Refuses names that no header has.
+/// Refuses names that no header has, and those of headers with another meaning.
 fn with_headers(chat: ChatOptions) -> Result<ChatOptions, ServerError> {
-    let wrong = chat.conversation_headers.iter().find(|name| name.parse::<HeaderName>().is_err());
-    wrong.map_or(Ok(()), |name| Err(ServerError::Header(name.clone())))?;
+    for name in &chat.conversation_headers {
+        match name.parse::<HeaderName>() {
+            Err(_) => return Err(ServerError::Header(name.clone())),
+            Ok(parsed) if is_reserved(parsed.as_str()) => {
+                return Err(ServerError::ReservedHeader(name.clone()));
+            }
+            Ok(_) => {}
+        }
+    }
     Ok(chat)
 }
 

@@ -110,7 +110,7 @@ pub(crate) struct Cluster {
     pub(crate) json: bool,
 
     /// Maximum number of conversations: lost ones first, then parked, ready, held and timed ones
-    #[arg(long, value_name = "N", default_value_t = 10_000, conflicts_with = "recount")]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = count::<usize>, conflicts_with = "recount")]
     pub(crate) limit: usize,
 
     #[command(flatten)]

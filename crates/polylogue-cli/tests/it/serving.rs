@@ -474,6 +474,7 @@ fn options_of_a_server_that_cannot_be_are_refused_with_what_they_must_be() {
         ("--trusted-proxy", "10.0.0.0/40", "an address or a network, such as `10.0.0.7` or `10.0.0.0/8`"),
         ("--chat-show", "all", "expected one of result, transcript, none"),
         ("--conversation-header", "X Chat:", "`X Chat:` is not the name of a header"),
+        ("--conversation-header", "Cookie", "the header `Cookie` does not identify a chat"),
     ] {
         let refused =
             home.run(&["serve", &team, "--offline", "--listen", "127.0.0.1:0", option, value]).exits(2);

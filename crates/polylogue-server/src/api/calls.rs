@@ -31,9 +31,9 @@ pub(crate) fn routes() -> Vec<Route> {
 async fn calls(call: Call) -> Reply {
     let (_, _, events) = conversation(&call).await?;
     let from = call.number("from")?.unwrap_or(0);
-    let limit = call.number("limit")?.unwrap_or(PAGE).clamp(1, PAGE);
+    let limit = call.limit(PAGE, PAGE)?;
     let rows = call_rows(&events);
-    let (from, limit) = (to_usize(from), to_usize(limit));
+    let from = to_usize(from);
     let next = from.saturating_add(limit);
     let next = Some(next).filter(|next| *next < rows.len()).map(|next| next as u64);
     let calls = rows.into_iter().skip(from).take(limit).collect();

@@ -43,10 +43,9 @@ pub(super) fn queue_for(app: &App, token: &Token) -> Result<Arc<Tenant>, Problem
 async fn get(call: Call) -> Reply {
     let token = call.token()?;
     let tenant = queue_for(&call.app, token)?;
-    let limit = call.number("limit")?.unwrap_or(LISTED).min(MOST);
+    let limit = call.limit(LISTED, MOST)?;
     let watch = tenant.follower.as_ref().map(Follower::watch);
-    let mut cluster =
-        cluster_of(&tenant.runtime, watch, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+    let mut cluster = cluster_of(&tenant.runtime, watch, limit).await?;
     // Addresses are for processes that know a secret.
     cluster.workers.iter_mut().for_each(|worker| worker.address = None);
     if token.tenant != Token::LOCAL {

@@ -90,7 +90,7 @@ pub(crate) fn replayed(mut response: Response<Body>, is_replayed: bool) -> Respo
 async fn list(call: Call) -> Reply {
     let token = call.token()?;
     let tenant = call.app.tenant(token)?;
-    let limit = call.number("limit")?.unwrap_or(50).clamp(1, PAGE as u64);
+    let limit = call.limit(50, PAGE as u64)?;
     let after = call.query("cursor").map(|text| {
         Cursor::parse(text).ok_or_else(|| Problem::bad_request("`cursor` is not one that a page has given"))
     });
@@ -98,7 +98,7 @@ async fn list(call: Call) -> Reply {
     let team = call.query("team").map(|team| (team, tenant.name_of_team(team)));
     let states = call.query("state").map(states).transpose()?.unwrap_or_default();
     let query = ListQuery {
-        limit: usize::try_from(limit).ok(),
+        limit: Some(limit),
         after: after.transpose()?,
         id: call.query("id").map(str::to_owned),
         states: states.iter().flat_map(|state| state.of_logs.iter().copied()).collect(),
@@ -295,11 +295,10 @@ async fn events(call: Call) -> Reply {
         let follow = Follow { app: call.app.clone(), tenant, token, id, from, ends: true, begins: None };
         return respond(follow, native);
     }
-    let limit = call.number("limit")?.unwrap_or(EVENTS).clamp(1, EVENTS);
+    let limit = call.limit(EVENTS, EVENTS)?;
     // One more tells whether there is another page.
-    let range = from..from.saturating_add(limit).saturating_add(1);
+    let range = from..from.saturating_add(limit as u64).saturating_add(1);
     let events = tenant.runtime.store().read_range(&id, range).await?;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let next = events.get(limit).map(|event| event.seq);
     let native = Native::of(token);
     let events = events.iter().take(limit).map(|event| native.shown(event).into_owned()).collect();

@@ -44,16 +44,10 @@ async fn facts(call: Call) -> Reply {
     let scope = call
         .query("scope")
         .map(|text| Whose::new(text).map_err(|error| Problem::bad_request(format!("`scope`: {error}"))));
-    let (scope, limit) = (scope.transpose()?, call.number("limit")?);
+    let scope = scope.transpose()?;
     let found = match call.query("q") {
-        None => {
-            let limit = limit.unwrap_or(LISTED).clamp(1, MOST);
-            facts.list(scope.as_ref(), usize::try_from(limit).unwrap_or(usize::MAX)).await?
-        }
-        Some(text) => {
-            let limit = limit.unwrap_or(USUALLY_FOUND).clamp(1, FOUND);
-            search(&facts, scope, text, usize::try_from(limit).unwrap_or(usize::MAX)).await?
-        }
+        None => facts.list(scope.as_ref(), call.limit(LISTED, MOST)?).await?,
+        Some(text) => search(&facts, scope, text, call.limit(USUALLY_FOUND, FOUND)?).await?,
     };
     json_reply(StatusCode::OK, &wire::Facts { facts: found.into_iter().map(document).collect() })
 }

@@ -116,7 +116,9 @@ async fn a_client_sees_workers_budgets_and_what_waits_for_them() {
     // The first ones, and counts of all.
     let first = client(world).cluster(Some(1)).await.unwrap();
     assert_eq!((first.conversations.len(), first.counts), (1, found.counts));
-    assert_eq!(world.get(&format!("{PATH}?limit=x")).await.status, 400);
+    for wrong in ["x", "0"] {
+        assert_eq!(world.get(&format!("{PATH}?limit={wrong}")).await.status, 400, "{wrong}");
+    }
     assert!(!world.get(PATH).await.body.contains("10.0.0.7"), "an address is shown");
 }
 

@@ -375,6 +375,20 @@ async fn s33_filters_of_the_list_combine() {
     for wrong in ["state=odd", "cursor=x", "limit=many", "parent=.."] {
         assert!(world.get(&format!("{PATH}?{wrong}")).await.status >= 400, "{wrong}");
     }
+    let calls = format!("{PATH}/{last}/calls");
+    let events = format!("{PATH}/{last}/events");
+    for path in [PATH, &calls, &events, "/api/v1/memory", "/api/v1/memory?q=tea"] {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        for (query, what) in [
+            ("limit=0", "`limit` must be at least 1"),
+            ("limit=1&limit=2", "the query parameter `limit` is there more than once"),
+        ] {
+            let refused = world.get(&format!("{path}{separator}{query}")).await;
+            let problem = refused.problem();
+            assert_eq!((refused.status, &problem["detail"]), (400, &json!(what)), "{path} {query}");
+            assert!(problem["hint"].is_string(), "{problem}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -109,6 +109,13 @@ async fn a_header_is_used_only_if_the_server_was_told_so_and_must_be_one() {
     let refused = World::refused(&dir, options).await;
     assert!(matches!(&refused, ServerError::Header(name) if name == "X Chat:"), "{refused}");
     assert!(refused.hint().is_some());
+    for reserved in ["Authorization", "Cookie", "X-API-Key", "host", "Accept-Language", "X-Polylogue-Show"] {
+        let chat = ChatOptions { conversation_headers: vec![reserved.into()], ..ChatOptions::default() };
+        let options = ServerOptions { chat, ..ServerOptions::new(loopback(), place(dir.path())) };
+        let refused = World::refused(&dir, options).await;
+        assert!(matches!(&refused, ServerError::ReservedHeader(name) if name == reserved), "{refused}");
+        assert!(refused.hint().is_some());
+    }
 }
 
 #[tokio::test]
