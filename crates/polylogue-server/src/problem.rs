@@ -25,6 +25,8 @@ struct Details {
     title: &'static str,
     detail: String,
     hint: Option<String>,
+    /// The hint for clients of other protocols, who do not use the paths of the native API. `None`: the same.
+    protocol_hint: Option<&'static str>,
     errors: Vec<(String, String)>,
     /// Findings in a text that was sent.
     problems: Option<Value>,
@@ -115,6 +117,7 @@ impl Problem {
             title,
             detail,
             hint: None,
+            protocol_hint: None,
             errors: Vec::new(),
             problems: None,
             retry_after: None,
@@ -126,6 +129,12 @@ impl Problem {
     /// The same, with what to do.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// The same, with what clients of other protocols than the native API can do.
+    fn protocol_hint(mut self, hint: &'static str) -> Self {
+        self.0.protocol_hint = Some(hint);
         self
     }
 
@@ -206,9 +215,14 @@ impl Problem {
         Some(pointer.trim_start_matches('/').replace('/', "."))
     }
 
-    /// What is wrong and what to do, in one line.
+    /// The hint in other protocols than the native API.
+    fn hint_of_protocols(&self) -> Option<&str> {
+        self.0.protocol_hint.or(self.0.hint.as_deref())
+    }
+
+    /// What is wrong and what to do, in one line, for other protocols than the native API.
     pub(crate) fn line(&self) -> String {
-        match &self.0.hint {
+        match self.hint_of_protocols() {
             Some(hint) => format!("{self} (hint: {hint})"),
             None => self.to_string(),
         }
@@ -216,7 +230,8 @@ impl Problem {
 
     /// The document of the error as a message of JSON-RPC 2.0 that belongs to no request.
     fn json_rpc_document(&self, request_id: &str) -> Value {
-        let Details { status, word, hint, .. } = &*self.0;
+        let Details { status, word, .. } = &*self.0;
+        let hint = self.hint_of_protocols();
         let code = match (*word, status.as_u16()) {
             ("not-parsed", _) => -32700,
             (_, 400 | 413 | 415) => -32600,
@@ -302,7 +317,9 @@ impl Problem {
     /// There is no such team, or the token may not see it: a client cannot tell which.
     pub(crate) fn unknown_team(id: &str) -> Self {
         let id: String = id.chars().filter(|c| !c.is_control()).take(64).collect();
-        Self::not_found(format!("there is no team `{id}`")).hint("`GET /api/v1/teams` lists the teams")
+        Self::not_found(format!("there is no team `{id}`"))
+            .hint("`GET /api/v1/teams` lists the teams")
+            .protocol_hint("`tools/list` of `/mcp` lists the teams")
     }
 
     /// The same about models, as teams are called there.
@@ -337,7 +354,9 @@ impl Problem {
 
     /// There is no such conversation, or it is another tenant's: a client cannot tell which.
     pub(crate) fn unknown_conversation() -> Self {
-        Self::not_found("there is no such conversation").hint("`GET /api/v1/conversations` lists them")
+        Self::not_found("there is no such conversation")
+            .hint("`GET /api/v1/conversations` lists them")
+            .protocol_hint("use an id that an earlier reply had, or none to begin a conversation")
     }
 }
 

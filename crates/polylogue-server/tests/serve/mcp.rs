@@ -48,7 +48,9 @@ async fn s74_teams_are_tools_in_the_same_order_in_both_protocols() {
     assert_eq!(names(&result(&world.send(list).await)), ["talk"]);
     let short =
         request_at(&world, "/mcp/short", "tools/list", &mut json!({}), &json!({})).token(text.reveal());
-    assert_eq!(failure(&world.send(short).await), (404, -32000));
+    let short = world.send(short).await;
+    assert_eq!(failure(&short), (404, -32000));
+    assert!(short.body.contains("(hint: `tools/list` of `/mcp` lists the teams)"), "{}", short.body);
     let foreign = call(&world, "short", json!({}), &json!({})).token(text.reveal());
     assert_eq!(failure(&world.send(foreign).await), (200, -32602));
 }
@@ -90,7 +92,7 @@ async fn s73_a_call_has_its_result_as_text_and_as_a_value() {
         ("talk", json!({"mesage": "x"}), "`mesage` (hint: did you mean `message`?)"),
         ("talk", json!({"message": 5}), "`message` must be a string"),
         ("talk", json!({"conversation": id}), "`message` is required"),
-        ("talk", json!({"conversation": "none", "message": "x"}), "there is no such conversation"),
+        ("talk", json!({"conversation": "none", "message": "x"}), "(hint: use an id that an earlier"),
         ("short", json!({"conversation": id, "message": "x"}), "there is no such conversation"),
         ("talk", json!({"conversation": id, "message": "x", "tone": "low"}), "keeps its variables"),
     ] {
@@ -99,6 +101,8 @@ async fn s73_a_call_has_its_result_as_text_and_as_a_value() {
             refused["isError"] == true && refused["content"][0]["text"].as_str().unwrap().contains(expected),
             "{refused}"
         );
+        // Such a client does not use the native API.
+        assert!(!refused.to_string().contains("/api/v1"), "{refused}");
     }
     assert_eq!(count(&world).await, before);
 }

@@ -239,6 +239,7 @@ async fn s53_a_named_conversation_continues_whatever_the_history_says() {
         world.request("POST", COMPLETIONS).json(&of_other).header("X-Polylogue-Conversation", "none");
     let (by_other, unknown) = (world.send(by_other).await, world.send(unknown).await);
     assert_eq!((by_other.status, &by_other.body), (404, &unknown.body));
+    assert!(unknown.body.contains("(hint: use an id that an earlier reply had"), "{}", unknown.body);
     // Another tenant gets what an unknown id gets.
     let (_, foreign) = world.new_token("other", &Scope::ALL);
     let refused = world.send(by_header.token(&foreign)).await;
