@@ -1,7 +1,7 @@
 //! Claims: granted, renewed and released by the clock of the database. Each lease has a number, too, by which workers tell how old it is.
 
 use polylogue_core::chain::Link;
-use polylogue_core::{Claim, LogId, MAX_TRIES, Meta, StoreError, Summary};
+use polylogue_core::{Claim, LogId, Meta, StoreError, Summary};
 use polylogue_store::parts::{first_link, sealed, this_process, unsealed, with_lease};
 use tokio_postgres::Row;
 
@@ -17,10 +17,10 @@ macro_rules! freed {
         "holder = NULL, lease = NULL, claim_key = NULL, woken = false, unread = '{}'"
     };
 }
-/// What a plain release sets of a log that is parked: it was parked after `$tries` tries, and stays so.
+/// What a plain release sets of a log that is parked: it stays so, after the tries that it had.
 macro_rules! still_parked {
-    ($tries:literal) => {
-        concat!("tries = CASE WHEN is_parked THEN ", $tries, " ELSE tries END")
+    () => {
+        "tries = abs(tries)"
     };
 }
 /// Whether a log must be looked at when it is released: it was scheduled while it was held, or a message came that no event takes.
@@ -223,12 +223,12 @@ impl Logs {
             "UPDATE polylogue.logs SET ",
             freed!(),
             ", ",
-            still_parked!("$5"),
+            still_parked!(),
             ", due = CASE WHEN ",
             is_woken!(),
             " THEN now() ELSE due END WHERE tenant = $1 AND id = $2 AND holder = $3 AND fence = $4"
         );
-        self.of_claim(sql, claim, &[&MAX_TRIES.cast_signed()]).await.map(drop)
+        self.of_claim(sql, claim, &[]).await.map(drop)
     }
 
     /// Releases all claims.
@@ -241,13 +241,12 @@ impl Logs {
             "UPDATE polylogue.logs SET ",
             freed!(),
             ", ",
-            still_parked!("$4"),
+            still_parked!(),
             ", due = CASE WHEN ",
             is_woken!(),
             " THEN now() ELSE due END WHERE tenant = $1 AND id = ANY($2) AND holder = $3"
         );
-        let (tenant, tries) = (&self.tenant, MAX_TRIES.cast_signed());
-        self.database.query(Access::Write, sql, &[tenant, &ids, &self.node, &tries]).await.map(drop)
+        self.database.query(Access::Write, sql, &[&self.tenant, &ids, &self.node]).await.map(drop)
     }
 
     /// Executes a statement with the parts of a claim, and `more`, as its parameters.

@@ -1,8 +1,5 @@
 //! Migrating tables to the last format, when a person asks for it: processes of earlier versions cannot write there after that.
 
-use polylogue_core::MAX_TRIES;
-use tokio_postgres::types::Type;
-
 use crate::claim::{freed, is_woken, still_parked};
 use crate::connection::connect_to_migrate;
 use crate::database::Database;
@@ -32,7 +29,7 @@ const RELEASE: &str = concat!(
         UPDATE polylogue.logs SET ",
     freed!(),
     ", ",
-    still_parked!("$1"),
+    still_parked!(),
     ", due = CASE WHEN due IS NOT NULL OR ",
     is_woken!(),
     " THEN now() END FROM held WHERE logs.nr = held.nr)
@@ -54,7 +51,7 @@ pub(crate) async fn migrate(database: &Database) -> Result<Migrated, Failure> {
         return Err(Failure::Refused(refusal(address, formats, from)));
     };
     execute(&client, address, LOCK).await?;
-    let released = client.query_typed_one(RELEASE, &[(&MAX_TRIES.cast_signed(), Type::INT4)]).await;
+    let released = client.query_typed_one(RELEASE, &[]).await;
     let released = released.and_then(|row| row.try_get::<_, i64>(0));
     let released = released.map_err(|error| Failure::of(address, &error))?.cast_unsigned();
     apply(&client, address, later).await?;

@@ -85,7 +85,7 @@ const RELEASE_UNTIL: &str = concat!(
 const RELEASE_AT_REST: &str = concat!(
     "UPDATE polylogue.logs SET ",
     freed!(),
-    ", is_parked = is_parked AND tries > 0, tries = CASE WHEN is_parked THEN tries ELSE 0 END,
+    ", is_parked = is_parked AND tries > 0, tries = CASE WHEN is_parked AND tries > 0 THEN tries ELSE 0 END,
         failure = CASE WHEN is_parked AND tries > 0 THEN failure END, due = CASE WHEN ",
     is_woken!(),
     " THEN now() WHEN is_parked AND tries > 0 THEN NULL WHEN due IS NOT NULL THEN ",
@@ -109,7 +109,7 @@ const RELEASE_FAILED: &str = concat!(
     is_given_up!(),
     "), tries = CASE WHEN ",
     is_given_up!(),
-    " THEN greatest(tries, 1) ELSE tries END, due = CASE WHEN tries >= $8 THEN NULL WHEN ",
+    " THEN greatest(tries, 1) ELSE greatest(tries, 0) END, due = CASE WHEN tries >= $8 THEN NULL WHEN ",
     is_woken!(),
     " THEN now() ELSE ",
     release_time!(),
@@ -121,7 +121,7 @@ const RELEASE_FAILED: &str = concat!(
 const RELEASE_TO_OTHERS: &str = concat!(
     "UPDATE polylogue.logs SET ",
     freed!(),
-    ", failure = $5, tries = CASE WHEN is_parked THEN $6 ELSE greatest(tries - (worker IS NOT DISTINCT FROM holder)::int, 0) END,
+    ", failure = $5, tries = CASE WHEN is_parked THEN abs(tries) ELSE greatest(tries - (worker IS NOT DISTINCT FROM holder)::int, 0) END,
         due = CASE WHEN ",
     is_woken!(),
     " OR due IS NOT NULL THEN now() END",
@@ -151,7 +151,7 @@ const HEARTBEAT: &str = "WITH held AS (
 /// A sequence says what it gave last only once it has given something.
 const LAST_LEASE: &str = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM polylogue.leases";
 
-const PARKED: &str = "SELECT logs.id, coalesce(process, worker, ''), tries, failure
+const PARKED: &str = "SELECT logs.id, coalesce(process, worker, ''), abs(tries), failure
     FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = worker
     WHERE tenant = $1 AND is_parked ORDER BY logs.id";
 
@@ -213,8 +213,7 @@ impl Logs {
 
     pub(crate) async fn release_to_others(&self, claim: &Claim, why: &str) -> Result<(), StoreError> {
         self.forget(claim);
-        let (why, tries) = (as_json(why), MAX_TRIES.cast_signed());
-        self.of_claim(RELEASE_TO_OTHERS, claim, &[&why, &tries]).await.map(drop)
+        self.of_claim(RELEASE_TO_OTHERS, claim, &[&as_json(why)]).await.map(drop)
     }
 
     pub(crate) async fn schedule(

@@ -41,7 +41,7 @@ CREATE TABLE polylogue.logs(
     due timestamptz,                            -- when a worker must look at it; null: no worker must
     woken boolean NOT NULL DEFAULT false,       -- it was scheduled while it was held
     unread bigint[] NOT NULL DEFAULT '{}',      -- inbox messages that came while it was held, and that no event takes
-    tries int NOT NULL DEFAULT 0,               -- claims of workers since the last append or release; of a parked log, 0 after an append
+    tries int NOT NULL DEFAULT 0,               -- claims of workers since the last append or release; of a parked log, those before it was parked: negative after an append
     worker text,                                -- the node that claimed it last because it was due
     failure text,                               -- why the last try failed, a JSON string
     takeovers int NOT NULL DEFAULT 0,           -- claims after the lease of a worker had expired
@@ -79,7 +79,8 @@ DECLARE
 BEGIN
     FOR i IN 1 .. cardinality($1) LOOP
         messages := $13[past_messages + 1 : past_messages + $12[i]];
-        UPDATE polylogue.logs SET events = events + $5[i], chain = $8[i], summary = $9[i], state = $10[i], tries = 0,
+        UPDATE polylogue.logs SET events = events + $5[i], chain = $8[i], summary = $9[i], state = $10[i],
+            tries = CASE WHEN is_parked THEN -abs(tries) ELSE 0 END,
             failure = CASE WHEN is_parked THEN failure END,
             lease = now() + $11 * interval '1 millisecond', lease_nr = nextval('polylogue.leases'),
             unread = CASE WHEN unread = '{}' THEN unread ELSE ARRAY(SELECT unnest(unread) EXCEPT SELECT unnest(messages)) END
@@ -151,7 +152,7 @@ CREATE VIEW polylogue.cluster AS SELECT tenant, logs.id,
         WHEN is_parked THEN 'parked' WHEN due <= now() THEN 'ready' ELSE 'timed' END AS state,
     CASE WHEN holder IS NULL OR lease < now() THEN
         now() - coalesce(due, CASE WHEN woken OR unread <> '{}' THEN lease END) END AS overdue,
-    holder, coalesce(process, holder, worker) AS process, needs, tries, takeovers, failure
+    holder, coalesce(process, holder, worker) AS process, needs, abs(tries) AS tries, takeovers, failure
     FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = coalesce(holder, worker)
     WHERE due IS NOT NULL OR is_parked OR holder IS NOT NULL;
 -- Over all logs, so that a claim on a removed log is void in the next one of that id.

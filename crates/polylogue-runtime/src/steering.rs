@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue::runs::worker::is_stopped;
 use polylogue_core::{
     Body, Due, Event, InboxMessage, Instruction, ListQuery, Listing, Log, LogId, LogState, Message,
-    OpenQuestion, OpenState, Opening, Path, Progress, Queue as _, Store as _, StoreError, Timestamp,
+    OpenQuestion, OpenState, Opening, Path, Progress, Queue as _, Store as _, StoreError, Summary, Timestamp,
     Transcript,
 };
 
@@ -306,9 +305,18 @@ impl Runtime {
             false => log,
         };
         let continues = take_in(&mut log, messages).await?;
-        if is_stopped(&log.events().await) {
-            // Workers that had to look at it would leave it.
-            log.release_at_rest(Due::Never).await?;
+        let summary = Summary::of(log.events().await.iter().map(|event| &**event), true);
+        if summary.is_stopped() {
+            let is_queued = match self.store().queue() {
+                Some(queue) => queue.is_queued(id).await?,
+                None => false,
+            };
+            match summary.cancelled.is_some() || is_queued {
+                // Workers that had to look at it would leave it.
+                true => log.release_at_rest(Due::Never).await?,
+                // One that is parked stays so: a pause does not mend what has failed.
+                false => log.release().await?,
+            }
             return Ok(true);
         }
         if continues && let Some(queue) = self.store().queue() {

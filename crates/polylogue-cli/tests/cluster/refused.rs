@@ -56,6 +56,13 @@ fn what_a_model_refuses_permanently_is_parked_with_its_hint_until_it_is_resumed(
             "{store}: {moved}"
         );
         assert_eq!(state(&place, &id), "parked", "{store}");
+        // Neither have limits that are raised, nor a pause; both leave what is shown.
+        for command in [&["raise", &id, "--max-calls", "2000"][..], &["pause", &id]] {
+            place.run(command, 0);
+            let shown = place.run(&["cluster"], 0).out;
+            let now = shown.lines().find(|line| line.starts_with("parked"));
+            assert_eq!(now, Some(row), "{store}: {command:?}: {shown}");
+        }
         place.run(&["resume", &id, "--detach"], 0);
         until("it has ended", || of_type(&place.events(&id), "closed").len() == 1);
         until("nothing waits", || place.cluster().1.is_empty());

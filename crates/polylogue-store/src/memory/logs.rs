@@ -47,8 +47,10 @@ pub(super) struct Queued {
     pub(super) is_woken: bool,
     /// The inbox messages that came while it was held, and that it does not have.
     pub(super) unread: BTreeSet<u64>,
-    /// Claims since the last append or release. Of a parked log, 0 after an append under the claim that it has now.
+    /// Claims since the last append or release. Of a parked log, those before it was parked.
     pub(super) tries: u32,
+    /// Whether a parked log has an append under the claim that it has now.
+    pub(super) has_progressed: bool,
     /// Why the last try failed.
     pub(super) why: Option<String>,
     pub(super) is_parked: bool,
@@ -126,9 +128,7 @@ impl Logs {
         }
         self.requeue(&claim.id, |log| {
             log.writer = None;
-            if log.queued.is_parked {
-                log.queued.tries = MAX_TRIES;
-            }
+            log.queued.has_progressed = false;
             let due = due.unwrap_or(log.queued.due);
             log.queued.due = if log.queued.take_wake_up() { Some(now) } else { due };
         });
@@ -177,11 +177,13 @@ impl Log {
 }
 
 impl Queued {
-    /// An event was appended, or the log was released by a worker that is well. Why it is parked stays until it is parked no more.
+    /// An event was appended, or the log was released by a worker that is well. Why it is parked, and after how many tries, stays until it is
+    /// parked no more.
     pub(super) fn progressed(&mut self) {
-        self.tries = 0;
-        if !self.is_parked {
-            self.why = None;
+        if self.is_parked {
+            self.has_progressed = true;
+        } else {
+            (self.tries, self.why, self.has_progressed) = (0, None, false);
         }
     }
 

@@ -66,12 +66,12 @@ impl Queue for Memory {
         };
         let queued = &mut log.queued;
         let due = match due {
-            _ if queued.is_parked && queued.tries > 0 => None,
+            _ if queued.is_parked && !queued.has_progressed => None,
             Due::At(at) if queued.is_parked => Some(at.0),
             due => queued.due.and_then(|_| time(due, now)),
         };
         // One that is parked needs an append.
-        if !queued.is_parked || queued.tries == 0 {
+        if !queued.is_parked || queued.has_progressed {
             queued.is_parked = false;
             queued.progressed();
         }
@@ -86,6 +86,9 @@ impl Queue for Memory {
             return Ok(());
         };
         log.queued.why = Some(why.to_owned());
+        if std::mem::take(&mut log.queued.has_progressed) {
+            log.queued.tries = 0;
+        }
         if log.queued.tries >= MAX_TRIES {
             logs.requeue(&claim.id, Log::park);
         } else {
@@ -111,7 +114,10 @@ impl Queue for Memory {
             return Ok(());
         };
         let queued = &mut log.queued;
-        (queued.why, queued.tries) = (Some(why.to_owned()), queued.tries.saturating_sub(1));
+        queued.why = Some(why.to_owned());
+        if !queued.is_parked {
+            queued.tries = queued.tries.saturating_sub(1);
+        }
         let due = queued.due.map(|_| now);
         logs.end_claim(&claim, Some(due), now);
         Ok(())

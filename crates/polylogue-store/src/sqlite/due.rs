@@ -226,7 +226,7 @@ impl WriteTransaction<'_> {
             self.execute(
                 "UPDATE queue SET is_parked = is_parked AND tries > 0, why = CASE WHEN is_parked AND tries > 0 THEN why END,
                      due_ms = CASE WHEN is_parked AND tries > 0 THEN NULL WHEN due_ms IS NOT NULL THEN ?2 ELSE ?3 END,
-                     tries = CASE WHEN is_parked THEN tries ELSE 0 END
+                     tries = CASE WHEN is_parked AND tries > 0 THEN tries ELSE 0 END
                  WHERE (due_ms IS NOT NULL OR is_parked) AND log = (SELECT nr FROM logs WHERE id = ?1)",
                 params![claim.id.as_str(), due.map(time_column), named.map(time_column)],
             )?;
@@ -242,7 +242,8 @@ impl WriteTransaction<'_> {
     ) -> Result<(), WriteError> {
         if self.is_own(claim)? {
             let log = self.queued(&claim.id)?;
-            let sql = "UPDATE queue SET due_ms = ?2, is_parked = 0, why = ?3 WHERE log = ?1";
+            let sql =
+                "UPDATE queue SET due_ms = ?2, is_parked = 0, why = ?3, tries = max(tries, 0) WHERE log = ?1";
             self.execute(sql, params![log, due.map(time_column), why])?;
             let tries: Option<u32> = self.get("SELECT tries FROM queue WHERE log = ?1", [log])?;
             if tries.is_some_and(|tries| tries >= MAX_TRIES) {
@@ -267,7 +268,8 @@ impl WriteTransaction<'_> {
         if self.is_own(claim)? {
             let (log, now) = (self.queued(&claim.id)?, time_column(self.state.now()));
             self.execute(
-                "UPDATE queue SET due_ms = CASE WHEN due_ms IS NOT NULL THEN ?2 END, why = ?3, tries = max(tries - 1, 0)
+                "UPDATE queue SET due_ms = CASE WHEN due_ms IS NOT NULL THEN ?2 END, why = ?3,
+                     tries = CASE WHEN is_parked THEN tries ELSE max(tries - 1, 0) END
                  WHERE log = ?1",
                 params![log, now, why],
             )?;
@@ -315,9 +317,10 @@ impl WriteTransaction<'_> {
         Ok(Heartbeat { claim: claim.clone(), is_woken })
     }
 
-    /// An event was appended: the claims of its log count no more. Why it is parked stays until it is parked no more.
+    /// An event was appended: the claims of its log count no more. Why it is parked, and after how many tries, stays until it is parked no
+    /// more: these are negative until it is released.
     pub(super) fn progressed(&self, log: i64) -> Result<()> {
-        let sql = "UPDATE queue SET tries = 0, why = CASE WHEN is_parked THEN why END
+        let sql = "UPDATE queue SET tries = CASE WHEN is_parked THEN -abs(tries) ELSE 0 END, why = CASE WHEN is_parked THEN why END
             WHERE log = ?1 AND (tries > 0 OR why IS NOT NULL)";
         self.execute(sql, [log])
     }
@@ -327,10 +330,7 @@ impl WriteTransaction<'_> {
         let sql = "SELECT log FROM claims WHERE fence = ?1 AND writer = ?2";
         let claimed: Option<i64> = self.get(sql, params![claim.fence.cast_signed(), self.state.own()])?;
         let Some(log) = claimed else { return Ok(()) };
-        self.execute(
-            "UPDATE queue SET tries = ?2 WHERE log = ?1 AND is_parked AND tries <> ?2",
-            params![log, MAX_TRIES],
-        )?;
+        self.execute("UPDATE queue SET tries = abs(tries) WHERE log = ?1 AND tries < 0", [log])?;
         if self.take_wake_up(log)? {
             let sql = "UPDATE queue SET due_ms = ?2 WHERE log = ?1";
             self.execute(sql, params![log, time_column(self.state.now())])?;

@@ -18,7 +18,8 @@ use crate::claims;
 /// How long after its last heartbeat a worker is shown, in milliseconds.
 const SHOWN: i64 = 60_000;
 
-const LOGS: &str = "SELECT id, nr, due_ms, coalesce(needs, ''), coalesce(tries, 0), coalesce(takeovers, 0),
+const LOGS: &str =
+    "SELECT id, nr, due_ms, coalesce(needs, ''), coalesce(abs(tries), 0), coalesce(takeovers, 0),
         coalesce(is_parked, 0), coalesce(holder, worker), why, writer
     FROM logs LEFT JOIN queue ON queue.log = nr LEFT JOIN claims ON claims.log = nr
     WHERE due_ms IS NOT NULL OR is_parked OR writer IS NOT NULL ORDER BY due_ms IS NULL, due_ms, id";
@@ -140,7 +141,7 @@ impl Reader {
 
     pub(super) fn parked(&mut self, place: &Path) -> Result<Vec<ParkedLog>, StoreError> {
         let sql =
-            "SELECT id, worker, tries, why FROM queue JOIN logs ON nr = log WHERE is_parked ORDER BY id";
+            "SELECT id, worker, abs(tries), why FROM queue JOIN logs ON nr = log WHERE is_parked ORDER BY id";
         type Parked = (String, String, u32, Option<String>);
         let rows: Vec<Parked> = self.reading(place, |connection| {
             let mut select = connection.prepare_cached(sql)?;

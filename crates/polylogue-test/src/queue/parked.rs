@@ -17,6 +17,7 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
     report
         .check("a parked log that is changed and not run stays parked, with the reason", moved(make()))
         .await;
+    report.check("a parked log that is changed and not run keeps its count of tries", raised(make())).await;
     report.check("parked logs take no room", room(make())).await;
     report.check("a log that a worker leaves to others was not tried", left_to_others(make())).await;
 }
@@ -152,6 +153,42 @@ async fn moved(Fixture { queue, .. }: Fixture) -> Verdict {
     none_due("for a worker that offers nothing", &queue).await?;
     let claims = done("claim_due", queue.claim_due(1, &needs, &[], LeaseNumber::ALL).await)?;
     same("what is claimed", &ids(&claims), &vec!["a".to_owned()])
+}
+
+/// As by limits that are raised, of one that failed permanently at its first try.
+async fn raised(Fixture { queue, .. }: Fixture) -> Verdict {
+    let id: LogId = ready(&queue, "a").await?;
+    let claim = take_one(&queue).await?;
+    done("release_failed", queue.release_failed(claim, Due::Never, "bad key").await)?;
+    let wanted = (id.clone(), 1, Some("bad key".to_owned()));
+    for seq in 1..3 {
+        let claim = done("claim", queue.claim(&id).await)?;
+        done("append", queue.append(&claim, &some(seq, seq + 1)).await)?;
+        let log = the_parked(&queue).await?;
+        same("what is parked while it is held", &(log.id, log.tries, log.why), &wanted)?;
+        match seq {
+            1 => done("release", queue.release(claim).await)?,
+            _ => done("release_to_others", queue.release_to_others(claim, "bad key").await)?,
+        }
+        let log = the_parked(&queue).await?;
+        same("what is parked", &(log.id, log.tries, log.why), &wanted)?;
+    }
+    // The next claim has no append, and leaves it parked.
+    let claim = done("claim", queue.claim(&id).await)?;
+    done("release_at_rest", queue.release_at_rest(claim, Due::Now).await)?;
+    let log = the_parked(&queue).await?;
+    same("what is parked", &(log.id, log.tries, log.why), &wanted)?;
+    // A turn that fails after an append is a new beginning.
+    let claim = done("claim", queue.claim(&id).await)?;
+    done("append", queue.append(&claim, &some(3, 4)).await)?;
+    done("release_failed", queue.release_failed(claim, Due::Now, "broken").await)?;
+    for number in 1..=MAX_TRIES {
+        same("what is parked before", &parked_ids(&queue).await?, &Vec::new())?;
+        let claim = take_one(&queue).await?;
+        done("release_failed", queue.release_failed(claim, Due::Now, &format!("error {number}")).await)?;
+    }
+    let tries = the_parked(&queue).await?.tries;
+    same("the tries", &tries, &MAX_TRIES)
 }
 
 async fn room(fixture: Fixture) -> Verdict {
