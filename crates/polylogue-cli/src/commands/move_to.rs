@@ -4,7 +4,7 @@ use polylogue_core::StoreError;
 
 use super::resume::Stored;
 use super::runs::parked;
-use super::team_version::TeamVersion;
+use super::team_version::{TeamVersion, with_bound};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::launch::UNWATCHED;
@@ -33,6 +33,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Move) -> Result<Ex
         return Ok(Exit::Done);
     }
     let count = counted(changes.len() as u64, "change");
+    let done = with_bound(format!("`{id}` continues with `{}`: {count}", args.team.display()), &changes);
     let before = stored.before(&runtime).await?;
     runtime.move_to(&id, (&prepared, before.as_ref()), changes).await.map_err(|error| {
         let is_busy = matches!(
@@ -43,7 +44,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Move) -> Result<Ex
         let pause = || PlaceOption::of_store(&cli.named_store()).command(&format!("pause {id}"));
         if is_busy { error.hint(format!("`{}` stops it after its turn", pause())) } else { error }
     })?;
-    print_note(&format!("`{id}` continues with `{}`: {count}", args.team.display()));
+    print_note(&done);
     if parked(&runtime).await?.contains_key(&id) {
         let place = PlaceOption::of_store(&cli.named_store());
         let resume = place.at_store().command(&format!("resume {id} --detach"));

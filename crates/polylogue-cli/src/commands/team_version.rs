@@ -106,15 +106,14 @@ fn since_version(id: &LogId, stored: &StoredTeam, time: Timestamp) -> String {
     format!("`{id}` continued with its version {version} on {day} at {hour:02}:{minute:02} UTC")
 }
 
-/// The team of `file`, if it differs from the stored one.
+/// The team of `file`, if it differs from the stored one. Whether the conversation can continue with it shows later.
 fn of_file(id: &LogId, stored: &StoredTeam, file: &Path) -> Result<Option<NewerTeam>, CliError> {
     let loaded = stored.team.load_version(file)?;
     let changes = stored.team.changes_to(&loaded.team);
     if changes.is_empty() {
         return Ok(None);
     }
-    let what = format!("`{}` differs from the team of `{id}`:{}", file.display(), listed(&changes));
-    print_note(&with_bound(what, &changes));
+    print_note(&format!("`{}` differs from the team of `{id}`:{}", file.display(), listed(&changes)));
     Ok(Some(NewerTeam { loaded, changes }))
 }
 
@@ -123,7 +122,7 @@ fn are_harmless(changes: &[TeamChange]) -> bool {
 }
 
 /// `what` has changed, and that the bound of the run does not apply any more if it does not.
-fn with_bound(what: String, changes: &[TeamChange]) -> String {
+pub(super) fn with_bound(what: String, changes: &[TeamChange]) -> String {
     if are_harmless(changes) { what } else { format!("{what}\n{NO_BOUND}") }
 }
 

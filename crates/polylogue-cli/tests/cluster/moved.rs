@@ -9,6 +9,8 @@ use crate::commands::TALK;
 use crate::needs::needs;
 use crate::place::{Place, of_type, until};
 
+const NO_BOUND: &str = "the maximum computed before the run no longer applies";
+
 #[test]
 fn a_conversation_is_moved_to_another_version_of_its_team_and_what_cannot_work_is_refused() {
     let Some(server) = PostgresServer::start() else { return };
@@ -26,6 +28,8 @@ fn a_conversation_is_moved_to_another_version_of_its_team_and_what_cannot_work_i
     ] {
         let moved = place.run(&["move", &id, "--team", team], exit);
         assert!(moved.err.contains(what), "{team}: {}", moved.err);
+        let is_moved = exit == 0 && what != "nothing is done";
+        assert_eq!(moved.err.contains(NO_BOUND), is_moved, "{team}: {}", moved.err);
     }
     // A worker continues it, because it was handed over before, with the team that it has now.
     let worker = place.worker(&[]);
@@ -40,6 +44,7 @@ fn a_conversation_is_moved_to_another_version_of_its_team_and_what_cannot_work_i
     let refused = place.run(&["move", &id, "--team", "other.yaml"], 2);
     assert!(refused.err.contains("cannot continue with `talk`, which has no `Bob`"), "{}", refused.err);
     assert!(refused.err.contains("hint: keep `Bob`"), "{}", refused.err);
+    assert!(!refused.err.contains(NO_BOUND), "{}", refused.err);
     assert_eq!(place.events(&id), events);
 }
 
