@@ -32,13 +32,28 @@ fn of_store(given: Option<&Path>) -> Result<StoreLocation, CliError> {
     let given = given.filter(|given| !given.as_os_str().is_empty());
     let place = match given.map(|given| (given, address(given))) {
         Some((_, Some(address))) => database(address),
-        Some((given, None)) => Ok(StoreLocation::new(given)),
+        Some((given, None)) => at_path(given),
         None => Ok(StoreLocation::new(data_folder()?.join("polylogue.db"))),
     };
     let place = place?;
     Ok(match files()? {
         Some(files) => place.with_files(files),
         None => place,
+    })
+}
+
+/// The store at a path. An error if a folder on the way there, or the store itself as a folder, is a file.
+fn at_path(given: &Path) -> Result<StoreLocation, CliError> {
+    let is_folder = given.as_os_str().as_encoded_bytes().ends_with(b"/");
+    // Without the slash.
+    let path = given.components().as_path();
+    let mut folders = path.ancestors().skip(usize::from(!is_folder));
+    let Some(file) = folders.find(|folder| folder.is_file()) else { return Ok(StoreLocation::new(given)) };
+    let (given, file_name) = (given.display(), file.display());
+    let error = CliError::usage(format!("`{given}` cannot be a store: `{file_name}` is a file"));
+    Err(match file == path {
+        true => error.hint(format!("`--store {file_name}` names the file; a folder needs another name")),
+        false => error.hint("choose another place with `--store`"),
     })
 }
 

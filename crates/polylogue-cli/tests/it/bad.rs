@@ -400,9 +400,10 @@ fn places_that_cannot_be_written() {
     let home = Home::new();
     home.file("file", "");
     // Neither root nor anyone else can make a file in /proc, or below a file.
-    for (place, expected) in [
+    for (place, exit, expected) in [
         (
             "/proc/nowhere/store.db",
+            1,
             expect![[r#"
                 error (system): `/proc/nowhere` cannot be made: No such file or directory (os error 2)
                   hint: choose another place with `--store`
@@ -410,6 +411,7 @@ fn places_that_cannot_be_written() {
         ),
         (
             "/proc/store.db",
+            1,
             expect![[r#"
                 error (system): /proc/store.db cannot be written: No such file or directory (os error 2)
                   hint: choose another place with `--store`
@@ -417,19 +419,30 @@ fn places_that_cannot_be_written() {
         ),
         (
             "file/store.db",
+            2,
             expect![[r#"
-                error (system): `file` cannot be made: File exists (os error 17)
+                error (config): `file/store.db` cannot be a store: `file` is a file
                   hint: choose another place with `--store`
             "#]],
         ),
         (
             "file/folder/",
+            2,
             expect![[r#"
-                error (system): HOME/file/folder/: Not a directory (os error 20)
+                error (config): `file/folder/` cannot be a store: `file` is a file
+                  hint: choose another place with `--store`
+            "#]],
+        ),
+        (
+            "file/",
+            2,
+            expect![[r#"
+                error (config): `file/` cannot be a store: `file` is a file
+                  hint: `--store file` names the file; a folder needs another name
             "#]],
         ),
     ] {
-        let ran = home.run(&["run", &shipped("writer-critic"), "--store", place]).exits(1);
+        let ran = home.run(&["run", &shipped("writer-critic"), "--store", place]).exits(exit);
         assert_eq!(ran.out, "", "{place}");
         expected.assert_eq(&ran.err.replace(&home.path("").display().to_string(), "HOME/"));
     }
