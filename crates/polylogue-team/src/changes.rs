@@ -53,14 +53,22 @@ impl Team {
         }
     }
 
-    /// Reads the file of the team again, with the values that its caller gave then. `None` if the team is not from a file, or
-    /// its file is gone.
+    /// Reads the file of the team again, with the values that its caller gave then. `None` if the team is not from a file, its file is
+    /// gone, or another file is gone that it names, such as a picture, and those that are there are what they were: what has not changed
+    /// needs no file.
     ///
     /// # Errors
     /// Mistakes in the file, such as another file that it names and that is gone.
     pub fn reload(&self) -> Option<Result<Loaded, Diagnostics>> {
         let (sources, path) = (&self.sources, self.path());
-        (!sources.is_empty() && path.is_file()).then(|| load(path, &sources.overrides))
+        if sources.is_empty() || !path.is_file() {
+            return None;
+        }
+        let now = |path: &PathBuf| fs::read_to_string(sources.folder.join(path)).ok();
+        let has_changed = sources.files.iter().any(|(path, text)| now(path).is_some_and(|now| now != *text));
+        let mut all = sources.files.keys().chain(sources.media.keys());
+        let is_whole = all.all(|path| sources.folder.join(path).is_file());
+        (has_changed || is_whole).then(|| load(path, &sources.overrides))
     }
 
     /// Reads another version of the team from `file`, with the values that its caller gave when it was loaded.

@@ -106,7 +106,7 @@ pub(super) struct Attempt<'a> {
 pub(crate) struct AttemptReservation {
     pub(super) bound: Bound,
     /// The bound at the price of the model that is asked, if there are several: the call is reserved at the highest of their prices.
-    pub(super) own: Option<Bound>,
+    pub(super) own: Option<Box<Bound>>,
     pub(super) run: limits::RunReservation,
     /// In the accounts of agents and chats, by index.
     pub(super) owned: Vec<(usize, limits::RunReservation)>,
@@ -123,14 +123,14 @@ impl AttemptReservation {
         let whole = self.all().map(|hold| hold.cost).filter(|amount| amount.whole);
         // A call of unknown cost reserves nothing: under a limit on money the run ends because of it.
         let most = bound.least_cost.and(bound.cost.or_else(|| whole.map(|amount| amount.most).min()));
-        most.into_iter().chain(self.own.and_then(|own| own.cost)).min()
+        most.into_iter().chain(self.own.as_ref().and_then(|own| own.cost)).min()
     }
 
     /// The tokens that it takes at most, in the same way.
     fn most_tokens(&self) -> Option<u64> {
         let whole = self.all().map(|hold| hold.tokens).filter(|amount| amount.whole);
         let most = self.bound.tokens.or(whole.map(|amount| amount.most).min());
-        most.into_iter().chain(self.own.and_then(|own| own.tokens)).min()
+        most.into_iter().chain(self.own.as_ref().and_then(|own| own.tokens)).min()
     }
 
     /// The reservations in all accounts.
@@ -233,7 +233,7 @@ impl Reservation<'_> {
             let state = self.state();
             match state.last {
                 Some(rest) => (rest, None),
-                None => (self.bound, state.asked.as_ref().map(|(_, own)| *own)),
+                None => (self.bound, state.asked.as_ref().map(|(_, own)| Box::new(*own))),
             }
         };
         match self.log.hold(self.attempt(bound, self.calls)).await {
@@ -255,7 +255,7 @@ impl Reservation<'_> {
         let mut state = self.state();
         (state.asked, state.last) = (Some((model.into(), bound)), None);
         if let Some(hold) = &mut state.hold {
-            hold.own = Some(bound);
+            hold.own = Some(Box::new(bound));
         }
     }
 

@@ -158,7 +158,8 @@ chat: {participants: [Ann], pattern: sequential}
 ";
     let warned = |model: Option<&str>| {
         let overrides = Overrides { model: model.map(str::to_owned), ..Overrides::default() };
-        parse(TEXT, "t.yaml", &overrides).unwrap_or_else(|errors| panic!("{errors}")).warnings.to_string()
+        let team = parse(TEXT, "t.yaml", &overrides).unwrap_or_else(|errors| panic!("{errors}")).team;
+        team.check_parameters(model, &Models::new(Env::default())).to_string()
     };
     assert!(warned(None).contains("`openai:gpt-5`, the model of `Ann`, does not take `temperature`"));
     assert_eq!(warned(Some("openai:gpt-4o")), "");
