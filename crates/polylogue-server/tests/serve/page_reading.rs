@@ -249,7 +249,7 @@ async fn a_name_has_the_same_color_in_a_run_and_in_its_comparison() {
         )
     };
     show(&mut browser, &format!("#/runs/{fork}")).await;
-    browser.until("document.querySelector('.closed')").await;
+    browser.until("document.querySelector('.closed') && document.querySelector('.participants .name')").await;
     let of_run = browser.eval(&colors(".participants")).await;
     show(&mut browser, &format!("#/compare?a={id}&b={fork}")).await;
     browser.until("document.querySelector('.said')").await;
