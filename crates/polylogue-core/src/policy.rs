@@ -51,7 +51,7 @@ pub trait Policy: Send + Sync + 'static {
     }
 
     /// Returns the step instead of the one that [`next`](Self::next) selects when the chat ends for `reason`: at its
-    /// [maximum of turns](crate::ChatBuilder::max_turns), or by a condition [around](until) the policy. It is the end, or a private
+    /// [maximum of turns](crate::ChatBuilder::max_turns), or by a condition [around](with_termination) the policy. It is the end, or a private
     /// turn before it, such as one that asks for a summary; after that, the policy is asked again. Must be a pure function, like
     /// `next`. Default: the end, with the last message as the result.
     fn at_end(&self, transcript: &Transcript, reason: StopReason) -> Step {
