@@ -10,8 +10,10 @@ impl Turn<'_> {
     pub fn context_tokens(&mut self, ask: ModelCall<'_>) -> u64 {
         let text = |length: usize| (length as u64).div_ceil(4);
         let tool = |parameters: &Value| text(parameters.to_string().len());
-        let tools = ask.tools.iter().map(|spec| text(spec.description.len()) + tool(&spec.parameters));
-        let others = text(ask.system.map_or(0, str::len)) + tools.sum::<u64>();
+        let others = || {
+            let tools = ask.tools.iter().map(|spec| text(spec.description.len()) + tool(&spec.parameters));
+            text(ask.system.map_or(0, str::len)) + tools.sum::<u64>()
+        };
         self.view(ask.view).tokens(others)
     }
 

@@ -45,8 +45,8 @@ impl KeptSize {
 impl View {
     /// Estimates the tokens of a request for this view: those reported for the last one and what followed it, or else all of it
     /// at four ASCII characters or one other character each, and `others` for the system message and the tools.
-    pub fn tokens(&self, others: u64) -> u64 {
-        let (known, since) = self.measured.unwrap_or((others, 0));
+    pub fn tokens(&self, others: impl FnOnce() -> u64) -> u64 {
+        let (known, since) = self.measured.unwrap_or_else(|| (others(), 0));
         known.saturating_add(estimate(self.entries.get(since..).unwrap_or_default()))
     }
 

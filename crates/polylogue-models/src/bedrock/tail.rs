@@ -71,9 +71,14 @@ impl WriteTail for Converse {
 
     /// What the body asks for. Requests have one reply.
     fn asked_output(params: &Params, style: &Style) -> AskedOutput {
-        let inference = params.extra.get("inferenceConfig").cloned().or_else(|| inference(params));
-        let body = json!({"inferenceConfig": inference, (OWN): own_fields(params, &style.accepts)});
-        AskedOutput::of(LIMITS.iter().filter_map(|place| body.pointer(place)), [])
+        let own = own_fields(params, &style.accepts);
+        let given = params.extra.get("inferenceConfig");
+        let known = given.is_none().then_some(params.max_tokens).flatten().map(Value::from);
+        let limit = known.as_ref().or_else(|| given?.get("maxTokens"));
+        let own_limits = OWN_LIMITS.iter().filter_map(|name| own.get(*name));
+        let nested = own.get("inferenceConfig");
+        let nested = NESTED_LIMITS.iter().filter_map(|name| nested?.get(name));
+        AskedOutput::of(limit.into_iter().chain(own_limits).chain(nested), [])
     }
 
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
@@ -116,15 +121,11 @@ impl WriteTail for Converse {
     }
 }
 
-/// Where a body limits the reply: a field of the API, and those that models have for it.
-const LIMITS: [&str; 6] = [
-    "/inferenceConfig/maxTokens",
-    "/additionalModelRequestFields/max_tokens",
-    "/additionalModelRequestFields/max_completion_tokens",
-    "/additionalModelRequestFields/max_gen_len",
-    "/additionalModelRequestFields/inferenceConfig/maxTokens",
-    "/additionalModelRequestFields/inferenceConfig/max_new_tokens",
-];
+/// Fields by which models limit the reply, apart from Converse's own `maxTokens`.
+const OWN_LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_gen_len"];
+
+/// Those that a model has in an `inferenceConfig` of its own.
+const NESTED_LIMITS: [&str; 2] = ["maxTokens", "max_new_tokens"];
 
 /// The fields of the model.
 fn own_fields(params: &Params, accepts: &Accepts) -> Map<String, Value> {
