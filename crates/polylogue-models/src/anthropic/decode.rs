@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::event::{Begun, Delta, Event, Tokens};
 use crate::wire::calls::Piece;
-use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::draft::{DecodeResult, Draft};
 use crate::wire::object::Object;
 use crate::wire::protocol::ReadReply;
 use crate::wire::think::Kind;
@@ -49,20 +49,15 @@ enum Block {
     },
 }
 
-type Decoded<T = ()> = Result<T, DecodeError>;
-
 impl ReadReply for Messages {
     type Chunk<'a> = Event<'a>;
 
-    fn take(
-        &mut self,
-        event: &Event<'_>,
-        raw: &[u8],
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Decoded {
+    fn is_error(event: &Event<'_>) -> bool {
+        event.error.is_some()
+    }
+
+    fn take(&mut self, event: &Event<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         match event.kind.get() {
-            _ if event.error.is_some() => Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned())),
             Some("message_start") => {
                 (reply.said, reply.needs_end) = (true, true);
                 if let Some(Begun::Message { usage: Object(Some(usage)) }) = event.message.as_deref() {
@@ -106,7 +101,7 @@ impl Messages {
         content: &[Value],
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Decoded {
+    ) -> DecodeResult {
         reply.said = true;
         event.usage.0.iter().for_each(|usage| self.meter(usage, reply));
         for (index, block) in (0..).zip(content) {
@@ -134,7 +129,7 @@ impl Messages {
         block: &Value,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Decoded {
+    ) -> DecodeResult {
         self.close(reply, deltas)?;
         self.index = index;
         let text = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -176,7 +171,7 @@ impl Messages {
         delta: &Delta<'_>,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Decoded {
+    ) -> DecodeResult {
         if !self.is_open(index) {
             return self.delta_without_start(index, delta, reply, deltas);
         }
@@ -217,7 +212,7 @@ impl Messages {
         delta: &Delta<'_>,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Decoded {
+    ) -> DecodeResult {
         let block = match delta.kind.get() {
             Some("text_delta") if delta.text.get().is_some() => "text",
             Some("thinking_delta") if delta.thinking.get().is_some() => "thinking",
@@ -232,7 +227,7 @@ impl Messages {
     }
 
     /// Completes the block, if there is one.
-    fn close(&mut self, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> Decoded {
+    fn close(&mut self, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         match std::mem::take(&mut self.block) {
             Block::Thought { signature } if !signature.is_empty() => {
                 reply.seal(json!({SIGNATURE: signature}))

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::wire::decode::Decoder;
 use crate::wire::decode_support::{Read, read_stream, read_whole};
-use crate::wire::draft::Decoded as Whole;
+use crate::wire::draft::{DecodeError, Decoded};
 
 fn in_pieces(pieces: &[&[u8]]) -> Read {
     read_stream::<Messages>("Jo-1", &[], pieces)
@@ -102,7 +102,7 @@ fn all_kinds() -> Vec<Value> {
     events
 }
 
-fn seals(reply: &Whole) -> Vec<(usize, Value)> {
+fn seals(reply: &Decoded) -> Vec<(usize, Value)> {
     reply.seals.iter().map(|seal| (seal.part, seal.data.clone())).collect()
 }
 

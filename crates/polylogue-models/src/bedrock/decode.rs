@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::chunk::{Chunk, Content, Reasoning, ToolUse};
 use crate::wire::calls::Piece;
-use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::draft::{DecodeResult, Draft};
 use crate::wire::protocol::ReadReply;
 use crate::wire::think::Kind;
 
@@ -21,16 +21,11 @@ pub(crate) struct Converse {
 impl ReadReply for Converse {
     type Chunk<'a> = Chunk<'a>;
 
-    fn take(
-        &mut self,
-        chunk: &Chunk<'_>,
-        raw: &[u8],
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
-        if chunk.is_error() {
-            return Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()));
-        }
+    fn is_error(chunk: &Chunk<'_>) -> bool {
+        chunk.is_error()
+    }
+
+    fn take(&mut self, chunk: &Chunk<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         reply.said |= chunk.message_start.is_some() || chunk.output.is_some();
         if let Some(start) = &chunk.content_block_start {
             self.content(start.content_block_index.0, start.start.as_ref(), reply, deltas)?;
@@ -50,12 +45,7 @@ impl ReadReply for Converse {
 }
 
 impl Converse {
-    fn whole(
-        &mut self,
-        chunk: &Chunk<'_>,
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    fn whole(&mut self, chunk: &Chunk<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         let Some(output) = &chunk.output else { return Ok(()) };
         let content = output.message.iter().flat_map(|message| &message.content);
         for (index, content) in (0..).zip(content) {
@@ -74,7 +64,7 @@ impl Converse {
         content: Option<&Content<'_>>,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    ) -> DecodeResult {
         let Some(content) = content else { return Ok(()) };
         let index = index.unwrap_or_default();
         reply.said = true;
@@ -98,7 +88,7 @@ impl Converse {
         reasoning: &Reasoning<'_>,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    ) -> DecodeResult {
         if let Some(data) = reasoning.redacted_content.get() {
             self.block = None;
             reply.open(Kind::Thought);

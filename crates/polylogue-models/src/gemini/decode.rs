@@ -6,15 +6,13 @@ use super::chunk::{Candidate, Chunk, Feedback, FunctionCall, Part};
 use super::finish::{End, end};
 use super::open::Open;
 use crate::wire::calls::Piece;
-use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::draft::{DecodeError, DecodeResult, Draft};
 use crate::wire::protocol::ReadReply;
 use crate::wire::think::Kind;
 
 /// Gemini's own API.
 #[derive(Debug, Default)]
 pub(crate) struct Gemini {
-    /// The candidate that is decoded: the first one received.
-    candidate: Option<u64>,
     /// The text or thought that the next piece may continue.
     open: Option<Open>,
     /// Whether the reply has any content.
@@ -24,16 +22,11 @@ pub(crate) struct Gemini {
 impl ReadReply for Gemini {
     type Chunk<'a> = Chunk<'a>;
 
-    fn take(
-        &mut self,
-        chunk: &Chunk<'_>,
-        raw: &[u8],
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
-        if chunk.error.is_some() {
-            return Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()));
-        }
+    fn is_error(chunk: &Chunk<'_>) -> bool {
+        chunk.error.is_some()
+    }
+
+    fn take(&mut self, chunk: &Chunk<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         if let Some(tokens) = &chunk.usage_metadata.0 {
             reply.meter(tokens.usage());
         }
@@ -50,9 +43,8 @@ impl Gemini {
         candidate: &Candidate<'_>,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
-        let index = candidate.index.0.unwrap_or(0);
-        if *self.candidate.get_or_insert(index) != index {
+    ) -> DecodeResult {
+        if !reply.takes_choice(candidate.index.0) {
             return Ok(());
         }
         reply.said = true;
@@ -79,12 +71,7 @@ impl Gemini {
         Ok(())
     }
 
-    fn part(
-        &mut self,
-        part: &Part<'_>,
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    fn part(&mut self, part: &Part<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         let signature = part.thought_signature.get();
         if let Some(call) = &part.function_call {
             return self.call(call, signature, reply, deltas);
@@ -103,7 +90,7 @@ impl Gemini {
         signature: Option<&str>,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    ) -> DecodeResult {
         (self.open, self.has_content) = (None, true);
         let piece = Piece {
             index: None,
@@ -126,7 +113,7 @@ impl Gemini {
         signature: Option<&str>,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    ) -> DecodeResult {
         if text.is_empty() && signature.is_none() {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use polylogue_core::DeltaSink;
 
 use super::chunk::{Chunk, ToolCall};
 use crate::wire::calls::Piece;
-use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::draft::{DecodeResult, Draft};
 use crate::wire::protocol::ReadReply;
 
 /// Ollama's own API.
@@ -14,16 +14,11 @@ pub(crate) struct Ollama;
 impl ReadReply for Ollama {
     type Chunk<'a> = Chunk<'a>;
 
-    fn take(
-        &mut self,
-        chunk: &Chunk<'_>,
-        raw: &[u8],
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
-        if chunk.error.is_some() {
-            return Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()));
-        }
+    fn is_error(chunk: &Chunk<'_>) -> bool {
+        chunk.error.is_some()
+    }
+
+    fn take(&mut self, chunk: &Chunk<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         if let Some(message) = &chunk.message {
             reply.said = true;
             if let Some(piece) = message.thinking.get() {

@@ -7,15 +7,13 @@ use super::chunk::{Choice, Chunk, Content, Fragment, Function, REASONING};
 use super::details::Details;
 use super::said::{SaidPart, chunk};
 use crate::wire::calls::Piece;
-use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::draft::{DecodeError, DecodeResult, Draft};
 use crate::wire::protocol::ReadReply;
 use crate::wire::think::Kind;
 
 /// Chat completions.
 #[derive(Debug, Default)]
 pub(crate) struct ChatCompletions {
-    /// The choice that is decoded: the first one received.
-    choice: Option<u64>,
     /// The parts of reasoning so far that go back unchanged.
     details: Details,
     /// Whether the last part of reasoning in a content is signed, so that no other belongs to it.
@@ -25,18 +23,13 @@ pub(crate) struct ChatCompletions {
 impl ReadReply for ChatCompletions {
     type Chunk<'a> = Chunk<'a>;
 
-    fn take(
-        &mut self,
-        chunk: &Chunk<'_>,
-        raw: &[u8],
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    fn is_error(chunk: &Chunk<'_>) -> bool {
         let odd = chunk.choices.is_none() && chunk.usage.0.is_none();
         let says = chunk.message.is_some() || chunk.detail.is_some() || chunk.object.get() == Some("error");
-        if chunk.error.is_some() || (odd && says) {
-            return Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()));
-        }
+        chunk.error.is_some() || (odd && says)
+    }
+
+    fn take(&mut self, chunk: &Chunk<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         let groq = chunk.x_groq.0.as_ref().and_then(|groq| groq.usage.0.as_ref());
         if let Some(tokens) = chunk.usage.0.as_ref().or(groq) {
             reply.metered |= reply.began && chunk.choices.as_ref().is_none_or(Vec::is_empty);
@@ -50,14 +43,8 @@ impl ReadReply for ChatCompletions {
 }
 
 impl ChatCompletions {
-    fn choice(
-        &mut self,
-        choice: &Choice<'_>,
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
-        let index = choice.index.0.unwrap_or(0);
-        if *self.choice.get_or_insert(index) != index {
+    fn choice(&mut self, choice: &Choice<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
+        if !reply.takes_choice(choice.index.0) {
             return Ok(());
         }
         let reason = choice.finish_reason.get();
@@ -86,7 +73,7 @@ impl ChatCompletions {
         whole: bool,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    ) -> DecodeResult {
         for (name, field) in [(REASONING, &content.reasoning_content), ("reasoning", &content.reasoning)] {
             if let Some(piece) = field.get() {
                 reply.think(piece, deltas)?;
@@ -111,12 +98,7 @@ impl ChatCompletions {
     }
 
     /// Adds a part of a content. Reasoning continues what was reasoned before it, up to its signature.
-    fn part(
-        &mut self,
-        part: &SaidPart,
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    fn part(&mut self, part: &SaidPart, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         let (text, signature) = match part {
             SaidPart::Text(text) => return reply.speak(text, deltas),
             SaidPart::Thought { text, signature } => (text, signature.as_ref()),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::chunk::{Chunk, Incomplete, Tokens};
 use crate::wire::calls::Piece;
-use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::draft::{DecodeError, DecodeResult, Draft};
 use crate::wire::protocol::ReadReply;
 use crate::wire::think::Kind;
 
@@ -84,18 +84,16 @@ struct End<'a> {
 impl ReadReply for Responses {
     type Chunk<'a> = Chunk<'a>;
 
-    fn take(
-        &mut self,
-        chunk: &Chunk<'_>,
-        raw: &[u8],
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    fn is_error(chunk: &Chunk<'_>) -> bool {
+        let says = chunk.error.is_some() || chunk.message.is_some() || chunk.detail.is_some();
+        chunk.kind.get().map_or(is_odd(chunk) && says, |kind| kind == "error")
+    }
+
+    fn take(&mut self, chunk: &Chunk<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         reply.needs_end = true;
         let index = chunk.output_index.0.unwrap_or(self.done);
-        let Some(kind) = chunk.kind.get() else { return self.whole(chunk, raw, reply, deltas) };
+        let Some(kind) = chunk.kind.get() else { return self.whole(chunk, reply, deltas) };
         match kind {
-            "error" => Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned())),
             "response.output_item.added" => {
                 chunk.item.iter().try_for_each(|item| self.begin(index, item, reply, deltas))
             }
@@ -136,21 +134,15 @@ impl ReadReply for Responses {
     }
 }
 
+/// Whether `chunk` is neither an event nor a response.
+fn is_odd(chunk: &Chunk<'_>) -> bool {
+    chunk.output.is_none() && chunk.object.get() != Some("response")
+}
+
 impl Responses {
     /// Takes a response that is not streamed.
-    fn whole(
-        &mut self,
-        chunk: &Chunk<'_>,
-        raw: &[u8],
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
-        let odd = chunk.output.is_none() && chunk.object.get() != Some("response");
-        let says = chunk.error.is_some() || chunk.message.is_some() || chunk.detail.is_some();
-        if odd && says {
-            return Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()));
-        }
-        if odd {
+    fn whole(&mut self, chunk: &Chunk<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
+        if is_odd(chunk) {
             return Ok(());
         }
         let end = End {
@@ -170,7 +162,7 @@ impl Responses {
         item: &Value,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    ) -> DecodeResult {
         let Some(of) = kind_of(item) else { return Ok(()) };
         let part = match of {
             Of::Reasoning(_) => reply.open(Kind::Thought),
@@ -203,7 +195,7 @@ impl Responses {
         piece: &str,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    ) -> DecodeResult {
         match self.item(index) {
             Some(Item { of: Of::Reasoning(_) | Of::Message, part, written, .. }) => {
                 *written += piece.len();
@@ -221,7 +213,7 @@ impl Responses {
         piece: &str,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    ) -> DecodeResult {
         if let Some(Item { of: Of::Reasoning(last), written, .. }) = self.item(index)
             && std::mem::replace(last, nth) != nth
             && *written > 0
@@ -238,7 +230,7 @@ impl Responses {
         piece: &str,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    ) -> DecodeResult {
         match self.item(index) {
             Some(Item { of: Of::Call, written, .. }) => {
                 *written += piece.len();
@@ -255,7 +247,7 @@ impl Responses {
         item: &Value,
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    ) -> DecodeResult {
         reply.said = true;
         self.done = self.done.saturating_add(1);
         if self.item(index).is_none() {
@@ -314,12 +306,7 @@ impl Responses {
     }
 
     /// Takes the end of a response.
-    fn end(
-        &mut self,
-        end: &End<'_>,
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    fn end(&mut self, end: &End<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         if let Some(tokens) = end.usage {
             reply.meter(tokens.usage());
         }
@@ -390,12 +377,7 @@ fn call<'a>(index: u64, item: &'a Value, args: &'a str) -> Piece<'a> {
 }
 
 /// The calls that a call stands for; the call itself, if it is another one than it seems.
-fn unwrap_calls(
-    index: u64,
-    item: &Value,
-    reply: &mut Draft,
-    deltas: &mut dyn DeltaSink,
-) -> Result<(), DecodeError> {
+fn unwrap_calls(index: u64, item: &Value, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
     let args = arguments(item);
     let inner: Option<Vec<(String, String)>> = serde_json::from_str::<Value>(&args).ok().and_then(|args| {
         let uses = args.get("tool_uses")?.as_array()?.iter();

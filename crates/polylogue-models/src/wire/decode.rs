@@ -4,7 +4,7 @@ use polylogue_core::{DeltaSink, Request};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::draft::{DecodeError, Decoded, Draft, EXCERPT};
+use super::draft::{DecodeError, DecodeResult, Decoded, Draft, EXCERPT};
 use super::frames::{Frame, FrameError, Frames};
 use super::halves::without_halves;
 use super::lenient::Text;
@@ -47,7 +47,7 @@ impl<P: Protocol> Decoder<P> {
     ///
     /// # Errors
     /// When they cannot be part of a reply.
-    pub(crate) fn feed(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+    pub(crate) fn feed(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> DecodeResult {
         let Self { splitter, event, frames, lines, spoke, reading } = self;
         *spoke |= !bytes.iter().all(u8::is_ascii_whitespace);
         if P::FRAMES && !*lines.get_or_insert_with(|| is_text(bytes)) {
@@ -80,7 +80,7 @@ impl<P: Protocol> Decoder<P> {
         body: &[u8],
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<Decoded, DecodeError> {
+    ) -> DecodeResult<Decoded> {
         match read::<P>(body) {
             Read::Chunk(chunk) => {
                 self.reading.take(&chunk, body, deltas)?;
@@ -95,11 +95,7 @@ impl<P: Protocol> Decoder<P> {
     ///
     /// # Errors
     /// When there is none, or only the beginning of one.
-    pub(crate) fn finish(
-        self,
-        request: &Request<'_>,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<Decoded, DecodeError> {
+    pub(crate) fn finish(self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> DecodeResult<Decoded> {
         let Self { mut splitter, mut event, frames, spoke, mut reading, .. } = self;
         let (received, is_whole) = (reading.reply.received, reading.reply.is_finished());
         let last = splitter.finish(|line| take_line(&mut event, &mut reading, line, deltas));
@@ -140,7 +136,7 @@ fn take_line<P: Protocol>(
     reading: &mut PartialReply<P>,
     line: Line<'_>,
     deltas: &mut dyn DeltaSink,
-) -> Result<(), DecodeError> {
+) -> DecodeResult {
     match line {
         Line::Blank if event.bare => Ok(()),
         Line::Blank => event.flush(reading, deltas),
@@ -159,7 +155,7 @@ impl Pending {
         bare: bool,
         reading: &mut PartialReply<P>,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    ) -> DecodeResult {
         let line = line.trim_ascii();
         if line.is_empty() {
             return Ok(());
@@ -183,7 +179,7 @@ impl Pending {
         }
     }
 
-    fn append(&mut self, line: &[u8]) -> Result<(), DecodeError> {
+    fn append(&mut self, line: &[u8]) -> DecodeResult {
         if self.bytes.len().saturating_add(line.len()) > MAX_EVENT {
             return Err(DecodeError::TooLong("an event of the reply does not end"));
         }
@@ -198,7 +194,7 @@ impl Pending {
         &mut self,
         reading: &mut PartialReply<P>,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    ) -> DecodeResult {
         if self.bytes.is_empty() {
             return Ok(());
         }
@@ -246,19 +242,18 @@ fn is_cut(bytes: &[u8]) -> bool {
 }
 
 impl<P: Protocol> PartialReply<P> {
-    fn take(
-        &mut self,
-        chunk: &P::Chunk<'_>,
-        raw: &[u8],
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    fn take(&mut self, chunk: &P::Chunk<'_>, raw: &[u8], deltas: &mut dyn DeltaSink) -> DecodeResult {
         self.reply.received = true;
-        let taken = self.protocol.take(chunk, raw, &mut self.reply, deltas);
+        let taken = if P::is_error(chunk) {
+            Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()))
+        } else {
+            self.protocol.take(chunk, &mut self.reply, deltas)
+        };
         taken.map_err(|error| self.reply.ended_by(error))
     }
 
     /// Decodes a frame: an event as an object with the event's type as its only field, or an error.
-    fn take_frame(&mut self, frame: Frame<'_>, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+    fn take_frame(&mut self, frame: Frame<'_>, deltas: &mut dyn DeltaSink) -> DecodeResult {
         let header = |name| frame.header(name).map(Option::unwrap_or_default);
         let payload = String::from_utf8_lossy(frame.payload);
         let (name, text) = match header(":message-type")? {
@@ -278,7 +273,7 @@ impl<P: Protocol> PartialReply<P> {
     }
 
     /// Decodes a list of objects, several in a row, invalid UTF-8, or halves of characters.
-    fn take_all(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+    fn take_all(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> DecodeResult {
         if let Some(objects) = listed(bytes) {
             return objects.iter().try_for_each(|object| self.take_all(object.as_bytes(), deltas));
         }

@@ -49,6 +49,9 @@ impl From<LineTooLong> for DecodeError {
     }
 }
 
+/// What was decoded, or why a response cannot be.
+pub(crate) type DecodeResult<T = ()> = Result<T, DecodeError>;
+
 /// A decoded reply, with the seals of its parts.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Decoded {
@@ -67,6 +70,8 @@ pub(crate) struct Draft {
     parts: Parts,
     calls: Calls,
     refused: bool,
+    /// The choice that is decoded, of an API that can send several: the first one received.
+    choice: Option<u64>,
     finish: Option<FinishReason>,
     usage: Usage,
     /// Whether there was a message, even if it was empty.
@@ -105,11 +110,17 @@ impl Draft {
         if self.began { error.after_pieces() } else { error }
     }
 
+    /// Whether the reply is that of the choice at `index`, by default the first: the others are left out.
+    pub(crate) fn takes_choice(&mut self, index: Option<u64>) -> bool {
+        let index = index.unwrap_or(0);
+        *self.choice.get_or_insert(index) == index
+    }
+
     /// Takes a piece of reasoning.
     ///
     /// # Errors
     /// When there is too much of it.
-    pub(crate) fn think(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+    pub(crate) fn think(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> DecodeResult {
         self.grow(piece)?;
         self.think.pass_thought();
         self.parts.push(Kind::Thought, piece);
@@ -127,7 +138,7 @@ impl Draft {
     ///
     /// # Errors
     /// When there is too much of it.
-    pub(crate) fn write(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+    pub(crate) fn write(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> DecodeResult {
         self.write_to(self.parts.last(), piece, deltas)
     }
 
@@ -135,12 +146,7 @@ impl Draft {
     ///
     /// # Errors
     /// When there is too much of it.
-    pub(crate) fn write_to(
-        &mut self,
-        index: usize,
-        piece: &str,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
+    pub(crate) fn write_to(&mut self, index: usize, piece: &str, deltas: &mut dyn DeltaSink) -> DecodeResult {
         self.grow(piece)?;
         let is_last = index == self.parts.last();
         match self.parts.write(index, piece) {
@@ -184,7 +190,7 @@ impl Draft {
     ///
     /// # Errors
     /// When there is too much of it.
-    pub(crate) fn speak(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+    pub(crate) fn speak(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> DecodeResult {
         self.grow(piece)?;
         let Self { think, parts, .. } = self;
         think.feed(piece, &mut |kind, piece| sort(kind, piece, parts, deltas));
@@ -195,7 +201,7 @@ impl Draft {
     ///
     /// # Errors
     /// When there is too much of it.
-    pub(crate) fn refuse(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+    pub(crate) fn refuse(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> DecodeResult {
         self.grow(piece)?;
         self.refused = true;
         self.parts.push(Kind::Text, piece);
@@ -233,7 +239,7 @@ impl Draft {
     ///
     /// # Errors
     /// When there are too many, or they are too long.
-    pub(crate) fn call(&mut self, piece: &Piece<'_>, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+    pub(crate) fn call(&mut self, piece: &Piece<'_>, deltas: &mut dyn DeltaSink) -> DecodeResult {
         self.call_part(piece, deltas)?;
         Ok(())
     }
@@ -242,11 +248,7 @@ impl Draft {
     ///
     /// # Errors
     /// As [`Self::call`].
-    pub(crate) fn call_part(
-        &mut self,
-        piece: &Piece<'_>,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<usize, DecodeError> {
+    pub(crate) fn call_part(&mut self, piece: &Piece<'_>, deltas: &mut dyn DeltaSink) -> DecodeResult<usize> {
         self.grow(piece.args)?;
         let added = self.calls.add(piece).ok_or(DecodeError::TooLong("the reply has too many tool calls"))?;
         if added.named || !piece.args.is_empty() {
@@ -260,7 +262,7 @@ impl Draft {
     ///
     /// # Errors
     /// When the reply is too long.
-    pub(crate) fn grow(&mut self, piece: &str) -> Result<(), DecodeError> {
+    pub(crate) fn grow(&mut self, piece: &str) -> DecodeResult {
         self.began = true;
         self.size = self.size.saturating_add(piece.len());
         if self.size > MAX_REPLY {
@@ -279,7 +281,7 @@ impl Draft {
         request: &Request<'_>,
         core: &str,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<Decoded, DecodeError> {
+    ) -> DecodeResult<Decoded> {
         let complete = self.is_finished() || self.metered && !self.needs_end;
         match (self.said, complete) {
             (false, false) if !self.received => return Err(DecodeError::Empty),

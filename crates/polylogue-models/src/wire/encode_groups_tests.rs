@@ -5,7 +5,7 @@ use polylogue_core::{DeltaSink, Media};
 use super::*;
 use crate::deviations::MediaForm;
 use crate::wire::asked::AskedOutput;
-use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::draft::{DecodeResult, Draft};
 use crate::wire::protocol::{ReadReply, WriteMessages, WriteTail};
 
 /// Such a wire: messages are lists, `r` and an id for a result, `p` for a picture, and `w` for words.
@@ -80,7 +80,11 @@ impl<const PICTURES: bool> WriteTail for Grouped<PICTURES> {
 impl<const PICTURES: bool> ReadReply for Grouped<PICTURES> {
     type Chunk<'a> = Value;
 
-    fn take(&mut self, _: &Value, _: &[u8], _: &mut Draft, _: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+    fn is_error(_: &Value) -> bool {
+        false
+    }
+
+    fn take(&mut self, _: &Value, _: &mut Draft, _: &mut dyn DeltaSink) -> DecodeResult {
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::asked::AskedOutput;
-use super::draft::{DecodeError, Draft};
+use super::draft::{DecodeResult, Draft};
 use super::ids::CallIds;
 use super::marks::CacheMark;
 use super::{json, words};
@@ -357,15 +357,17 @@ pub(crate) trait ReadReply: Default + Send {
     /// One JSON object of a reply, whole or a piece.
     type Chunk<'a>: Deserialize<'a>;
 
-    /// Adds a piece, whose bytes are `raw`, to the reply.
+    /// Whether `chunk` is an error of the provider, which it can send with any status and in the middle of a reply.
+    fn is_error(chunk: &Self::Chunk<'_>) -> bool;
+
+    /// Adds a piece that is no error to the reply.
     ///
     /// # Errors
     /// When it cannot be part of a reply.
     fn take(
         &mut self,
         chunk: &Self::Chunk<'_>,
-        raw: &[u8],
         reply: &mut Draft,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError>;
+    ) -> DecodeResult;
 }
