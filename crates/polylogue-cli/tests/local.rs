@@ -98,6 +98,50 @@ fn what_is_wrong_with_a_file_is_an_error_before_the_run() {
     assert!(missing.contains("cannot read") && missing.contains("relative to the team file"), "{missing}");
 }
 
+/// Only the templates of some files know `effort`, and none knows other fields than its own.
+#[test]
+fn parameters_are_checked_by_the_file_of_the_model() {
+    let folder = team(TEAM);
+    let models = folder.path().join("teams/models");
+    let file = folder.path().join("teams/pair.yaml");
+    let template = format!("{}{{% if enable_thinking %}}{{% endif %}}", tiny::TEMPLATE);
+    Tiny { template: Some(template), ..Tiny::default() }.write(&models, "thinks.gguf");
+    let with = |parameters: &str| TEAM.replace("seed: 1,", &format!("seed: 1, {parameters},"));
+    let found = |arguments: &[&str], text: &str, variables: &[(&str, &str)]| {
+        std::fs::write(&file, text).unwrap();
+        let output = run(folder.path(), &[arguments, &["teams/pair.yaml"]].concat(), variables);
+        (output.status.code(), texts(&output).1)
+    };
+    let strict = with("effort: low, strict: true");
+    let refused = "error: `local:models/tiny.gguf`, the model of `Ann`, does not take `effort`, and `strict` refuses it\n --> teams/pair.yaml:5:";
+    for (command, memory) in [("check", "1"), ("run", "512")] {
+        let (code, errors) = found(&[command], &strict, &[("POLYLOGUE_LOCAL_MEMORY", memory)]);
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(errors.contains(refused), "{errors}");
+    }
+    let (code, errors) = found(&["check"], &with("effort: low"), &[]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("does not take `effort`: it is left out"), "{errors}");
+    let thinks = strict.replace("tiny.gguf", "thinks.gguf");
+    assert_eq!(found(&["check", "--strict"], &thinks, &[]), (Some(0), String::new()));
+    let own = with("extra: {chat_template_kwargs: {}}");
+    assert_eq!(found(&["check", "--strict"], &own, &[]), (Some(0), String::new()));
+    let other = with("extra: {num_ctx: 4096}");
+    for command in ["check", "run"] {
+        let (code, errors) = found(&[command], &other, &[]);
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(errors.contains("does not know the parameter `num_ctx`"), "{errors}");
+    }
+    // What a file takes that cannot be read, or may not, is unknown.
+    let missing = strict.replace("tiny.gguf", "none.gguf");
+    assert_eq!(found(&["check"], &missing, &[]), (Some(0), String::new()));
+    let outside = strict.replace("local:models/tiny.gguf", "local:../elsewhere.gguf");
+    Tiny::default().write(folder.path(), "elsewhere.gguf");
+    let (code, errors) = found(&["check"], &outside, &[]);
+    assert_eq!((code, errors.contains("effort")), (Some(0), false), "{errors}");
+    assert_eq!(found(&["check", "--allow", "readable"], &outside, &[]).0, Some(2));
+}
+
 #[test]
 fn tokens_are_counted_by_the_vocabulary_of_the_file() {
     let folder = team(TEAM);

@@ -183,9 +183,13 @@ impl Diagnostics {
         self.0.push(diagnostic);
     }
 
-    /// Adds all of `other`.
-    pub fn append(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
+    /// Adds those of `other` that are not here yet: a file that is included twice has its mistakes once.
+    pub fn append(&mut self, other: Self) {
+        for diagnostic in other.0 {
+            if !self.0.contains(&diagnostic) {
+                self.0.push(diagnostic);
+            }
+        }
     }
 
     fn sort(&mut self) {

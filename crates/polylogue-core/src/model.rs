@@ -37,7 +37,7 @@ use crate::{
 /// | limits on tokens and money, and the bound of a run | [`max_output`](Self::max_output), [`min_useful_output`](Self::min_useful_output), [`max_input`](Self::max_input), [`page_tokens`](Self::page_tokens), [`returns_seals`](Self::returns_seals) |
 /// | compaction of long histories | [`context_window`](Self::context_window) |
 /// | tools, schemas and media without trying | [`capabilities`](Self::capabilities), [`expected_capabilities`](Self::expected_capabilities) |
-/// | parameters that the model does not take | [`ignored`](Self::ignored), [`least_to_reason`](Self::least_to_reason) |
+/// | parameters that the model does not take | [`ignored`](Self::ignored), [`least_to_reason`](Self::least_to_reason), [`check_params`](Self::check_params) |
 /// | models around others: fallbacks, caches | [`alternatives`](Self::alternatives), [`unavailable_for`](Self::unavailable_for), [`is_cached`](Self::is_cached) |
 ///
 /// # Example: a model that repeats the last message
@@ -136,6 +136,16 @@ pub trait Model: Send + Sync + 'static {
     fn least_to_reason(&self, params: &Params) -> Option<u64> {
         let _ = params;
         None
+    }
+
+    /// Checks `params` before there is a request: what is wrong with them is the error of every call, such as an extra field that cannot
+    /// be sent. Default: nothing is known to be wrong.
+    ///
+    /// # Errors
+    /// What a call with them fails with.
+    fn check_params(&self, params: &Params) -> Result<(), ModelError> {
+        let _ = params;
+        Ok(())
     }
 
     /// For a model that forwards each request to one of several others: returns these, so that what one of them

@@ -171,12 +171,7 @@ impl LocalModel {
 
     /// Refuses what it does not know instead of ignoring it.
     fn check(&self, request: &Request<'_>) -> Result<(), ModelError> {
-        if let Some(field) = request.params.extra.keys().find(|field| *field != TEMPLATE_FIELD) {
-            let what = format!("a model in the process does not know the parameter `{field}`");
-            let hint =
-                format!("remove it; the only further field is `{TEMPLATE_FIELD}`, for the chat template");
-            return Err(self.error(ModelErrorKind::Config, what).hint(hint));
-        }
+        self.check_params(request.params)?;
         if !request.tools.is_empty() && self.format.is_none() {
             let what = "its chat template does not say how to call tools";
             return Err(self.error(ModelErrorKind::Unsupported(polylogue_core::Capability::Tools), what));
@@ -278,6 +273,13 @@ impl Model for LocalModel {
         let effort = params.effort.is_some() && !self.template.source().contains("enable_thinking");
         let thinking = params.thinking.is_some().then_some("thinking");
         effort.then_some("effort").into_iter().chain(thinking).collect()
+    }
+
+    fn check_params(&self, params: &Params) -> Result<(), ModelError> {
+        let Some(field) = params.extra.keys().find(|field| *field != TEMPLATE_FIELD) else { return Ok(()) };
+        let what = format!("a model in the process does not know the parameter `{field}`");
+        let hint = format!("remove it; the only further field is `{TEMPLATE_FIELD}`, for the chat template");
+        Err(self.error(ModelErrorKind::Config, what).hint(hint))
     }
 
     fn capabilities(&self) -> Capabilities {

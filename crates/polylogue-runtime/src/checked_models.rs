@@ -7,7 +7,8 @@ use crate::models::{check_embedding, check_parameters, unsupported_media};
 use crate::{Access, RunOptions};
 
 /// Checks the models of a team that was read: each has a known provider, reads what the team attaches for its agents, takes the
-/// parameters of its agents, makes embeddings for a memory, and has a price where there is a limit on cost. Nothing is sent, and no file of a model is opened.
+/// parameters of those that call it, makes embeddings for a memory, and has a price where there is a limit on cost. Nothing is sent. Of the file of a model in the process
+/// only the header is read, if the team sets parameters for it and may read the file.
 /// With a model in the options, the names in the files are not looked up. Of endpoints of the team that `access` does not allow nothing is looked up either, neither a key nor
 /// another variable, and nothing is said of their models.
 ///

@@ -162,10 +162,10 @@ impl Chat {
             let (models, parameters) = match (role, &self.summary) {
                 (PrivateRole::Selector, _) => {
                     let selector = self.pattern.selector()?;
-                    (selector.model.as_deref(), &selector.parameters)
+                    (selector.model.as_deref().map(String::as_str), &selector.parameters)
                 }
                 (PrivateRole::Summary, Summary::Reflect(reflect)) => {
-                    (reflect.model.as_deref().map(String::as_str), &reflect.parameters.value)
+                    (reflect.model.as_deref().map(String::as_str), &reflect.parameters)
                 }
                 (PrivateRole::Summary, _) => return None,
             };

@@ -1,5 +1,6 @@
 //! Private agents of a chat: a selector or a summary author, named after the chat. They are not participants.
 
+use polylogue_config::At;
 use polylogue_core::Name;
 
 use crate::parameters::Parameters;
@@ -9,7 +10,7 @@ pub(crate) struct ModelUser<'t> {
     pub(crate) name: Name,
     /// Its model, or a list of them, if one is named.
     pub(crate) models: Option<&'t str>,
-    pub(crate) parameters: &'t Parameters,
+    pub(crate) parameters: &'t At<Parameters>,
 }
 
 /// Role of a private agent.

@@ -344,6 +344,46 @@ fn a_parameter_that_no_model_of_an_agent_takes_is_an_error_if_it_is_strict() {
     home.run(&["run", "team.yaml", "--offline"]).ok();
 }
 
+/// A selector and the author of a summary have their own parameters, and a team within a team can use the model of the outer one.
+#[test]
+fn parameters_are_checked_for_all_that_call_a_model() {
+    let home = Home::new().var("OPENAI_API_KEY", "sk-test");
+    let strict = "parameters: {top_k: 5, strict: true}";
+    let team = |keys: &str| {
+        format!(
+            "name: t\nmodel: openai:gpt-5\nagents: [{{name: Ann}}, {{name: Bob}}]\ntask: Greet me.\n{keys}\n"
+        )
+    };
+    let selector = format!(
+        "chat: {{participants: [Ann, Bob], max_turns: 2, pattern: {{group: {{select: {{model: {{{strict}}}}}}}}}}}"
+    );
+    let summary =
+        format!("chat: {{participants: [Ann, Bob], max_turns: 2, summary: {{reflect: {{{strict}}}}}}}");
+    let within = "teams: [{name: one, file: inner.yaml}, {name: two, file: inner.yaml}]\n\
+        chat: {participants: [one, two], max_turns: 2}";
+    home.file(
+        "inner.yaml",
+        &format!("name: i\nagents: [{{name: Cid, {strict}}}]\nchat: {{participants: [Cid], max_turns: 1}}\n"),
+    );
+    let extra = "chat: {participants: [Ann, Bob], max_turns: 2, summary: {reflect: {parameters: {extra: {truncation: auto}}}}}";
+    let refuses = "does not take `top_k`, and `strict` refuses it";
+    for (keys, who, why, place) in [
+        (&*selector, "t_selector", refuses, "team.yaml:5:"),
+        (&*summary, "t_summary", refuses, "team.yaml:5:"),
+        (within, "Cid", refuses, "inner.yaml:2:"),
+        (extra, "t_summary", "`truncation` cannot be an extra field", "team.yaml:5:"),
+    ] {
+        home.file("team.yaml", &team(keys));
+        for command in ["check", "run"] {
+            let ran = home.run(&[command, "team.yaml"]).exits(2);
+            let errors: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("error: ")).collect();
+            let [error] = errors[..] else { panic!("{}", ran.err) };
+            assert!(error.contains(&format!("`openai:gpt-5`, the model of `{who}`")), "{error}");
+            assert!(error.contains(why) && ran.err.contains(&format!(" --> {place}")), "{}", ran.err);
+        }
+    }
+}
+
 /// Of an endpoint of the team, when it is allowed: before, it is unknown what is there.
 #[test]
 fn parameters_are_checked_for_endpoints_of_the_team() {

@@ -33,6 +33,9 @@ macro_rules! inner_model {
         fn least_to_reason(&$self, params: &Params) -> Option<u64> {
             $inner.least_to_reason(params)
         }
+        fn check_params(&$self, params: &Params) -> Result<(), ModelError> {
+            $inner.check_params(params)
+        }
         fn alternatives(&$self) -> &[AnyModel] {
             $inner.alternatives()
         }

@@ -168,19 +168,8 @@ impl EndpointModel {
         request: &Request<'_>,
         context: &ErrorContext<'_>,
     ) -> Result<(), ModelError> {
-        let extra = &request.params.extra;
+        self.check_fields::<P>(request.params)?;
         let refuse = |message: &str| ModelError::new(ModelErrorKind::Config, &*self.name, message);
-        if extra.contains_key(P::MESSAGES) {
-            let list = P::MESSAGES;
-            return Err(refuse(&format!(
-                "`{list}` cannot be an extra field: the conversation is what is sent"
-            )));
-        }
-        P::check(extra).map_err(refuse)?;
-        if P::asked_output(request.params, &self.own_style()).replies.is_none() {
-            let error = refuse("the number of replies that an extra field asks for cannot be read");
-            return Err(error.hint("write a whole number from 1 on"));
-        }
         let count = request.tools.len();
         if let Some(most) = self.max_tools().filter(|most| count > *most) {
             let error = refuse(&format!("a request can have at most {most} tools, and this one has {count}"));
@@ -192,6 +181,23 @@ impl EndpointModel {
             return Err(refuse("Vertex AI takes no API key for models of Anthropic").hint(hint));
         }
         if self.endpoint.lacks_key() { Err(context.no_key()) } else { Ok(()) }
+    }
+
+    /// Rejects extra fields that cannot be sent.
+    fn check_fields<P: Protocol>(&self, params: &Params) -> Result<(), ModelError> {
+        let refuse = |message: &str| ModelError::new(ModelErrorKind::Config, &*self.name, message);
+        let hint = "remove it from `extra`";
+        if params.extra.contains_key(P::MESSAGES) {
+            let list = P::MESSAGES;
+            let message = format!("`{list}` cannot be an extra field: the conversation is what is sent");
+            return Err(refuse(&message).hint(hint));
+        }
+        P::check(&params.extra).map_err(|message| refuse(message).hint(hint))?;
+        if P::asked_output(params, &self.own_style()).replies.is_none() {
+            let error = refuse("the number of replies that an extra field asks for cannot be read");
+            return Err(error.hint("write a whole number from 1 on"));
+        }
+        Ok(())
     }
 }
 
@@ -285,6 +291,10 @@ impl Model for EndpointModel {
 
     fn least_to_reason(&self, params: &Params) -> Option<u64> {
         with_protocol!(self.api, P => P::least_to_reason(params, &self.accepts))
+    }
+
+    fn check_params(&self, params: &Params) -> Result<(), ModelError> {
+        with_protocol!(self.api, P => self.check_fields::<P>(params))
     }
 
     fn unavailable_for(&self) -> Option<Duration> {

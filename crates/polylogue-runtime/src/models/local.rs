@@ -9,8 +9,8 @@ use polylogue_core::{AnyModel, ModelError, ModelErrorKind};
 use polylogue_models::local_file;
 use polylogue_team::{Grant, Team};
 
-use self::built_in::open;
 pub use self::built_in::{count_local, local_resources};
+use self::built_in::{described, open};
 use self::resources::Opened;
 pub use self::resources::{LocalModelInfo, LocalResources};
 use super::options::ModelChoice;
@@ -55,6 +55,13 @@ pub fn local_model_info(
         None => open(name, Path::new(path), &access.env),
     };
     Some(opened.map(|(_, info)| info))
+}
+
+/// The model `name` of `team`, if it is one in the process and its file can be used, whatever memory it needs. No weights are loaded.
+pub(super) fn local_model(team: &Team, name: &str, access: &Access) -> Option<AnyModel> {
+    let file = team.model_file(name)?;
+    allowed(team, name, access).ok()?;
+    described(&file)
 }
 
 fn opened(team: &Team, name: &str, file: &Path, access: &Access) -> Result<Opened, ModelError> {
@@ -114,6 +121,12 @@ mod built_in {
         })
     }
 
+    /// The model in `file`, whatever memory it needs, to read what it takes of a request.
+    pub(super) fn described(file: &Path) -> Option<AnyModel> {
+        let options = LocalOptions { memory: Some(u64::MAX), ..LocalOptions::default() };
+        LocalModel::open(file, options).ok().map(AnyModel::new)
+    }
+
     pub(super) fn open(name: &str, file: &Path, env: &Env) -> Result<Opened, ModelError> {
         let opened = LocalModel::open(file, options(name, env)?).map_err(|error| refused(name, &error))?;
         let (memory, mib) = (opened.memory(), |bytes: u64| bytes.div_ceil(1 << 20));
@@ -152,7 +165,7 @@ mod built_in {
 mod built_in {
     use std::path::Path;
 
-    use polylogue_core::{ModelError, ModelErrorKind};
+    use polylogue_core::{AnyModel, ModelError, ModelErrorKind};
     use polylogue_models::Env;
 
     use super::resources::{LocalResources, Opened};
@@ -172,6 +185,10 @@ mod built_in {
     /// When the file cannot be used, or the program is built without models in the process.
     pub fn count_local(name: &str, _: &str) -> Result<u64, ModelError> {
         Err(not_built_in(name))
+    }
+
+    pub(super) const fn described(_: &Path) -> Option<AnyModel> {
+        None
     }
 
     pub(super) fn open(name: &str, _: &Path, _: &Env) -> Result<Opened, ModelError> {

@@ -193,9 +193,10 @@ impl Walk<'_> {
         let texts: u128 = given.into_iter().flatten().map(|text| text.len() as u128).sum();
         let prompt = texts.saturating_add(roles).saturating_add(2 * PROMPT);
         let schema = if selector.constrained { prompt.saturating_add(SCHEMA) } else { 0 };
-        let params = Params::from(selector.parameters.clone());
+        let params = Params::from(selector.parameters.value.clone());
         let system = prompt.saturating_add(schema);
-        let speaker = self.private(builder, &who, (selector.model.as_deref(), params), (system, 0))?;
+        let model = selector.model.as_deref().map(String::as_str);
+        let speaker = self.private(builder, &who, (model, params), (system, 0))?;
         let tries = self.case.times(selector.attempts.into(), 1);
         let mut effect = speaker.react(self.case, scene.shared.saturating_add(prompt), 0, (tries - 1, false));
         effect.sum.base = effect.sum.base.saturating_add(prompt);

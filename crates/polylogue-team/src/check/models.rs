@@ -17,9 +17,7 @@ use crate::tooling::ToolEntry;
 
 /// Names of the file are not looked up if `given` replaces them.
 pub(super) fn check(team: &Team, outline: &Outline<'_>, given: Option<&str>, report: &mut Report<'_>) {
-    let own = outline.agents().filter_map(|agent| agent.model()?.model.as_ref());
-    let named = team.model.iter().chain(own).filter(|list| list.ok && given.is_none());
-    for list in named {
+    for list in team.named_models().filter(|list| list.ok && given.is_none()) {
         for model in model_names(list) {
             warn_of_slip(team, model, list, report);
         }
@@ -33,7 +31,7 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, given: Option<&str>, rep
 }
 
 /// The models of an agent: those that the caller has `given`, or else its own or those of the team.
-pub(super) fn models_of<'m>(
+fn models_of<'m>(
     team: &'m Team,
     keys: &'m ModelKeys,
     given: Option<&'m str>,

@@ -63,10 +63,10 @@ pub struct RandomSelection {
 #[derive(Debug, Clone, PartialEq, Config)]
 pub struct Selector {
     /// Model that selects, as `provider:model`, or a list: the first, and those asked when it fails.
-    #[key(as = Option<ModelList>, none = "the model of the team", nonempty, unique)]
-    pub model: Option<String>,
+    #[key(as = Option<At<ModelList>>, none = "the model of the team", nonempty, unique)]
+    pub model: Option<At<String>>,
     /// Sampling parameters of the model.
-    pub parameters: Parameters,
+    pub parameters: At<Parameters>,
     /// System message of the selector.
     #[key(none = "a built-in text")]
     pub system: Option<String>,
@@ -264,8 +264,9 @@ impl Selector {
     /// The selector of the chat `chat`.
     pub(crate) fn build(&self, chat: &Name, agents: &dyn Agents) -> Result<ModelSelector> {
         let name = Name::new(PrivateRole::Selector.name(chat.as_str()))?;
-        let mut selector = ModelSelector::new(name.as_str(), agents.model(&name, self.model.as_deref())?)?
-            .params(Params::from(self.parameters.clone()))
+        let model = agents.model(&name, self.model.as_ref().map(|model| model.as_str()))?;
+        let mut selector = ModelSelector::new(name.as_str(), model)?
+            .params(Params::from(self.parameters.value.clone()))
             .attempts(self.attempts)
             .role(self.role);
         selector = selector.set_if(self.constrained, ModelSelector::constrained);

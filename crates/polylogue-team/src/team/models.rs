@@ -101,7 +101,7 @@ impl Team {
         own.map(String::as_str).chain(within).collect()
     }
 
-    /// The models that the file names, each where it does: that of the team, those of agents, and those of summaries.
+    /// The models that the file names, each where it does: that of the team, those of agents, of selectors, and of summaries.
     pub(crate) fn named_models(&self) -> impl Iterator<Item = &At<String>> {
         let agents = self.agents.iter().filter_map(|agent| agent.model()?.model.as_ref());
         let reflected = self.checked_chats().filter_map(|(_, chat)| match &chat.summary {
@@ -110,21 +110,17 @@ impl Team {
         });
         let compacting = self.agents.iter().filter_map(|agent| agent.model()?.compaction.as_ref());
         let compacting = compacting.chain(&self.compaction).filter_map(|keys| keys.on()?.model.as_ref());
-        self.model.iter().chain(agents).chain(reflected).chain(compacting)
+        let selecting = self.checked_chats().filter_map(|(_, chat)| chat.pattern.selector()?.model.as_ref());
+        self.model.iter().chain(agents).chain(reflected).chain(selecting).chain(compacting)
     }
 
     /// Where `model` is named first, and in which file: in that of this team, `file`, or in one of a team within it.
     pub(crate) fn place_of_model(&self, model: &str, file: &Path) -> Option<(PathBuf, &Span)> {
         let names_it = |list: &str| model_names(list).any(|name| name == model);
         let named = self.named_models().find(|list| names_it(list)).map(|list| &list.span);
-        let selecting = || {
-            let mut selectors = self.checked_chats().filter_map(|(_, chat)| chat.pattern.selector());
-            let found = selectors.find(|selector| selector.model.as_deref().is_some_and(names_it));
-            found.map(|selector| &selector.span)
-        };
         let of_memory =
             || self.memory.embed.as_ref().filter(|own| own.as_str() == model).map(|own| &own.span);
-        let own = named.or_else(selecting).or_else(of_memory).map(|span| (file.to_owned(), span));
+        let own = named.or_else(of_memory).map(|span| (file.to_owned(), span));
         let folder = file.parent().unwrap_or(Path::new(""));
         own.or_else(|| {
             let mut teams = self.teams.iter();
@@ -151,17 +147,31 @@ impl Team {
 
     /// All that call a model, each with its own, that of the team, or that of the team `around` it.
     fn model_users<'t>(&'t self, name: &'t Name, around: Option<&'t str>) -> Vec<ModelUser<'t>> {
-        let usual = self.model.as_deref().map(String::as_str).or(around);
+        let own = self.own_model_users(name, around).into_iter();
+        let usual = self.usual_model(around);
+        own.chain(self.teams.iter().flat_map(|sub| sub.team.model_users(&sub.name, usual))).collect()
+    }
+
+    /// The model of those for which the files name none: that of the team, or of the team `around` it.
+    pub(crate) fn usual_model<'t>(&'t self, around: Option<&'t str>) -> Option<&'t str> {
+        self.model.as_deref().map(String::as_str).or(around)
+    }
+
+    /// The same as [`model_users`](Self::model_users), without those in the teams within this one.
+    pub(crate) fn own_model_users<'t>(
+        &'t self,
+        name: &'t Name,
+        around: Option<&'t str>,
+    ) -> Vec<ModelUser<'t>> {
+        let usual = self.usual_model(around);
         let agents = self.agents.iter().filter_map(|agent| {
             let keys = agent.model()?;
             let models = keys.model.as_ref().map(|model| model.as_str());
-            Some(ModelUser { name: agent.name.value.clone(), models, parameters: &keys.parameters.value })
+            Some(ModelUser { name: agent.name.value.clone(), models, parameters: &keys.parameters })
         });
         let private_agents = self.chats_as(name).flat_map(|(name, chat)| chat.private_agents(name));
         let own = agents.chain(private_agents);
-        let own = own.map(|user| ModelUser { models: user.models.or(usual), ..user });
-        let within = self.teams.iter().flat_map(|sub| sub.team.model_users(&sub.name, usual));
-        own.chain(within).collect()
+        own.map(|user| ModelUser { models: user.models.or(usual), ..user }).collect()
     }
 
     /// Whether one of several models may be asked, here or in the teams within it: the files name a list of them, or leave the model of an

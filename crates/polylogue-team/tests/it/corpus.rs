@@ -42,7 +42,7 @@ fn findings(path: &Path) -> Diagnostics {
 
 /// What is found in a team that was read, with what depends on what its models take.
 pub(crate) fn with_parameters(Loaded { team, mut warnings, .. }: Loaded) -> Diagnostics {
-    warnings.append(team.check_parameters(None, &Models::new(Env::default())));
+    warnings.append(team.check_parameters(None, &Models::new(Env::default()), &|_| None));
     warnings
 }
 

@@ -159,7 +159,7 @@ chat: {participants: [Ann], pattern: sequential}
     let warned = |model: Option<&str>| {
         let overrides = Overrides { model: model.map(str::to_owned), ..Overrides::default() };
         let team = parse(TEXT, "t.yaml", &overrides).unwrap_or_else(|errors| panic!("{errors}")).team;
-        team.check_parameters(model, &Models::new(Env::default())).to_string()
+        team.check_parameters(model, &Models::new(Env::default()), &|_| None).to_string()
     };
     assert!(warned(None).contains("`openai:gpt-5`, the model of `Ann`, does not take `temperature`"));
     assert_eq!(warned(Some("openai:gpt-4o")), "");
@@ -174,7 +174,7 @@ fn every_key_of_the_format_arrives() {
     let Loaded { team, warnings, .. } = loaded.unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(warnings.to_string(), "");
     // No model takes all parameters.
-    let warnings = team.check_parameters(None, &Models::new(Env::default())).to_string();
+    let warnings = team.check_parameters(None, &Models::new(Env::default()), &|_| None).to_string();
     let is_expected = warnings.contains("the model of `Ann`, does not take `top_k` and `prompt_cache`");
     assert!(is_expected && warnings.matches("warning[").count() == 1, "{warnings}");
     assert_eq!(team.task.as_deref(), Some("A short task with {braces} and {{\"json\": 1}}"));
