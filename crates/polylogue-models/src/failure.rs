@@ -11,6 +11,7 @@ use crate::api::Api;
 use crate::error_body::{ErrorBody, LARGE, LONG, MESSAGE_KEPT};
 use crate::google;
 use crate::ollama::{self, Advice};
+use crate::provider::Provider;
 use crate::rate_headers::{asked, until_reset};
 use crate::retry::{RetryAdvice, RetryStop, wait_in_words};
 use crate::timeouts::{Limit, Timeouts};
@@ -315,6 +316,7 @@ impl ErrorContext<'_> {
         match self.proxy {
             Some(_) => PROXY,
             None if self.api == Api::Ollama => ollama::NOT_RUNNING,
+            None if Provider::is_published(self.base_url) => NO_NETWORK,
             None => "check that the server runs and that the base URL is right",
         }
         .to_owned()
@@ -435,6 +437,7 @@ const NO_CERTIFICATES: &str = "install the system's certificates, often a packag
     file of them in `SSL_CERT_FILE`";
 const NOT_TRUSTED: &str = "check the base URL; if the server's certificate is self-signed, add it to the \
     system's certificates, or name a file with it in `SSL_CERT_FILE`";
+const NO_NETWORK: &str = "check this machine's connection to the internet; a proxy is set with `HTTPS_PROXY`";
 const PROXY: &str = "check the proxy, with the name and the password in its address, or name the host in `NO_PROXY` if \
     it is reached directly";
 const NO_TLS: &str = "check the base URL: it begins with `http://` if the server does not encrypt";

@@ -47,6 +47,19 @@ fn a_refused_key_can_be_in_any_of_several_variables() {
 }
 
 #[test]
+fn an_address_that_a_provider_publishes_is_not_doubted() {
+    let case = Case::new();
+    let hint = |base_url: &str| {
+        let failed = ErrorContext { base_url, ..case.context() }.unsent(SendError::Late, Timeouts::default());
+        failed.error.hint.unwrap()
+    };
+    assert!(hint("https://api.openai.com/v1").starts_with("check this machine's connection to the internet"));
+    for own in ["https://api.openai.com/v2", "http://127.0.0.1:8000/v1"] {
+        assert_eq!(hint(own), "check that the server runs and that the base URL is right");
+    }
+}
+
+#[test]
 fn the_address_of_a_hint_is_the_one_at_which_the_model_is() {
     let place = "https://eu-aiplatform.googleapis.com/v1/projects/p/locations/eu";
     let (case, google) = (Case::new(), format!("{place}/publishers/google"));

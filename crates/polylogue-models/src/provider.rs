@@ -262,6 +262,11 @@ impl Provider {
         !self.base_url.is_empty() && [plain(self.base_url), plain(&own)].contains(&plain(url))
     }
 
+    /// Whether `url` is the address that a provider publishes, so that it is right.
+    pub(crate) fn is_published(url: &str) -> bool {
+        PROVIDERS.iter().any(|provider| !provider.is_local() && provider.is_at(url))
+    }
+
     /// Whether `url` is at the host of its default address.
     pub(crate) fn has_host_of(&self, url: &str) -> bool {
         let host = |url: &str| {

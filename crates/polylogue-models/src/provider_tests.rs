@@ -122,6 +122,9 @@ fn wrong_names_are_refused_with_what_may_have_been_meant() {
     let models = Models::new(Env::default());
     for (spec, message, hint) in [
         ("opnai:gpt-4o", "there is no provider `opnai`", "did you mean `openai:gpt-4o`?"),
+        ("litellm:big", "there is no provider `litellm`", "`endpoints: {litellm: {base_url: ...}}`"),
+        ("litellm:big", "there is no provider `litellm`", "`OPENAI_BASE_URL` for `compatible:big`"),
+        (":big", "there is no provider ``", "known providers: openai, ollama, "),
         ("llama3.2:3b", "there is no provider `llama3.2`", "write `ollama:llama3.2:3b`"),
         (
             "perplexity:sonar",

@@ -38,13 +38,17 @@ pub(crate) fn parse_spec<'a>(
     };
     if !is_known(name) {
         let hint = match provider_elsewhere(name).or_else(|| closest(name, names)) {
-            Some(close) => format!("did you mean `{close}:{model}`? {}", list()),
+            Some(close) => format!("did you mean `{close}:{model}`?"),
             None if model.starts_with("//") => ADDRESS_HINT.to_owned(),
+            None if name.trim().is_empty() => list(),
             // The table knows its models, but not where they are.
             None if KnownModel::of(name).next().is_some() => {
                 format!("name its address in a team file: `endpoints: {{{name}: {{base_url: ...}}}}`")
             }
-            None => format!("{}; for a local model write `ollama:{spec}`", list()),
+            None => format!(
+                "for a model of Ollama write `ollama:{spec}`; another server needs an address in a team file, `endpoints: {{{name}: {{base_url: ...}}}}`, or in `OPENAI_BASE_URL` for `compatible:{model}`; {}",
+                list()
+            ),
         };
         return fail(format!("there is no provider `{name}`"), hint);
     }

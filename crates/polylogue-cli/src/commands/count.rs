@@ -1,7 +1,10 @@
 //! `polylogue count`: the tokens of a text, before any call.
 
+use polylogue_config::suggest;
 use polylogue_core::{Money, Price, Usage};
-use polylogue_models::{Day, Prices, TokenCount, check_model_name, local_file, model_names};
+use polylogue_models::{
+    Day, Prices, Provider, TokenCount, check_model_name, local_file, model_names, provider_elsewhere,
+};
 use polylogue_runtime::models::count_local;
 use serde_json::{Value, json};
 
@@ -9,6 +12,7 @@ use super::{unwritable, write};
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::screen::Sanitized;
+use crate::stderr::print_note;
 use crate::text_arg::text_of;
 use crate::user_config::default_model;
 use crate::{args, user_prices};
@@ -22,6 +26,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::models::Count) -> Result<Exit, C
     let names: Vec<&str> = model_names(&model).collect();
     for name in if names.is_empty() { &[""][..] } else { names.as_slice() } {
         check_model_name(name)?;
+        note_of_slip(name);
     }
     let (text, prices) = (text_of(&args.text)?, user_prices::read()?);
     for name in names {
@@ -30,6 +35,18 @@ pub(crate) fn run(cli: &args::Cli, args: &args::models::Count) -> Result<Exit, C
         write(&row)?;
     }
     Ok(Exit::Done)
+}
+
+/// Says which provider is probably meant, of a name that is none here. An endpoint of a team may have that name.
+fn note_of_slip(name: &str) {
+    let Some((provider, model)) = name.split_once([':', '/']).filter(|_| local_file(name).is_none()) else {
+        return;
+    };
+    let known = || Provider::all().iter().map(Provider::name);
+    let meant = provider_elsewhere(provider).or_else(|| suggest::closest(provider, known()));
+    if let (Some(meant), None) = (meant, Provider::find(provider.trim())) {
+        print_note(&format!("there is no provider `{provider}`: did you mean `{meant}:{model}`?"));
+    }
 }
 
 /// The tokens of a text for one model.

@@ -165,6 +165,16 @@ fn tokens_are_counted_exactly_or_bounded() {
     let row = home.run(&["count", "-m", "openai:gpt-4o", "--json", "Hello"]).ok().out;
     let row: Value = serde_json::from_str(&row).unwrap();
     assert_eq!(row, json!({"model": "openai:gpt-4o", "tokens": 1, "exact": true, "picodollars": 2_500_000}));
+    for (model, meant) in [
+        ("openia:gpt-4o", Some("openai:gpt-4o")),
+        ("google:gemini-2.5-pro", Some("gemini:gemini-2.5-pro")),
+        ("OpenAI:gpt-4o", None),
+        ("house:mine", None),
+    ] {
+        let note = meant.map(|meant| format!("did you mean `{meant}`?\n"));
+        let said = home.run(&["count", "-m", model, "Hello"]).ok().err;
+        assert!(note.map_or(said.is_empty(), |note| said.ends_with(&note)), "{model}: {said}");
+    }
     let ran = home.run(&["count", "Hello"]).exits(2);
     assert!(ran.err.contains("no model is named"), "{}", ran.err);
     for (model, hint) in [

@@ -66,9 +66,11 @@ impl Turn<'_> {
         if reasons.is_empty() {
             return Ok(Vec::new());
         }
+        let count: usize = reasons.iter().map(|left_out| left_out.parameters.len()).sum();
+        let them = if count == 1 { "it" } else { "them" };
         let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
         let error = ModelError::new(ModelErrorKind::Config, model.name(), reasons.join(", and "));
-        Err(error.hint("leave them out, or set `strict: false` to have them left out").into())
+        Err(error.hint(format!("remove {them}, or set `strict: false` to have {them} left out")).into())
     }
 
     /// The events for the parameters that `model`, one of several that could be asked, left out of the request to which it replied.

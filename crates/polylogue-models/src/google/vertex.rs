@@ -23,7 +23,8 @@ pub(crate) fn locate(
     env: &Env,
     at: Option<String>,
 ) -> Result<(String, Option<GoogleCredentials>), NoAddress> {
-    let unusable = |why| (why, "run `gcloud auth application-default login` to write credentials".to_owned());
+    let hint = "set `GOOGLE_APPLICATION_CREDENTIALS` to the file of a service account, or unset it and run `gcloud auth application-default login`";
+    let unusable = |why| (why, hint.to_owned());
     let credentials = GoogleCredentials::of_env(env).map_err(unusable)?;
     Ok((address(env, at, credentials.as_ref())?, credentials))
 }
