@@ -1,16 +1,18 @@
 //! Addresses of an endpoint and its resources.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use url::Url;
+use url::{ParseError, Url};
 
 use crate::api::Api;
 
 /// Parses a base URL.
 pub(crate) fn base(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text.trim()).map_err(|why| format!("cannot be read: {why}"))?;
-    match url.scheme() {
-        "http" | "https" if url.host_str().is_some() => Ok(url),
-        _ => Err("does not begin with `http://` or `https://`".to_owned()),
+    match Url::parse(text.trim()) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.host_str().is_some() => Ok(url),
+        Ok(_) | Err(ParseError::RelativeUrlWithoutBase) => {
+            Err("does not begin with `http://` or `https://`".to_owned())
+        }
+        Err(why) => Err(format!("cannot be read: {why}")),
     }
 }
 

@@ -317,6 +317,7 @@ impl ErrorContext<'_> {
             Some(_) => PROXY,
             None if self.api == Api::Ollama => ollama::NOT_RUNNING,
             None if Provider::is_published(self.base_url) => NO_NETWORK,
+            None if self.base_url.ends_with(".amazonaws.com") => NO_REGION,
             None => "check that the server runs and that the base URL is right",
         }
         .to_owned()
@@ -438,6 +439,8 @@ const NO_CERTIFICATES: &str = "install the system's certificates, often a packag
 const NOT_TRUSTED: &str = "check the base URL; if the server's certificate is self-signed, add it to the \
     system's certificates, or name a file with it in `SSL_CERT_FILE`";
 const NO_NETWORK: &str = "check this machine's connection to the internet; a proxy is set with `HTTPS_PROXY`";
+const NO_REGION: &str =
+    "check the region, such as `us-east-1` in `AWS_REGION`, and this machine's connection to the internet";
 const PROXY: &str = "check the proxy, with the name and the password in its address, or name the host in `NO_PROXY` if \
     it is reached directly";
 const NO_TLS: &str = "check the base URL: it begins with `http://` if the server does not encrypt";

@@ -54,6 +54,8 @@ fn an_address_that_a_provider_publishes_is_not_doubted() {
         failed.error.hint.unwrap()
     };
     assert!(hint("https://api.openai.com/v1").starts_with("check this machine's connection to the internet"));
+    let region = "https://bedrock-runtime.nowhere.amazonaws.com";
+    assert!(hint(region).starts_with("check the region, such as `us-east-1` in `AWS_REGION`"));
     for own in ["https://api.openai.com/v2", "http://127.0.0.1:8000/v1"] {
         assert_eq!(hint(own), "check that the server runs and that the base URL is right");
     }

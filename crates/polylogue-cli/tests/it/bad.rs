@@ -197,13 +197,15 @@ fn a_dead_endpoint() {
     home.set("OPENAI_API_KEY", crate::home::KEY);
     home.run(&["resume", "last"]).ok();
     assert_eq!(said(&home.events()), SAID);
-    home.set("OPENAI_BASE_URL", "localhost:8000");
-    let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(2);
-    expect![[r#"
-        error (config): openai: the base URL does not begin with `http://` or `https://`
-          hint: it looks like `http://127.0.0.1:8000/v1`
-    "#]]
-    .assert_eq(&ran.err);
+    for address in ["localhost:8000", "127.0.0.1:8000/v1", "gpu.example.com/v1"] {
+        home.set("OPENAI_BASE_URL", address);
+        let ran = home.run(&["run", "team.yaml", "-m", "openai:test"]).exits(2);
+        expect![[r#"
+            error (config): openai: the base URL does not begin with `http://` or `https://`
+              hint: it looks like `http://127.0.0.1:8000/v1`
+        "#]]
+        .assert_eq(&ran.err);
+    }
 }
 
 #[test]
