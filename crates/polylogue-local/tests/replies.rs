@@ -60,9 +60,9 @@ fn the_limit_on_tokens_ends_a_reply_and_usage_is_exact() {
     let (_folder, model) = model();
     let reply = run(Asked::new("hello").with(|params| params.max_tokens = Some(5)).ask(&model)).unwrap();
     assert_eq!((reply.finish, reply.usage.output), (FinishReason::Length, Some(5)));
-    // A control token is one token, a byte without a longer token one, and the beginning of the prompt one.
-    let prompt = "user\nhello\nassistant\n";
-    assert!(reply.usage.input.unwrap() <= prompt.len() as u64 + 8, "{:?}", reply.usage);
+    // The beginning, three control tokens, a space before each of the three texts between these, and a token for each of their bytes,
+    // of which `he` is one.
+    assert_eq!(reply.usage.input, Some(1 + 3 + 3 + ("user\nhello\nassistant\n".len() as u64 - 1)));
     let none = run(Asked::new("hello").with(|params| params.max_tokens = Some(0)).ask(&model)).unwrap();
     assert_eq!((none.finish, none.usage.output, none.parts.len()), (FinishReason::Length, Some(0), 0));
 }
@@ -168,10 +168,15 @@ fn a_request_longer_than_the_window_is_too_long_and_a_reply_ends_where_it_is_ful
         panic!("{error:?}")
     };
     assert!(tokens > 150, "{error}");
-    let full = run(Asked::new("hi").with(|params| params.max_tokens = None).ask(&model)).unwrap();
-    assert!(matches!(full.finish, FinishReason::ContextFull | FinishReason::Stop), "{full:?}");
-    let Usage { input: Some(input), output: Some(output), .. } = full.usage else { panic!("{full:?}") };
-    assert!(input + output <= 65, "{full:?}");
+    let long = Asked::new("hi").with(|params| {
+        // Only a text of this length ends.
+        params.schema = Some(json!({ "type": "string", "minLength": 1500 }));
+        params.max_tokens = None;
+    });
+    let full = run(long.ask(&model)).unwrap();
+    assert_eq!(full.finish, FinishReason::ContextFull, "{full:?}");
+    // Nothing follows the last token, so it needs no place in the window.
+    assert_eq!((full.usage.input, full.usage.output), (Some(25), Some(40)), "{full:?}");
 }
 
 #[test]

@@ -105,10 +105,15 @@ mod tests {
         for legal in ["toolu_01A-b", "0"] {
             assert_eq!(legal_id(legal), legal);
         }
-        let made: HashSet<String> =
-            ["", "functions.look:0", "é", &"x".repeat(65)].map(|id| legal_id(id).into_owned()).into();
-        assert_eq!(made.len(), 4);
-        for id in made {
+        let long = "x".repeat(65);
+        let made = || -> HashSet<String> {
+            ["", "functions.look:0", "é", &long].map(|id| legal_id(id).into_owned()).into()
+        };
+        let first = made();
+        assert_eq!((first.len(), made()), (4, first.clone()));
+        for id in first {
+            let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+            assert!((1..=64).contains(&id.len()) && id.bytes().all(is_legal), "{id}");
             assert_eq!(legal_id(&id), id);
         }
     }

@@ -40,6 +40,13 @@ async fn a_deployment_of_a_model_that_reasons_is_sent_no_temperature() {
     let params = Params { temperature: Some(0.5), top_p: Some(0.9), ..Params::default() };
     assert_eq!(reasoning.ignored(&params), ["temperature", "top_p"]);
     assert_eq!(other.ignored(&params), [""; 0]);
+    let asked = Asked { params, ..Asked::default() };
+    for (model, expected) in [(reasoning, [None, None]), (other, [Some(0.5), Some(0.9)])] {
+        assert_eq!(text(&ask(&model, &asked).await.0.unwrap()), "Sunny.");
+        let body = server.requests().pop().unwrap().body;
+        assert_eq!(["temperature", "top_p"].map(|name| body[name].as_f64()), expected, "{body}");
+        assert!(body["messages"].is_array(), "{body}");
+    }
 }
 
 /// P97: the v1 address and that of a deployment, with a key or a token.

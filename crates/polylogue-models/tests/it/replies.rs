@@ -204,10 +204,13 @@ async fn an_error_names_the_fault_and_never_shows_the_key() {
 async fn a_redirect_takes_the_key_nowhere() {
     let other = Server::start(Behavior::from("I am the wrong one.")).await;
     let place = format!("{}/chat/completions?key={KEY}", other.base_url());
-    let server = Server::start(Behavior::from(Answer::text("x").with(Quirk::Redirect(place.into())))).await;
-    let error = reply(&model(config(&server))).await.unwrap_err();
-    assert!(error.message.contains(&other.base_url()), "{error}");
-    assert!(!format!("{error:?}").contains(KEY), "{error:?}");
+    for status in [301, 302, 303, 307, 308] {
+        let head = format!("HTTP/1.1 {status} Moved\r\nlocation: {place}\r\ncontent-length: 0\r\n\r\n");
+        let server = Server::start(Behavior::raw(head)).await;
+        let error = reply(&model(config(&server))).await.unwrap_err();
+        assert!(error.message.contains(&other.base_url()), "{status}: {error}");
+        assert!(!format!("{error:?}").contains(KEY), "{status}: {error:?}");
+    }
     assert_eq!(other.count(), 0);
 }
 

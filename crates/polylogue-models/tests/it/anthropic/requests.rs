@@ -236,27 +236,33 @@ async fn a_conversation_that_begins_with_the_agent_begins_with_others() {
 async fn a_system_message_within_has_its_role_where_that_is_allowed() {
     let within = || Entry::System { parts: vec![Part::text("Hurry.")] };
     let (ask, own) = (|| Entry::user("Where?"), || Entry::assistant("Here."));
-    for (model, entries, roles) in [
-        ("claude-opus-5", vec![ask(), within()], vec!["user", "system"]),
-        ("claude-opus-5", vec![ask(), within(), own(), ask()], vec!["user", "system", "assistant", "user"]),
-        ("claude-opus-5", vec![within(), ask()], vec!["user"]),
-        ("claude-opus-5", vec![ask(), within(), ask()], vec!["user"]),
-        ("claude-opus-5", vec![ask(), within(), within()], vec!["user"]),
-        ("claude-opus-5", vec![ask(), own(), within()], vec!["user", "assistant", "user"]),
-        ("claude-opus-4-5", vec![ask(), within()], vec!["user"]),
-        ("claude-of-the-future", vec![ask(), within()], vec!["user"]),
+    let (user, system, assistant) = ("user", "system", "assistant");
+    for (model, entries, expected) in [
+        ("claude-opus-5", vec![ask(), within()], vec![(user, 0), (system, 1)]),
+        (
+            "claude-opus-5",
+            vec![ask(), within(), own(), ask()],
+            vec![(user, 0), (system, 1), (assistant, 0), (user, 0)],
+        ),
+        ("claude-opus-5", vec![within(), ask()], vec![(user, 1)]),
+        ("claude-opus-5", vec![ask(), within(), ask()], vec![(user, 1)]),
+        ("claude-opus-5", vec![ask(), within(), within()], vec![(user, 2)]),
+        ("claude-opus-5", vec![ask(), own(), within()], vec![(user, 0), (assistant, 0), (user, 1)]),
+        ("claude-opus-4-5", vec![ask(), within()], vec![(user, 1)]),
+        ("claude-of-the-future", vec![ask(), within()], vec![(user, 1)]),
     ] {
         let server = Server::start(Behavior::from("So.")).await;
         let asked = Asked { tools: vec![weather()], ..Asked::new(entries) };
         asked_of(&claude(&server, model), &asked).await;
         let sent = server.requests()[0].messages().to_vec();
-        assert_eq!(
-            sent.iter().map(|one| one["role"].as_str().unwrap()).collect::<Vec<_>>(),
-            roles,
-            "{sent:?}"
-        );
+        assert_eq!(sent.iter().map(hurried).collect::<Vec<_>>(), expected, "{sent:?}");
         assert_eq!(server.violations(), [""; 0]);
     }
+}
+
+/// The role of a message, and how often it has the text `Hurry.`.
+fn hurried(message: &Value) -> (&str, usize) {
+    (message["role"].as_str().unwrap(), message["content"].to_string().matches("Hurry.").count())
 }
 
 /// A view that grows after a system message at its end is sent in one piece, as it would be without the part before.
@@ -271,13 +277,11 @@ async fn a_system_message_that_is_no_longer_last_is_sent_as_its_new_place_allows
     asked_of(&model, &asked).await;
     asked.entries.extend([Entry::assistant("Here."), Entry::user("Thanks.")]);
     asked_of(&model, &asked).await;
-    let roles = |nth: usize| {
-        let sent = server.requests()[nth].messages().to_vec();
-        sent.iter().map(|one| one["role"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    assert_eq!(roles(0), ["user", "system"]);
-    assert_eq!(roles(1), ["user"]);
-    assert_eq!(roles(2), ["user", "assistant", "user"]);
+    let requests = server.requests();
+    let sent = |nth: usize| requests[nth].messages().iter().map(hurried).collect::<Vec<_>>();
+    assert_eq!(sent(0), [("user", 0), ("system", 1)]);
+    assert_eq!(sent(1), [("user", 1)]);
+    assert_eq!(sent(2), [("user", 1), ("assistant", 0), ("user", 0)]);
     assert_eq!(server.violations(), [""; 0]);
 }
 
