@@ -181,7 +181,7 @@ fn damaged_frames_and_pages_are_no_replies() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1;
         let (reply, _) = stream([&damaged[..]]);
-        assert!(!matches!(reply, Ok(reply) if reply != stream([&bytes[..]]).0.unwrap()), "at {at}");
+        assert!(reply.is_err(), "at {at}: {reply:?}");
     }
     let (reply, _) = stream([&b"<html>Welcome</html>"[..]]);
     assert!(
