@@ -180,19 +180,11 @@ fn written(folder: &Path) -> io::Result<()> {
     every_file(&TEAMS, &mut |below, content| {
         let path = folder.join(below);
         if result.is_ok() && !fs::read(&path).is_ok_and(|found| found == content) {
-            result = write_whole(&path, content);
+            let made = fs::create_dir_all(path.parent().unwrap_or(&path));
+            result = made.and_then(|()| polylogue_files::replace(&path, content));
         }
     });
     result
-}
-
-fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder)?;
-    let draft = path.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&draft, content)
-        .and_then(|()| fs::rename(&draft, path))
-        .inspect_err(|_| drop(fs::remove_file(&draft)))
 }
 
 #[cfg(test)]

@@ -87,15 +87,7 @@ impl CapabilityFile {
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder)?;
         }
-        let temporary = place.with_extension(format!("{}.tmp", std::process::id()));
-        let written = serde_json::to_vec_pretty(self).map_err(io::Error::other);
-        let moved = written
-            .and_then(|bytes| fs::write(&temporary, bytes))
-            .and_then(|()| fs::rename(&temporary, place));
-        if moved.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        moved
+        polylogue_files::replace(place, &serde_json::to_vec_pretty(self)?)
     }
 
     /// Merges the newer findings of `other`.

@@ -134,7 +134,6 @@ mod ollama;
 mod openai;
 mod pages;
 mod prices;
-mod private;
 mod protocols;
 mod provider;
 mod rate_headers;

@@ -267,7 +267,7 @@ impl StoreLocation {
             return Ok(AnyStore::new(Jsonl::open(&self.path)?));
         }
         if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            make_private(folder).map_err(|error| Error::Io {
+            polylogue_files::make_private_folder(folder).map_err(|error| Error::Io {
                 path: folder.to_owned(),
                 what: "made",
                 why: error.to_string(),
@@ -372,13 +372,4 @@ impl fmt::Display for StoreLocation {
             None => write!(f, "SQLite, format {}", Sqlite::FORMAT),
         }
     }
-}
-
-/// Makes a folder that only its owner can look into, unless it exists.
-fn make_private(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }

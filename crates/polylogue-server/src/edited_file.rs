@@ -1,8 +1,10 @@
 //! Team files that clients edit: read as they are now, and replaced as a whole.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use polylogue_files::Draft;
 
 /// The largest text of a team file, in bytes: as large as those that are read.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -57,43 +59,16 @@ pub(crate) fn read(path: &Path) -> io::Result<FileText> {
 /// [`EditError`].
 pub(crate) fn replace(path: &Path, expected: &str, text: &str) -> Result<FileText, EditError> {
     // What a link leads to may be outside of the folder.
-    let about = fs::symlink_metadata(path)?;
-    if !about.is_file() {
+    if !fs::symlink_metadata(path)?.is_file() {
         return Err(EditError::NoFile);
     }
     if read(path)?.version != expected {
         return Err(EditError::Changed);
     }
-    let new = next_to(path)?;
-    let written = write(&new, text, &about).and_then(|()| fs::rename(&new, path)).map(|()| sync_folder(path));
-    if let Err(error) = written {
-        // What could not be written is not left behind; why it could not is the error that counts.
-        let _ = fs::remove_file(&new);
-        return Err(error.into());
-    }
+    let mut draft = Draft::of(path)?;
+    draft.write_all(text.as_bytes())?;
+    draft.put_durably()?;
     Ok(FileText::new(text.to_owned()))
-}
-
-/// The name of the new file, in the same folder, which no listing of team files has.
-fn next_to(path: &Path) -> io::Result<PathBuf> {
-    let mut bits = [0_u8; 8];
-    getrandom::fill(&mut bits).map_err(|error| io::Error::other(error.to_string()))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    Ok(path.with_file_name(format!(".{name}.{:016x}.new", u64::from_le_bytes(bits))))
-}
-
-fn write(new: &Path, text: &str, about: &fs::Metadata) -> io::Result<()> {
-    // A file or link with this name is an error.
-    let mut file = OpenOptions::new().write(true).create_new(true).open(new)?;
-    file.set_permissions(about.permissions())?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
-}
-
-/// Has the new name survive a power failure. Some systems cannot sync folders; the rename is atomic without it.
-fn sync_folder(path: &Path) {
-    let folder = path.parent().and_then(|folder| File::open(folder).ok());
-    folder.iter().for_each(|folder| drop(folder.sync_all()));
 }
 
 #[cfg(test)]

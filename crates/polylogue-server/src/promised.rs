@@ -72,16 +72,13 @@ impl Promised {
     pub(crate) fn note(&self, tenant: &str, id: &LogId, promise: &Promise) -> io::Result<()> {
         let folder = self.own_folder()?.join(tenant);
         let (file, text) = (folder.join(id.as_str()), serde_json::to_vec(promise)?);
-        // No id has a dot.
-        let new = file.with_extension("new");
-        match fs::write(&new, &text) {
+        match polylogue_files::replace(&file, &text) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(&folder)?;
-                fs::write(&new, &text)?;
+                polylogue_files::replace(&file, &text)
             }
-            made => made?,
+            replaced => replaced,
         }
-        fs::rename(new, file)
     }
 
     fn promise(&self, tenant: &str, id: &LogId) -> Option<Promise> {

@@ -415,9 +415,7 @@ impl Spending {
             serde_json::to_writer(&mut text, line)?;
             text.push(b'\n');
         }
-        let new = self.file.with_extension("new");
-        fs::write(&new, text)?;
-        fs::rename(&new, &self.file)
+        polylogue_files::replace(&self.file, &text)
     }
 }
 

@@ -1,14 +1,13 @@
 //! What a client sends back with answers: where its call stands. It comes from an untrusted party, so it is authenticated, and bound to
 //! the token, the call and a time.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use polylogue_core::LogId;
-
-use crate::token_file::make_private;
+use polylogue_files::{Draft, make_private_folder};
 
 /// How long a client has for its answers.
 const LASTS_MS: u64 = 24 * 60 * 60 * 1000;
@@ -53,23 +52,17 @@ impl StateKey {
 
     /// Makes the key, unless another process has just made it. The file has its name when it is complete.
     fn make(&self) -> io::Result<[u8; 32]> {
-        let (mut key, mut draft) = ([0; 32], [0; 8]);
-        for bits in [&mut key[..], &mut draft[..]] {
-            getrandom::fill(bits).map_err(|error| io::Error::other(error.to_string()))?;
-        }
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
         if let Some(folder) = self.file.parent() {
-            make_private(folder)?;
+            make_private_folder(folder)?;
         }
-        let draft = self.file.with_extension(format!("{:016x}.new", u64::from_le_bytes(draft)));
+        let mut draft = Draft::private(&self.file)?;
+        draft.write_all(&key)?;
         // A machine that lost power leaves a file without its content.
         let is_torn = fs::metadata(&self.file).is_ok_and(|file| file.len() < key.len() as u64);
-        let placed = write_private(&draft, &key).and_then(|()| match is_torn {
-            true => fs::rename(&draft, &self.file),
-            false => fs::hard_link(&draft, &self.file),
-        });
-        // After a rename there is none.
-        let _ = fs::remove_file(&draft);
-        match placed {
+        let put = if is_torn { draft.put_durably() } else { draft.put_new() };
+        match put {
             Ok(()) => Ok(key),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.read(),
             Err(error) => Err(error),
@@ -111,17 +104,6 @@ impl StateKey {
         }
         Ok(hasher.finalize())
     }
-}
-
-/// Writes a new file that only its owner can read.
-fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 #[cfg(test)]

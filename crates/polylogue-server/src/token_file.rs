@@ -1,13 +1,14 @@
 //! The file of the tokens, which `polylogue token` writes while a server reads it.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use polylogue_core::Timestamp;
+use polylogue_files::{make_private_folder, private_options, replace_private};
 use tracing::warn;
 
 use crate::request::RequestDigest;
@@ -212,9 +213,10 @@ impl TokenFile {
     ) -> Result<T, TokenError> {
         let written = |error: io::Error| self.error("written", &error);
         if let Some(folder) = self.path.parent() {
-            make_private(folder).map_err(written)?;
+            make_private_folder(folder).map_err(written)?;
         }
-        let lock = private(&self.path.with_extension("lock")).map_err(written)?;
+        let lock = self.path.with_extension("lock");
+        let lock = private_options().write(true).create(true).truncate(false).open(lock).map_err(written)?;
         lock.lock().map_err(written)?;
         let mut tokens = if self.path.exists() { self.parse()? } else { Vec::new() };
         let now = now_ms();
@@ -222,10 +224,7 @@ impl TokenFile {
         tokens.retain(|token| token.kind == TokenKind::Key || token.is_valid_at(now));
         let result = change(&mut tokens)?;
         let text = serde_json::to_vec_pretty(&tokens).map_err(|error| self.error("written", &error))?;
-        let new = self.path.with_extension("new");
-        let mut file = private(&new).map_err(written)?;
-        file.set_len(0).and_then(|()| file.write_all(&text)).map_err(written)?;
-        file.sync_all().and_then(|()| fs::rename(&new, &self.path)).map_err(written)?;
+        replace_private(&self.path, &text).map_err(written)?;
         Ok(result)
     }
 
@@ -259,24 +258,6 @@ fn unused_id(tokens: &[Token]) -> Result<String, TokenError> {
             return Ok(id);
         }
     }
-}
-
-/// Opens a file that only its owner can read, and creates it if it does not exist.
-fn private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-/// Makes a folder that only its owner can look into, unless it exists.
-pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 #[cfg(unix)]

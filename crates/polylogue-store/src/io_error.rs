@@ -50,11 +50,3 @@ pub(crate) fn identity(about: &Metadata) -> (u64, u64) {
 pub(crate) fn identity(about: &Metadata) -> Option<std::time::SystemTime> {
     about.created().ok()
 }
-
-/// Makes names in the folder of `path` survive a loss of power.
-pub(crate) fn sync_folder(path: &Path) -> std::io::Result<()> {
-    match path.parent() {
-        Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
-        _ => Ok(()),
-    }
-}

@@ -19,7 +19,6 @@ use polylogue_core::{
 use crate::batch::Batch;
 use crate::claims::ClaimGuard;
 use crate::io_error;
-use crate::private;
 use crate::workers::Workers;
 use folder::Folder;
 
@@ -93,7 +92,7 @@ impl Jsonl {
         let dir =
             std::path::absolute(dir.as_ref()).map_err(|error| io_error::reading(dir.as_ref(), &error))?;
         if !dir.is_dir() {
-            private::make_folder(&dir).map_err(|error| io_error::writing(&dir, &error))?;
+            polylogue_files::make_private_folder(&dir).map_err(|error| io_error::writing(&dir, &error))?;
         }
         Ok(Self { folder: Arc::new(Folder::new(dir)), workers: Workers::new(Self::THREADS) })
     }

@@ -46,7 +46,6 @@ mod memory;
 mod message;
 mod packed;
 pub mod parts;
-mod private;
 mod sealed;
 mod sqlite;
 mod workers;

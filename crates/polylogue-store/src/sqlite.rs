@@ -33,12 +33,13 @@ use polylogue_core::{
     AnyStore, BlobId, Claim, DynQueue, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page,
     RecoveredEvents, Store, StoreError, Timestamp,
 };
+use polylogue_files::private_options;
 
 use crate::batch::Batch;
 use crate::claims::ClaimGuard;
 use crate::clock::Clock;
 use crate::workers::Workers;
-use crate::{claims, io_error, private};
+use crate::{claims, io_error};
 pub use facts::Facts;
 use files::{Files, sibling};
 use process_lock::Place;
@@ -436,7 +437,7 @@ impl Store for Sqlite {
 
 /// Writes the events after the damage of a log to a separate file.
 fn set_aside(path: &Path, events: &[Event]) -> io::Result<()> {
-    let mut file = private::options().write(true).create_new(true).open(path)?;
+    let mut file = private_options().write(true).create_new(true).open(path)?;
     for event in events {
         serde_json::to_writer(&mut file, event)?;
         file.write_all(b"\n")?;

@@ -8,7 +8,7 @@ const CORE: &str = "polylogue-core";
 
 /// The layers, lowest first. A crate may depend on crates of lower layers, not on its own, except as [`is_allowed_sibling`] says.
 const LAYERS: [&[&str]; 11] = [
-    &["polylogue-config-derive"],
+    &["polylogue-config-derive", "polylogue-files"],
     &[CORE, "polylogue-macros", "polylogue-sandbox", "polylogue-http", "polylogue-config"],
     // Types of the native API, for servers and clients.
     &["polylogue-memory", "polylogue-wire"],
@@ -37,7 +37,7 @@ const KERNEL_MAY_USE: [&str; 14] = [
 /// The features of tokio that need no runtime.
 const KERNEL_TOKIO: [&str; 1] = ["sync"];
 
-const HINT: &str = "core, macros, sandbox, http <- memory, wire <- models, tools, mcp, store, client, test <- local, postgres <- polylogue <- team <- import, runtime <- server <- cli; see ARCHITECTURE.md";
+const HINT: &str = "core, macros, sandbox, http, files <- memory, wire <- models, tools, mcp, store, client, test <- local, postgres <- polylogue <- team <- import, runtime <- server <- cli; see ARCHITECTURE.md";
 const KERNEL_HINT: &str = "the kernel does no IO and needs no runtime: put this into a crate above it";
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
 
 use polylogue_team::FormattedFile;
 
@@ -34,7 +33,10 @@ pub(crate) fn run(args: &args::fmt::Fmt) -> Result<Exit, CliError> {
         } else if !args.check && is_piped {
             write_data(&formatted.after)?;
         } else if !formatted.is_formatted() {
-            replace(file, &formatted.after).map_err(|error| {
+            // A link keeps pointing to its file.
+            let replaced = fs::canonicalize(file)
+                .and_then(|file| polylogue_files::replace(&file, formatted.after.as_bytes()));
+            replaced.map_err(|error| {
                 CliError::failed(format!("`{}` cannot be written: {error}", file.display()))
             })?;
         }
@@ -51,19 +53,4 @@ fn piped() -> Result<Result<FormattedFile, polylogue_team::Diagnostics>, CliErro
         return Err(refuse(&format!("it is larger than {} MiB", LARGEST >> 20)));
     }
     Ok(polylogue_team::format(&before, "<stdin>").map(|after| FormattedFile { before, after }))
-}
-
-/// Replaces a file at once, so that a crash leaves the old or the new text. A link keeps pointing to its file.
-fn replace(file: &Path, text: &str) -> io::Result<()> {
-    let file = fs::canonicalize(file)?;
-    let mut draft = file.clone().into_os_string();
-    draft.push(format!(".{}.tmp", std::process::id()));
-    let draft = PathBuf::from(draft);
-    let written = fs::write(&draft, text)
-        .and_then(|()| fs::set_permissions(&draft, fs::metadata(&file)?.permissions()))
-        .and_then(|()| fs::rename(&draft, &file));
-    if written.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    written
 }

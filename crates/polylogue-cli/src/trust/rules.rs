@@ -1,12 +1,13 @@
 //! The user's rules for approvals, in a file that the user writes and that the answer `always` adds to.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use polylogue_core::{Question, ToolCall};
+use polylogue_files::private_options;
 use polylogue_runtime::Access;
 use polylogue_team::{Rule, RuleEntry, Rules};
 
@@ -101,11 +102,7 @@ fn append(path: &Path, entry: &RuleEntry) -> Result<(), CliError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| wrong(error.to_string()))?;
     }
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(path).and_then(|mut file| {
+    let written = private_options().append(true).create(true).open(path).and_then(|mut file| {
         file.write_all(added.as_bytes())?;
         file.sync_all()
     });

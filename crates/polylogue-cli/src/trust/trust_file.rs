@@ -1,11 +1,12 @@
 //! What the user trusts, in a file of the user's state directory.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
 
 use polylogue_core::Timestamp;
+use polylogue_files::{make_private_folder, private_options, replace_private};
 use polylogue_runtime::RequestedPermission;
 use serde::{Deserialize, Serialize};
 
@@ -134,25 +135,18 @@ impl TrustFile {
                 .hint("grant permissions with `--allow`, for this run only")
         };
         let folder = path.parent().unwrap_or(Path::new("."));
-        private_folder(folder).map_err(wrong)?;
-        let lock = private_file(&path.with_extension("lock")).map_err(wrong)?;
+        make_private_folder(folder).map_err(wrong)?;
+        let lock =
+            private_options().write(true).create(true).truncate(false).open(path.with_extension("lock"));
+        let lock = lock.map_err(wrong)?;
         lock.lock().map_err(wrong)?;
         let mut book = Self::read_from(&path)?;
         book.format = FORMAT;
         if change(&mut book) {
-            book.write(&path).map_err(wrong)?;
+            let text = serde_json::to_vec_pretty(&book).map_err(|error| wrong(error.into()))?;
+            replace_private(&path, &text).map_err(wrong)?;
         }
         Ok(book)
-    }
-
-    fn write(&self, path: &PathBuf) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(self)?;
-        let new = path.with_extension("new");
-        let _ = fs::remove_file(&new);
-        let mut file = private_file(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, path)
     }
 
     /// The seal of `content`; nothing when no key can be kept.
@@ -185,21 +179,4 @@ impl TrustFile {
 fn keyed(key: &str, content: &[u8]) -> Option<blake3::Hash> {
     let key = blake3::Hash::from_hex(key).ok()?;
     Some(blake3::keyed_hash(key.as_bytes(), content))
-}
-
-/// Makes a folder that only the user can look into, unless it is there.
-fn private_folder(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-fn private_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }

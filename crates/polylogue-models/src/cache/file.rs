@@ -1,16 +1,15 @@
 //! The file of a cache of replies: a line of JSON for each reply, oldest first.
 
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{Digest, ModelError, ModelErrorKind, Reply};
+use polylogue_files::private_options;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
-
-use crate::private::private;
 
 /// The first line: the format and its version.
 const HEADER: &str = "{\"polylogue_cache\":1}\n";
@@ -42,7 +41,7 @@ impl CacheFile {
             let message = format!("the file `{shown}` cannot be used as a cache of replies: {error}");
             ModelError::new(ModelErrorKind::Config, "cache", message)
         };
-        let opened = private(OpenOptions::new().read(true).append(true).create(true)).open(place);
+        let opened = private_options().read(true).append(true).create(true).open(place);
         let this = Self { file: opened.map_err(failed)?, place: shown.clone() };
         let text = this.locked(|mut file| Self::content(&mut file)).map_err(failed)?;
         let Some(lines) = text.strip_prefix(HEADER) else {

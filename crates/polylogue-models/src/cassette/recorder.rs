@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,11 +12,11 @@ use polylogue_core::{
     AnyModel, CallCost, DeltaRef, DeltaSink, Entry, Model, ModelError, ModelErrorKind, ModelWrapper, Name,
     Path, Reply, Request, Usage,
 };
+use polylogue_files::private_options;
 
 use super::error::CassetteError;
 use super::line::{Answer, Header, Line, RecordedDelta};
 use super::read::{Contents, read};
-use crate::private::private;
 
 /// A cassette that is being recorded. Cloning shares it; any number of models and conversations can record to it.
 #[derive(Clone, derive_more::Debug)]
@@ -35,7 +35,7 @@ impl Cassette {
     /// [`CassetteError::Exists`] when the file exists, [`CassetteError::Io`].
     pub fn create(place: impl AsRef<FilePath>) -> Result<Self, CassetteError> {
         let place = place.as_ref();
-        let opened = private(OpenOptions::new().read(true).write(true).create_new(true)).open(place);
+        let opened = private_options().read(true).write(true).create_new(true).open(place);
         let file = opened.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => CassetteError::Exists { place: place.display().to_string() },
             _ => CassetteError::io(place, "written", &error),
@@ -50,8 +50,7 @@ impl Cassette {
     /// [`CassetteError::Newer`], [`CassetteError::Damaged`], [`CassetteError::Io`].
     pub fn append(place: impl AsRef<FilePath>) -> Result<Self, CassetteError> {
         let place = place.as_ref();
-        let opened =
-            private(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(place);
+        let opened = private_options().read(true).write(true).create(true).truncate(false).open(place);
         Self::record_to(place, opened.map_err(|error| CassetteError::io(place, "written", &error))?)
     }
 

@@ -1,15 +1,15 @@
 //! Blobs: a folder next to the log, with a file for each, named by its id.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use polylogue_core::{BlobId, StoreError};
+use polylogue_files::{make_private_folder, replace_private};
 
-use crate::io_error::{reading, sync_folder, writing};
+use crate::io_error::{reading, writing};
 use crate::sealed::checked;
-use crate::{claims, private};
 
 /// Ids are digits only, so that no other file can be named.
 fn file(folder: &Path, blob: &BlobId) -> PathBuf {
@@ -22,21 +22,8 @@ pub(super) fn write(folder: &Path, blob: &BlobId, bytes: &[u8]) -> Result<(), St
     if read(folder, blob).is_ok_and(|there| there.is_some()) {
         return Ok(());
     }
-    written(folder, &path, bytes).map_err(|error| writing(&path, &error))
-}
-
-/// The file appears under its name when it is complete.
-fn written(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    private::make_folder(folder)?;
-    let draft = folder.join(format!(".{}-{}", std::process::id(), claims::next_fence()));
-    let put = || {
-        let mut file = private::options().write(true).create_new(true).open(&draft)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&draft, path)
-    };
-    put().inspect_err(|_| drop(fs::remove_file(&draft)))?;
-    sync_folder(path)
+    let written = make_private_folder(folder).and_then(|()| replace_private(&path, bytes));
+    written.map_err(|error| writing(&path, &error))
 }
 
 pub(super) fn read(folder: &Path, blob: &BlobId) -> Result<Option<Arc<[u8]>>, StoreError> {

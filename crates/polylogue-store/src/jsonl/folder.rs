@@ -12,6 +12,7 @@ use polylogue_core::{
     BlobId, Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, StoreError,
     Summary,
 };
+use polylogue_files::private_options;
 
 use super::blobs;
 use super::file::{self, LogFile};
@@ -21,7 +22,7 @@ use super::writer::Writer;
 use crate::batch::{self, Batch};
 use crate::head::{Head, lease_from_now};
 use crate::locked_file::LockedFile;
-use crate::{claims, io_error, private};
+use crate::{claims, io_error};
 use polylogue_core::chain::Link;
 
 /// The folder, and the logs claimed through this store.
@@ -409,7 +410,7 @@ fn write_draft(draft: &Path, meta: &Meta) -> io::Result<(LockedFile, u64, Link)>
 /// Creates a file and locks it. Another process may take it for a leftover in between, and remove it: then it is created again.
 fn locked_draft(draft: &Path) -> io::Result<LockedFile> {
     loop {
-        let file = private::options().read(true).write(true).create_new(true).open(draft)?;
+        let file = private_options().read(true).write(true).create_new(true).open(draft)?;
         let file = LockedFile::wait(file)?;
         if draft.try_exists()? {
             return Ok(file);

@@ -5,12 +5,12 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use polylogue_core::{InboxMessage, StoreError};
+use polylogue_files::private_options;
 use serde::Deserialize;
 
 use crate::io_error::{reading, show, writing};
 use crate::locked_file::LockedFile;
 use crate::message::parse_message;
-use crate::private;
 
 /// Adds a message, unless there is one with its key. Returns its number: that of its line, from 1.
 pub(super) fn post(path: &Path, message: &InboxMessage) -> Result<u64, StoreError> {
@@ -47,7 +47,7 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn open(path: &Path) -> io::Result<LockedFile> {
     loop {
-        let file = private::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file = private_options().read(true).write(true).create(true).truncate(false).open(path)?;
         let file = LockedFile::wait(file)?;
         // The log may have been removed, and its inbox with it, while this waited.
         if path.try_exists()? {

@@ -6,11 +6,12 @@ use std::path::Path;
 
 use polylogue_core::chain::Link;
 use polylogue_core::{Listing, LogId, Meta, Parent, Summary, Timestamp};
+use polylogue_files::private_options;
 use serde::{Deserialize, Serialize};
 
+use crate::claims;
 use crate::head::Head;
 use crate::sealed::{sealed, unsealed};
-use crate::{claims, private};
 
 /// The position of another process's mark that it has taken over the log: after the head, so that the writer does not
 /// overwrite it.
@@ -79,7 +80,7 @@ pub(super) fn begin(path: &Path, draft: &Path, head: &Head, entry: &Entry) -> io
     text.push(b'\n');
     text.extend_from_slice(&holder_line(&claims::this_process()));
     text.extend_from_slice(entry_line(entry, head.link).as_bytes());
-    let mut file = private::options().read(true).write(true).create(true).truncate(true).open(draft)?;
+    let mut file = private_options().read(true).write(true).create(true).truncate(true).open(draft)?;
     let written = file.write_all(&text).and_then(|()| fs::rename(draft, path));
     if written.is_err() {
         let _ = fs::remove_file(draft);

@@ -6,13 +6,14 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use polylogue_core::StoreError;
+use polylogue_files::{make_private_folder, private_options, sync_folder};
 use rusqlite::Connection;
 
 use super::files::sibling;
 use super::schema::{self, FileKind};
 use super::write_error::store_error;
 use crate::locked_file::LockedFile;
-use crate::{claims, io_error, private};
+use crate::{claims, io_error};
 
 /// Number of retries when another process creates the database as well.
 const TRIES: u32 = 10;
@@ -25,7 +26,7 @@ pub(super) fn create(place: &Path) -> Result<(), StoreError> {
         _ => io_error::writing(place, &error),
     };
     if let Some(folder) = place.parent().filter(|folder| !folder.is_dir()) {
-        private::make_folder(folder).map_err(|error| io_error::writing(folder, &error))?;
+        make_private_folder(folder).map_err(|error| io_error::writing(folder, &error))?;
     }
     let image = image().map_err(|error| store_error(place, &error))?;
     // The draft is next to the file that a link leads to.
@@ -66,7 +67,7 @@ impl Draft {
         let prefix = prefix(target);
         clear(target, &prefix);
         let path = target.with_file_name(format!("{prefix}{}-{}", std::process::id(), claims::next_fence()));
-        let file = private::options().write(true).create_new(true).open(&path)?;
+        let file = private_options().write(true).create_new(true).open(&path)?;
         let mut draft = Self { path, _file: LockedFile::wait(file)? };
         draft._file.write_all(image)?;
         draft._file.sync_all()?;
@@ -77,7 +78,7 @@ impl Draft {
     /// replaces.
     fn put(&self, target: &Path) -> io::Result<()> {
         let empty =
-            LockedFile::wait(private::options().write(true).create(true).truncate(false).open(target)?)?;
+            LockedFile::wait(private_options().write(true).create(true).truncate(false).open(target)?)?;
         if empty.metadata()?.len() > 0 || io_error::is_other_file(target, &empty) {
             return Ok(());
         }
@@ -87,7 +88,7 @@ impl Draft {
         match fs::rename(&self.path, target) {
             // Cleared away by a process that came between making and locking it.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            renamed => renamed.and_then(|()| io_error::sync_folder(target)),
+            renamed => renamed.and_then(|()| sync_folder(target)),
         }
     }
 }

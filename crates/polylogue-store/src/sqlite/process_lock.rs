@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::LogId;
+use polylogue_files::{make_private_folder, private_options};
 
 use super::heads::{self, Heads};
+use crate::claims;
 use crate::head::Head;
 use crate::locked_file::LockedFile;
-use crate::{claims, private};
 
 /// The file that this store locks for its lifetime, with the heads of its logs.
 ///
@@ -171,8 +172,8 @@ fn open_in(writers: &Path, path: &Path) -> io::Result<File> {
     const TRIES: u32 = 10;
     let mut opened = Err(ErrorKind::NotFound.into());
     for _ in 0..TRIES {
-        private::make_folder(writers)?;
-        opened = private::options().read(true).write(true).create_new(true).open(path);
+        make_private_folder(writers)?;
+        opened = private_options().read(true).write(true).create_new(true).open(path);
         if !opened.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
             break;
         }

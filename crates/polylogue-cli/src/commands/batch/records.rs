@@ -11,6 +11,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use polylogue_core::{CacheSavings, CountedUsage, Money, PromptCache};
+use polylogue_files::Draft;
 use polylogue_team::{Row, Rows};
 use serde::Deserialize;
 
@@ -231,16 +232,13 @@ impl Records {
         self.rewrite(&lines).map_err(|error| self.unwritten(&error))
     }
 
-    /// Writes `lines` to a file next to it, which then takes the place of this one: whatever happens, one of both is whole.
+    /// Replaces the file by one with `lines`.
     fn rewrite(&self, lines: &[Entry]) -> io::Result<()> {
-        let mut draft = self.path.as_os_str().to_owned();
-        draft.push(".sorting");
-        let mut out = BufWriter::new(File::create(&draft)?);
+        let mut out = BufWriter::new(Draft::of(&self.path)?);
         for entry in lines {
             out.write_all(&self.line(entry)?)?;
         }
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        std::fs::rename(&draft, &self.path)
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.put_durably()
     }
 
     /// The line of `entry`.

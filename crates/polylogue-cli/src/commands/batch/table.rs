@@ -3,11 +3,11 @@
 //! A batch continues from its records, which are JSON lines next to the table, so that a table that was edited or cut off costs nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use csv::{IntoInnerError, WriterBuilder};
+use polylogue_files::Draft;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -40,7 +40,9 @@ impl Table {
 
     /// The file of the records from which it is written.
     pub(super) fn records(&self) -> PathBuf {
-        next_to(&self.path, ".jsonl")
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(".jsonl");
+        name.into()
     }
 
     /// Refuses to replace a file that no batch has written, such as the rows themselves.
@@ -54,15 +56,14 @@ impl Table {
     }
 
     /// Writes `rows`, read twice, below the names of the columns: those of the input, in the order of `columns`, and those of
-    /// results. They are written to a file next to the table, which then takes its place.
+    /// results.
     pub(super) fn write(
         &self,
         columns: &[String],
         rows: impl Iterator<Item = io::Result<ResultRow>> + Clone,
     ) -> io::Result<()> {
         let inputs = inputs(columns, rows.clone())?;
-        let draft = next_to(&self.path, ".writing");
-        let mut out = WriterBuilder::new().delimiter(self.delimiter).from_writer(File::create(&draft)?);
+        let mut out = WriterBuilder::new().delimiter(self.delimiter).from_writer(Draft::of(&self.path)?);
         let result = |name: &str| {
             let is_taken = inputs.iter().any(|input| input == name);
             if is_taken { format!("result_{name}") } else { name.to_owned() }
@@ -72,8 +73,7 @@ impl Table {
             let row = row?;
             out.write_record(inputs.iter().map(|name| inert(row.input(name))).chain(row.results()))?;
         }
-        out.into_inner().map_err(IntoInnerError::into_error)?.sync_all()?;
-        std::fs::rename(&draft, &self.path)
+        out.into_inner().map_err(IntoInnerError::into_error)?.put_durably()
     }
 }
 
@@ -156,13 +156,6 @@ fn inert(text: &str) -> String {
         None => text.starts_with(['=', '@', '\t', '\r']),
     };
     if is_formula { format!("'{text}") } else { text.to_owned() }
-}
-
-/// The path of a file next to `path`, with `ending` after its name.
-fn next_to(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }
 
 #[cfg(test)]

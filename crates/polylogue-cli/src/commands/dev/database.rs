@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use polylogue_files::make_private_folder;
 use tokio::time::sleep;
 
 use super::guarded::Guarded;
@@ -89,7 +90,7 @@ impl LocalDatabase {
                 format!("the folder `{}` has other files than those of a database", self.folder.display());
             return Err(CliError::usage(what).hint("name an empty folder, or one that does not exist"));
         }
-        make_private(&self.folder).map_err(failed)?;
+        make_private_folder(&self.folder).map_err(failed)?;
         if let Some((user, group)) = other_user() {
             chown(&self.folder, Some(user), Some(group)).map_err(failed)?;
         }
@@ -222,12 +223,6 @@ fn temporary() -> Result<PathBuf, CliError> {
     getrandom::fill(&mut random)
         .map_err(|error| CliError::failed(format!("there is no randomness: {error}")))?;
     Ok(std::env::temp_dir().join(format!("polylogue-dev-{:016x}", u64::from_ne_bytes(random))))
-}
-
-/// A folder that only its owner can look into.
-fn make_private(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// The folder of Postgres' programs: of the newest version where the system keeps several, or in the search path.
