@@ -381,22 +381,11 @@ pub(crate) fn first_shown(output: Output, events: &[Arc<Event>], inherited: u64)
 /// `resume` changes.
 fn sent_since(events: &[Arc<Event>]) -> usize {
     let is_since = |body: &Body| {
-        matches!(
+        let is_sent = matches!(
             body,
-            Body::Sent(_)
-                | Body::Reopened { .. }
-                | Body::LimitsChanged { .. }
-                | Body::OwnLimitsRaised { .. }
-                | Body::TitleChanged { .. }
-                | Body::ClientDisconnected { .. }
-                | Body::TeamChanged(_)
-                | Body::Charged(_)
-                | Body::NextSpeaker { .. }
-                | Body::Paused
-                | Body::Resumed
-                | Body::Cancelled { .. }
-                | Body::Refused { .. }
-        )
+            Body::Sent(_) | Body::Reopened { .. } | Body::Charged(_) | Body::NextSpeaker { .. }
+        );
+        is_sent || body.is_of_run()
     };
     events.iter().rev().take_while(|event| is_since(&event.body)).count()
 }

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::*;
 use crate::Message;
 use crate::{
-    Audience, ExecutedCall, FinishReason, HistoryEntry, JoinHistory, ModelReply, Opening, Origin, Path,
-    Request, Timestamp, TurnRequest, Usage,
+    Audience, ExecutedCall, HistoryEntry, JoinHistory, ModelReply, Opening, Origin, Path, Request, Timestamp,
+    TurnRequest,
 };
 
 #[path = "seal_tests.rs"]
@@ -215,25 +215,7 @@ fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
         })
         .collect();
     parts.extend(calls.iter().cloned().map(Part::ToolCall));
-    let (model, request) = ("m".into(), Digest([0; 16]));
-    let (finish, usage, cost) = (FinishReason::Stop, Usage::default(), None);
-    let mut bodies = vec![Body::ModelReplied(ModelReply {
-        who: who.clone(),
-        model,
-        request,
-        parts,
-        finish,
-        usage,
-        cost,
-        cached: false,
-        requested_model: None,
-        because: None,
-        prefix: None,
-        uncached_cost: None,
-        verbatim: None,
-        output_limit: None,
-        purpose: crate::CallPurpose::Turn,
-    })];
+    let mut bodies = vec![Body::ModelReplied(ModelReply::new(who.clone(), "m", Digest([0; 16]), parts))];
     for call in calls.iter().take(reply.answered) {
         bodies.push(Body::ToolCalled { who: who.clone(), call: call.clone() });
     }

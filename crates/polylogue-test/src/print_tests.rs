@@ -26,23 +26,8 @@ fn at_root(bodies: impl IntoIterator<Item = Body>) -> String {
 
 fn model_reply_of(parts: Vec<Part>, finish: FinishReason, usage: Usage, cost: Option<Money>) -> Body {
     let request = Digest::try_from("0f".repeat(16)).unwrap();
-    Body::ModelReplied(ModelReply {
-        who: name("a"),
-        model: "openai:x".into(),
-        request,
-        parts,
-        finish,
-        usage,
-        cost,
-        cached: false,
-        requested_model: None,
-        because: None,
-        prefix: None,
-        uncached_cost: None,
-        verbatim: None,
-        output_limit: None,
-        purpose: polylogue_core::CallPurpose::Turn,
-    })
+    let reply = ModelReply::new(name("a"), "openai:x", request, parts);
+    Body::ModelReplied(ModelReply { finish, usage, cost, ..reply })
 }
 
 #[test]

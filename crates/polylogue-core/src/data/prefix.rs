@@ -102,27 +102,13 @@ fn in_cache(usage: &Usage) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Digest, FinishReason};
+    use crate::Digest;
 
     fn reply(model: &str, system: u8, tools: u8, cached: u64, written: Option<u64>) -> ModelReply {
         let prefix = Some(RequestPrefix { system: Digest([system; 16]), tools: Digest([tools; 16]) });
-        ModelReply {
-            who: Name::new("Ann").unwrap(),
-            model: Arc::from(model),
-            requested_model: None,
-            because: None,
-            request: Digest([0; 16]),
-            prefix,
-            parts: Vec::new(),
-            finish: FinishReason::Stop,
-            usage: Usage { input: Some(900), cached: Some(cached), written, ..Usage::default() },
-            cost: None,
-            uncached_cost: None,
-            cached: false,
-            verbatim: None,
-            output_limit: None,
-            purpose: CallPurpose::Turn,
-        }
+        let usage = Usage { input: Some(900), cached: Some(cached), written, ..Usage::default() };
+        let reply = ModelReply::new(Name::new("Ann").unwrap(), model, Digest([0; 16]), Vec::new());
+        ModelReply { prefix, usage, ..reply }
     }
 
     fn found(replies: &[ModelReply]) -> Vec<Option<PrefixChange>> {

@@ -150,6 +150,27 @@ pub struct ModelReply {
 }
 
 impl ModelReply {
+    /// Creates the event data of a complete reply with `parts` to the request `request`, whose tokens and cost are not known.
+    pub fn new(who: Name, model: impl Into<Arc<str>>, request: Digest, parts: Vec<Part>) -> Self {
+        Self {
+            who,
+            model: model.into(),
+            requested_model: None,
+            because: None,
+            request,
+            prefix: None,
+            parts,
+            finish: FinishReason::Stop,
+            usage: Usage::default(),
+            cost: None,
+            uncached_cost: None,
+            cached: false,
+            verbatim: None,
+            output_limit: None,
+            purpose: CallPurpose::Turn,
+        }
+    }
+
     /// Returns whether the reply has no tool call but one that its provider could not parse. The model is asked again, and what it has of a text is
     /// not said, unless the last reply that is asked for is such a one, too.
     pub fn is_unparsed(&self) -> bool {

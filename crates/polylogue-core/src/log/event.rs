@@ -326,6 +326,22 @@ impl Body {
         read.err().is_none_or(|error| !error.to_string().starts_with("unknown variant"))
     }
 
+    /// Returns whether the event concerns the run and nothing that is said or done in a chat.
+    pub const fn is_of_run(&self) -> bool {
+        matches!(
+            self,
+            Self::LimitsChanged { .. }
+                | Self::OwnLimitsRaised { .. }
+                | Self::TitleChanged { .. }
+                | Self::ClientDisconnected { .. }
+                | Self::TeamChanged(_)
+                | Self::Paused
+                | Self::Resumed
+                | Self::Cancelled { .. }
+                | Self::Refused { .. }
+        )
+    }
+
     /// Returns whether the event only says that a request is sent again in another form: agents need not do anything different.
     pub const fn is_of_form(&self) -> bool {
         match self {

@@ -77,20 +77,9 @@ impl Budget {
 
 /// Whether a person or another process made the event.
 const fn is_from_outside(body: &Body) -> bool {
-    matches!(
+    let is_said = matches!(
         body,
-        Body::InputProvided { .. }
-            | Body::Sent(_)
-            | Body::Reopened { .. }
-            | Body::NextSpeaker { .. }
-            | Body::LimitsChanged { .. }
-            | Body::OwnLimitsRaised { .. }
-            | Body::TitleChanged { .. }
-            | Body::ClientDisconnected { .. }
-            | Body::TeamChanged(_)
-            | Body::Paused
-            | Body::Resumed
-            | Body::Cancelled { .. }
-            | Body::Refused { .. }
-    )
+        Body::InputProvided { .. } | Body::Sent(_) | Body::Reopened { .. } | Body::NextSpeaker { .. }
+    );
+    is_said || body.is_of_run()
 }

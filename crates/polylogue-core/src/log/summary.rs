@@ -120,18 +120,8 @@ impl Summary {
             // A turn that the end left open waits, or ends, in a chat that stays closed.
             Body::InputProvided { .. } | Body::Message(_) | Body::Passed { .. } if is_closed => return,
             // What others do to a conversation changes nothing in it.
-            Body::LimitsChanged { .. }
-            | Body::OwnLimitsRaised { .. }
-            | Body::TitleChanged { .. }
-            | Body::ClientDisconnected { .. }
-            | Body::TeamChanged(_)
-            | Body::Charged(_)
-            | Body::Sent(_)
-            | Body::NextSpeaker { .. }
-            | Body::Paused
-            | Body::Resumed
-            | Body::Cancelled { .. }
-            | Body::Refused { .. } => return,
+            Body::Charged(_) | Body::Sent(_) | Body::NextSpeaker { .. } => return,
+            body if body.is_of_run() => return,
             // Of agents that are called without a chat around them, any chat may be the last to close.
             Body::Closed { reason, .. } if event.chat.is_root() || !has_team => {
                 Progress::Closed(reason.clone())

@@ -11,22 +11,6 @@ use crate::{
     LimitOverrides, Message, ModelReply, Name, Opening, OutputLimit, Part, Question, TurnRequest,
 };
 
-/// Whether the event concerns the run and nothing that is said or done in the chat.
-const fn is_of_run(body: &Body) -> bool {
-    matches!(
-        body,
-        Body::LimitsChanged { .. }
-            | Body::OwnLimitsRaised { .. }
-            | Body::TitleChanged { .. }
-            | Body::ClientDisconnected { .. }
-            | Body::TeamChanged(_)
-            | Body::Paused
-            | Body::Resumed
-            | Body::Cancelled { .. }
-            | Body::Refused { .. }
-    )
-}
-
 /// Whether `request` is a turn for the result of a background task of another participant than `who`, after which `who` can speak.
 fn is_before(request: &TurnRequest, who: &Name) -> bool {
     let by = request.choice.as_ref().map(|choice| &choice.by);
@@ -63,7 +47,7 @@ impl Transcript {
             self.charged(charge, event.seq);
             return Ok(());
         }
-        if is_of_run(&event.body) || self.is_of_limit_question(&event) {
+        if event.body.is_of_run() || self.is_of_limit_question(&event) {
             self.fold_of_run(&event);
             return Ok(());
         }

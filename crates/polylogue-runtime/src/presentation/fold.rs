@@ -369,19 +369,12 @@ impl Presentation {
             Body::Cleared { who, .. } => who,
             // Others come from options of a command, which are on the screen, or from an answer.
             Body::LimitsChanged { more, changes, by, .. }
-                if !changes.is_empty() && (self.is_whole() || by.is_some() || !more.is_empty()) =>
+                if changes.is_empty() || !(self.is_whole() || by.is_some() || !more.is_empty()) =>
             {
-                return self.put(at, Kind::Notice(body.clone()));
+                return;
             }
+            body if body.is_of_run() => return self.put(at, Kind::Notice(body.clone())),
             Body::NextSpeaker { .. }
-            | Body::OwnLimitsRaised { .. }
-            | Body::TitleChanged { .. }
-            | Body::ClientDisconnected { .. }
-            | Body::TeamChanged(_)
-            | Body::Paused
-            | Body::Resumed
-            | Body::Cancelled { .. }
-            | Body::Refused { .. }
             | Body::ReplyInterrupted { .. }
             | Body::TooLong { .. }
             | Body::Compacted(_)

@@ -2,8 +2,8 @@
 
 use expect_test::{Expect, expect};
 use polylogue_core::{
-    Body, Choice, Chooser, Digest, Event, FinishReason, Message, ModelReply, Name, Opening, Part, Path,
-    Question, StopReason, Timestamp, ToolCall, ToolResult, TurnRequest, Usage, text_of,
+    Body, Choice, Chooser, Digest, Event, Message, ModelReply, Name, Opening, Part, Path, Question,
+    StopReason, Timestamp, ToolCall, ToolResult, TurnRequest, text_of,
 };
 use serde_json::json;
 
@@ -14,23 +14,8 @@ fn name(text: &str) -> Name {
 }
 
 fn replied(who: &str, parts: Vec<Part>) -> Body {
-    Body::ModelReplied(ModelReply {
-        who: name(who),
-        model: "script:test".into(),
-        request: Digest::try_from("0".repeat(32)).unwrap(),
-        parts,
-        finish: FinishReason::Stop,
-        usage: Usage::default(),
-        cost: None,
-        cached: false,
-        requested_model: None,
-        because: None,
-        prefix: None,
-        uncached_cost: None,
-        verbatim: None,
-        output_limit: None,
-        purpose: polylogue_core::CallPurpose::Turn,
-    })
+    let request = Digest::try_from("0".repeat(32)).unwrap();
+    Body::ModelReplied(ModelReply::new(name(who), "script:test", request, parts))
 }
 
 fn events(bodies: Vec<Body>) -> Vec<Event> {

@@ -1,8 +1,8 @@
 //! What clients see of random teams, with parallel turns and chats within turns: live, and of the finished log.
 
 use polylogue_core::{
-    Audience, Body, CallPurpose, Delta, Digest, Event, FinishReason, Message, ModelReply, Name, Part, Path,
-    StopReason, Timestamp, TurnRequest, Usage,
+    Audience, Body, Delta, Digest, Event, FinishReason, Message, ModelReply, Name, Part, Path, StopReason,
+    Timestamp, TurnRequest,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -156,23 +156,9 @@ impl Player {
 }
 
 fn replied(who: &Name, text: &str, finish: FinishReason) -> Body {
-    Body::ModelReplied(ModelReply {
-        who: who.clone(),
-        request: Digest::try_from("0".repeat(32)).unwrap(),
-        prefix: None,
-        requested_model: None,
-        because: None,
-        model: "m".into(),
-        parts: vec![Part::text(text)],
-        finish,
-        usage: Usage::default(),
-        cost: None,
-        uncached_cost: None,
-        cached: false,
-        verbatim: None,
-        output_limit: None,
-        purpose: CallPurpose::Turn,
-    })
+    let request = Digest::try_from("0".repeat(32)).unwrap();
+    let reply = ModelReply::new(who.clone(), "m", request, vec![Part::text(text)]);
+    Body::ModelReplied(ModelReply { finish, ..reply })
 }
 
 fn chunks(show: ChatShow) -> Chunks {

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use polylogue::stop::LibraryStopReason;
 use polylogue_core::{
-    Audience, Body, Delta, Digest, Event, FinishReason, Message, ModelReply, Name, Opening, Part, Path,
-    Timestamp, ToolCall, ToolResult, TotalUsage, TurnRequest, Update, Usage,
+    Audience, Body, Delta, Digest, Event, Message, ModelReply, Name, Opening, Part, Path, Timestamp,
+    ToolCall, ToolResult, TotalUsage, TurnRequest, Update,
 };
 use serde_json::json;
 
@@ -53,23 +53,8 @@ pub(super) fn returned(who: &str, id: &str, outcome: ToolResult) -> Body {
 }
 
 pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
-    Body::ModelReplied(ModelReply {
-        who: name(who),
-        model: "script:test".into(),
-        request: Digest::try_from("0".repeat(32)).unwrap(),
-        parts,
-        finish: FinishReason::Stop,
-        usage: Usage::default(),
-        cost: None,
-        cached: false,
-        requested_model: None,
-        because: None,
-        prefix: None,
-        uncached_cost: None,
-        verbatim: None,
-        output_limit: None,
-        purpose: polylogue_core::CallPurpose::Turn,
-    })
+    let request = Digest::try_from("0".repeat(32)).unwrap();
+    Body::ModelReplied(ModelReply::new(name(who), "script:test", request, parts))
 }
 
 pub(super) fn closed(summary: &str) -> Body {

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::{Chat, Log, Message, Name, Status, Transcript};
 use polylogue_core::{
-    AnyStore, Body, Budget, Digest, Event, FailedAttempt, FinishReason, LogId, Meta, ModelError,
-    ModelErrorKind, ModelReply, Money, Opening, Part, Path, Request, RunResult, StopReason, Store, Timestamp,
-    ToolCall, ToolResult, TurnRequest, Usage,
+    AnyStore, Body, Budget, Digest, Event, FailedAttempt, LogId, Meta, ModelError, ModelErrorKind,
+    ModelReply, Money, Opening, Part, Path, Request, RunResult, StopReason, Store, Timestamp, ToolCall,
+    ToolResult, TurnRequest, Usage,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -174,22 +174,11 @@ pub(crate) fn talk_of(lines: &[(&str, &str, &str)]) -> Transcript {
 }
 
 fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
+    let request = Digest::try_from("0".repeat(32)).unwrap();
     let sample = ModelReply {
-        who: who.clone(),
-        model: "test:m".into(),
-        request: Digest::try_from("0".repeat(32)).unwrap(),
-        parts: vec![Part::text(text)],
-        finish: FinishReason::Stop,
         usage: Usage { input: Some(6), output: Some(4), ..Usage::default() },
         cost: Some(Money::dollars(0.01)),
-        cached: false,
-        requested_model: None,
-        because: None,
-        prefix: None,
-        uncached_cost: None,
-        verbatim: None,
-        output_limit: None,
-        purpose: polylogue_core::CallPurpose::Turn,
+        ..ModelReply::new(who.clone(), "test:m", request, vec![Part::text(text)])
     };
     let mut bodies =
         vec![Body::TurnStarted { turns: vec![TurnRequest::to_all(who.clone())] }, Body::ModelReplied(sample)];
