@@ -12,6 +12,8 @@
 //! - [`queue`]: the conformance suite of queues
 //! - [`skip`]: tests that cannot run on a machine
 //! - [`store`]: the conformance suite of stores
+//! - [`teams`]: team files that tests of several crates run
+//! - [`tool`]: calls of tools without a conversation
 //! - [`venv`]: virtual environments of Python
 
 pub mod cut;
@@ -25,5 +27,7 @@ pub mod queue;
 pub mod server;
 pub mod skip;
 pub mod store;
+pub mod teams;
+pub mod tool;
 #[cfg(unix)]
 pub mod venv;

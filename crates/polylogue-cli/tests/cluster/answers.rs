@@ -4,28 +4,13 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
+use polylogue_test::teams::OFFICE;
 use rustix::process::Signal;
 use serde_json::json;
 
 use crate::commands::TALK as SCRIPTED;
 use crate::live::Client;
 use crate::place::{Place, WorkerProcess, expire, number, of_type, until};
-
-/// A person and a bot, in a chat within a chat.
-pub(crate) const OFFICE: &str = r#"
-name: office
-task: Decide.
-agents:
-  - {name: Kim, human: true, description: The boss.}
-  - {name: Bot, system: You are Bot.}
-chat: {pattern: sequential, participants: [meeting], summary: last}
-chats:
-  - {name: meeting, participants: [Bot, Kim], stop: {max_turns: 4, says: {text: agreed, by: Kim}}}
-script:
-  - Bot: Shall we?
-  - Bot: Then not.
-  - Bot: As you wish.
-"#;
 
 fn is_waiting(place: &Place, id: &str) -> bool {
     place.run(&["waiting", "--json"], 0).out.contains(id)

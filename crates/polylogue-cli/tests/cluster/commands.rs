@@ -2,8 +2,8 @@
 
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
+use polylogue_test::teams::OFFICE;
 
-use crate::answers::OFFICE;
 use crate::place::{Place, expire, of_type, until};
 
 /// A team whose agents speak by its script.

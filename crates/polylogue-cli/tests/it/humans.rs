@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use polylogue_test::server::{Answer, Playbook};
+use polylogue_test::teams::OFFICE;
 use serde_json::json;
 
 use crate::home::{Home, KEY, of_type, serve, shipped, undated};
@@ -11,25 +12,9 @@ use crate::models::said;
 use crate::pictures::can_enclose;
 use crate::terminal::Terminal;
 
-/// A person and a bot, in a chat within a chat.
-const TEAM: &str = r#"
-name: office
-task: Decide.
-agents:
-  - {name: Kim, human: true, description: The boss.}
-  - {name: Bot, system: You are Bot.}
-chat: {pattern: sequential, participants: [meeting], summary: last}
-chats:
-  - {name: meeting, participants: [Bot, Kim], stop: {max_turns: 4, says: {text: agreed, by: Kim}}}
-script:
-  - Bot: Shall we?
-  - Bot: Then not.
-  - Bot: As you wish.
-"#;
-
 fn home() -> Home {
     let home = Home::new();
-    home.file("team.yaml", TEAM);
+    home.file("team.yaml", OFFICE);
     home
 }
 

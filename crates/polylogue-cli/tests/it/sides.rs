@@ -3,6 +3,7 @@
 use expect_test::expect;
 use polylogue::tasks::group_solve::Check;
 use polylogue_test::server::{Answer, Playbook, Quirk};
+use polylogue_test::teams::WHISPER;
 
 use crate::home::{Home, serve};
 
@@ -92,37 +93,6 @@ fn every_point_of_view_is_shown_and_ends_with_the_agents_last_words() {
     assert!(both.err.contains("cannot be used with"), "{}", both.err);
 }
 
-/// Two who talk about their tasks until the keeper says that its own is complete. The keeper remembers its judgment, the guesser does
-/// not.
-const SOLVED: &str = r#"
-name: guess
-task: Guess.
-agents:
-  - {name: Keeper, system: You keep a secret.}
-  - {name: Guesser}
-chat:
-  participants: [Keeper, Guesser]
-  pattern:
-    group_solve:
-      before: [{who: Keeper, prompt: Choose a number from 1 to 3.}]
-      tasks:
-        - {who: Keeper, prompt: You receive guesses., self_terminating: true, keeps_reflections: true}
-        - {who: Guesser, prompt: Find a number from 1 to 3., self_terminating: true}
-      end: one_last_chat
-      shift: {says: What is your guess?}
-script:
-  - Keeper: It is 2.
-  - Keeper: I wait.
-  - Guesser: I am ready.
-  - Guesser: 1?
-  - Guesser: To find it.
-  - Guesser: "yes"
-  - Keeper: You won!
-  - Keeper: Nothing is left.
-  - Keeper: "no"
-  - Guesser: What a game!
-"#;
-
 /// Entries as they are printed.
 fn blocks(entries: &serde_json::Value) -> String {
     let block = |entry: &serde_json::Value| {
@@ -134,7 +104,7 @@ fn blocks(entries: &serde_json::Value) -> String {
 #[test]
 fn who_solves_tasks_is_shown_with_its_history_and_it_is_what_its_model_was_sent() {
     let home = Home::new();
-    home.run(&["run", home.file("guess.yaml", SOLVED)]).ok();
+    home.run(&["run", home.file("whisper.yaml", WHISPER)]).ok();
     let keeper = home.run(&["show", "last", "--as", "Keeper"]).ok();
     expect![[r#"
         [system]:
@@ -207,7 +177,7 @@ fn who_solves_tasks_is_shown_with_its_history_and_it_is_what_its_model_was_sent(
 #[test]
 fn a_solved_group_is_shown_side_by_side() {
     let home = Home::new();
-    let ran = home.run(&["run", home.file("guess.yaml", SOLVED)]).ok();
+    let ran = home.run(&["run", home.file("whisper.yaml", WHISPER)]).ok();
     expect![[r#"
         participants: Keeper, Guesser
         task: Guess.

@@ -19,10 +19,9 @@ mod run;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use polylogue_core::{
-    AnyTool, LogId, Name, Path, Resources, Tool, ToolCx, ToolResult, ToolStatus, Transcript,
-};
+use polylogue_core::{AnyTool, Resources, Tool as _, ToolResult, ToolStatus};
 use polylogue_mcp::{Allowed, Limits, Servers};
+use polylogue_test::tool::call_tool;
 use serde_json::{Value, json};
 
 /// Long enough for a busy machine: nothing waits for it unless something is wrong.
@@ -106,23 +105,7 @@ impl Tools {
     }
 
     pub(crate) async fn call(&self, name: &str, args: Value) -> ToolResult {
-        let (at, who) = (Path::root(), Name::new("Ann").unwrap());
-        let log = LogId::new("test").unwrap();
-        let transcript = Transcript::new(at.clone());
-        let held = Resources::default();
-        let cx = ToolCx {
-            log: &log,
-            resources: &held,
-            chat: &at,
-            who: &who,
-            transcript: &transcript,
-            turn: &[],
-            within: &[],
-            id: "c1",
-            meter: &polylogue_core::Meter::unlimited(),
-            results: polylogue_core::StoredResults::none(),
-        };
-        match self.get(name).call(args, &cx).await {
+        match call_tool(self.get(name), args, &Resources::default(), &[]).await {
             Ok(outcome) => outcome,
             Err(error) => ToolResult::failed(error.0),
         }

@@ -17,6 +17,7 @@ use polylogue_server::{
 };
 use polylogue_team::{Diagnostics, Grant, Loaded, Overrides, Team};
 use polylogue_test::server::{Answer, Playbook, Server as ModelServer};
+use polylogue_test::teams::WHISPER;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -57,36 +58,6 @@ task: Talk.
 agents: [{name: Ann, model: 'openai:gpt-4o-mini'}, {name: Bob, model: 'openai:gpt-4o-mini'}]
 chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 12}}
 ";
-
-/// With private turns.
-const WHISPER: &str = r#"
-name: whisper
-task: Guess.
-agents:
-  - {name: Keeper, system: You keep a secret.}
-  - {name: Guesser}
-chat:
-  participants: [Keeper, Guesser]
-  pattern:
-    group_solve:
-      before: [{who: Keeper, prompt: Choose a number from 1 to 3.}]
-      tasks:
-        - {who: Keeper, prompt: You receive guesses., self_terminating: true, keeps_reflections: true}
-        - {who: Guesser, prompt: Find a number from 1 to 3., self_terminating: true}
-      end: one_last_chat
-      shift: {says: What is your guess?}
-script:
-  - Keeper: It is 2.
-  - Keeper: I wait.
-  - Guesser: I am ready.
-  - Guesser: 1?
-  - Guesser: To find it.
-  - Guesser: "yes"
-  - Keeper: You won!
-  - Keeper: Nothing is left.
-  - Keeper: "no"
-  - Guesser: What a game!
-"#;
 
 const TEAMS: &[(&str, &str)] = &[("talk", TALK), ("ask", ASK), ("short", SHORT), ("whisper", WHISPER)];
 

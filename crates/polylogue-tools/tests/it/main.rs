@@ -27,11 +27,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use polylogue_core::{
-    Body, Event, LogId, Name, Path, Resources, Tool, ToolCx, ToolError, ToolResult, ToolStatus, Transcript,
-    text_of,
-};
+use polylogue_core::{Body, Event, Resources, Tool, ToolError, ToolResult, ToolStatus, text_of};
 use polylogue_test::skip::can_enclose;
+use polylogue_test::tool::call_tool;
 use polylogue_tools::code::{Sandbox, what_is_enforced};
 use serde_json::Value;
 
@@ -96,31 +94,7 @@ pub(crate) fn returned(events: &[Arc<Event>]) -> Vec<String> {
 
 /// Calls `tool` in the conversation of the test.
 pub(crate) async fn call(tool: &impl Tool, args: Value) -> Result<ToolResult, ToolError> {
-    call_in(&held(), tool, args).await
-}
-
-/// Calls `tool` in a conversation in which this is held.
-pub(crate) async fn call_in(
-    held: &Resources,
-    tool: &impl Tool,
-    args: Value,
-) -> Result<ToolResult, ToolError> {
-    let (at, who) = (Path::root(), Name::new("Ann").unwrap());
-    let log = LogId::new("test").unwrap();
-    let transcript = Transcript::new(at.clone());
-    let cx = ToolCx {
-        log: &log,
-        resources: held,
-        chat: &at,
-        who: &who,
-        transcript: &transcript,
-        turn: &[],
-        within: &[],
-        id: "c1",
-        meter: &polylogue_core::Meter::unlimited(),
-        results: polylogue_core::StoredResults::none(),
-    };
-    tool.call(args, &cx).await
+    call_tool(tool, args, &held(), &[]).await
 }
 
 /// The outcome of a call, in words.

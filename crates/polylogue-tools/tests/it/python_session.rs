@@ -7,12 +7,13 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use polylogue_core::ToolStatus::{Done, Failed};
-use polylogue_core::{Event, LogId, Name, Part, Path, Resources, Tool as _, ToolCx, ToolResult, Transcript};
+use polylogue_core::{Event, LogId, Part, Resources, ToolResult};
+use polylogue_test::tool::call_tool;
 use polylogue_tools::PythonSession;
 use polylogue_tools::code::{Limits, Sandbox};
 use serde_json::json;
 
-use crate::{Dir, call, call_in, held, result_of, sandbox};
+use crate::{Dir, call, held, result_of, sandbox};
 
 /// The first pixel that ever was: a whole PNG.
 const PIXEL: &str =
@@ -284,7 +285,7 @@ async fn a_python_session_is_killed_with_its_conversation() {
     let code =
         format!("import subprocess\nsubprocess.Popen(['sleep', '{nap}'], start_new_session=True)\nNone");
     let held = Resources::default();
-    call_in(&held, &session, json!({"code": code})).await.unwrap();
+    call_tool(&session, json!({"code": code}), &held, &[]).await.unwrap();
     // Its start is reported before it has a name.
     until("it is not there", || running(&nap) == 1);
     // What another conversation does is its own matter.
@@ -352,28 +353,14 @@ async fn the_result_says_that_variables_are_lost() {
     let called = json!({"seq": 1, "time_ms": 0, "type": "tool_called", "who": "Ann",
         "call": {"id": "c0", "tool": "python_session", "args": {"code": "x = 1"}}});
     let turn = [Arc::new(serde_json::from_value::<Event>(called).unwrap())];
-    let (at, who) = (Path::root(), Name::new("Ann").unwrap());
-    let log = LogId::new("test").unwrap();
-    let transcript = Transcript::new(at.clone());
     let held = Resources::default();
-    let cx = ToolCx {
-        log: &log,
-        resources: &held,
-        chat: &at,
-        who: &who,
-        transcript: &transcript,
-        turn: &turn,
-        within: &[],
-        id: "c1",
-        meter: &polylogue_core::Meter::unlimited(),
-        results: polylogue_core::StoredResults::none(),
-    };
     // As after a resumption in another process.
     let session = PythonSession::new(sandbox);
-    let outcome = session.call(json!({"code": "1"}), &cx).await.unwrap();
+    let next = async |args| call_tool(&session, args, &held, &turn).await.unwrap();
+    let outcome = next(json!({"code": "1"})).await;
     assert_eq!(outcome.text(), "(This is a new session: the variables of earlier calls are lost)\n1");
-    assert_eq!(session.call(json!({"code": "2"}), &cx).await.unwrap().text(), "2");
-    let outcome = session.call(json!({"code": "3", "restart": true}), &cx).await.unwrap();
+    assert_eq!(next(json!({"code": "2"})).await.text(), "2");
+    let outcome = next(json!({"code": "3", "restart": true})).await;
     assert_eq!(outcome.text(), "3", "who asks for it knows");
 }
 
