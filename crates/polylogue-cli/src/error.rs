@@ -48,6 +48,13 @@ impl From<&Status> for Exit {
     }
 }
 
+impl Exit {
+    /// The same, or [`Cut`](Self::Cut) if the run is done and its result is cut off.
+    pub(crate) fn or_cut(self, is_cut: bool) -> Self {
+        if is_cut && self == Self::Done { Self::Cut } else { self }
+    }
+}
+
 impl From<&StopReason> for Exit {
     fn from(reason: &StopReason) -> Self {
         match reason.outcome() {

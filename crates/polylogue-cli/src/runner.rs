@@ -233,10 +233,7 @@ impl Runner {
         if status.is_err() && is_shown {
             return Ok(Exit::Failed);
         }
-        let exit = match Exit::from(&status?) {
-            Exit::Done if cut.is_some() => Exit::Cut,
-            exit => exit,
-        };
+        let exit = Exit::from(&status?).or_cut(cut.is_some());
         released?;
         view.finished().map(|()| exit)
     }

@@ -169,7 +169,7 @@ pub use limits::{ClusterLimits, Limits};
 pub use media_limits::{Excess, MediaLimits, MediaLimitsRow};
 pub use models::{Models, named};
 pub use polylogue_http::{Env, EnvError, Key, Proxies};
-pub use prices::{DatedPrice, DatedPrices, Day, ModelLimits, NoDay, Prices, list_price, list_price_at};
+pub use prices::{DatedPrice, DatedPrices, Day, ModelLimits, NoDay, Prices, list_price};
 pub use provider::Provider;
 pub use retry::Retries;
 pub use script::{Expectation, Script, ScriptCall, ScriptError, ScriptStep, Scripted, Unconsumed, scripted};

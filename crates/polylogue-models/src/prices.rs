@@ -244,7 +244,18 @@ impl Prices {
         self.own(provider, model, day).cloned().or_else(|| list_price(provider, model))
     }
 
-    /// Returns the price of `model` at an endpoint named `provider` at `base_url` on `day`, as with [`list_price_at`].
+    /// Returns the price of `model` at an endpoint named `provider` at `base_url` on `day`. An endpoint at the host of a known provider
+    /// has that provider's price, whatever its name is. One that is named like a local server is free at an address of this machine
+    /// or a private network.
+    ///
+    /// ```
+    /// use polylogue_core::Price;
+    /// use polylogue_models::{Day, Prices, list_price};
+    /// let price = |name, url, model| Prices::default().at(name, url, model, Day::today());
+    /// assert_eq!(price("mine", "https://api.openai.com/v1", "gpt-4o"), list_price("openai", "gpt-4o"));
+    /// assert_eq!(price("vllm", "http://10.0.0.7:8000/v1", "qwen3"), Some(Price::FREE));
+    /// assert_eq!(price("vllm", "https://gpu.example.com/v1", "qwen3"), None);
+    /// ```
     pub fn at(&self, provider: &str, base_url: &str, model: &str, day: Day) -> Option<Price> {
         let hosts = Provider::all().iter().filter(|other| other.has_host_of(base_url));
         let of_hosts: Vec<Option<Price>> = hosts.map(|host| self.of(host.name(), model, day)).collect();
@@ -277,21 +288,6 @@ pub fn list_price(provider: &str, model: &str) -> Option<Price> {
         return Some(Price::FREE);
     }
     KnownModel::find(provider, model).map(|model| model.price())
-}
-
-/// Returns the list price of `model` at an endpoint named `provider` at `base_url`. An endpoint at the host of a known provider
-/// has that provider's price, whatever its name is. One that is named like a local server is free at an address of this machine
-/// or a private network.
-///
-/// ```
-/// use polylogue_core::Price;
-/// use polylogue_models::{list_price, list_price_at};
-/// assert_eq!(list_price_at("mine", "https://api.openai.com/v1", "gpt-4o"), list_price("openai", "gpt-4o"));
-/// assert_eq!(list_price_at("vllm", "http://10.0.0.7:8000/v1", "qwen3"), Some(Price::FREE));
-/// assert_eq!(list_price_at("vllm", "https://gpu.example.com/v1", "qwen3"), None);
-/// ```
-pub fn list_price_at(provider: &str, base_url: &str, model: &str) -> Option<Price> {
-    Prices::default().at(provider, base_url, model, Day::today())
 }
 
 /// The name in the table of a provider, which can have several.

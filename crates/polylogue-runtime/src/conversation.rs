@@ -1,6 +1,5 @@
 //! An open conversation: run by one task, and watched, answered and cancelled by others.
 
-mod bound;
 mod continuing;
 mod elsewhere;
 mod release;
@@ -12,9 +11,9 @@ use std::sync::{Arc, PoisonError};
 use futures_util::future::{Either, select};
 use polylogue::runs::worker::Worker;
 use polylogue_core::{
-    Agent as _, AnyStore, Cancellation, Chat, Confirmation, Event, Instruction, LimitOverrides, Limits, Log,
-    LogHandle, LogId, Message, Name, Part, Path, PauseHold, Question, Responder, RunOutcome, Status,
-    StopReason, Subscription, TeamChanged, TotalUsage,
+    Agent as _, AnyStore, BoundException, Cancellation, Chat, Confirmation, Event, Instruction,
+    LimitOverrides, Limits, Log, LogHandle, LogId, Message, Name, Part, Path, PauseHold, Question, Responder,
+    RunBound, RunOutcome, Status, StopReason, Subscription, TeamChanged, TotalUsage,
 };
 use polylogue_team::TeamChange;
 use tokio::sync::Mutex;
@@ -132,6 +131,16 @@ impl Conversation {
     /// Returns the number of turns in all chats.
     pub async fn turns(&self) -> u64 {
         self.0.handle.turns().await
+    }
+
+    /// Returns the bound of the conversation, what it takes at most, if that was computed before it began.
+    pub fn bound(&self) -> Option<RunBound> {
+        self.0.handle.bound()
+    }
+
+    /// Returns why its [bound](Self::bound) does not apply any more; `None` if it does, or if there is none.
+    pub async fn bound_exception(&self) -> Option<BoundException> {
+        self.0.handle.bound_exception().await
     }
 
     /// Returns the questions without an answer, with the paths of their chats.

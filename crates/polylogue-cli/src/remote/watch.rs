@@ -327,10 +327,7 @@ impl<'r> Watch<'r> {
             Rest::Closed => {
                 let (reason, _) = ended(&self.events)?;
                 let cut = Report::of_last_run(&self.events).cut;
-                let exit = match Exit::from(reason) {
-                    Exit::Done if cut.is_some() => Exit::Cut,
-                    exit => exit,
-                };
+                let exit = Exit::from(reason).or_cut(cut.is_some());
                 (RunState::of(reason), RunEnd::why_cut(reason, cut), exit)
             }
             Rest::Waiting(asked) => (RunState::Waiting, waiting(&questions(asked)), Exit::Waiting),

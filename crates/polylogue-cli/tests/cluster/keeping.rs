@@ -2,9 +2,9 @@
 
 use polylogue_test::postgres::PostgresServer;
 
-use crate::answers::OFFICE;
 use crate::commands::TALK;
 use crate::place::{Place, of_type};
+use polylogue_test::teams::OFFICE;
 
 #[test]
 fn an_archived_conversation_is_shown_verified_forked_continued_and_removed() {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use polylogue_test::postgres::PostgresServer;
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 
-use crate::answers::OFFICE;
 use crate::commands::TALK;
 use crate::place::{Place, WorkerProcess, until};
+use polylogue_test::teams::OFFICE;
 
 /// A database, if there is one, and a file.
 fn stores(server: Option<&PostgresServer>) -> impl Iterator<Item = String> {

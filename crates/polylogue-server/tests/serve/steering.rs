@@ -323,9 +323,8 @@ async fn a_repeated_resume_and_token_count_once() {
     assert_eq!(tokens.iter().filter(|token| token.name == "one" || token.name == "two").count(), 1);
 }
 
-#[tokio::test]
-async fn a_raise_continues_what_waits_for_it_and_counts_once() {
-    let team = "
+/// Asks for more calls.
+const ASKS: &str = "
 name: asks
 task: Count.
 agents: [{name: Ann}, {name: Bob}]
@@ -333,7 +332,10 @@ chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
 limits: {calls: 2, on_limit: ask}
 script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 ";
-    let world = World::with_team("asks", team).await;
+
+#[tokio::test]
+async fn a_raise_continues_what_waits_for_it_and_counts_once() {
+    let world = World::with_team("asks", ASKS).await;
     let id = begin(&world, &json!({"team": "asks"})).await;
     let open = until(&world, &id, "waiting").await["questions"][0].clone();
     assert!(open["limit"].is_object() && open["kind"] == "limit", "{open}");
@@ -368,15 +370,7 @@ script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
 
 #[tokio::test]
 async fn what_waits_at_a_limit_ends_there_when_limits_are_to_end_it() {
-    let team = "
-name: asks
-task: Count.
-agents: [{name: Ann}, {name: Bob}]
-chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
-limits: {calls: 2, on_limit: ask}
-script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
-";
-    let world = World::with_team("asks", team).await;
+    let world = World::with_team("asks", ASKS).await;
     for route in ["resume", "raise"] {
         let id = begin(&world, &json!({"team": "asks"})).await;
         until(&world, &id, "waiting").await;

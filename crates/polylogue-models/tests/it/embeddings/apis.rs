@@ -7,7 +7,7 @@ use polylogue_memory::{Embed, EmbedPurpose, Embedded};
 use polylogue_models::{
     Api, Auth, Aws, Config, Embedder, EmbeddingApi, Endpoint, Env, Key, Provider, Retries,
 };
-use polylogue_models::{list_price, list_price_at};
+use polylogue_models::{Day, Prices, list_price};
 use serde_json::{Value, json};
 
 use crate::common::KEY;
@@ -261,9 +261,8 @@ async fn azure_has_the_path_of_a_deployment_and_the_price_of_its_model() {
         assert_eq!(server.asked().pop().unwrap().0, path);
         assert!(server.head().contains(&format!("api-key: {}", KEY.to_lowercase())));
     }
-    assert!(
-        list_price_at("azure", "https://me.openai.azure.com/openai/v1", "text-embedding-3-small").is_some()
-    );
+    let (url, model) = ("https://me.openai.azure.com/openai/v1", "text-embedding-3-small");
+    assert!(Prices::default().at("azure", url, model, Day::today()).is_some());
 }
 
 /// A local server does not add what the model expects before a text.
