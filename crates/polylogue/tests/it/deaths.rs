@@ -4,16 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::{
-    Act, Agent, AnyModel, Assistant, Chat, Limits, Name, Status, Tool, Turn, parallel, sequential,
-};
+use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Limits, Name, Status, Turn, parallel, sequential};
 use polylogue_core::{
-    AgentCall, Allowance, AllowanceOwner, AnyTool, Body, Bound, DeltaSink, Event, Model, ModelCall,
-    ModelError, Money, Reply, Request, StopReason, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec,
-    ToolUsage, Usage,
+    AgentCall, Allowance, AllowanceOwner, Body, Bound, DeltaSink, Event, Model, ModelCall, ModelError, Money,
+    Reply, Request, StopReason, Usage,
 };
 
 use crate::common::log_of;
+use crate::common::seeker::{Seeker, search};
 
 /// A model that can take 20 cents a call, and takes 10.
 #[derive(Clone, Default)]
@@ -73,40 +71,6 @@ impl Agent for Asker {
     }
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         Ok(Act::Say(turn.ask_model(ModelCall::of(&self.1)).await?.parts))
-    }
-}
-
-/// A tool that reserves a cent, and spends it.
-struct Search(ToolSpec, Arc<AtomicU64>);
-
-impl Tool for Search {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, _: serde_json::Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        let bound = Bound::of_texts(&["a text".to_owned()], |_| Some(Money::dollars(0.01)));
-        let reserved = cx.meter.reserve("test:vectors", bound).await.map_err(|error| error.to_string())?;
-        self.1.fetch_add(1, Ordering::SeqCst);
-        tokio::task::yield_now().await;
-        let usage = Usage { input: Some(38), output: Some(0), ..Usage::default() };
-        let used = ToolUsage { model: "test:vectors".into(), usage, cost: Some(Money::dollars(0.01)) };
-        cx.meter.settle(reserved, &used);
-        Ok(ToolResult::done("a hit").with_usage(used))
-    }
-}
-
-/// Makes so many tool calls at the same time.
-struct Seeker(Name, AnyTool, usize);
-
-impl Agent for Seeker {
-    fn name(&self) -> &Name {
-        &self.0
-    }
-    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
-        let call =
-            |nth| ToolCall { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
-        turn.call_tools(std::slice::from_ref(&self.1), &(0..self.2).map(call).collect::<Vec<_>>()).await?;
-        Ok(Act::say("all is well"))
     }
 }
 
@@ -182,11 +146,7 @@ async fn calls_of_agents_called_at_the_same_time_count_before_one_is_sent_again(
 
 #[tokio::test]
 async fn what_tools_asked_at_the_same_time_counts_before_one_asks_again() {
-    let seeker = |asked: &Arc<AtomicU64>| {
-        let spec = ToolSpec::new("search", "Searches.", serde_json::json!({"type": "object"})).repeatable();
-        let tool = AnyTool::new(Search(spec, Arc::clone(asked)));
-        chat(Seeker(Name::new("A").unwrap(), tool, 3))
-    };
+    let seeker = |asked: &Arc<AtomicU64>| chat(Seeker::new("A", search(asked), 3));
     let mut log = log_of(&[]).await.limits(dollars(1.0));
     seeker(&Arc::default()).run_in(&mut log, "go").await.unwrap();
     let events = log.events().await;

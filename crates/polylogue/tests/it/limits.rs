@@ -11,12 +11,12 @@ use polylogue::{
 use polylogue_core::{
     Allowance, AnyStore, AnyTool, Body, Bound, Budget, ChargeReason, DeltaSink, Event, FailedAttempt,
     LimitOverrides, LogId, Meta, Model, ModelCall, ModelError, ModelErrorKind, Money, Reply, Request,
-    RunBound, RunOutcome, StopReason, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, ToolUsage,
-    TurnRequest, Usage,
+    RunBound, RunOutcome, StopReason, ToolCx, ToolError, ToolResult, ToolSpec, TurnRequest, Usage,
 };
 use polylogue_store::Memory;
 
 use crate::common::log_of;
+use crate::common::seeker::{Seeker, search};
 
 /// Takes a cent for each token it writes, ten of them, and says of its requests how they went.
 #[derive(Clone, Default)]
@@ -430,48 +430,9 @@ async fn tokens_of_calls_in_flight_at_a_death_count() {
     assert_eq!((reason(&status), quick.made()), (&StopReason::Tokens { limit, used, next, cut: None }, 0));
 }
 
-/// A tool that asks a model for a cent, which it reserves, and counts how often it did.
-struct Search(ToolSpec, Arc<AtomicU64>);
-
-impl Tool for Search {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, _: serde_json::Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
-        let cent = Money::dollars(0.01);
-        let bound = Bound::of_texts(&["a text".to_owned()], |_| Some(cent));
-        let reserved = cx.meter.reserve("test:vectors", bound).await.map_err(|error| error.to_string())?;
-        self.1.fetch_add(1, Ordering::SeqCst);
-        tokio::task::yield_now().await;
-        let usage = Usage { input: Some(38), output: Some(0), ..Usage::default() };
-        let used = ToolUsage { model: "test:vectors".into(), usage, cost: Some(cent) };
-        cx.meter.settle(reserved, &used);
-        Ok(ToolResult::done("a hit").with_usage(used))
-    }
-}
-
-/// Calls its tool so often at the same time, and says that all is well.
-struct Seeker(Name, AnyTool, usize);
-
-impl Agent for Seeker {
-    fn name(&self) -> &Name {
-        &self.0
-    }
-    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
-        let call =
-            |nth| ToolCall { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
-        let calls: Vec<ToolCall> = (0..self.2).map(call).collect();
-        turn.call_tools(std::slice::from_ref(&self.1), &calls).await?;
-        Ok(Act::say("all is well"))
-    }
-}
-
 fn seeking(calls: usize) -> (Chat, Arc<AtomicU64>) {
-    let spec = ToolSpec::new("search", "Searches.", serde_json::json!({"type": "object"})).repeatable();
     let asked = Arc::new(AtomicU64::new(0));
-    let tool = AnyTool::new(Search(spec, Arc::clone(&asked)));
-    let chat =
-        Chat::builder("one").participant(Seeker(Name::new("A").unwrap(), tool, calls)).policy(sequential());
+    let chat = Chat::builder("one").participant(Seeker::new("A", search(&asked), calls)).policy(sequential());
     (chat.build().unwrap(), asked)
 }
 
@@ -542,7 +503,7 @@ async fn what_a_tool_paid_before_a_request_failed_counts() {
         (vec![Some(cents(1))], broken, 3),
     ] {
         let spec = ToolSpec::new("search", "Searches.", serde_json::json!({"type": "object"}));
-        let agent = Seeker(Name::new("A").unwrap(), AnyTool::new(Partly(spec, paid.clone(), failed)), 1);
+        let agent = Seeker::new("A", AnyTool::new(Partly(spec, paid.clone(), failed)), 1);
         let chat = Chat::builder("one").participant(agent).policy(sequential()).build().unwrap();
         let budget = Budget::new("batch", cents(9));
         let mut log = log_of(&[]).await.budget(budget.clone());

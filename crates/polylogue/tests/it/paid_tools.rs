@@ -11,12 +11,13 @@ use polylogue::{
 };
 use polylogue_core::{
     Allowance, AnyAgent, AnyStore, AnyTool, Body, Budget, ChargeReason, Event, LimitOverrides, Money,
-    RunOutcome, StopReason, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, ToolStatus,
+    RunOutcome, StopReason, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
 
 use crate::common::log_of;
+use crate::common::seeker::Seeker;
 
 /// A tool of which a call costs at most ten cents, if it declares that.
 #[derive(Clone)]
@@ -70,25 +71,8 @@ impl Tool for Search {
     }
 }
 
-/// Makes so many tool calls at the same time, and says how many had a result.
-struct Seeker(Name, AnyTool, usize);
-
-impl Agent for Seeker {
-    fn name(&self) -> &Name {
-        &self.0
-    }
-    async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
-        let call =
-            |nth| ToolCall { id: format!("c{nth}"), tool: "search".into(), args: serde_json::json!({}) };
-        let calls: Vec<ToolCall> = (0..self.2).map(call).collect();
-        let outcomes = turn.call_tools(std::slice::from_ref(&self.1), &calls).await?;
-        let done = outcomes.iter().filter(|outcome| outcome.status == ToolStatus::Done).count();
-        Ok(Act::say(format!("{done} of {}", self.2)))
-    }
-}
-
 fn chat(tool: &Search, calls: usize) -> Chat {
-    let seeker = Seeker(Name::new("Ann").unwrap(), AnyTool::new(tool.clone()), calls);
+    let seeker = Seeker::new("Ann", AnyTool::new(tool.clone()), calls);
     Chat::builder("shop").participant(seeker).policy(sequential()).build().unwrap()
 }
 
@@ -207,7 +191,7 @@ async fn the_limits_of_agents_and_budgets_pay_for_tools() {
 async fn a_condition_on_money_counts_what_tools_cost_also_in_nested_chats() {
     for nested in [false, true] {
         let tool = Search::declared();
-        let seeker = Seeker(Name::new("Ann").unwrap(), AnyTool::new(tool.clone()), 1);
+        let seeker = Seeker::new("Ann", AnyTool::new(tool.clone()), 1);
         let shop = Chat::builder("shop");
         let shop = match nested {
             true => {

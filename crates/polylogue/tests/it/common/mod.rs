@@ -1,5 +1,7 @@
 //! What the tests of this crate share.
 
+pub(crate) mod seeker;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
