@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{name, script};
+use crate::common::{cut_everywhere, cut_with_answers, name, script};
 use expect_test::{Expect, expect};
 use polylogue::policies::{with_summary_by, with_termination};
 use polylogue::stop::LibraryStopReason;
@@ -18,7 +18,7 @@ use polylogue_core::{
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
-use polylogue_test::cut::{Calls, Cut};
+use polylogue_test::cut::Calls;
 use polylogue_test::print::transcript;
 use serde_json::{Value, json};
 
@@ -28,13 +28,7 @@ fn assistant(who: &str, calls: &Calls, script: &Script) -> Assistant {
 
 /// Runs the chat whole, cuts its log everywhere, and compares the log.
 async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str], log: Expect) -> Vec<Arc<Event>> {
-    let cut = Cut {
-        task: "go",
-        chat: &chat,
-        store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, nth| answers[usize::try_from(nth).unwrap()].to_owned(),
-    };
-    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let events = cut_with_answers("go", chat, answers).await;
     log.assert_eq(&transcript(&events));
     events
 }
@@ -179,13 +173,7 @@ async fn who_joins_later_sees_what_was_said_before_or_only_what_is_new() {
                 .build()
                 .unwrap()
         };
-        let cut = Cut {
-            task: "go",
-            chat: &chat,
-            store: &|| AnyStore::new(Memory::default()),
-            answer: &|_, _, _| unreachable!(),
-        };
-        let events = cut.everywhere().await.unwrap();
+        let events = cut_everywhere("go", chat).await;
         let view = view(&events, "C");
         assert!(view.lines().next().unwrap().contains(first), "{view}");
         assert_eq!(
@@ -512,13 +500,7 @@ async fn an_agent_that_forgets_private_turns_sees_none_of_them() {
             .build()
             .unwrap()
     };
-    let cut = Cut {
-        task: "go",
-        chat: &chat,
-        store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, _| unreachable!(),
-    };
-    let events = cut.everywhere().await.unwrap();
+    let events = cut_everywhere("go", chat).await;
     let chat = Transcript::from_events(&polylogue_core::Path::root(), &events[..events.len() - 2]).unwrap();
     let view =
         View::of(&chat, &name("S"), ViewOptions { forget_private_turns: true, ..ViewOptions::default() });

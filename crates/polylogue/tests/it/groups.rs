@@ -1,6 +1,6 @@
 //! Invariants 6 and 7 for group chats: a log cut anywhere and run again becomes the same log.
 
-use crate::common::{log_of, name, script};
+use crate::common::{cut_with_answers, log_of, name, script};
 use polylogue::layers::executor::Executor;
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
@@ -12,7 +12,7 @@ use polylogue::tools::FunctionTool;
 use polylogue::{Act, Assistant, Chat, Function, Group, Human, Limits, Log, Name, Status, Tool, Transcript};
 use polylogue_core::{AnyStore, ChatBuilder, JoinHistory, LimitOverrides, LogId, StopReason, ToolError};
 use polylogue_store::Memory;
-use polylogue_test::cut::{Calls, Cut};
+use polylogue_test::cut::Calls;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Number {
@@ -21,15 +21,7 @@ struct Number {
 
 /// Cuts the log everywhere; `answers` are those of the people, in order.
 async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&str]) -> String {
-    let answer = |nth: u64| answers[usize::try_from(nth).unwrap()].to_owned();
-    let cut = Cut {
-        task: "go",
-        chat: &chat,
-        store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, nth| answer(nth),
-    };
-    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
-    polylogue_test::print::transcript(&events)
+    polylogue_test::print::transcript(&cut_with_answers("go", chat, answers).await)
 }
 
 /// Says its name and how much was said.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::{name, script};
+use crate::common::{cut_with_answers, name, script};
 use polylogue::layers::hook::{HookedModel, before_send, map_text};
 use polylogue::layers::reply::{MessageKind, Trigger, from_fn, when};
 use polylogue::layers::{Executor, HumanInput, Stack};
@@ -17,7 +17,7 @@ use polylogue::{
 use polylogue_core::{AnyStore, Body, LogId, Meta, Store};
 use polylogue_models::Script;
 use polylogue_store::Memory;
-use polylogue_test::cut::{Calls, Cut};
+use polylogue_test::cut::Calls;
 use polylogue_test::print::transcript;
 use serde_json::Value;
 
@@ -31,17 +31,7 @@ fn chat(members: (impl Agent, impl Agent), policy: impl Policy) -> Chat {
 
 /// Cuts the conversation everywhere, with one answer to each question in turn; returns the log as text.
 async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str]) -> String {
-    let cut = Cut {
-        task: "begin",
-        chat: &chat,
-        store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, question, nth| {
-            let answer = answers.get(usize::try_from(nth).unwrap());
-            (*answer.unwrap_or_else(|| panic!("no question was expected: {question:?}"))).to_owned()
-        },
-    };
-    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
-    let text = transcript(&events);
+    let text = transcript(&cut_with_answers("begin", chat, answers).await);
     let asked = text.matches(" is answered: ").count();
     assert_eq!(asked, answers.len(), "everyone who was to be asked was asked\n{text}");
     text

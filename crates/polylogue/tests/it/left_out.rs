@@ -6,13 +6,9 @@ use polylogue::models::Fallback;
 use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, round_robin};
-use polylogue_core::{
-    AnyStore, Body, DeltaSink, Effort, Event, Model, ModelError, Params, Reply, Request, Thinking,
-};
-use polylogue_store::Memory;
-use polylogue_test::cut::Cut;
+use polylogue_core::{Body, DeltaSink, Effort, Event, Model, ModelError, Params, Reply, Request, Thinking};
 
-use crate::common::log;
+use crate::common::{cut_everywhere, log};
 
 /// A model that takes no seed, and reasons with an output limit of so many tokens or more.
 #[derive(Clone)]
@@ -75,13 +71,7 @@ async fn reasoning_without_room_is_noted_once_with_the_limit_wherever_the_log_is
         (2047, vec!["test:long: seed", "test:long: effort, thinking in 2047 tokens"]),
         (2048, vec!["test:long: seed"]),
     ] {
-        let cut = Cut {
-            task: "Talk.",
-            chat: &|calls| chat(calls.through(LONG), asked(max_tokens)),
-            store: &|| AnyStore::new(Memory::new()),
-            answer: &|_, _, _| String::new(),
-        };
-        let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+        let events = cut_everywhere("Talk.", |calls| chat(calls.through(LONG), asked(max_tokens))).await;
         assert_eq!(notes(&events), expected, "{max_tokens}");
     }
 }

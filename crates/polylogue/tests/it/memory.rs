@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::common::script;
+use crate::common::{cut_everywhere, script};
 use polylogue::agents::reason::PlanAndSolve;
 use polylogue::layers::hook::HookedModel;
 use polylogue::policies::with_termination;
@@ -15,7 +15,7 @@ use polylogue::tools::memory::{
 use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Log, Name, Turn, parallel, round_robin};
 use polylogue_core::{AnyAgent, AnyStore, Body, Entry, Event, LogId, Meta, Part, StoreError, Timestamp};
 use polylogue_store::Facts;
-use polylogue_test::cut::{Calls, Cut, uncharged};
+use polylogue_test::cut::{Calls, uncharged};
 use polylogue_test::print::transcript;
 
 struct Place {
@@ -153,16 +153,11 @@ async fn a_call_that_is_made_again_writes_nothing_twice() {
         {"A": {"calls": [{"id": "c1", "tool": "remember", "args": {"text": "Three."}},
             {"id": "c2", "tool": "forget", "args": {"id": 1}}]}}, {"A": "said"}]"#,
     );
-    let cut = Cut {
-        task: "task",
-        chat: &|calls| {
-            let agent = Assistant::new("A", calls.through(script.model("test"))).unwrap();
-            chat(2, agent.tools(place.of("team").tools()))
-        },
-        store: &|| AnyStore::new(polylogue_store::Memory::default()),
-        answer: &|_, _, _| unreachable!("no one is asked"),
-    };
-    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let events = cut_everywhere("task", |calls| {
+        let agent = Assistant::new("A", calls.through(script.model("test"))).unwrap();
+        chat(2, agent.tools(place.of("team").tools()))
+    })
+    .await;
     assert!(events.len() > 12);
     assert_eq!(place.texts().await, ["Two.", "Three."]);
 }
@@ -229,13 +224,7 @@ async fn a_resumed_turn_does_not_depend_on_what_the_memory_became() {
         let agent = Assistant::new("A", calls.through(script.model("test"))).unwrap();
         chat(1, memory.reminds(agent, 5))
     };
-    let cut = Cut {
-        task: "What does Ann like?",
-        chat: &|calls| reminded(calls, place.of("team")),
-        store: &|| AnyStore::new(polylogue_store::Memory::default()),
-        answer: &|_, _, _| unreachable!("no one is asked"),
-    };
-    let whole = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let whole = cut_everywhere("What does Ann like?", |calls| reminded(calls, place.of("team"))).await;
     let found = whole.iter().position(|event| matches!(event.body, Body::ToolReturned { .. })).unwrap();
     let empty = Place::new();
     empty.write("team", &["Ann hates green tea now."]).await;
@@ -325,13 +314,7 @@ async fn an_agent_made_of_agents_passes_its_reminder_on() {
         let plan = PlanAndSolve::new("A", agent("planner"), agent("solver")).unwrap();
         chat(1, place.of("team").reminds(plan, 5))
     };
-    let cut = Cut {
-        task: "What does Ann like?",
-        chat: &reminded,
-        store: &|| AnyStore::new(polylogue_store::Memory::default()),
-        answer: &|_, _, _| unreachable!("no one is asked"),
-    };
-    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let events = cut_everywhere("What does Ann like?", reminded).await;
     let said = transcript(&events);
     let at = said.find("Objective: What does Ann like?").unwrap();
     assert!(said[at..].lines().next().unwrap().contains("Ann likes green tea."), "{said}");

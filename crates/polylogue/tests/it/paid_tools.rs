@@ -10,14 +10,12 @@ use polylogue::{
     Act, Agent, Chat, Error, Function, Limits, Name, Status, Tool, Turn, round_robin, sequential,
 };
 use polylogue_core::{
-    Allowance, AnyAgent, AnyStore, AnyTool, Body, Budget, ChargeReason, Event, LimitOverrides, Money,
-    RunOutcome, StopReason, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec,
+    Allowance, AnyAgent, AnyTool, Body, Budget, ChargeReason, Event, LimitOverrides, Money, RunOutcome,
+    StopReason, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec,
 };
-use polylogue_store::Memory;
-use polylogue_test::cut::Cut;
 
-use crate::common::log_of;
 use crate::common::seeker::Seeker;
+use crate::common::{cut_everywhere, log_of};
 
 /// A tool of which a call costs at most ten cents, if it declares that.
 #[derive(Clone)]
@@ -279,13 +277,7 @@ async fn a_call_in_flight_at_a_death_counts_at_what_it_costs_at_most() {
 #[tokio::test]
 async fn a_conversation_with_paid_tools_can_be_cut_anywhere() {
     let tool = Search { spec: Search::declared().spec.repeatable(), ..Search::declared() };
-    let cut = Cut {
-        task: "go",
-        chat: &|_| chat(&tool, 3),
-        store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, _| String::new(),
-    };
-    let events = cut.everywhere().await.unwrap();
+    let events = cut_everywhere("go", |_| chat(&tool, 3)).await;
     let is = |of: fn(&Body) -> bool| events.iter().filter(|event| of(&event.body)).count();
     assert_eq!(is(|body| matches!(body, Body::Charged(_))), 3);
     assert_eq!(is(|body| matches!(body, Body::ToolReturned { .. })), 3);

@@ -10,13 +10,11 @@ use polylogue::stop::{LibraryStopReason, max_turns};
 use polylogue::tools::GetHistory;
 use polylogue::{AnyModel, Assistant, Chat, Status, round_robin};
 use polylogue_core::{
-    AnyStore, Capability, DeltaRef, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind,
-    Params, Part, Reply, Request, RunOutcome, StopReason,
+    Capability, DeltaRef, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind, Params,
+    Part, Reply, Request, RunOutcome, StopReason,
 };
-use polylogue_store::Memory;
-use polylogue_test::cut::Cut;
 
-use crate::common::{log, name, script};
+use crate::common::{cut_everywhere, log, name, script};
 
 /// A model that gives these replies, and notes what it is asked.
 #[derive(Clone)]
@@ -191,24 +189,14 @@ async fn continued_replies_are_cut_and_resumed_as_others() {
             {"A": " four"}, {"B": {"say": "five,", "finish": "length"}}, {"B": {"error": {"message": "full"}}},
             {"A": "six"}, {"B": {"say": "", "think": "seven", "finish": "length"}}]"#,
     );
-    let cut = Cut {
-        task: "count",
-        chat: &|calls| {
-            let agent = |who| {
-                Assistant::new(who, calls.through(script.model("test"))).unwrap().tool(GetHistory::default())
-            };
-            let order = with_termination(round_robin(), max_turns(4));
-            Chat::builder("pair")
-                .participant(agent("A"))
-                .participant(agent("B"))
-                .policy(order)
-                .build()
-                .unwrap()
-        },
-        store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, _| unreachable!("no one is asked"),
-    };
-    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let events = cut_everywhere("count", |calls| {
+        let agent = |who| {
+            Assistant::new(who, calls.through(script.model("test"))).unwrap().tool(GetHistory::default())
+        };
+        let order = with_termination(round_robin(), max_turns(4));
+        Chat::builder("pair").participant(agent("A")).participant(agent("B")).policy(order).build().unwrap()
+    })
+    .await;
     let said: Vec<_> =
         Report::of_last_run(&events).messages.iter().map(|message| message.text().into_owned()).collect();
     assert_eq!(said, ["count", "three, four", "five,", "six"]);
@@ -276,18 +264,13 @@ impl Model for Listed {
 
 /// What Ann, who has a tool, says in two turns, wherever the log is cut.
 async fn said_by_listed(replies: &[Result<Reply, ModelError>]) -> Vec<String> {
-    let cut = Cut {
-        task: "Tell me of the sea",
-        chat: &|calls| {
-            let ann = Assistant::new("Ann", calls.through(Listed(replies.to_vec()))).unwrap();
-            let policy = with_termination(round_robin(), max_turns(2));
-            let chat = Chat::builder("group").participant(ann.tool(GetHistory::default()));
-            chat.policy(policy).build().unwrap()
-        },
-        store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, _| unreachable!("no one is asked"),
-    };
-    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{replies:?}: {flaw}"));
+    let events = cut_everywhere("Tell me of the sea", |calls| {
+        let ann = Assistant::new("Ann", calls.through(Listed(replies.to_vec()))).unwrap();
+        let policy = with_termination(round_robin(), max_turns(2));
+        let chat = Chat::builder("group").participant(ann.tool(GetHistory::default()));
+        chat.policy(policy).build().unwrap()
+    })
+    .await;
     Report::of_last_run(&events).messages.iter().map(|message| message.text().into_owned()).collect()
 }
 

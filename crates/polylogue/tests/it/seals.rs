@@ -18,7 +18,7 @@ use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
 use serde_json::json;
 
-use crate::common::log;
+use crate::common::{cut_everywhere, log};
 
 /// A model that seals a thought of each reply, and refuses seals in a request with more than `fresh` own messages.
 #[derive(Clone)]
@@ -198,16 +198,11 @@ async fn with_a_fallback_each_model_receives_its_own_seals_only() {
 
 #[tokio::test]
 async fn a_conversation_with_a_fallback_is_the_same_wherever_it_is_cut() {
-    let cut = Cut {
-        task: "Talk.",
-        chat: &|calls| {
-            let model = Fallback::new(fallback().map(polylogue::AnyModel::new));
-            chat(Counted(calls.through(model)))
-        },
-        store: &|| AnyStore::new(Memory::new()),
-        answer: &|_, _, _| String::new(),
-    };
-    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let events = cut_everywhere("Talk.", |calls| {
+        let model = Fallback::new(fallback().map(polylogue::AnyModel::new));
+        chat(Counted(calls.through(model)))
+    })
+    .await;
     let asked = |body: &Body| matches!(body, Body::ModelReplied(reply) if reply.requested_model.is_some());
     assert_eq!(events.iter().filter(|event| asked(&event.body)).count(), 4);
 }
@@ -322,13 +317,7 @@ impl Model for Corrected {
 
 #[tokio::test]
 async fn a_conversation_with_calls_that_cannot_be_parsed_is_the_same_wherever_it_is_cut() {
-    let cut = Cut {
-        task: "Talk.",
-        chat: &|calls| chat(calls.through(Corrected)),
-        store: &|| AnyStore::new(Memory::new()),
-        answer: &|_, _, _| String::new(),
-    };
-    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let events = cut_everywhere("Talk.", |calls| chat(calls.through(Corrected))).await;
     let count = |is: fn(&Body) -> bool| events.iter().filter(|event| is(&event.body)).count();
     let replies = count(|body| matches!(body, Body::ModelReplied(_)));
     let prompts = count(|body| matches!(body, Body::Prompted { .. }));
@@ -361,13 +350,7 @@ impl Model for Picky {
 #[tokio::test]
 async fn a_parameter_that_is_refused_is_left_out_wherever_the_log_is_cut() {
     let params = Params { seed: Some(7), ..Params::default() };
-    let cut = Cut {
-        task: "Talk.",
-        chat: &|calls| chat_with(calls.through(Picky::default()), &params),
-        store: &|| AnyStore::new(Memory::new()),
-        answer: &|_, _, _| String::new(),
-    };
-    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let events = cut_everywhere("Talk.", |calls| chat_with(calls.through(Picky::default()), &params)).await;
     let notes = events.iter().filter_map(|event| match &event.body {
         Body::ParametersIgnored { who, parameters, .. } => Some(format!("{who}: {}", parameters.join(", "))),
         _ => None,

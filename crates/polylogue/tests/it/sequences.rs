@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{name, script};
+use crate::common::{cut_with_answers, name, script};
 use polylogue::Message;
 use polylogue::layers::reply::{Stack, Trigger, when};
 use polylogue::layers::{Nested, OuterContext};
@@ -19,16 +19,10 @@ use polylogue::{Agent, Assistant, Chat, Human, Log, Status, round_robin, sequent
 use polylogue_core::{AnyAgent, AnyStore, Body, Event, LogId, Meta, Store, Timestamp};
 use polylogue_models::Script;
 use polylogue_store::Memory;
-use polylogue_test::cut::{Calls, Cut};
+use polylogue_test::cut::Calls;
 
 async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str]) -> Vec<Arc<Event>> {
-    let cut = Cut {
-        task: "go",
-        chat: &chat,
-        store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, nth| answers[usize::try_from(nth).unwrap()].to_owned(),
-    };
-    cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"))
+    cut_with_answers("go", chat, answers).await
 }
 
 fn assistant(who: &str, calls: &Calls, script: &Script) -> AnyAgent {

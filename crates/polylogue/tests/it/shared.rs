@@ -8,13 +8,12 @@ use polylogue::stop::max_turns;
 use polylogue::tools::agent_tool::AgentTool;
 use polylogue::tools::state::{self, GetState, SetState};
 use polylogue::{AnyModel, Assistant, Chat, Log, Status, parallel, round_robin, sequential};
-use polylogue_core::{AnyStore, Body, Event, StateScope, StopReason};
+use polylogue_core::{Body, Event, StateScope, StopReason};
 use polylogue_models::Script;
-use polylogue_store::Memory;
-use polylogue_test::cut::{Calls, Cut};
+use polylogue_test::cut::Calls;
 use serde_json::{Value, json};
 
-use crate::common::{log, script};
+use crate::common::{cut_everywhere, log, script};
 
 /// A step in which the agent sets a value.
 fn sets(who: &str, key: &str, value: impl Into<Value>) -> Value {
@@ -68,13 +67,7 @@ async fn run(chat: &Chat) -> (Status, Vec<Arc<Event>>) {
 
 /// Runs what `make` makes, cut anywhere, and returns the events of the whole run.
 async fn cut(make: impl Fn(&Calls) -> Chat) -> Vec<Arc<Event>> {
-    let cut = Cut {
-        task: "go",
-        chat: &make,
-        store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, _| unreachable!("no one is asked"),
-    };
-    cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"))
+    cut_everywhere("go", make).await
 }
 
 #[tokio::test]

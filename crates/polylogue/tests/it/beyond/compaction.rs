@@ -6,13 +6,11 @@ use polylogue::agents::compaction::{Compaction, CompactionLimit};
 use polylogue::runs::report::{Purpose, Report};
 use polylogue::{AnyModel, Assistant, Chat, round_robin, stop};
 use polylogue_core::{
-    AnyStore, Body, DeltaSink, FinishReason, Model, ModelError, ModelErrorKind, Reply, Request, Usage,
-    text_of,
+    Body, DeltaSink, FinishReason, Model, ModelError, ModelErrorKind, Reply, Request, Usage, text_of,
 };
-use polylogue_store::Memory;
-use polylogue_test::cut::Cut;
 
 use crate::beyond::stage::log;
+use crate::common::cut_everywhere;
 
 /// Says long messages, and plants a fact in its third one. Asked for a summary, it lists the facts that it reads.
 #[derive(Clone, Default)]
@@ -143,16 +141,11 @@ async fn cuts_do_not_change_a_compacted_conversation() {
     for (window, refuses) in [(Some(1_000), None), (Some(100_000), Some(3_000))] {
         let limit = CompactionLimit::Share(0.8);
         let compaction = Compaction::at(limit).pin("DECISION:");
-        let cut = Cut {
-            task: "The task.",
-            chat: &|calls| {
-                let model = Talker { window, refuses, ..Talker::default() };
-                talk(calls.through(AnyModel::new(model)), 24, Some(&compaction))
-            },
-            store: &|| AnyStore::new(Memory::default()),
-            answer: &|_, _, _| unreachable!("no one is asked"),
-        };
-        let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+        let events = cut_everywhere("The task.", |calls| {
+            let model = Talker { window, refuses, ..Talker::default() };
+            talk(calls.through(AnyModel::new(model)), 24, Some(&compaction))
+        })
+        .await;
         assert!(
             events.iter().any(|event| matches!(event.body, Body::Compacted(_))),
             "{window:?} {refuses:?}"

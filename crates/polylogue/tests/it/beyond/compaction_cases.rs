@@ -9,14 +9,14 @@ use polylogue::kernel::tool::{AnyTool, ToolCx, ToolError};
 use polylogue::policies::Selector;
 use polylogue::{AnyModel, Assistant, Chat, Group, Tool, round_robin, stop};
 use polylogue_core::{
-    AnyStore, Body, Compacted, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind,
-    Part, Reply, Request, ToolCall, ToolResult, ViewOptions, Window, text_of,
+    Body, Compacted, DeltaSink, Entry, Event, FinishReason, Model, ModelError, ModelErrorKind, Part, Reply,
+    Request, ToolCall, ToolResult, ViewOptions, Window, text_of,
 };
-use polylogue_store::Memory;
-use polylogue_test::cut::{Calls, Cut};
+use polylogue_test::cut::Calls;
 use serde_json::{Value, json};
 
 use crate::beyond::stage::log;
+use crate::common::cut_everywhere;
 
 /// What a model does with a request for a summary.
 #[derive(Clone, Copy, PartialEq)]
@@ -249,13 +249,7 @@ async fn without_compaction_a_reply_that_fills_the_window_stays() {
 
 /// Why the conversation ends in which `chat` meets one refusal, also when its log is cut anywhere.
 async fn end_after_refusal(chat: &dyn Fn(&Calls) -> Chat) -> Option<String> {
-    let cut = Cut {
-        task: TASK,
-        chat,
-        store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, _| unreachable!("no one is asked"),
-    };
-    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let events = cut_everywhere(TASK, chat).await;
     assert_eq!(events.iter().filter(|event| matches!(event.body, Body::TooLong { .. })).count(), 1);
     assert!(!events.iter().any(|event| matches!(event.body, Body::Compacted(_) | Body::Failed { .. })));
     events.iter().rev().find_map(|event| match &event.body {
@@ -318,18 +312,13 @@ async fn cuts_within_rounds_of_tools_change_nothing() {
         (Summary::Json, Some((2_000, true))),
         (Summary::Text, Some((2_000, false))),
     ] {
-        let cut = Cut {
-            task: TASK,
-            chat: &|calls| {
-                let mut model = Worker::new(summary);
-                (model.calls, model.space) = (10, space);
-                model.window = Some(if space.is_some() { 100_000 } else { 1_000 });
-                work(calls.through(AnyModel::new(model)), |ann| ann)
-            },
-            store: &|| AnyStore::new(Memory::default()),
-            answer: &|_, _, _| unreachable!("no one is asked"),
-        };
-        let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+        let events = cut_everywhere(TASK, |calls| {
+            let mut model = Worker::new(summary);
+            (model.calls, model.space) = (10, space);
+            model.window = Some(if space.is_some() { 100_000 } else { 1_000 });
+            work(calls.through(AnyModel::new(model)), |ann| ann)
+        })
+        .await;
         assert!(events.iter().any(|event| matches!(event.body, Body::Compacted(_))));
     }
 }

@@ -13,6 +13,7 @@ use polylogue_core::{
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
+use polylogue_test::cut::{Calls, Cut};
 
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -40,6 +41,29 @@ pub(crate) async fn log_of(events: &[Arc<Event>]) -> Log {
     }
     store.release(claim).await.unwrap();
     Log::open(store, id).await.unwrap().clock(|| Timestamp(0))
+}
+
+/// The events of a conversation in memory that is the same wherever its log is cut, and asks no one.
+pub(crate) async fn cut_everywhere(task: &str, chat: impl Fn(&Calls) -> Chat) -> Vec<Arc<Event>> {
+    cut_with_answers(task, chat, &[]).await
+}
+
+/// The same of one that asks people, with one of their answers after the other.
+pub(crate) async fn cut_with_answers(
+    task: &str,
+    chat: impl Fn(&Calls) -> Chat,
+    answers: &[&str],
+) -> Vec<Arc<Event>> {
+    let cut = Cut {
+        task,
+        chat: &chat,
+        store: &|| AnyStore::new(Memory::default()),
+        answer: &|_, question, nth| {
+            let answer = answers.get(usize::try_from(nth).unwrap());
+            (*answer.unwrap_or_else(|| panic!("no question was expected: {question:?}"))).to_owned()
+        },
+    };
+    cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"))
 }
 
 /// Random numbers from a seed. Clones continue the same ones.

@@ -8,9 +8,9 @@ use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Chat, Error, Human, Log, Session, round_robin};
 use polylogue_core::{AnyAgent, AnyStore, Body, Event, Interrupt, LogId, Meta, Path, Store, Timestamp};
 use polylogue_store::{Memory, Sqlite};
-use polylogue_test::cut::{Calls, Cut, uncharged};
+use polylogue_test::cut::{Calls, uncharged};
 
-use crate::common::script;
+use crate::common::{cut_everywhere, script};
 use crate::lagent::parts::{Blogger, House, NoTools, agent};
 
 pub(crate) type Agents<'a> = &'a dyn Fn(&Calls) -> Vec<AnyAgent>;
@@ -166,13 +166,7 @@ async fn composites_in_a_chat_resume_at_every_cut() {
             .build()
             .unwrap()
     };
-    let cut = Cut {
-        task: "roses",
-        chat: &chat,
-        store: &|| AnyStore::new(Memory::new()),
-        answer: &|_, _, _| String::new(),
-    };
-    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let events = cut_everywhere("roses", chat).await;
     assert!(events.iter().any(|event| event.chat.as_str() == "/blogger/critic"));
 }
 

@@ -9,23 +9,17 @@ use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Tool, parallel, round_robin};
-use polylogue_core::{AnyStore, Body, Capabilities, Event, ToolCx, ToolError, ToolResult, ToolSpec};
+use polylogue_core::{Body, Capabilities, Event, ToolCx, ToolError, ToolResult, ToolSpec};
 use polylogue_models::Script;
-use polylogue_store::Memory;
-use polylogue_test::cut::{Calls, Cut, uncharged};
+use polylogue_test::cut::{Calls, uncharged};
 use serde_json::{Value, json};
 
+use crate::common::cut_everywhere;
 use crate::stage::{log, log_of, printed};
 use crate::tool_calling::things::{clock, high_low, note};
 
 async fn check(chat: impl Fn(&Calls) -> Chat) -> Vec<Arc<Event>> {
-    let cut = Cut {
-        task: "Compare 7 and 3.",
-        chat: &chat,
-        store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, _| unreachable!("no one is asked"),
-    };
-    cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"))
+    cut_everywhere("Compare 7 and 3.", chat).await
 }
 
 fn script(replies: &[&str]) -> Script {
