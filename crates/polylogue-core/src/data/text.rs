@@ -1,4 +1,4 @@
-//! Shorter texts, and lists in prose, for errors, lists and limits.
+//! Shorter texts, and lists in prose, for errors, lists and limits; scripts without spaces.
 //!
 //! ```
 //! use polylogue_core::text;
@@ -7,6 +7,7 @@
 //! assert_eq!((text::excerpt("one\ntwo", 5), text::excerpt("one", 5)), ("one t…".to_owned(), "one".to_owned()));
 //! assert_eq!((text::head("grün", 3), text::shortened("one two", 6)), ("gr", "one…".to_owned()));
 //! assert_eq!(text::enumerated(["Ann", "Bob", "Cy"]), "Ann, Bob, and Cy");
+//! assert_eq!(['茶', 'ち', '차', 't'].map(text::is_unspaced), [true, true, true, false]);
 //! ```
 
 /// Returns the words of `text` with one blank between them.
@@ -46,6 +47,24 @@ pub fn enumerated(items: impl IntoIterator<Item: AsRef<str>>) -> String {
         [others @ .., last] if others.len() > 1 => format!("{}, and {last}", others.join(", ")),
         few => few.join(" and "),
     }
+}
+
+/// Returns whether `c` belongs to a script without spaces between words, or with suffixes on words: the blocks of Thai, Lao, Burmese and
+/// Khmer, kana and Chinese characters, and Hangul.
+pub const fn is_unspaced(c: char) -> bool {
+    matches!(
+        c,
+        '\u{e00}'..='\u{eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{31f0}'..='\u{31ff}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{4e00}'..='\u{9fff}'
+            | '\u{ac00}'..='\u{d7af}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}'
+    )
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use polylogue_core::text::is_unspaced;
+
 /// Maximum number of terms of a query.
 const MAX_TERMS: usize = 64;
 
@@ -20,7 +22,7 @@ const COMMON: [&str; 84] = [
 pub(super) fn indexed(text: &str) -> String {
     let mut words = String::with_capacity(text.len());
     for character in text.chars() {
-        if is_packed(character) {
+        if is_unspaced(character) {
             words.extend([' ', character, ' ']);
         } else if is_word(character) {
             words.extend(character.to_lowercase());
@@ -50,7 +52,7 @@ fn terms(query: &str) -> Vec<String> {
         let mut run: Vec<char> = Vec::new();
         let mut packed = false;
         for character in word.chars() {
-            if is_packed(character) != packed {
+            if is_unspaced(character) != packed {
                 close(&mut run, packed, &mut terms);
                 packed = !packed;
             }
@@ -80,23 +82,6 @@ fn close(run: &mut Vec<char>, packed: bool, terms: &mut Vec<String>) {
 /// symbols as letters.
 fn is_word(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '\u{300}'..='\u{36f}')
-}
-
-/// Whether a character belongs to a script without spaces between words: the blocks of Thai, Lao, Khmer and Myanmar, kana and Chinese
-/// characters, and Hangul, whose words have endings.
-const fn is_packed(character: char) -> bool {
-    matches!(
-        character,
-        '\u{0e00}'..='\u{0eff}'
-            | '\u{1000}'..='\u{109f}'
-            | '\u{1780}'..='\u{17ff}'
-            | '\u{3040}'..='\u{30ff}'
-            | '\u{3400}'..='\u{4dbf}'
-            | '\u{4e00}'..='\u{9fff}'
-            | '\u{ac00}'..='\u{d7af}'
-            | '\u{f900}'..='\u{faff}'
-            | '\u{20000}'..='\u{3ffff}'
-    )
 }
 
 #[cfg(test)]

@@ -11,14 +11,11 @@ use polylogue_core::{
     AnyStore, BlobId, FileEntry, FileKind, FileTree, LogId, Store as _, StoreError, StoredFiles,
 };
 use polylogue_sandbox::{make_work_directory, remove_work_directory};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawMode};
+use rustix::fs::{AtFlags, CWD, Mode, RawMode};
 
 use super::on_disk;
 use super::scan::{FoundKind, Scan, piece, split};
-
-const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-const NEW: OFlags =
-    OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+use crate::files::folder::{DIR, NEW};
 
 /// The reason why a work directory could not be restored.
 #[derive(Debug, thiserror::Error)]

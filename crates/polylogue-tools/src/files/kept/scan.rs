@@ -11,20 +11,14 @@ use polylogue_core::{FilePath, FileTree, SkipReason, SkippedEntry};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat};
 use rustix::io::Errno;
 
+use crate::files::folder::{DIR, FILE};
+
 /// The greatest depth of folders.
 const MAX_DEPTH: usize = 200;
 
 /// A file that was changed less than this before it was read may change again without a new time: clocks of file systems advance in
 /// steps of up to 10 ms.
 const RECENT: Duration = Duration::from_millis(50);
-
-const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// Opening a pipe must not block.
-const FILE: OFlags = OFlags::RDONLY
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC)
-    .union(OFlags::NOCTTY);
 
 /// The entries of a directory, each folder before what it contains, in the order of their names.
 #[derive(Clone, PartialEq, Eq)]

@@ -85,8 +85,8 @@ fn spellings(name: &str) -> Vec<String> {
 /// The positions of `word` in `text`, as a word.
 fn whole_words(text: &str, word: &str) -> Vec<(usize, usize)> {
     let continues = |within: Option<char>, neighbor: Option<char>| {
-        let is_spaced = |c: char| Name::is_of_word(c) && !is_unspaced(c);
-        within.is_some_and(|c| !is_unspaced(c)) && neighbor.is_some_and(is_spaced)
+        let is_spaced = |c: char| Name::is_of_word(c) && !text::is_unspaced(c);
+        within.is_some_and(|c| !text::is_unspaced(c)) && neighbor.is_some_and(is_spaced)
     };
     let (first, last) = (word.chars().next(), word.chars().next_back());
     let stands_alone = |(begin, found): &(usize, &str)| {
@@ -97,24 +97,6 @@ fn whole_words(text: &str, word: &str) -> Vec<(usize, usize)> {
             && !after.starts_with("\\_")
     };
     text.match_indices(word).filter(stands_alone).map(|(begin, found)| (begin, begin + found.len())).collect()
-}
-
-/// Whether `c` belongs to a script without spaces between words, or with suffixes on words: Thai, Lao, Burmese, Khmer,
-/// kana, Chinese characters, Hangul.
-const fn is_unspaced(c: char) -> bool {
-    matches!(
-        c,
-        '\u{e00}'..='\u{eff}'
-            | '\u{1000}'..='\u{109f}'
-            | '\u{1780}'..='\u{17ff}'
-            | '\u{3040}'..='\u{30ff}'
-            | '\u{31f0}'..='\u{31ff}'
-            | '\u{3400}'..='\u{4dbf}'
-            | '\u{4e00}'..='\u{9fff}'
-            | '\u{ac00}'..='\u{d7af}'
-            | '\u{f900}'..='\u{faff}'
-            | '\u{20000}'..='\u{3ffff}'
-    )
 }
 
 #[cfg(test)]
