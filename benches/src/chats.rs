@@ -110,7 +110,7 @@ pub(crate) async fn crowd(base_url: &str, by: By, chats: u64, calls: u64) -> Res
 /// Runs one chat of a number of messages, with a function as model.
 pub(crate) async fn messages(count: u64) -> Result<Cost> {
     let place = Place::of(By::Memory)?;
-    let chat = pair(&AnyModel::new(Parrot), count)?;
+    let chat = pair(&AnyModel::new(Parrot { yields: false }), count)?;
     let meter = Meter::start();
     run(&place, &chat, 0, count).await?;
     Ok(meter.stop())
@@ -145,7 +145,10 @@ async fn finish(chat: &Chat, log: &mut Log) -> Result<()> {
 }
 
 /// Always gives the same reply.
-struct Parrot;
+pub(crate) struct Parrot {
+    /// Whether it yields to all other tasks before.
+    pub(crate) yields: bool,
+}
 
 impl Model for Parrot {
     fn name(&self) -> &str {
@@ -157,6 +160,9 @@ impl Model for Parrot {
         _: &Request<'_>,
         _: &mut dyn DeltaSink,
     ) -> std::result::Result<Reply, ModelError> {
+        if self.yields {
+            tokio::task::yield_now().await;
+        }
         Ok(Reply::new(WORDS))
     }
 }

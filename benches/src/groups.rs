@@ -11,9 +11,9 @@ use polylogue::{AnyModel, Assistant, Chat, Group, Log, Name, Status};
 use polylogue_store::Memory;
 
 use crate::bare::{SYSTEM, TASK};
+use crate::chats::Parrot;
 use crate::job::{Cost, Result};
 use crate::meter::Meter;
-use crate::server::WORDS;
 
 const MEMBERS: [&str; 4] = ["Ann", "Bob", "Cid", "Dan"];
 
@@ -27,7 +27,7 @@ pub(crate) async fn crowd(groups: u64, rounds: u64, picked: bool) -> Result<Cost
 }
 
 fn group(rounds: u64, picked: bool) -> Result<Chat> {
-    let model = AnyModel::new(Parrot);
+    let model = AnyModel::new(Parrot { yields: true });
     let rule = if picked { Group::select_by_name(Name::new("selector")?) } else { Group::round_robin() };
     let mut chat = Chat::builder("group");
     for name in MEMBERS {
@@ -47,24 +47,6 @@ async fn run(store: &AnyStore, chat: &Chat, id: u64, rounds: u64) -> Result<()> 
             Ok(())
         }
         other => Err(format!("a group ended otherwise than it should: {other:?}").into()),
-    }
-}
-
-/// Always gives the same reply, after yielding to all other tasks.
-struct Parrot;
-
-impl Model for Parrot {
-    fn name(&self) -> &str {
-        "bench:parrot"
-    }
-
-    async fn complete(
-        &self,
-        _: &Request<'_>,
-        _: &mut dyn DeltaSink,
-    ) -> std::result::Result<Reply, ModelError> {
-        tokio::task::yield_now().await;
-        Ok(Reply::new(WORDS))
     }
 }
 
