@@ -7,7 +7,7 @@ use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 
 use crate::repo::Repo;
-use crate::source::Source;
+use crate::source::{Source, is_doc};
 
 /// A table of the crates: their files and their lines of code.
 pub(crate) fn table(repo: &Repo) -> String {
@@ -64,12 +64,6 @@ fn add(tokens: TokenStream, lines: &mut BTreeSet<usize>) {
             other => mark(other.span(), lines),
         }
     }
-}
-
-fn is_doc(group: &Group) -> bool {
-    let first = group.stream().into_iter().next();
-    group.delimiter() == Delimiter::Bracket
-        && matches!(first, Some(TokenTree::Ident(ident)) if ident == "doc")
 }
 
 /// All lines of a token: a text may have several.

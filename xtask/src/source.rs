@@ -64,7 +64,7 @@ fn flatten(tokens: TokenStream, flat: &mut Vec<TokenTree>) {
 }
 
 /// Whether `group` is the `[doc = ".."]` that a documentation comment stands for.
-fn is_doc(group: &proc_macro2::Group) -> bool {
+pub(crate) fn is_doc(group: &proc_macro2::Group) -> bool {
     let first = group.stream().into_iter().next();
     group.delimiter() == Delimiter::Bracket
         && matches!(first, Some(TokenTree::Ident(ident)) if ident == "doc")

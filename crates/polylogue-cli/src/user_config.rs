@@ -13,6 +13,7 @@ use polylogue_config::source::Source;
 use polylogue_config::types::{Key, Kind};
 use polylogue_config::{Config, Cx, Vars, suggest, yaml};
 use polylogue_core::Money;
+use polylogue_core::text::of_json;
 use polylogue_team::Diagnostics;
 use polylogue_team::secret::looks_like_key;
 use serde_json::{Map, Value};
@@ -136,8 +137,7 @@ impl UserConfig {
     /// The value in the file.
     fn value(&self, setting: Setting) -> Option<SettingValue> {
         let value = self.values.get(setting.name())?;
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Some(SettingValue { value, origin: Origin::File(self.path.clone()) })
+        Some(SettingValue { value: of_json(value), origin: Origin::File(self.path.clone()) })
     }
 }
 

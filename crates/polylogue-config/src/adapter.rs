@@ -1,7 +1,5 @@
 //! Fields of other types than the configuration types by which they are written.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use crate::config::Config;
@@ -65,15 +63,6 @@ impl<T, A: As<T>> As<Option<T>> for Option<A> {
     }
     fn from_value(value: &Option<T>) -> Self {
         value.as_ref().map(A::from_value)
-    }
-}
-
-impl<T, A: As<T>> As<BTreeMap<String, T>> for BTreeMap<String, A> {
-    fn into_value(self) -> BTreeMap<String, T> {
-        self.into_iter().map(|(key, value)| (key, value.into_value())).collect()
-    }
-    fn from_value(values: &BTreeMap<String, T>) -> Self {
-        values.iter().map(|(key, value)| (key.clone(), A::from_value(value))).collect()
     }
 }
 

@@ -272,19 +272,19 @@ macro_rules! tables {
                 Value::Object(self.iter().map(|(key, value)| (key.clone(), value.write())).collect())
             }
         }
+
+        impl<T, A: As<T>> As<$map<String, T>> for $map<String, A> {
+            fn into_value(self) -> $map<String, T> {
+                self.into_iter().map(|(key, value)| (key, value.into_value())).collect()
+            }
+            fn from_value(values: &$map<String, T>) -> Self {
+                values.iter().map(|(key, value)| (key.clone(), A::from_value(value))).collect()
+            }
+        }
     )*};
 }
 
 tables! { IndexMap BTreeMap }
-
-impl<T, A: As<T>> As<IndexMap<String, T>> for IndexMap<String, A> {
-    fn into_value(self) -> IndexMap<String, T> {
-        self.into_iter().map(|(key, value)| (key, value.into_value())).collect()
-    }
-    fn from_value(values: &IndexMap<String, T>) -> Self {
-        values.iter().map(|(key, value)| (key.clone(), A::from_value(value))).collect()
-    }
-}
 
 /// The entries of a mapping from names of the user's choice, within the limits of its key.
 fn table<T: Config>(node: &Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> Vec<(String, T)> {

@@ -35,6 +35,11 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 impl Time {
     /// How to write one.
     pub(crate) const HINT: &str = "write a number and its unit: `500 ms`, `10 s`, `2 min` or `1 h`";
+
+    /// Returns the time in milliseconds.
+    pub fn ms(self) -> u64 {
+        u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
+    }
 }
 
 impl fmt::Display for NoTime {

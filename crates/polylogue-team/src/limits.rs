@@ -1,7 +1,5 @@
 //! Limits of runs, agents and chats.
 
-use std::time::Duration;
-
 use polylogue_config::{At, Config};
 use polylogue_core::{Allowance, Money};
 
@@ -67,7 +65,7 @@ impl UsageLimits {
     }
 
     pub(crate) fn time_ms(&self) -> Option<u64> {
-        self.time.map(milliseconds)
+        self.time.map(Time::ms)
     }
 
     /// The first key of which these allow less than `other`.
@@ -102,8 +100,4 @@ impl UsageLimits {
             time: [self.time, other.time].into_iter().flatten().min(),
         }
     }
-}
-
-pub(crate) fn milliseconds(time: Time) -> u64 {
-    u64::try_from(Duration::from(time).as_millis()).unwrap_or(u64::MAX)
 }

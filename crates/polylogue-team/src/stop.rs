@@ -7,7 +7,6 @@ use polylogue_core::{ChatLimits, Money, Name};
 
 use crate::condition::Condition;
 use crate::duration::Time;
-use crate::limits::milliseconds;
 use crate::set::Set as _;
 use crate::text::{ConditionText, RegexText, SpeakerRef};
 
@@ -90,7 +89,7 @@ impl Stop {
         any.extend(self.max_messages.map(library::max_messages));
         any.extend(self.max_tokens.map(library::max_tokens));
         any.extend(self.max_cost.map(|dollars| library::max_cost(Money::dollars(dollars))));
-        any.extend(self.max_time.map(|time| library::max_time_ms(milliseconds(time))));
+        any.extend(self.max_time.map(|time| library::max_time_ms(time.ms())));
         any.extend(joined(&self.all, |one, other| one & other)?);
         any.extend(joined(&self.any, |one, other| one | other)?);
         Ok(any.into_iter().reduce(|one, other| one | other))

@@ -10,6 +10,7 @@
 //! - [`picture`]: pictures of any size
 //! - [`postgres`]: servers of Postgres in temporary folders
 //! - [`queue`]: the conformance suite of queues
+//! - [`random`]: numbers that follow from a seed
 //! - [`skip`]: tests that cannot run on a machine
 //! - [`store`]: the conformance suite of stores
 //! - [`teams`]: team files that tests of several crates run
@@ -24,6 +25,7 @@ pub mod picture;
 pub mod postgres;
 pub mod print;
 pub mod queue;
+pub mod random;
 pub mod server;
 pub mod skip;
 pub mod store;

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use crate::random::Random;
+
 /// Longest time to parse one text, with room for a slow machine.
 const HANGS: Duration = Duration::from_secs(20);
 
@@ -17,20 +19,12 @@ const TOKENS: [&str; 28] = [
     "}}", "null", "-1", "1e400", "18446744073709551616", "\u{202e}", "\u{0}", "é", "---\n", "<<: ", "true",
 ];
 
-/// A deterministic sequence of numbers (SplitMix64).
-struct Random(u64);
+/// Choices that follow from a seed.
+struct Choices(Random);
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-
+impl Choices {
     fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
+        self.0.index(bound)
     }
 
     /// A place in `text` between two characters.
@@ -55,7 +49,7 @@ impl Random {
     }
 }
 
-fn mutated(text: &str, other: &str, random: &mut Random) -> String {
+fn mutated(text: &str, other: &str, random: &mut Choices) -> String {
     let mut text = text.to_owned();
     for _ in 0..=random.below(6) {
         let range = random.range(&text);
@@ -83,7 +77,7 @@ fn mutated(text: &str, other: &str, random: &mut Random) -> String {
 }
 
 /// A value that belongs nowhere.
-fn scalar(random: &mut Random) -> Value {
+fn scalar(random: &mut Choices) -> Value {
     match random.below(9) {
         0 => Value::Null,
         1 => json!(true),
@@ -98,7 +92,7 @@ fn scalar(random: &mut Random) -> Value {
 }
 
 /// Some value within `value`.
-fn part(value: &Value, random: &mut Random) -> Value {
+fn part(value: &Value, random: &mut Choices) -> Value {
     let parts: Vec<&Value> = match value {
         Value::Array(items) => items.iter().collect(),
         Value::Object(fields) => fields.values().collect(),
@@ -111,7 +105,7 @@ fn part(value: &Value, random: &mut Random) -> Value {
 }
 
 /// Changes `value` somewhere; the result is still well formed.
-fn change(value: &mut Value, other: &Value, random: &mut Random) {
+fn change(value: &mut Value, other: &Value, random: &mut Choices) {
     let children = match value {
         Value::Array(items) => items.len(),
         Value::Object(fields) => fields.len(),
@@ -176,7 +170,7 @@ pub fn survives(texts: &[String], values: &[Value], parse: impl Fn(&str) -> bool
 }
 
 fn mutation(texts: &[String], values: &[Value], seed: u64) -> String {
-    let mut random = Random(seed);
+    let mut random = Choices(Random::new(seed));
     if seed.is_multiple_of(2) {
         let (one, other) = (random.one(texts), random.one(texts));
         return one.zip(other).map(|(one, other)| mutated(one, other, &mut random)).unwrap_or_default();

@@ -46,7 +46,7 @@ pub use self::declaration::{Argument, Arguments, Declaration, Kind, Words};
 pub(crate) use self::declaration::{check_named, schema_of, undeclared};
 pub(crate) use self::values::{GivenArguments, check_size, given};
 use self::words::Template;
-pub(crate) use self::words::{Part as Piece, parsed, plain};
+pub(crate) use self::words::{Part as Piece, parsed};
 use crate::code::files::Files;
 use crate::code::running;
 

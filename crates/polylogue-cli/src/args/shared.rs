@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::num::IntErrorKind;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use polylogue_core::{Allowance, Budget, Capabilities, Capability, LimitOverrides, Money};
@@ -212,7 +211,7 @@ impl Budgets {
 
     /// The limits that are given for this process alone.
     pub(crate) fn allowance(&self) -> Allowance {
-        Allowance { time_ms: self.budget_time.map(milliseconds), ..self.of(None) }
+        Allowance { time_ms: self.budget_time.map(Time::ms), ..self.of(None) }
     }
 
     fn of(&self, name: Option<&str>) -> Allowance {
@@ -290,10 +289,6 @@ pub(super) fn budget_name(text: &str) -> Result<String, String> {
     }
 }
 
-fn milliseconds(time: Time) -> u64 {
-    u64::try_from(Duration::from(time).as_millis()).unwrap_or(u64::MAX)
-}
-
 /// What happens at a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnLimit {
@@ -319,7 +314,7 @@ impl Limits {
             calls: self.max_calls,
             tokens: self.max_tokens,
             cost,
-            time_ms: self.max_time.map(milliseconds),
+            time_ms: self.max_time.map(Time::ms),
             reply_tokens: None,
             on_limit: self.on_limit.map(OnLimit::into),
         }

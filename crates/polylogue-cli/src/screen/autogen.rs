@@ -17,6 +17,7 @@ use std::collections::{HashMap, HashSet};
 
 use chat::{ChatState, Turn};
 use polylogue::stop::LibraryStopReason;
+use polylogue_core::text::of_json;
 use polylogue_core::{
     Body, Event, ExecutedCall, Message, Name, Opening, Part, Path, Question, ToolCall, ToolResult,
 };
@@ -381,7 +382,7 @@ impl AutoGenRenderer {
 
     fn suggested(&mut self, call: &ToolCall) {
         let title = format!("***** Suggested tool call ({}): {} *****", call.id, call.tool);
-        let args = call.args.as_str().map_or_else(|| call.args.to_string(), str::to_owned);
+        let args = of_json(&call.args);
         self.boxed(&title, &format!("Arguments: \n{args}"));
     }
 

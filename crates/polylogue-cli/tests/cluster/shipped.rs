@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use polylogue_test::postgres::PostgresServer;
+use polylogue_test::random::Random;
 use serde_json::Value;
 
 use crate::live::Client;
@@ -104,15 +105,12 @@ fn agents(place: &Place, id: &str, events: &[Value]) -> BTreeMap<String, String>
     agents
 }
 
-/// Choices that follow from a seed (SplitMix64).
-struct Chance(u64);
+/// Choices that follow from a seed.
+struct Chance(Random);
 
 impl Chance {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap() % limit
+        usize::try_from(self.0.number() >> 33).unwrap() % limit
     }
 }
 
@@ -241,7 +239,7 @@ fn every_shipped_team_ends_the_same_though_its_workers_are_killed_in_turn() {
     let Some(database) = PostgresServer::start() else { return };
     let dir = tempfile::tempdir().unwrap();
     let teams = teams(&Place::new(&dir.path().join("store.db").display().to_string()));
-    let mut chance = Chance(number("POLYLOGUE_SEED", 1) as u64);
+    let mut chance = Chance(Random::new(number("POLYLOGUE_SEED", 1) as u64));
     let scripts = teams.iter().map(|team| (team.model(), team.script(&mut chance))).collect();
     let scripts = Scripts::new(scripts);
     let model = scripts.serve(Duration::ZERO);

@@ -2,22 +2,19 @@
 
 use std::time::Duration;
 
-/// Numbers that look random and follow from a seed (SplitMix64).
-pub(crate) struct Random(u64);
+/// Choices that follow from a seed.
+pub(crate) struct Random(polylogue_test::random::Random);
 
 impl Random {
     /// From the seed of `POLYLOGUE_TEST_SEED`, or 1; prints it.
     pub(crate) fn of_environment() -> Self {
         let seed = std::env::var("POLYLOGUE_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
         println!("POLYLOGUE_TEST_SEED={seed}");
-        Self(seed)
+        Self(polylogue_test::random::Random::new(seed))
     }
 
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % limit
+        self.0.below(limit)
     }
 
     pub(crate) fn time_below(&mut self, limit: Duration) -> Duration {

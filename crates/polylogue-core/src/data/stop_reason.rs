@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::money::Money;
 use super::name::Name;
 use super::path::Path;
+use super::text::counted;
 
 /// Why a chat was closed. The kernel's own reasons are variants; policies, agents and termination conditions add theirs
 /// as [`Other`](Self::Other).
@@ -375,9 +376,4 @@ pub(crate) fn in_units(ms: u64) -> String {
     let units = [(3_600_000, "h"), (60_000, "min"), (1_000, "s")];
     let unit = units.into_iter().find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit));
     unit.map_or_else(|| format!("{ms} ms"), |(unit, name)| format!("{} {name}", ms / unit))
-}
-
-fn counted(count: u64, what: &str) -> String {
-    let plural = what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"));
-    if count == 1 { format!("1 {what}") } else { format!("{count} {plural}") }
 }

@@ -1,4 +1,4 @@
-//! Shorter texts, and lists in prose, for errors, lists and limits; scripts without spaces.
+//! Shorter texts, and lists and numbers in prose, for errors, lists and limits; scripts without spaces.
 //!
 //! ```
 //! use polylogue_core::text;
@@ -7,8 +7,12 @@
 //! assert_eq!((text::excerpt("one\ntwo", 5), text::excerpt("one", 5)), ("one t…".to_owned(), "one".to_owned()));
 //! assert_eq!((text::head("grün", 3), text::shortened("one two", 6)), ("gr", "one…".to_owned()));
 //! assert_eq!(text::enumerated(["Ann", "Bob", "Cy"]), "Ann, Bob, and Cy");
+//! assert_eq!((text::counted(1, "reply"), text::counted(2, "reply")), ("1 reply".to_owned(), "2 replies".to_owned()));
+//! assert_eq!((text::of_json(&"a".into()), text::of_json(&1.into())), ("a".to_owned(), "1".to_owned()));
 //! assert_eq!(['茶', 'ち', '차', 't'].map(text::is_unspaced), [true, true, true, false]);
 //! ```
+
+use serde_json::Value;
 
 /// Returns the words of `text` with one blank between them.
 pub fn one_line(text: &str) -> String {
@@ -47,6 +51,17 @@ pub fn enumerated(items: impl IntoIterator<Item: AsRef<str>>) -> String {
         [others @ .., last] if others.len() > 1 => format!("{}, and {last}", others.join(", ")),
         few => few.join(" and "),
     }
+}
+
+/// Returns a number of things, such as `1 reply` and `2 replies`; `what` is the noun of one.
+pub fn counted(count: u64, what: &str) -> String {
+    let plural = what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"));
+    if count == 1 { format!("1 {what}") } else { format!("{count} {plural}") }
+}
+
+/// Returns a string of JSON as its text, and another value as JSON.
+pub fn of_json(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Returns whether `c` belongs to a script without spaces between words, or with suffixes on words: the blocks of Thai, Lao, Burmese and

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use polylogue_test::random::Random;
 use polylogue_test::server::Playbook;
 use serde_json::{Value, json};
 
@@ -23,15 +24,12 @@ limits: {calls: 100000}
 
 const CONVERSATIONS: &str = "/api/v1/conversations";
 
-/// Choices that follow from a seed (SplitMix64).
-struct Chance(u64);
+/// Choices that follow from a seed.
+struct Chance(Random);
 
 impl Chance {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap() % limit
+        usize::try_from(self.0.number() >> 33).unwrap() % limit
     }
 
     fn one_in(&mut self, many: usize) -> bool {
@@ -313,7 +311,7 @@ async fn s36_no_generated_request_is_an_error_of_the_server() {
     let mut schemas = Schemas { document, compiled: BTreeMap::new() };
     let (seed, count) = (set("POLYLOGUE_SEED", 1), set("POLYLOGUE_REQUESTS", 240));
     let imported = events(&world, &known.ids[2]).await;
-    let (mut chance, mut statuses) = (Chance(seed), BTreeMap::new());
+    let (mut chance, mut statuses) = (Chance(Random::new(seed)), BTreeMap::new());
     for number in 0..count {
         let (request, path) = made(&world, &session, &known, &mut chance).await;
         let (method, body) = (request.method.clone(), String::from_utf8_lossy(&request.body).into_owned());

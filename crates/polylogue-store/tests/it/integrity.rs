@@ -8,9 +8,10 @@ use polylogue_core::{
     Event, InboxMessage, Instruction, ListQuery, Meta, RecoveredEvents, Store, StoreError, Summary, Timestamp,
 };
 use polylogue_store::{Jsonl, Sqlite};
+use polylogue_test::random::Random;
 use rusqlite::Connection;
 
-use crate::processes::{BOTH, Random, seed};
+use crate::processes::{BOTH, seed};
 use crate::support::{Kind, assert_events, begin, contents, event, events, id, list, seqs};
 
 const EVENTS: u64 = 12;
@@ -106,7 +107,7 @@ async fn mutated(kind: Kind, name: &str, times: u64) {
         let (_, bytes) = files.iter_mut().find(|(file, _)| file == name).unwrap();
         let before = bytes.clone();
         // Each follows from the seed and its number, so that it can be had again alone.
-        let mut random = Random(seed.wrapping_add(nth << 20));
+        let mut random = Random::new(seed.wrapping_add(nth << 20));
         (0..=random.below(2)).for_each(|_| mutate(bytes, &mut random));
         let is_same = *bytes == before;
         put(dir.path(), &files);
@@ -369,7 +370,7 @@ async fn acknowledged_events_that_a_damaged_journal_loses_are_missed() {
     for nth in 0..mutations(300) {
         let mut files = files.clone();
         let (_, journal) = files.iter_mut().find(|(name, _)| name.ends_with("-wal")).unwrap();
-        let mut random = Random(seed.wrapping_add(nth << 20));
+        let mut random = Random::new(seed.wrapping_add(nth << 20));
         mutate(journal, &mut random);
         put_all(&place, &files);
         let what = format!("seed {seed}, mutation {nth}");

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use polylogue_core::{AnyStore, Event, Meta, Store, StoreError};
+use polylogue_test::random::Random;
 use polylogue_test::skip::can_enclose;
 
 use crate::support::{Kind, assert_events, begin, event, events, id, list};
@@ -99,18 +100,6 @@ pub(crate) fn last_number(
         .last()
 }
 
-/// Numbers that look random and follow from a seed (SplitMix64).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-}
-
 pub(crate) fn seed() -> u64 {
     let seed = std::env::var("POLYLOGUE_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     println!("POLYLOGUE_TEST_SEED={seed}");
@@ -120,7 +109,7 @@ pub(crate) fn seed() -> u64 {
 async fn killed(kind: Kind) {
     const ROUNDS: usize = 15;
     let dir = tempfile::tempdir().unwrap();
-    let mut random = Random(seed());
+    let mut random = Random::new(seed());
     for round in 0..ROUNDS {
         let mut child = child("exec \"$@\"", "append", kind, dir.path()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

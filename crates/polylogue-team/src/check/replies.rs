@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use polylogue_core::Name;
+use polylogue_core::text::of_json;
 use serde_json::{Map, Value as Json};
 
 use crate::agent::Agent;
@@ -94,7 +95,7 @@ impl<'t> Replies<'t> {
         }
         let value =
             field.equals.as_ref().filter(|value| !found.iter().any(|schema| allows(schema, value)))?;
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let text = of_json(value);
         let message = format!("`last.value{path}` is never `{text}` in a {}", self.noun());
         Some((message, possible(&found, &text)))
     }
@@ -108,10 +109,7 @@ impl<'t> Replies<'t> {
 fn possible(schemas: &[&Schema], text: &str) -> String {
     let listed = schemas.iter().filter_map(|schema| schema.get("enum")?.as_array()).flatten();
     let only = schemas.iter().filter_map(|schema| schema.get("const"));
-    let values: BTreeSet<String> = listed
-        .chain(only)
-        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-        .collect();
+    let values: BTreeSet<String> = listed.chain(only).map(of_json).collect();
     if !values.is_empty() {
         return suggest::hint(text, values.iter().map(String::as_str));
     }

@@ -6,7 +6,8 @@ use polylogue_core::{Allowance, AllowanceOwner, Money, Name, Opening, Path, Rais
 use super::Team;
 use crate::agent::Agent;
 use crate::chat::Chat;
-use crate::limits::{Limits, OnLimit, UsageLimits, milliseconds};
+use crate::duration::Time;
+use crate::limits::{Limits, OnLimit, UsageLimits};
 
 impl Team {
     /// Returns the limits of the whole run: those the team sets, over the defaults.
@@ -30,7 +31,7 @@ impl Team {
             on_limit,
             raise: RaiseTerms {
                 ceiling: self.limits.ceiling.allowance().unwrap_or_default(),
-                timeout_ms: self.limits.answer_timeout.map(milliseconds),
+                timeout_ms: self.limits.answer_timeout.map(Time::ms),
             },
             chat: self.chat.own_limits(),
         }

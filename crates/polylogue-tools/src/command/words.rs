@@ -1,6 +1,7 @@
 //! The words of a command, with places for arguments.
 
 use polylogue_core::ToolError;
+use polylogue_core::text::of_json;
 use serde_json::Value;
 
 use super::declaration::{Declaration, Kind, Words, undeclared};
@@ -121,12 +122,12 @@ impl Word {
                 Part::Argument(name) => match given.get(&**name) {
                     None => return Ok(Vec::new()),
                     Some(Value::Array(items)) => {
-                        let texts = items.iter().map(plain);
+                        let texts = items.iter().map(of_json);
                         return texts.map(|text| self.checked(name, text, true)).collect();
                     }
                     Some(value) => {
                         let is_first = word.is_empty();
-                        word.push_str(&self.checked(name, plain(value), is_first)?);
+                        word.push_str(&self.checked(name, of_json(value), is_first)?);
                     }
                 },
             }
@@ -145,10 +146,6 @@ impl Word {
         }
         Ok(text)
     }
-}
-
-pub(crate) fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn text(parts: &[Part]) -> String {

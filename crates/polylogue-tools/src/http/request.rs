@@ -3,13 +3,14 @@
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use polylogue_core::ToolError;
+use polylogue_core::text::of_json;
 use polylogue_http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use polylogue_http::{Destination, host_of};
 use serde_json::{Map, Value};
 use url::Url;
 
 use super::declaration::{Declaration, Header, HttpMethod};
-use crate::command::{GivenArguments, Piece, check_size, parsed, plain};
+use crate::command::{GivenArguments, Piece, check_size, parsed};
 
 /// Characters that an argument within a path keeps unescaped.
 const ARGUMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -241,8 +242,8 @@ fn encoded(piece: Piece) -> Piece {
 /// A value as text; values of a list are separated by commas.
 fn joined(value: &Value) -> String {
     match value.as_array() {
-        Some(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
-        None => plain(value),
+        Some(items) => items.iter().map(of_json).collect::<Vec<_>>().join(","),
+        None => of_json(value),
     }
 }
 
@@ -264,12 +265,12 @@ fn append(url: &mut Url, name: &str, pieces: &[Piece], lists: Lists, given: &Giv
     match (alone, lists) {
         (Some(Value::Array(items)), Lists::Each | Lists::Brackets) => {
             for item in items {
-                pairs.append_pair(name, &plain(item));
+                pairs.append_pair(name, &of_json(item));
             }
         }
         (Some(Value::Object(object)), Lists::Brackets) => {
             for (key, value) in object {
-                pairs.append_pair(&format!("{name}[{key}]"), &plain(value));
+                pairs.append_pair(&format!("{name}[{key}]"), &of_json(value));
             }
         }
         _ => {

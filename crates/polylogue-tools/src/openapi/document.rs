@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use polylogue_core::text::of_json;
 use serde_json::{Map, Value};
 
 use super::auth::{Credential, credential};
@@ -42,9 +43,7 @@ impl Document {
                 "it is of version 2 (`swagger`), which is not read; it can be converted to OpenAPI 3".into(),
             );
         }
-        let version = value
-            .get("openapi")
-            .map(|version| version.as_str().map_or_else(|| version.to_string(), str::to_owned));
+        let version = value.get("openapi").map(of_json);
         match version {
             None => Err("it has no key `openapi`, so it is not an OpenAPI document".into()),
             Some(version) if !version.starts_with("3.") => {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::text::enumerated;
+use polylogue_core::text::{counted, enumerated};
 use polylogue_core::{Name, OtherReason, RunOutcome, Step, StopReason, Transcript};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -288,11 +288,6 @@ impl fmt::Display for LibraryStopReason {
             }
         }
     }
-}
-
-fn counted(count: u64, what: &str) -> String {
-    let plural = what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"));
-    if count == 1 { format!("1 {what}") } else { format!("{count} {plural}") }
 }
 
 /// The quantity that a limit or condition counts.

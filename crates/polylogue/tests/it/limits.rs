@@ -15,8 +15,8 @@ use polylogue_core::{
 };
 use polylogue_store::Memory;
 
-use crate::common::log_of;
 use crate::common::seeker::{Seeker, search};
+use crate::common::{log_of, reason};
 
 /// Takes a cent for each token it writes, ten of them, and says of its requests how they went.
 #[derive(Clone, Default)]
@@ -124,11 +124,6 @@ async fn killed(
     };
     drop(watch);
     (log.events().await, status)
-}
-
-fn reason(status: &Status) -> &StopReason {
-    let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
-    reason
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use polylogue_core::{
 };
 
 use self::server::{LONGEST, Server};
-use crate::common::{log_of, name};
+use crate::common::{log_of, name, reason};
 
 fn cents(amount: u64) -> Money {
     Money { picodollars: amount * 10_000_000_000 }
@@ -47,11 +47,6 @@ async fn lowered(log: &Log) -> Vec<OutputLimit> {
         _ => None,
     };
     log.events().await.iter().filter_map(of).collect()
-}
-
-fn reason(status: &Status) -> &StopReason {
-    let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
-    reason
 }
 
 /// Runs the pair, whose limits are `set`, with replies of 300 tokens. Returns the output limits that were sent, and what leaves

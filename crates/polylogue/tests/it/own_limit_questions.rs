@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::{log_of, name, script};
+use crate::common::{log_of, name, reason, script};
 use polylogue::policies::with_termination;
 use polylogue::stop::max_turns;
 use polylogue::tools::agent_tool::AgentTool;
@@ -166,11 +166,6 @@ async fn answer(chat: &Chat, log: &mut Log, text: &str) -> Status {
     let (at, question) = log.questions().await.unwrap().remove(0);
     log.answer(&at, &question.who, text).await.unwrap();
     chat.resume(log).await.unwrap().status
-}
-
-fn reason(status: &Status) -> &StopReason {
-    let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
-    reason
 }
 
 #[tokio::test]

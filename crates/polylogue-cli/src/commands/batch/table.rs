@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use csv::{IntoInnerError, WriterBuilder};
+use polylogue_core::text::of_json;
 use polylogue_files::Draft;
 use serde::Deserialize;
 use serde_json::Value;
@@ -129,7 +130,7 @@ impl ResultRow {
             self.state.clone(),
             inert(&self.reason),
             inert(self.hint.as_deref().unwrap_or_default()),
-            inert(&text(&self.summary)),
+            inert(&of_json(&self.summary)),
             self.cut.as_ref().map(text).unwrap_or_default(),
             self.calls.to_string(),
             count(self.tokens),
@@ -138,11 +139,6 @@ impl ResultRow {
             self.conversation.clone(),
         ]
     }
-}
-
-/// A text, or a structured value as JSON.
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// `text`, with a `'` before what a spreadsheet would compute as a formula: models, and authors of what they have read, must not run

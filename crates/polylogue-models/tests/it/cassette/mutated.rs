@@ -3,6 +3,7 @@
 use std::fs;
 
 use polylogue_models::{Cassette, Recorder, Recording};
+use polylogue_test::random::Random;
 
 use super::{Asked, Fake, Fresh, reply};
 
@@ -11,31 +12,15 @@ const CHANGES: u64 = 5_000;
 
 const REPLIES: [&str; 4] = ["one", "two", "three", "four"];
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-}
-
 /// Damage as disks, editors and people do it.
 fn mutated(whole: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = whole.to_vec();
-    for _ in 0..=random.below(3) {
-        let (a, b) = (random.below(bytes.len() + 1), random.below(bytes.len() + 1));
+    for _ in 0..=random.index(3) {
+        let (a, b) = (random.index(bytes.len() + 1), random.index(bytes.len() + 1));
         let (start, end) = (a.min(b), a.max(b).min(a.min(b) + 60));
-        match random.below(8) {
-            0 if start < bytes.len() => bytes[start] ^= 1 << random.below(8),
-            1 if start < bytes.len() => bytes[start] = (random.next() & 0xff) as u8,
+        match random.index(8) {
+            0 if start < bytes.len() => bytes[start] ^= 1 << random.index(8),
+            1 if start < bytes.len() => bytes[start] = (random.number() & 0xff) as u8,
             2 => drop(bytes.drain(start..end)),
             3 => bytes.truncate(start),
             4 => {
@@ -46,13 +31,13 @@ fn mutated(whole: &[u8], random: &mut Random) -> Vec<u8> {
             6 => {
                 // Another word of the same length, in valid JSON.
                 let (from, to) = [("one", "six"), ("two", "ten"), ("four", "nine"), ("go", "no"), ("0", "1")]
-                    [random.below(5)];
-                bytes = String::from_utf8_lossy(&bytes).replacen(from, to, 1 + random.below(2)).into_bytes();
+                    [random.index(5)];
+                bytes = String::from_utf8_lossy(&bytes).replacen(from, to, 1 + random.index(2)).into_bytes();
             }
             _ => {
                 let mut lines: Vec<Vec<u8>> =
                     bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-                let (i, j) = (random.below(lines.len()), random.below(lines.len()));
+                let (i, j) = (random.index(lines.len()), random.index(lines.len()));
                 if !lines.is_empty() {
                     lines.swap(i, j);
                 }
@@ -78,7 +63,7 @@ async fn whatever_is_changed_in_a_cassette_nothing_else_is_replayed_than_was_rec
     let whole = fs::read(&file).unwrap();
     let (mut refused, mut shorter, mut same) = (0, 0, 0);
     for seed in first..first + count {
-        let bytes = mutated(&whole, &mut Random(seed));
+        let bytes = mutated(&whole, &mut Random::new(seed));
         fs::write(&file, &bytes).unwrap();
         let opened = Recording::open(&file);
         match &opened {

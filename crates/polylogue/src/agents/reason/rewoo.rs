@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use polylogue_core::text::of_json;
 use polylogue_core::{
     Act, Agent, AnyAgent, AnyTool, Name, NameError, Part, Result, SubAgent, Tool, ToolCall, ToolResult,
     ToolSpec, Turn,
@@ -110,7 +111,7 @@ impl Agent for Rewoo {
             // Arguments get the plain value; text from outside is marked where the model reads it.
             let text = match outcome.outside {
                 Some(_) => polylogue_core::text_of(&outcome.for_model()).into_owned(),
-                None => words(&found),
+                None => of_json(&found),
             };
             gathered.push_str(&format!("Plan: {plan}\n{label}: {text}\n\n"));
             evidence.insert(label, found);
@@ -228,7 +229,7 @@ fn within(text: &str, evidence: &BTreeMap<String, Value>, space: &mut usize) -> 
         filled.push_str(before);
         match evidence.get(&label) {
             None => filled.push_str(&label),
-            Some(value) if takes(space, value) => filled.push_str(&words(value)),
+            Some(value) if takes(space, value) => filled.push_str(&of_json(value)),
             Some(_) => filled.push_str(LEFT_OUT),
         }
         rest = behind;
@@ -241,8 +242,4 @@ fn returned(outcome: &ToolResult) -> Value {
         [Part::Data(value)] => value.clone(),
         _ => Value::from(outcome.text()),
     }
-}
-
-fn words(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -43,6 +43,12 @@ pub(crate) async fn log_of(events: &[Arc<Event>]) -> Log {
     Log::open(store, id).await.unwrap().clock(|| Timestamp(0))
 }
 
+/// Why a run has closed its chat.
+pub(crate) fn reason(status: &Status) -> &StopReason {
+    let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
+    reason
+}
+
 /// The events of a conversation in memory that is the same wherever its log is cut, and asks no one.
 pub(crate) async fn cut_everywhere(task: &str, chat: impl Fn(&Calls) -> Chat) -> Vec<Arc<Event>> {
     cut_with_answers(task, chat, &[]).await

@@ -9,22 +9,10 @@ use polylogue_core::{AnyStore, StopReason};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
+use polylogue_test::random::Random;
 
 use crate::common::name;
 use crate::role_play::set::{DONE, play, role_play};
-
-/// Numbers that look random, and are the same for the same seed (Steele and others 2014, SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-}
 
 /// What is left to chance.
 struct Case {
@@ -39,7 +27,7 @@ struct Case {
 
 impl Case {
     fn of(seed: u64) -> Self {
-        let mut dice = Dice(seed);
+        let mut dice = Random::new(seed);
         let mut user = |n| match dice.below(12) {
             0 => String::new(),
             1..=3 => format!("Hello {n}"),
