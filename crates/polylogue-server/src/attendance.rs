@@ -2,8 +2,8 @@
 //! the latter, for the next process: whether a request has had its effect is still decided by the log.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
+use crate::line_file;
 use crate::request::RequestDigest;
 use crate::token_file::now_ms;
 
@@ -179,30 +180,13 @@ impl Attendance {
         if self.lines.fetch_add(1, Ordering::Relaxed) >= MOST_LINES && self.rewrite(begun).is_ok() {
             self.lines.store(begun.len() + 1, Ordering::Relaxed);
         }
-        // It begins with a line break, too: one before it can be torn, when the disk was full.
-        let mut text = vec![b'\n'];
-        let written = serde_json::to_writer(&mut text, line).map_err(io::Error::from).and_then(|()| {
-            text.push(b'\n');
-            if let Some(folder) = self.file.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            OpenOptions::new().create(true).append(true).open(&self.file)?.write_all(&text)
-        });
-        if let Err(error) = written {
+        if let Err(error) = line_file::append(&self.file, line) {
             warn!(%error, "after a restart, a repeated request will not join its run");
         }
     }
 
     fn rewrite(&self, begun: &VecDeque<(Line, Clients)>) -> io::Result<()> {
-        if !self.file.exists() {
-            return Ok(());
-        }
-        let mut text = Vec::new();
-        for (line, _) in begun {
-            serde_json::to_writer(&mut text, line)?;
-            text.push(b'\n');
-        }
-        polylogue_files::replace(&self.file, &text)
+        line_file::rewrite(&self.file, begun.iter().map(|(line, _)| line))
     }
 }
 

@@ -29,6 +29,7 @@ mod idempotency;
 mod in_flight;
 mod issuer;
 mod limits;
+mod line_file;
 mod listen;
 mod live;
 mod mcp;

@@ -4,8 +4,8 @@
 //! budgets in it instead.
 
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,6 +20,7 @@ use polylogue_wire::token::DailyBudget;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
+use crate::line_file;
 use crate::problem::Problem;
 use crate::tenants::{Tenants, server_of, spending_in};
 use crate::token::{DAY_MS, DailyLimit, Token};
@@ -322,16 +323,9 @@ impl Spending {
     }
 
     fn append(&self, line: &Line) -> io::Result<()> {
-        // It begins with a line break, too: one before it can be torn, when the disk was full.
-        let mut text = vec![b'\n'];
-        serde_json::to_writer(&mut text, line)?;
-        text.push(b'\n');
-        // One write, so that lines of several runs are not mixed.
+        // Those of several runs come one after the other.
         let _one = self.accounts();
-        if let Some(folder) = self.file.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        OpenOptions::new().create(true).append(true).open(&self.file)?.write_all(&text)
+        line_file::append(&self.file, line)
     }
 
     /// Counts what earlier processes have spent today, and drops the lines of earlier days.
@@ -349,7 +343,7 @@ impl Spending {
             counted.push(self.count(tenants, line, of_today.get(at + 1..).unwrap_or_default()).await);
         }
         of_today.iter_mut().zip(counted).for_each(|(line, used)| line.used = used);
-        if let Err(error) = self.rewrite(&of_today) {
+        if let Err(error) = line_file::rewrite(&self.file, &of_today) {
             warn!(%error, "notes on what tokens have spent earlier stay");
         }
     }
@@ -404,18 +398,6 @@ impl Spending {
             }
         }
         Ok(lines)
-    }
-
-    fn rewrite(&self, lines: &[Line]) -> io::Result<()> {
-        if !self.file.exists() {
-            return Ok(());
-        }
-        let mut text = Vec::new();
-        for line in lines {
-            serde_json::to_writer(&mut text, line)?;
-            text.push(b'\n');
-        }
-        polylogue_files::replace(&self.file, &text)
     }
 }
 
