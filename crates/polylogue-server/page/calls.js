@@ -7,7 +7,7 @@ import { json, Step } from './parts.js';
 import { Verbatim } from './verbatim.js';
 
 /** The request that the address names. @returns {{who: string, call: number} | null} */
-export function wantedRequest() {
+function wantedRequest() {
     const text = route.value.query.get('request') ?? '';
     const cut = text.lastIndexOf(':');
     return cut > 0 ? { who: text.slice(0, cut), call: Number(text.slice(cut + 1)) } : null;

@@ -14,7 +14,7 @@ function columns(line) {
  * @param {string} line the line itself, up to the place
  * @returns {string[]}
  */
-export function pathAt(above, line) {
+function pathAt(above, line) {
     /** @type {string[]} */
     const path = [];
     const own = columns(line);

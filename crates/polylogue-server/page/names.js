@@ -5,7 +5,7 @@ import { html } from './lib.js';
 const COLORS = 12;
 
 /** @param {string} name */
-export function initials(name) {
+function initials(name) {
     const words = name.split(/[\s_-]+/).filter(Boolean);
     const letters = words.length > 1 ? words.slice(0, 2).map((word) => [...word][0]) : [...name].slice(0, 2);
     return letters.join('').toUpperCase();

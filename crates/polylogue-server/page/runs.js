@@ -27,7 +27,7 @@ const STATES = ['running', 'waiting', 'halted', 'closed'];
 const isPaused = (run) => run.paused && ['running', 'halted'].includes(run.state);
 
 /** The state in a word. @param {any} run */
-export function stateWord(run) {
+function stateWord(run) {
     const present = run.state === 'halted' ? (run.halted ?? run.state) : run.state;
     const word = run.ended?.word ?? (isPaused(run) ? 'paused' : present);
     const shown = { no_output: 'no output', queued: 'waiting for a worker', new: 'not begun' }[/** @type {string} */ (word)] ?? word;

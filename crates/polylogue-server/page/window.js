@@ -2,7 +2,7 @@
 import { Component, html } from './lib.js';
 
 /** How many items are drawn or left out together. */
-export const CHUNK = 40;
+const CHUNK = 40;
 /** The event by which a part of a list is drawn that is not near the view yet. */
 export const DRAW = 'draw';
 /** The height of an item that was never drawn, in pixels. */

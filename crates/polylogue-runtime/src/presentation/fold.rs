@@ -369,7 +369,7 @@ impl Presentation {
             Body::Cleared { who, .. } => who,
             // Others come from options of a command, which are on the screen, or from an answer.
             Body::LimitsChanged { more, changes, by, .. }
-                if changes.is_empty() || !(self.is_whole() || by.is_some() || !more.is_empty()) =>
+                if changes.is_empty() || (!self.is_whole() && by.is_none() && more.is_empty()) =>
             {
                 return;
             }
