@@ -52,7 +52,7 @@ impl StateKey {
 
     /// Makes the key, unless another process has just made it. The file has its name when it is complete.
     fn make(&self) -> io::Result<[u8; 32]> {
-        let mut key = [0; 32];
+        let mut key = [0_u8; 32];
         getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
         if let Some(folder) = self.file.parent() {
             make_private_folder(folder)?;
