@@ -114,7 +114,8 @@ where
 const SETTINGS: &str = "SELECT current_setting('server_version_num')::int, current_setting('fsync'),
     current_setting('full_page_writes'), current_setting('synchronous_commit'), current_setting('server_encoding'),
     pg_is_in_recovery(), to_regclass('polylogue.format') IS NOT NULL,
-    current_setting('synchronous_standby_names') <> '', current_setting('transaction_read_only')::bool";
+    current_setting('synchronous_standby_names') <> '', current_setting('transaction_read_only')::bool,
+    current_setting('transaction_isolation')";
 
 /// What decides whether a database can be used.
 struct Settings {
@@ -129,6 +130,8 @@ struct Settings {
     has_synchronous_standby: bool,
     /// Whether transactions cannot write unless they ask for it.
     is_read_only: bool,
+    /// The isolation level of transactions that ask for none, as those of single statements.
+    isolation: String,
 }
 
 impl Settings {
@@ -143,6 +146,7 @@ impl Settings {
             has_format: row.try_get(6)?,
             has_synchronous_standby: row.try_get(7)?,
             is_read_only: row.try_get(8)?,
+            isolation: row.try_get(9)?,
         })
     }
 
@@ -190,6 +194,15 @@ impl Settings {
                 "`ALTER ROLE ... SET synchronous_commit = on` for the user in the address, or set it in its configuration",
             ),
             (
+                !self.isolation.starts_with("read "),
+                format!(
+                    "`default_transaction_isolation` is {}: statements that wait for each other would fail",
+                    self.isolation
+                ),
+                "`ALTER ROLE ... IN DATABASE ... SET default_transaction_isolation = 'read committed'` for the user and the database in \
+                 the address",
+            ),
+            (
                 self.encoding != "UTF8",
                 format!("its encoding is {}, which cannot hold every text", self.encoding),
                 "create a database with `createdb --encoding=UTF8 --template=template0`",
@@ -205,6 +218,11 @@ impl Settings {
 /// How many standbys follow asynchronously. Users without the role `pg_monitor` see that there are standbys, but not how they follow.
 const ASYNCHRONOUS: &str = "SELECT count(*) FROM pg_stat_replication WHERE coalesce(state, '') <> 'backup'
     AND CASE WHEN sync_state IS NULL THEN current_setting('synchronous_standby_names') = '' ELSE sync_state = 'async' END";
+
+/// Timeouts of the database that are shorter than those here.
+const TIMEOUTS: &str = "SELECT format('`%s` is %s', name, current_setting(name)) FROM pg_settings
+    WHERE CASE WHEN name IN ('lock_timeout', 'statement_timeout', 'transaction_timeout') THEN setting::bigint BETWEEN 1 AND 59999 ELSE false END
+    ORDER BY name";
 
 /// What a database that can be used has against it, in words.
 pub(crate) async fn warnings(client: &Client) -> Result<Vec<String>, tokio_postgres::Error> {
@@ -224,6 +242,12 @@ pub(crate) async fn warnings(client: &Client) -> Result<Vec<String>, tokio_postg
         warnings.push(format!(
             "a statement takes {} ms: every step of a conversation waits for one",
             round_trip.as_millis()
+        ));
+    }
+    for row in client.query_typed(TIMEOUTS, &[]).await? {
+        let setting: String = row.try_get(0)?;
+        warnings.push(format!(
+            "{setting}: statements that take longer are canceled, and fail after half a minute"
         ));
     }
     warnings.iter().for_each(|warning| warn!("{warning}"));

@@ -262,9 +262,12 @@ impl<'a> Retry<'a> {
     /// # Errors
     /// When there is no sense in another one: what is to be reported.
     pub(crate) async fn after(&mut self, failure: Failure) -> Result<(), StoreError> {
-        let is_worth_it = match failure {
+        let is_worth_it = match &failure {
+            // On first use, a setting is at fault.
+            Failure::Lost(_) | Failure::Again(StoreError::Unsuitable { .. }) => {
+                self.database.was_reached.load(Ordering::Relaxed)
+            }
             Failure::Again(_) => true,
-            Failure::Lost(_) => self.database.was_reached.load(Ordering::Relaxed),
             Failure::Duplicate | Failure::Refused(_) => false,
         };
         if !is_worth_it || Instant::now() + self.pause > self.until {

@@ -12,8 +12,9 @@ use tokio_postgres::error::SqlState;
 pub(crate) enum Failure {
     /// The connection was lost, for this reason: whether the statement was executed is unknown.
     Lost(String),
-    /// It was not executed, because of another transaction. Another try may succeed.
-    Again(String),
+    /// It was not executed, because of another transaction, or in the time that the database allows. Another try may succeed; if none
+    /// does, this is the error.
+    Again(StoreError),
     /// It was not executed, because a row has the same key.
     Duplicate,
     /// It was not executed.
@@ -31,14 +32,18 @@ impl Failure {
         };
         match *code {
             SqlState::UNIQUE_VIOLATION => Self::Duplicate,
-            SqlState::T_R_SERIALIZATION_FAILURE
-            | SqlState::T_R_DEADLOCK_DETECTED
+            SqlState::T_R_DEADLOCK_DETECTED
             // A team that was there is removed.
-            | SqlState::FOREIGN_KEY_VIOLATION => Self::Again(why(error)),
-            // After a failover the server may be a replica: the next connection looks for the primary. If it was only made read-only, the
-            // checks of that connection say so.
-            SqlState::READ_ONLY_SQL_TRANSACTION => Self::Lost(why(error)),
-            _ if ["57P", "08"].iter().any(|class| code.code().starts_with(class)) => Self::Lost(why(error)),
+            | SqlState::FOREIGN_KEY_VIOLATION => Self::Again(io(address, error)),
+            SqlState::QUERY_CANCELED | SqlState::LOCK_NOT_AVAILABLE => {
+                Self::Again(unsuitable(address, &why(error), TIMEOUT))
+            }
+            // After a failover the server may be a replica: the next connection looks for the primary. If it was only made read-only, or
+            // transactions were given another isolation level, the checks of that connection say so.
+            SqlState::READ_ONLY_SQL_TRANSACTION | SqlState::T_R_SERIALIZATION_FAILURE => {
+                Self::Lost(why(error))
+            }
+            _ if LOST.iter().any(|class| code.code().starts_with(class)) => Self::Lost(why(error)),
             _ => Self::Refused(refusal(address, error, code)),
         }
     }
@@ -47,14 +52,19 @@ impl Failure {
     pub(crate) fn give_up(self, address: &impl Display) -> StoreError {
         match self {
             Self::Lost(why) => StoreError::Unreachable { place: address.to_string(), why },
-            Self::Again(why) => StoreError::Io { place: address.to_string(), why },
             Self::Duplicate => {
                 StoreError::Io { place: address.to_string(), why: "a row has the same key".into() }
             }
-            Self::Refused(error) => error,
+            Self::Again(error) | Self::Refused(error) => error,
         }
     }
 }
+
+/// Codes and classes of codes after which the server closes the connection: it is shut down, or by its timeouts of transactions.
+const LOST: [&str; 4] = ["57P", "08", "25P03", "25P04"];
+
+const TIMEOUT: &str = "`ALTER ROLE ... SET statement_timeout = 0` for the user in the address, and the same of `lock_timeout`, or give both a \
+                       minute or more";
 
 const PASSWORD: &str =
     "set the password with `PGPASSWORD` or in `~/.pgpass`, and check the user in the address";

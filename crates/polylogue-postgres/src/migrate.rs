@@ -1,9 +1,12 @@
 //! Migrating tables to the last format, when a person asks for it: processes of earlier versions cannot write there after that.
 
+use polylogue_core::StoreError;
+
+use crate::address::Address;
 use crate::claim::{freed, is_woken, still_parked};
 use crate::connection::connect_to_migrate;
 use crate::database::Database;
-use crate::error::Failure;
+use crate::error::{Failure, unsuitable};
 use crate::schema::{BEGIN, apply, execute, last, refusal, stored};
 
 /// What a migration has done.
@@ -50,12 +53,24 @@ pub(crate) async fn migrate(database: &Database) -> Result<Migrated, Failure> {
     let Some(later) = known.and_then(|known| formats.get(known + 1..)) else {
         return Err(Failure::Refused(refusal(address, formats, from)));
     };
-    execute(&client, address, LOCK).await?;
+    execute(&client, address, LOCK).await.map_err(|failure| is_locked(address, failure))?;
     let released = client.query_typed_one(RELEASE, &[]).await;
     let released = released.and_then(|row| row.try_get::<_, i64>(0));
     let released = released.map_err(|error| Failure::of(address, &error))?.cast_unsigned();
     apply(&client, address, later).await?;
     Ok(Migrated { from, to, released })
+}
+
+/// The error for tables that another program has locked, if that is why locking them failed.
+fn is_locked(address: &Address, failure: Failure) -> Failure {
+    match failure {
+        Failure::Again(StoreError::Unsuitable { .. }) => Failure::Refused(unsuitable(
+            address,
+            "another program has locked its tables for more than 10 s, and nothing was changed",
+            "migrate again when that program, such as a backup, has ended",
+        )),
+        failure => failure,
+    }
 }
 
 #[cfg(test)]

@@ -63,7 +63,10 @@ fn is_newer<T>(result: &Result<T, StoreError>) -> bool {
 
 #[tokio::test]
 async fn tables_are_migrated_when_that_is_asked_for_and_once_by_processes_at_once() {
-    let Some(server) = PostgresServer::start() else { return };
+    // Timeouts of the database do not count in a migration, which is a transaction of several statements.
+    let Some(server) = PostgresServer::start_with(&["idle_in_transaction_session_timeout=1ms"]) else {
+        return;
+    };
     let old = open(&server, FORMATS);
     let nothing = Migrated { from: FORMAT, to: FORMAT, released: 0 };
     assert_eq!(old.migrate().await, Ok(nothing), "they were created");
@@ -93,6 +96,17 @@ async fn tables_are_migrated_when_that_is_asked_for_and_once_by_processes_at_onc
     let claim = one.claim(&id("a")).await.unwrap();
     append(&one, &claim, 1).await.unwrap();
     assert_eq!(other.read(&id("a"), 0).await.unwrap().len(), 2);
+}
+
+#[test]
+fn tables_that_another_program_has_locked_for_long_can_be_migrated_later() {
+    let address = Address::parse("postgres://ann@db.example.com/chats").unwrap();
+    let canceled = unsuitable(&address, "canceling statement due to lock timeout", "a longer one");
+    let error = is_locked(&address, Failure::Again(canceled)).give_up(&address);
+    assert!(error.to_string().contains("another program has locked its tables"), "{error}");
+    assert!(error.hint().unwrap_or_default().contains("migrate again"), "{error:?}");
+    let deadlock = StoreError::Io { place: address.to_string(), why: "deadlock detected".into() };
+    assert_eq!(is_locked(&address, Failure::Again(deadlock.clone())).give_up(&address), deadlock);
 }
 
 #[tokio::test]

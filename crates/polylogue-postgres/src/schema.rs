@@ -41,9 +41,11 @@ pub(crate) const fn last(formats: Formats) -> u64 {
     }
 }
 
-/// Begins the transaction of a migration: one at a time. What is read of tables after the lock is what the one before has left.
+/// Begins the transaction of a migration: one at a time. What is read of tables after the lock is what the one before has left. Timeouts of
+/// the database do not count in it: it takes as long as it takes.
 pub(crate) const BEGIN: &str =
-    "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(5787213827046133840)";
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
+    SET LOCAL idle_in_transaction_session_timeout = 0; SELECT pg_advisory_xact_lock(5787213827046133840)";
 
 /// Whether there are no tables. `to_regclass` would say what the session has seen before it had the lock.
 const HAS_NONE: &str =

@@ -80,7 +80,8 @@ impl Postgres {
     /// Connects, and returns warnings about a database that can be used: it is slow, or a failover may lose events.
     ///
     /// # Errors
-    /// [`StoreError::Unreachable`]; [`StoreError::Unsuitable`] when it would lose acknowledged events, is a replica, or is read-only;
+    /// [`StoreError::Unreachable`]; [`StoreError::Unsuitable`] when it would lose acknowledged events, is a replica, is read-only, or
+    /// has another isolation level than read committed;
     /// [`StoreError::Newer`], [`StoreError::Older`], [`StoreError::Foreign`].
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
         self.run(|inner| async move { inner.database.warnings().await }).await
@@ -90,7 +91,8 @@ impl Postgres {
     /// changed. Several calls at once migrate once. Processes of earlier versions lose their claims, and cannot write any more.
     ///
     /// # Errors
-    /// As [`check`](Self::check), except for tables that can be migrated; [`StoreError::Io`] while another program has locked the tables.
+    /// As [`check`](Self::check), except for tables that can be migrated; [`StoreError::Unsuitable`] also while another program has
+    /// locked the tables.
     ///
     /// ```no_run
     /// # use polylogue_postgres::{Address, Postgres};

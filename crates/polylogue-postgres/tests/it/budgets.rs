@@ -26,6 +26,11 @@ fn standing(server: &PostgresServer) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_calls_are_paid_from_what_their_process_had_drawn_and_count_no_more() {
     let Some(server) = PostgresServer::start() else { return };
+    pays_for_lost_calls(&server).await;
+}
+
+/// On a server without budgets.
+pub(crate) async fn pays_for_lost_calls(server: &PostgresServer) {
     let budgets = PostgresBudgets::open(Address::parse(&server.url()).unwrap(), "local").unwrap();
     budgets.set("team", Allowance { tokens: Some(40_000), ..Allowance::default() }).await.unwrap();
     let _ = server.sql(DRAWN);
@@ -34,7 +39,7 @@ async fn lost_calls_are_paid_from_what_their_process_had_drawn_and_count_no_more
     let pay = async |log: &str, used: (u64, u64), lost: (u64, u64)| {
         let (log, usage) = (id(log), LogUsage { used: usage(used), lost: usage(lost) });
         budgets.pay(("team", &team.for_log(&log)), &log, usage, false).await.unwrap();
-        standing(&server)
+        standing(server)
     };
     // 200 tokens of a call that was not reported, and a call that may have been in flight.
     assert_eq!(pay("a", (3, 11_200), (1, 10_000)).await, "3|11200|1|9900|9800|100");

@@ -268,7 +268,12 @@ async fn a_slot_of_a_process_that_died_is_free_after_its_lease() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draw_that_would_have_to_wait_too_long_changes_nothing() {
     let Some(database) = PostgresServer::start() else { return };
-    let limits = limits(&database);
+    grants_rates(&database).await;
+}
+
+/// On a server without limits.
+pub(crate) async fn grants_rates(database: &PostgresServer) {
+    let limits = limits(database);
     let demand = |requests, patience| RateDemand { requests, tokens: 0, patience };
     let unknown = limits.draw(&scope("m"), demand(1000, None)).await.unwrap();
     assert!(unknown.is_drawn && unknown.wait(1000, 0).is_zero(), "{unknown:?}");

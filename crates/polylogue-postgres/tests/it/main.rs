@@ -28,6 +28,8 @@ mod queue;
 #[cfg(test)]
 mod rivals;
 #[cfg(test)]
+mod settings;
+#[cfg(test)]
 mod shared_commits;
 #[cfg(test)]
 mod support;
