@@ -6,10 +6,11 @@ use polylogue_store::parts::{first_link, sealed, this_process, unsealed, with_le
 use tokio_postgres::Row;
 
 use crate::database::{Access, Parameter, Retry};
-use crate::error::Failure;
+use crate::error::{Failure, GRANT, unsuitable};
 use crate::listing::state_of;
 use crate::live_point::LivePoint;
 use crate::logs::{LogEnd, Logs, as_json, lease_ms};
+use crate::schema::{RIGHTS, TABLES};
 
 /// What a release sets besides when the log is due.
 macro_rules! freed {
@@ -66,8 +67,14 @@ impl Logs {
         self.database.query(Access::Write, sql, &[node, &process, &version, &live, &secret]).await.map(drop)
     }
 
-    /// Writes that this store is alive.
+    /// Writes that this store is alive, if its user has all rights that conversations need.
     pub(crate) async fn check_writable(&self) -> Result<(), StoreError> {
+        let rows = self.database.query(Access::Write, RIGHTS, &[&TABLES.to_vec()]).await?;
+        if let Some(row) = rows.first() {
+            let (right, name): (String, String) = (self.get(row, 0)?, self.get(row, 1)?);
+            let why = format!("permission denied: its user lacks {right} on `polylogue.{name}`");
+            return Err(unsuitable(self.database.address(), &why, GRANT));
+        }
         self.register().await?;
         let sql = "UPDATE polylogue.nodes SET seen = now() WHERE id = $1 AND polylogue.is_format($2)";
         self.database.query(Access::Write, sql, &[&self.node, &self.database.format()]).await.map(drop)

@@ -12,7 +12,7 @@ use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
 
 use crate::address::Address;
 use crate::connection::{Connection, connect, warnings};
-use crate::error::Failure;
+use crate::error::{Failure, changed};
 use crate::schema::{self, FORMATS, Formats};
 
 /// The value of a statement's parameter, with its type: statements are not prepared, because a pooler may give each one to another
@@ -204,17 +204,17 @@ impl Database {
 
     /// A column of a row.
     pub(crate) fn get<T: FromSqlOwned>(&self, row: &Row, column: usize) -> Result<T, StoreError> {
-        row.try_get(column).map_err(|error| StoreError::Damaged {
-            place: self.address.to_string(),
-            why: format!("its schema `polylogue` was changed: {error}"),
-            intact: 0,
-        })
+        row.try_get(column).map_err(|error| changed(&self.address, &error.to_string()))
     }
 
-    /// What is against using it, though it can be used.
+    /// What is against using it, though it can be used. Fails if a table is missing.
     pub(crate) async fn warnings(&self) -> Result<Vec<String>, StoreError> {
         let give_up = |failure: Failure| failure.give_up(&self.address);
         let connection = self.connection(self.least_busy()).await.map_err(give_up)?;
+        // Tables of a later format may have other names.
+        if connection.newer.is_none() {
+            schema::check_tables(&connection.client, &self.address).await.map_err(give_up)?;
+        }
         let found = warnings(&connection.client).await;
         found.map_err(|error| give_up(Failure::of(&self.address, &error)))
     }

@@ -66,6 +66,11 @@ const LOST: [&str; 4] = ["57P", "08", "25P03", "25P04"];
 const TIMEOUT: &str = "`ALTER ROLE ... SET statement_timeout = 0` for the user in the address, and the same of `lock_timeout`, or give both a \
                        minute or more";
 
+/// How a user gets the rights that every process needs.
+pub(crate) const GRANT: &str = "let its user create the schema `polylogue` once, or grant it the rights on that schema: `GRANT USAGE ON SCHEMA \
+                                polylogue`, `GRANT ALL ON ALL TABLES IN SCHEMA polylogue` and `GRANT ALL ON ALL SEQUENCES IN SCHEMA \
+                                polylogue`";
+
 const PASSWORD: &str =
     "set the password with `PGPASSWORD` or in `~/.pgpass`, and check the user in the address";
 
@@ -101,6 +106,12 @@ pub(crate) fn unsuitable(address: &impl Display, why: &str, hint: &str) -> Store
     StoreError::Unsuitable { place: address.to_string(), why: why.into(), hint: hint.into() }
 }
 
+/// The error for tables that are not those that were made. No conversation is at fault.
+pub(crate) fn changed(address: &impl Display, why: &str) -> StoreError {
+    let why = format!("its schema `polylogue` was changed: {why}");
+    unsuitable(address, &why, "restore that schema from a backup, or name another database with `--store`")
+}
+
 /// The error about an address, which it does not quote: it may have a password.
 pub(crate) fn wrong(why: &str, hint: &str) -> StoreError {
     unsuitable(&"the address of the database", why, hint)
@@ -113,18 +124,11 @@ fn io(address: &impl Display, error: &Error) -> StoreError {
 fn refusal(address: &impl Display, error: &Error, code: &SqlState) -> StoreError {
     match *code {
         SqlState::DISK_FULL => StoreError::Full { place: address.to_string() },
-        SqlState::INSUFFICIENT_PRIVILEGE => unsuitable(
-            address,
-            &why(error),
-            "let its user create the schema `polylogue` once, or grant it the rights on that schema",
-        ),
+        SqlState::INSUFFICIENT_PRIVILEGE => unsuitable(address, &why(error), GRANT),
         SqlState::UNDEFINED_TABLE
         | SqlState::UNDEFINED_COLUMN
         | SqlState::UNDEFINED_FUNCTION
-        | SqlState::INVALID_SCHEMA_NAME => {
-            let why = format!("its schema `polylogue` was changed: {}", why(error));
-            StoreError::Damaged { place: address.to_string(), why, intact: 0 }
-        }
+        | SqlState::INVALID_SCHEMA_NAME => changed(address, &why(error)),
         _ => io(address, error),
     }
 }

@@ -8,9 +8,10 @@
 
 use polylogue_core::StoreError;
 use tokio_postgres::Client;
+use tokio_postgres::types::Type;
 
 use crate::address::Address;
-use crate::error::{Failure, unsuitable};
+use crate::error::{Failure, changed, unsuitable};
 
 /// A step to a format of the tables.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +41,22 @@ pub(crate) const fn last(formats: Formats) -> u64 {
         [] => 0,
     }
 }
+
+/// The tables that every process uses; `format` is read before.
+pub(crate) const TABLES: [&str; 13] = [
+    "archives", "blobs", "budget_logs", "budgets", "events", "inbox", "logs", "nodes", "rate_limits",
+    "set_aside", "slots", "teams", "watched",
+];
+
+const MISSING: &str =
+    "SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass('polylogue.' || name) IS NULL LIMIT 1";
+
+/// A right that the user lacks on one of [`TABLES`], or to number claims, and on what.
+pub(crate) const RIGHTS: &str = "SELECT what, name FROM unnest($1::text[]) AS name, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS what
+        WHERE NOT has_table_privilege('polylogue.' || name, what)
+    UNION ALL SELECT 'USAGE', name FROM unnest(ARRAY['fences', 'leases']) AS name
+        WHERE NOT has_sequence_privilege('polylogue.' || name, 'USAGE, UPDATE')
+    LIMIT 1";
 
 /// Begins the transaction of a migration: one at a time. What is read of tables after the lock is what the one before has left. Timeouts of
 /// the database do not count in it: it takes as long as it takes.
@@ -155,6 +172,16 @@ pub(crate) fn refusal(address: &Address, formats: Formats, found: u64) -> StoreE
         true => StoreError::Newer { place, found, known },
         false => StoreError::Older { place, found, known },
     }
+}
+
+/// Fails if a table is missing. Most of them are not needed before a conversation is under way.
+pub(crate) async fn check_tables(client: &Client, address: &Address) -> Result<(), Failure> {
+    let failed = |error| Failure::of(address, &error);
+    let rows =
+        client.query_typed(MISSING, &[(&TABLES.as_slice(), Type::TEXT_ARRAY)]).await.map_err(failed)?;
+    let Some(row) = rows.first() else { return Ok(()) };
+    let name: String = row.try_get(0).map_err(failed)?;
+    Err(Failure::Refused(changed(address, &format!("the table `polylogue.{name}` does not exist"))))
 }
 
 /// The format of the tables, if a statement has failed because a process has migrated them.

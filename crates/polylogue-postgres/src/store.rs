@@ -80,9 +80,8 @@ impl Postgres {
     /// Connects, and returns warnings about a database that can be used: it is slow, or a failover may lose events.
     ///
     /// # Errors
-    /// [`StoreError::Unreachable`]; [`StoreError::Unsuitable`] when it would lose acknowledged events, is a replica, is read-only, or
-    /// has another isolation level than read committed;
-    /// [`StoreError::Newer`], [`StoreError::Older`], [`StoreError::Foreign`].
+    /// [`StoreError::Unreachable`]; [`StoreError::Unsuitable`] when it would lose acknowledged events, is a replica, is read-only,
+    /// has another isolation level than read committed, or lacks a table; [`StoreError::Newer`], [`StoreError::Older`], [`StoreError::Foreign`].
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
         self.run(|inner| async move { inner.database.warnings().await }).await
     }

@@ -175,6 +175,51 @@ async fn a_primary_that_is_read_only_is_refused_also_by_who_is_connected() {
     assert!(read_only(&error), "{error:?}");
 }
 
+/// W48. Most tables are not needed before a conversation is under way.
+#[tokio::test]
+async fn a_schema_that_lacks_a_table_or_a_right_is_refused_before_it_is_needed() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    store.create(&id("a"), &Meta::default()).await.unwrap();
+    let tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'polylogue' AND tablename <> 'format'";
+    let tables = server.sql(tables);
+    for table in tables.lines() {
+        let _ = server.sql(&format!("ALTER TABLE polylogue.{table} RENAME TO gone"));
+        let error = store.check().await.unwrap_err();
+        let why = format!("the table `polylogue.{table}` does not exist");
+        assert!(
+            matches!(error, StoreError::Unsuitable { .. }) && error.to_string().contains(&why),
+            "{error}"
+        );
+        assert!(error.hint().is_some_and(|hint| hint.contains("backup")), "{error:?}");
+        let _ = server.sql(&format!("ALTER TABLE polylogue.gone RENAME TO {table}"));
+    }
+    store.check().await.unwrap();
+    let _ = server.sql(
+        "CREATE ROLE ann LOGIN; GRANT USAGE ON SCHEMA polylogue TO ann;
+        GRANT ALL ON ALL TABLES IN SCHEMA polylogue TO ann; GRANT ALL ON ALL SEQUENCES IN SCHEMA polylogue TO ann",
+    );
+    let of_ann = server.url().replace("polylogue@", "ann@");
+    let of_ann = Postgres::open(Address::parse(&of_ann).unwrap()).unwrap();
+    of_ann.check_writable().await.unwrap();
+    let rights = tables.lines().map(|table| (table, "DELETE", "TABLE"));
+    for (name, right, kind) in rights.chain([("leases", "USAGE", "SEQUENCE")]) {
+        let _ = server.sql(&format!("REVOKE ALL ON {kind} polylogue.{name} FROM ann"));
+        if kind == "TABLE" {
+            let _ = server.sql(&format!("GRANT SELECT, INSERT, UPDATE ON polylogue.{name} TO ann"));
+        }
+        let error = of_ann.check_writable().await.unwrap_err();
+        let why = format!("permission denied: its user lacks {right} on `polylogue.{name}`");
+        assert!(
+            matches!(error, StoreError::Unsuitable { .. }) && error.to_string().contains(&why),
+            "{error}"
+        );
+        assert!(error.hint().is_some_and(|hint| hint.contains("GRANT ALL")), "{error:?}");
+        let _ = server.sql(&format!("GRANT ALL ON {kind} polylogue.{name} TO ann"));
+    }
+    of_ann.check_writable().await.unwrap();
+}
+
 #[tokio::test]
 async fn many_stores_make_the_tables_at_once() {
     const STORES: usize = 8;

@@ -123,6 +123,8 @@ impl Release {
                 | StoreError::UnknownInstruction { .. }
                 | StoreError::Full { .. },
             ) => Self::ForOthers { why: error.to_string() },
+            // A setting, a table or a right of the database is at fault.
+            Error::Store(StoreError::Unsuitable { .. }) => Self::ForOthers { why: with_hint(error) },
             Error::Store(StoreError::Damaged { .. }) => {
                 Self::Failed { due: Due::Never, why: with_hint(error) }
             }

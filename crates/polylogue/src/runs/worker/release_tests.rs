@@ -171,6 +171,19 @@ fn a_full_disk_is_no_failure_of_a_conversation() {
     is_no_failure(Error::Within { at: "Ann".into(), error: Box::new(error) });
 }
 
+/// A table is missing, for example.
+#[test]
+fn a_database_that_cannot_be_used_is_no_failure_of_a_conversation() {
+    let (place, why) = ("the store".to_owned(), "its schema was changed".to_owned());
+    let error = Error::Store(StoreError::Unsuitable { place, why, hint: "restore it".into() });
+    is_no_failure(Error::Within { at: "Ann".into(), error: Box::new(error.clone()) });
+    let release = Release::failed(&error);
+    assert!(
+        matches!(&release, Release::ForOthers { why } if why.ends_with("; hint: restore it")),
+        "{release:?}"
+    );
+}
+
 /// Such a conversation is not parked, however often that happens.
 #[track_caller]
 fn is_no_failure(error: Error) {
