@@ -54,10 +54,10 @@ const CLAIM_DUE: &str = concat!(
         EXISTS(SELECT FROM polylogue.nodes WHERE nodes.id = $4) AS is_known"
 );
 
-/// The time of a release: `$5` are milliseconds from now, `$6` milliseconds since 1970: neither is never.
+/// The time of a release: `$5` are milliseconds from now, `$6` those until a time that was named: neither is never.
 macro_rules! release_time {
     () => {
-        "coalesce(now() + $5::float8 * interval '1 millisecond', to_timestamp($6::float8 / 1000))"
+        "(now() + coalesce($5::float8, $6::float8) * interval '1 millisecond')"
     };
 }
 
@@ -90,7 +90,7 @@ const RELEASE_AT_REST: &str = concat!(
     is_woken!(),
     " THEN now() WHEN is_parked AND tries > 0 THEN NULL WHEN due IS NOT NULL THEN ",
     release_time!(),
-    " WHEN is_parked THEN to_timestamp($6::float8 / 1000) END",
+    " WHEN is_parked THEN now() + $6::float8 * interval '1 millisecond' END",
     of_claim!()
 );
 
@@ -133,7 +133,7 @@ const SCHEDULE: &str = "UPDATE polylogue.logs SET is_parked = false, needs = coa
         tries = CASE WHEN is_parked THEN 0 ELSE tries END, failure = CASE WHEN is_parked THEN NULL ELSE failure END,
         woken = (woken OR (holder IS NOT NULL AND ($3::float8 IS NOT NULL OR $4::float8 IS NOT NULL))),
         due = CASE WHEN holder IS NOT NULL AND lease >= now() THEN due ELSE
-            coalesce(now() + $3::float8 * interval '1 millisecond', to_timestamp($4::float8 / 1000)) END
+            now() + coalesce($3::float8, $4::float8) * interval '1 millisecond' END
     WHERE tenant = $1 AND id = $2 AND polylogue.is_format($6) RETURNING nr";
 
 const NEEDS: &str = "SELECT needs FROM polylogue.logs WHERE tenant = $1 AND id = $2";
@@ -276,13 +276,18 @@ impl Logs {
     }
 }
 
-/// Milliseconds from now, or since 1970; neither is never. Later than the database can say is never.
+/// Milliseconds from now, or until a time that was named; neither is never. Later than the database can say is never. How much is left until
+/// that time is by the clock of this process, as in a run: if that of the database is ahead, a run would find that the time has not come,
+/// and the log would be due again as soon as it is released.
 fn columns(due: Due) -> (Option<f64>, Option<f64>) {
     match due {
         Due::Never => (None, None),
         Due::Now => (Some(0.0), None),
         Due::After(time) => (Some(time.as_secs_f64() * 1000.0).filter(|ms| *ms < LATEST / 2.0), None),
-        Due::At(Timestamp(at)) => (None, Some(milliseconds(at)).filter(|ms| *ms < LATEST)),
+        Due::At(Timestamp(at)) => {
+            let at = Some(milliseconds(at)).filter(|ms| *ms < LATEST);
+            (None, at.map(|at| at - milliseconds(Timestamp::now().0)))
+        }
     }
 }
 

@@ -18,7 +18,7 @@ pub enum Due {
     Now,
     /// After this much time, by the clock of the store.
     After(Duration),
-    /// At this time, by the clock of the store.
+    /// At this time, by the clock of the process that says so: what is left of it passes by the clock of the store.
     At(Timestamp),
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use polylogue_core::{
     AnyQueue, Due, Features, LeaseNumber, LogId, MAX_TRIES, Meta, Queue as _, QueueState, Store as _,
-    WorkerInfo,
+    Timestamp, WorkerInfo,
 };
 use polylogue_postgres::{Address, LivePoint, Postgres, PostgresWatch};
 use polylogue_test::postgres::PostgresServer;
@@ -136,6 +136,37 @@ async fn a_parked_log_names_its_last_worker() {
     let holders: Vec<&str> = parked.iter().map(|log| log.holder.as_str()).collect();
     let process = format!("process {}", std::process::id());
     assert!(matches!(holders.as_slice(), [holder] if holder.contains(&process)), "{parked:?}");
+}
+
+/// Gives the database a clock that is ahead of that of its processes by `interval`, in new sessions.
+fn set_clock(server: &PostgresServer, interval: &str) {
+    let _ = server.sql(&format!(
+        "CREATE SCHEMA IF NOT EXISTS clock;
+        CREATE OR REPLACE FUNCTION clock.now() RETURNS timestamptz LANGUAGE sql STABLE
+            AS $$ SELECT pg_catalog.now() + interval '{interval}' $$;
+        ALTER ROLE CURRENT_USER SET search_path = clock, pg_catalog, public"
+    ));
+}
+
+/// A run by the clock of a worker would find that it is not due yet, and release it to be due at once, without an end.
+#[tokio::test]
+async fn what_is_due_at_a_time_is_due_when_what_is_left_of_it_has_passed_whatever_the_clock_says() {
+    let Some(server) = PostgresServer::start() else { return };
+    open(&server).check().await.unwrap();
+    for (name, ahead) in [("ahead", "1 hour"), ("behind", "-1 hour")] {
+        set_clock(&server, ahead);
+        let queue = open(&server);
+        let claim = queue.create(&id(name), &Meta::default()).await.unwrap();
+        let due = async || queue.claim_due(9, &Features::none(), &[], LeaseNumber::ALL).await.unwrap();
+        let in_ten_minutes = Due::At(Timestamp(Timestamp::now().0 + 600_000));
+        queue.release_until(claim, in_ten_minutes).await.unwrap();
+        assert!(due().await.is_empty(), "{name}");
+        let left = format!("SELECT extract(epoch FROM due - now()) FROM polylogue.logs WHERE id = '{name}'");
+        let left: f64 = server.sql(&left).parse().unwrap();
+        assert!((540.0..=600.0).contains(&left), "{name}: {left}");
+        queue.schedule(&id(name), Due::At(Timestamp::now()), None).await.unwrap();
+        assert_eq!(due().await.len(), 1, "{name}");
+    }
 }
 
 /// One that a person runs is shown as that, and as lost if its process dies.
