@@ -133,7 +133,11 @@ pub(crate) fn open(named: &NamedStore) -> Result<Runtime, CliError> {
 /// # Errors
 /// When a place was named where nothing is, which is not created.
 pub(crate) fn existing(named: &NamedStore) -> Result<Runtime, CliError> {
-    if is_empty(named)? { Err(polylogue_runtime::Error::Empty.into()) } else { open(named) }
+    if is_empty(named)? {
+        Err(polylogue_runtime::Error::Empty { tenant: named.tenant.clone() }.into())
+    } else {
+        open(named)
+    }
 }
 
 /// Whether nothing was stored yet of the tenant, or in the store that the variable names.

@@ -118,9 +118,12 @@ pub enum Error {
         /// The error message of the memory.
         why: String,
     },
-    /// The store has no conversation yet.
-    #[error("there are no conversations yet")]
-    Empty,
+    /// The store has no conversation yet, or none of a tenant.
+    #[error("{}", empty(.tenant.as_deref()))]
+    Empty {
+        /// The tenant, unless it is that of the command line.
+        tenant: Option<String>,
+    },
     /// No conversation has this id, or an id that begins with this text.
     #[error("there is no conversation `{text}`")]
     Unknown {
@@ -350,10 +353,13 @@ impl Error {
                 "name a database with `--store`, or give the budget of this process alone, without a name"
                     .into()
             }
-            Self::UnknownBudget { name } => {
-                format!("`--budget {name}=20` makes one of 20 dollars; `polylogue cluster` lists them")
+            Self::UnknownBudget { .. } => {
+                "`polylogue cluster` lists them; `--budget NAME=20` makes one of 20 dollars".into()
             }
-            Self::Empty => "`polylogue run` begins one".into(),
+            Self::Empty { tenant: None } => "`polylogue run` begins one".into(),
+            Self::Empty { tenant: Some(tenant) } => format!(
+                "a server begins conversations of other tenants, for their tokens: `polylogue token new NAME --tenant {tenant}` makes one"
+            ),
             Self::Unknown { .. } => "`polylogue runs` lists them".into(),
             Self::NoTeam { id } => format!("`polylogue show {id}` shows what was said"),
             Self::Imported { .. } => {
@@ -411,6 +417,13 @@ impl From<Diagnostics> for Error {
     fn from(error: Diagnostics) -> Self {
         Self::Team(error)
     }
+}
+
+fn empty(tenant: Option<&str>) -> String {
+    tenant.map_or_else(
+        || "there are no conversations yet".into(),
+        |tenant| format!("the tenant `{tenant}` has no conversations"),
+    )
 }
 
 fn quoted(ids: &[LogId]) -> String {

@@ -325,7 +325,9 @@ impl Runtime {
         let found = if text.is_empty() { Vec::new() } else { self.list(&query).await?.logs };
         match found.as_slice() {
             [only] => Ok(only.id.clone()),
-            [] if self.list(&newest).await?.logs.is_empty() => Err(Error::Empty),
+            [] if self.list(&newest).await?.logs.is_empty() => {
+                Err(Error::Empty { tenant: self.place().tenant().map(str::to_owned) })
+            }
             [] => Err(Error::Unknown { text: text.to_owned() }),
             several => {
                 let ids = several.iter().map(|listing| listing.id.clone()).collect();

@@ -125,6 +125,11 @@ impl StoreLocation {
         Self { path, database, files, patience, live: None, tenant }
     }
 
+    /// Returns the tenant of [`of_tenant`](Self::of_tenant), whose conversations these are; `None` for those of the command line.
+    pub fn tenant(&self) -> Option<&str> {
+        self.tenant.as_deref()
+    }
+
     /// Sets the policy for the files of conversations. Default: they are kept with Postgres, and stay where they are elsewhere.
     #[must_use]
     pub fn with_files(self, files: FilesPolicy) -> Self {

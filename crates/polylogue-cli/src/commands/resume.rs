@@ -42,7 +42,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let runtime = args.budgets.pay_for(runtime).await?;
     let (mut prepared, conversation, attached) = opened(args, &runtime, &id, &settings).await?;
     if args.answer.is_some() {
-        waiting::chosen(OpenQuestion::of(&conversation.events().await), (&id, &place), None)?;
+        waiting::chosen(OpenQuestion::of(&conversation.events().await), &id, None)?;
     }
     let message = message(args, &conversation, attached)?;
     let resumed = conversation.resume(message.clone()).await?;

@@ -51,7 +51,12 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     }
     if rows.is_empty() && !args.json {
         let place = cli.store.as_deref().map(|_| format!(" in `{}`", runtime.place().shown()));
-        print_note(&format!("no conversations found{}", place.unwrap_or_default()));
+        let tenant = named.tenant.map(|tenant| format!(" of the tenant `{tenant}`"));
+        print_note(&format!(
+            "no conversations{} found{}",
+            tenant.unwrap_or_default(),
+            place.unwrap_or_default()
+        ));
     }
     write(&rows.into_iter().collect())?;
     if let Some(next) = next {

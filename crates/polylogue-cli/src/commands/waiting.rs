@@ -49,8 +49,7 @@ pub(crate) fn print(
 pub(crate) async fn answer(cli: &args::Cli, args: &args::steer::Answer) -> Result<Exit, CliError> {
     let (runtime, id) = found(cli, &args.id).await?;
     let (number, text) = given(args)?;
-    let place = PlaceOption::of_store(&cli.named_store());
-    let open = chosen(runtime.open_questions(&id).await?, (&id, &place), number)?;
+    let open = chosen(runtime.open_questions(&id).await?, &id, number)?;
     let text = meant(&open.question, text_of(text)?).into();
     let by = args.by.as_deref().map(Into::into).or_else(user_name);
     let idle = format!("answered; `{}` continues the conversation", resume(cli, &id));
@@ -77,23 +76,24 @@ fn number_of(text: &str) -> Result<u64, CliError> {
 /// The question with this number, or the only one.
 pub(crate) fn chosen(
     mut open: Vec<OpenQuestion>,
-    (id, place): (&LogId, &PlaceOption),
+    id: &LogId,
     number: Option<u64>,
 ) -> Result<OpenQuestion, CliError> {
     let numbers = || open.iter().map(|open| open.seq.to_string()).collect::<Vec<_>>().join(", ");
     match number {
-        _ if open.is_empty() => Err(polylogue_runtime::Error::NoQuestion { id: id.clone() }.into()),
+        _ if open.is_empty() => {
+            let error = CliError::from(polylogue_runtime::Error::NoQuestion { id: id.clone() });
+            Err(error.hint(format!(
+                "`polylogue waiting` lists questions; `polylogue send {id} TEXT` sends a message"
+            )))
+        }
         Some(number) => match open.iter().position(|open| open.seq == number) {
             Some(at) => Ok(open.swap_remove(at)),
             None => Err(CliError::usage(format!("`{id}` has no open question {number}"))
                 .hint(format!("open: {}", numbers()))),
         },
         None if open.len() > 1 => Err(CliError::usage(format!("`{id}` has {} open questions", open.len()))
-            .hint(format!(
-                "name one: `{}`, of {}",
-                place.command(&format!("answer {id} NUMBER TEXT")),
-                numbers()
-            ))),
+            .hint(format!("name one: `polylogue answer {id} NUMBER TEXT`, of {}", numbers()))),
         None => Ok(open.swap_remove(0)),
     }
 }

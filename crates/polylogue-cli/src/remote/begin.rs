@@ -134,7 +134,7 @@ pub(super) async fn resume(cli: &args::Cli, args: &args::Resume, remote: &Remote
     let Conversation { id, state, questions, .. } = &conversation;
     if args.answer.is_some() {
         let open = questions.iter().cloned().map(Into::into).collect();
-        waiting::chosen(open, (id, &remote.place), None)?;
+        waiting::chosen(open, id, None)?;
     }
     let events = client.all_events(id, 0).await?.into_iter().map(Into::into).collect();
     let limits = args.options.team.limits.overrides();

@@ -57,8 +57,7 @@ pub(super) async fn send(args: &args::steer::Send, remote: &Remote) -> Result<Ex
 pub(super) async fn answer(args: &args::steer::Answer, remote: &Remote) -> Result<Exit, CliError> {
     let Conversation { id, questions, .. } = remote.client.find(&args.id).await?;
     let (number, text) = waiting::given(args)?;
-    let open =
-        waiting::chosen(questions.into_iter().map(Into::into).collect(), (&id, &remote.place), number)?;
+    let open = waiting::chosen(questions.into_iter().map(Into::into).collect(), &id, number)?;
     let text = meant(&open.question, text_of(text)?);
     remote.client.answer(&id, open.seq, &text).await?;
     print_note("answered");

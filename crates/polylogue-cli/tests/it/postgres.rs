@@ -171,6 +171,19 @@ fn doctor_finds_a_database_that_cannot_be_written() {
     }
 }
 
+/// Its conversations begin on a server.
+#[test]
+fn a_tenant_without_conversations_is_named() {
+    let Some(server) = PostgresServer::start() else { return };
+    let home = home(&server.url());
+    home.run(&["run", &shipped("writer-critic"), "-q"]).ok();
+    let none = home.run(&["show", "last", "--tenant", "acme"]).exits(2);
+    assert!(none.err.contains("the tenant `acme` has no conversations"), "{}", none.err);
+    assert!(none.err.contains("hint: ") && none.err.contains("NAME --tenant acme"), "{}", none.err);
+    let listed = home.run(&["runs", "--tenant", "acme"]).ok();
+    assert!(listed.err.starts_with("no conversations of the tenant `acme` found"), "{}", listed.err);
+}
+
 #[test]
 fn what_is_no_database_is_not_migrated() {
     let refused = Home::new().run(&["migrate"]).exits(2);

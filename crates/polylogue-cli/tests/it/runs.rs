@@ -234,6 +234,7 @@ fn what_is_done_stays_done() {
     assert_eq!(home.events(), before);
     let ran = home.run(&["resume", "last", "--answer", "yes"]).exits(2);
     assert!(ran.err.starts_with("error (config): there is no open question in `"), "{}", ran.err);
+    assert!(ran.err.contains("hint: `polylogue waiting` lists questions"), "{}", ran.err);
 }
 
 #[test]

@@ -138,9 +138,12 @@ fn only_one_process_runs_a_conversation_and_none_removes_it_meanwhile() {
             let ran = home.run(args).exits(1);
             let busy = format!("error (config): the conversation `{}` is being run by ", home.id());
             assert!(ran.err.contains(&busy), "{args:?}: {}", ran.err);
-            let hint = "\n  hint: wait until that process is done, or stop it; of one that hangs or died, \
-                        `polylogue resume --take-over` takes the conversation once its lease has run out\n";
-            assert!(ran.err.ends_with(hint), "{}", ran.err);
+            let hint = format!(
+                "\n  hint: wait until that process is done, or stop it; of one that hangs or died, `polylogue resume {} --take-over` takes the \
+                 conversation once its lease has run out\n",
+                home.id()
+            );
+            assert!(ran.err.ends_with(&hint), "{}", ran.err);
         }
         assert!(home.run(&["show", "last"]).ok().out.contains("Talk about the weather."), "reading is free");
         running.signal(Signal::TERM);

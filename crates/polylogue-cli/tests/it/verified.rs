@@ -208,7 +208,8 @@ fn a_conversation_of_a_live_process_is_not_taken_over_before_its_lease_has_run_o
         running.signal(Signal::STOP);
         let refused = home.run(&["resume", "last", "--take-over"]).exits(1);
         assert!(refused.err.contains("whose lease expires in"), "{}", refused.err);
-        assert!(refused.err.contains("`polylogue resume --take-over`"), "{}", refused.err);
+        let command = format!("`polylogue resume {} --take-over`", home.id());
+        assert!(refused.err.contains(&command), "{}", refused.err);
         running.signal(Signal::KILL);
         running.signal(Signal::CONT);
         running.end().exits(-1);

@@ -270,9 +270,10 @@ impl StoreError {
         Some(match self {
             Self::BadId { .. } => "ids have 1 to 64 letters, digits, `-` and `_`".into(),
             Self::NotFound { .. } => "`polylogue runs` lists what there is".into(),
-            Self::Busy { .. } => "wait until that process is done, or stop it; of one that hangs or died, \
-                                 `polylogue resume --take-over` takes the conversation once its lease has run out"
-                .into(),
+            Self::Busy { id, .. } => format!(
+                "wait until that process is done, or stop it; of one that hangs or died, `polylogue resume {id} --take-over` takes the \
+                 conversation once its lease has run out"
+            ),
             Self::Queued { id } => {
                 format!("let a worker run it first, or take it back with `polylogue cancel {id}`")
             }
