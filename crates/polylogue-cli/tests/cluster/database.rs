@@ -21,7 +21,8 @@ fn workers_continue_by_themselves_when_the_database_is_killed_and_restarted() {
     let ids = detach_all(&place, count);
     let mut workers: Vec<WorkerProcess> = (0..2).map(|_| place.worker(UNSAFE)).collect();
     for _ in 0..5 {
-        std::thread::sleep(Duration::from_millis(600));
+        let before = model.count();
+        until("a call begins", || model.count() > before);
         server.kill();
         server.restart();
     }

@@ -43,7 +43,8 @@ fn kill_and_freeze(server: &PostgresServer, url: &str) {
     until("all of them run some", || {
         let (seen, logs) = place.cluster();
         let held = logs.iter().filter(|log| log["state"] == "held").count();
-        seen.len() == 4 && held >= count.min(4 * 15) / 2
+        let has_some = |worker: &WorkerProcess| !held_by(server, worker).is_empty();
+        seen.len() == 4 && held >= count.min(4 * 15) / 2 && workers.iter().all(has_some)
     });
     let mut frozen: Vec<WorkerProcess> = workers.drain(..2).collect();
     frozen.iter().for_each(|worker| worker.signal(Signal::STOP));

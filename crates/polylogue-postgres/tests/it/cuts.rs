@@ -1,7 +1,5 @@
 //! W6: appends whose connections are cut are settled, neither lost nor repeated.
 
-use std::time::Duration;
-
 use polylogue_core::{Meta, Store, StoreError};
 use polylogue_postgres::{Address, Postgres};
 use polylogue_test::postgres::PostgresServer;
@@ -35,6 +33,7 @@ async fn append_with_cuts(port: u16, log: String, cuts: usize) {
         next += 1;
     }
     assert_eq!(proxy.cuts(), cuts);
+    proxy.has_sent_all().await;
     assert_events(&store.read(&claim.id, 0).await.unwrap(), next);
     store.release(claim).await.unwrap();
 }
@@ -50,8 +49,7 @@ async fn an_append_whose_connection_is_cut_is_kept_exactly_once() {
     for log in logs.collect::<Vec<_>>() {
         log.await.unwrap();
     }
-    // What was sent late has arrived by now, and nothing of it was kept twice.
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // What was sent late has arrived, and nothing of it was kept twice.
     let rows = server.sql("SELECT count(*) FROM polylogue.events");
     let heads = server.sql("SELECT sum(events) FROM polylogue.logs");
     assert_eq!(rows, heads);
@@ -79,7 +77,7 @@ async fn an_append_that_is_cut_while_its_log_is_taken_over_is_fenced() {
         assert_eq!(fenced, Err(StoreError::Fenced { id: log.clone() }), "{cut:?}");
         assert_eq!(proxy.cuts(), 1, "{cut:?}");
         rival.append(&taken, &some(1, 2)).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        proxy.has_sent_all().await;
         assert_events(&rival.read(&log, 0).await.unwrap(), 2);
     }
 }

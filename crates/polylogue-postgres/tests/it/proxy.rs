@@ -26,22 +26,28 @@ const APPEND: &[u8] = b"polylogue.append(";
 
 pub(crate) struct Proxy {
     port: u16,
-    next: Arc<AtomicU8>,
-    cuts: Arc<AtomicUsize>,
+    cutting: Arc<Cutting>,
+}
+
+#[derive(Default)]
+struct Cutting {
+    next: AtomicU8,
+    cuts: AtomicUsize,
+    /// Statements that the server has not answered yet, and whose connection to the client is cut.
+    late: AtomicUsize,
 }
 
 impl Proxy {
     pub(crate) async fn start(to: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (next, cuts) = (Arc::new(AtomicU8::new(0)), Arc::new(AtomicUsize::new(0)));
-        let proxy =
-            Self { port: listener.local_addr().unwrap().port(), next: next.clone(), cuts: cuts.clone() };
+        let cutting = Arc::<Cutting>::default();
+        let proxy = Self { port: listener.local_addr().unwrap().port(), cutting: cutting.clone() };
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (next, cuts) = (next.clone(), cuts.clone());
+                let cutting = cutting.clone();
                 tokio::spawn(async move {
                     if let Ok(server) = TcpStream::connect(("127.0.0.1", to)).await {
-                        forward(client, server, &next, &cuts).await;
+                        forward(client, server, &cutting).await;
                     }
                 });
             }
@@ -55,16 +61,23 @@ impl Proxy {
 
     /// Cuts the connection of the next append.
     pub(crate) fn cut_next(&self, cut: Cut) {
-        self.next.store(cut as u8, Ordering::SeqCst);
+        self.cutting.next.store(cut as u8, Ordering::SeqCst);
     }
 
     /// How many connections were cut.
     pub(crate) fn cuts(&self) -> usize {
-        self.cuts.load(Ordering::SeqCst)
+        self.cutting.cuts.load(Ordering::SeqCst)
+    }
+
+    /// Waits until the server has answered all that was sent late.
+    pub(crate) async fn has_sent_all(&self) {
+        while self.cutting.late.load(Ordering::SeqCst) > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 }
 
-async fn forward(mut client: TcpStream, mut server: TcpStream, next: &AtomicU8, cuts: &AtomicUsize) {
+async fn forward(mut client: TcpStream, mut server: TcpStream, cutting: &Cutting) {
     let (mut up, mut down) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     loop {
         tokio::select! {
@@ -72,10 +85,13 @@ async fn forward(mut client: TcpStream, mut server: TcpStream, next: &AtomicU8, 
                 let Ok(bytes @ 1..) = read else { return };
                 let sent = &up[..bytes];
                 let is_append = sent.windows(APPEND.len()).any(|part| part == APPEND);
-                let cut = if is_append { next.swap(0, Ordering::SeqCst) } else { 0 };
+                let cut = if is_append { cutting.next.swap(0, Ordering::SeqCst) } else { 0 };
                 if cut != 0 {
-                    cuts.fetch_add(1, Ordering::SeqCst);
-                    return cut_off(cut, client, server, sent).await;
+                    cutting.late.fetch_add(1, Ordering::SeqCst);
+                    cutting.cuts.fetch_add(1, Ordering::SeqCst);
+                    cut_off(cut, client, server, sent).await;
+                    cutting.late.fetch_sub(1, Ordering::SeqCst);
+                    return;
                 }
                 if server.write_all(sent).await.is_err() {
                     return;

@@ -90,6 +90,7 @@ async fn no_event_of_an_older_claim_is_behind_the_read_of_a_later_one() {
         refused += fenced;
     }
     taken.sort_unstable();
+    assert!(taken.len() >= most, "{} takeovers of {most}", taken.len());
     assert!(taken.is_sorted_by(|a, b| a.0 < b.0), "no fence is granted twice");
     let events = begin.read(&id("a"), 0).await.unwrap();
     assert!(refused > 0 && !events.is_empty(), "{refused} refused, {} kept", events.len());
@@ -109,11 +110,12 @@ async fn steal(
     most: usize,
 ) -> (Vec<Taken>, usize) {
     let (mut taken, mut refused) = (Vec::new(), 0);
-    while count.fetch_add(1, Ordering::SeqCst) < most {
+    while count.load(Ordering::SeqCst) < most {
         let claim = match store.claim(&id("a")).await {
             Err(StoreError::Busy { .. }) => continue,
             claim => claim.unwrap(),
         };
+        count.fetch_add(1, Ordering::SeqCst);
         let mut next = store.read(&claim.id, 0).await.unwrap().len() as u64;
         taken.push((claim.fence, next));
         for _ in 0..4 {
