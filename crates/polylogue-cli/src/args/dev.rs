@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::shared::{Allowed, count};
+use super::shared::{Allowed, address, count};
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub(crate) struct Dev {
     pub(crate) workers: u64,
 
     /// The address of the server and its page; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address, default_value = "127.0.0.1:8787")]
     pub(crate) listen: SocketAddr,
 
     /// The model of every agent, such as `openai:gpt-4o-mini`

@@ -1,6 +1,7 @@
 //! Options that several commands have.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::num::IntErrorKind;
 use std::path::PathBuf;
 
@@ -273,6 +274,11 @@ fn named<T>(given: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Nam
         None => (None, given),
     };
     Ok(Named { name, most: Some(read(most)?) })
+}
+
+/// An address to listen on.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an IP address and a port, such as `127.0.0.1:9100`".into())
 }
 
 /// A name of a budget: letters, digits and `._-`.
