@@ -278,7 +278,7 @@ impl Logs {
 
 /// Milliseconds from now, or until a time that was named; neither is never. Later than the database can say is never. How much is left until
 /// that time is by the clock of this process, as in a run: if that of the database is ahead, a run would find that the time has not come,
-/// and the log would be due again as soon as it is released.
+/// and the log would be due again at its release.
 fn columns(due: Due) -> (Option<f64>, Option<f64>) {
     match due {
         Due::Never => (None, None),

@@ -59,7 +59,7 @@ pub(crate) const RIGHTS: &str = "SELECT what, name FROM unnest($1::text[]) AS na
     LIMIT 1";
 
 /// Begins the transaction of a migration: one at a time. What is read of tables after the lock is what the one before has left. Timeouts of
-/// the database do not count in it: it takes as long as it takes.
+/// the database do not count in it.
 pub(crate) const BEGIN: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
     SET LOCAL idle_in_transaction_session_timeout = 0; SELECT pg_advisory_xact_lock(5787213827046133840)";
