@@ -108,8 +108,9 @@ async fn a_database_whose_encoding_cannot_hold_every_text_is_refused() {
     let Some(server) = PostgresServer::start() else { return };
     for encoding in ["SQL_ASCII", "LATIN1"] {
         let _ = server.sql(&format!("CREATE DATABASE {encoding} ENCODING '{encoding}' TEMPLATE template0"));
+        let url = server.url();
         // Names are lower case.
-        let url = server.url().replace("/polylogue", &format!("/{}", encoding.to_lowercase()));
+        let url = format!("{}/{}", url.trim_end_matches("/polylogue"), encoding.to_lowercase());
         let store = Postgres::open(Address::parse(&url).unwrap()).unwrap();
         let error = store.create(&id("a"), &Meta::default()).await.unwrap_err();
         assert!(error.to_string().contains(&format!("its encoding is {encoding}")), "{error}");
