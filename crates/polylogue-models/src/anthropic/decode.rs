@@ -58,7 +58,6 @@ impl ReadReply for Messages {
 
     fn take(&mut self, event: &Event<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         match event.kind.get() {
-            _ if event.error.is_some() => Err(DecodeError::of_response(raw)),
             Some("message_start") => {
                 (reply.said, reply.needs_end) = (true, true);
                 if let Some(Begun::Message { usage: Object(Some(usage)) }) = event.message.as_deref() {

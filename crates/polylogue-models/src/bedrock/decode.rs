@@ -21,16 +21,11 @@ pub(crate) struct Converse {
 impl ReadReply for Converse {
     type Chunk<'a> = Chunk<'a>;
 
-    fn take(
-        &mut self,
-        chunk: &Chunk<'_>,
-        raw: &[u8],
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
-        if chunk.is_error() {
-            return Err(DecodeError::of_response(raw));
-        }
+    fn is_error(chunk: &Chunk<'_>) -> bool {
+        chunk.is_error()
+    }
+
+    fn take(&mut self, chunk: &Chunk<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         reply.said |= chunk.message_start.is_some() || chunk.output.is_some();
         if let Some(start) = &chunk.content_block_start {
             self.content(start.content_block_index.0, start.start.as_ref(), reply, deltas)?;

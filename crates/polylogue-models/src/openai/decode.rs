@@ -26,9 +26,10 @@ impl ReadReply for ChatCompletions {
     fn is_error(chunk: &Chunk<'_>) -> bool {
         let odd = chunk.choices.is_none() && chunk.usage.0.is_none();
         let says = chunk.message.is_some() || chunk.detail.is_some() || chunk.object.get() == Some("error");
-        if chunk.error.is_some() || (odd && says) {
-            return Err(DecodeError::of_response(raw));
-        }
+        chunk.error.is_some() || (odd && says)
+    }
+
+    fn take(&mut self, chunk: &Chunk<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
         let groq = chunk.x_groq.0.as_ref().and_then(|groq| groq.usage.0.as_ref());
         if let Some(tokens) = chunk.usage.0.as_ref().or(groq) {
             reply.metered |= reply.began && chunk.choices.as_ref().is_none_or(Vec::is_empty);

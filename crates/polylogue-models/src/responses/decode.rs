@@ -94,7 +94,6 @@ impl ReadReply for Responses {
         let index = chunk.output_index.0.unwrap_or(self.done);
         let Some(kind) = chunk.kind.get() else { return self.whole(chunk, reply, deltas) };
         match kind {
-            "error" => Err(DecodeError::of_response(raw)),
             "response.output_item.added" => {
                 chunk.item.iter().try_for_each(|item| self.begin(index, item, reply, deltas))
             }
@@ -142,19 +141,8 @@ fn is_odd(chunk: &Chunk<'_>) -> bool {
 
 impl Responses {
     /// Takes a response that is not streamed.
-    fn whole(
-        &mut self,
-        chunk: &Chunk<'_>,
-        raw: &[u8],
-        reply: &mut Draft,
-        deltas: &mut dyn DeltaSink,
-    ) -> Result<(), DecodeError> {
-        let odd = chunk.output.is_none() && chunk.object.get() != Some("response");
-        let says = chunk.error.is_some() || chunk.message.is_some() || chunk.detail.is_some();
-        if odd && says {
-            return Err(DecodeError::of_response(raw));
-        }
-        if odd {
+    fn whole(&mut self, chunk: &Chunk<'_>, reply: &mut Draft, deltas: &mut dyn DeltaSink) -> DecodeResult {
+        if is_odd(chunk) {
             return Ok(());
         }
         let end = End {

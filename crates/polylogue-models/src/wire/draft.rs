@@ -34,11 +34,6 @@ pub(crate) enum DecodeError {
 }
 
 impl DecodeError {
-    /// The error that a response is, instead of a reply.
-    pub(crate) fn of_response(raw: &[u8]) -> Self {
-        Self::Error(String::from_utf8_lossy(raw).into_owned())
-    }
-
     /// The same in a reply of which pieces came before.
     fn after_pieces(self) -> Self {
         match self {
