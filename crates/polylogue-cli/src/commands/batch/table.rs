@@ -131,7 +131,7 @@ impl ResultRow {
             inert(&self.reason),
             inert(self.hint.as_deref().unwrap_or_default()),
             inert(&of_json(&self.summary)),
-            self.cut.as_ref().map(text).unwrap_or_default(),
+            self.cut.as_ref().map(of_json).unwrap_or_default(),
             self.calls.to_string(),
             count(self.tokens),
             count(self.input),
