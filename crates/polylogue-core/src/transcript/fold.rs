@@ -98,9 +98,13 @@ impl Transcript {
             }
             _ => self.within_turn(&event),
         };
+        self.extend_span(&event);
+        result.map_err(|error| format!("event {}: {error}", event.seq))
+    }
+
+    fn extend_span(&mut self, event: &Event) {
         let first = self.span.map_or(event.ran_ms, |(first, _)| first);
         self.span = Some((first, event.ran_ms));
-        result.map_err(|error| format!("event {}: {error}", event.seq))
     }
 
     /// Adds an event of another chat.
@@ -307,7 +311,12 @@ impl Transcript {
     fn roll_back(&mut self, since: u64, event: &Arc<Event>) -> Result<(), String> {
         let mut before = Self::new(self.at.clone());
         for earlier in self.events.iter().filter(|event| event.seq < since) {
-            before.apply(Arc::clone(earlier))?;
+            // What an earlier rollback took back is not among these events. Folding that again would double the work with each rollback.
+            match earlier.body {
+                Body::RolledBack { .. } => before.events.push(Arc::clone(earlier)),
+                _ => before.apply(Arc::clone(earlier))?,
+            }
+            before.extend_span(earlier);
         }
         before.keep_background_of(self);
         for (who, turns) in &self.turns {

@@ -1,8 +1,11 @@
 //! Sessions: what is loaded again, what hooks leave in memories, and what is left when one is dropped.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use polylogue::agents::session::State;
 use polylogue::layers::hook::MessageHooks;
-use polylogue::{Act, Agent, AnyModel, Assistant, Limits, Log, Message, Name, Session, Turn};
+use polylogue::{Act, Agent, AnyModel, Assistant, Error, Limits, Log, Message, Name, Session, Turn};
 use polylogue_core::{AnyStore, Body, LogId, Meta, Store, SubAgent};
 use polylogue_store::Memory;
 
@@ -185,4 +188,40 @@ async fn a_call_that_is_resumed_counts_its_model_calls_from_where_it_began() {
         assert!(ended.contains("3 model calls"), "cut before event {cut}: {ended}");
         assert_eq!(session.log().usage().await.counted_calls(), 6, "cut before event {cut}");
     }
+}
+
+/// Fails this many times before it succeeds.
+#[derive(Clone)]
+struct Clumsy {
+    name: Name,
+    failures_left: Arc<AtomicUsize>,
+}
+
+impl Agent for Clumsy {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+    async fn act(&self, _: &mut Turn<'_>) -> polylogue::Result<Act> {
+        let left = self.failures_left.load(Ordering::Relaxed);
+        self.failures_left.store(left.saturating_sub(1), Ordering::Relaxed);
+        if left == 0 { Ok(Act::say("done")) } else { Err(Error::agent("dropped it")) }
+    }
+}
+
+/// Each failed call is rolled back. The test would never end if the work of a rollback doubled with each one before it.
+#[tokio::test]
+async fn a_session_outlives_many_calls_that_fail() {
+    const FAILURES: usize = 64;
+    let clumsy = Clumsy { name: name("clumsy"), failures_left: Arc::new(AtomicUsize::new(FAILURES)) };
+    let session = session().await;
+    for _ in 0..FAILURES {
+        session.call(&clumsy, "catch").await.unwrap_err();
+    }
+    assert_eq!(session.call(&clumsy, "catch").await.unwrap().text(), "done");
+    let events = session.log().events().await;
+    let undone = events.iter().filter(|event| matches!(event.body, Body::RolledBack { .. })).count();
+    assert_eq!(undone, FAILURES);
+    let state = session.state(&clumsy).await.unwrap();
+    let memory: Vec<_> = state.get("memory").unwrap().iter().map(|message| message.text()).collect();
+    assert_eq!(memory, ["catch", "done"], "nothing of the failed calls is left");
 }
