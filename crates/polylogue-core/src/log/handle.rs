@@ -105,14 +105,14 @@ impl LogHandle {
     /// the turn that asks does, next to others of its step or to background tasks, or the agent that is called, next to other calls, or the
     /// background task, next to the steps of its chat.
     pub fn instruct(&self, instruction: Instruction) -> Confirmation {
-        self.inbox.push(None, instruction)
+        self.inbox.push(instruction)
     }
 
-    /// Gives an instruction like [`instruct`](Self::instruct): the message `number` in the inbox of the store. Returns `None` if the
-    /// log has it already, and does nothing if it waits already.
+    /// Gives an instruction like [`instruct`](Self::instruct): the message `number` in the inbox of the store. Does nothing and returns
+    /// `None` if the log has it already, or it waits already.
     pub async fn deliver(&self, number: u64, instruction: Instruction) -> Option<Confirmation> {
         let is_taken = self.buffer.lock().await.totals.taken.contains(number);
-        (!is_taken).then(|| self.inbox.push(Some(number), instruction))
+        if is_taken { None } else { self.inbox.push_message(number, instruction) }
     }
 
     /// Returns the number up to which the log has all messages of the inbox of the store.

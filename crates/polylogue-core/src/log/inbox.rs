@@ -204,12 +204,26 @@ impl Inbox {
         self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an instruction, unless one with its number waits already.
-    pub(crate) fn push(&self, number: Option<u64>, instruction: Instruction) -> Confirmation {
+    /// Adds an instruction of this process.
+    pub(crate) fn push(&self, instruction: Instruction) -> Confirmation {
+        self.add(self.queue(), None, instruction)
+    }
+
+    /// Adds the message `number` of the inbox of the store; `None` if it waits already.
+    pub(crate) fn push_message(&self, number: u64, instruction: Instruction) -> Option<Confirmation> {
+        let queue = self.queue();
+        let waits = queue.waiting.iter().any(|pending| pending.number == Some(number));
+        (!waits).then(|| self.add(queue, Some(number), instruction))
+    }
+
+    fn add(
+        &self,
+        mut queue: MutexGuard<'_, Queue>,
+        number: Option<u64>,
+        instruction: Instruction,
+    ) -> Confirmation {
         let (confirm, confirmed) = oneshot::channel();
-        let mut queue = self.queue();
-        let is_new = number.is_none() || queue.waiting.iter().all(|pending| pending.number != number);
-        if is_new && !queue.is_closed {
+        if !queue.is_closed {
             queue.waiting.push_back(Pending { number, instruction, confirm });
         }
         drop(queue);
@@ -336,9 +350,9 @@ mod tests {
     #[test]
     fn what_waits_when_the_log_goes_is_lost() {
         let inbox = Inbox::default();
-        let before = inbox.push(None, Instruction::Pause);
+        let before = inbox.push(Instruction::Pause);
         inbox.close();
-        let after = inbox.push(None, Instruction::Pause);
+        let after = inbox.push(Instruction::Pause);
         for confirmation in [before, after] {
             assert_eq!(confirmation.confirmed().now_or_never(), Some(Err(InstructionError::Lost)));
         }
@@ -348,8 +362,8 @@ mod tests {
     fn an_answer_is_taken_by_those_who_asked() {
         let inbox = Inbox::default();
         let answer = |question| Instruction::Answer { question, text: "yes".into(), by: None };
-        drop(inbox.push(None, Instruction::Pause));
-        drop(inbox.push(None, answer(7)));
+        drop(inbox.push(Instruction::Pause));
+        drop(inbox.push(answer(7)));
         let taken = |questions: &[u64]| {
             inbox.take_answer(questions).now_or_never().map(|pending| pending.instruction)
         };
@@ -363,8 +377,8 @@ mod tests {
     #[test]
     fn an_instruction_of_the_store_waits_once() {
         let inbox = Inbox::default();
-        drop(inbox.push(Some(1), Instruction::Pause));
-        drop(inbox.push(Some(1), Instruction::Pause));
+        assert!(inbox.push_message(1, Instruction::Pause).is_some());
+        assert!(inbox.push_message(1, Instruction::Pause).is_none(), "it is not lost, but waits already");
         assert!(inbox.take(&[Timing::Now]).is_some());
         assert!(inbox.take(&[Timing::Now]).is_none());
     }

@@ -81,7 +81,12 @@ impl Log {
                 return Ok(());
             }
         };
-        self.append_instructed(&Path::root(), pending.number, body.clone()).await?;
+        let appended = self.append_instructed(&Path::root(), pending.number, body.clone()).await?;
+        if appended.is_empty() {
+            // It was carried out before, and later instructions may have changed what it did.
+            pending.confirm(Ok(()));
+            return Ok(());
+        }
         match body {
             Body::LimitsChanged { limits, .. } => {
                 self.set_limits(limits);
@@ -168,4 +173,35 @@ impl Log {
 /// A title as lists show it.
 fn in_one_line(title: &str) -> Arc<str> {
     text::one_line(title).chars().take(Instruction::TITLE_CHARS).collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    /// The inbox of the store is read while its messages are carried out, so that one may come again when the log already has it.
+    #[test]
+    fn a_message_that_the_log_has_changes_nothing() {
+        let log = Log::in_memory().limits(Limits { turns: Some(1), ..Limits::default() });
+        let more = |turns| LimitOverrides { turns: Some(turns), ..LimitOverrides::default() };
+        let raise = |turns| Instruction::RaiseLimits { more: more(turns), by: None };
+        let obey = |number, instruction| {
+            let confirmation = log.inbox.push_message(number, instruction).unwrap();
+            log.obey_waiting().now_or_never().unwrap().unwrap();
+            assert_eq!(confirmation.confirmed().now_or_never(), Some(Ok(())));
+        };
+        obey(1, Instruction::Pause);
+        obey(2, raise(5));
+        let (first, count) = (log.limits_now(), log.events().now_or_never().unwrap().len());
+        assert!(log.is_at_pause() && count == 2);
+        obey(1, Instruction::Pause);
+        obey(2, raise(7));
+        assert!(log.is_at_pause() && log.limits_now() == first, "as the log says");
+        obey(3, Instruction::Resume);
+        obey(1, Instruction::Pause);
+        assert!(!log.is_at_pause(), "it was resumed after that");
+        assert_eq!(log.events().now_or_never().unwrap().len(), count + 1);
+    }
 }
