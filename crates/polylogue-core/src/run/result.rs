@@ -51,12 +51,15 @@ impl RunResult {
         }
     }
 
-    /// Returns the messages of the chat in order, including the opening, without private turns.
+    /// Returns the messages of the chat in the order in which they were said, including the opening and those that were sent while it
+    /// ran, without private turns.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
         self.events.iter().filter(|event| event.chat.is_root()).flat_map(|event| match &event.body {
             Body::Opened(opening) => opening.messages.as_slice(),
             Body::Message(message) if message.to.is_private() => &[],
-            Body::Message(message) | Body::Posted(message) => std::slice::from_ref(message),
+            Body::Message(message) | Body::Posted(message) | Body::Sent(message) => {
+                std::slice::from_ref(message)
+            }
             Body::Reopened { message, .. } => message.as_slice(),
             _ => &[],
         })

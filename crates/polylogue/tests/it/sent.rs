@@ -147,7 +147,10 @@ async fn a_message_to_a_waiting_conversation_takes_effect_when_the_turn_is_over(
     let mut log = log_of(&before).await;
     let (at, question) = &questions[0];
     log.answer(at, &question.who, "nothing").await.unwrap();
-    let Status::Waiting(_) = chat().resume(&mut log).await.unwrap().status else { panic!("not waiting") };
+    let result = chat().resume(&mut log).await.unwrap();
+    assert!(matches!(result.status, Status::Waiting(_)), "{result}");
+    let said: Vec<_> = result.messages().map(|message| message.text()).collect();
+    assert_eq!(said, ["go", "hurry", "nothing", "I see 3"], "as it was said");
     let events = log.events().await;
     assert_eq!(kinds(&events), ["sent: hurry", "A: nothing", "B: I see 3"]);
     let lines: Vec<String> = log
