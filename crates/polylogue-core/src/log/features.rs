@@ -30,7 +30,7 @@ impl FeatureError {
     pub fn hint(&self) -> Option<String> {
         let most = Features::MAX_BYTES;
         Some(format!(
-            "the name of a feature, such as `gpu`, has 1 to {most} characters, without spaces and control characters"
+            "the name of a feature, such as `gpu`, has 1 to {most} bytes, without spaces and control characters"
         ))
     }
 }
@@ -130,10 +130,10 @@ mod tests {
 
     #[test]
     fn words_are_checked() {
-        for word in ["", "a b", "\u{0}", "a\n", &"x".repeat(129)] {
+        for word in ["", "a b", "\u{0}", "a\n", &"x".repeat(129), &"é".repeat(65)] {
             let error = Features::new([word]).unwrap_err();
             assert!(error.to_string().contains("the name of a feature"), "{error}");
-            assert!(error.hint().unwrap().contains("has 1 to 128 characters, without spaces"), "{error:?}");
+            assert!(error.hint().unwrap().contains("has 1 to 128 bytes, without spaces"), "{error:?}");
         }
     }
 }
