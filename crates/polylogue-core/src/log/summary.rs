@@ -8,6 +8,7 @@ use super::bound_facts::BoundFacts;
 use super::clock::Timestamp;
 use super::event::{Body, Event};
 use super::question::Question;
+use crate::data::text;
 use crate::{Name, Path, StopReason, TotalUsage};
 
 /// A summary of a conversation for lists: a fold of its events. A store keeps it next to the log and updates it in the same write as
@@ -61,7 +62,7 @@ pub enum Progress {
     New,
     /// It continues when it is run, or runs now.
     Open,
-    /// Its last turn failed, with this error. Running it tries again.
+    /// Its last turn failed, with this error: its first line, [`ERROR_CHARS`](Summary::ERROR_CHARS) of it at most. Running it tries again.
     Failed(String),
     /// It is closed.
     Closed(StopReason),
@@ -70,6 +71,8 @@ pub enum Progress {
 impl Summary {
     /// Maximum length of [`task`](Self::task) in characters: the summary is written with every append.
     pub const TASK_CHARS: usize = 500;
+    /// Maximum length of the error of [`Progress::Failed`] in characters. Of a longer one an ellipsis follows.
+    pub const ERROR_CHARS: usize = 500;
 
     /// Creates the summary of a log. `has_team` is whether its [`Meta`](super::Meta) has a team.
     pub fn of<'e>(events: impl IntoIterator<Item = &'e Event>, has_team: bool) -> Self {
@@ -128,7 +131,8 @@ impl Summary {
             }
             Body::Failed { error, .. } if error.postponed => Progress::Open,
             Body::Failed { error, .. } => {
-                Progress::Failed(error.message.lines().next().unwrap_or_default().to_owned())
+                let first = error.message.lines().next().unwrap_or_default();
+                Progress::Failed(text::excerpt(first, Self::ERROR_CHARS))
             }
             Body::Opened(opening) => {
                 if self.task.is_empty() {
@@ -165,5 +169,25 @@ impl TotalUsage {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Failure;
+
+    #[test]
+    fn a_list_shows_the_beginning_of_an_error() {
+        let failed = |message: &str| {
+            let error = Failure { message: message.into(), ..Failure::from(&crate::Error::Bug(String::new())) };
+            let (chat, time, body) = (Path::root(), Timestamp(0), Body::Failed { who: Name::user(), error });
+            let event = Event { seq: 0, chat, time, ran_ms: 0, inbox: None, body };
+            Summary::of([&event], true).progress
+        };
+        assert_eq!(failed("status 500\n<html>"), Progress::Failed("status 500".into()));
+        let page = "x".repeat(Summary::ERROR_CHARS + 1);
+        let shown = format!("{}…", "x".repeat(Summary::ERROR_CHARS));
+        assert_eq!(failed(&page), Progress::Failed(shown));
     }
 }
