@@ -92,6 +92,9 @@ impl ToolResult {
     /// The maximum size of text and data of a result in bytes: about 16,000 tokens.
     pub const MAX_BYTES: usize = 64 * 1024;
 
+    /// The maximum number of parts of a result: each takes room in a request, however short it is.
+    pub const MAX_PARTS: usize = 1_000;
+
     /// Truncates the result to [`MAX_BYTES`](Self::MAX_BYTES), with a note of how much is missing. Data that is too large
     /// becomes text.
     #[must_use]
@@ -100,15 +103,31 @@ impl ToolResult {
     }
 
     /// Truncates the result to this many bytes of text and data as [`truncated`](Self::truncated) does. Long parts lose their
-    /// middle, because programs print errors at the end. Short parts stay whole next to long ones.
+    /// middle, because programs print errors at the end. Short parts stay whole next to long ones. Of parts that would not all have room,
+    /// and of more than [`MAX_PARTS`](Self::MAX_PARTS), the last are left out, with a note of how many.
     #[must_use]
     pub fn truncated_to(mut self, bytes: usize) -> Self {
-        let sizes: Vec<usize> =
+        let count = self.parts.len();
+        if count > Self::MAX_PARTS {
+            // The note is a part, too.
+            self.parts.truncate(Self::MAX_PARTS - 1);
+        }
+        let mut sizes: Vec<usize> =
             self.parts.iter().map(|part| counted_text(part).map_or(0, |text| text.len())).collect();
-        for (part, share) in self.parts.iter_mut().zip(shares(&sizes, bytes)) {
+        let mut room = room_for(bytes, sizes.len(), count > sizes.len());
+        while let Some(last) = last_without_room(&sizes, room) {
+            self.parts.remove(last);
+            sizes.remove(last);
+            room = room_for(bytes, sizes.len(), true);
+        }
+        for (part, share) in self.parts.iter_mut().zip(shares(&sizes, room)) {
             if let Some(text) = counted_text(part).filter(|text| text.len() > share) {
                 *part = Part::text(cut(&text, share));
             }
+        }
+        let left_out = count - self.parts.len();
+        if left_out > 0 {
+            self.parts.push(Part::text(format!("({left_out} more parts are left out)")));
         }
         self
     }
@@ -186,8 +205,26 @@ fn shares(sizes: &[usize], bytes: usize) -> Vec<usize> {
     found.into_iter().map(|(_, share)| share).collect()
 }
 
+/// The bytes for the text of `parts` parts, without what stands between them, and, if parts are left out, without the note of that.
+const fn room_for(bytes: usize, parts: usize, are_left_out: bool) -> usize {
+    let note = if are_left_out { BETWEEN + NOTICE } else { 0 };
+    bytes.saturating_sub(note + BETWEEN * parts.saturating_sub(1))
+}
+
+/// The last of several parts of which each would be cut to less than [`ROOMY`] bytes: their notes would take more than their text.
+/// `None` if all parts have room, or only one does not.
+fn last_without_room(sizes: &[usize], bytes: usize) -> Option<usize> {
+    let parts = sizes.iter().zip(shares(sizes, bytes)).enumerate();
+    let mut short = parts.filter(|(_, (size, share))| *size > share && *share < ROOMY);
+    short.next()?;
+    short.next_back().map(|(last, _)| last)
+}
+
+/// The blank line between two parts, in bytes.
+const BETWEEN: usize = 2;
 /// Space for the truncation notice.
 const NOTICE: usize = 64;
+/// A text that is cut to at least this many bytes shows its end, too, and has its notice within them.
 const ROOMY: usize = 1024;
 
 /// Truncates `text` to `bytes` bytes: its beginning and its end, or only its beginning if there is little space.
@@ -252,6 +289,32 @@ mod tests {
         assert_eq!(tiny.text(), "0123456789\n(2 more bytes are left out)");
         let short = ToolResult::done("ok");
         assert_eq!(short.clone().truncated(), short);
+    }
+
+    /// Each notice of a part that is cut is longer than a tiny part: only one notice stands for all that have no room.
+    #[test]
+    fn many_parts_do_not_pass_the_limit() {
+        let parts =
+            |count: usize, text: &str| ToolResult::new(ToolStatus::Done, vec![Part::text(text); count]);
+        let bytes = |result: &ToolResult| result.to_text().len();
+        for (given, kept) in [(parts(300, &"x".repeat(1_000)), 65), (parts(1_000, &"x".repeat(70)), 909)] {
+            let count = given.parts.len();
+            let cut = given.truncated();
+            assert!(bytes(&cut) <= ToolResult::MAX_BYTES, "{}", bytes(&cut));
+            assert_eq!(cut.parts.len(), kept + 1);
+            let note = format!("({} more parts are left out)", count - kept);
+            assert_eq!(cut.parts.last(), Some(&Part::text(note)));
+            assert_eq!(cut.clone().truncated(), cut, "nothing is cut twice");
+        }
+        let many = parts(100_000, "").truncated();
+        assert_eq!(many.parts.len(), ToolResult::MAX_PARTS);
+        assert_eq!(many.parts.last(), Some(&Part::text("(99001 more parts are left out)")));
+        assert_eq!(many.clone().truncated(), many);
+        let most = parts(ToolResult::MAX_PARTS, "");
+        assert_eq!(most.clone().truncated(), most);
+        let long = parts(3, &"x".repeat(ToolResult::MAX_BYTES)).truncated();
+        assert_eq!(long.parts.len(), 3, "they have room");
+        assert!(bytes(&long) <= ToolResult::MAX_BYTES);
     }
 
     #[test]
