@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_list_shows_the_beginning_of_an_error() {
         let failed = |message: &str| {
-            let error = Failure { message: message.into(), ..Failure::from(&crate::Error::Bug(String::new())) };
+            let error = Failure::from(&crate::Error::Bug(message.into()));
             let (chat, time, body) = (Path::root(), Timestamp(0), Body::Failed { who: Name::user(), error });
             let event = Event { seq: 0, chat, time, ran_ms: 0, inbox: None, body };
             Summary::of([&event], true).progress

@@ -18,6 +18,8 @@ const AFTER: usize = 160;
 const LONGEST_SEARCH: usize = 400;
 /// Bytes of the notes of a call, besides the text that it returns.
 const NOTES: usize = 200;
+/// The least bytes of text that a call returns: one that returns none would say to continue where it began.
+const LEAST: usize = 64;
 
 /// The tool `read_result`: reads lines of a stored result, a range of bytes, or the lines with a given text.
 #[derive(Debug, Clone)]
@@ -54,7 +56,7 @@ impl Default for ReadResult {
 }
 
 impl ReadResult {
-    /// Sets the most bytes that a call returns.
+    /// Sets the most bytes that a call returns. A search always returns one match, of up to 700 bytes.
     #[must_use]
     pub fn max_bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
@@ -154,7 +156,8 @@ fn search(text: &str, asked: &Asked<'_>, wanted: &str, bytes: usize) -> String {
         let begin = text.floor_char_boundary(begin.max(place.saturating_sub(BEFORE)));
         let close = text.floor_char_boundary(close.min(place + wanted.len() + AFTER));
         let row = format!("line {line}, byte {place}: {}", text.get(begin..close).unwrap_or_default());
-        if found.len() >= MATCHES || shown + row.len() > bytes {
+        // The first row always: otherwise the search would continue where it began.
+        if found.len() >= MATCHES || (!found.is_empty() && shown + row.len() > bytes) {
             found.push(format!("(There are more: search from byte {place}.)"));
             break;
         }
@@ -182,7 +185,7 @@ impl Tool for ReadResult {
         let asked = Asked::of(&args)?;
         let found = cx.results.read(&id).await.map_err(|error| error.to_string())?;
         let found = found.ok_or_else(|| format!("This conversation has no stored result {id}."))?;
-        let bytes = self.bytes.saturating_sub(NOTES);
+        let bytes = self.bytes.saturating_sub(NOTES).max(LEAST);
         let text = match asked.search {
             Some(wanted) => search(&found.text, &asked, wanted, bytes),
             None => read(&found.text, &asked, bytes),
@@ -200,10 +203,14 @@ mod tests {
     use super::*;
 
     fn asked(args: &Value, text: &str) -> String {
+        asked_within(args, text, 300)
+    }
+
+    fn asked_within(args: &Value, text: &str, bytes: usize) -> String {
         let asked = Asked::of(args).unwrap();
         match asked.search {
-            Some(wanted) => search(text, &asked, wanted, 300),
-            None => read(text, &asked, 300),
+            Some(wanted) => search(text, &asked, wanted, bytes),
+            None => read(text, &asked, bytes),
         }
     }
 
@@ -256,6 +263,22 @@ mod tests {
         assert_eq!(lines[2], "(There are more: search from byte 1031.)");
         assert_eq!(asked(&json!({"search": "error", "byte": 1026}), &text), "line 4, byte 1031: last error");
         assert_eq!(asked(&json!({"search": "nothing"}), &text), "(This text is not there.)");
+    }
+
+    /// However few bytes a call may return: a model that follows the note of each call comes to the end.
+    #[test]
+    fn a_search_that_continues_comes_to_the_end() {
+        let text = format!("{}hit\n", "x".repeat(100)).repeat(5);
+        let (mut byte, mut rows) = (0, 0);
+        loop {
+            let found = asked_within(&json!({"search": "hit", "byte": byte}), &text, LEAST);
+            rows += found.lines().filter(|line| line.starts_with("line ")).count();
+            let Some((_, next)) = found.split_once("search from byte ") else { break };
+            let next: u64 = next.trim_end_matches(".)").parse().unwrap();
+            assert!(next > byte, "{found}");
+            byte = next;
+        }
+        assert_eq!(rows, 5);
     }
 
     #[test]
