@@ -132,23 +132,25 @@ impl<'s> Check<'s, '_> {
     }
 
     fn look_at_limits(&mut self, at: &str, value: &Value, schema: &Map<String, Value>) {
-        let (size, names) = match value {
-            Value::Number(number) => (number.as_f64(), [("minimum", "maximum"), EXCLUSIVE]),
-            Value::String(text) => (size(text.chars().count()), [("minLength", "maxLength"), NONE]),
-            Value::Array(items) => (size(items.len()), [("minItems", "maxItems"), NONE]),
+        let (size, [least, most], verb) = match value {
+            Value::Number(number) => (number.as_f64(), ["minimum", "maximum"], "be"),
+            Value::String(text) => {
+                (size(text.chars().count()), ["minLength", "maxLength"], "have a length of")
+            }
+            Value::Array(items) => (size(items.len()), ["minItems", "maxItems"], "have a length of"),
             _ => return,
         };
         let Some(size) = size else { return };
         let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
-        for (index, (least, most)) in names.into_iter().enumerate() {
-            let excluded = index == 1;
-            if let Some(least) = limit(least).filter(|least| size < *least || (excluded && size <= *least)) {
-                let more = if excluded { "more than" } else { "at least" };
-                self.flaw(at, &format!("must have {more} {least}; got {size}"));
-            }
-            if let Some(most) = limit(most).filter(|most| size > *most || (excluded && size >= *most)) {
-                let less = if excluded { "less than" } else { "at most" };
-                self.flaw(at, &format!("must have {less} {most}; got {size}"));
+        let exclusive = |name: &str| limit(name).filter(|_| value.is_number());
+        for (limit, how) in [
+            (limit(least).filter(|least| size < *least), "at least"),
+            (limit(most).filter(|most| size > *most), "at most"),
+            (exclusive("exclusiveMinimum").filter(|least| size <= *least), "more than"),
+            (exclusive("exclusiveMaximum").filter(|most| size >= *most), "less than"),
+        ] {
+            if let Some(limit) = limit {
+                self.flaw(at, &format!("must {verb} {how} {limit}; got {size}"));
             }
         }
     }
@@ -216,9 +218,6 @@ impl<'s> Check<'s, '_> {
         check.flaws
     }
 }
-
-const EXCLUSIVE: (&str, &str) = ("exclusiveMinimum", "exclusiveMaximum");
-const NONE: (&str, &str) = ("", "");
 
 fn size(count: usize) -> Option<f64> {
     u32::try_from(count).ok().map(f64::from)
@@ -289,12 +288,12 @@ mod tests {
             (json!({}), "`count` is missing"),
             (json!({"count": "1"}), "`count` must be of type integer; got \"1\""),
             (json!({"count": 1.5}), "`count` must be of type integer; got 1.5"),
-            (json!({"count": 0}), "`count` must have at least 1; got 0"),
-            (json!({"count": 10}), "`count` must have less than 10; got 10"),
+            (json!({"count": 0}), "`count` must be at least 1; got 0"),
+            (json!({"count": 10}), "`count` must be less than 10; got 10"),
             (json!({"count": 1, "kind": "c"}), "`kind` must be one of \"a\", \"b\"; got \"c\""),
-            (json!({"count": 1, "name": "long"}), "`name` must have at most 3; got 4"),
+            (json!({"count": 1, "name": "long"}), "`name` must have a length of at most 3; got 4"),
             (json!({"count": 1, "list": [1, "x"]}), "`list/1` must be of type number; got \"x\""),
-            (json!({"count": 1, "list": [1, 2, 3]}), "`list` must have at most 2; got 3"),
+            (json!({"count": 1, "list": [1, 2, 3]}), "`list` must have a length of at most 2; got 3"),
             (json!({"count": 1, "form": {"x": 2}}), "`form` must be of type null; got {\"x\":2}"),
             (json!({"count": 1, "more": 1}), "`more` is not known"),
             (json!({"kind": "c"}), "`count` is missing; `kind` must be one of \"a\", \"b\"; got \"c\""),
