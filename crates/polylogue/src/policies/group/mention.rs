@@ -60,7 +60,14 @@ fn named<'n>(
             found.extend(spans.into_iter().map(|(begin, end)| Found { begin, end, is_exact, name }));
         }
     }
-    let meant = |one: &&Found<'_>| !found.iter().any(|other| one.yields_to(other));
+    found.sort_by_key(|one| one.begin);
+    let longest = found.iter().map(|one| one.end - one.begin).max().unwrap_or_default();
+    // Only what begins shortly before a name can be around it: a text can name someone many thousand times.
+    let meant = |one: &&Found<'_>| {
+        let first = found.partition_point(|other| other.begin + longest < one.begin);
+        let mut near = found.iter().skip(first).take_while(|other| other.begin <= one.begin);
+        !near.any(|other| one.yields_to(other))
+    };
     let meant: Vec<&Name> = found.iter().filter(meant).map(|one| one.name).collect();
     of.iter().filter(|name| meant.contains(name)).collect()
 }
@@ -191,5 +198,13 @@ mod tests {
     fn the_longer_name_of_one_who_cannot_be_chosen_is_not_a_shorter_one_of_one_who_can() {
         assert_eq!(who("Coder 2", &["Coder"], &["Coder", "Coder_2"]), "NoName");
         assert_eq!(who("Coder 2, no: Coder", &["Coder"], &["Coder", "Coder_2"]), "Coder");
+    }
+
+    /// The test would take many minutes if each mention was compared with all others.
+    #[test]
+    fn a_text_can_name_someone_any_number_of_times() {
+        let team = ["Ann", "Bob", "Bob_2"];
+        assert_eq!(who(&"Ann Bob ".repeat(200_000), &team, &team), "Several");
+        assert_eq!(who(&"Bob 2, ".repeat(200_000), &team, &team), "Bob_2");
     }
 }
