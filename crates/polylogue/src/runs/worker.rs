@@ -193,9 +193,10 @@ impl Worker {
         Self { offers, ..self }
     }
 
-    /// Sets the number of conversations that the worker runs at once. Default: [`DEFAULT_CONCURRENCY`](Self::DEFAULT_CONCURRENCY).
+    /// Sets the number of conversations that the worker runs at once; 0 means 1. Default:
+    /// [`DEFAULT_CONCURRENCY`](Self::DEFAULT_CONCURRENCY).
     pub fn concurrency(self, conversations: usize) -> Self {
-        Self { concurrency: conversations, ..self }
+        Self { concurrency: conversations.max(1), ..self }
     }
 
     /// Sets the slots that the worker shares with others of its process: it claims a conversation only when one is free. Default:

@@ -15,9 +15,9 @@ pub struct WorkerSlots(Arc<Semaphore>);
 pub(super) type Taken = Option<OwnedSemaphorePermit>;
 
 impl WorkerSlots {
-    /// Creates `count` slots.
+    /// Creates `count` slots; 0 means 1.
     pub fn new(count: usize) -> Self {
-        Self(Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS))))
+        Self(Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS))))
     }
 
     /// Waits for a slot, and takes all that are free then, up to `most`.

@@ -172,6 +172,29 @@ async fn conversations_run_at_once_and_are_due_when_they_say() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_worker_of_no_concurrency_runs_one_conversation_at_a_time() {
+    let Setup { queue, worker, .. } = setup();
+    ready(&queue, "a").await;
+    ready(&queue, "b").await;
+    let (runs, most, now) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let drain = worker.drain();
+    {
+        let (runs, most, now, drain) = (&runs, &most, &now, &drain);
+        let run = |_: Claimed| async move {
+            most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+            now.fetch_sub(1, Ordering::Relaxed);
+            if runs.fetch_add(1, Ordering::Relaxed) == 1 {
+                drain.request();
+            }
+            Release::Until(Due::Never)
+        };
+        worker.concurrency(0).run(run).await;
+    }
+    assert_eq!((runs.into_inner(), most.into_inner()), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_worker_cannot_run_is_left_to_others_and_is_not_tried() {
     let Setup { queue, worker, told, .. } = setup();
     let id = ready(&queue, "a").await;
