@@ -198,7 +198,7 @@ impl Assistant {
 
     /// Sets the JSON Schema that every message of the agent must satisfy. Works with any model: one without structured
     /// output is prompted with the schema. The message holds the JSON as text, and as a value in
-    /// [`Part::Data`](polylogue_core::Part::Data). Checks the common keywords of JSON Schema, not `pattern` and
+    /// [`Part::Data`](polylogue_core::Part::Data). Checks the common keywords of JSON Schema, `pattern` included, not
     /// `format`.
     ///
     /// ([`Params::schema`] is passed to the provider unchanged, and the reply is not checked.)
