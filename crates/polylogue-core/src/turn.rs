@@ -19,7 +19,7 @@ pub use self::act::{Act, InputRequest};
 pub use self::background::{BackgroundStart, BackgroundTaskState};
 pub(crate) use self::background_tasks::{BackgroundTasks, Begun, Rest};
 use crate::log::UncheckedTurn;
-use crate::transcript::{OpenTurn, in_order};
+use crate::transcript::{LastEvent, OpenTurn, in_order};
 use crate::{
     AnyModel, Body, Capability, Charge, Entry, Event, FinishReason, Log, Message, Name, Params, Part, Path,
     Reply, Result, ToolSpec, Transcript, TranscriptMessage, TurnRequest, View, ViewOptions,
@@ -77,8 +77,8 @@ pub struct Turn<'a> {
     pub(crate) in_doubt: bool,
     /// Blocks the model calls of other turns until that call is counted.
     pub(crate) doubt: Option<UncheckedTurn<'a>>,
-    /// Its last event then, and whether that event proves that no call was in flight.
-    last: (u64, bool),
+    /// Its last event then.
+    last: LastEvent,
     /// Requests besides its next model call that may have been in flight then, and are not charged yet.
     lost: Vec<Charge>,
     /// The lowered output limit of that call, if the replay ends with it.
@@ -197,8 +197,8 @@ impl<'a> Turn<'a> {
             returned: 0,
             resumed,
             in_doubt: resumed,
-            doubt: if resumed { log.in_doubt(open.last, open.settled) } else { None },
-            last: (open.last, open.settled),
+            doubt: if resumed { log.in_doubt(open.last) } else { None },
+            last: open.last,
             lost: if resumed { log.lost(&open.reserved) } else { Vec::new() },
             lost_limit: None,
             within,

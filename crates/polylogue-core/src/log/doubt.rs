@@ -1,6 +1,7 @@
-//! Calls that may have been in flight when an earlier process died: they are charged before anything is sent.
+//! Calls in doubt: those that may have been in flight when an earlier process died. They are charged before anything is sent.
 
 use super::ReservationRequest;
+use crate::transcript::LastEvent;
 use crate::{
     Allowance, Body, Bound, Charge, ChargeReason, Log, Money, Name, Parent, Path, Result, TotalUsage,
 };
@@ -65,17 +66,16 @@ impl Log {
         self
     }
 
-    /// Whether a call that follows the event `last` in its turn, or one in a chat within that turn, may have been in flight when an earlier
+    /// Whether a call of the turn whose last event is `last`, or one in a chat within that turn, may have been in flight when an earlier
     /// process died.
-    pub(crate) const fn may_be_lost(&self, last: u64) -> bool {
-        last < self.inherited && self.copied < self.inherited
+    pub(crate) const fn may_have_lost_call(&self, last: LastEvent) -> bool {
+        let LastEvent { seq, proves_no_call } = last;
+        seq < self.inherited && self.copied < self.inherited && !proves_no_call
     }
 
-    /// The turn in doubt, if it is: `last` is its last event, and `settled` whether that event proves that no call
-    /// was in flight.
-    pub(crate) fn in_doubt(&self, last: u64, settled: bool) -> Option<UncheckedTurn<'_>> {
-        let is_doubtful = self.may_be_lost(last) && !settled;
-        is_doubtful.then(|| UncheckedTurn::new(self))
+    /// Counts the turn whose last event is `last` as unchecked, if it is in doubt.
+    pub(crate) fn in_doubt(&self, last: LastEvent) -> Option<UncheckedTurn<'_>> {
+        self.may_have_lost_call(last).then(|| UncheckedTurn::new(self))
     }
 
     /// Waits until all turns in doubt are checked, before background tasks are aborted: a call of theirs that was lost would not be charged
@@ -113,10 +113,10 @@ impl Log {
     pub(crate) async fn charge_doubt(
         &self,
         asked: &ReservationRequest<'_>,
-        last: (u64, bool),
+        last: LastEvent,
         more: &[Charge],
     ) -> Result<()> {
-        let Some(why) = self.doubt(last.0, last.1).await else { return Ok(()) };
+        let Some(why) = self.doubt(last).await else { return Ok(()) };
         if self.cut_off(&self.buffer.lock().await.totals, asked.at, asked.who).is_some() {
             // No call was sent after a reply that a limit cut off.
             return Ok(());
@@ -173,15 +173,17 @@ impl Log {
         (cost, bound.tokens.or_else(|| tokens.min()))
     }
 
-    /// Whether a call that follows the event `last` in its turn may have been in flight when an earlier process died,
-    /// and why it must be charged: `settled` if that event proves that none was in flight.
-    async fn doubt(&self, last: u64, settled: bool) -> Option<ChargeReason> {
-        let closed = self.buffer.lock().await.totals.closed.is_some_and(|closed| closed > last);
-        match last >= self.inherited {
-            // One that another conversation made, in which it counts: before it is sent here, this is logged.
-            _ if settled || closed || last < self.copied => Some(ChargeReason::Repeated),
-            true => None,
-            false => Some(ChargeReason::Crashed),
+    /// Why a call that follows the event `last` of its turn is charged, if it is.
+    async fn doubt(&self, last: LastEvent) -> Option<ChargeReason> {
+        let closed = self.buffer.lock().await.totals.closed.is_some_and(|closed| closed > last.seq);
+        // One that another conversation made counts in that one. Before it is sent here, this is logged.
+        let is_of_other = last.seq < self.copied;
+        if last.proves_no_call || closed || is_of_other {
+            Some(ChargeReason::Repeated)
+        } else if last.seq < self.inherited {
+            Some(ChargeReason::Crashed)
+        } else {
+            None
         }
     }
 }

@@ -267,10 +267,10 @@ impl Log {
 
     /// The same of the chat with this transcript.
     pub(crate) fn may_have_lost_calls_in(&self, transcript: &Transcript) -> bool {
-        let is_lost = |turn: &OpenTurn| turn.asked.is_none() && !turn.settled && self.may_be_lost(turn.last);
+        let is_lost = |turn: &OpenTurn| turn.asked.is_none() && self.may_have_lost_call(turn.last);
         // At a limit, all calls are over before a person is asked.
         let asked = transcript.limit_question().map_or(0, |asked| asked.seq);
-        let mut open = transcript.open_turns().iter().filter(|turn| turn.last > asked);
+        let mut open = transcript.open_turns().iter().filter(|turn| turn.last.seq > asked);
         // Where a background task is open, one of its calls may have been in flight.
         let in_background = transcript.open_background().any(|entry| entry.seq < self.inherited);
         transcript.closed().is_none() && (in_background || open.any(is_lost))

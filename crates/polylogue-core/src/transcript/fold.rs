@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    EndedTurn, LimitQuestion, MessageSource, OpenTurn, RaisedLimits, Transcript, TranscriptMessage, in_order,
-    is_shared,
+    EndedTurn, LastEvent, LimitQuestion, MessageSource, OpenTurn, RaisedLimits, Transcript,
+    TranscriptMessage, in_order, is_shared,
 };
 use crate::{
     AllowanceOwner, BackgroundResult, BackgroundTask, Body, Charge, Chooser, Compacted, Event,
@@ -472,7 +472,7 @@ impl Transcript {
             Body::InputProvided { .. } => drop(turn.asked.take().ok_or("nothing was asked")?),
             _ => {}
         }
-        (turn.last, turn.settled) = (event.seq, matches!(event.body, Body::Failed { .. }));
+        turn.last = LastEvent { seq: event.seq, proves_no_call: matches!(event.body, Body::Failed { .. }) };
         match &event.body {
             Body::ToolReturned { id, .. } => turn.settle(Some(id)),
             Body::ModelReplied(_) | Body::Failed { .. } => turn.settle(None),

@@ -4,6 +4,14 @@ use std::sync::Arc;
 
 use crate::{Charge, ChargeReason, Event, Question, TurnRequest};
 
+/// The last event of an open turn: what a process that resumes it knows of calls that were in flight when an earlier one died.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LastEvent {
+    pub(crate) seq: u64,
+    /// Whether it proves that no model call of the turn was in flight any more.
+    pub(crate) proves_no_call: bool,
+}
+
 /// An open turn.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenTurn {
@@ -17,9 +25,7 @@ pub(crate) struct OpenTurn {
     /// Its question.
     pub(crate) asked: Option<Question>,
     /// Its last event, charges included.
-    pub(crate) last: u64,
-    /// Whether that event proves that no model call of it was in flight any more.
-    pub(crate) settled: bool,
+    pub(crate) last: LastEvent,
     /// Requests besides its next model call that may be in flight, with the `seq` of their events.
     pub(crate) reserved: Vec<(u64, Charge)>,
 }
@@ -33,15 +39,14 @@ impl OpenTurn {
             within: Vec::new(),
             ends: Vec::new(),
             asked: None,
-            last: seq,
-            settled: false,
+            last: LastEvent { seq, proves_no_call: false },
             reserved: Vec::new(),
         }
     }
 
     /// Takes in a charge of its agent, the event `seq`.
     pub(super) fn charged(&mut self, charge: &Charge, seq: u64) {
-        (self.last, self.settled) = (seq, charge.why == ChargeReason::Cancelled);
+        self.last = LastEvent { seq, proves_no_call: charge.why == ChargeReason::Cancelled };
         match charge.why {
             ChargeReason::Reserved => self.reserved.push((seq, charge.clone())),
             // Another attempt, or the rest of a paused reply, may still be in flight.
