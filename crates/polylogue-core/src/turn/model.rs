@@ -134,13 +134,13 @@ impl<'a> Turn<'a> {
     async fn ask_once(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
         self.replay_forms();
         if let Some(event) = self.past.pop_front() {
-            let Body::ModelReplied(sample) = &event.body else {
+            let Body::ModelReplied(logged) = &event.body else {
                 return Err(self.diverged(&event, "asks a model"));
             };
-            if sample.purpose != purpose_of(ask) {
+            if logged.purpose != purpose_of(ask) {
                 return Err(self.diverged(&event, "asks a model"));
             }
-            let ModelReply { parts, finish, usage, cached, verbatim, .. } = sample.clone();
+            let ModelReply { parts, finish, usage, cached, verbatim, .. } = logged.clone();
             let reply = Reply { parts, finish, usage, cached, verbatim, answered_by: None };
             self.replay_event(event);
             return Ok(reply);
@@ -308,7 +308,7 @@ impl<'a> Turn<'a> {
         let AnsweredBy { model, cost, because } = answered(ask, &mut reply);
         reservation.answer(&reply, cost.map(|cost| cost.cost));
         make_calls_legal(&mut reply.parts, view, ask.tools);
-        let sample = ModelReply {
+        let logged = ModelReply {
             who: me.clone(),
             request: digest_of(view, ask, &request, &model),
             prefix: prefix_of(ask, &reply.usage),
@@ -325,13 +325,13 @@ impl<'a> Turn<'a> {
             output_limit: passed_limit(ask, &reply, reservation.parts()),
             purpose: purpose_of(ask),
         };
-        if let Some(change) = view.prefix_change(at, &sample) {
-            warn!(who = %sample.who, model = %sample.model, "{change}");
+        if let Some(change) = view.prefix_change(at, &logged) {
+            warn!(who = %logged.who, model = %logged.model, "{change}");
         }
-        for note in self.left_out_by(&sample.model, ask) {
+        for note in self.left_out_by(&logged.model, ask) {
             Box::pin(self.record_with_next(note)).await?;
         }
-        self.record_with_next(Body::ModelReplied(sample)).await?;
+        self.record_with_next(Body::ModelReplied(logged)).await?;
         // The reply counts from here on: its reservation is released.
         drop(reservation);
         Ok(reply)

@@ -299,11 +299,11 @@ impl Handoff {
 
 /// The first handoff in the reply that this call is part of.
 fn first_transfer<'a>(cx: &ToolCx<'a>) -> Option<&'a ToolCall> {
-    let reply = cx.turn.iter().rev().find_map(|event| match &event.body {
-        Body::ModelReplied(sample) => Some(&sample.parts),
+    let parts = cx.turn.iter().rev().find_map(|event| match &event.body {
+        Body::ModelReplied(reply) => Some(&reply.parts),
         _ => None,
     })?;
-    reply.iter().find_map(|part| match part {
+    parts.iter().find_map(|part| match part {
         Part::ToolCall(call) if call.tool.starts_with(Handoff::PREFIX) => Some(call),
         _ => None,
     })

@@ -55,8 +55,8 @@ impl Memory<'_> {
                     self.begun = self.messages.len();
                 }
             }
-            Body::ModelReplied(sample) if me(&sample.who) && sample.purpose == CallPurpose::Turn => {
-                self.drafted(sample)
+            Body::ModelReplied(reply) if me(&reply.who) && reply.purpose == CallPurpose::Turn => {
+                self.drafted(reply)
             }
             Body::Prompted { who, text } if me(who) => {
                 self.settle();

@@ -101,8 +101,8 @@ impl ReplyStream {
     fn happened(&mut self, at: &Path, body: &Body) -> Option<ReplyUpdate> {
         let (who, stage, text) = match body {
             // A new model call in the same turn starts a new text.
-            Body::ModelReplied(sample) => {
-                self.texts.remove(&(at.clone(), sample.who.clone()));
+            Body::ModelReplied(reply) => {
+                self.texts.remove(&(at.clone(), reply.who.clone()));
                 return None;
             }
             Body::ToolCalled { who, .. } => (who, Stage::Calling, String::new()),

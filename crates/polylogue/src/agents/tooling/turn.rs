@@ -159,7 +159,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
         match self.turn.next_logged()? {
             Body::Prompted { text, .. } if words::begins_objects(text) => Some(CallMode::Object),
             Body::Prompted { text, .. } if words::begins_text(text) => Some(CallMode::Text),
-            Body::ModelReplied(sample) if !self.is_private_question() || has_calls(&sample.parts) => {
+            Body::ModelReplied(reply) if !self.is_private_question() || has_calls(&reply.parts) => {
                 Some(CallMode::Native)
             }
             Body::CapabilityMissing { capability: Capability::Tools, .. } => Some(CallMode::Native),
@@ -246,13 +246,13 @@ impl<'w, 't> AssistantTurn<'w, 't> {
     /// A free-text reply.
     pub(super) async fn free(&mut self) -> Result<Reply> {
         let params = Params { schema: None, json: false, ..self.agent.params.clone() };
-        self.sample(&params).await
+        self.reply(&params).await
     }
 
     /// The reply of the model with the agent's parameters.
     pub(super) async fn own(&mut self) -> Result<Reply> {
         let agent = self.agent;
-        self.sample(&agent.params).await
+        self.reply(&agent.params).await
     }
 
     /// A reply in JSON mode, if the model supports it.
@@ -272,7 +272,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
         self.attempt(&[], &params).await
     }
 
-    async fn sample(&mut self, params: &Params) -> Result<Reply> {
+    async fn reply(&mut self, params: &Params) -> Result<Reply> {
         let compaction = self.agent.active_compaction();
         let (turn, ask) = self.asking(&[], params);
         // Other missing capabilities do not matter here.

@@ -143,7 +143,7 @@ fn is_answered(line: &TranscriptMessage, chat: &Transcript) -> bool {
     let Message { from, .. } = &line.message;
     let before = chat.events().iter().rev().skip_while(|event| event.seq != line.seq).skip(1);
     let of_turn = before.take_while(|event| match &event.body {
-        Body::ModelReplied(sample) => sample.who == *from,
+        Body::ModelReplied(reply) => reply.who == *from,
         Body::InputRequired(question) => question.who == *from,
         Body::InputProvided { to: who, .. }
         | Body::Prompted { who, .. }

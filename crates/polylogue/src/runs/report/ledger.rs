@@ -61,13 +61,13 @@ impl UsageTable {
 
     pub(super) fn read(&mut self, event: &Event) {
         self.follow(event);
-        if let Body::ModelReplied(sample) = &event.body {
-            let (at, who) = (event.chat.clone(), sample.who.clone());
-            let purpose = match sample.purpose {
+        if let Body::ModelReplied(reply) = &event.body {
+            let (at, who) = (event.chat.clone(), reply.who.clone());
+            let purpose = match reply.purpose {
                 CallPurpose::Turn => self.purpose(&at, &who),
                 CallPurpose::Compaction => Purpose::Compaction,
             };
-            self.rows.entry((at, who, Arc::clone(&sample.model), purpose)).or_default().add(sample);
+            self.rows.entry((at, who, Arc::clone(&reply.model), purpose)).or_default().add(reply);
         }
         if let Body::Charged(charge) = &event.body
             && charge.counts()
