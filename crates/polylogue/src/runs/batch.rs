@@ -246,14 +246,14 @@ impl Batch {
         mut each: impl FnMut(BatchResult<I>),
     ) -> Result<()> {
         let mut items = items.into_iter();
-        let mut held = FuturesUnordered::new();
+        let mut running = FuturesUnordered::new();
         let mut broken = None;
         loop {
-            while held.len() < self.concurrency.get() && broken.is_none() && !self.is_over() {
+            while running.len() < self.concurrency.get() && broken.is_none() && !self.is_over() {
                 let Some(item) = items.next() else { break };
-                held.push(self.hold(item, &start));
+                running.push(self.run_item(item, &start));
             }
-            let Some(ended) = held.next().await else { break };
+            let Some(ended) = running.next().await else { break };
             if let Err(Error::Store(error)) = &ended.status
                 && is_of_all(error)
             {
@@ -275,13 +275,13 @@ impl Batch {
         self.budget.iter().cloned().chain(shared).collect()
     }
 
-    async fn hold<I>(&self, item: I, start: impl Fn(&I) -> Result<BatchStart>) -> BatchResult<I> {
-        let held = match start(&item) {
+    async fn run_item<I>(&self, item: I, start: impl Fn(&I) -> Result<BatchStart>) -> BatchResult<I> {
+        let ran = match start(&item) {
             Ok(start) => self.converse(start).await,
             Err(error) => Err(error),
         };
         let (status, events, bound) =
-            held.unwrap_or_else(|error| (Err(error), Vec::new(), RunBound::default()));
+            ran.unwrap_or_else(|error| (Err(error), Vec::new(), RunBound::default()));
         let bound_exception = bound.exception_after(events.iter().map(|event| &**event));
         BatchResult { item, status, events, bound_exception }
     }
@@ -306,8 +306,8 @@ impl Batch {
             Some((reason, summary)) => {
                 // No call fits that did not fit before.
                 let budgets = self.budgets();
-                let held = budgets.iter().filter(|budget| budget.still_refuses(reason));
-                held.for_each(|budget| budget.mark_refused(reason));
+                let too_small = budgets.iter().filter(|budget| budget.still_refuses(reason));
+                too_small.for_each(|budget| budget.mark_refused(reason));
                 Ok(Status::Closed { reason: reason.clone(), summary: summary.clone() })
             }
             None if !log.has_begun().await? => {
