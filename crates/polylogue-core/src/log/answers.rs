@@ -33,8 +33,8 @@ impl Log {
     /// As [`answer_to`](Self::answer_to), but leaves an answer of a person in the inbox while the conversation is paused.
     pub(crate) async fn answer_outside_pauses(&self, asked: &[OpenQuestion]) -> Answer {
         loop {
-            self.pause.until(false).await;
-            match select(pin!(self.pause.until(true)), pin!(self.answer_to(asked))).await {
+            self.pause.out_of_effect().await;
+            match select(pin!(self.pause.in_effect()), pin!(self.answer_to(asked))).await {
                 Either::Left(_) => {}
                 Either::Right((answer, _)) => return answer,
             }

@@ -56,9 +56,14 @@ impl Pause {
         self.wait(|state| !state.is_in_effect()).await;
     }
 
-    /// Waits until steps may not begin, or may. Meanwhile nothing rests.
-    pub(super) async fn until(&self, is_in_effect: bool) {
-        self.wait(|state| state.is_in_effect() == is_in_effect).await;
+    /// Waits until no step may begin. Meanwhile nothing rests.
+    pub(super) async fn in_effect(&self) {
+        self.wait(|state| state.is_in_effect()).await;
+    }
+
+    /// Waits until steps may begin. Unlike in [`ended`](Self::ended), nothing rests meanwhile.
+    pub(super) async fn out_of_effect(&self) {
+        self.wait(|state| !state.is_in_effect()).await;
     }
 
     /// Waits until it was asked for and a chat rests.

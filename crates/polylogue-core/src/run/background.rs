@@ -50,7 +50,7 @@ impl<'l> RunningChat<'l> {
         let open: Vec<BackgroundTask> =
             self.transcript.open_background().map(|entry| entry.task.clone()).collect();
         for task in open {
-            let Some(result) = self.tasks.rest_of(&task).and_then(|rest| rest.result_of(&task, false)) else {
+            let Some(result) = self.tasks.rest_of(&task).and_then(|rest| rest.result_of(&task)) else {
                 continue;
             };
             self.take_in_within(&task).await?;
@@ -186,7 +186,7 @@ impl<'l> RunningChat<'l> {
         for task in open {
             let rest = self.tasks.abort(&task, CHAT_ENDED).await;
             self.take_in_within(&task).await?;
-            bodies.extend(rest.result_of(&task, false).map(Body::BackgroundEnded));
+            bodies.extend(rest.result_of(&task).map(Body::BackgroundEnded));
         }
         Ok(bodies)
     }
@@ -196,7 +196,7 @@ impl Log {
     /// The end of open tasks of the outermost chat, which is closed from outside.
     pub(crate) fn cancelled_tasks(open: &[BackgroundEntry]) -> Vec<Body> {
         let open = open.iter().filter(|entry| entry.status.is_none());
-        let ended = open.filter_map(|entry| Rest::cancelled(CHAT_ENDED).result_of(&entry.task, false));
+        let ended = open.filter_map(|entry| Rest::cancelled(CHAT_ENDED).result_of(&entry.task));
         ended.map(Body::BackgroundEnded).collect()
     }
 }

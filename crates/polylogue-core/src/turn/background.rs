@@ -7,6 +7,24 @@ use super::background_tasks::{Begun, Rest};
 use crate::transcript::counts_at_end;
 use crate::{BackgroundResult, BackgroundStatus, BackgroundTask, Body, Event, Interrupt, Result};
 
+/// What a background task does.
+#[derive(Clone, Copy)]
+enum TaskKind {
+    /// An agent or a chat is called.
+    Call,
+    /// The turn that starts it continues there.
+    Turn,
+}
+
+/// How an agent has a background task end.
+#[derive(Clone, Copy)]
+enum TaskEnd {
+    /// It waits for the end.
+    Awaited,
+    /// It cancels the task.
+    Cancelled,
+}
+
 /// The result of starting a background task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BackgroundStart {
@@ -42,7 +60,7 @@ impl Turn<'_> {
         task: impl Into<Arc<str>>,
         max: usize,
     ) -> Result<BackgroundStart> {
-        self.begin_background(target, task.into(), max, false).await
+        self.begin_background(target, task.into(), max, TaskKind::Call).await
     }
 
     /// Moves the work of this turn to a background task: the agent that
@@ -58,7 +76,7 @@ impl Turn<'_> {
         let me = self.me().clone();
         let is_open = |own: &BackgroundTaskState| own.task.turn && own.status.is_none();
         let max = if self.background_tasks().iter().any(is_open) { 0 } else { usize::MAX };
-        self.begin_background(me.as_str(), task.into(), max, true).await
+        self.begin_background(me.as_str(), task.into(), max, TaskKind::Turn).await
     }
 
     async fn begin_background(
@@ -66,7 +84,7 @@ impl Turn<'_> {
         target: &str,
         task: Arc<str>,
         max: usize,
-        is_turn: bool,
+        kind: TaskKind,
     ) -> Result<BackgroundStart> {
         if let Some(event) = self.past.pop_front_if(|event| is_start_of(event, target)) {
             let Body::BackgroundStarted(started) = &event.body else {
@@ -79,7 +97,8 @@ impl Turn<'_> {
         let number = self.next_background();
         let id: Arc<str> = format!("{target}-{number}").into();
         let (who, target) = (self.me().clone(), target.into());
-        let task = BackgroundTask { who, id: Arc::clone(&id), number, target, task, turn: is_turn };
+        let turn = matches!(kind, TaskKind::Turn);
+        let task = BackgroundTask { who, id: Arc::clone(&id), number, target, task, turn };
         // Where the turn continued in another way, it was refused then, even if there is room by now.
         let was_refused = || Arc::from("too many background tasks were open");
         let refused = self.refuses_background(&task, max).await;
@@ -101,7 +120,7 @@ impl Turn<'_> {
     /// [`Interrupt::Waiting`] when a person must answer in it first. When a limit of the run is reached, the run is cancelled, or
     /// the log cannot be written.
     pub async fn wait_for_background(&mut self, id: &str) -> Result<Option<BackgroundResult>> {
-        self.end_background(id, false).await
+        self.end_background(id, TaskEnd::Awaited).await
     }
 
     /// Cancels the background task `id` of this agent: calls in flight are aborted. Returns its result, which has come if it ended
@@ -110,7 +129,7 @@ impl Turn<'_> {
     /// # Errors
     /// When the log cannot be written.
     pub async fn cancel_background(&mut self, id: &str) -> Result<Option<BackgroundResult>> {
-        self.end_background(id, true).await
+        self.end_background(id, TaskEnd::Cancelled).await
     }
 
     /// Returns the background tasks that this agent started in this chat, in order.
@@ -146,7 +165,7 @@ impl Turn<'_> {
         own
     }
 
-    async fn end_background(&mut self, id: &str, cancels: bool) -> Result<Option<BackgroundResult>> {
+    async fn end_background(&mut self, id: &str, how: TaskEnd) -> Result<Option<BackgroundResult>> {
         let is_end =
             |event: &mut Arc<Event>| matches!(&event.body, Body::BackgroundEnded(end) if *end.id == *id);
         if let Some(event) = self.past.pop_front_if(is_end) {
@@ -164,14 +183,16 @@ impl Turn<'_> {
         };
         // This turn has no call in flight: it would have the next event.
         self.doubt = None;
-        let rest = if cancels {
-            // What an earlier process lost of it is charged first.
-            let _no_calls = self.log.all_checked().await;
-            self.background.abort(&task, "the agent that started it cancelled it").await
-        } else {
-            self.awaited(&task).await?
+        let rest = match how {
+            TaskEnd::Awaited => self.awaited(&task).await?,
+            TaskEnd::Cancelled => {
+                // What an earlier process lost of it is charged first.
+                let _no_calls = self.log.all_checked().await;
+                self.background.abort(&task, "the agent that started it cancelled it").await
+            }
         };
-        let Some(result) = rest.result_of(&task, true) else { return Err(Interrupt::Waiting.into()) };
+        let Some(result) = rest.result_of(&task) else { return Err(Interrupt::Waiting.into()) };
+        let result = BackgroundResult { awaited: true, ..result };
         let known = self.transcript.background_tasks().iter().find(|entry| entry.task == task);
         let since = known.map_or(0, crate::BackgroundEntry::known_until);
         let path = self.transcript.path_of_background(&task);

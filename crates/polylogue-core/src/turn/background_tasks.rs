@@ -67,8 +67,8 @@ impl Rest {
         Self::Ended { status: BackgroundStatus::Cancelled, parts: vec![Part::text(why)], reason: None }
     }
 
-    /// The result of `task`; `None` if it has not ended.
-    pub(crate) fn result_of(self, task: &BackgroundTask, awaited: bool) -> Option<BackgroundResult> {
+    /// The result of `task` that the chat posts; `None` if it has not ended.
+    pub(crate) fn result_of(self, task: &BackgroundTask) -> Option<BackgroundResult> {
         let Self::Ended { status, parts, reason } = self else { return None };
         // As the result of any call, it has a bound.
         let parts = ToolResult::new(ToolStatus::Done, parts).truncated().parts;
@@ -80,7 +80,7 @@ impl Rest {
             parts,
             reason,
             number: *number,
-            awaited,
+            awaited: false,
             turn: *turn,
         })
     }
