@@ -105,13 +105,13 @@ impl HumanInput {
     }
 
     fn new(mode: Mode) -> Self {
-        let oversight = Self {
+        let human_input = Self {
             mode,
             limit: Self::DEFAULT_MAX_AUTO_REPLIES,
             ends: Arc::new(|_: &TranscriptMessage| None),
             clears: false,
         };
-        oversight.terminate_on(says("TERMINATE").whole())
+        human_input.terminate_on(says("TERMINATE").whole())
     }
 
     /// Sets the limit on automatic replies in a row. With 0 there are none: after an empty answer the agent is silent.

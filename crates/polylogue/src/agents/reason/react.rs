@@ -61,13 +61,14 @@ impl React {
     /// Returns the assistants by which its model is called: with tools, in text, and without tools. For inspection.
     pub fn assistants(&self) -> [Assistant; 3] {
         let textual = self.clone();
-        let params = self.way("", true).params;
+        let params = self.call_mode("", true).params;
         let in_text = self.agent.clone().without_tools().params(params);
-        let in_text = in_text.system_from(move |task| textual.way(task, true).system.unwrap_or_default());
+        let in_text =
+            in_text.system_from(move |task| textual.call_mode(task, true).system.unwrap_or_default());
         [self.agent.clone(), in_text, self.agent.clone().without_tools()]
     }
 
-    fn way(&self, task: &str, in_text: bool) -> CallMode {
+    fn call_mode(&self, task: &str, in_text: bool) -> CallMode {
         let own = self.agent.system_for(task).map(|text| text.to_string());
         let mut params = self.agent.model_params().clone();
         if !in_text {
@@ -82,17 +83,17 @@ impl React {
     }
 
     /// Calls the model; switches to text if it has no function calls.
-    async fn ask(&self, turn: &mut Turn<'_>, way: &mut CallMode, with_tools: bool) -> Result<Reply> {
+    async fn ask(&self, turn: &mut Turn<'_>, mode: &mut CallMode, with_tools: bool) -> Result<Reply> {
         loop {
-            let tools = if with_tools && !way.in_text { self.agent.specs() } else { &[] };
-            let (system, params, view) = (way.system.as_deref(), &way.params, self.agent.view_options());
+            let tools = if with_tools && !mode.in_text { self.agent.specs() } else { &[] };
+            let (system, params, view) = (mode.system.as_deref(), &mode.params, self.agent.view_options());
             let ask = ModelCall { model: &self.agent.model, system, tools, params, view, compaction: None };
             match compaction::ask(self.agent.active_compaction(), turn, ask, Ask::Try).await? {
                 ModelAttempt::Reply(reply) => {
                     return continued(turn, ask, reply, self.agent.continuations(params)).await;
                 }
-                ModelAttempt::Unsupported(Capability::Tools) if !way.in_text => {
-                    *way = self.way(turn.transcript().task(), true)
+                ModelAttempt::Unsupported(Capability::Tools) if !mode.in_text => {
+                    *mode = self.call_mode(turn.transcript().task(), true)
                 }
                 ModelAttempt::Unsupported(lacks) => {
                     let (who, model) = (self.name(), self.agent.model.name());
@@ -110,13 +111,13 @@ impl React {
     }
 
     /// Runs the calls. Returns the act that ends the turn, if a tool ends it or an approval is pending.
-    async fn act_on(&self, turn: &mut Turn<'_>, way: &CallMode, calls: &[ToolCall]) -> Result<Option<Act>> {
+    async fn act_on(&self, turn: &mut Turn<'_>, mode: &CallMode, calls: &[ToolCall]) -> Result<Option<Act>> {
         let runner = self.agent.runner(&self.agent.callable);
         let finished = match runner.run(turn, self.name(), calls).await? {
             ControlFlow::Continue(finished) => finished,
             ControlFlow::Break(act) => return Ok(Some(act)),
         };
-        if way.in_text {
+        if mode.in_text {
             let texts: Vec<_> = finished.iter().map(|call| observed(&call.outcome)).collect();
             turn.prompt(format!("{OBSERVED} {}", texts.join("\n"))).await?;
         }
@@ -137,17 +138,17 @@ impl Agent for React {
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let in_text = self.in_text || self.lacks_tools(turn);
-        let mut way = self.way(turn.transcript().task(), in_text);
+        let mut mode = self.call_mode(turn.transcript().task(), in_text);
         for round in 0..=self.rounds {
-            let reply = self.ask(turn, &mut way, true).await?;
+            let reply = self.ask(turn, &mut mode, true).await?;
             let id = format!("act-{}-{round}", turn.transcript().turns_begun_by(turn.me()));
             let calls =
-                if way.in_text { written(&reply.text(), &id).into_iter().collect() } else { reply.calls() };
+                if mode.in_text { written(&reply.text(), &id).into_iter().collect() } else { reply.calls() };
             if calls.is_empty() {
-                return Ok(said(reply, way.in_text));
+                return Ok(said(reply, mode.in_text));
             }
             if round < self.rounds
-                && let Some(act) = self.act_on(turn, &way, &calls).await?
+                && let Some(act) = self.act_on(turn, &mode, &calls).await?
             {
                 return Ok(act);
             }
@@ -158,8 +159,8 @@ impl Agent for React {
             })));
         }
         turn.prompt(SUM_UP).await?;
-        let reply = self.ask(turn, &mut way, false).await?;
-        Ok(said(reply, way.in_text))
+        let reply = self.ask(turn, &mut mode, false).await?;
+        Ok(said(reply, mode.in_text))
     }
 }
 

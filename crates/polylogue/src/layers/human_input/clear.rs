@@ -61,8 +61,14 @@ fn named<'n>(words: &[(usize, &str)], participants: &'n [Name]) -> Option<(&'n N
 
 /// The words of a text, with their offsets.
 fn words(text: &str) -> Vec<(usize, &str)> {
-    let begins = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
-    text.split_whitespace().map(|word| (begins(word), word)).collect()
+    let mut end = 0;
+    let words = text.split_whitespace().filter_map(|word| {
+        // Only white space is before it.
+        let start = end + text.get(end..)?.find(word)?;
+        end = start + word.len();
+        Some((start, word))
+    });
+    words.collect()
 }
 
 /// A word without one punctuation mark at its end.
