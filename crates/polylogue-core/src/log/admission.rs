@@ -5,7 +5,7 @@ use std::iter::once;
 use super::Log;
 use super::buffer::RunTotals;
 use super::reservation::{Attempt, AttemptReservation, RUN_BOUND, ReservationAttempt};
-use crate::limits::{AccountState, Admission, Lowered, Reserved, RunReservation, Standing};
+use crate::limits::{AccountState, Admission, Reserved, RunReservation, Standing};
 use crate::{Allowance, AllowanceOwner, Error, Interrupt, Limits, OnLimit, Result, StopReason};
 
 /// The reservations in the accounts of agents and chats, by index; `None` if other calls must be settled before.
@@ -64,7 +64,7 @@ impl Log {
             Err(error) => return Err(error),
         };
         account.add(run, &owned);
-        let lowered = lowered.map(|Lowered { tokens, of, .. }| Box::new((tokens, of)));
+        let lowered = lowered.map(Box::new);
         Ok(ReservationAttempt::Now(AttemptReservation { bound, own: None, run, owned, shared, lowered }))
     }
 

@@ -12,7 +12,7 @@ pub const LEASE: Duration = Duration::from_secs(30);
 pub struct Claim {
     /// The log.
     pub id: LogId,
-    /// The fencing token: larger than that of earlier claims.
+    /// The fencing token: larger than that of earlier claims of the log. No claim of another log of the store has the same.
     pub fence: u64,
     /// The way in which it was found; `None` for a claim by its id.
     pub found: Option<FoundDue>,

@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use futures_util::future::select;
 
-use crate::limits::{self, Lowering, budgets};
+use crate::limits::{self, Lowered, Lowering, budgets};
 use crate::{
     Body, Bound, Charge, ChargeReason, CountedUsage, Error, Interrupt, Log, ModelError, ModelErrorKind,
-    Money, Name, OutputLimit, Path, Reply, Result, StopReason, Usage,
+    Money, Name, OutputLimit, Path, Reply, Result, Usage,
 };
 
 /// The index of the reservations within the bound of the run; those of agents and chats follow.
@@ -61,6 +61,13 @@ pub struct Reservation<'l> {
     state: Mutex<State>,
 }
 
+/// The tokens of a request with its reply, as far as they are known.
+struct ReplyTokens {
+    all: Option<u64>,
+    /// Those of the reply alone.
+    output: Option<u64>,
+}
+
 /// The tokens and the money of the requests of a call that have a reply, as far as they are known.
 type Paid = (Option<u64>, Option<Money>);
 
@@ -70,8 +77,8 @@ struct State {
     hold: Option<AttemptReservation>,
     /// The reservations of earlier parts of its reply.
     more: Vec<AttemptReservation>,
-    /// The bound of the last attempt, if it is for the rest of a reply.
-    last: Option<Bound>,
+    /// The bound of the last attempt, if that is for the rest of a reply.
+    rest: Option<Bound>,
     /// The model that is asked, if there are several, and the bound of the call at its price.
     asked: Option<(Arc<str>, Bound)>,
     /// Whether that attempt got a reply.
@@ -112,8 +119,8 @@ pub(crate) struct AttemptReservation {
     pub(super) owned: Vec<(usize, limits::RunReservation)>,
     /// In the budgets that the run shares with others.
     pub(super) shared: Vec<limits::RunReservation>,
-    /// The output limit that was lowered, and the limit that leaves no more.
-    pub(super) lowered: Option<Box<(u64, StopReason)>>,
+    /// The output limit, if it was lowered.
+    pub(super) lowered: Option<Box<Lowered>>,
 }
 
 impl AttemptReservation {
@@ -160,8 +167,8 @@ impl Log {
         let state = Mutex::new(State { hold: Some(hold), ..State::default() });
         let (at, who, model) = (asked.at.clone(), asked.who.clone(), asked.model.into());
         let call = asked.call.map(Arc::from);
-        let limit = |lowered: Box<(u64, StopReason)>| {
-            let (tokens, of) = *lowered;
+        let limit = |lowered: Box<Lowered>| {
+            let Lowered { tokens, of, .. } = *lowered;
             OutputLimit { who: asked.who.clone(), model: asked.model.into(), tokens, of }
         };
         let lowered = lowered.map(limit);
@@ -231,7 +238,7 @@ impl Reservation<'_> {
     pub async fn again(&self) -> bool {
         let (bound, own) = {
             let state = self.state();
-            match state.last {
+            match state.rest {
                 Some(rest) => (rest, None),
                 None => (self.bound, state.asked.as_ref().map(|(_, own)| Box::new(*own))),
             }
@@ -253,7 +260,7 @@ impl Reservation<'_> {
     /// of the call.
     pub fn asks(&self, model: &str, bound: Bound) {
         let mut state = self.state();
-        (state.asked, state.last) = (Some((model.into(), bound)), None);
+        (state.asked, state.rest) = (Some((model.into(), bound)), None);
         if let Some(hold) = &mut state.hold {
             hold.own = Some(Box::new(bound));
         }
@@ -272,7 +279,7 @@ impl Reservation<'_> {
             let mut state = self.state();
             let earlier = state.hold.replace(rest);
             state.more.extend(earlier);
-            state.last = Some(bound);
+            state.rest = Some(bound);
         }
         self.note().await.is_ok()
     }
@@ -316,7 +323,9 @@ impl Reservation<'_> {
         let (tokens, cost) = match (failed, paid) {
             (FailedAttempt::Broken, _) => (hold.most_tokens(), hold.most()),
             // The requests before the one that failed have a reply. They are those of texts to be embedded, which has no output.
-            (_, Some((tokens, cost))) => return self.settle_discarded(hold, (tokens, Some(0)), cost),
+            (_, Some((all, cost))) => {
+                return self.settle_discarded(hold, ReplyTokens { all, output: Some(0) }, cost);
+            }
             (FailedAttempt::Unsent, None) => return self.settle(hold, CountedUsage::default()),
             (FailedAttempt::Refused, None) => (None, None),
         };
@@ -328,7 +337,7 @@ impl Reservation<'_> {
     /// or its `cost` is unknown counts at its upper bound.
     pub fn discard(&self, usage: &Usage, cost: Option<Money>) {
         if let Some((hold, _)) = self.take_attempt() {
-            self.settle_discarded(hold, (usage.total(), usage.output), cost);
+            self.settle_discarded(hold, ReplyTokens { all: usage.total(), output: usage.output }, cost);
         }
     }
 
@@ -339,14 +348,9 @@ impl Reservation<'_> {
         state.hold.take().map(|hold| (hold, paid))
     }
 
-    /// Settles an attempt whose reply has `tokens` in all, of which `output` are its own.
-    fn settle_discarded(
-        &self,
-        hold: AttemptReservation,
-        (tokens, output): (Option<u64>, Option<u64>),
-        cost: Option<Money>,
-    ) {
-        let most = hold.most();
+    /// Settles an attempt whose reply is not used.
+    fn settle_discarded(&self, hold: AttemptReservation, reply: ReplyTokens, cost: Option<Money>) {
+        let (most, ReplyTokens { all: tokens, output }) = (hold.most(), reply);
         // Without a price there is no bound in money either.
         let is_known = tokens.is_some() && (cost.is_some() || most.is_none());
         let why = if is_known { ChargeReason::Discarded } else { ChargeReason::Failed };
