@@ -258,11 +258,11 @@ impl<'a> Turn<'a> {
             Some(prompt) => Message::new(Name::user(), Arc::clone(prompt)),
             None => self.last_message().map_or_else(|| Message::from(""), |line| line.message.clone()),
         };
-        let received_from = self.journal.iter().filter_map(|event| match &event.body {
+        let prompts = self.journal.iter().filter_map(|event| match &event.body {
             Body::Prompted { who, text } if who == self.me() => Some(Part::Text(Arc::clone(text))),
             _ => None,
         });
-        message.parts.extend(received_from);
+        message.parts.extend(prompts);
         message
     }
 

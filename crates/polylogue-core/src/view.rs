@@ -196,7 +196,7 @@ impl View {
                 }
             }
             Body::Message(message) | Body::Posted(message) | Body::Sent(message) => {
-                self.message_said(message);
+                self.add_message(message);
             }
             Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn && of_turn(&reply.who) => {
                 self.prefixes.read(&event.chat, reply);
@@ -224,7 +224,7 @@ impl View {
                 self.clear(*keep);
             }
             // One that was sent before is seen where it was sent.
-            Body::Reopened { message: Some(message), sent: false, .. } => self.message_said(message),
+            Body::Reopened { message: Some(message), sent: false, .. } => self.add_message(message),
             _ => {}
         }
     }
@@ -247,7 +247,7 @@ impl View {
         if later.contains(&self.me) {
             self.missed = Some(Vec::new());
         }
-        messages.iter().for_each(|message| self.message_said(message));
+        messages.iter().for_each(|message| self.add_message(message));
         self.pinned = self.entries.len();
     }
 
@@ -303,12 +303,9 @@ impl View {
 
     /// The agent's message replaces its last reply. Calls that it asks others to execute stay open.
     fn end_turn(&mut self, parts: &[Part]) {
-        let mut message_said = spoken(parts);
-        let first_call = message_said
-            .iter()
-            .position(|part| matches!(part, Part::ToolCall(_)))
-            .unwrap_or(message_said.len());
-        let calls = message_said.split_off(first_call);
+        let mut said = spoken(parts);
+        let first_call = said.iter().position(|part| matches!(part, Part::ToolCall(_)));
+        let calls = said.split_off(first_call.unwrap_or(said.len()));
         self.in_turn = false;
         if let Some((mark, _)) = self.partial.take() {
             self.go_back(mark);
@@ -318,16 +315,16 @@ impl View {
             return self.receive_deferred();
         }
         let known = |part: &Part| matches!(part, Part::ToolCall(call) if self.awaits(&call.id));
-        if calls.is_empty() && self.pending.is_sealed_as(&message_said) {
+        if calls.is_empty() && self.pending.is_sealed_as(&said) {
             self.settle();
         } else if calls.is_empty() {
             self.pending = Pending::default();
             self.settle();
-            self.push_own(calls_as_text(message_said, |answer| answer.to == self.me));
+            self.push_own(calls_as_text(said, |answer| answer.to == self.me));
         } else if !calls.iter().all(known) {
             self.pending = Pending::default();
             self.settle();
-            self.push_calls(calls_as_text(message_said, |answer| answer.to == self.me), &calls);
+            self.push_calls(calls_as_text(said, |answer| answer.to == self.me), &calls);
         }
         if let Some(mark) = self.private_turn.take() {
             self.go_back(mark);
@@ -355,7 +352,7 @@ impl View {
     }
 
     /// Own calls that are not from a model reply: those of an opening, or of an agent that is not a model.
-    fn push_calls(&mut self, message_said: Vec<Part>, calls: &[Part]) {
+    fn push_calls(&mut self, said: Vec<Part>, calls: &[Part]) {
         let mut taken = HashSet::new();
         let fresh = |part: &Part| match part {
             Part::ToolCall(call) if !self.has_id(&call.id) && taken.insert(call.id.clone()) => {
@@ -364,7 +361,7 @@ impl View {
             _ => None,
         };
         let calls: Vec<ToolCall> = calls.iter().filter_map(fresh).collect();
-        self.push_own(message_said.into_iter().chain(calls.iter().cloned().map(Part::ToolCall)).collect());
+        self.push_own(said.into_iter().chain(calls.iter().cloned().map(Part::ToolCall)).collect());
         self.awaited.extend(calls.into_iter().map(|call| (call, None)));
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{Audience, BackgroundResult, Body, Event, Message, Name, Path};
 
 /// The maximum number of sources that a message names.
-const MOST: usize = 8;
+const MAX_SOURCES: usize = 8;
 
 /// Which participants of which chats have read content from outside.
 ///
@@ -119,7 +119,7 @@ impl Origins {
 fn first<'o>(origins: impl Iterator<Item = &'o Origin>) -> Vec<Arc<str>> {
     let mut sources: Vec<Arc<str>> = Vec::new();
     for origin in origins {
-        if sources.len() == MOST {
+        if sources.len() == MAX_SOURCES {
             break;
         }
         if !sources.contains(&origin.source) {

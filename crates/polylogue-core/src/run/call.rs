@@ -139,8 +139,8 @@ impl Invocation {
                 let back = transcript.left().iter().any(|(gone, _)| gone == who);
                 let back = back.then(|| Body::Joined { who: who.clone(), sees: JoinHistory::New });
                 let before = opened.into_iter().chain(given_up).chain(back);
-                let received_from = Body::reopened(Some(message.clone()));
-                let events = log.append(&self.at, before.chain([received_from])).await?;
+                let called = Body::reopened(Some(message.clone()));
+                let events = log.append(&self.at, before.chain([called])).await?;
                 let mut transcript = transcript;
                 for event in events {
                     transcript.apply(event).map_err(|flaw| log.invalid(&flaw))?;

@@ -169,7 +169,7 @@ impl Transcript {
         };
         self.messages = opening.messages.iter().map(line).collect();
         self.participants.clone_from(&opening.participants);
-        opening.messages.iter().for_each(|message| self.ask_around(message));
+        opening.messages.iter().for_each(|message| self.track_calls(message));
         self.latest = self.messages.len();
         self.before = opening.inherited.min(self.messages.len() as u64);
         self.opened = event.seq;
@@ -210,7 +210,7 @@ impl Transcript {
             source: MessageSource::Posted,
             message: message.clone(),
         });
-        self.ask_around(message);
+        self.track_calls(message);
         self.share(event);
         self.events.push(Arc::clone(event));
         Ok(())
@@ -235,7 +235,7 @@ impl Transcript {
                 });
                 self.ended_before = self.ended.len();
                 self.unanswered.push(event.seq);
-                self.ask_around(message);
+                self.track_calls(message);
             }
             self.share(&event);
             self.events.push(event);
@@ -286,7 +286,7 @@ impl Transcript {
                 message: message.clone(),
             });
             self.latest = self.messages.len();
-            self.ask_around(message);
+            self.track_calls(message);
         }
         self.share(event);
         self.events.push(Arc::clone(event));
@@ -338,7 +338,7 @@ impl Transcript {
     }
 
     /// Tracks the calls that others are asked to make.
-    fn ask_around(&mut self, message: &Message) {
+    fn track_calls(&mut self, message: &Message) {
         let answered = |id: &str, to: &Name| {
             message.parts.iter().any(|part| matches!(part, Part::ToolResult(o) if o.id == id && o.to == *to))
         };
@@ -355,7 +355,7 @@ impl Transcript {
         let line = TranscriptMessage { seq, source: MessageSource::Turn, message: message.clone() };
         self.private_messages += u64::from(line.is_private());
         if !line.is_private() {
-            self.ask_around(message);
+            self.track_calls(message);
         }
         self.messages.push(line);
     }

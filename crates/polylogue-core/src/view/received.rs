@@ -5,7 +5,8 @@ use super::words::{calls_as_text, spoken};
 use crate::{ExecutedCall, Message, Part};
 
 impl View {
-    pub(super) fn message_said(&mut self, message: &Message) {
+    /// Adds a message: the agent's own ends its turn, and those of others are received.
+    pub(super) fn add_message(&mut self, message: &Message) {
         if message.from == self.me {
             return self.end_turn(&message.parts);
         }

@@ -97,7 +97,7 @@ use crate::policies::order::without_participants;
 #[must_use]
 pub struct Group {
     #[debug(skip)]
-    picker: Selection,
+    selection: Selection,
     transitions: Option<Transitions>,
     repeat: Option<Repeat>,
     owners: Owners,
@@ -143,8 +143,8 @@ impl Group {
         Self::of(Selection::Rule(Box::new(rule)))
     }
 
-    fn of(picker: Selection) -> Self {
-        Self { picker, transitions: None, repeat: None, owners: Owners::default(), selector: None }
+    fn of(selection: Selection) -> Self {
+        Self { selection, transitions: None, repeat: None, owners: Owners::default(), selector: None }
     }
 
     /// Sets who may speak after whom, including repeats: a rule of repeats cannot be set besides.
@@ -223,7 +223,7 @@ impl Group {
     }
 
     fn choose(&self, chat: &Transcript, of: Vec<Name>) -> Step {
-        let pick = match &self.picker {
+        let pick = match &self.selection {
             Selection::Method(method) => return method.choose(chat, of),
             Selection::Rule(rule) => rule(chat, &of),
         };

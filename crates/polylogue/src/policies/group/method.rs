@@ -43,7 +43,7 @@ impl Method {
                     None => by_order(chat, of, Chooser::Order, None),
                 }
             }
-            (Self::Agent(who), _) => match asked(chat, who) {
+            (Self::Agent(who), _) => match private_reply_of(chat, who) {
                 PrivateReply::NotYet => ask(who, of),
                 PrivateReply::Silent => fall_back(chat, of, &format!("`{who}` said nothing"), None),
                 PrivateReply::Said(message) => answered(chat, who, message, of),
@@ -95,20 +95,21 @@ fn answered(chat: &Transcript, who: &Name, message: &Message, of: Vec<Name>) -> 
     }
 }
 
-/// The result of private turns since the last turn in the chat.
+/// The result of an agent's private turns since the last turn in the chat.
 enum PrivateReply<'c> {
     NotYet,
     Silent,
     Said(&'c Message),
 }
 
-fn asked<'c>(chat: &'c Transcript, asked_agent: &Name) -> PrivateReply<'c> {
+/// What the agent said when it was asked for the next speaker.
+fn private_reply_of<'c>(chat: &'c Transcript, agent: &Name) -> PrivateReply<'c> {
     for event in chat.events().iter().rev().map(|event| -> &'c Event { event }) {
         match &event.body {
-            Body::Message(message) if message.from == *asked_agent && message.to.is_private() => {
+            Body::Message(message) if message.from == *agent && message.to.is_private() => {
                 return PrivateReply::Said(message);
             }
-            Body::Passed { who } | Body::Left { who, .. } if who == asked_agent => {
+            Body::Passed { who } | Body::Left { who, .. } if who == agent => {
                 return PrivateReply::Silent;
             }
             Body::TurnStarted { turns: requests }
