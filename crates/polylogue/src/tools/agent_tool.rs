@@ -167,11 +167,11 @@ impl AgentTool {
         match &self.target {
             Target::Chat(chat) => match turn.run(chat, task).await? {
                 Status::Closed { reason, summary } if summary.trim().is_empty() => {
-                    Ok(ToolResult::failed(format!("Nothing came of it: {reason}")))
+                    Ok(ToolResult::failed(format!("It ended without a result: {reason}")))
                 }
                 Status::Closed { summary, .. } => {
                     let Act::Say(parts) = turn.say_result(summary) else {
-                        return Ok(ToolResult::failed("Nothing came of it"));
+                        return Ok(ToolResult::failed("It ended without a result"));
                     };
                     Ok(ToolResult::new(ToolStatus::Done, for_caller(parts)).truncated())
                 }
@@ -180,11 +180,11 @@ impl AgentTool {
             },
             Target::Agent(agent) => match turn.ask(agent, task).await {
                 Ok(reply) if reply.parts.iter().all(Part::is_blank) => {
-                    Ok(ToolResult::failed("Nothing came of it"))
+                    Ok(ToolResult::failed("It ended without a result"))
                 }
                 Ok(reply) => Ok(ToolResult::new(ToolStatus::Done, for_caller(reply.parts)).truncated()),
                 Err(Error::Interrupt(Interrupt::Ended { reason, .. })) => {
-                    Ok(ToolResult::failed(format!("Nothing came of it: {reason}")))
+                    Ok(ToolResult::failed(format!("It ended without a result: {reason}")))
                 }
                 Err(error) => Err(error),
             },

@@ -117,9 +117,9 @@ async fn an_empty_result_is_reported() {
     })
     .await;
     for shown in [
-        "#c1 failed: Nothing came of it: no participant said anything; 1 of 1 turn",
-        "#c2 failed: Nothing came of it: leaver left: had enough",
-        "#c3 failed: Nothing came of it\n",
+        "#c1 failed: It ended without a result: no participant said anything; 1 of 1 turn",
+        "#c2 failed: It ended without a result: leaver left: had enough",
+        "#c3 failed: It ended without a result\n",
         "#c4 failed: `task` must be a text that says what is to be done",
         "#c5 failed: `task` must be a text that says what is to be done",
         "#c6 failed: The arguments of `mute` must be a JSON object",
