@@ -448,10 +448,10 @@ impl Log {
 
     async fn settle(&self, buffer: &mut EventBuffer) -> Result<()> {
         self.unwritten.store(false, Ordering::Relaxed);
-        buffer.doubtful = true;
+        buffer.may_lack_events = true;
         let appended = self.store.append(&self.claim, buffer.staged()).await;
         appended.inspect_err(|error| error!(id = %self.id, %error, "append failed"))?;
-        buffer.doubtful = false;
+        buffer.may_lack_events = false;
         let events = buffer.settle();
         debug!(id = %self.id, events = events.len(), first = events.first().map(|event| event.seq), "appended");
         for event in events {
@@ -465,7 +465,7 @@ impl Log {
     pub(crate) async fn begin(&self) -> Result<()> {
         self.account.begin();
         let mut buffer = self.buffer.lock().await;
-        buffer.doubtful |= !buffer.staged().is_empty();
+        buffer.may_lack_events |= !buffer.staged().is_empty();
         self.catch_up(&mut buffer).await?;
         self.open_agent_accounts(&mut buffer);
         self.skip_idle_time(buffer.totals.time.last_ms());
@@ -474,10 +474,10 @@ impl Log {
 
     /// Reads the events of an append that failed or was dropped half-way.
     async fn catch_up(&self, buffer: &mut EventBuffer) -> Result<(), StoreError> {
-        if buffer.doubtful {
+        if buffer.may_lack_events {
             let more = self.store.read(&self.id, buffer.events.len() as u64).await?;
             buffer.take_in(more);
-            buffer.doubtful = false;
+            buffer.may_lack_events = false;
         }
         Ok(())
     }

@@ -24,8 +24,8 @@ pub(crate) struct EventBuffer {
     /// Events to be appended that are not in the store yet.
     staged: Vec<Arc<Event>>,
     pub(crate) totals: RunTotals,
-    /// Whether an append began and its result is unknown: the store must be read again.
-    pub(crate) doubtful: bool,
+    /// Whether an append began and its result is unknown: the store may have events that are not here, and must be read again.
+    pub(crate) may_lack_events: bool,
 }
 
 impl EventBuffer {
@@ -150,8 +150,8 @@ pub(crate) struct RunTotals {
     pub(crate) failures: BTreeMap<Name, u64>,
     /// A model whose cost is unknown.
     pub(crate) unpriced: Option<Arc<str>>,
-    /// Agents and tool calls whose next results have their upper bound counted, because their usage is unknown.
-    bounded: Vec<(Path, Name, Option<Arc<str>>)>,
+    /// Agents and tool calls whose usage was unknown, so that their upper bound was charged: their results, which come next, count as priced.
+    charged_at_bound: Vec<(Path, Name, Option<Arc<str>>)>,
     /// The last event by which all calls were over: the outermost chat was closed, or a person was asked at a limit.
     pub(crate) closed: Option<u64>,
     /// Who has read content from outside.
@@ -189,7 +189,7 @@ impl RunTotals {
         match &event.body {
             Body::ModelReplied(reply) => *self.calls.entry(reply.who.clone()).or_default() += 1,
             Body::Charged(charge) if charge.why == ChargeReason::Unreported && charge.cost.is_some() => {
-                self.bounded.push((event.chat.clone(), charge.who.clone(), charge.call.clone()));
+                self.charged_at_bound.push((event.chat.clone(), charge.who.clone(), charge.call.clone()));
             }
             Body::Failed { error, .. } if error.unsent => {}
             Body::Failed { who, .. }
@@ -210,13 +210,13 @@ impl RunTotals {
     fn unpriced_in(&mut self, event: &Event) -> Option<Arc<str>> {
         match &event.body {
             Body::ModelReplied(reply) => {
-                let is_bounded = self.is_bounded(&event.chat, &reply.who, None);
-                let is_known = reply.cost.is_some() || reply.cached || is_bounded;
+                let is_charged = self.take_charge_at_bound(&event.chat, &reply.who, None);
+                let is_known = reply.cost.is_some() || reply.cached || is_charged;
                 (!is_known).then(|| Arc::clone(&reply.model))
             }
             Body::ToolReturned { who, id, result: outcome } => {
-                let is_bounded = self.is_bounded(&event.chat, who, Some(id));
-                let unpriced = outcome.used.iter().rfind(|used| used.cost.is_none() && !is_bounded);
+                let is_charged = self.take_charge_at_bound(&event.chat, who, Some(id));
+                let unpriced = outcome.used.iter().rfind(|used| used.cost.is_none() && !is_charged);
                 unpriced.map(|used| Arc::clone(&used.model))
             }
             _ => None,
@@ -229,13 +229,13 @@ impl RunTotals {
         RunUsage { counted: self.usage.counted(), time_ms, unpriced: self.unpriced.as_ref() }
     }
 
-    /// Whether the reply of `who`, or the result of its tool call `call`, has its upper bound counted.
-    fn is_bounded(&mut self, at: &Path, who: &Name, call: Option<&str>) -> bool {
+    /// Whether the upper bound of the reply of `who`, or of the result of its tool call `call`, was charged. It was for one result.
+    fn take_charge_at_bound(&mut self, at: &Path, who: &Name, call: Option<&str>) -> bool {
         let is_it = |(path, name, of): &(Path, Name, Option<Arc<str>>)| {
             path == at && name == who && of.as_deref() == call
         };
-        let found = self.bounded.iter().position(is_it);
-        found.map(|index| self.bounded.swap_remove(index)).is_some()
+        let found = self.charged_at_bound.iter().position(is_it);
+        found.map(|index| self.charged_at_bound.swap_remove(index)).is_some()
     }
 
     /// How many model calls of `who` ended, with a reply or with a failed turn.

@@ -33,7 +33,7 @@ impl<'l> RunningChat<'l> {
     /// Where its tasks run, with those that an earlier run left open.
     pub(super) fn task_context(&self) -> (TaskContext<'l>, Vec<(Begun, UncheckedTurn<'l>)>) {
         let transcript = &self.transcript;
-        let place =
+        let context =
             TaskContext { log: self.log, at: transcript.at().clone(), tasks: Arc::clone(&self.tasks) };
         let open = transcript.open_background().filter(|_| transcript.closed().is_none());
         let begun = |entry: &BackgroundEntry| {
@@ -42,7 +42,7 @@ impl<'l> RunningChat<'l> {
             // No call is sent before the turns of all tasks are checked.
             (begun, UncheckedTurn::new(self.log))
         };
-        (place, open.map(begun).collect())
+        (context, open.map(begun).collect())
     }
 
     /// Posts the results that are there.
@@ -210,7 +210,7 @@ impl<'l> TaskContext<'l> {
         steps: BoxFuture<'f, T>,
     ) -> StepsAndTasks<'f, 'l, T> {
         let begun = open.into_iter().map(|(begun, doubt)| (begun, Some(doubt))).collect();
-        StepsAndTasks { place: self, chat, begun, running: None, steps }
+        StepsAndTasks { context: self, chat, begun, running: None, steps }
     }
 
     /// Runs a task until it comes to rest.
@@ -272,7 +272,7 @@ async fn continued(log: &Log, again: &Invocation, task: &BackgroundTask, tasks: 
 
 /// The steps of a chat, and its tasks next to them.
 pub(super) struct StepsAndTasks<'f, 'l, T> {
-    place: TaskContext<'l>,
+    context: TaskContext<'l>,
     chat: &'f Chat,
     /// Tasks that begin with the next poll.
     begun: Vec<(Begun, Option<UncheckedTurn<'l>>)>,
@@ -284,12 +284,12 @@ pub(super) struct StepsAndTasks<'f, 'l, T> {
 impl<'f, 'l: 'f, T> StepsAndTasks<'f, 'l, T> {
     /// Begins tasks. Returns whether there were any.
     fn begin(&mut self) -> bool {
-        self.begun.extend(self.place.tasks.take_begun().into_iter().map(|begun| (begun, None)));
+        self.begun.extend(self.context.tasks.take_begun().into_iter().map(|begun| (begun, None)));
         let is_any = !self.begun.is_empty();
         for (begun, doubt) in std::mem::take(&mut self.begun) {
             let task = begun.task.clone();
-            let (work, abort) = abortable(self.place.work(self.chat, begun, doubt));
-            self.place.tasks.runs(&task, abort);
+            let (work, abort) = abortable(self.context.work(self.chat, begun, doubt));
+            self.context.tasks.runs(&task, abort);
             let work = async move {
                 let rest = work.await;
                 (task, rest.unwrap_or(Rest::Aborted))
@@ -304,7 +304,7 @@ impl<'f, 'l: 'f, T> StepsAndTasks<'f, 'l, T> {
         let mut is_any = false;
         let Some(running) = &mut self.running else { return is_any };
         while let Poll::Ready(Some((task, rest))) = running.poll_next_unpin(cx) {
-            self.place.tasks.rests(&task, rest);
+            self.context.tasks.rests(&task, rest);
             is_any = true;
         }
         is_any
