@@ -290,9 +290,9 @@ impl Assistant {
     /// Whether a search finds the tool, instead of the model receiving its definition.
     fn is_searched(&self, prompted: &PromptedTool) -> bool {
         let is_agent = self.agent_tools.iter().any(|agent_tool| agent_tool.name() == prompted.name());
+        let is_of_tasks = self.task_specs.iter().any(|spec| spec.name == prompted.name());
         let defers = |search: &ToolSearch| search.defers(prompted.tool().spec());
-        let is_agent = is_agent || self.task_specs.iter().any(|spec| spec.name == prompted.name());
-        !prompted.must && !is_agent && self.tool_search.as_ref().is_some_and(defers)
+        !prompted.must && !is_agent && !is_of_tasks && self.tool_search.as_ref().is_some_and(defers)
     }
 
     /// Its own tools that the model receives.

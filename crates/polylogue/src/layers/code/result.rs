@@ -22,16 +22,17 @@ impl Results {
     /// Adds the result of the next block.
     pub(super) fn add(&mut self, outcome: ToolResult) {
         let mut parts = outcome.parts.into_iter();
-        let said_to_be = if outcome.status == ToolStatus::Done { 0 } else { 1 };
+        // That of an output that does not begin with one.
+        let assumed_code = if outcome.status == ToolStatus::Done { 0 } else { 1 };
         let (exit_code, output) = match parts.next() {
             Some(Part::Text(text)) => parted(&text)
-                .map_or((said_to_be, text.to_string()), |(code, output)| (code, output.to_owned())),
-            Some(Part::Data(value)) => (said_to_be, value.to_string()),
+                .map_or((assumed_code, text.to_string()), |(code, output)| (code, output.to_owned())),
+            Some(Part::Data(value)) => (assumed_code, value.to_string()),
             Some(part) => {
                 self.rest.push(part);
-                (said_to_be, String::new())
+                (assumed_code, String::new())
             }
-            None => (said_to_be, String::new()),
+            None => (assumed_code, String::new()),
         };
         if !self.output.is_empty() && !self.output.ends_with('\n') && !output.is_empty() {
             self.output.push('\n');

@@ -42,7 +42,7 @@ impl Policy for Orchestrator {
 }
 
 /// What the log has; otherwise the first step that is not in it.
-type Done<T> = Result<T, Box<Step>>;
+type Replayed<T> = Result<T, Box<Step>>;
 
 struct OrchestratorRun<'a> {
     ledger: &'a Orchestrator,
@@ -57,7 +57,7 @@ struct OrchestratorRun<'a> {
 }
 
 impl<'a> OrchestratorRun<'a> {
-    fn go(&mut self) -> Done<Step> {
+    fn go(&mut self) -> Replayed<Step> {
         let Orchestrator { words, max_turns, max_stalls, max_plans, .. } = self.ledger;
         self.check_team()?;
         self.make_plan(&words.facts, &words.plan)?;
@@ -91,7 +91,7 @@ impl<'a> OrchestratorRun<'a> {
     }
 
     /// Fails if no participant is present to do the work.
-    fn check_team(&mut self) -> Done<()> {
+    fn check_team(&mut self) -> Replayed<()> {
         self.admit();
         if !self.team.is_empty() {
             return Ok(());
@@ -102,7 +102,7 @@ impl<'a> OrchestratorRun<'a> {
     }
 
     /// The planner writes facts and plan, and both are posted in the chat.
-    fn make_plan(&mut self, facts: &str, plan: &str) -> Done<()> {
+    fn make_plan(&mut self, facts: &str, plan: &str) -> Replayed<()> {
         let planner = &self.ledger.planner;
         self.facts = self.ask(planner, facts, "")?;
         self.plan = self.ask(planner, plan, "")?;
@@ -110,7 +110,7 @@ impl<'a> OrchestratorRun<'a> {
     }
 
     /// The ledger, and the reply with it; `None` if no reply could be parsed.
-    fn progress(&mut self) -> Done<Option<(Progress, String)>> {
+    fn progress(&mut self) -> Replayed<Option<(Progress, String)>> {
         let Orchestrator { words, progress_agent, max_retries, .. } = self.ledger;
         let mut reply = self.ask(progress_agent, &words.progress, "")?;
         for _ in 0..*max_retries {
@@ -123,7 +123,7 @@ impl<'a> OrchestratorRun<'a> {
     }
 
     /// Posts the instruction; the selected participant has a turn.
-    fn instruct(&mut self, progress: &Progress, reply: String) -> Done<()> {
+    fn instruct(&mut self, progress: &Progress, reply: String) -> Replayed<()> {
         self.post(|_| progress.instruction_or_question.answer.clone())?;
         let who = &progress.next_speaker.answer;
         match self.take(Kind::Chat, who).map(|turn| turn.left) {
@@ -140,14 +140,14 @@ impl<'a> OrchestratorRun<'a> {
     }
 
     /// The planner gives the final answer.
-    fn finish(&mut self, reason: StopReason) -> Done<Step> {
+    fn finish(&mut self, reason: StopReason) -> Replayed<Step> {
         let answer = self.ask(&self.ledger.planner, &self.ledger.words.answer, "")?;
         let answer = Some(answer).filter(|answer| !answer.trim().is_empty()).map(Arc::from);
         Ok(Step::Close { reason, summary: answer.unwrap_or_else(|| self.chat.summary()) })
     }
 
     /// The answer of `who` in a private turn.
-    fn ask(&mut self, who: &Name, text: &str, flaw: &str) -> Done<String> {
+    fn ask(&mut self, who: &Name, text: &str, flaw: &str) -> Replayed<String> {
         if let Some(answer) = self.take(Kind::Private, who) {
             return Ok(answer.text().into_owned());
         }
@@ -174,7 +174,7 @@ impl<'a> OrchestratorRun<'a> {
     }
 
     /// Posts `text` in the planner's name, unless the log has the message.
-    fn post(&mut self, text: impl FnOnce(&Self) -> String) -> Done<()> {
+    fn post(&mut self, text: impl FnOnce(&Self) -> String) -> Replayed<()> {
         let planner = &self.ledger.planner;
         match self.take(Kind::Posted, planner) {
             Some(_) => Ok(()),

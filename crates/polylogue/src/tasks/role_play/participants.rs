@@ -120,7 +120,7 @@ impl Participants {
 
     /// The opening message to the user role. The assistant role does not see it: it sees only instructions.
     pub(super) fn opening(&self, task: &str) -> Message {
-        let text = self.opening_text(&self.casting(task));
+        let text = self.opening_text(&self.role_values(task));
         Message::new(Name::user(), text).to(Audience::Only(vec![self.user.name().clone()]))
     }
 
@@ -133,7 +133,7 @@ impl Participants {
 
     /// All that is added to the requests of the agents where their task is `task`.
     pub(super) fn added(&self, task: &str) -> AddedTexts {
-        let values = &self.casting(task);
+        let values = &self.role_values(task);
         // An own system message stands between the rules and the language, in paragraphs of its own.
         let rules = |rules: String| self.in_language(format!("{rules}\n\n"));
         let private = |role: &str, side| [rules(role.to_owned()), self.prompt(side, values)];
@@ -161,8 +161,8 @@ impl Participants {
     /// The prompt of a private agent before the two roles start.
     pub(super) fn question(&self, side: RolePlayAgent, chat: &Transcript) -> String {
         match side {
-            RolePlayAgent::Planner => self.prompt(side, &self.casting(&self.specified(chat))),
-            _ => self.prompt(side, &self.casting(chat.task())),
+            RolePlayAgent::Planner => self.prompt(side, &self.role_values(&self.specified(chat))),
+            _ => self.prompt(side, &self.role_values(chat.task())),
         }
     }
 
@@ -192,7 +192,8 @@ impl Participants {
         }
     }
 
-    fn casting<'a>(&'a self, task: &'a str) -> RoleValues<'a> {
+    /// The values for the rules, where the task is `task`.
+    fn role_values<'a>(&'a self, task: &'a str) -> RoleValues<'a> {
         let [assistant, user] = &self.roles;
         RoleValues { assistant, user, task, done: &self.done }
     }
@@ -211,7 +212,7 @@ impl Participants {
     /// All assistants, with their system messages in `chat`.
     pub(super) fn prompted(&self, chat: &Transcript) -> Vec<Assistant> {
         let task = self.task(chat);
-        let casting = self.casting(&task);
+        let values = self.role_values(&task);
         let prompted = |rules: String, agent: &Assistant| {
             let system = self.system(rules, agent, &task);
             agent.clone().system(system)
@@ -219,23 +220,23 @@ impl Participants {
         let sides = [RolePlayAgent::User, RolePlayAgent::Assistant].into_iter().chain(self.private_roles());
         let critic = self.critic.as_ref().filter(|critic| critic.chooses());
         let critic =
-            critic.and_then(|critic| Some(prompted(self.rules_of(critic, &casting), critic.assistant()?)));
-        sides.map(|side| prompted(self.rules(side, &casting), self.agent(side))).chain(critic).collect()
+            critic.and_then(|critic| Some(prompted(self.rules_of(critic, &values), critic.assistant()?)));
+        sides.map(|side| prompted(self.rules(side, &values), self.agent(side))).chain(critic).collect()
     }
 
-    fn rules(&self, side: RolePlayAgent, casting: &RoleValues<'_>) -> String {
+    fn rules(&self, side: RolePlayAgent, values: &RoleValues<'_>) -> String {
         let [assistant, user] = &self.prompts;
         match side {
-            RolePlayAgent::Assistant => assistant(casting),
-            RolePlayAgent::User => user(casting),
-            RolePlayAgent::Specifier => usual(prompts::SPECIFIER, self.specifier.as_ref(), casting.task),
-            RolePlayAgent::Planner => usual(prompts::PLANNER, self.planner.as_ref(), casting.task),
+            RolePlayAgent::Assistant => assistant(values),
+            RolePlayAgent::User => user(values),
+            RolePlayAgent::Specifier => usual(prompts::SPECIFIER, self.specifier.as_ref(), values.task),
+            RolePlayAgent::Planner => usual(prompts::PLANNER, self.planner.as_ref(), values.task),
         }
     }
 
     /// The rules of `critic`.
-    fn rules_of(&self, critic: &Critic, casting: &RoleValues<'_>) -> String {
-        self.texts.critic.as_ref().map_or_else(|| critic.rules(casting), |rules| rules(casting))
+    fn rules_of(&self, critic: &Critic, values: &RoleValues<'_>) -> String {
+        self.texts.critic.as_ref().map_or_else(|| critic.rules(values), |rules| rules(values))
     }
 }
 
@@ -289,15 +290,15 @@ impl Agent for Player {
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let task = self.cast.task(turn.transcript());
-        let casting = self.cast.casting(&task);
+        let values = self.cast.role_values(&task);
         let agent = self.cast.agent(self.side);
-        let system = self.cast.system(self.cast.rules(self.side, &casting), agent, &task);
+        let system = self.cast.system(self.cast.rules(self.side, &values), agent, &task);
         let agent = agent.clone().system(system);
         // Private turns are not messages of the conversation.
         match self.critic().filter(|_| !turn.request().to.is_private()) {
             None => agent.act(turn).await,
             Some(critic) => {
-                let rules = self.cast.rules_of(critic, &casting);
+                let rules = self.cast.rules_of(critic, &values);
                 let instruct = |agent: Assistant| {
                     let system = self.cast.system(rules, &agent, &task);
                     agent.system(system)
