@@ -103,13 +103,14 @@ impl Log {
         Ok(())
     }
 
-    /// Answers the question about a limit that was raised since it was asked; if the run `stops` at limits now, also one that was not.
-    pub(crate) async fn answer_about_limit(&self, stops: bool) -> Result<()> {
+    /// Answers the question about a limit that was raised since it was asked, and, with [`OnLimit::Stop`] `now`, also about one that was
+    /// not.
+    pub(crate) async fn answer_about_limit(&self, now: OnLimit) -> Result<()> {
         for OpenQuestion { chat: at, question, .. } in self.look(OpenQuestion::of).await {
             let Question { who: to, limit: Some(raise), .. } = question else { continue };
             let text = match self.is_raised(&raise.reached).await {
                 true => RAISED,
-                false if stops => STOP,
+                false if now == OnLimit::Stop => STOP,
                 false => continue,
             };
             let body = Body::InputProvided { to, text: text.into(), by: Responder::Unnamed };

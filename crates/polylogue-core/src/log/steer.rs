@@ -90,12 +90,12 @@ impl Log {
         match body {
             Body::LimitsChanged { limits, .. } => {
                 self.set_limits(limits);
-                self.answer_about_limit(limits.on_limit == Some(OnLimit::Stop)).await?;
+                self.answer_about_limit(limits.on_limit.unwrap_or(OnLimit::Ask)).await?;
             }
             Body::OwnLimitsRaised { .. } => {
                 // Calls that wait for others to be settled may fit now.
                 self.account.changed.send_replace(());
-                self.answer_about_limit(false).await?;
+                self.answer_about_limit(OnLimit::Ask).await?;
             }
             Body::Paused => self.set_paused(true),
             Body::Resumed => self.set_paused(false),

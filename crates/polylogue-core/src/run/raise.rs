@@ -3,7 +3,7 @@
 use super::RunningChat;
 use crate::log::AtLimit;
 use crate::transcript::LimitQuestion;
-use crate::{Body, Chat, DefaultAnswer, LimitRaise, Name, OnLimit, Question, Result, Status, StopReason};
+use crate::{Body, Chat, DefaultAnswer, LimitRaise, Name, Question, Result, Status, StopReason};
 
 impl RunningChat<'_> {
     /// Asks a person to raise the limit that was reached, if people are asked and may raise it. Else closes the outermost chat. Chats within
@@ -29,7 +29,7 @@ impl RunningChat<'_> {
         if self.transcript.limit_question().is_none() || self.transcript.closed().is_some() {
             return Ok(None);
         }
-        self.log.answer_about_limit(self.log.limits_now().on_limit == OnLimit::Stop).await?;
+        self.log.answer_about_limit(self.log.limits_now().on_limit).await?;
         self.transcript = self.log.transcript().await?;
         let asked = self.transcript.limit_question().cloned();
         let Some(LimitQuestion { question: Question { limit: Some(raise), .. }, answer, .. }) = asked else {
