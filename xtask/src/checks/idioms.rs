@@ -42,12 +42,11 @@ const IDIOMS: [(&str, &str); 34] = [
 ];
 
 /// Texts that models receive. Tests and the comparison with other systems pin them.
-const PROMPTS: [&str; 24] = [
+const PROMPTS: [&str; 23] = [
     "sum up what came of this conversation",
     "summarize what came of the conversation above",
     "in the place of somebody else",
     "then you are told its",
-    "nothing came of it",
     "nobody changes it or fills anything in",
     "for somebody who has not read it",
     "true when nobody had a turn yet",
