@@ -39,12 +39,9 @@ mod tests {
 
     use super::*;
 
-    fn mode(path: &Path) -> u32 {
-        fs::metadata(path).unwrap().permissions().mode() & 0o777
-    }
-
     #[test]
     fn new_files_and_folders_are_private_and_others_keep_their_mode() {
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let dir = tempfile::tempdir().unwrap();
         let (above, folder) = (dir.path().join("a"), dir.path().join("a/b"));
         make_private_folder(&folder).unwrap();

@@ -43,7 +43,8 @@ async fn a_deployment_of_a_model_that_reasons_is_sent_no_temperature() {
     let asked = Asked { params, ..Asked::default() };
     for (model, expected) in [(reasoning, [None, None]), (other, [Some(0.5), Some(0.9)])] {
         assert_eq!(text(&ask(&model, &asked).await.0.unwrap()), "Sunny.");
-        let body = server.requests().pop().unwrap().body;
+        let request = server.requests().pop().unwrap();
+        let body = &request.body;
         assert_eq!(["temperature", "top_p"].map(|name| body[name].as_f64()), expected, "{body}");
         assert!(body["messages"].is_array(), "{body}");
     }
