@@ -4,6 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod change;
 pub(crate) mod chat;
 pub(crate) mod config;
+pub(crate) mod dashes;
 pub(crate) mod dev;
 pub(crate) mod files;
 pub(crate) mod fmt;

@@ -40,6 +40,9 @@ use screen::Size;
 use shipped::NoDemo;
 
 fn main() -> ExitCode {
+    if let Some(error) = args::dashes::refused(std::env::args_os().skip(1)) {
+        return failed(&error);
+    }
     // Help is broken between words; in a pipe or a file, not at all.
     let width = if io::stdout().is_terminal() { Size::of_terminal().text_columns() } else { 0 };
     let matches = match Cli::command().term_width(width).try_get_matches() {
