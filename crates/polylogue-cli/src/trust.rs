@@ -2,14 +2,13 @@
 //! models is refused until the user allows it, at a question, by `--trust` or by `--allow`.
 
 mod dotenv;
+mod meant;
 mod pin;
 pub(crate) mod pins;
 pub(crate) mod rules;
 pub(crate) mod trust_file;
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,11 +16,10 @@ use polylogue::tools::approval::visible;
 use polylogue_models::Env;
 use polylogue_runtime::stored::{Sealer, StoredTeam};
 use polylogue_runtime::{Access, RequestedPermission, permission_text as words};
-use polylogue_team::{Diagnostic, Diagnostics, Grant, Loaded, Overrides, Severity, Team, Usage};
+use polylogue_team::{Diagnostics, Grant, Loaded, Overrides, Team, Usage};
 
 use crate::args::Permits;
 use crate::error::CliError;
-use crate::place::shell_word;
 use crate::signals::Signals;
 use crate::stderr::print_note_wrapped;
 use crate::{place, prompt, shipped};
@@ -65,51 +63,8 @@ pub(crate) fn is_sealed(stored: &StoredTeam) -> Result<bool, CliError> {
 /// Reads a team file. A demo that was not changed is identified by its name: it is trusted as the program is, and its versions
 /// share what they are allowed and what they remember.
 pub(crate) fn read(file: &Path, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
-    let loaded = polylogue_team::load(file, overrides).map_err(|found| meant(file, found))?;
+    let loaded = polylogue_team::load(file, overrides).map_err(|found| meant::meant(file, found))?;
     Ok(Loaded { digest: shipped::demo_at(file).unwrap_or(loaded.digest), ..loaded })
-}
-
-/// `found`, or what is probably meant by it.
-fn meant(file: &Path, found: Diagnostics) -> Diagnostics {
-    let Some((what, hint)) = other_kind(file) else { return demo_meant(file, found) };
-    let mut only = Diagnostics::default();
-    let shown = file.display().to_string();
-    only.push(Diagnostic::new(Severity::Error, "invalid-value", &shown, None, what, Some(&hint)));
-    only
-}
-
-/// What `file` is, if people coming from AutoGen have it and it is no team file, and what to do with it.
-fn other_kind(file: &Path) -> Option<(&'static str, String)> {
-    /// Keys of definitions that no team file has.
-    const KEYS: [&str; 4] = ["component_type", "provider", "initiate_chat", "groupchat"];
-    /// A larger file is no definition either, in bytes.
-    const LARGEST: u64 = 4 << 20;
-    if !file.is_file() {
-        return None;
-    }
-    if file.extension().is_some_and(|ending| ending == "py") {
-        let hint = "docs/from-autogen.md shows programs as team files; `polylogue new` writes a team file";
-        return Some(("this is a Python program, not a team file", hint.to_owned()));
-    }
-    let content = BufReader::new(File::open(file).ok()?.take(LARGEST));
-    let root: serde_json::Value = serde_json::from_reader(content).ok()?;
-    let is_definition = root.get("chat").is_none() && KEYS.iter().any(|key| root.get(key).is_some());
-    is_definition.then(|| {
-        let hint = format!("`polylogue import {} -o team.yaml` converts it", shell_word(file));
-        ("this is a definition of AutoGen, not a team file", hint)
-    })
-}
-
-/// `found`, with the demo that was probably meant: there is no `file`, and it has the name of one.
-fn demo_meant(file: &Path, found: Diagnostics) -> Diagnostics {
-    let demo = file.to_str().map(|name| format!("{}{name}", shipped::DEMO));
-    let demo = demo.filter(|demo| !file.exists() && shipped::Template::of_demo(demo).is_some());
-    let Some(demo) = demo else { return found };
-    let mut with_hint = Diagnostics::default();
-    for one in found.iter().cloned() {
-        with_hint.push(Diagnostic { hint: Some(format!("`{demo}` is the demo of this name")), ..one });
-    }
-    with_hint
 }
 
 /// Reads a team file. Team files outside its folder are part of what it asks for: when they are not trusted, they are not

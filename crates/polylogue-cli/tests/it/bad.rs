@@ -32,6 +32,7 @@ fn a_missing_team() {
         --- 2
         error: the team file cannot be read: it is not a file
          --> .
+        hint: it is a folder: name one of its team files
     "#]]
     .assert_eq(&home.run(&["run", "."]).exits(2).masked(&home));
 }

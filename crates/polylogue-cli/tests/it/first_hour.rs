@@ -78,3 +78,23 @@ fn errors_have_colors_only_where_they_may() {
         assert_eq!(bytes.contains('\u{1b}'), is_colored, "{bytes:?}");
     }
 }
+
+#[test]
+fn what_is_given_instead_of_a_team_file_is_answered() {
+    let home = Home::new();
+    for (given, hint) in [
+        ("debate", "`polylogue new debate` writes a team file with the template of this name"),
+        ("council", "`demo:council` is the demo of this name"),
+        ("openai:gpt-4o", "it is a model: `--model openai:gpt-4o`"),
+        ("gpt-4o", "it is a model: `--model openai:gpt-4o`"),
+        ("https://example.org/team.yaml", "a team file is a file on this machine: save it first"),
+        ("-", "a team file is not read from standard input: save it first"),
+        ("\u{201c}team.yaml\u{201d}", "these quotation marks are part of the name: write `\"`"),
+        ("Write a poem", "it is a text: `polylogue run TEAM \"TASK\"` takes it after the team file, "),
+    ] {
+        for command in ["run", "chat", "check"] {
+            let ran = home.run(&[command, given]).exits(2);
+            assert!(ran.err.contains(&format!("\nhint: {hint}")), "{command} {given}: {}", ran.err);
+        }
+    }
+}

@@ -136,3 +136,45 @@ fn a_definition_or_a_program_that_is_run_as_a_team_is_recognized() {
     home.file("team.json", r#"{"name": "t", "groupchat": {}, "chat": {}}"#);
     assert!(home.run(&["check", "team.json"]).exits(2).err.contains("`groupchat` is"));
 }
+
+#[test]
+fn files_of_other_systems_that_are_run_as_teams_are_recognized() {
+    let home = Home::new();
+    for (file, text, what, page) in [
+        ("crew.py", "import os\nfrom crewai import Agent\n", "a Python program", "docs/from-crewai.md"),
+        ("graph.py", "from langgraph.graph import END\n", "a Python program", "docs/from-langgraph.md"),
+        ("solve.py", "import yacana\n", "a Python program", "docs/from-yacana.md"),
+        (
+            "agents.yaml",
+            "poet:\n  role: Poet\n  backstory: >\n    A\n",
+            "a definition of CrewAI",
+            "docs/from-crewai.md",
+        ),
+        ("tasks.yaml", "poem:\n  expected_output: A poem\n", "a definition of CrewAI", "docs/from-crewai.md"),
+        (
+            "langgraph.json",
+            r#"{"graphs": {"a": "./a.py:graph"}}"#,
+            "a configuration of LangGraph",
+            "docs/from-langgraph.md",
+        ),
+        (
+            "OAI_CONFIG_LIST",
+            r#"[{"model": "gpt-4o"}]"#,
+            "a list of models of AutoGen",
+            "docs/from-autogen.md",
+        ),
+        ("duo.ipynb", r#"{"cells": [], "nbformat": 4}"#, "a notebook", "docs/from-autogen.md"),
+    ] {
+        home.file(file, text);
+        let err = home.run(&["check", file]).exits(2).err;
+        assert!(err.starts_with(&format!("error: this is {what}, not a team file\n --> {file}\n")), "{err}");
+        assert!(err.contains(page), "{err}");
+    }
+    // Keys of CrewAI in a team file are answered at their lines.
+    home.file(
+        "team.yaml",
+        "name: t\nagents:\n  - name: A\n    backstory: x\nchat: {participants: [A], pattern: sequential}\n",
+    );
+    let err = home.run(&["check", "team.yaml"]).exits(2).err;
+    assert!(err.contains("unknown key `backstory`\n --> team.yaml:4:5\n"), "{err}");
+}
