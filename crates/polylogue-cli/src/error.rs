@@ -97,6 +97,11 @@ impl CliError {
         (self.what, self.hint)
     }
 
+    /// Whether this is what went wrong.
+    pub(crate) fn says(&self, what: &str) -> bool {
+        self.what == what
+    }
+
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }

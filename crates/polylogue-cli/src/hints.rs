@@ -1,17 +1,44 @@
 //! Hints of errors, whose commands name the store or the server of the command line, so that they work as they are printed.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use clap::CommandFactory as _;
 
-use crate::args::Cli;
 use crate::args::uses::{Use, use_of};
+use crate::args::{Cli, Command};
 use crate::error::CliError;
-use crate::place::PlaceOption;
+use crate::place::{PlaceOption, shell_word};
+use crate::shipped::DEMO;
 
 /// `error`, whose hint is for conversations at `place`.
 pub(crate) fn of(error: CliError, place: &PlaceOption) -> CliError {
     error.map_hint(|hint| at(&hint, place))
+}
+
+/// `error`, with what is probably meant where `command` names no conversation, but a team file, or a text that belongs behind it.
+pub(crate) fn of_command(error: CliError, command: &Command) -> CliError {
+    let (name, id, text) = match command {
+        Command::Resume(args) => ("resume", &args.id, args.message.as_deref()),
+        Command::Show(args) => ("show", &args.id, None),
+        Command::Send(args) => ("send", &args.id, Some(args.text.as_str())),
+        Command::Answer(args) => ("answer", &args.id, args.answer.last().map(String::as_str)),
+        _ => return error,
+    };
+    if !error.says(&format!("there is no conversation `{id}`")) {
+        return error;
+    }
+    let is_team = id.starts_with(DEMO) || [".yaml", ".yml", ".json"].iter().any(|end| id.ends_with(end));
+    if is_team {
+        let file = shell_word(Path::new(id));
+        return error.hint(format!("it is a team file: `polylogue run {file}` runs it"));
+    }
+    match text {
+        Some(text) if text == "last" || id.contains(char::is_whitespace) => {
+            error.hint(format!("the text comes after the conversation: `polylogue {name} last TEXT`"))
+        }
+        _ => error,
+    }
 }
 
 /// `hint`, in which the commands on conversations have the option of `place`.
@@ -65,8 +92,6 @@ fn is_known(command: &str, option: &str, known: &[&[&str]]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::place::NamedStore;
 

@@ -95,7 +95,7 @@ async fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, CliError> {
         return remote::run(cli, &server).await;
     }
     let place = PlaceOption::of_store(&cli.named_store());
-    run_here(cli).await.map_err(|error| hints::of(error, &place))
+    run_here(cli).await.map_err(|error| hints::of(hints::of_command(error, &cli.command), &place))
 }
 
 /// Runs the command on this machine.

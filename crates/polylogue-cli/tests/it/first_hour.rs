@@ -98,3 +98,20 @@ fn what_is_given_instead_of_a_team_file_is_answered() {
         }
     }
 }
+
+#[test]
+fn a_team_file_or_a_text_instead_of_a_conversation_is_answered() {
+    let home = Home::new();
+    home.run(&["run", &shipped("student-teacher")]).ok();
+    for (args, hint) in [
+        (&["resume", "team.yaml"][..], "it is a team file: `polylogue run team.yaml` runs it"),
+        (&["show", "demo:council"], "it is a team file: `polylogue run demo:council` runs it"),
+        (&["send", "Hello", "last"], "the text comes after the conversation: `polylogue send last TEXT`"),
+        (&["resume", "Go on", "last"], "the text comes after the conversation: `polylogue resume last TEXT`"),
+        (&["answer", "yes", "last"], "the text comes after the conversation: `polylogue answer last TEXT`"),
+        (&["send", "nosuch", "Hello"], "`polylogue runs` lists them"),
+    ] {
+        let err = home.run(args).exits(2).err;
+        assert_eq!(err, format!("error (config): there is no conversation `{}`\n  hint: {hint}\n", args[1]));
+    }
+}
