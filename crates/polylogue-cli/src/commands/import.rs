@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use polylogue_import::{Imported, import};
+use polylogue_team::Overrides;
 
 use super::write_data;
 use crate::error::{CliError, Exit};
@@ -18,6 +19,9 @@ const LARGEST: u64 = 4 << 20;
 /// How a program becomes a definition.
 const PYTHON: &str = "of AgentChat, import what `print(team.dump_component().model_dump_json())` prints; of AutoGen 0.2, write its agents and chats as JSON: see docs/from-autogen.md";
 
+/// What can be imported.
+const TAKES: &str = "it takes component JSON of AutoGen Studio or AgentChat, and agents and chats of AutoGen 0.2, which you write as JSON: see docs/from-autogen.md";
+
 /// Writes the team file, and says what could not be converted and which keys are needed.
 pub(crate) fn run(args: &args::Import) -> Result<Exit, CliError> {
     let shown = args.definition.display().to_string();
@@ -29,9 +33,11 @@ pub(crate) fn run(args: &args::Import) -> Result<Exit, CliError> {
     let name =
         args.definition.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into());
     let imported = import(&text, &name).map_err(|error| {
-        CliError::usage(format!("`{shown}` cannot be imported: {error}")).hint(
-            "it takes component JSON of AutoGen Studio or AgentChat, and agents and chats of AutoGen 0.2, which you write as JSON: see docs/from-autogen.md",
-        )
+        if polylogue_team::load(&args.definition, &Overrides::default()).is_ok() {
+            let run = format!("`polylogue run {}` runs it", place::shell_word(&args.definition));
+            return CliError::usage(format!("`{shown}` is a team file already")).hint(run);
+        }
+        CliError::usage(format!("`{shown}` cannot be imported: {error}")).hint(TAKES)
     })?;
     match &args.output {
         Some(path) => create(path, &imported.yaml, args.force)?,

@@ -39,6 +39,17 @@ pub(crate) fn run(args: &args::new::New) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
+/// Patterns whose template or demo has another name.
+const PATTERNS: [(&str, &str); 7] = [
+    ("round_robin", "two-agents"),
+    ("sequential", "sequence"),
+    ("parallel", "graph"),
+    ("dag", "demo:market-report"),
+    ("group_solve", "tasks"),
+    ("swarm", "handoffs"),
+    ("group_chat", "group"),
+];
+
 /// There is no template or demo `wanted`.
 fn unknown(wanted: &str, templates: &[Template]) -> CliError {
     let names = templates.iter().map(|template| template.name);
@@ -49,8 +60,14 @@ fn unknown(wanted: &str, templates: &[Template]) -> CliError {
         format!(
             "it is a demo: `polylogue new {DEMO}{wanted}` writes its file, `polylogue run {DEMO}{wanted}` runs it"
         )
+    } else if let Some((_, name)) = PATTERNS.iter().find(|(known, _)| *known == wanted) {
+        format!("`polylogue new {name}` writes a team with this pattern")
     } else {
-        let meant = suggest::closest(wanted, names).map(|name| format!("did you mean `{name}`? "));
+        let close = match wanted.strip_prefix(DEMO) {
+            Some(demo) => suggest::closest(demo, shipped::teams()).map(|name| format!("{DEMO}{name}")),
+            None => suggest::closest(wanted, names).map(str::to_owned),
+        };
+        let meant = close.map(|name| format!("did you mean `{name}`? "));
         format!("{}`polylogue new --list` lists templates and demos", meant.unwrap_or_default())
     };
     CliError::usage(format!("there is no template `{wanted}`")).hint(hint)

@@ -86,7 +86,7 @@ fn a_chat_at_a_terminal_shows_replies_and_not_again_what_was_typed() {
     assert_eq!(terminal.sees().matches("Again").count(), 2, "{}", terminal.sees());
     // Ctrl-C at the prompt only leaves the line.
     terminal.press("half a line\x03");
-    terminal.wait_for("> half a line\n\n>");
+    terminal.wait_for("> half a line\n\nCtrl-D leaves the chat.\n>");
     terminal.press("//exit is not a command\r");
     terminal.wait_for_question("Reply 3 to: /exit is not a command");
     terminal.press("/save talk.md\r");

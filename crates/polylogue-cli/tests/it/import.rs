@@ -178,3 +178,12 @@ fn files_of_other_systems_that_are_run_as_teams_are_recognized() {
     let err = home.run(&["check", "team.yaml"]).exits(2).err;
     assert!(err.contains("unknown key `backstory`\n --> team.yaml:4:5\n"), "{err}");
 }
+
+#[test]
+fn a_team_file_is_not_imported() {
+    let home = Home::new();
+    home.run(&["new", "debate", "my team.yaml"]).ok();
+    let err = home.run(&["import", "my team.yaml"]).exits(2).err;
+    let expected = "error (config): `my team.yaml` is a team file already\n  hint: `polylogue run 'my team.yaml'` runs it\n";
+    assert_eq!(err, expected);
+}

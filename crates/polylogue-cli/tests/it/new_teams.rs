@@ -74,6 +74,19 @@ fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
     let misspelled = home.run(&["new", "grup"]).exits(2);
     let hint = "hint: did you mean `group`? `polylogue new --list` lists";
     assert!(misspelled.err.contains(hint), "{}", misspelled.err);
+    let demo = home.run(&["new", "demo:counci"]).exits(2);
+    assert!(demo.err.contains("hint: did you mean `demo:council`? "), "{}", demo.err);
+}
+
+#[test]
+fn a_pattern_is_answered_with_its_template() {
+    let home = Home::new();
+    for pattern in ["round_robin", "sequential", "parallel", "dag", "group_solve", "swarm", "group_chat"] {
+        let err = home.run(&["new", pattern]).exits(2).err;
+        let command = err.split("`polylogue ").nth(1).and_then(|rest| rest.split('`').next());
+        let words: Vec<&str> = command.unwrap_or_else(|| panic!("{err}")).split(' ').collect();
+        home.run(&[&words[..], &["-"]].concat()).ok();
+    }
 }
 
 #[test]

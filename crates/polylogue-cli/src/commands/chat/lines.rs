@@ -96,7 +96,10 @@ async fn converse(chat: &mut impl Chat) -> Result<Exit, CliError> {
         };
         let next = match line {
             Typed::End => return Ok(exit),
-            Typed::Interrupted => Next::Continue,
+            Typed::Interrupted => {
+                print_note("Ctrl-D leaves the chat.");
+                Next::Continue
+            }
             Typed::Text(line) => obey(chat, &line, &mut exit).await?,
         };
         if let Next::Leave(end) = next {
