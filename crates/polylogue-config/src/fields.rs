@@ -250,6 +250,10 @@ fn hint_for(
     if let Some(row) = cx.foreign_of(ty.name, &entry.key, entry.value.word()) {
         return (row.hint(), names().find(|name| row.is_key(name)));
     }
+    // As in JSON with comments; the text up to the next colon is the key.
+    if entry.key.starts_with("//") {
+        return ("a comment begins with `#`, also in JSON".to_owned(), None);
+    }
     if let Some(around) = all.iter().find(|key| (key.ty)().has_key(&entry.key)) {
         return (format!("it belongs in `{}`", around.name), None);
     }

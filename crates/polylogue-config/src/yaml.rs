@@ -70,6 +70,12 @@ fn advice(kind: &ErrorKind) -> Option<&'static str> {
         ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => {
             "close the quotation mark, or write `|` and then the text on separate lines"
         }
+        ErrorKind::InvalidTrailingDoubleQuotedScalar => {
+            "write quotation marks within a text as `\\\"`, or `|` and then the text on separate lines"
+        }
+        ErrorKind::InvalidTrailingSingleQuotedScalar => {
+            "write an apostrophe within such a text twice, or put the text in double quotes"
+        }
         ErrorKind::RecursionLimitExceeded => "lists and mappings can be nested 64 deep",
         ErrorKind::DirectiveDisallowed => "leave out the line that begins with `%`",
         _ => return None,

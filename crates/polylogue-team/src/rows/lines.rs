@@ -8,6 +8,9 @@ use super::row::{LONGEST_ID, MOST_ROWS, Row, as_text};
 use crate::diagnostic::{Diagnostics, Report};
 use crate::source::{Source, Span};
 
+/// What a row is.
+const FORM: &str = "give one JSON object a line: `{\"task\": \"...\"}`";
+
 /// Rows as they were given, and their keys in the order in which they come first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lines {
@@ -22,11 +25,7 @@ pub(super) fn read(text: &str, file_name: &str) -> Result<Lines, Diagnostics> {
     rows.read(source.text);
     let lines = rows.finish();
     if lines.rows.is_empty() && !report.failed() {
-        report.error_with_hint(
-            &(0..0),
-            "there is no row",
-            "give one JSON object a line: `{\"task\": \"...\"}`",
-        );
+        report.error_with_hint(&(0..0), "there is no row", FORM);
     }
     if report.failed() { Err(report.finish()) } else { Ok(lines) }
 }
@@ -93,16 +92,17 @@ impl<'r, 's> Collector<'r, 's> {
     fn line(&mut self, number: usize, line: &str, span: Span) {
         match serde_json::from_str::<Value>(line) {
             Ok(Value::Object(object)) => self.row(number, &object, span),
-            Ok(_) => {
-                let hint = "give one JSON object a line: `{\"task\": \"...\"}`";
-                self.report.error_with_hint(&span, "this is not a JSON object", hint);
-            }
+            Ok(_) => self.report.error_with_hint(&span, "this is not a JSON object", FORM),
             Err(error) => {
                 let columns = line.char_indices().map(|(at, _)| at);
                 let at = span.start + columns.take(error.column()).last().unwrap_or(0);
                 let why = error.to_string();
                 let why = why.split(" at line").next().unwrap_or_default();
-                self.report.error(&(at..at + 1), format!("this is not valid JSON: {why}"));
+                let message = format!("this is not valid JSON: {why}");
+                match line.trim_start().starts_with('{') {
+                    true => self.report.error(&(at..at + 1), message),
+                    false => self.report.error_with_hint(&(at..at + 1), message, FORM),
+                }
             }
         }
     }

@@ -73,6 +73,16 @@ fn wrong_lines_are_reported_with_their_places() {
 }
 
 #[test]
+fn lines_of_text_are_answered_with_the_form_of_a_row() {
+    let hints = |text: &str| {
+        let found = Rows::over(text, "r").unwrap_err();
+        found.iter().map(|one| one.hint.clone().unwrap_or_default()).collect::<Vec<_>>()
+    };
+    let form = "give one JSON object a line: `{\"task\": \"...\"}`";
+    assert_eq!(hints("Write a poem\n[1]\n{\"a\": 1,}"), [form, form, ""]);
+}
+
+#[test]
 fn wrong_products_are_reported_with_their_places() {
     wrong(Rows::cross("[a]", "r"), &["1:1 this is not a mapping of lists"]);
     wrong(Rows::cross("{}", "r"), &["1:1 there is no list"]);

@@ -50,6 +50,28 @@ fn yaml_that_is_broken() {
         "#]],
     );
     check(
+        "name: \"a \"b\"\"\n",
+        &expect![[r#"
+            error: this is not valid YAML: invalid trailing content after double-quoted scalar
+             --> t.yaml:1:11
+              |
+            1 | name: "a "b""
+              |           ^
+            hint: write quotation marks within a text as `\"`, or `|` and then the text on separate lines
+        "#]],
+    );
+    check(
+        "name: 'it's'\n",
+        &expect![[r#"
+            error: this is not valid YAML: invalid trailing content after single-quoted scalar
+             --> t.yaml:1:11
+              |
+            1 | name: 'it's'
+              |           ^
+            hint: write an apostrophe within such a text twice, or put the text in double quotes
+        "#]],
+    );
+    check(
         "name: t\n description: x\n",
         &expect![[r#"
             error: this is not valid YAML: mapping values are not allowed in this context
@@ -150,6 +172,24 @@ fn yaml_that_means_something_else_than_it_seems_to() {
         5 | model: openai:b
           | ^^^^^
     "#]],
+    );
+    check(
+        "{name: t, // the agents\nagents: [{name: A}], chat: {participants: [A], pattern: sequential}}\n",
+        &expect![[r#"
+            error: unknown key `// the agents agents`
+             --> t.yaml:1:11
+              |
+            1 | {name: t, // the agents
+              |           ^^^^^^^^^^^^^
+            hint: a comment begins with `#`, also in JSON
+
+            error: there is no agent, chat or team `A`
+             --> t.yaml:2:44
+              |
+            2 | agents: [{name: A}], chat: {participants: [A], pattern: sequential}}
+              |                                            ^
+            hint: define it in `agents`
+        "#]],
     );
     check_with(
         "? [a, b]\n: x\n",
