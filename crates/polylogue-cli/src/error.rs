@@ -89,7 +89,9 @@ impl CliError {
 
     /// The same, where `name` says what is wrong.
     pub(crate) fn about(self, name: &str) -> Self {
-        Self { what: format!("`{name}`: {}", self.what), ..self }
+        // Errors of team files have their label already.
+        let what = self.what.strip_prefix("error: ").unwrap_or(&self.what);
+        Self { what: format!("`{name}`: {what}"), ..self }
     }
 
     /// What went wrong, and what to do.

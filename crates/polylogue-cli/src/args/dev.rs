@@ -27,7 +27,7 @@ pub(crate) struct Dev {
     pub(crate) workers: u64,
 
     /// The address of the server and its page; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", value_parser = address, default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
     /// The model of every agent, such as `openai:gpt-4o-mini`

@@ -24,7 +24,7 @@ pub(crate) struct Serve {
     pub(crate) teams: Vec<PathBuf>,
 
     /// The address to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", value_parser = address, default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
     /// The URL by which clients reach the server, such as `https://teams.example`, if it differs from the address of `--listen`

@@ -347,6 +347,15 @@ pub(crate) struct Output {
     pub(crate) no_stream: bool,
 }
 
+/// Reads an address to listen on. A port alone, and a name such as `localhost`, are answered with an address.
+pub(super) fn address(given: &str) -> Result<SocketAddr, String> {
+    given.parse().map_err(|_| {
+        let port = given.rsplit_once(':').map_or(given, |(_, port)| port);
+        let port = port.parse().unwrap_or(8787_u16);
+        format!("it is not an address with a port: write `127.0.0.1:{port}`")
+    })
+}
+
 pub(super) fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.trim().to_owned(), value.to_owned()))

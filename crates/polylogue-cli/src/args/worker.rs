@@ -29,7 +29,7 @@ pub(crate) struct Worker {
     pub(crate) of: OfTenant,
 
     /// Serve metrics for Prometheus at `/metrics` of this address, without a token. Default: none are served
-    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "only")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "only", value_parser = address)]
     pub(crate) metrics: Option<SocketAddr>,
 
     #[command(flatten)]
@@ -95,7 +95,7 @@ impl Takes {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Internal {
     /// The address at which servers with the same store receive live text from this process; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", value_parser = address, default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
     pub(crate) internal_listen: SocketAddr,
 
     /// The host and port by which those servers reach this process. Default: those of `--internal-listen`

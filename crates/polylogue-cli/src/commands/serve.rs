@@ -76,6 +76,7 @@ async fn usable_teams(
     let (teams, unusable) = TeamFiles::find(cli, args)?.usable(&options.place).await?;
     for (file, error) in unusable {
         let (what, hint) = error.into_parts();
+        let what = what.strip_prefix("error: ").unwrap_or(&what);
         print_note_wrapped(&format!("warning: `{}` is not served: {what}", file.display()));
         hint.iter().for_each(|hint| print_note_wrapped(&format!("hint: {hint}")));
     }

@@ -115,3 +115,16 @@ fn a_team_file_or_a_text_instead_of_a_conversation_is_answered() {
         assert_eq!(err, format!("error (config): there is no conversation `{}`\n  hint: {hint}\n", args[1]));
     }
 }
+
+#[test]
+fn a_server_is_refused_by_one_label_and_with_an_address() {
+    let home = Home::new();
+    home.file("script.py", "import autogen\n");
+    let err = home.run(&["serve", "script.py"]).exits(2).err;
+    assert!(err.starts_with("error (config): `script`: this is a Python program, "), "{err}");
+    for (given, port) in [("9000", 9000), (":9000", 9000), ("localhost:9000", 9000), ("localhost", 8787)] {
+        let err = home.run(&["serve", "team.yaml", "--listen", given]).exits(2).err;
+        let hint = format!(": it is not an address with a port: write `127.0.0.1:{port}`\n");
+        assert!(err.contains(&hint), "{given}: {err}");
+    }
+}
