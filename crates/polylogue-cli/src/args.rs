@@ -359,7 +359,7 @@ pub(crate) struct Rm {
     pub(crate) which: keeping::Which,
 
     /// With `--older-than`: also those that wait for a person or for a worker, or are paused
-    #[arg(long, requires = "older_than")]
+    #[arg(long, requires = "older_than", conflicts_with = "ids")]
     pub(crate) all: bool,
 
     #[command(flatten)]

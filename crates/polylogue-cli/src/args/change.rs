@@ -14,7 +14,7 @@ pub(crate) struct Fork {
     pub(crate) id: String,
 
     /// Copy only the events before this one; `show --json` prints their numbers. Default: all
-    #[arg(long, value_name = "EVENT")]
+    #[arg(long, value_name = "EVENT", value_parser = event)]
     pub(crate) at: Option<u64>,
 
     /// With `--at`: replace the text of that message, answer or task. Without: send this message to the fork. `@FILE` reads it from a file, `-` from standard input
@@ -23,6 +23,13 @@ pub(crate) struct Fork {
 
     #[command(flatten)]
     pub(crate) of: OfTenant,
+}
+
+/// Reads the number of an event. The first one is 0.
+fn event(given: &str) -> Result<u64, String> {
+    given.parse().map_err(|_| {
+        "it is not the number of an event, which `polylogue show ID --json` prints as `seq`".to_owned()
+    })
 }
 
 #[derive(Debug, Args)]

@@ -29,7 +29,7 @@ pub(crate) struct Archive {
     pub(crate) which: Which,
 
     /// With `--older-than`: also those that wait for a person or are paused
-    #[arg(long, requires = "older_than")]
+    #[arg(long, requires = "older_than", conflicts_with = "ids")]
     pub(crate) all: bool,
 
     /// Unpack them instead, as a message or `resume` does

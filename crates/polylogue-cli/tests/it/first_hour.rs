@@ -128,3 +128,19 @@ fn a_server_is_refused_by_one_label_and_with_an_address() {
         assert!(err.contains(&hint), "{given}: {err}");
     }
 }
+
+#[test]
+fn an_option_that_would_be_ignored_removes_nothing() {
+    let home = Home::new();
+    home.run(&["run", &shipped("student-teacher")]).ok();
+    for args in [["rm", "last", "--all"], ["archive", "last", "--all"]] {
+        let err = home.run(&args).exits(2).err;
+        assert!(err.contains("cannot be used with") && err.contains("'--all'"), "{err}");
+    }
+    let err = home.run(&["fork", "last", "--at", "x"]).exits(2).err;
+    assert!(
+        err.contains("it is not the number of an event, which `polylogue show ID --json` prints"),
+        "{err}"
+    );
+    assert_eq!(home.listed().len(), 1);
+}
