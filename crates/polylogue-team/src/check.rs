@@ -28,6 +28,7 @@ mod sentence;
 mod stop_texts;
 mod texts;
 mod tool_texts;
+mod unasked;
 mod waits;
 mod web;
 mod working;
@@ -67,6 +68,7 @@ pub(crate) fn check(
         handoff_texts::check(team, &outline, report);
         tool_texts::check(team, &outline, report);
         texts::check(root, team, &outline, report);
+        unasked::check(team, &outline, report);
         team.all_chats().for_each(|(_, chat)| working::check_background(chat, &outline, report));
         secrets::check(root, report);
     }
