@@ -85,7 +85,8 @@ pub(super) async fn served(remote: &Remote, id: &str) -> Result<Team, CliError> 
     if error.problem().is_none_or(|problem| problem.status != 404) {
         return Err(error.into());
     }
-    Err(CliError::from(error).hint(format!("the server has {}", all_teams(remote).await?)))
+    let teams = all_teams(remote).await?;
+    Err(CliError::from(error).hint(format!("the server has {teams}; it runs no team files of this machine")))
 }
 
 /// The ids of all teams, in words.

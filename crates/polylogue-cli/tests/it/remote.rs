@@ -422,7 +422,10 @@ fn a_server_that_cannot_be_used_is_an_error_with_a_hint_and_no_token() {
     let (mut home, serving) = served();
     let token = serving.token().to_owned();
     for (args, hint) in [
-        (&["run", "nothing"][..], "hint: the server has `ask`, `once`, `pair`, `short`"),
+        (
+            &["run", "nothing"][..],
+            "hint: the server has `ask`, `once`, `pair`, `short`; it runs no team files of this",
+        ),
         (&["run", "pair", "--model", "openai:x"], "`--model` does not work with a server"),
         (
             &["batch", "pair", "--over", "rows.csv", "-o", "x", "--budget", "1"],
