@@ -59,7 +59,7 @@ pub(crate) struct Cli {
     #[arg(short, long, global = true, display_order = LAST, help_heading = GLOBAL, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// When to use colors
+    /// When to use colors; without them, as with `NO_COLOR`, nothing is redrawn, and replies appear when they are complete
     #[arg(long, global = true, display_order = LAST, help_heading = GLOBAL, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }

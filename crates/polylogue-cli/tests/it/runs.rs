@@ -375,7 +375,7 @@ fn the_whole_of_the_help() {
           -V, --version  Print version
 
         Options of every command:
-              --color <WHEN>   When to use colors [default: auto] [possible values: auto, always, never]
+              --color <WHEN>   When to use colors; without them, as with `NO_COLOR`, nothing is redrawn, and replies appear when they are complete [default: auto] [possible values: auto, always, never]
               --config <FILE>  Your configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --server <URL>   Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]
               --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE` [env: POLYLOGUE_STORE]
@@ -460,7 +460,7 @@ fn the_whole_of_the_help() {
               --needs <WORDS>  With `--detach`: what the worker must offer (`worker --offers`) besides what the team needs, such as `gpu`; a list with commas
 
         Options of every command:
-              --color <WHEN>   When to use colors [default: auto] [possible values: auto, always, never]
+              --color <WHEN>   When to use colors; without them, as with `NO_COLOR`, nothing is redrawn, and replies appear when they are complete [default: auto] [possible values: auto, always, never]
               --config <FILE>  Your configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --server <URL>   Use the conversations of this server, such as `http://127.0.0.1:8787`, instead of the store. Its token is in `POLYLOGUE_TOKEN`, or in `~/.config/polylogue/servers.yaml` [env: POLYLOGUE_SERVER]
               --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines, `postgres://USER@HOST/DATABASE` [env: POLYLOGUE_STORE]
