@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use polylogue::agents::tooling::ModelSettings;
+use polylogue::layers::parse::as_sent;
 use polylogue::tasks::group_solve::Check;
 use polylogue::{Agent as _, Assistant, Transcript};
 use polylogue_core::{
@@ -68,7 +69,12 @@ impl RebuiltRequest {
         let examples = stored.team.examples_of(&who).unwrap_or_default().iter();
         let examples =
             examples.flat_map(|shot| [Entry::user(&*shot.user), Entry::assistant(&*shot.assistant)]);
-        let entries: Vec<Entry> = examples.chain(view.entries().iter().cloned()).collect();
+        let said = view.entries().to_vec();
+        let said = match stored.team.output_blocks_of(&who) {
+            Some(blocks) => as_sent(&blocks, said),
+            None => said,
+        };
+        let entries: Vec<Entry> = examples.chain(said).collect();
         let entries = forms(stored, &before, reply).sent(&entries);
         let (seq, at, reply) = (event.seq, event.chat.clone(), (*reply).clone());
         Ok(Self { who, call, calls, seq, chat: at, system, entries, is_exact, settings, reply })

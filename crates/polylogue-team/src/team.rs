@@ -10,6 +10,7 @@ mod work_dir;
 
 use std::collections::BTreeMap;
 
+use polylogue::layers::parse::ToolBlocks;
 use polylogue_config::{At, Config, NewName, Switch};
 use polylogue_core::{Name, TaskFrom};
 use polylogue_models::{DatedPrices, FailureClass, FallbackReturn, Prices, Script};
@@ -27,6 +28,7 @@ use crate::limits::Limits;
 use crate::mcp::McpServers;
 use crate::memory::TeamMemory;
 use crate::model_list::{FailureKey, ModelList, ReturnText};
+use crate::output_blocks::OutputBlock;
 use crate::pattern::{Media, Pattern};
 use crate::price::PriceKey;
 use crate::reasoning::Example;
@@ -240,6 +242,17 @@ impl Team {
             .and_then(Agent::model)
             .map(|keys| &**keys.examples);
         own.or_else(|| self.teams.iter().find_map(|sub| sub.team.examples_of(name)))
+    }
+
+    /// Returns the parser of the output blocks of the agent `name`, by which its model receives what it wrote before; `None` if it
+    /// has none.
+    pub fn output_blocks_of(&self, name: &Name) -> Option<ToolBlocks> {
+        let own = self.agents.iter().find(|agent| agent.name == *name).and_then(Agent::model);
+        match own {
+            Some(keys) if keys.output_blocks.is_empty() => None,
+            Some(keys) => Some(ToolBlocks::new(keys.output_blocks.iter().map(OutputBlock::build))),
+            None => self.teams.iter().find_map(|sub| sub.team.output_blocks_of(name)),
+        }
     }
 
     /// What the agent, chat or team `name` is for, in the words of the file.

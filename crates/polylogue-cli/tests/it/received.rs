@@ -124,6 +124,34 @@ fn show_as_prints_the_request_of_every_call_of_every_agent() {
     assert_eq!(asked, BTreeMap::from(expected));
 }
 
+/// Ann's blocks end at a stop sequence, and are restored for her. Her example has its end.
+const BLOCKS: &str = r#"
+name: blocks
+task: What is 2 + 2?
+agents:
+  - name: Ann
+    system: You are Ann.
+    examples: [{user: "What is 1 + 1?", assistant: "```calc\n1+1\n```\n"}]
+    output_blocks: [{kind: calc, begin: "```calc\n", end: "\n```\n", restore: true}]
+  - {name: Bob, model: none, default_reply: Continue.}
+chat: {participants: [Ann, Bob], loop_detection: off, stop: {max_turns: 5}}
+"#;
+
+#[test]
+fn received_shows_the_restored_blocks_of_an_agent() {
+    let server = serve(Playbook::new(|_, nth| Answer::text(format!("I compute.\n```calc\n2+2+{nth}"))));
+    let home = Home::at(&server);
+    home.file("blocks.yaml", BLOCKS);
+    home.run(&["run", "blocks.yaml", "--model", "openai:test"]).ok();
+    let requests = server.requests();
+    assert_eq!(compare(&home, &requests), BTreeMap::from([("Ann", 3)]));
+    let restored = |request: &std::sync::Arc<Received>| {
+        let contents = request.messages().iter().filter_map(|message| message["content"].as_str());
+        contents.filter(|text| text.starts_with("I compute.") && text.ends_with("\n```\n")).count()
+    };
+    assert_eq!(requests.iter().map(restored).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
 #[test]
 fn received_shows_the_separate_messages_of_an_endpoint_that_does_not_merge() {
     let server = serve(Behavior::from(builders()).history(History::Loose));

@@ -81,9 +81,8 @@ impl Parsed {
     pub fn new(agent: Assistant, parser: impl Parser) -> Self {
         let parser: Arc<dyn Parser> = Arc::new(parser);
         let (renders, instructs, before) = (Arc::clone(&parser), Arc::clone(&parser), agent.clone());
-        let model = HookedModel::new(agent.model.clone()).on_view(move |entries, _| {
-            entries.into_iter().filter_map(|entry| rendered(entry, &*renders)).collect()
-        });
+        let model =
+            HookedModel::new(agent.model.clone()).on_view(move |entries, _| as_sent(&*renders, entries));
         let mut agent = agent;
         agent.model = AnyModel::new(model);
         let agent = agent.system_from(move |task| {
@@ -120,6 +119,12 @@ pub fn value(message: &Message) -> Option<&Value> {
         Part::Note(value) | Part::Data(value) => Some(value),
         _ => None,
     })
+}
+
+/// Returns `entries` as the model of a [`Parsed`] agent receives them: what it wrote before is [rendered](Parser::render). For
+/// inspection.
+pub fn as_sent(parser: &dyn Parser, entries: Vec<Entry>) -> Vec<Entry> {
+    entries.into_iter().filter_map(|entry| rendered(entry, parser)).collect()
 }
 
 /// An entry as the model receives it: its own earlier messages as the parser renders them. Those with a call stay
