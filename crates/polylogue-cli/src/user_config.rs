@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use polylogue_config::diagnostic::Report;
 use polylogue_config::source::Source;
 use polylogue_config::types::{Key, Kind};
-use polylogue_config::{Config, Cx, Vars, suggest, yaml};
+use polylogue_config::yaml::{self, Data, Entry, Node};
+use polylogue_config::{Config, Cx, Vars, suggest};
 use polylogue_core::Money;
 use polylogue_core::text::of_json;
 use polylogue_team::Diagnostics;
@@ -226,12 +227,14 @@ fn values(text: &str, file_name: &str) -> Result<Map<String, Value>, Diagnostics
         return Ok(Map::new());
     }
     let Some(root) = yaml::parse(&mut report) else { return Err(report.finish()) };
-    for entry in root.entries() {
-        // A key that was put here by mistake is not shown.
-        if is_secret_name(&entry.key) || entry.value.text().is_some_and(looks_like_key) {
-            report.hide(&entry.value.span);
-            report.error_with_hint(&entry.key_span, "keys are not kept in this file", KEEP_SECRET);
-        }
+    // A key that was put here by mistake is not shown.
+    hide_secrets(&root, &mut report);
+    let is_misplaced =
+        |entry: &&Entry| is_secret_name(&entry.key) || entry.value.text().is_some_and(is_secret);
+    // The lines of a `.env` file are one text.
+    let of_env = root.text().filter(|text| is_secret(text)).map(|_| &root.span);
+    for at in root.entries().iter().filter(is_misplaced).map(|entry| &entry.key_span).chain(of_env) {
+        report.error_with_hint(at, "keys are not kept in this file", KEEP_SECRET);
     }
     let mut vars = Vars::default();
     let settings = Settings::read(&root, &mut Cx::new("a configuration", &mut report, &mut vars));
@@ -242,6 +245,29 @@ fn values(text: &str, file_name: &str) -> Result<Map<String, Value>, Diagnostics
         Value::Object(values) => Ok(values),
         _ => Ok(Map::new()),
     }
+}
+
+/// Hides what may be a secret, wherever it is.
+fn hide_secrets(node: &Node, report: &mut Report<'_>) {
+    match &node.data {
+        Data::Text(text) if is_secret(text) => report.hide(&node.span),
+        Data::List(items) => items.iter().for_each(|item| hide_secrets(item, report)),
+        Data::Map(entries) => {
+            for entry in entries {
+                if is_secret_name(&entry.key) {
+                    report.hide(&entry.value.span);
+                }
+                hide_secrets(&entry.value, report);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether `text` may hold a secret: a key, or an assignment of one as in a `.env` file.
+fn is_secret(text: &str) -> bool {
+    let assigns = |word: &str| word.split_once('=').is_some_and(|(name, _)| is_secret_name(name));
+    looks_like_key(text) || text.split_whitespace().any(assigns)
 }
 
 /// `value` in YAML: in quotes unless it is plain, or a number.

@@ -36,4 +36,12 @@ fn keys_are_refused_and_not_shown() {
     let wrong = values(text, "config.yaml").unwrap_err().to_string();
     assert!(wrong.contains("keys are not kept in this file") && wrong.contains("OPENAI_API_KEY"), "{wrong}");
     assert!(!wrong.contains("hush-hush"), "{wrong}");
+    // A `.env` file, and a key below a setting.
+    for text in
+        ["A=1\nOPENAI_API_KEY=hush-hush\n", "model:\n  api_key: hush-hush\n", "model: [sk-hushhushhush]\n"]
+    {
+        let wrong = values(text, "config.yaml").unwrap_err().to_string();
+        assert!(!wrong.contains("hush"), "{wrong}");
+        assert_eq!(wrong.contains("keys are not kept in this file"), text.contains('='), "{wrong}");
+    }
 }
