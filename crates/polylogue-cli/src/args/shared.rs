@@ -276,11 +276,6 @@ fn named<T>(given: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Nam
     Ok(Named { name, most: Some(read(most)?) })
 }
 
-/// An address to listen on.
-pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "expected an IP address and a port, such as `127.0.0.1:9100`".into())
-}
-
 /// A name of a budget: letters, digits and `._-`.
 pub(super) fn budget_name(text: &str) -> Result<String, String> {
     let is_name = |text: &str| {
