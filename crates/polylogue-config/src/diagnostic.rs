@@ -1,7 +1,7 @@
 //! Mistakes in a configuration file, with their positions.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -192,6 +192,34 @@ impl Diagnostics {
         }
     }
 
+    /// Adds all of `other` in the order of the text: files in the order in which they are first named, and in each of them
+    /// lines and columns, before what is about the file as a whole. A finding that both have is kept once, as an error if it is
+    /// one in either of them.
+    pub fn merge(&mut self, other: Self) {
+        let mut known: HashMap<_, usize> = HashMap::new();
+        for diagnostic in std::mem::take(&mut self.0).into_iter().chain(other.0) {
+            let at = diagnostic.place.as_ref().map(|place| (place.line, place.column));
+            let key = (diagnostic.file.clone(), at, diagnostic.message.clone());
+            match known.get(&key).and_then(|index| self.0.get_mut(*index)) {
+                Some(same) if diagnostic.severity == Severity::Error => *same = diagnostic,
+                Some(_) => {}
+                None => {
+                    known.insert(key, self.0.len());
+                    self.0.push(diagnostic);
+                }
+            }
+        }
+        let mut files: HashMap<String, usize> = HashMap::new();
+        for diagnostic in &self.0 {
+            let next = files.len();
+            files.entry(diagnostic.file.clone()).or_insert(next);
+        }
+        self.0.sort_by_key(|Diagnostic { file, place, .. }| {
+            let at = place.as_ref().map(|place| (place.line, place.column));
+            (files.get(file).copied(), at.is_none(), at)
+        });
+    }
+
     fn sort(&mut self) {
         self.0.sort_by_key(|diagnostic| diagnostic.place.as_ref().map(|place| (place.line, place.column)));
     }
@@ -360,6 +388,34 @@ mod tests {
             shown(text, at..at + 1),
             "error: no\n --> t.yaml:2:11\n  |\n2 |  翻译: \u{fffd}[31mx\n  |             ^\nhint: yes\n"
         );
+    }
+
+    #[test]
+    fn merged_findings_are_in_the_order_of_the_text_and_each_is_there_once() {
+        let source = Source::new("t.yaml", "a: 1\nb: 2\nc: 3\n");
+        let found = |severity, at: usize, message: &str| {
+            let mut report = Report::new(&source);
+            match severity {
+                Severity::Error => report.error(&(at..at + 1), message),
+                Severity::Warning => report.warning(codes::INVALID, &(at..at + 1), message, "hint"),
+            }
+            report.finish()
+        };
+        let mut all = found(Severity::Warning, 10, "third");
+        all.merge(found(Severity::Warning, 5, "second"));
+        all.push(Diagnostic::new(Severity::Error, codes::INVALID, "u.yaml", None, "the whole file", None));
+        all.merge(found(Severity::Error, 5, "second"));
+        all.merge(found(Severity::Warning, 5, "second"));
+        all.merge(found(Severity::Error, 0, "first"));
+        let brief = |one: &Diagnostic| (one.severity, one.message.clone());
+        let all: Vec<_> = all.iter().map(brief).collect();
+        let expected = [
+            (Severity::Error, "first"),
+            (Severity::Error, "second"),
+            (Severity::Warning, "third"),
+            (Severity::Error, "the whole file"),
+        ];
+        assert_eq!(all, expected.map(|(severity, message)| (severity, message.to_owned())));
     }
 
     #[test]

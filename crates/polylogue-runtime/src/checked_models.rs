@@ -13,7 +13,7 @@ use crate::{Access, RunOptions};
 /// another variable, and nothing is said of their models.
 ///
 /// # Errors
-/// All mistakes of the same kind, each at its place.
+/// All mistakes of all kinds and all warnings, in the order of the text.
 ///
 /// ```
 /// use polylogue_models::Env;
@@ -33,24 +33,20 @@ use crate::{Access, RunOptions};
 /// assert!(errors.starts_with("error: `openai:test`: there is a limit on cost, but its price is unknown"));
 /// # Ok::<(), polylogue_team::Diagnostics>(())
 /// ```
-pub fn check_models(loaded: Loaded, access: &Access, options: &RunOptions) -> Result<Loaded, Diagnostics> {
-    let mut loaded = if options.models.model.is_none() { loaded.with_known_models()? } else { loaded };
-    let team = &loaded.team;
-    let mut found = unsupported_media(team, access, &options.models);
+pub fn check_models(
+    mut loaded: Loaded,
+    access: &Access,
+    options: &RunOptions,
+) -> Result<Loaded, Diagnostics> {
+    let Loaded { team, warnings, .. } = &mut loaded;
+    if options.models.model.is_none() {
+        warnings.merge(team.unknown_models());
+    }
+    warnings.merge(unsupported_media(team, access, &options.models));
     if options.has_budget(team) && !access.grants.contains(&Grant::UnknownPrice) {
-        for error in unpriced_models(team, &options.models.prices) {
-            let message = format!("`{}`: {}", error.model, error.message);
-            let hint = error.hint.as_deref().unwrap_or_default();
-            found.append(team.error_of_model(&error.model, &message, hint));
-        }
+        warnings.merge(team.errors_of_models(&unpriced_models(team, &options.models.prices)));
     }
-    // Some of these are warnings.
-    let mut others = check_parameters(team, access, &options.models);
-    others.append(check_embedding(team, access, &options.models));
-    if found.errors() + others.errors() > 0 {
-        found.append(others);
-        return Err(found);
-    }
-    loaded.warnings.append(others);
-    Ok(loaded)
+    warnings.merge(check_parameters(team, access, &options.models));
+    warnings.merge(check_embedding(team, access, &options.models));
+    if loaded.warnings.errors() > 0 { Err(loaded.warnings) } else { Ok(loaded) }
 }

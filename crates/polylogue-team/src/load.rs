@@ -53,31 +53,6 @@ pub struct Loaded {
     pub outside: Vec<String>,
 }
 
-impl Loaded {
-    /// Checks for a program that has no models of its own: adds warnings of models of which neither the provider is known nor an
-    /// endpoint of the team, if the team has a script, by which it can run.
-    ///
-    /// # Errors
-    /// Those models, each at the first place that names it, if the team has no script.
-    ///
-    /// ```
-    /// use polylogue_team::{Overrides, parse};
-    /// let text = "{name: t, model: 'acme:big', agents: [{name: Ann}], chat: {participants: [Ann], stop: {max_turns: 1}}}";
-    /// let loaded = parse(text, "t.yaml", &Overrides::default())?;
-    /// let errors = loaded.with_known_models().unwrap_err();
-    /// assert!(errors.to_string().starts_with("error: there is no provider `acme`"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn with_known_models(mut self) -> Result<Self, Diagnostics> {
-        let unknown = self.team.unknown_models();
-        if unknown.errors() > 0 {
-            return Err(unknown);
-        }
-        self.warnings.append(unknown);
-        Ok(self)
-    }
-}
-
 /// Reads the team file at `path` and the files it names.
 ///
 /// # Errors

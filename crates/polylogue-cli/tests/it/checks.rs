@@ -197,6 +197,33 @@ fn a_model_of_an_unknown_provider_is_an_error_unless_a_script_replaces_it() {
 }
 
 #[test]
+fn mistakes_of_models_and_warnings_are_found_at_once_in_the_order_of_the_lines() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: t\nmodel: opnai:gpt-4o\nvars: {unused: 1}\nlimits: {cost: 1}\nagents:\n  \
+         - {name: Ann, model: 'acme:big'}\n  - {name: Bob, model: 'openai:unpriced'}\n  - {name: Cleo}\n  \
+         - {name: Dan, model: 'acme:big'}\nchat: {participants: [Ann, Bob, Cleo, Dan]}\n",
+    );
+    let found = home.run(&["check", "--json", "team.yaml"]).exits(2).lines().remove(0);
+    let found = found["problems"].as_array().unwrap().iter();
+    let brief = |one: &Value| {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        (one["place"]["line"].as_u64().unwrap(), text(&one["severity"]), text(&one["code"]))
+    };
+    let found: Vec<_> = found.map(brief).collect();
+    let expected = [
+        (2, "error", "unknown-model"),
+        (3, "warning", "unused"),
+        (6, "error", "unknown-model"),
+        (7, "error", "invalid"),
+        (9, "error", "unknown-model"),
+        (10, "warning", "no-stop"),
+    ];
+    assert_eq!(found, expected.map(|(line, severity, code)| (line, severity.to_owned(), code.to_owned())));
+}
+
+#[test]
 fn an_embedding_model_of_an_unknown_provider_is_an_error_if_it_is_used() {
     let home = Home::new();
     let team = "name: t\nmodel: openai:gpt-4o\nmemory: {embed: 'acme:big'}\n\

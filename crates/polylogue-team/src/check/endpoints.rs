@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use polylogue_config::At;
-use polylogue_models::{Config, Endpoint, Provider};
+use polylogue_models::{Config, Endpoint, Provider, model_names};
 
 use crate::codes;
 use crate::diagnostic::Report;
@@ -49,19 +49,15 @@ pub(super) fn check(team: &Team, report: &mut Report<'_>) {
 fn check_models(team: &Team, report: &mut Report<'_>) {
     let own: Vec<&str> = team.endpoints.keys().map(String::as_str).collect();
     let known = own.iter().copied().chain(Provider::all().iter().map(|provider| provider.name()));
-    for model in team.named_models() {
+    let lists = team.named_models();
+    for (model, at) in lists.flat_map(|list| model_names(list).map(move |name| (name, &list.span))) {
         let Some((provider, id)) = model.split_once([':', '/']) else { continue };
         if own.contains(&provider) || Provider::find(provider).is_some() || report.full() {
             continue;
         }
         if let Some(meant) = suggest::closest(provider, known.clone()) {
             let hint = format!("did you mean `{meant}:{id}`?");
-            report.warning(
-                codes::UNKNOWN_MODEL,
-                &model.span,
-                format!("there is no provider `{provider}`"),
-                hint,
-            );
+            report.warning(codes::UNKNOWN_MODEL, at, format!("there is no provider `{provider}`"), hint);
         }
     }
 }

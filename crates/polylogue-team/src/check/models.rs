@@ -41,36 +41,40 @@ fn models_of<'m>(
 }
 
 impl Team {
-    /// The models of which neither the provider is known nor an endpoint of the team, each at the first place that names it: errors, or
-    /// warnings if the team has a script, by which it can run.
-    pub(crate) fn unknown_models(&self) -> Diagnostics {
-        let mut found = Diagnostics::default();
+    /// Checks for a program that has no models of its own: returns the models of which neither the provider is known nor an
+    /// endpoint of the team, wherever they are named. They are errors, or warnings if the team has a script, by which it can
+    /// run.
+    ///
+    /// ```
+    /// use polylogue_team::{Overrides, parse};
+    /// let text = "{name: t, model: 'acme:big', agents: [{name: Ann}], chat: {participants: [Ann], stop: {max_turns: 1}}}";
+    /// let loaded = parse(text, "t.yaml", &Overrides::default())?;
+    /// let unknown = loaded.team.unknown_models();
+    /// assert!(unknown.to_string().starts_with("error: there is no provider `acme`"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unknown_models(&self) -> Diagnostics {
         let endpoints = self.all_endpoints();
         let own = endpoints.keys().copied();
         let known: Vec<&str> = own.chain(Provider::all().iter().map(|provider| provider.name())).collect();
         let mut models = self.models();
         models.extend(self.embedding_model());
-        for model in models {
-            let Some((provider, name)) = model.split_once([':', '/']) else { continue };
+        self.unusable_models(models, |model| {
+            let (provider, name) = model.split_once([':', '/'])?;
             let provider = provider.trim();
             let is_known = Provider::find(provider).is_some() || endpoints.contains_key(provider);
             if is_known || self.model_file(model).is_some() {
-                continue;
+                return None;
             }
             let meant = suggest::closest(provider, known.iter().copied());
-            // This is said when the file is read.
-            if meant.is_some() && !self.script.is_empty() {
-                continue;
-            }
             let hint = match meant.or_else(|| provider_elsewhere(provider)) {
                 Some(meant) => format!("did you mean `{meant}:{name}`?"),
                 None => format!(
                     "say where it is, `endpoints: {{{provider}: {{base_url: ...}}}}`, or name a known provider, such as `openai` or `ollama`"
                 ),
             };
-            found.append(self.unusable_model(model, &format!("there is no provider `{provider}`"), &hint));
-        }
-        found
+            Some((format!("there is no provider `{provider}`"), hint))
+        })
     }
 }
 

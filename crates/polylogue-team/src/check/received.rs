@@ -1,6 +1,10 @@
 //! Errors that depend on models: about what agents receive from their team, and about models themselves.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+
+use polylogue_core::ModelError;
+use polylogue_models::model_names;
 
 use super::secrets;
 use crate::codes;
@@ -11,6 +15,13 @@ use crate::team::{ReceivedMedia, Team};
 /// How severe a finding is, and its code.
 type Kind = (Severity, &'static str);
 
+/// At which of the places that name a model a finding about it is shown.
+#[derive(Clone, Copy)]
+enum Named {
+    First,
+    Everywhere,
+}
+
 const ERROR: Kind = (Severity::Error, codes::INVALID);
 
 impl Team {
@@ -20,24 +31,58 @@ impl Team {
         self.finding_in(ERROR, (file.as_path(), Some(span)), message, hint)
     }
 
-    /// Creates an error about the model called `model`, at the first place that names it.
-    pub fn error_of_model(&self, model: &str, message: &str, hint: &str) -> Diagnostics {
-        self.finding_of_model(ERROR, model, message, hint)
+    /// Creates errors about models, each at the first place that names its model.
+    pub fn errors_of_models(&self, errors: &[ModelError]) -> Diagnostics {
+        let models = errors.iter().map(|error| error.model.as_str()).collect();
+        self.findings_of_models((ERROR, Named::First), models, |model| {
+            let errors = errors.iter().filter(|error| error.model == model);
+            let said = |error: &ModelError| {
+                (format!("`{model}`: {}", error.message), error.hint.clone().unwrap_or_default())
+            };
+            errors.map(said).collect()
+        })
     }
 
-    /// The same about a model that cannot be used at all: a warning if the team can run by its script, without models.
+    /// Creates findings about a model that cannot be used at all, wherever it is named: warnings if the team can run by its script,
+    /// without models.
     pub fn unusable_model(&self, model: &str, message: &str, hint: &str) -> Diagnostics {
-        let severity = if self.script.is_empty() { Severity::Error } else { Severity::Warning };
-        self.finding_of_model((severity, codes::UNKNOWN_MODEL), model, message, hint)
+        self.unusable_models(BTreeSet::from([model]), |_| Some((message.to_owned(), hint.to_owned())))
     }
 
-    /// The same for any kind of finding.
-    pub(super) fn finding_of_model(&self, kind: Kind, model: &str, message: &str, hint: &str) -> Diagnostics {
-        let file = Path::new(&self.sources.file);
-        match self.place_of_model(model, file) {
-            Some((file, span)) => self.finding_in(kind, (file.as_path(), Some(span)), message, hint),
-            None => self.finding_in(kind, (file, None), message, hint),
+    /// The same about those of `models` of which `say` has a message and a hint.
+    pub(super) fn unusable_models(
+        &self,
+        models: BTreeSet<&str>,
+        say: impl Fn(&str) -> Option<(String, String)>,
+    ) -> Diagnostics {
+        let severity = if self.script.is_empty() { Severity::Error } else { Severity::Warning };
+        let kind = (severity, codes::UNKNOWN_MODEL);
+        self.findings_of_models((kind, Named::Everywhere), models, |model| say(model).into_iter().collect())
+    }
+
+    /// What `say` has to say of `models`, messages and hints: where the files name them, or else about the outermost file.
+    fn findings_of_models<'m>(
+        &'m self,
+        (kind, named): (Kind, Named),
+        mut models: BTreeSet<&'m str>,
+        say: impl Fn(&str) -> Vec<(String, String)>,
+    ) -> Diagnostics {
+        let (mut found, mut placed) = (Diagnostics::default(), BTreeSet::new());
+        let outermost = Path::new(&self.sources.file);
+        for (file, lists) in self.places_of_models(outermost) {
+            let Some(text) = self.sources.files.get(&file) else { continue };
+            let each = lists.into_iter().flat_map(|(list, at)| model_names(list).map(move |name| (name, at)));
+            let meant = each.filter(|(name, _)| {
+                models.contains(name) && (placed.insert(*name) || matches!(named, Named::Everywhere))
+            });
+            let here: Vec<_> = meant.collect();
+            found.merge(findings_at(kind, (file.as_path(), text.as_str()), here, &say));
         }
+        models.retain(|name| !placed.contains(name));
+        for (message, hint) in models.into_iter().flat_map(say) {
+            found.merge(self.finding_in(kind, (outermost, None), &message, &hint));
+        }
+        found
     }
 
     fn finding_in(
@@ -56,10 +101,40 @@ impl Team {
         let source = Source::new(&shown, text);
         secrets::hide_in(&source);
         let mut report = Report::new(&source);
-        match severity {
-            Severity::Error => report.code(code).error_with_hint(span, message, hint),
-            Severity::Warning => report.warning(code, span, message, hint),
-        }
+        add(&mut report, (severity, code), span, (message, hint));
         report.finish()
+    }
+}
+
+/// What `say` has to say of the models at the places `named` of one file.
+fn findings_at(
+    kind: Kind,
+    (file, text): (&Path, &str),
+    named: Vec<(&str, &Span)>,
+    say: impl Fn(&str) -> Vec<(String, String)>,
+) -> Diagnostics {
+    let each = named.into_iter().flat_map(|(name, span)| say(name).into_iter().map(move |said| (span, said)));
+    let mut each = each.peekable();
+    // Reading the file again, for what must not be shown, takes longer than all else.
+    if each.peek().is_none() {
+        return Diagnostics::default();
+    }
+    let shown = file.display().to_string();
+    let source = Source::new(&shown, text);
+    secrets::hide_in(&source);
+    let mut report = Report::new(&source);
+    for (span, (message, hint)) in each {
+        if report.full() {
+            break;
+        }
+        add(&mut report, kind, span, (&message, &hint));
+    }
+    report.finish()
+}
+
+fn add(report: &mut Report<'_>, (severity, code): Kind, span: &Span, (message, hint): (&str, &str)) {
+    match severity {
+        Severity::Error => report.code(code).error_with_hint(span, message, hint),
+        Severity::Warning => report.warning(code, span, message, hint),
     }
 }

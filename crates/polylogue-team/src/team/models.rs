@@ -8,7 +8,7 @@ use polylogue_core::Name;
 use polylogue_models::{local_file, model_names};
 use serde_json::{Map, Value};
 
-use super::Team;
+use super::{SubTeam, Team};
 use crate::Overrides;
 use crate::agent::AgentKind;
 use crate::chat::Summary;
@@ -114,18 +114,17 @@ impl Team {
         self.model.iter().chain(agents).chain(reflected).chain(selecting).chain(compacting)
     }
 
-    /// Where `model` is named first, and in which file: in that of this team, `file`, or in one of a team within it.
-    pub(crate) fn place_of_model(&self, model: &str, file: &Path) -> Option<(PathBuf, &Span)> {
-        let names_it = |list: &str| model_names(list).any(|name| name == model);
-        let named = self.named_models().find(|list| names_it(list)).map(|list| &list.span);
-        let of_memory =
-            || self.memory.embed.as_ref().filter(|own| own.as_str() == model).map(|own| &own.span);
-        let own = named.or_else(of_memory).map(|span| (file.to_owned(), span));
+    /// The lists of models that the files name, by file: that of this team, `file`, and those of the teams within it.
+    pub(crate) fn places_of_models(&self, file: &Path) -> Vec<(PathBuf, Vec<(&str, &Span)>)> {
+        let named = self.named_models().map(|list| (list.as_str(), &list.span));
+        let selectors = self.checked_chats().filter_map(|(_, chat)| chat.pattern.selector());
+        let selecting = selectors.filter_map(|own| Some((own.model.as_deref()?, &own.span)));
+        let of_memory = self.memory.embed.iter().map(|model| (model.as_str(), &model.span));
+        let own = (file.to_owned(), named.chain(selecting).chain(of_memory).collect());
         let folder = file.parent().unwrap_or(Path::new(""));
-        own.or_else(|| {
-            let mut teams = self.teams.iter();
-            teams.find_map(|sub| sub.team.place_of_model(model, &folder.join(sub.file.as_str())))
-        })
+        let within = |sub: &SubTeam| folder.join(sub.file.as_str());
+        let of_teams = self.teams.iter().flat_map(|sub| sub.team.places_of_models(&within(sub)));
+        std::iter::once(own).chain(of_teams).collect()
     }
 
     /// Returns the names of all that call a model in this team and the teams within it, in the order of the file: agents with a

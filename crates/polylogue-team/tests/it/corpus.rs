@@ -34,15 +34,18 @@ pub(crate) fn split(text: &str) -> (String, Vec<String>) {
 
 /// What is found in a file, as `polylogue check` finds it: it has no models of its own.
 fn findings(path: &Path) -> Diagnostics {
-    match load(path, &Overrides::default()).and_then(Loaded::with_known_models) {
-        Ok(loaded) => with_parameters(loaded),
+    match load(path, &Overrides::default()) {
+        Ok(mut loaded) => {
+            loaded.warnings.merge(loaded.team.unknown_models());
+            with_parameters(loaded)
+        }
         Err(found) => found,
     }
 }
 
 /// What is found in a team that was read, with what depends on what its models take.
 pub(crate) fn with_parameters(Loaded { team, mut warnings, .. }: Loaded) -> Diagnostics {
-    warnings.append(team.check_parameters(None, &Models::new(Env::default()), &|_| None));
+    warnings.merge(team.check_parameters(None, &Models::new(Env::default())));
     warnings
 }
 
