@@ -11,6 +11,9 @@ use polylogue_tools::{Calculator, Chess, HighLow};
 /// The name that stands for all tools that work with files.
 pub(crate) const FILES: &str = "files";
 
+/// The tool that sets values of the shared state.
+pub(crate) const SET_STATE: &str = "set_state";
+
 /// Returns the tools that every team has and that need no work directory, by name.
 pub fn built_in_tools() -> Vec<AnyTool> {
     vec![
@@ -26,10 +29,15 @@ pub fn built_in_tools() -> Vec<AnyTool> {
 /// The tool `name`, whose state belongs to one run of a chat, if it keeps any.
 pub(crate) fn of_one_chat(name: &str) -> Option<AnyTool> {
     match name {
-        "set_state" => Some(AnyTool::new(SetState::new().scope(StateScope::Chat))),
+        SET_STATE => Some(AnyTool::new(SetState::new().scope(StateScope::Chat))),
         "chess" => Some(AnyTool::new(Chess::default().scope(StateScope::Chat))),
         _ => None,
     }
+}
+
+/// The tool that sets these keys of the shared state.
+pub(crate) fn state_setter(keys: &[String], scope: StateScope) -> AnyTool {
+    AnyTool::new(SetState::new().only(keys).scope(scope))
 }
 
 /// The tools that work in the directory of `sandbox`.

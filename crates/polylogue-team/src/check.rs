@@ -25,6 +25,7 @@ mod replies;
 mod script;
 mod secrets;
 mod sentence;
+mod state_keys;
 mod stop_texts;
 mod texts;
 mod tool_texts;
@@ -41,14 +42,19 @@ use crate::outline::Outline;
 use crate::team::Team;
 use crate::yaml::Node;
 
-/// Reports mistakes in a file that involve several parts. `answering_models` are the speakers of the teams that it includes, if
-/// known; `model` is the one with which the caller replaces those of the file.
-pub(crate) fn check(
-    root: &Node,
-    team: &Team,
-    (answering_models, model): (Option<&[Name]>, Option<&str>),
-    report: &mut Report<'_>,
-) {
+/// What is known of a team besides its file.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    /// The speakers of the teams that the file includes, if known.
+    pub(crate) answering_models: Option<&'a [Name]>,
+    /// The model with which the caller replaces those of the file.
+    pub(crate) model: Option<&'a str>,
+    /// Whether the file is included by another one.
+    pub(crate) is_included: bool,
+}
+
+/// Reports mistakes in a file that involve several parts.
+pub(crate) fn check(root: &Node, team: &Team, around: Around<'_>, report: &mut Report<'_>) {
     let names = (team.chats.iter().map(|chat| &chat.name), team.teams.iter().map(|sub| &sub.name));
     let outline = Outline::of(&team.agents, names.0, names.1);
     names::check(team, &outline, report);
@@ -58,13 +64,13 @@ pub(crate) fn check(
     approval::check(team, &outline, report);
     working::check(team, &outline, report);
     chats::check(team, &outline, report);
-    script::check(team, &outline, root, answering_models, report);
+    script::check(team, &outline, root, around.answering_models, report);
     endpoints::check(team, report);
     prices::check(root, team, report);
     // What is said of a team with mistakes may be a consequence of these.
     if !report.failed() {
-        conditions::check(root, team, &outline, report);
-        models::check(team, &outline, model, report);
+        conditions::check(root, team, (&outline, around.is_included), report);
+        models::check(team, &outline, around.model, report);
         handoff_texts::check(team, &outline, report);
         tool_texts::check(team, &outline, report);
         texts::check(root, team, &outline, report);

@@ -243,8 +243,12 @@ impl<'a> Loader<'a> {
         self.put_servers(&mut team, report);
         self.note_programs(&team);
         let answering_models = answering_models(&team, &teams);
-        let given = (answering_models.as_deref(), self.overrides.model.as_deref());
-        check::check(root, &team, given, report);
+        let around = check::Around {
+            answering_models: answering_models.as_deref(),
+            model: self.overrides.model.as_deref(),
+            is_included: self.around.len() > 1,
+        };
+        check::check(root, &team, around, report);
         check::check_teams(&team, &teams, report);
         if report.failed() || teams.iter().any(Option::is_none) {
             return None;

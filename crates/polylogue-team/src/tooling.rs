@@ -10,7 +10,7 @@ use polylogue_core::{AnyTool, Money, StateScope, Tool as _, ToolResult};
 use polylogue_tools::LimitedTool;
 use serde_json::{Map, Value};
 
-use crate::built_in::known_tools;
+use crate::built_in::{SET_STATE, known_tools};
 use crate::diagnostic::Report;
 use crate::duration::Time;
 use crate::mcp::McpTools;
@@ -177,6 +177,10 @@ pub struct NamedTool {
     /// it to one run of the chat.
     #[key(as = Option<At<ToolScope>>, none = "`team`")]
     pub scope: Option<At<StateScope>>,
+    /// Keys of the state that `set_state` can set. The model receives the list, calls with other keys fail, and `polylogue check`
+    /// finds conditions that read others.
+    #[key(none = "any", nonempty, unique)]
+    pub keys: At<Vec<String>>,
     /// Requires a call of the tool in every turn in which the agent speaks to others.
     #[key(default = false)]
     pub mandatory: At<bool>,
@@ -227,6 +231,11 @@ pub struct ToolExample {
 }
 
 impl NamedTool {
+    /// Whether it sets some keys of the state, and no others.
+    pub(crate) fn sets_keys(&self) -> bool {
+        *self.tool == SET_STATE && !self.keys.is_empty()
+    }
+
     /// `tool` with how it is prompted.
     pub(crate) fn prompted(&self, tool: AnyTool) -> PromptedTool {
         let mut prompted =

@@ -7,10 +7,11 @@ use polylogue::layers::{Executor, HumanInput};
 use polylogue::policies::handoff::Handoff;
 use polylogue::{Assistant, Human, Result, Tool as _};
 use polylogue_config::{At, Switch};
-use polylogue_core::{AnyAgent, AnyTool, Name, Params, UnknownName};
+use polylogue_core::{AnyAgent, AnyTool, Name, Params, StateScope, UnknownName};
 
 use super::builder::{AgentBuilder, BuildScope};
 use crate::agent::{Agent, ModelKeys};
+use crate::built_in::state_setter;
 use crate::human_input::HumanInputMode;
 use crate::nested_chats::{NestedChat, NestedContext};
 use crate::pattern::Task;
@@ -221,7 +222,13 @@ impl<'a> AgentBuilder<'a> {
     pub(super) fn prompted(&self, given: &ToolEntry, limits: ToolLimits) -> Result<Vec<PromptedTool>> {
         Ok(match given {
             ToolEntry::Own(own) => {
-                let tools = self.tools_of(&own.tool, own.scope.as_deref().copied(), limits)?;
+                let scope = own.scope.as_deref().copied();
+                let tools = if own.sets_keys() {
+                    let tool = state_setter(&own.keys, scope.unwrap_or(StateScope::Team));
+                    vec![self.context.wrapped(limits.around(tool))]
+                } else {
+                    self.tools_of(&own.tool, scope, limits)?
+                };
                 tools.into_iter().map(|tool| own.prompted(tool)).collect()
             }
             ToolEntry::Mcp(tools) => {

@@ -1,8 +1,11 @@
 //! Conditions on conversations: each can hold, and reads what is there.
 
+use std::cell::OnceCell;
+
 use polylogue_core::Name;
 
 use super::replies::Replies;
+use super::state_keys::StateKeys;
 use crate::chat::{Chat, JoinCondition};
 use crate::codes;
 use crate::condition::{Cast, Condition};
@@ -19,15 +22,18 @@ use crate::yaml::{Entry, Node};
 pub(super) const USER: &str = "user";
 /// The sender of messages from outside that neither the user nor a participant says.
 pub(super) const SYSTEM: &str = "system";
-/// The tools that change the state.
-const STATEFUL: [&str; 2] = ["set_state", "chess"];
 
-pub(super) fn check(root: &Node, team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+pub(super) fn check(
+    root: &Node,
+    team: &Team,
+    (outline, is_included): (&Outline<'_>, bool),
+    report: &mut Report<'_>,
+) {
     check_late_stop(root.get("chat"), &team.name, &team.chat, report);
     for (node, inner) in root.get("chats").items().iter().zip(&team.chats) {
         check_late_stop(node, &inner.name, &inner.chat, report);
     }
-    let facts = TeamFacts::of(team, outline);
+    let facts = TeamFacts::of(team, outline, is_included);
     for (name, chat) in team.checked_chats() {
         let turns = chat.stop.as_ref().and_then(|stop| stop.max_turns).unwrap_or(u64::MAX);
         let turns = turns.min(*chat.max_turns);
@@ -114,20 +120,24 @@ fn of_stop<'c>(stop: &'c Stop, found: &mut Vec<Given<'c>>) {
 
 /// What conditions can find in conversations of a team.
 struct TeamFacts<'t> {
+    team: &'t Team,
     outline: &'t Outline<'t>,
     names: Vec<&'t str>,
-    has_state: bool,
+    /// Whether the teams around it can set the state, too.
+    is_included: bool,
+    state: OnceCell<StateKeys<'t>>,
     replies: Replies<'t>,
 }
 
 impl<'t> TeamFacts<'t> {
-    fn of(team: &'t Team, outline: &'t Outline<'t>) -> Self {
+    fn of(team: &'t Team, outline: &'t Outline<'t>, is_included: bool) -> Self {
         let names = outline.participants().iter().map(|one| one.name().as_str());
-        let is_open = !team.teams.is_empty();
         Self {
+            team,
             outline,
             names: names.chain([USER]).collect(),
-            has_state: is_open || STATEFUL.iter().any(|tool| team.names_tool(tool)),
+            is_included,
+            state: OnceCell::new(),
             replies: Replies::of_team(team, outline),
         }
     }
@@ -149,14 +159,11 @@ impl<'t> TeamFacts<'t> {
                 );
             }
         }
-        if condition.uses_state() && !self.has_state {
-            let hint = "give an agent `tools: [set_state]`, or remove the condition";
-            report.warning(
-                codes::NEVER_HOLDS,
-                given.at,
-                "`state` is always empty: no agent can set it",
-                hint,
-            );
+        if condition.uses_state() && !self.is_included {
+            let keys = self.state.get_or_init(|| StateKeys::of_team(self.team, &self.replies));
+            for (message, hint) in keys.mistakes(&condition) {
+                report.warning(codes::NEVER_HOLDS, given.at, message, hint);
+            }
         }
         if condition.uses_value() {
             self.check_value(&condition, given, report);

@@ -60,6 +60,11 @@ impl<'t> Replies<'t> {
         }
     }
 
+    /// Whether one that satisfies a schema may have the field `name`.
+    pub(super) fn may_have(&self, name: &str) -> bool {
+        self.schemas.iter().any(|schema| schema_at(schema, &[name]).is_ok())
+    }
+
     /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.schemas.is_empty() && !self.is_open

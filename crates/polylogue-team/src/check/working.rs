@@ -10,7 +10,7 @@ use polylogue_tools::code::Sandbox;
 use polylogue_tools::command::{Command, Declaration, Words};
 
 use crate::agent::{Agent, ModelKeys};
-use crate::built_in::{FILES, known_tools, of_one_chat};
+use crate::built_in::{FILES, SET_STATE, known_tools, of_one_chat};
 use crate::chat::Chat;
 use crate::codes;
 use crate::diagnostic::Report;
@@ -23,6 +23,7 @@ use crate::working::{AgentTool, base_name};
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
     team.sandbox.check(report);
     check_commands(team, report);
+    check_state_keys(team, report);
     for agent in outline.agents() {
         check_files(agent, report);
         check_scopes(agent, report);
@@ -91,6 +92,17 @@ fn check_list(tools: &[(&str, &Span)], report: &mut Report<'_>) {
     }
     for (name, at) in tools.iter().filter(|(name, _)| name.ends_with("_file") || name.ends_with("_files")) {
         report.error(at, format!("`{name}` is already included in `{FILES}`"));
+    }
+}
+
+/// Only one tool sets keys of the state.
+fn check_state_keys(team: &Team, report: &mut Report<'_>) {
+    let own = team.given_tools().filter_map(ToolEntry::own);
+    for own in own.filter(|own| own.tool.ok && *own.tool != SET_STATE) {
+        if let Some(at) = own.keys.given() {
+            let hint = format!("`{SET_STATE}` has `keys`; leave them out here");
+            report.error_with_hint(at, format!("`{}` sets no keys of the state", own.tool), hint);
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! What can be said of a condition without a conversation.
 
-use cel::common::ast::operators::{EQUALS, IN, LOGICAL_AND, LOGICAL_OR};
+use std::collections::BTreeSet;
+
+use cel::common::ast::operators::{EQUALS, IN, INDEX, LOGICAL_AND, LOGICAL_OR};
 use cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue};
 use cel::parser::Expression;
 use serde_json::Value as Json;
@@ -10,6 +12,8 @@ use cel::Value;
 
 /// The highest number of evaluations of a part of a condition.
 const MOST: usize = 2_000;
+/// The variable of the shared state.
+const STATE: &str = "state";
 /// The only name for a variable that a condition does not use.
 const UNUSED: &[&str] = &[""];
 
@@ -38,6 +42,26 @@ impl Condition {
     /// Whether it uses the state.
     pub(crate) const fn uses_state(&self) -> bool {
         self.asks_state
+    }
+
+    /// The keys of the state that it reads by their names, or asks for.
+    pub(crate) fn state_keys(&self) -> BTreeSet<&str> {
+        let mut keys = BTreeSet::new();
+        visit(self.program.expression(), &mut |of| match &of.expr {
+            Expr::Select(select) if is_ident(&select.operand, STATE) => {
+                keys.insert(select.field.as_str());
+            }
+            Expr::Call(CallExpr { func_name, args, .. }) => {
+                let [one, other] = args.as_slice() else { return };
+                match func_name.as_str() {
+                    INDEX if is_ident(one, STATE) => keys.extend(literal(other)),
+                    IN if is_ident(other, STATE) => keys.extend(literal(one)),
+                    _ => {}
+                }
+            }
+            _ => {}
+        });
+        keys
     }
 
     /// Whether it uses the structured value of the last message.

@@ -54,6 +54,8 @@ mod society;
 #[cfg(test)]
 mod solving;
 #[cfg(test)]
+mod state_keys;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod venvs;
 #[cfg(test)]

@@ -265,6 +265,22 @@ async fn state_of_one_chat_is_not_seen_around_it_with_any_agent_that_runs_the_to
 }
 
 #[tokio::test]
+async fn a_tool_that_sets_some_keys_of_the_state_refuses_others() {
+    for (key, expected) in [("done", "seen"), ("dome", "unseen")] {
+        let team = team(&format!(
+            "{{name: t, model: 'a:b', agents: [{{name: Ann, tools: [{{tool: set_state, keys: [done]}}]}}, {{name: Seen}}, {{name: Unseen}}],
+              chat: {{participants: [Ann, Seen, Unseen], pattern: {{state_machine: {{start: Ann, after:
+                {{Ann: [{{when: size(state) > 0, then: Seen}}, {{then: Unseen}}], Seen: end, Unseen: end}}}}}}}},
+              script: [{{Ann: {{say: Set., calls: [{{tool: set_state, args: {{key: {key}, value: 'yes'}}}}]}}}}, {{Ann: Done.}},
+                {{Seen: seen}}, {{Unseen: unseen}}]}}"
+        ));
+        let (_, status, _) = self::run(&team, &[]).await;
+        let Ok(Status::Closed { summary, .. }) = status else { panic!("{status:?}") };
+        assert_eq!(&*summary, expected, "{key}");
+    }
+}
+
+#[tokio::test]
 async fn max_tool_rounds_limits_the_tool_calls_of_a_turn() {
     let call = "{A: {calls: [{tool: calculator, args: {expression: '1+1'}}]}}";
     for (rounds, calls) in [(1, 1), (2, 2)] {
