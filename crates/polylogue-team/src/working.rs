@@ -68,6 +68,11 @@ pub struct AgentTool {
     pub background: bool,
 }
 
+/// The name of the tool by which an agent is asked.
+pub(crate) fn tool_of(given: &AgentTool) -> String {
+    given.tool.as_ref().map_or_else(|| given.who.tool_name(""), |tool| tool.value.clone())
+}
+
 /// A file that is in the work directory when a conversation begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkFile {

@@ -7,6 +7,7 @@ use super::amount::{Effect, Sum};
 use super::case::PROMPT;
 use super::participant::task_from;
 use super::scene::Scene;
+use super::speaker::Speaker;
 use super::walk::{Walk, introduction, longest_prefix};
 use crate::agent::{Agent, ModelKeys};
 use crate::build::AgentBuilder;
@@ -46,65 +47,91 @@ impl Walk<'_> {
         if starts_background(builder, scene, whom) { results.saturating_add(1) } else { 1 }
     }
 
-    /// `effect`, a turn of the model of `agent`, with the agents that it calls as tools.
+    /// A turn of the model of `agent`, as `act` says of results of so many bytes, with the agents that it calls as tools. With a `speaker`,
+    /// which [calls functions](Speaker::calls_functions), these results are what they return; otherwise `act` counts them.
     pub(super) fn with_agent_tools<'a>(
         &mut self,
         builder: &AgentBuilder<'a>,
         scene: &mut Scene,
         (agent, keys): (&'a Agent, &'a ModelKeys),
-        mut effect: Effect,
+        (speaker, act): (Option<&Speaker>, impl FnOnce(u128) -> Effect),
     ) -> Result<Effect> {
+        let (tasks, mut results) = self.agent_tools(builder, scene, (agent, keys), true)?;
+        let (called, replies) = self.agent_tools(builder, scene, (agent, keys), false)?;
+        if results > 0 && speaker.is_some_and(|speaker| !speaker.sees_all()) {
+            // A window cuts off results of earlier tasks, and the model can still wait for those that are open.
+            let open = *keys.max_background_tasks as u128;
+            results = results.saturating_add(open.saturating_mul(ToolResult::MAX_BYTES as u128 + PROMPT));
+        }
+        let mut effect = act(if speaker.is_some() { results.saturating_add(replies) } else { 0 });
+        if speaker.is_some() {
+            // Results of tasks stay with the agent in any case.
+            effect.kept = effect.kept.saturating_add(replies);
+            effect.sum.growth = effect.sum.growth.saturating_add(results).saturating_add(replies);
+        }
         self.note(&scene.chat, agent.name.as_str(), effect.sum);
-        effect.sum.add(self.agent_tools(builder, scene, (agent, keys))?);
+        effect.sum.add(tasks);
+        effect.sum.add(called);
         Ok(effect)
     }
 
-    /// The agents that `agent` calls as tools in one turn of its model.
+    /// The agents that `agent` calls as tools in one turn of its model, in the background or not, and the bytes of what they return.
     fn agent_tools<'a>(
         &mut self,
         builder: &AgentBuilder<'a>,
         scene: &mut Scene,
         (agent, keys): (&'a Agent, &'a ModelKeys),
-    ) -> Result<Sum> {
-        if scene.owners.contains(&agent.name) || keys.agent_tools.is_empty() {
-            return Ok(Sum::default());
+        in_background: bool,
+    ) -> Result<(Sum, u128)> {
+        let mut tools = keys.agent_tools.iter().filter(|tool| tool.background == in_background).peekable();
+        if scene.owners.contains(&agent.name) || tools.peek().is_none() {
+            return Ok((Sum::default(), 0));
         }
         let asked = self.assistant(builder, agent, keys)?.reply(self.case);
         scene.owners.push(agent.name.value.clone());
-        let ((), sum) = self.apart(scene, |walk, scene| {
-            keys.agent_tools.iter().try_for_each(|tool| {
-                let calls = walk.case.times(tool.max_calls.into(), 1);
-                walk.repeat(scene, (calls, 1), |walk, scene, _| match tool.background {
-                    true => walk.background_task(builder, scene, (&agent.name, &tool.who), asked),
-                    false => walk.tool_call(builder, scene, (&agent.name, tool), asked),
-                })
-            })
+        let (results, sum) = self.apart(scene, |walk, scene| {
+            let mut results = 0_u128;
+            for tool in tools {
+                let (calls, mut longest) = (walk.case.times(tool.max_calls.into(), 1), 0);
+                walk.repeat(scene, (calls, 1), |walk, scene, _| {
+                    let result = match tool.background {
+                        true => walk.background_task(builder, scene, (&agent.name, &tool.who), asked)?,
+                        false => walk.tool_call(builder, scene, (&agent.name, tool), asked)?,
+                    };
+                    longest = longest.max(result);
+                    Ok(())
+                })?;
+                results = results.saturating_add(calls.saturating_mul(longest));
+            }
+            Ok(results)
         })?;
         scene.owners.pop();
-        Ok(sum)
+        Ok((sum, results))
     }
 
-    /// A call of an agent tool by `who`, with a text of `asked` bytes.
+    /// A call of an agent tool by `who`, with a text of `asked` bytes. Returns the bytes of the result.
     fn tool_call<'a>(
         &mut self,
         builder: &AgentBuilder<'a>,
         scene: &mut Scene,
         (who, tool): (&Name, &'a AgentTool),
         asked: u128,
-    ) -> Result<()> {
+    ) -> Result<u128> {
         let turns = self.turns_of_call(builder, scene, &tool.who);
         let call = |walk: &mut Self, inner: &mut Scene| walk.called(builder, inner, &tool.who, asked);
-        self.call(builder, scene, (who, &tool.who), (asked, turns), call).map(|_| ())
+        let reply = self.call(builder, scene, (who, &tool.who), (asked, turns), call)?;
+        Ok(self.result_of(reply))
     }
 
-    /// A background task of `who` in which `whom` works, with a text of `asked` bytes: a conversation of its own. Its result stays with `who`.
+    /// A background task of `who` in which `whom` works, with a text of `asked` bytes: a conversation of its own. Its result stays with
+    /// `who`. Returns the bytes of the result.
     fn background_task<'a>(
         &mut self,
         builder: &AgentBuilder<'a>,
         scene: &mut Scene,
         (who, whom): (&Name, &Name),
         asked: u128,
-    ) -> Result<()> {
+    ) -> Result<u128> {
         let mut inner = scene.new_call();
         inner.post(introduction(builder.team, who), asked);
         let effect = self.called(builder, &mut inner, whom, asked)?;
@@ -112,10 +139,16 @@ impl Walk<'_> {
         inner.post(introduction(builder.team, whom), effect.message);
         inner.sum.add(effect.sum);
         self.follow_ups(builder, &mut inner, &[whom], Chat::DEFAULT_MAX_FOLLOW_UPS)?;
-        let result = inner.longest.min(self.case.text(ToolResult::MAX_BYTES as u128)).saturating_add(PROMPT);
+        let result = self.result_of(inner.longest);
         scene.keep(who.as_str(), result);
         scene.sum.add(inner.sum);
-        Ok(())
+        Ok(result)
+    }
+
+    /// The bytes of the result of a call of an agent, which replies with so many bytes or fails.
+    fn result_of(&self, reply: u128) -> u128 {
+        let most = self.case.text(ToolResult::MAX_BYTES as u128);
+        reply.max(self.case.text(FAILURE)).min(most).saturating_add(PROMPT)
     }
 
     /// A turn of `whom` in `scene`, in which it is called as a tool with a text of `asked` bytes. A chat or a team takes that as its task.
@@ -157,8 +190,11 @@ impl Walk<'_> {
     }
 }
 
+/// The most bytes of a reason for which a call of an agent fails.
+const FAILURE: u128 = 4_000;
+
 /// Whether `who` is an agent that can start background tasks in `scene`.
-fn starts_background(builder: &AgentBuilder<'_>, scene: &Scene, who: &Name) -> bool {
+pub(super) fn starts_background(builder: &AgentBuilder<'_>, scene: &Scene, who: &Name) -> bool {
     let agent = builder.team.agents.iter().find(|agent| agent.name == *who);
     agent.is_some_and(Agent::starts_background) && !scene.owners.contains(who)
 }

@@ -280,12 +280,17 @@ impl Walk<'_> {
             true => speaker.in_a_history_of(scene.messages_of(agent.name.as_str())),
             false => speaker,
         };
-        let effect = match rounds {
-            Some(react) => speaker.react(case, context, task, (react.rounds.into(), react.summarize)),
-            None if scene.is_silent => speaker.silent_turn(case, context, task, scene.longest),
-            None => speaker.turn_after(case, context, task, scene.longest),
+        let (is_silent, last) = (scene.is_silent, scene.longest);
+        let act = |results: u128| {
+            let context = context.saturating_add(results);
+            match rounds {
+                Some(react) => speaker.react(case, context, task, (react.rounds.into(), react.summarize)),
+                None if is_silent => speaker.silent_turn(case, context, task, last),
+                None => speaker.turn_after(case, context, task, last),
+            }
         };
-        self.with_agent_tools(builder, scene, (agent, keys), effect)
+        let caller = Some(&*speaker).filter(|speaker| rounds.is_none() && speaker.calls_functions(case));
+        self.with_agent_tools(builder, scene, (agent, keys), (caller, act))
     }
 }
 

@@ -113,10 +113,13 @@ impl Walk<'_> {
     ) -> Result<Effect> {
         let Helper { agent, keys, speaker, has_tools } = helper;
         let context = speaker.view(self.case, scene, scene.seen_by(agent.name.as_str()));
-        let effect = speaker.turn_after(self.case, context, scene.task, scene.longest);
+        let (case, task, last) = (self.case, scene.task, scene.longest);
+        let act = |results: u128| speaker.turn_after(case, context.saturating_add(results), task, last);
         if *has_tools {
-            return self.with_agent_tools(builder, scene, (agent, keys), effect);
+            let caller = Some(&**speaker).filter(|speaker| speaker.calls_functions(case));
+            return self.with_agent_tools(builder, scene, (agent, keys), (caller, act));
         }
+        let effect = act(0);
         self.note(&scene.chat, agent.name.as_str(), effect.sum);
         Ok(effect)
     }

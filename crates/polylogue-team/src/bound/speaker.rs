@@ -67,6 +67,9 @@ struct Tools {
     rounds: u128,
     /// The most bytes of one result.
     result: u128,
+    /// The same without replies of agents that are tools, and without results of background tasks: these are counted where they are
+    /// asked.
+    result_without_agents: u128,
     /// The most results of one round.
     calls: u128,
     /// The most picodollars that one call costs.
@@ -240,6 +243,17 @@ impl Speaker {
     /// The most picodollars that one call of a tool of its own costs.
     pub(super) fn tool_cost(&self) -> u128 {
         self.tools.map_or(0, |tools| tools.cost)
+    }
+
+    /// Whether its model calls functions. Then what agents reply that are tools, and results of background tasks, are counted apart from
+    /// [rounds of calls](Self::turn): each of them is read once.
+    pub(super) fn calls_functions(&self, case: Case) -> bool {
+        !case.is_typical() && self.tools.is_some_and(|tools| tools.by_text.is_none())
+    }
+
+    /// Whether it sees the whole history.
+    pub(super) fn sees_all(&self) -> bool {
+        self.window == Window::All
     }
 
     /// The context window of the model in tokens.

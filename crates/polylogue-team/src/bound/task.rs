@@ -4,6 +4,7 @@ use polylogue::tasks::EndMode;
 use polylogue::{Name, Result};
 
 use super::amount::{Effect, Sum};
+use super::asked::starts_background;
 use super::case::{MESSAGE, filled};
 use super::scene::Scene;
 use super::speaker::Speaker;
@@ -65,8 +66,10 @@ impl Walk<'_> {
         let speaker = speaker.compacted(summaries);
         self.note_model(&speaker, (builder.name, &agent.name));
         let context = speaker.view(self.case, scene, scene.seen_by(agent.name.as_str()));
-        let effect = speaker.task_turn(self.case, context, scene.task, last);
-        self.with_agent_tools(builder, scene, (agent, keys), effect)
+        let (case, of_chat) = (self.case, scene.task);
+        let act = |results: u128| speaker.task_turn(case, context.saturating_add(results), of_chat, last);
+        let caller = Some(&speaker).filter(|speaker| speaker.calls_functions(case));
+        self.with_agent_tools(builder, scene, (agent, keys), (caller, act))
     }
 
     /// Bytes of the prompt of `task`, with the words around it.
@@ -142,8 +145,8 @@ impl Walk<'_> {
             scene.keep(task.who.as_str(), effect.message.saturating_add(MESSAGE));
             sum.add(effect.sum);
         }
-        if !*task.keeps_reflections {
-            // It forgets private turns.
+        if !*task.keeps_reflections && !starts_background(builder, scene, &task.who) {
+            // It forgets private turns, but for results of background tasks.
             scene.own.insert(task.who.to_string(), before.unwrap_or_default());
         }
         scene.sum.add(sum);

@@ -15,6 +15,7 @@ use crate::sandbox::SandboxBackend;
 use crate::suggest;
 use crate::team::Team;
 use crate::tooling::ToolEntry;
+use crate::working::tool_of;
 
 /// The tasks of the agent `who`.
 pub(super) fn tasks_of<'t>(team: &'t Team, who: &Name) -> impl Iterator<Item = &'t Task> {
@@ -87,7 +88,7 @@ impl Tools {
         if let Some(keys) = agent.model() {
             keys.tools.iter().for_each(|given| tools.take(team, given));
             tools.names.extend(working::handoffs(keys));
-            tools.names.extend(keys.agent_tools.iter().map(working::tool_of));
+            tools.names.extend(keys.agent_tools.iter().map(tool_of));
         }
         let blocks = agent.runs_output_blocks.iter();
         tools.names.extend(blocks.clone().flat_map(|blocks| blocks.code.values()).map(ToString::to_string));

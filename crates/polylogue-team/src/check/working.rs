@@ -18,7 +18,7 @@ use crate::outline::Outline;
 use crate::source::Span;
 use crate::team::Team;
 use crate::tooling::{NamedTool, ToolEntry};
-use crate::working::{AgentTool, base_name};
+use crate::working::{base_name, tool_of};
 
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
     team.sandbox.check(report);
@@ -165,11 +165,6 @@ pub(super) fn check_background(chat: &Chat, outline: &Outline<'_>, report: &mut 
             report.warning(codes::UNSEEN_RESULT, &tool.who.span, message, hint);
         }
     }
-}
-
-/// The name of the tool by which an agent is asked.
-pub(super) fn tool_of(given: &AgentTool) -> String {
-    given.tool.as_ref().map_or_else(|| given.who.tool_name(""), |tool| tool.value.clone())
 }
 
 /// The tools by which an agent hands over.

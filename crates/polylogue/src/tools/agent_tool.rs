@@ -111,7 +111,8 @@ impl AgentTool {
     /// Runs each call as a [background task](crate::tools::background): it returns at once, and its result is posted when it is there.
     /// An agent then begins each task without memory of earlier calls.
     pub fn background(self) -> Self {
-        Self { background: true, ..self }
+        let spec = self.spec.max_bytes(super::background::MAX_NOTICE_BYTES);
+        Self { spec, background: true, ..self }
     }
 
     pub(crate) const fn is_background(&self) -> bool {

@@ -45,6 +45,16 @@ const CANCEL: &str = "cancel_task";
 /// The tools that agents with background tasks get.
 pub const TASK_TOOLS: [&str; 3] = [LIST, WAIT, CANCEL];
 
+/// Those of them that return the result of a task: that of each task is returned once.
+pub const RESULT_TOOLS: [&str; 2] = [WAIT, CANCEL];
+
+/// The most bytes of what these return besides results of tasks, and of what a call returns that starts a task. The bound of a run
+/// is computed with it.
+pub const MAX_NOTICE_BYTES: usize = 1_200;
+
+/// The most bytes of a list of tasks.
+const MAX_LIST_BYTES: usize = 2_000;
+
 /// The definitions of these tools.
 pub(crate) fn specs() -> [ToolSpec; 3] {
     let task = |description: &str, required: &[&str]| {
@@ -58,7 +68,9 @@ pub(crate) fn specs() -> [ToolSpec; 3] {
     let nothing = json!({"type": "object", "properties": {}, "additionalProperties": false});
     // What they did is in the log, and a repeated call finds it there.
     [
-        ToolSpec::new(LIST, "Lists your background tasks, and which of them are running.", nothing).repeatable(),
+        ToolSpec::new(LIST, "Lists your background tasks, and which of them are running.", nothing)
+            .repeatable()
+            .max_bytes(MAX_LIST_BYTES),
         ToolSpec::new(
             WAIT,
             "Waits for a background task and returns its result. Call it only if you cannot continue without the result, \
@@ -125,25 +137,50 @@ fn open(own: &[BackgroundTaskState]) -> impl Iterator<Item = &BackgroundTaskStat
     own.iter().filter(|own| own.status.is_none())
 }
 
+/// The tasks `own`, in order. Of those that have ended, only the latest are listed where all are too many.
 fn listed(own: &[BackgroundTaskState]) -> ToolResult {
     let line = |own: &BackgroundTaskState| {
         let status = own.status.map_or("running", BackgroundStatus::as_str);
-        format!("- {}: {status}. Task: {}", own.task.id, text::excerpt(&own.task.task, TASK_CHARS))
+        let text = text::excerpt(&own.task.task, TASK_CHARS);
+        (own.status.is_none(), format!("- {}: {status}. Task: {text}", own.task.id))
     };
-    let lines: Vec<String> = own.iter().map(line).collect();
-    ToolResult::done(if lines.is_empty() {
-        "You have started no background task.".into()
+    let mut lines: Vec<(bool, String)> = own.iter().map(line).collect();
+    let mut bytes: usize = lines.iter().map(|(_, line)| line.len() + 1).sum();
+    let most = MAX_LIST_BYTES - EARLIER.len();
+    let all = lines.len();
+    lines.retain(|(is_open, line)| {
+        let is_listed = *is_open || bytes <= most;
+        bytes -= if is_listed { 0 } else { line.len() + 1 };
+        is_listed
+    });
+    let note = if lines.len() < all { EARLIER } else { "" };
+    let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+    ToolResult::done(if all == 0 {
+        "You have started no background task.".to_owned()
     } else {
-        lines.join("\n")
+        format!("{note}{}", lines.join("\n"))
     })
 }
+
+/// What precedes a list of tasks that lacks some.
+const EARLIER: &str = "Earlier tasks, which have ended, are not listed.\n";
 
 /// Characters of a task in the list of tasks.
 const TASK_CHARS: usize = 100;
 
+/// How many running tasks are named where another one is looked for.
+const MAX_NAMED: usize = 8;
+
 fn unknown(turn: &Turn<'_>, id: &str) -> ToolResult {
     let own = turn.background_tasks();
-    let running: Vec<String> = open(&own).map(|own| format!("`{}`", own.task.id)).collect();
-    let running = if running.is_empty() { "none".to_owned() } else { running.join(", ") };
+    let mut running: Vec<String> =
+        open(&own).take(MAX_NAMED).map(|own| format!("`{}`", own.task.id)).collect();
+    match open(&own).count().saturating_sub(MAX_NAMED) {
+        0 if running.is_empty() => running.push("none".to_owned()),
+        0 => {}
+        more => running.push(format!("{more} more")),
+    }
+    let (id, running) = (text::excerpt(id, TASK_CHARS), running.join(", "));
     ToolResult::failed(format!("no background task `{id}` is running; running: {running}"))
+        .truncated_to(MAX_NOTICE_BYTES)
 }

@@ -61,7 +61,8 @@ impl Speaker {
         (rounds, sums_up): (u128, bool),
     ) -> Effect {
         let mut calls = Calls::begin(self, case, context, task);
-        calls.make_rounds(case.times(rounds, 1), self.tools.as_ref());
+        let results = self.tools.map_or(0, |tools| tools.results(case));
+        calls.make_rounds(case.times(rounds, 1), results, self.tools.as_ref());
         let last = 1 + u128::from(sums_up && !case.is_typical());
         calls.say(last, calls.continuations());
         calls.end()
@@ -127,10 +128,11 @@ impl<'s> Calls<'s> {
         }
     }
 
-    /// Adds `rounds` rounds of calls of `tools`. In each, a text that is cut off can be continued, and end with calls.
-    fn make_rounds(&mut self, rounds: u128, tools: Option<&Tools>) {
+    /// Adds `rounds` rounds of calls of `tools`, each with `results` of so many bytes. In each, a text that is cut off can be continued, and
+    /// end with calls.
+    fn make_rounds(&mut self, rounds: u128, results: u128, tools: Option<&Tools>) {
         let (again, said) = (self.continuations(), self.reply.saturating_add(REST));
-        let growth = said.saturating_add(tools.map_or(0, |tools| tools.results(self.case)));
+        let growth = said.saturating_add(results);
         // A request after rounds can have a prompt of the program.
         self.sum.growth = self.sum.growth.max(growth.saturating_add(PROMPT));
         self.spends = tools.map_or(0, |tools| tools.spends(self.case));
@@ -185,7 +187,10 @@ impl<'s> Calls<'s> {
     fn make_tool_rounds(&mut self, tools: &Tools) {
         let rounds = self.case.times(tools.rounds, 1);
         match tools.by_text.filter(|_| !self.case.is_typical()) {
-            None => self.make_rounds(rounds, Some(tools)),
+            None if self.speaker.calls_functions(self.case) => {
+                self.make_rounds(rounds, tools.results_without_agents(self.case), Some(tools));
+            }
+            None => self.make_rounds(rounds, tools.results(self.case), Some(tools)),
             Some(dialog) => {
                 // The tools are described in each prompt. The message that is answered is quoted for each call, before it and at the end.
                 let prompt = PROMPT.saturating_add(tools.bytes).saturating_add(dialog.examples);

@@ -2,6 +2,7 @@
 
 use polylogue::Assistant;
 use polylogue::policies::handoff::Handoff;
+use polylogue::tools::background::{MAX_NOTICE_BYTES, RESULT_TOOLS};
 use polylogue::tools::search::{ToolSearch, longest_result};
 use polylogue_core::{AnyTool, Tool as _, ToolSpec};
 
@@ -9,6 +10,7 @@ use super::super::amount::NO_LIMIT;
 use super::super::case::{self, CALL, CALL_TOKENS, Case, MESSAGE, PROMPT};
 use super::{Dialog, Speaker, Tools, bytes};
 use crate::agent::{Agent, ModelKeys};
+use crate::working::tool_of;
 
 /// Bytes of the note of what a truncated text lacks.
 const NOTICE: u128 = 64;
@@ -29,7 +31,15 @@ impl Tools {
         }
         let searched: Vec<&ToolSpec> = assistant.searched().collect();
         let asked = if agent.approval.is_some() { case::answer(agent).saturating_add(PROMPT) } else { 0 };
-        let result = longest_of(agent, keys, specs, &searched).saturating_add(asked);
+        let longest = |most: &dyn Fn(&ToolSpec) -> usize| {
+            longest_of(agent, keys, (specs, searched.as_slice()), most).saturating_add(asked)
+        };
+        let agents: Vec<String> = keys.agent_tools.iter().map(tool_of).collect();
+        let returns_result = |tool: &str| agent.starts_background() && RESULT_TOOLS.contains(&tool);
+        let without_agents = |spec: &ToolSpec| {
+            let is_agents = agents.contains(&spec.name) || returns_result(&spec.name);
+            if is_agents { MAX_NOTICE_BYTES } else { spec.max_bytes }
+        };
         let one = speaker.params.parallel_tool_calls == Some(false);
         let calls = if one { 1 } else { (speaker.output(Case::Worst) / CALL_TOKENS).max(1) };
         let by_text = Dialog::of(agent, keys, specs, speaker);
@@ -37,7 +47,8 @@ impl Tools {
         Some(Self {
             bytes: bytes(&specs),
             rounds: (*keys.max_tool_rounds).into(),
-            result,
+            result: longest(&|spec: &ToolSpec| spec.max_bytes),
+            result_without_agents: longest(&without_agents),
             calls,
             cost: own.map(cost_of).max().unwrap_or_default(),
             by_text,
@@ -48,8 +59,18 @@ impl Tools {
 
     /// The most bytes that one round of calls adds.
     pub(super) fn results(&self, case: Case) -> u128 {
+        self.round(case, self.result)
+    }
+
+    /// The same without what agents reply that are tools, and without results of background tasks.
+    pub(super) fn results_without_agents(&self, case: Case) -> u128 {
+        self.round(case, self.result_without_agents)
+    }
+
+    /// A round of calls with results of so many bytes.
+    fn round(&self, case: Case, result: u128) -> u128 {
         let calls = case.times(self.most_calls(), 1);
-        calls.saturating_mul(case.text(self.result).saturating_add(CALL).saturating_add(MESSAGE))
+        calls.saturating_mul(case.text(result).saturating_add(CALL).saturating_add(MESSAGE))
     }
 
     /// The most picodollars that one round of calls costs.
@@ -73,10 +94,16 @@ fn cost_of(spec: &ToolSpec) -> u128 {
 }
 
 /// The most bytes of a result of one of `specs`, of a tool that is found among those `searched`, or of a call of another tool, after which the
-/// turn continues: not that of a handoff. Those that are only suggested have results in the messages of others.
-fn longest_of(agent: &Agent, keys: &ModelKeys, specs: &[ToolSpec], searched: &[&ToolSpec]) -> u128 {
+/// turn continues: not that of a handoff. Those that are only suggested have results in the messages of others. Each has as many bytes as
+/// `bytes_of` says.
+fn longest_of(
+    agent: &Agent,
+    keys: &ModelKeys,
+    (specs, searched): (&[ToolSpec], &[&ToolSpec]),
+    bytes_of: &dyn Fn(&ToolSpec) -> usize,
+) -> u128 {
     // A truncated result says how much is missing.
-    let of = |spec: &ToolSpec| spec.max_bytes as u128 + NOTICE;
+    let of = |spec: &ToolSpec| bytes_of(spec) as u128 + NOTICE;
     // The limits are those of its own tools, and not of agents as tools.
     let has_own_only = keys.agent_tools.is_empty();
     let most = if has_own_only { agent.tool_limits.max_output_bytes.into() } else { NO_LIMIT };

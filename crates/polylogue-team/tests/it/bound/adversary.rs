@@ -28,6 +28,9 @@ pub(super) enum Behavior {
     Sparse,
     /// The longest replies without tools in the first turns, so that the history is long when the first behavior follows.
     Late,
+    /// The same as the first, but each tool is called once, and background tasks are listed as often as it fits into a reply: as many tasks
+    /// are started as can be open, and their results are awaited.
+    Waiting,
     /// The same as the first, with programs in its replies that print as much as they may.
     Coder,
     /// Begins the longest replies with a word in capitals of its system message, such as one that leads to another turn.
@@ -63,7 +66,7 @@ pub(super) enum Behavior {
 
 impl Behavior {
     /// All but `Huge`, on whose replies no bound rests, and `Coder`, whose programs take their time.
-    pub(super) const ALL: [Self; 18] = [
+    pub(super) const ALL: [Self; 19] = [
         Self::Worst,
         Self::Mistaken,
         Self::Longest,
@@ -81,6 +84,7 @@ impl Behavior {
         Self::NeverDone,
         Self::Slow,
         Self::Drip,
+        Self::Waiting,
         Self::Any,
     ];
 }
@@ -265,17 +269,23 @@ impl Adversary {
     /// As many calls of the offered tools as fit into a reply.
     fn calls(&self, request: &Request<'_>) -> Vec<Part> {
         let most = usize::try_from(self.tokens(request.params) / 8).unwrap().max(1);
+        let mut again: Vec<&ToolSpec> = request.tools.iter().collect();
+        let lists = self.behavior(request) == Behavior::Waiting && again.iter().any(|tool| tool.name == LIST);
+        again.retain(|tool| !lists || tool.name == LIST);
         let call = |(at, tool): (usize, &ToolSpec)| {
-            let id = id(request, at);
-            Part::ToolCall(ToolCall {
-                id,
-                tool: tool.name.clone(),
-                args: arguments(tool, request.origin.nth, at),
-            })
+            let mut args = arguments(tool, request.origin.nth, at);
+            // A list has the beginning of each task.
+            if let Some(task) = args.get_mut("task").filter(|_| lists) {
+                *task = json!(format!("{} {at} {}", request.origin.nth, "x".repeat(100)));
+            }
+            Part::ToolCall(ToolCall { id: id(request, at), tool: tool.name.clone(), args })
         };
-        request.tools.iter().cycle().take(most).enumerate().map(call).collect()
+        request.tools.iter().chain(again.into_iter().cycle()).take(most).enumerate().map(call).collect()
     }
 }
+
+/// The tool that lists background tasks.
+const LIST: &str = "list_tasks";
 
 /// The rounds of calls by default, but the last one.
 const ROUNDS: usize = 15;
@@ -316,6 +326,8 @@ fn arguments(tool: &ToolSpec, nth: u64, at: usize) -> Value {
     match tool.name.as_str() {
         // As much as a search can find, and a tool of which the model has no definition.
         "search_tools" => return json!({"query": format!("number of words {nth} {at}"), "limit": 20}),
+        // All that are running.
+        "wait_for_task" => return json!({}),
         "call_tool" => return json!({"name": "x_buy", "arguments": {"words": format!("{nth} {at}")}}),
         _ => {}
     }
@@ -357,7 +369,12 @@ impl Model for Adversary {
             (Behavior::Sparse, _) if self.is_public(request) && self.turn.is_multiple_of(2) => Vec::new(),
             (Behavior::Late, _) if !self.is_late() => self.longest(request),
             (
-                Behavior::Worst | Behavior::Mistaken | Behavior::Sparse | Behavior::Late | Behavior::Coder,
+                Behavior::Worst
+                | Behavior::Mistaken
+                | Behavior::Sparse
+                | Behavior::Late
+                | Behavior::Waiting
+                | Behavior::Coder,
                 _,
             ) if may_call => self.worst(request, &last),
             (Behavior::Formal, _) if let Some(parts) = self.formal(request, &last) => parts,

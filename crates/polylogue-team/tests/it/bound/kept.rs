@@ -12,7 +12,7 @@ const LONG: &str = "LONG";
 const MUCH: &str = "MUCH";
 
 /// Teams, each with what their bound would miss if one of these did not count.
-const TEAMS: [(&str, &str); 17] = [
+const TEAMS: [(&str, &str); 18] = [
     (
         "an agent as a tool keeps its calls of tools",
         "agents: [{name: A, parameters: {max_tokens: 8}, agent_tools: [{who: B, description: Helps., max_calls: 1}], max_tool_rounds: 1, \
@@ -26,6 +26,12 @@ const TEAMS: [(&str, &str); 17] = [
                   {name: B, parameters: {max_tokens: 40}, agent_tools: [{who: C, description: Helps., max_calls: 1, background: true}], max_tool_rounds: 1}, \
                   {name: C, parameters: {max_tokens: 40}}], \
          chat: {participants: [A], max_turns: 4}",
+    ),
+    (
+        "an agent that waits for background tasks reads their results within its turn",
+        "agents: [{name: A, parameters: {max_tokens: 48}, agent_tools: [{who: B, description: Helps., background: true}], max_tool_rounds: 9}, \
+                  {name: B}], \
+         chat: {participants: [A], max_turns: 2}",
     ),
     (
         "a critic that chooses keeps its choices",
@@ -125,6 +131,7 @@ async fn runs_of_each_team_end_within_its_bound() {
             (Behavior::Worst, 0),
             (Behavior::Longest, 0),
             (Behavior::EndlessCalls, 0),
+            (Behavior::Waiting, 0),
             (Behavior::NeverDone, 0),
             (Behavior::Longest, FAILS),
         ] {

@@ -9,8 +9,9 @@ use super::stage::{OPEN, Played, Stage};
 use super::sweep::{flaw, setting, shipped};
 
 /// The behaviors that reach most of a bound.
-const EXPENSIVE: [Behavior; 7] = [
+const EXPENSIVE: [Behavior; 8] = [
     Behavior::Worst,
+    Behavior::Waiting,
     Behavior::Mistaken,
     Behavior::Longest,
     Behavior::Sparse,

@@ -77,6 +77,28 @@ async fn the_conversation_continues_and_the_result_is_posted_at_its_end() {
     );
 }
 
+/// So that a list does not fill the history of an agent with many tasks.
+#[tokio::test]
+async fn a_list_of_many_tasks_has_the_latest() {
+    let start = |nth: usize| {
+        let (tool, task) = (["one", "two"][nth % 2], format!("{nth} {}", "x".repeat(120)));
+        format!(r#"{{"tool": "{tool}", "args": {{"task": "{task}"}}, "id": "s{nth}"}}"#)
+    };
+    let round = |nth: usize| {
+        let starts: Vec<String> = (4 * nth..4 * nth + 4).map(start).collect();
+        let wait = format!(r#"{{"tool": "wait_for_task", "args": {{}}, "id": "w{nth}"}}"#);
+        format!(r#"{{"Ann": {{"calls": [{}, {wait}]}}}}"#, starts.join(", "))
+    };
+    let rounds: Vec<String> = (0..4).map(round).collect();
+    let list = r#"{"Ann": {"calls": [{"tool": "list_tasks", "args": {}, "id": "l"}]}}, {"Ann": "Done."}"#;
+    let script = format!("[{}, {list}]", rounds.join(", "));
+    let text =
+        play(&script, |cast| alone(cast.assistant("Ann").agent_tool(echo("one")).agent_tool(echo("two"))))
+            .await;
+    has(&text, &["Earlier tasks, which have ended, are not listed.", "- two-16: completed. Task: 15 x"]);
+    assert!(!text.contains("- one-1: completed"), "{text}");
+}
+
 #[tokio::test]
 async fn an_agent_waits_for_its_task_in_its_turn() {
     let script = r#"[

@@ -57,6 +57,7 @@ fn impossible(behavior: Behavior) -> Vec<&'static [&'static str]> {
         Behavior::Worst
         | Behavior::Mistaken
         | Behavior::Late
+        | Behavior::Waiting
         | Behavior::EndlessCalls
         | Behavior::WrongTool
         // Agents that hand over say so with the same words each time.
