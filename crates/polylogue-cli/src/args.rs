@@ -368,7 +368,7 @@ pub(crate) struct Rm {
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// The team files, or `demo:NAME` for a built-in demo
+    /// The team files, or `demo:NAME` for a built-in demo; `-` reads standard input
     #[arg(required = true, value_parser = team_file())]
     pub(crate) teams: Vec<PathBuf>,
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -90,6 +91,10 @@ pub struct Place {
     pub caret: usize,
     /// The number of columns of a terminal that the place takes; at least 1.
     pub width: usize,
+    /// The columns of its first character and after its last one in the line, counted from 1 in UTF-16 code units, as many editors
+    /// count. It is not serialized.
+    #[serde(skip)]
+    pub utf16: Range<usize>,
 }
 
 impl Place {
@@ -114,10 +119,19 @@ impl Place {
         let lead: String = lead.chars().rev().collect();
         let room = Self::SHOWN - lead.chars().count();
         let rest: String = rest.char_indices().take(room).map(|c| shown(span.start, c)).collect();
-        let marked = source.slice(span).chars().take(rest.chars().count()).take_while(|c| *c != '\n').count();
+        let marked = source.slice(span).split(['\n', '\r']).next().unwrap_or_default();
+        let utf16 = utf16_columns(before, marked);
+        let marked = marked.chars().take(rest.chars().count()).count();
         let width = rest.chars().take(marked).collect::<String>().trim_end().width().max(1);
-        Self { line, column, caret: lead.width(), text: lead + &rest, width }
+        Self { line, column, caret: lead.width(), text: lead + &rest, width, utf16 }
     }
+}
+
+/// The columns of `marked` in a line that begins with `before`.
+fn utf16_columns(before: &str, marked: &str) -> Range<usize> {
+    let units = |text: &str| text.chars().map(char::len_utf16).sum::<usize>();
+    let start = 1 + units(before);
+    start..start + units(marked.trim_end()).max(1)
 }
 
 /// Control and bidirectional characters of a file are escaped, so that an error cannot manipulate the terminal.
@@ -147,7 +161,7 @@ impl fmt::Display for Diagnostic {
         }
         match &self.place {
             None => writeln!(f, " --> {}", self.file)?,
-            Some(Place { line, column, text, caret, width }) => {
+            Some(Place { line, column, text, caret, width, .. }) => {
                 let gutter = line.to_string().len();
                 writeln!(f, "{:gutter$}--> {}:{line}:{column}", "", self.file)?;
                 writeln!(f, "{:gutter$} |", "")?;
@@ -416,6 +430,22 @@ mod tests {
             (Severity::Error, "the whole file"),
         ];
         assert_eq!(all, expected.map(|(severity, message)| (severity, message.to_owned())));
+    }
+
+    #[test]
+    fn columns_in_utf16_count_what_editors_count() {
+        let text = "a: 😀ü x😀\nb: 1";
+        let source = Source::new("t.yaml", text);
+        let at = |needle: &str, bytes: usize| {
+            let start = text.find(needle).unwrap();
+            let place = Place::new(&source, &(start..start + bytes));
+            (place.column, place.utf16)
+        };
+        assert_eq!(at("x", 1), (7, 8..9));
+        assert_eq!(at("x😀", 5), (7, 8..11));
+        // Up to the end of its line, and one column if nothing is left of it.
+        assert_eq!(at("x", 10), (7, 8..11));
+        assert_eq!(at("\n", 1), (9, 11..12));
     }
 
     #[test]

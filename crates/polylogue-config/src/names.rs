@@ -177,16 +177,15 @@ impl Names {
 
     fn check(&self, used: &Used, report: &mut Report<'_>) {
         let known = || used.kinds.iter().flat_map(|kind| self.of(kind, used.scope));
-        let is_name = |word: &&&str| {
-            used.kinds.iter().any(|kind| self.index.contains(&(*kind, used.scope, (**word).to_owned())))
-        };
-        if let Some(word) = used.words.iter().find(is_name) {
-            let message = format!("`{word}` is a keyword here and cannot be {}", used.noun);
+        let is_defined = |kind: &&'static str| self.index.contains(&(*kind, used.scope, used.name.clone()));
+        let is_defined = used.kinds.iter().any(is_defined);
+        let is_word = used.words.contains(&used.name.as_str());
+        if is_word && is_defined {
+            let message = format!("`{}` is a keyword here and cannot be {}", used.name, used.noun);
             let hint = format!("give {} another name", used.noun);
             return report.code(codes::UNKNOWN_NAME).error_with_hint(&used.span, message, hint);
         }
-        let is_defined = |kind: &&'static str| self.index.contains(&(*kind, used.scope, used.name.clone()));
-        let is_known = used.words.contains(&used.name.as_str()) || used.kinds.iter().any(is_defined);
+        let is_known = is_word || is_defined;
         // Where nothing is defined, that is the mistake.
         if is_known || known().next().is_none() {
             return;

@@ -34,7 +34,12 @@ impl<'a> Source<'a> {
     pub fn new(name: &'a str, text: &'a str) -> Self {
         // Editors do not count the mark that some of them put before the text.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let after_breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        // As YAML counts: `\n`, `\r\n`, or `\r` alone.
+        let next = text.bytes().skip(1).map(Some).chain([None]);
+        let breaks = text.bytes().zip(next).enumerate();
+        let breaks =
+            breaks.filter(|(_, (byte, next))| *byte == b'\n' || *byte == b'\r' && *next != Some(b'\n'));
+        let after_breaks = breaks.map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(after_breaks).collect();
         Self { name, text, lines, last: Cell::new((0, 1)), hidden: RefCell::default() }
     }
@@ -87,6 +92,16 @@ impl<'a> Source<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_carriage_return_alone_breaks_a_line() {
+        let source = Source::new("f", "a: 1\rb: 2\r\nc: 3\r");
+        let position = |needle: char| source.position(source.text.find(needle).unwrap());
+        assert_eq!([position('b').line, position('c').line], [2, 3]);
+        assert_eq!(position('b').column, 1);
+        assert_eq!(source.line_around(source.text.find('1').unwrap()), ("a: ", "1"));
+        assert_eq!(source.position(source.text.len()).line, 4);
+    }
 
     #[test]
     fn positions_count_lines_and_characters_from_one() {

@@ -12,7 +12,7 @@ use polylogue_team::{Diagnostic, Diagnostics, Grant, Loaded, Overrides, TeamBoun
 use serde_json::{Map, Value, json};
 
 use self::keys::MissingKey;
-use super::{price, write, write_rows};
+use super::{PIPED, piped_team, price, write, write_rows};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
 use crate::stderr::{print_error, print_warnings};
@@ -34,7 +34,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     let mut exit = Exit::Done;
     let mut findings: Vec<Diagnostic> = Vec::new();
     for file in &args.teams {
-        let read = match trust::read(file, &overrides) {
+        let read = match read(file, &overrides)? {
             Ok(loaded) => with_models(args, &env, loaded)?,
             Err(found) => Err(found),
         };
@@ -70,6 +70,14 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
         line(&sarif::document(&findings))?;
     }
     Ok(exit)
+}
+
+/// Reads a team file. `-` is standard input, which can name files below the current folder.
+fn read(file: &Path, overrides: &Overrides) -> Result<Result<Loaded, Diagnostics>, CliError> {
+    if file.as_os_str() != "-" {
+        return Ok(trust::read(file, overrides));
+    }
+    Ok(polylogue_team::parse_at(&piped_team("checked")?, PIPED, &[], overrides))
 }
 
 /// The team, if its models are known, read what they receive, and have a price under a limit on money. No model is asked.

@@ -1,24 +1,27 @@
 //! `polylogue fmt`: one layout for team files, comments included.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use polylogue_team::FormattedFile;
 
-use super::{write_data, write_value};
+use super::{PIPED, piped_team, write_data, write_value};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::stderr::print_error;
-
-/// The largest text that is read from standard input: as for team files.
-const LARGEST: u64 = 4 << 20;
 
 /// Formats every file, also if others cannot be.
 pub(crate) fn run(args: &args::fmt::Fmt) -> Result<Exit, CliError> {
     let mut exit = Exit::Done;
     for file in &args.files {
         let is_piped = file.as_os_str() == "-";
-        let formatted = if is_piped { piped() } else { Ok(polylogue_team::format_file(file)) }?;
+        let formatted = if is_piped {
+            let before = piped_team("formatted")?;
+            polylogue_team::format(&before, PIPED).map(|after| FormattedFile { before, after })
+        } else {
+            polylogue_team::format_file(file)
+        };
         let formatted = match formatted {
             Ok(formatted) => formatted,
             Err(found) => {
@@ -44,13 +47,17 @@ pub(crate) fn run(args: &args::fmt::Fmt) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-/// Standard input.
-fn piped() -> Result<Result<FormattedFile, polylogue_team::Diagnostics>, CliError> {
-    let refuse = |why: &str| CliError::usage(format!("standard input cannot be formatted: {why}"));
-    let mut before = String::new();
-    io::stdin().take(LARGEST + 1).read_to_string(&mut before).map_err(|error| refuse(&error.to_string()))?;
-    if before.len() as u64 > LARGEST {
-        return Err(refuse(&format!("it is larger than {} MiB", LARGEST >> 20)));
+/// Replaces a file at once, so that a crash leaves the old or the new text. A link keeps pointing to its file.
+fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let file = fs::canonicalize(file)?;
+    let mut draft = file.clone().into_os_string();
+    draft.push(format!(".{}.tmp", std::process::id()));
+    let draft = PathBuf::from(draft);
+    let written = fs::write(&draft, text)
+        .and_then(|()| fs::set_permissions(&draft, fs::metadata(&file)?.permissions()))
+        .and_then(|()| fs::rename(&draft, &file));
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
     }
-    Ok(polylogue_team::format(&before, "<stdin>").map(|after| FormattedFile { before, after }))
+    written
 }

@@ -36,11 +36,12 @@ pub(crate) mod verify;
 pub(crate) mod waiting;
 pub(crate) mod worker;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 
 use crate::error::CliError;
 use crate::screen::text::Line;
 use crate::screen::{Sanitized, Size, Style};
+use crate::text_arg::unreadable;
 
 /// Writes to the output what a terminal can be shown. A closed output is not an error.
 pub(crate) fn write(text: &Sanitized) -> Result<(), CliError> {
@@ -73,6 +74,22 @@ fn write_unchanged(text: &str) -> Result<(), CliError> {
         }
         _ => Ok(()),
     }
+}
+
+/// The name of standard input in findings.
+pub(crate) const PIPED: &str = "<stdin>";
+
+/// The text of a team file on standard input, which otherwise cannot be `done`, such as formatted.
+pub(crate) fn piped_team(done: &str) -> Result<String, CliError> {
+    /// As for team files, in bytes.
+    const LARGEST: u64 = 4 << 20;
+    let refuse = |why: &str| CliError::usage(format!("standard input cannot be {done}: {why}"));
+    let mut bytes = Vec::new();
+    io::stdin().take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| refuse(&unreadable(&error)))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(refuse(&format!("it is larger than {} MiB", LARGEST >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8 text"))
 }
 
 /// The columns for rows of a table, if the output is a terminal.

@@ -48,6 +48,37 @@ fn findings_of_several_files_are_one_sarif_document() {
 }
 
 #[test]
+fn columns_in_sarif_are_those_of_editors() {
+    let home = Home::new();
+    home.file("team.yaml", &BROKEN.replace("name: Ann,", "name: Ann, description: \"😀é漢\","));
+    let [document] = home.run(&["check", "--sarif", "team.yaml"]).exits(2).lines().try_into().unwrap();
+    sarif::check(&document);
+    let run = &document["runs"][0];
+    assert_eq!(run["columnKind"], "utf16CodeUnits");
+    let region = &run["results"][0]["locations"][0]["physicalLocation"]["region"];
+    // An emoji has two code units.
+    assert_eq!(
+        (&region["startColumn"], &region["endColumn"]),
+        (&Value::from(43), &Value::from(48)),
+        "{region}"
+    );
+}
+
+#[test]
+fn standard_input_is_checked_and_drawn() {
+    let home = Home::new();
+    home.file("inner.yaml", DOUBTFUL);
+    let outer = "name: o\nagents: [{name: X}]\nteams: [{name: t, file: inner.yaml}]\nchat: {participants: [X, t], stop: {max_turns: 2}}\n";
+    let ran = home.run_reading(outer, &["check", "-"]).ok();
+    assert!(ran.out.starts_with("-: `o`, 1 agent, 1 chat\n"), "{}", ran.out);
+    assert!(ran.err.contains(" --> inner.yaml:3:8\n"), "{}", ran.err);
+    let ran = home.run_reading(BROKEN, &["check", "--json", "-"]).exits(2);
+    assert_eq!(ran.lines()[0]["problems"][0]["file"], "<stdin>");
+    let ran = home.run_reading(outer, &["check", "--graph=dot", "-"]).ok();
+    assert!(ran.out.starts_with("digraph "), "{}", ran.out);
+}
+
+#[test]
 fn all_broken_files_of_the_corpus_are_one_sarif_document() {
     let corpus =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../polylogue-team/tests/corpus/broken");
@@ -216,7 +247,7 @@ fn mistakes_of_models_and_warnings_are_found_at_once_in_the_order_of_the_lines()
         (2, "error", "unknown-model"),
         (3, "warning", "unused"),
         (6, "error", "unknown-model"),
-        (7, "error", "invalid"),
+        (7, "error", "invalid-value"),
         (9, "error", "unknown-model"),
         (10, "warning", "no-stop"),
     ];

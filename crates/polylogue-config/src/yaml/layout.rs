@@ -26,7 +26,8 @@ const PASSES: usize = 4;
 
 /// Formats a file: two spaces of indentation, also of lists within mappings, one space after `,`, `:` and `-`, none within
 /// brackets and braces, double quotes where a text needs quotes, at most one empty line, no spaces at the ends of lines. Values,
-/// comments, line breaks of bracketed lists and the order of keys stay. The output, formatted again, is the same.
+/// comments, line breaks of bracketed lists and the order of keys stay, and so does `\r\n` as the line break. The output, formatted
+/// again, is the same.
 ///
 /// A comment `# fmt: skip` on a line of its own keeps the layout of the key or list item below it, except within brackets and braces.
 /// JSON, a subset of YAML, stays unchanged, so that it stays JSON.
@@ -58,7 +59,8 @@ pub fn format(source: &Source<'_>) -> Result<String, Diagnostics> {
     if serde_json::from_str::<IgnoredAny>(source.text).is_ok() {
         return Ok(source.text.to_owned());
     }
-    match layout(source.text).filter(|formatted| is_same(source.text, &tree, formatted)) {
+    let formatted = layout(source.text).map(|formatted| with_breaks_of(source.text, formatted));
+    match formatted.filter(|formatted| is_same(source.text, &tree, formatted)) {
         Some(formatted) => Ok(formatted),
         None => {
             let message = "the layout of this file cannot be changed without changing what it says";
@@ -67,6 +69,14 @@ pub fn format(source: &Source<'_>) -> Result<String, Diagnostics> {
             report.code(codes::SYNTAX).error_with_hint(&(0..0), message, hint);
             Err(report.finish())
         }
+    }
+}
+
+/// `formatted` with the line breaks of `text`: those of Windows if its first one is. To YAML they are the same.
+fn with_breaks_of(text: &str, formatted: String) -> String {
+    match text.split_once('\n') {
+        Some((first, _)) if first.ends_with('\r') => formatted.replace("\r\n", "\n").replace('\n', "\r\n"),
+        _ => formatted,
     }
 }
 

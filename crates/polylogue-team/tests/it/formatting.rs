@@ -105,6 +105,13 @@ fn comments_and_line_breaks_stay() {
     .assert_eq(&format(UNTIDY, "t.yaml").unwrap());
 }
 
+#[test]
+fn line_breaks_of_windows_stay() {
+    let formatted = format(&UNTIDY.replace('\n', "\r\n"), "t.yaml").unwrap();
+    assert_eq!(formatted, format(UNTIDY, "t.yaml").unwrap().replace('\n', "\r\n"));
+    assert_eq!(format(&formatted, "t.yaml").unwrap(), formatted, "again");
+}
+
 /// Files, and their layout: the key or item below the comment is moved, and nothing in it changes.
 const SKIPPED: [(&str, &str); 12] = [
     (

@@ -8,14 +8,13 @@ use crate::args::{self, GraphFormat};
 use crate::commands::write_data;
 use crate::error::{CliError, Exit};
 use crate::stderr::{print_error, print_warnings};
-use crate::trust;
 
 /// Draws the team, if its file has no error.
 pub(super) fn run(args: &args::Check, format: GraphFormat, overrides: &Overrides) -> Result<Exit, CliError> {
     let [file] = args.teams.as_slice() else {
         return Err(several(args));
     };
-    let loaded = match trust::read(file, overrides) {
+    let loaded = match super::read(file, overrides)? {
         Ok(loaded) => loaded,
         Err(found) => {
             print_error(&found.to_string().trim_end());

@@ -20,7 +20,7 @@ pub(super) fn document(findings: &[Diagnostic]) -> Value {
                 "version": env!("CARGO_PKG_VERSION"),
                 "rules": rules,
             }},
-            "columnKind": "unicodeCodePoints",
+            "columnKind": "utf16CodeUnits",
             "results": results,
         }],
     })
@@ -43,7 +43,9 @@ fn result(finding: &Diagnostic) -> Value {
     };
     let mut location = json!({"artifactLocation": {"uri": uri(&finding.file)}});
     if let (Some(place), Some(location)) = (&finding.place, location.as_object_mut()) {
-        let region = json!({"startLine": place.line, "startColumn": place.column});
+        let (start, end) = (place.utf16.start, place.utf16.end);
+        let region =
+            json!({"startLine": place.line, "startColumn": start, "endLine": place.line, "endColumn": end});
         location.insert("region".to_owned(), region);
     }
     let mut result = json!({

@@ -1,6 +1,7 @@
 //! Unknown names, duplicate names, and chats without a termination condition or a start.
 
 use expect_test::expect;
+use polylogue_team::{Overrides, parse};
 
 use super::check;
 
@@ -442,4 +443,15 @@ chats:
             hint: remove it, or remove `by` for a private author
         "#]],
     );
+}
+
+#[test]
+fn a_keyword_as_a_name_is_reported_where_it_is_used_as_one() {
+    let text = "name: t\nagents: [{name: A}, {name: end}]\nchat:\n  participants: [A, end]\n  \
+                pattern: {state_machine: {start: A, after: {A: end, end: A}}}\n  stop: {max_turns: 2}\n";
+    let found = parse(text, "t.yaml", &Overrides::default()).unwrap_err();
+    assert_eq!(found.errors(), 1, "{found}");
+    let found = found.to_string();
+    assert!(found.contains("error: `end` is a keyword here and cannot be a participant"), "{found}");
+    assert!(found.contains(" --> t.yaml:5:50\n"), "{found}");
 }
