@@ -31,15 +31,21 @@ impl Tools {
         }
         let searched: Vec<&ToolSpec> = assistant.searched().collect();
         let asked = if agent.approval.is_some() { case::answer(agent).saturating_add(PROMPT) } else { 0 };
-        let longest = |most: &dyn Fn(&ToolSpec) -> usize| {
+        let longest = |most: &dyn Fn(&ToolSpec) -> u128| {
             longest_of(agent, keys, (specs, searched.as_slice()), most).saturating_add(asked)
         };
-        let agents: Vec<String> = keys.agent_tools.iter().map(tool_of).collect();
+        let agents: Vec<(String, bool)> =
+            keys.agent_tools.iter().map(|tool| (tool_of(tool), tool.background)).collect();
         let returns_result = |tool: &str| agent.starts_background() && RESULT_TOOLS.contains(&tool);
-        let without_agents = |spec: &ToolSpec| {
-            let is_agents = agents.contains(&spec.name) || returns_result(&spec.name);
-            if is_agents { MAX_NOTICE_BYTES } else { spec.max_bytes }
+        // What these return besides is why a call is refused, or that a task has begun.
+        let without_agents = |spec: &ToolSpec| match agents.iter().find(|(name, _)| *name == spec.name) {
+            Some((_, false)) => PROMPT,
+            Some((_, true)) => MAX_NOTICE_BYTES as u128,
+            None if returns_result(&spec.name) => MAX_NOTICE_BYTES as u128,
+            None => spec.max_bytes as u128,
         };
+        let result = longest(&|spec: &ToolSpec| spec.max_bytes as u128);
+        let result_without_agents = longest(&without_agents);
         let one = speaker.params.parallel_tool_calls == Some(false);
         let calls = if one { 1 } else { (speaker.output(Case::Worst) / CALL_TOKENS).max(1) };
         let by_text = Dialog::of(agent, keys, specs, speaker);
@@ -47,8 +53,8 @@ impl Tools {
         Some(Self {
             bytes: bytes(&specs),
             rounds: (*keys.max_tool_rounds).into(),
-            result: longest(&|spec: &ToolSpec| spec.max_bytes),
-            result_without_agents: longest(&without_agents),
+            result,
+            result_without_agents,
             calls,
             cost: own.map(cost_of).max().unwrap_or_default(),
             by_text,
@@ -100,10 +106,10 @@ fn longest_of(
     agent: &Agent,
     keys: &ModelKeys,
     (specs, searched): (&[ToolSpec], &[&ToolSpec]),
-    bytes_of: &dyn Fn(&ToolSpec) -> usize,
+    bytes_of: &dyn Fn(&ToolSpec) -> u128,
 ) -> u128 {
     // A truncated result says how much is missing.
-    let of = |spec: &ToolSpec| bytes_of(spec) as u128 + NOTICE;
+    let of = |spec: &ToolSpec| bytes_of(spec) + NOTICE;
     // The limits are those of its own tools, and not of agents as tools.
     let has_own_only = keys.agent_tools.is_empty();
     let most = if has_own_only { agent.tool_limits.max_output_bytes.into() } else { NO_LIMIT };
