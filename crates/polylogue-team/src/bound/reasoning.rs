@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use polylogue::agents::reason::ChoiceTexts;
 use polylogue::{Name, Result};
-use polylogue_core::ToolResult;
 
 use super::amount::Effect;
 use super::case::{CALL, MESSAGE, PROMPT};
@@ -181,8 +180,9 @@ impl Walk<'_> {
         let steps = case.times((plan / 8).max(1), 2);
         let spent = self.spent(&scene.chat, who, steps.saturating_mul(worker.tool_cost()));
         scene.sum.add(spent);
-        let result = case.text(ToolResult::MAX_BYTES as u128).saturating_add(CALL);
-        let evidence = plan.saturating_add(steps.saturating_mul(result));
+        let result = case.text(worker.tool_result()).saturating_add(CALL);
+        // Names of tools that there are not are repeated.
+        let evidence = plan.saturating_mul(2).saturating_add(steps.saturating_mul(result));
         self.asks(builder, scene, (who, &solver), question.saturating_add(evidence))
     }
 

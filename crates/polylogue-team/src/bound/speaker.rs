@@ -8,7 +8,7 @@ use std::rc::Rc;
 use polylogue::agents::compaction::Compaction;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::{Assistant, Result};
-use polylogue_core::{AnyModel, Capabilities, Capability, Model as _, Params, ToolSpec, Window};
+use polylogue_core::{AnyModel, Capabilities, Capability, Model as _, Params, ToolResult, ToolSpec, Window};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -238,6 +238,11 @@ impl Speaker {
     /// Bytes of the descriptions of its tools.
     pub(super) fn tool_bytes(&self) -> u128 {
         self.tools.map_or(0, |tools| tools.bytes)
+    }
+
+    /// The most bytes of one result of its tools.
+    pub(super) fn tool_result(&self) -> u128 {
+        self.tools.map_or(ToolResult::MAX_BYTES as u128, |tools| tools.result)
     }
 
     /// The most picodollars that one call of a tool of its own costs.

@@ -14,6 +14,10 @@ enum Wanted {
     /// The arguments of a tool, of which the prompt shows the names and types.
     Arguments(Value),
     Decision,
+    /// Numbered steps.
+    Plan,
+    /// Calls of this tool, for evidence.
+    Evidence(String),
 }
 
 impl Adversary {
@@ -21,7 +25,7 @@ impl Adversary {
     pub(super) fn writes_object(&self, request: &Request<'_>) -> Option<bool> {
         let wanted = wanted(request).filter(|_| self.behavior == Behavior::Formal)?;
         match wanted {
-            Wanted::Decision => None,
+            Wanted::Decision | Wanted::Plan | Wanted::Evidence(_) => None,
             _ => Some(self.formless >= self.patience(&wanted)),
         }
     }
@@ -47,6 +51,15 @@ impl Adversary {
                 let is_unclear = !last.starts_with("Answer with the one word");
                 return Some(if is_unclear { self.longest(request) } else { vec![Part::text("no")] });
             }
+            Wanted::Plan => {
+                let steps: String = (1..=STEPS).map(|nth| format!("{nth}. Step {nth}\n")).collect();
+                let text = steps + &polylogue_core::text_of(&self.longest(request));
+                return Some(self.text(&text, request.params));
+            }
+            Wanted::Evidence(tool) => {
+                let steps: String = (1..=most / 8).map(|nth| format!("#E{nth}={tool}[{nth}] ")).collect();
+                return Some(self.text(&steps, request.params));
+            }
             // Errors of the two kinds count apart: no JSON, and JSON that is no object.
             Wanted::Arguments(_) if (ERRORS..self.seed).contains(&self.formless) => json!([1]),
             ref wanted if self.formless < self.patience(wanted) => return Some(self.longest(request)),
@@ -66,6 +79,9 @@ impl Adversary {
         Some(self.text(&text, request.params))
     }
 }
+
+/// The steps of a plan, as many as a shipped team allows.
+const STEPS: usize = 4;
 
 /// How often a selector is asked for one speaker by default.
 const SELECTIONS: usize = 3;
@@ -105,6 +121,13 @@ fn wanted(request: &Request<'_>) -> Option<Wanted> {
     }
     if let Some(schema) = &request.params.schema {
         return Some(Wanted::Object(schema.clone()));
+    }
+    if text.contains("<END_OF_PLAN>") {
+        return Some(Wanted::Plan);
+    }
+    if text.contains("#E1 = tool") {
+        let (_, tools) = text.split_once("Tools:\n- ")?;
+        return Some(Wanted::Evidence(tools.split_once(": ")?.0.to_owned()));
     }
     if text.contains("JSON Schema") {
         return first_object(&text).map(Wanted::Object);
