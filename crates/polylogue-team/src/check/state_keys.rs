@@ -12,7 +12,7 @@ use crate::suggest;
 use crate::team::Team;
 use crate::tooling::ToolEntry;
 
-/// The key of structured values that set the state, whoever writes them.
+/// The key of structured values that set the state: results of tools, and replies.
 const STATE: &str = "state";
 
 /// The keys of the shared state that something in a team can set.
