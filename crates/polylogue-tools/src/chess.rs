@@ -33,7 +33,7 @@ pub struct Chess {
 
 impl Chess {
     /// The keys of the shared state that it sets.
-    pub const STATE_KEYS: [&str; 2] = [TO_MOVE, RESULT];
+    pub const STATE_KEYS: [&'static str; 2] = [TO_MOVE, RESULT];
 
     /// Sets the scope of a game: one for the team (default), or one for every run of a chat.
     #[must_use]
