@@ -271,6 +271,10 @@ impl Adversary {
         let most = usize::try_from(self.tokens(request.params) / 8).unwrap().max(1);
         let mut again: Vec<&ToolSpec> = request.tools.iter().collect();
         let lists = self.behavior(request) == Behavior::Waiting && again.iter().any(|tool| tool.name == LIST);
+        let once = again
+            .clone()
+            .into_iter()
+            .filter(|tool| !lists || tool.name != "wait_for_task" || rounds(request.entries) < AWAITED);
         again.retain(|tool| !lists || tool.name == LIST);
         let call = |(at, tool): (usize, &ToolSpec)| {
             let mut args = arguments(tool, request.origin.nth, at);
@@ -280,9 +284,12 @@ impl Adversary {
             }
             Part::ToolCall(ToolCall { id: id(request, at), tool: tool.name.clone(), args })
         };
-        request.tools.iter().chain(again.into_iter().cycle()).take(most).enumerate().map(call).collect()
+        once.chain(again.into_iter().cycle()).take(most).enumerate().map(call).collect()
     }
 }
+
+/// The rounds of calls in which background tasks are awaited. Those of the last calls are posted, for which there is another turn.
+const AWAITED: usize = 7;
 
 /// The tool that lists background tasks.
 const LIST: &str = "list_tasks";
