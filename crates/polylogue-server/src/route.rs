@@ -92,6 +92,11 @@ impl Route {
         Self { is_completed: false, ..self }
     }
 
+    /// The same, whose handler holds something that it must give up at its end, though it changes nothing.
+    pub(crate) fn completed(self) -> Self {
+        Self { is_completed: true, ..self }
+    }
+
     /// The same with a body that may be as large as a file.
     pub(crate) fn large(self) -> Self {
         Self { is_large: true, ..self }

@@ -34,7 +34,9 @@ pub(crate) fn routes() -> Vec<Route> {
             .about("Continue a conversation")
             .body(of_request::<Resume>),
         Route::get("/api/v1/conversations/{id}/continuation", Scope::Run, continuation)
-            .about("How a conversation that has ended can continue"),
+            .about("How a conversation that has ended can continue")
+            // Dropped half-way, it would keep the right to run the conversation.
+            .completed(),
     ]
 }
 

@@ -841,6 +841,21 @@ async fn a_client_that_goes_away_leaves_nothing_half_done() {
 }
 
 #[tokio::test]
+async fn a_client_that_goes_away_keeps_no_conversation_from_continuing() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "short"})).await;
+    until(&world, &id, "closed").await;
+    let path = format!("{PATH}/{id}/continuation");
+    for round in 0..20 {
+        world.request("GET", &path).leave(world.address).await;
+        let way = world.get(&path).await.json();
+        assert_eq!(way["limits"]["calls"], 3, "round {round}: {way}");
+    }
+    let resumed = post(&world, &id, "resume", json!({"limits": {"calls": 3}})).await;
+    assert_eq!(resumed.status, 202, "{}", resumed.body);
+}
+
+#[tokio::test]
 async fn s29_s30_a_fork_has_the_same_beginning_and_leaves_its_source() {
     let world = World::new().await;
     let id = begin(&world, &json!({"team": "talk"})).await;
