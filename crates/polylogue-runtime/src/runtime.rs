@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use polylogue_core::{
     Allowance, AnyQueue, AnyStore, Budget, Cancellation, Due, Features, LimitOverrides, ListQuery, Listing,
-    Log, LogId, Name, Page, Path, Progress, Queue as _, Responder, StopReason, Store as _, StoreError,
-    Subscription, Summary, Timer,
+    Log, LogId, Name, Page, Path, Progress, Queue as _, Responder, RunBound, StopReason, Store as _,
+    StoreError, Subscription, Summary, Timer,
 };
+use tracing::warn;
 
 pub use self::opening::ClaimedConversation;
 use crate::budgets::{Paying, SharedBudgets};
@@ -246,9 +247,32 @@ impl Runtime {
         let budgets = self.budgets(run.budgets()).chain(Paying::all(paying.as_ref()));
         run.check_prices(&run.limits(), budgets, run.daily())?;
         run.check_work_dir()?;
-        let log = Log::create_with(self.store().clone(), id, &meta).await?;
-        let chat = run.chat(log.id())?;
-        let most = stored.bound.map(|bound| bound.most).unwrap_or_default();
+        let (chat, most) = (run.chat(&id)?, stored.bound.map(|bound| bound.most).unwrap_or_default());
+        let log = Log::create_with(self.store().clone(), id.clone(), &meta).await?;
+        let log = match self.set_up(log, run, most, paying).await {
+            Ok(log) => log,
+            Err(error) => {
+                // A worker could begin it, whose caller has an error.
+                self.discard(&id).await;
+                return Err(error);
+            }
+        };
+        let is_continued = self.has_successors();
+        let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
+        let opened = Opened { task, limits, before: limits, changed: None, more, events: 0, is_continued };
+        let conversation = Conversation::new(chat, log, opened, self.store().clone());
+        conversation.attach(run.attached().to_vec());
+        Ok(self.register(conversation))
+    }
+
+    /// Limits a new log of `run`, has its budgets pay for it, makes its work directory, and notes for workers what it needs.
+    async fn set_up(
+        &self,
+        log: Log,
+        run: &TeamRun<'_>,
+        most: RunBound,
+        paying: Option<Paying>,
+    ) -> Result<Log> {
         let log = log.limits(run.limits()).agent_limits(run.team().agent_limits()).bound(most);
         let log = timed(log, self.budgets(run.budgets()));
         let log = match paying {
@@ -256,16 +280,22 @@ impl Runtime {
             None => log,
         };
         run.make_work_dir(log.id())?;
-        let is_continued = self.has_successors();
-        if is_continued {
+        if self.has_successors() {
             log.continue_if_lost().await?;
         }
         self.note_needs(log.id(), run.prepared).await?;
-        let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
-        let opened = Opened { task, limits, before: limits, changed: None, more, events: 0, is_continued };
-        let conversation = Conversation::new(chat, log, opened, self.store().clone());
-        conversation.attach(run.attached().to_vec());
-        Ok(self.register(conversation))
+        Ok(log)
+    }
+
+    /// Removes a conversation that was created and could not be set up. Its log was dropped, and may be just being released.
+    async fn discard(&self, id: &LogId) {
+        let removing = async {
+            self.claim(id, false).await?.release().await?;
+            self.remove(id).await
+        };
+        if let Err(error) = removing.await {
+            warn!(conversation = %id, %error, "a conversation that could not be begun is not removed");
+        }
     }
 
     /// Returns the conversation `id`, if this process has it open.

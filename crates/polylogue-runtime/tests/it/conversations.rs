@@ -502,6 +502,22 @@ async fn elsewhere(policy: FilesPolicy) -> (Vec<String>, String) {
 }
 
 #[tokio::test]
+async fn a_conversation_that_cannot_be_begun_is_not_in_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("team.yaml");
+    std::fs::write(&file, WRITES).unwrap();
+    let place = StoreLocation::new(dir.path().join("conversations.db"));
+    let team = prepared(&file, &place).await;
+    let runtime = Runtime::open_at(place).unwrap();
+    // A file is where the folder of work directories would be.
+    std::fs::write(dir.path().join("conversations.db.work"), "").unwrap();
+    let refused = runtime.begin(&team.run()).await.err();
+    assert!(matches!(refused, Some(Error::Io { what: "made", .. })), "{refused:?}");
+    let listed = runtime.list(&ListQuery::default()).await.unwrap().logs;
+    assert!(listed.is_empty(), "{listed:?}");
+}
+
+#[tokio::test]
 async fn kept_files_follow_a_conversation_and_others_do_not() {
     let (names, read) = elsewhere(FilesPolicy::Kept).await;
     assert_eq!((names.as_slice(), &*read), (["a.txt".to_owned(), "b".to_owned()].as_slice(), "two"));
