@@ -113,6 +113,11 @@ impl Folder {
         let fence = claims::next_fence();
         let draft = self.draft(id, fence);
         let written = write_draft(&draft, meta).and_then(|end| {
+            let _lock = self.lock_names();
+            // Another process may have created one since, of which nothing may be removed.
+            if path.try_exists()? {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
             // The head of an earlier log of this name does not count.
             let _ = fs::remove_file(self.head(id));
             inbox::remove(&self.inbox_path(id));
@@ -129,6 +134,11 @@ impl Folder {
         self.sync().map_err(|error| io_error::writing(&self.dir, &error))?;
         let head = Head { id: id.clone(), fence, events: 0, link, lease_ms: lease_from_now() };
         self.hold(file, head, Entry::new(meta, bytes, Summary::default()))
+    }
+
+    /// Waits until no other process is about to give a new log its name. `None` on systems that cannot lock a folder.
+    fn lock_names(&self) -> Option<LockedFile> {
+        LockedFile::wait(File::open(&self.dir).ok()?).ok()
     }
 
     pub(super) fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {

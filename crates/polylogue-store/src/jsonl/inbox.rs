@@ -8,7 +8,7 @@ use polylogue_core::{InboxMessage, StoreError};
 use polylogue_files::private_options;
 use serde::Deserialize;
 
-use crate::io_error::{reading, show, writing};
+use crate::io_error::{is_other_file, reading, show, writing};
 use crate::locked_file::LockedFile;
 use crate::message::parse_message;
 
@@ -49,8 +49,8 @@ fn open(path: &Path) -> io::Result<LockedFile> {
     loop {
         let file = private_options().read(true).write(true).create(true).truncate(false).open(path)?;
         let file = LockedFile::wait(file)?;
-        // The log may have been removed, and its inbox with it, while this waited.
-        if path.try_exists()? {
+        // The log may have been removed, and its inbox with it, while this waited. One that was created since has its own.
+        if !is_other_file(path, &file) {
             return Ok(file);
         }
     }
@@ -83,4 +83,37 @@ fn parsed(path: &Path, bytes: &[u8], after: u64) -> Result<Vec<(u64, InboxMessag
 /// Removes the inbox of a log that is created or removed.
 pub(super) fn remove(path: &Path) {
     let _ = fs::remove_file(path);
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// How many files this process has open that have or had the name `path`.
+    fn open_files(path: &Path) -> usize {
+        let names =
+            fs::read_dir("/proc/self/fd").unwrap().flatten().flat_map(|file| fs::read_link(file.path()));
+        names.filter(|name| name == path).count()
+    }
+
+    #[test]
+    fn an_inbox_that_is_replaced_while_one_waits_for_it_is_opened_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap().join("a.inbox");
+        let earlier = open(&path).unwrap();
+        let opening = thread::spawn({
+            let path = path.clone();
+            move || open(&path)
+        });
+        while open_files(&path) < 2 {
+            thread::yield_now();
+        }
+        remove(&path);
+        drop(open(&path).unwrap());
+        drop(earlier);
+        let opened = opening.join().unwrap().unwrap();
+        assert!(!is_other_file(&path, &opened));
+    }
 }

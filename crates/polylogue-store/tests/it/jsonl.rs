@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use polylogue_core::{AnyStore, Event, Store, StoreError};
+use polylogue_core::{AnyStore, Event, Meta, Store, StoreError};
 use polylogue_store::Jsonl;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -60,6 +60,34 @@ async fn a_log_of_another_version_or_with_a_damaged_first_line_is_not_listed_as_
         assert!(!sound[0].is_damaged && listed[0].is_damaged, "{changed}");
         assert_eq!((&listed[0].title, listed[0].created), (&sound[0].title, sound[0].created), "{changed}");
     }
+}
+
+/// Whether a log is being written that has no name yet.
+#[cfg(unix)]
+fn has_draft(dir: &Path) -> bool {
+    contents(dir).iter().any(|(name, _)| name.starts_with(".a."))
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_log_that_another_process_creates_at_the_same_time_keeps_its_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    // As a process does that is about to name its log.
+    let naming = fs::File::open(dir.path()).unwrap();
+    naming.lock().unwrap();
+    let creating = tokio::spawn(async move { store.create(&id("a"), &Meta::default()).await });
+    while !has_draft(dir.path()) && !creating.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    for name in ["a.jsonl", "a.head", "a.inbox"] {
+        fs::write(dir.path().join(name), "theirs").unwrap();
+    }
+    naming.unlock().unwrap();
+    let refused = creating.await.unwrap();
+    assert!(matches!(refused, Err(StoreError::Exists { .. })), "{refused:?}");
+    let files: Vec<_> = contents(dir.path()).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(files, ["a.head", "a.inbox", "a.jsonl"]);
 }
 
 #[tokio::test]
