@@ -62,6 +62,11 @@ impl Head {
         (self.fence, self.events)
     }
 
+    /// Whether its writer released the log after it.
+    pub(crate) const fn is_released(&self) -> bool {
+        self.lease_ms == 0
+    }
+
     /// For how many seconds the lease lasts, by the clock of the system; `None` if it has expired.
     pub(crate) fn holds_for(&self) -> Option<u64> {
         self.holds_at(now_ms())

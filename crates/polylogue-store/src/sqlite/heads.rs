@@ -19,7 +19,7 @@ pub(super) struct Heads {
     file: LockedFile,
     lines: Vec<Head>,
     at: HashMap<LogId, usize>,
-    /// The lines of released logs, in the order of their release.
+    /// The lines of released logs, each of them once, in the order of their last release.
     released: VecDeque<usize>,
 }
 
@@ -47,7 +47,10 @@ impl Heads {
         let start = (at * Head::BYTES) as u64;
         // Where it cannot be written, less is known of a loss, and the lease is not renewed: the database has what counts.
         let _ = self.file.seek(SeekFrom::Start(start)).and_then(|_| self.file.write_all(&head.line()));
-        if head.lease_ms == 0 {
+        if self.lines.get(at).is_some_and(Head::is_released) {
+            self.released.retain(|line| *line != at);
+        }
+        if head.is_released() {
             self.released.push_back(at);
         }
         self.at.insert(head.id.clone(), at);
@@ -59,18 +62,14 @@ impl Heads {
 
     /// A line that can be reused, or a new one.
     fn free_line(&mut self) -> usize {
-        while self.released.len() > RELEASED {
-            let Some(at) = self.released.pop_front() else { break };
-            // It may have been claimed again, or released a second time.
-            let is_free = self.lines.get(at).is_some_and(|head| head.lease_ms == 0);
-            if is_free && !self.released.contains(&at) {
-                if let Some(head) = self.lines.get(at) {
-                    self.at.remove(&head.id);
-                }
-                return at;
-            }
+        if self.released.len() <= RELEASED {
+            return self.lines.len();
         }
-        self.lines.len()
+        let Some(at) = self.released.pop_front() else { return self.lines.len() };
+        if let Some(head) = self.lines.get(at) {
+            self.at.remove(&head.id);
+        }
+        at
     }
 }
 
@@ -125,5 +124,23 @@ mod tests {
         assert!(said.contains(&head(0, 7)), "a claimed log keeps its line");
         assert!(said.contains(&head(2 * RELEASED - 1, 0)));
         assert!((RELEASED..RELEASED + 8).contains(&said.len()), "{}", said.len());
+    }
+
+    #[test]
+    fn a_log_that_is_claimed_and_released_many_times_is_one_released_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("heads");
+        let mut heads = Heads::new(LockedFile::wait(fs::File::create(&path).unwrap()).unwrap());
+        for _ in 0..2 * RELEASED {
+            heads.say(head(0, 7));
+            heads.say(head(0, 0));
+        }
+        assert_eq!(heads.released, [0]);
+        heads.say(head(0, 7));
+        assert!(heads.released.is_empty(), "{:?}", heads.released);
+        for nth in 1..=RELEASED + 2 {
+            heads.say(head(nth, 0));
+        }
+        assert_eq!(heads.of(&head(0, 7).id), Some(&head(0, 7)), "it is claimed, and keeps its line");
     }
 }
