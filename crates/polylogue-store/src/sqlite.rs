@@ -54,12 +54,12 @@ use writer::{ClaimIssuer, Writer};
 /// # Commits
 ///
 /// One thread writes. Appends that arrive during a commit are committed together next, so that many conversations
-/// need few disk syncs; a rejected append does not affect the others of its commit. ReadConnection uses its own connections
+/// need few disk syncs; a rejected append does not affect the others of its commit. Reading uses connections of its own
 /// and never waits for the writer.
 ///
 /// # Format
 ///
-/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 8
+/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 9
 /// being the only supported one. `sqlite3` can read it, also while it is written:
 ///
 /// ```sql
@@ -99,9 +99,13 @@ use writer::{ClaimIssuer, Writer};
 ///     nr INTEGER NOT NULL,                 -- 1, 2, 3 and so on; the event that carries it out has it as `inbox`
 ///     key TEXT NOT NULL,                   -- the same key twice is one message
 ///     json TEXT NOT NULL,                  -- the message
+///     is_taken INTEGER NOT NULL,           -- whether an event carries it out
+///     wakes INTEGER NOT NULL,              -- whether it came while the conversation was held
 ///     PRIMARY KEY(log, nr),
 ///     UNIQUE(key, log)
 /// ) STRICT, WITHOUT ROWID;
+/// CREATE INDEX unread ON inbox(log) WHERE NOT is_taken;
+/// CREATE INDEX waking ON inbox(log) WHERE wakes AND NOT is_taken;
 /// CREATE TABLE blobs(                      -- large results of tool calls, and files
 ///     log INTEGER NOT NULL,                -- logs.nr
 ///     id TEXT NOT NULL,                    -- a digest of the bytes; events have it as `stored`
@@ -125,6 +129,7 @@ use writer::{ClaimIssuer, Writer};
 ///     why TEXT                             -- why its last try failed
 /// ) STRICT;
 /// CREATE INDEX due ON queue(needs, due_ms) WHERE due_ms IS NOT NULL;
+/// CREATE INDEX woken ON queue(log) WHERE is_woken;
 /// CREATE TABLE workers(                    -- the workers that were seen lately
 ///     writer TEXT PRIMARY KEY,             -- as in claims
 ///     process TEXT NOT NULL,               -- process and machine, for people

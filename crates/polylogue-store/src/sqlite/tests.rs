@@ -139,3 +139,22 @@ async fn the_journal_stays_bounded_when_commits_come_faster_than_its_thread() {
     drop(store);
     assert!(!dir.path().join("chats.db-wal").exists(), "the last connection removes it");
 }
+
+/// Statements without comments, default values and the way they are laid out.
+fn bare<'s>(lines: impl Iterator<Item = &'s str>) -> String {
+    let code = lines.map(|line| line.split("--").next().unwrap_or_default());
+    let text = code.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
+    text.replace(" DEFAULT 0", "").replace(" DEFAULT ''", "")
+}
+
+#[test]
+fn the_documentation_shows_the_tables_and_the_format() {
+    let doc = || include_str!("../sqlite.rs").lines().filter_map(|line| line.strip_prefix("/// "));
+    let shown =
+        doc().skip_while(|line| !line.starts_with("CREATE")).take_while(|line| !line.starts_with("```"));
+    let created = schema::CREATE.lines().filter(|line| !line.starts_with("PRAGMA"));
+    assert_eq!(bare(shown), bare(created));
+    let format = format!("`user_version`, {}", schema::FORMAT);
+    assert!(doc().any(|line| line.ends_with(&format)), "{format}");
+    assert!(schema::CREATE.contains(&format!("user_version = {};", schema::FORMAT)));
+}
