@@ -29,24 +29,19 @@ impl<K: Eq + Hash> Rates<K> {
     /// # Errors
     /// How long until there is one again.
     pub(crate) fn take(&self, key: K) -> Result<(), Duration> {
-        self.wait(&key).map_or(Ok(()), Err)?;
         let now = Instant::now();
+        // Held until it is taken: many that come at once must not take the same one.
         let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let until_full = full_at.get(&key).map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+        let wait = (until_full + self.interval).saturating_sub(self.interval.saturating_mul(self.burst));
+        if !wait.is_zero() {
+            return Err(wait);
+        }
         if full_at.len() >= KEYS {
             full_at.retain(|_, at| *at > now);
         }
-        let at = full_at.entry(key).or_insert(now);
-        *at = (*at).max(now) + self.interval;
+        full_at.insert(key, now + until_full + self.interval);
         Ok(())
-    }
-
-    /// How long until one of `key` can be taken; `None` if it can be now.
-    fn wait(&self, key: &K) -> Option<Duration> {
-        let now = Instant::now();
-        let full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let until_full = full_at.get(key).map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
-        let wait = (until_full + self.interval).saturating_sub(self.interval.saturating_mul(self.burst));
-        Some(wait).filter(|wait| !wait.is_zero())
     }
 }
 
@@ -70,5 +65,16 @@ mod tests {
             assert_eq!(rates.take("a"), Ok(()), "it is full again, and no more than that");
         }
         assert!(rates.take("a").is_err());
+    }
+
+    #[test]
+    fn many_at_once_take_no_more_than_the_burst() {
+        let rates = Rates::new(5, Duration::from_secs(3600));
+        let taken = std::thread::scope(|scope| {
+            let take = || (0..10).filter(|_| rates.take("a").is_ok()).count();
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(take)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
+        });
+        assert_eq!(taken, 5);
     }
 }
