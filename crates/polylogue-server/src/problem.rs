@@ -183,7 +183,9 @@ impl Problem {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if let Some(time) = self.0.retry_after {
-            headers.insert(RETRY_AFTER, HeaderValue::from(time.as_secs().max(1)));
+            // Rounded up: who comes earlier is refused once more.
+            let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
         headers.extend(self.0.allow.clone().map(|methods| (ALLOW, methods)));
         response
@@ -380,6 +382,15 @@ impl From<polylogue_runtime::Error> for Problem {
                 let problem = Self::imported(error.to_string());
                 error.hint().into_iter().fold(problem, Self::hint)
             }
+            // What is missing is on the machine of the server, with paths that are not for clients.
+            error @ (polylogue_runtime::Error::NoVolume(_)
+            | polylogue_runtime::Error::NoProject(_)
+            | polylogue_runtime::Error::NoSharedBudgets { .. }
+            | polylogue_runtime::Error::UnknownBudget { .. }) => {
+                tracing::error!(%error, "conversation");
+                Self::unavailable("the server does not have what the conversation needs")
+                    .hint("the log of the server says why")
+            }
             error if error.is_usage() => {
                 let problem = Self::bad_request(error.to_string());
                 error.hint().into_iter().fold(problem, Self::hint)
@@ -405,5 +416,37 @@ impl From<SourceError> for Problem {
             false => Self::unavailable(error.what),
         };
         error.hint.into_iter().fold(problem, Self::hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polylogue_runtime::Error;
+
+    use super::*;
+
+    #[test]
+    fn what_the_server_lacks_is_not_the_fault_of_the_client() {
+        let folder = || "/srv/files".into();
+        for error in [
+            Error::NoVolume(folder()),
+            Error::NoProject(folder()),
+            Error::NoSharedBudgets { place: "/srv/files/runs.db".into() },
+            Error::UnknownBudget { name: "/srv/files".into() },
+        ] {
+            let what = format!("{error:?}");
+            let problem = Problem::from(error);
+            assert_eq!(problem.0.status, StatusCode::SERVICE_UNAVAILABLE, "{what}");
+            assert!(!problem.line().contains("/srv/files"), "{what}: {}", problem.line());
+        }
+    }
+
+    #[test]
+    fn clients_are_asked_to_wait_long_enough() {
+        for (millis, seconds) in [(0, "1"), (400, "1"), (1000, "1"), (1001, "2"), (1900, "2")] {
+            let problem = Problem::stopping().retry_after(Duration::from_millis(millis));
+            let response = problem.response(ErrorForm::Problem, "r1");
+            assert_eq!(response.headers()[RETRY_AFTER], seconds, "{millis} ms");
+        }
     }
 }
