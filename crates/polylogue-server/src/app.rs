@@ -36,7 +36,7 @@ pub(crate) struct App {
     pub(crate) tenants: Tenants,
     pub(crate) tokens: TokenFile,
     /// Whose tokens are accepted besides.
-    pub(crate) issuer: Option<Issuer>,
+    pub(crate) issuer: Option<Arc<Issuer>>,
     /// Counts changes of the file of the tokens, for streams.
     pub(crate) token_changes: watch::Sender<u64>,
     pub(crate) names: Names,
@@ -104,7 +104,7 @@ impl App {
             state_key: StateKey::at(tenants.state_key_file()),
             tenants,
             tokens,
-            issuer,
+            issuer: issuer.map(Arc::new),
             token_changes: watch::Sender::new(0),
             names,
             requests: Rates::new(limits.request_burst, second),

@@ -1,6 +1,7 @@
 //! Tokens of an authorization server (OAuth 2): this server checks them. It makes none, and passes none on.
 
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -56,7 +57,9 @@ pub(crate) struct Issuer {
     /// The address of this server, without a `/` at its end.
     resource: String,
     proxies: Proxies,
-    keys: tokio::sync::Mutex<Keys>,
+    keys: Mutex<Keys>,
+    /// Held while they are read.
+    reading: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -64,6 +67,15 @@ struct Keys {
     set: Option<JwkSet>,
     /// When they were read last, or could not be.
     tried: Option<Instant>,
+}
+
+impl Keys {
+    /// Whether they are read before the key with this id is used, or is unknown.
+    fn are_due(&self, id: Option<&str>) -> bool {
+        let is_known = self.set.as_ref().is_some_and(|set| find(set, id).is_some());
+        let age = self.tried.map(|at| at.elapsed());
+        age.is_none_or(|age| age > FRESH || (age > PAUSE && !is_known))
+    }
 }
 
 /// What is used of a token. Audience, issuer and times are checked before.
@@ -119,14 +131,15 @@ impl Issuer {
         let resource = audience.as_deref().or(public_url);
         let resource = resource.ok_or("the address for which tokens must be made is not known")?;
         let resource = resource.trim_end_matches('/').to_owned();
-        Ok(Self { name, url, resource, proxies, keys: tokio::sync::Mutex::default() })
+        let (keys, reading) = (Mutex::default(), tokio::sync::Mutex::default());
+        Ok(Self { name, url, resource, proxies, keys, reading })
     }
 
     /// The token with this text.
     ///
     /// # Errors
     /// When it is not valid for this server, or the keys of the authorization server cannot be read.
-    pub(crate) async fn token(&self, text: &str) -> Result<Token, Problem> {
+    pub(crate) async fn token(self: &Arc<Self>, text: &str) -> Result<Token, Problem> {
         let wrong = |why: &str| {
             Problem::unauthorized(format!("the token of the authorization server {why}"))
                 .hint(format!("get a token from {} for {}", self.name, self.resource))
@@ -173,24 +186,37 @@ impl Issuer {
         validation
     }
 
+    fn keys(&self) -> MutexGuard<'_, Keys> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The key with this id; the only one, for tokens that name none.
-    async fn key(&self, id: Option<&str>) -> Result<Option<Jwk>, Problem> {
-        let mut keys = self.keys.lock().await;
-        let age = keys.tried.map(|at| at.elapsed());
-        let found = keys.set.as_ref().and_then(|set| find(set, id)).cloned();
-        let is_due = age.is_none_or(|age| age > FRESH || (age > PAUSE && found.is_none()));
-        if !is_due {
-            return if keys.set.is_some() { Ok(found) } else { Err(self.unreadable()) };
+    async fn key(self: &Arc<Self>, id: Option<&str>) -> Result<Option<Jwk>, Problem> {
+        if self.keys().are_due(id) {
+            let (issuer, id) = (Arc::clone(self), id.map(str::to_owned));
+            // In a task of its own: a client that goes away must not have the next one read them once more.
+            let _ = tokio::spawn(async move { issuer.update_keys(id.as_deref()).await }).await;
         }
+        let keys = self.keys();
+        let Some(set) = &keys.set else { return Err(self.unreadable()) };
+        Ok(find(set, id).cloned())
+    }
+
+    /// Reads the keys, unless another request has done it meanwhile. Tokens with a known key do not wait for it.
+    async fn update_keys(&self, id: Option<&str>) {
+        let _one = self.reading.lock().await;
+        if !self.keys().are_due(id) {
+            return;
+        }
+        let read = self.read_keys().await;
+        let mut keys = self.keys();
         keys.tried = Some(Instant::now());
-        match self.read_keys().await {
+        match read {
             Ok(set) => keys.set = Some(set),
             Err(error) => {
                 warn!(issuer = self.name, error, "the keys of the authorization server cannot be read")
             }
         }
-        let Some(set) = &keys.set else { return Err(self.unreadable()) };
-        Ok(find(set, id).cloned())
     }
 
     fn unreadable(&self) -> Problem {

@@ -1,7 +1,7 @@
 //! Tokens of an authorization server: S80.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::rand::SystemRandom;
@@ -49,6 +49,8 @@ struct Issuer {
     url: String,
     signer: Signer,
     asked: Arc<AtomicUsize>,
+    /// Whether it leaves requests without a response.
+    is_silent: Arc<AtomicBool>,
 }
 
 impl Issuer {
@@ -58,10 +60,16 @@ impl Issuer {
         let url = format!("http://{}/realm", listener.local_addr().unwrap());
         let (keys, count) = (json!({"keys": [signer.public()]}), Arc::clone(&asked));
         let metadata = json!({"issuer": url, "jwks_uri": format!("{url}/keys")});
+        let (is_silent, mut unanswered) = (Arc::new(AtomicBool::new(false)), Vec::new());
+        let silent = Arc::clone(&is_silent);
         tokio::spawn(async move {
             loop {
                 let (mut socket, _) = listener.accept().await.unwrap();
                 count.fetch_add(1, Ordering::SeqCst);
+                if silent.load(Ordering::SeqCst) {
+                    unanswered.push(socket);
+                    continue;
+                }
                 let mut head = [0; 4096];
                 let read = socket.read(&mut head).await.unwrap();
                 let head = String::from_utf8_lossy(&head[..read]).into_owned();
@@ -77,7 +85,7 @@ impl Issuer {
                 let _ = socket.write_all(text.as_bytes()).await;
             }
         });
-        Self { url, signer, asked }
+        Self { url, signer, asked, is_silent }
     }
 
     /// The claims of a good token with `scope`.
@@ -252,6 +260,33 @@ async fn an_issuer_without_keys_is_503_and_one_that_cannot_be_trusted_does_not_s
         let error = World::refused(&dir, options).await;
         assert!(error.to_string().starts_with("the issuer: ") && error.hint().is_some(), "{url}: {error}");
     }
+}
+
+/// Has so much time pass at once.
+async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn a_token_with_a_known_key_does_not_wait_for_the_keys_of_others() {
+    let issuer = Issuer::start().await;
+    let world = world(&issuer.url).await;
+    assert_eq!(ask(&world, "GET", TEAMS, &issuer.token("read")).await.status, 200);
+    let asked = issuer.asked.load(Ordering::SeqCst);
+    issuer.is_silent.store(true, Ordering::SeqCst);
+    // Until then, an unknown key causes no request.
+    pass(Duration::from_secs(31)).await;
+    let (unknown, address) = (Signer::new("k2").sign(&issuer.claims("read")), world.address);
+    let waiting =
+        tokio::spawn(async move { Request::new("GET", TEAMS).token(&unknown).send(address).await.status });
+    while issuer.asked.load(Ordering::SeqCst) == asked {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(ask(&world, "GET", TEAMS, &issuer.token("read")).await.status, 200);
+    assert!(!waiting.is_finished(), "the other one has waited for the keys");
+    waiting.abort();
 }
 
 #[tokio::test]
