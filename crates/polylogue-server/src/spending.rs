@@ -4,9 +4,10 @@
 //! budgets in it instead.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,11 +25,13 @@ use crate::line_file;
 use crate::problem::Problem;
 use crate::tenants::{Tenants, server_of, spending_in};
 use crate::token::{DAY_MS, DailyLimit, Token};
-use crate::token_file::{now_ms, today};
+use crate::token_file::{now_ms, private, today};
 
 /// What tokens with budgets have spent today.
 pub(crate) struct Spending {
     file: PathBuf,
+    /// The day on which it was written last.
+    written: AtomicU64,
     /// Whether budgets are in the database, for all servers with it.
     is_shared: bool,
     /// By id of the token.
@@ -157,7 +160,7 @@ impl Payer {
 
 impl Spending {
     pub(crate) fn at(file: PathBuf, is_shared: bool) -> Self {
-        Self { file, is_shared, accounts: Mutex::default() }
+        Self { file, written: AtomicU64::new(today()), is_shared, accounts: Mutex::default() }
     }
 
     fn accounts(&self) -> MutexGuard<'_, HashMap<String, Arc<Account>>> {
@@ -325,7 +328,24 @@ impl Spending {
     fn append(&self, line: &Line) -> io::Result<()> {
         // Those of several runs come one after the other.
         let _one = self.accounts();
-        line_file::append(&self.file, line)
+        if let Some(folder) = self.file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let _locked = self.locked()?;
+        let day = today();
+        if self.written.swap(day, Ordering::Relaxed) != day
+            && let Err(error) = self.lines_of(day).and_then(|lines| self.rewrite(&lines))
+        {
+            warn!(%error, "notes on what tokens have spent earlier stay");
+        }
+        OpenOptions::new().create(true).append(true).open(&self.file)?.write_all(&text)
+    }
+
+    /// Keeps other processes from writing the file while it exists.
+    fn locked(&self) -> io::Result<File> {
+        let lock = private(&self.file.with_extension("lock"))?;
+        lock.lock()?;
+        Ok(lock)
     }
 
     /// Counts what earlier processes have spent today, and drops the lines of earlier days.
@@ -333,19 +353,34 @@ impl Spending {
         if self.is_shared {
             return;
         }
-        let lines = self.lines().unwrap_or_else(|error| {
+        let day = today();
+        let lines = self.lines_of(day).unwrap_or_else(|error| {
             warn!(%error, "what tokens have spent today is not known");
             Vec::new()
         });
-        let mut of_today: Vec<Line> = lines.into_iter().filter(|line| line.day == today()).collect();
-        let mut counted = Vec::with_capacity(of_today.len());
-        for (at, line) in of_today.iter().enumerate() {
-            counted.push(self.count(tenants, line, of_today.get(at + 1..).unwrap_or_default()).await);
+        let mut counted = Vec::with_capacity(lines.len());
+        for (at, line) in lines.iter().enumerate() {
+            counted.push(self.count(tenants, line, lines.get(at + 1..).unwrap_or_default()).await);
         }
-        of_today.iter_mut().zip(counted).for_each(|(line, used)| line.used = used);
-        if let Err(error) = line_file::rewrite(&self.file, &of_today) {
+        if let Err(error) = self.keep(day, lines.into_iter().zip(counted)) {
             warn!(%error, "notes on what tokens have spent earlier stay");
         }
+    }
+
+    /// Drops the lines of other days than `day`, and notes what was `counted`, unless another process has noted more meanwhile.
+    fn keep(&self, day: u64, counted: impl Iterator<Item = (Line, Option<TotalUsage>)>) -> io::Result<()> {
+        if !self.file.exists() {
+            return Ok(());
+        }
+        let _locked = self.locked()?;
+        // Lines are only added: those that were counted are the first ones.
+        let mut lines = self.lines_of(day)?;
+        for (line, (before, used)) in lines.iter_mut().zip(counted) {
+            if *line == before {
+                line.used = used;
+            }
+        }
+        self.rewrite(&lines)
     }
 
     /// Counts what a line pays for, which `later` ones follow, toward its budgets. Returns it, if there are any and it is known.
@@ -368,6 +403,11 @@ impl Spending {
                 None
             }
         }
+    }
+
+    /// The lines of a day.
+    fn lines_of(&self, day: u64) -> io::Result<Vec<Line>> {
+        Ok(self.lines()?.into_iter().filter(|line| line.day == day).collect())
     }
 
     /// The lines that can be read, the last one of each run. Those of runs that did not begin can be torn.

@@ -87,3 +87,46 @@ async fn what_a_dead_process_has_left_is_settled_once_before_the_conversation_is
     spending.settle(paid, &[charged(0)]).unwrap();
     assert_eq!(used(), [(0, Some(10)), (1, Some(20)), (0, Some(10))]);
 }
+
+#[test]
+fn a_new_day_drops_the_lines_of_earlier_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let tokens = TokenFile::at(dir.path().join("tokens.json"));
+    let spending = Spending::at(dir.path().join("spending.jsonl"), false);
+    let per_day = DailyBudget { tokens: Some(100), ..DailyBudget::default() };
+    let (token, _) = tokens.create(NewToken { per_day, ..NewToken::local("a") }).unwrap();
+    let (payer, day) = (spending.payer(&token), today());
+    let run = |name: &str| LogId::new(name).unwrap();
+    for name in ["a", "b"] {
+        let PaidRun(line) = spending.note(&payer, "local", &run(name), 0).unwrap().unwrap();
+        spending.append(&Line { day: day - 1, used: Some(TotalUsage::default()), ..line }).unwrap();
+    }
+    let names =
+        || -> Vec<String> { spending.lines().unwrap().iter().map(|line| line.run.to_string()).collect() };
+    assert_eq!(names(), ["a", "b"], "the same day");
+    // As if it had been written last on the day before.
+    spending.written.store(day - 1, Ordering::Relaxed);
+    spending.note(&payer, "local", &run("c"), 0).unwrap();
+    assert_eq!(names(), ["c"]);
+    assert_eq!(fs::read_to_string(&spending.file).unwrap().trim().lines().count(), 1);
+}
+
+#[test]
+fn what_is_noted_while_earlier_lines_are_counted_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let tokens = TokenFile::at(dir.path().join("tokens.json"));
+    let spending = Spending::at(dir.path().join("spending.jsonl"), false);
+    let per_day = DailyBudget { tokens: Some(100), ..DailyBudget::default() };
+    let (token, _) = tokens.create(NewToken { per_day, ..NewToken::local("a") }).unwrap();
+    let payer = spending.payer(&token);
+    let note = |name: &str| spending.note(&payer, "local", &LogId::new(name).unwrap(), 0).unwrap().unwrap();
+    let (settled, _left) = (note("a"), note("b"));
+    let lines = spending.lines_of(today()).unwrap();
+    // Another process settles one, and begins another.
+    spending.settle(settled, &[charged(0)]).unwrap();
+    note("c");
+    let counted = TotalUsage { input: 7, ..TotalUsage::default() };
+    spending.keep(today(), lines.into_iter().map(|line| (line, Some(counted)))).unwrap();
+    let used: Vec<_> = spending.lines().unwrap().into_iter().map(|line| line.used).collect();
+    assert_eq!(used, [Some(Summary::of([&*charged(0)], true).usage), Some(counted), None]);
+}
