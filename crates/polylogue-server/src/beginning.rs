@@ -13,7 +13,7 @@ use crate::conversation::listing;
 use crate::idempotency::Key;
 use crate::opened::Opened;
 use crate::problem::Problem;
-use crate::runs::{self, Stretch, is_held, promise, run_stored, take_back};
+use crate::runs::{self, StartOptions, is_held, promise, run_stored, take_back};
 use crate::spending::Payer;
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -83,7 +83,7 @@ pub(crate) async fn begin(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     token: &Token,
-    (prepared, wanted, stretch): (Arc<Prepared>, &NewConversation, Stretch),
+    (prepared, wanted, options): (Arc<Prepared>, &NewConversation, StartOptions),
     key: Option<&Key>,
 ) -> Result<(Listing, bool), Problem> {
     let mut run_of_team = prepare_run(&prepared, wanted).await?;
@@ -94,7 +94,7 @@ pub(crate) async fn begin(
         match make((app, tenant), run_of_team, (&new, title), (&slot.payer, Vec::new())).await {
             Ok(conversation) => {
                 let opened = Opened { conversation, prepared };
-                runs::begin(app, tenant, &new.id, slot, (Some(opened), stretch));
+                runs::spawn(app, tenant, &new.id, slot, (Some(opened), options));
                 return Ok((listing(tenant, &new.id).await?, false));
             }
             Err(error) if is_taken(&error) => match key {

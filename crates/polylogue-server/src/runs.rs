@@ -24,20 +24,20 @@ use crate::slots::{Running, Slot};
 use crate::spending::{PaidRun, Payer};
 use crate::tenants::Tenant;
 
-/// What is special about a run.
+/// How a conversation begins to run; the default is as after a message for which no client waits.
 #[derive(Default)]
-pub(crate) struct Stretch {
-    /// Receives everything that happens from its beginning on.
+pub(crate) struct StartOptions {
+    /// Receives everything that happens from the beginning of the run on.
     pub(crate) follower: Option<oneshot::Sender<Subscription>>,
     /// How many tokens replies of agents in the outermost chat may take from then on.
     pub(crate) reply_tokens: Option<u64>,
-    /// Whether it runs for clients that wait for its response, and for no one else.
+    /// Whether it runs only for clients that wait for its response.
     pub(crate) is_awaited: bool,
 }
 
 /// Runs a stored conversation, unless it runs already.
 pub(crate) fn run_stored(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, slot: Slot) {
-    if !run_stretch(app, tenant, id, slot, Stretch::default()) {
+    if !start_if_idle(app, tenant, id, slot, StartOptions::default()) {
         renew(app, tenant, id);
     }
 }
@@ -51,33 +51,34 @@ pub(crate) fn renew(app: &App, tenant: &Tenant, id: &LogId) {
     }
 }
 
-/// The same, once as `stretch` says. Returns whether it does not run already. If the server is stopping, the next process runs it.
-pub(crate) fn run_stretch(
+/// Runs a conversation. Returns `false` if this process runs it already. If the server is stopping, the next process runs it.
+pub(crate) fn start_if_idle(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     id: &LogId,
     slot: Slot,
-    stretch: Stretch,
+    options: StartOptions,
 ) -> bool {
-    let runs = tenant.runs.enter(id);
-    if runs {
-        begin(app, tenant, id, slot, (None, stretch));
+    let is_idle = tenant.runs.enter(id);
+    if is_idle {
+        spawn(app, tenant, id, slot, (None, options));
     }
-    runs
+    is_idle
 }
 
-/// Runs a conversation for which the right to run it was taken.
+/// Runs a conversation that the caller has [entered](crate::running::Runs::enter), with default options.
 pub(crate) fn run(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, slot: Slot, opened: Option<Opened>) {
-    begin(app, tenant, id, slot, (opened, Stretch::default()));
+    spawn(app, tenant, id, slot, (opened, StartOptions::default()));
 }
 
-/// The same, the first time as the stretch says.
-pub(crate) fn begin(
+/// Spawns the task of a conversation that the caller has [entered](crate::running::Runs::enter). The options are for its first run: the task
+/// runs it again if something was sent to it meanwhile.
+pub(crate) fn spawn(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     id: &LogId,
     slot: Slot,
-    first: (Option<Opened>, Stretch),
+    first: (Option<Opened>, StartOptions),
 ) {
     let (app, tenant, payer) = (Arc::clone(app), Arc::clone(tenant), slot.payer.clone());
     tenant.runs.note_task(id, first.1.is_awaited);
@@ -87,7 +88,7 @@ pub(crate) fn begin(
 }
 
 /// Stops a conversation, at once if `now` and else after its step: one that runs, waits until it may, or is about to be opened. Returns
-/// whether this process has such a one. One that has come to rest meanwhile is none: its log has to be told.
+/// whether this process has such a one. One that has come to rest meanwhile is none: its log must be steered.
 pub(crate) async fn stop(tenant: &Tenant, id: &LogId, now: bool) -> bool {
     let is_run = tenant.runs.halt(id, Instruction::Cancel { now });
     let Some(conversation) = tenant.runtime.get(id) else { return is_run };
@@ -142,14 +143,14 @@ struct Task {
 }
 
 impl Task {
-    async fn run(self, slot: Slot, first: (Option<Opened>, Stretch)) {
-        let ((mut next, mut stretch), Slot { mut running, mut queued, .. }) = (first, slot);
+    async fn run(self, slot: Slot, first: (Option<Opened>, StartOptions)) {
+        let ((mut next, mut options), Slot { mut running, mut queued, .. }) = (first, slot);
         loop {
             let mut ended = Ended::Interrupted;
             // It has none yet, or none any more if it ended while it was paused.
             if self.may_run(running.take(), next.as_ref()).await {
                 drop(queued.take());
-                ended = self.run_once(next.take(), std::mem::take(&mut stretch), &mut running).await;
+                ended = self.run_once(next.take(), std::mem::take(&mut options), &mut running).await;
             } else {
                 // The end of its wait is all that was asked for.
                 drop(self.tenant.runs.take_halt(&self.id));
@@ -224,7 +225,7 @@ impl Task {
     }
 
     /// Runs it until it is at rest.
-    async fn run_once(&self, opened: Option<Opened>, stretch: Stretch, running: &mut Running) -> Ended {
+    async fn run_once(&self, opened: Option<Opened>, options: StartOptions, running: &mut Running) -> Ended {
         let Self { app, tenant, id, payer } = self;
         let opened = match self.opened(opened).await {
             Ok(opened) => opened,
@@ -235,7 +236,7 @@ impl Task {
         {
             warn!(conversation = %id, %error, "no worker will continue a conversation if this server dies");
         }
-        if let Some(follower) = stretch.follower {
+        if let Some(follower) = options.follower {
             // Fails only if the client has gone away.
             drop(follower.send(opened.conversation.subscribe().await));
         }
@@ -252,7 +253,7 @@ impl Task {
                 return Ended::Interrupted;
             }
         };
-        let limited = match stretch.reply_tokens {
+        let limited = match options.reply_tokens {
             Some(most) => opened.conversation.limit_replies(most).await,
             None => Ok(()),
         };
@@ -394,11 +395,11 @@ pub(crate) fn take_back(app: &App, tenant: &Tenant, id: &LogId) {
     }
 }
 
-/// Continues it, however many others wait until they may run. `is_awaited`: as in [`Stretch`].
+/// Continues it, however many others wait until they may run. `is_awaited`: as in [`StartOptions`].
 pub(crate) fn resume(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, (payer, is_awaited): (Payer, bool)) {
     info!(conversation = %id, "a conversation is continued");
     let slot = app.slots.wait(&format!("tenant {}", tenant.name), payer);
-    match run_stretch(app, tenant, id, slot, Stretch { is_awaited, ..Stretch::default() }) {
+    match start_if_idle(app, tenant, id, slot, StartOptions { is_awaited, ..StartOptions::default() }) {
         true => tenant.runs.adopt(id),
         false => renew(app, tenant, id),
     }

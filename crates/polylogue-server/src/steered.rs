@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::conversation::listing;
 use crate::opened::{Opened, close, open};
 use crate::problem::Problem;
-use crate::runs::{self, Stretch, stop_at_rest};
+use crate::runs::{self, StartOptions, stop_at_rest};
 use crate::slots::Slot;
 use crate::tenants::Tenant;
 
@@ -29,7 +29,7 @@ pub(crate) async fn steer(
     tenant: &Arc<Tenant>,
     (about, is_elsewhere): (&Listing, bool),
     (instruction, key): (Instruction, InstructionKey),
-    (slot, stretch): (Slot, Stretch),
+    (slot, options): (Slot, StartOptions),
 ) -> Result<Steered, Problem> {
     let id = &about.id;
     let posted = tenant.runtime.post_once(about, instruction, key).await?;
@@ -39,18 +39,18 @@ pub(crate) async fn steer(
     if holds {
         // Opened once, for the instruction and for the run.
         match open(app, tenant, id, LimitOverrides::default(), &slot.payer).await {
-            Ok(opened) => return Ok(run_with(app, tenant, (posted, opened), (slot, stretch)).await),
+            Ok(opened) => return Ok(run_with(app, tenant, (posted, opened), (slot, options)).await),
             // Another process was faster, or it cannot run here: its log has the instruction all the same.
             Err(problem) => info!(conversation = %id, %problem, "a conversation cannot be opened now"),
         }
     }
     let carried_out = carry_out(tenant, id, posted, holds).await;
     match &carried_out {
-        Ok((_, true)) if holds => runs::begin(app, tenant, id, slot, (None, stretch)),
+        Ok((_, true)) if holds => runs::spawn(app, tenant, id, slot, (None, options)),
         Ok((_, true)) => {
             // Who waits for the response has not asked for more than that.
-            let is_waited_for = stretch.follower.is_some();
-            if !runs::run_stretch(app, tenant, id, slot, stretch) && !is_waited_for {
+            let is_waited_for = options.follower.is_some();
+            if !runs::start_if_idle(app, tenant, id, slot, options) && !is_waited_for {
                 runs::renew(app, tenant, id);
             }
         }
@@ -65,7 +65,7 @@ async fn run_with(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     (posted, opened): (PostedInstruction, Opened),
-    (slot, stretch): (Slot, Stretch),
+    (slot, options): (Slot, StartOptions),
 ) -> Steered {
     let id = opened.conversation.id().clone();
     let steered = opened.conversation.outcome_of(posted).await;
@@ -73,7 +73,7 @@ async fn run_with(
     // What waits until it may run has it in its log already.
     tenant.runs.note_change(&id);
     if continues {
-        runs::begin(app, tenant, &id, slot, (Some(opened), stretch));
+        runs::spawn(app, tenant, &id, slot, (Some(opened), options));
     } else {
         close(opened, Due::Now).await;
         leave(app, tenant, &id, slot).await;

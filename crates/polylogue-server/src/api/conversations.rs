@@ -18,7 +18,7 @@ use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::projection::Native;
 use crate::route::Route;
-use crate::runs::{Stretch, is_left, stop, take_back};
+use crate::runs::{StartOptions, is_left, stop, take_back};
 use crate::schema::of_request;
 use crate::tail::{Follow, PAGE as EVENTS, respond};
 use crate::tenants::Tenant;
@@ -64,7 +64,7 @@ async fn create(call: Call) -> Reply {
         return Err(Problem::stopping());
     }
     let prepared = served_team(&call, &tenant, &wanted.team).await?;
-    let new_run = (prepared, &wanted, Stretch::default());
+    let new_run = (prepared, &wanted, StartOptions::default());
     let (listing, is_replayed) = begin(app, &tenant, token, new_run, key.as_ref()).await?;
     created(&tenant, &listing.id, is_replayed).await
 }

@@ -20,7 +20,7 @@ use crate::default_answers::is_up;
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::Route;
-use crate::runs::{self, Stretch};
+use crate::runs::{self, StartOptions};
 use crate::schema::of_request;
 use crate::steered::{self, other_node};
 use crate::tenants::Tenant;
@@ -143,7 +143,7 @@ pub(crate) async fn instruct(
         false => app.join(token).await?,
     };
     let given = (instruction, key.map_or_else(InstructionKey::fresh, Key::of_instruction));
-    let run = (slot, Stretch::default());
+    let run = (slot, StartOptions::default());
     let steered = steered::steer(app, tenant, (about, is_elsewhere), given, run).await?;
     if let Some(key) = key.filter(|_| !was_posted) {
         // Another server can have posted something else with the key at the same time.

@@ -22,7 +22,7 @@ use crate::conversation::{find, listing};
 use crate::default_answers::is_up;
 use crate::idempotency::Key;
 use crate::problem::Problem;
-use crate::runs::Stretch;
+use crate::runs::StartOptions;
 use crate::state_key::CallState;
 use crate::tail::{Follow, texts};
 use crate::token_file::now_ms;
@@ -129,8 +129,8 @@ async fn start(call: CallContext, arguments: Arguments, is_awaited: bool) -> Res
     }
     let Arguments { message, inputs, .. } = arguments;
     let wanted = NewConversation { team: call.tool.clone(), message, inputs, ..NewConversation::default() };
-    let stretch = Stretch { is_awaited, ..Stretch::default() };
-    let new_run = (Arc::clone(&call.team), &wanted, stretch);
+    let options = StartOptions { is_awaited, ..StartOptions::default() };
+    let new_run = (Arc::clone(&call.team), &wanted, options);
     let (begun, _) = begin(app, tenant, token, new_run, key.as_ref()).await?;
     Ok(new(begun.id))
 }

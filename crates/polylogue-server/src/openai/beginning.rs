@@ -26,7 +26,7 @@ use crate::idempotency::{Key, mismatch};
 use crate::opened::{Opened, open};
 use crate::problem::Problem;
 use crate::request::RequestDigest;
-use crate::runs::{self, Stretch, is_held, is_left, run_stored, until_free};
+use crate::runs::{self, StartOptions, is_held, is_left, run_stored, until_free};
 use crate::steered::{other_node, steer};
 use crate::tenants::Tenant;
 use crate::token::Token;
@@ -154,8 +154,8 @@ impl Request {
         };
         match opening.await {
             Ok(opened) => {
-                let stretch = Stretch { is_awaited: true, ..Stretch::default() };
-                runs::begin(app, tenant, id, slot, (Some(opened), stretch));
+                let options = StartOptions { is_awaited: true, ..StartOptions::default() };
+                runs::spawn(app, tenant, id, slot, (Some(opened), options));
                 Ok(())
             }
             Err(problem) => {
@@ -371,8 +371,8 @@ impl Request {
         };
         let opened = Opened { conversation, prepared };
         let (follower, begins) = oneshot::channel();
-        let stretch = Stretch { follower: Some(follower), reply_tokens: None, is_awaited: true };
-        runs::begin(&call.app, tenant, id, slot, (Some(opened), stretch));
+        let options = StartOptions { follower: Some(follower), reply_tokens: None, is_awaited: true };
+        runs::spawn(&call.app, tenant, id, slot, (Some(opened), options));
         Ok(Some(self.started((begun, Some(begins)), false, clients)))
     }
 
@@ -406,9 +406,9 @@ impl Request {
         let (follower, begins) = oneshot::channel();
         // One of an earlier request does not count for this one.
         let reply_tokens = Some(chat.max_tokens.unwrap_or(Conversation::ANY_REPLY_LENGTH));
-        let stretch = Stretch { follower: Some(follower), reply_tokens, is_awaited: true };
+        let options = StartOptions { follower: Some(follower), reply_tokens, is_awaited: true };
         let (of, given) = ((&about, is_elsewhere), (instruction, given));
-        let steered = steer(&call.app, tenant, of, given, (slot, stretch)).await?;
+        let steered = steer(&call.app, tenant, of, given, (slot, options)).await?;
         let sent = match steered {
             Steered::Refused(why) => Err(Problem::refused(why.to_string())),
             // Another server can have sent something else with the key at the same time.
