@@ -33,16 +33,17 @@ fn timed(log: Log, budgets: impl Iterator<Item = Budget>) -> Log {
     budgets.fold(log, Log::budget)
 }
 
+#[derive(Clone)]
 struct Inner {
     place: StoreLocation,
     store: AnyStore,
-    /// What all conversations share.
+    /// The budget that all conversations share.
     budget: Option<Budget>,
     /// The budgets that they share with other processes.
     shared: SharedBudgets,
     /// Whether workers continue what begins here if this process dies.
     has_successors: bool,
-    /// Of all runtimes that were made of one.
+    /// The conversations that this process has open, through this runtime or one that was derived from the same.
     open: Arc<Mutex<HashMap<LogId, Weak<Shared>>>>,
 }
 
@@ -88,19 +89,18 @@ impl Runtime {
         }))
     }
 
+    /// Another runtime of the same conversations, which differs in what `change` sets.
+    fn with(&self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = Inner::clone(&self.0);
+        change(&mut inner);
+        Self(Arc::new(inner))
+    }
+
     /// Returns the same runtime, whose conversations share `budget`, next to those that they have besides: for a runtime that
     /// has none open.
     #[must_use]
     pub fn with_budget(self, budget: Option<Budget>) -> Self {
-        let (place, store) = (self.place().clone(), self.store().clone());
-        Self(Arc::new(Inner {
-            place,
-            store,
-            budget,
-            shared: self.0.shared.clone(),
-            has_successors: self.0.has_successors,
-            open: Arc::clone(&self.0.open),
-        }))
+        self.with(|inner| inner.budget = budget)
     }
 
     /// The limit that is reached of what all conversations share.
@@ -112,10 +112,7 @@ impl Runtime {
     /// that has none open.
     #[must_use]
     pub(crate) fn with_shared(self, shared: SharedBudgets) -> Self {
-        let (place, store) = (self.place().clone(), self.store().clone());
-        let budget = self.0.budget.clone();
-        let (has_successors, open) = (self.0.has_successors, Arc::clone(&self.0.open));
-        Self(Arc::new(Inner { place, store, budget, shared, has_successors, open }))
+        self.with(|inner| inner.shared = shared)
     }
 
     /// Returns the same runtime, for a process that does not stay: what it begins is continued by workers if it dies, if its
@@ -123,10 +120,8 @@ impl Runtime {
     /// opens.
     #[must_use]
     pub fn with_successors(self) -> Self {
-        let (place, store, budget) = (self.place().clone(), self.store().clone(), self.0.budget.clone());
-        let (shared, open) = (self.0.shared.clone(), Arc::clone(&self.0.open));
-        let has_successors = place.is_shared() && !place.has_files_in_folder();
-        Self(Arc::new(Inner { place, store, budget, shared, has_successors, open }))
+        let has_successors = self.place().is_shared() && !self.place().has_files_in_folder();
+        self.with(|inner| inner.has_successors = has_successors)
     }
 
     /// Returns whether workers continue what this process runs if it dies.
@@ -142,10 +137,11 @@ impl Runtime {
     /// The same conversations for a worker, in `store`, a wrapper of the one that it has. Calls wait for shared limits for up to
     /// `patience`.
     pub(crate) fn for_worker(&self, store: AnyStore, patience: Duration) -> Self {
-        let (place, budget) = (self.place().clone().with_patience(patience), self.0.budget.clone());
-        let shared = self.0.shared.clone();
-        let (has_successors, open) = (false, Arc::clone(&self.0.open));
-        Self(Arc::new(Inner { place, store, budget, shared, has_successors, open }))
+        let place = self.place().clone().with_patience(patience);
+        self.with(|inner| {
+            (inner.place, inner.store) = (place, store);
+            inner.has_successors = false;
+        })
     }
 
     /// What pays for a conversation that has also budgets of its `own`. Calls that an earlier process has lost were not paid by the budget of
