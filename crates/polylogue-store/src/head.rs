@@ -45,11 +45,11 @@ impl Head {
     /// Parses a line; `None` if it is torn or not a head.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(line.get(..Self::BYTES)?).ok()?.trim_end();
-        let (said, check) = text.split_at_checked(text.len().checked_sub(Self::CHECK)?)?;
-        if !blake3::hash(said.as_bytes()).to_hex().starts_with(check) {
+        let (content, check) = text.split_at_checked(text.len().checked_sub(Self::CHECK)?)?;
+        if !blake3::hash(content.as_bytes()).to_hex().starts_with(check) {
             return None;
         }
-        let mut fields = said.split_ascii_whitespace();
+        let mut fields = content.split_ascii_whitespace();
         let id = LogId::new(fields.next()?).ok()?;
         let mut number = |_| fields.next()?.parse().ok();
         let (fence, events) = (number(())?, number(())?);

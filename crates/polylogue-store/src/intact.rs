@@ -125,7 +125,7 @@ impl EventCollector {
     #[must_use]
     pub fn finish(self, place: String) -> RecoveredEvents {
         let unbroken = self.unbroken.unwrap_or(self.events.len() as u64);
-        let damage = self.damage.map(|flaw| match flaw {
+        let damage = self.damage.map(|error| match error {
             EventError::Damaged(why) => StoreError::Damaged { place, why, intact: unbroken },
             EventError::Unknown(kind) => StoreError::UnknownEvent { place, seq: unbroken, kind },
         });
@@ -159,7 +159,7 @@ impl EventRow<'_> {
             Ok(event) if holds || self.seq > next => Ok(event),
             Ok(_) => Err(changed(self.seq).into()),
             Err(EventError::Unknown(_)) if !holds => Err(changed(self.seq).into()),
-            Err(flaw) => Err(flaw),
+            Err(error) => Err(error),
         }
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn parse(text: &[u8]) -> Result<(Meta, Vec<Event>), String> {
     let mut events = Vec::new();
     for (seq, line) in (0..).zip(lines) {
         let (json, own) = next(line, Some(link)).ok_or_else(|| changed(seq))?;
-        events.push(parse_event(&json, seq).map_err(|flaw| flaw.to_string())?);
+        events.push(parse_event(&json, seq).map_err(|error| error.to_string())?);
         link = own;
     }
     Ok((Meta { title, created, team, parent }, events))
@@ -225,13 +225,13 @@ impl<'a> LogFile<'a> {
 
     /// Every readable event.
     pub(super) fn intact(&mut self, head: Option<&Head>) -> Result<RecoveredEvents, StoreError> {
-        let mut salvage = EventCollector::default();
+        let mut collector = EventCollector::default();
         let mut number = 2;
         match self.header()? {
             Ok(_) => {}
             Err(BadHeader::Other(error)) => return Err(error),
             Err(BadHeader::Damaged(why)) => {
-                salvage.note(why);
+                collector.note(why);
                 // If a line of the header is missing, events begin earlier.
                 self.lines.rewind().map_err(|error| self.broken(&error))?;
                 (number, self.chain) = (0, Chain::from(None));
@@ -240,10 +240,10 @@ impl<'a> LogFile<'a> {
         let mut end = HeadCheck::of(head, 0, self.link);
         loop {
             // Nothing proves a first event after a lost header.
-            let is_known = self.chain.is_known() || salvage.next_seq() > 0;
+            let is_known = self.chain.is_known() || collector.next_seq() > 0;
             let Some(holds) = self.next()? else { break };
             number += 1;
-            let event = self.event(number, holds && is_known, salvage.next_seq());
+            let event = self.event(number, holds && is_known, collector.next_seq());
             if event.is_err() && number <= 2 {
                 self.chain = Chain::from(self.link);
                 continue;
@@ -251,12 +251,12 @@ impl<'a> LogFile<'a> {
             if let Ok(event) = &event {
                 end.pass(event.seq, self.link);
             }
-            salvage.take(event);
+            collector.take(event);
         }
-        if let Some(flaw) = end.damage().filter(|_| salvage.is_whole()) {
-            salvage.note(flaw);
+        if let Some(damage) = end.damage().filter(|_| collector.is_whole()) {
+            collector.note(damage);
         }
-        Ok(salvage.finish(show(self.path)))
+        Ok(collector.finish(show(self.path)))
     }
 
     /// The event on the line that was read last, where event number `next` is expected.

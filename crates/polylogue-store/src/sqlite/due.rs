@@ -146,7 +146,7 @@ impl WriteTransaction<'_> {
         };
         let place = self.state.place();
         let head = if self.state.own().as_ref() == Some(&writer) {
-            self.state.said(id)
+            self.state.head_of(id)
         } else {
             let heads = heads.entry(writer).or_insert_with_key(|writer| {
                 let is_alive = process_lock::is_taken(place, writer);

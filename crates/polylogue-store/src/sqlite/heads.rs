@@ -39,7 +39,7 @@ impl Heads {
     }
 
     /// Writes the head of a log. It is not synced: it is never ahead of the database, and may be behind after a loss of power.
-    pub(super) fn say(&mut self, head: Head) {
+    pub(super) fn write(&mut self, head: Head) {
         let at = match self.at.get(&head.id) {
             Some(at) => *at,
             None => self.free_line(),
@@ -105,25 +105,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_read_and_the_file_does_not_grow_without_bound() {
+    fn what_is_written_is_read_and_the_file_does_not_grow_without_bound() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("heads");
         let mut heads = Heads::new(LockedFile::wait(fs::File::create(&path).unwrap()).unwrap());
-        heads.say(head(0, 7));
+        heads.write(head(0, 7));
         for nth in 1..2 * RELEASED {
-            heads.say(head(nth, 7));
-            heads.say(head(nth, 0));
+            heads.write(head(nth, 7));
+            heads.write(head(nth, 0));
         }
-        let said = read(&path);
+        let lines = read(&path);
         let released = head(2 * RELEASED - 1, 0);
         assert_eq!(find(&path, &released.id).as_ref(), Some(&released));
         assert_eq!(heads.of(&released.id), Some(&released));
         let gone = head(1, 0).id;
         assert_eq!((find(&path, &gone), heads.of(&gone)), (None, None), "its line was taken by another one");
         assert_eq!(find(&path, &LogId::new("log-").unwrap()), None, "no beginning of an id is one");
-        assert!(said.contains(&head(0, 7)), "a claimed log keeps its line");
-        assert!(said.contains(&head(2 * RELEASED - 1, 0)));
-        assert!((RELEASED..RELEASED + 8).contains(&said.len()), "{}", said.len());
+        assert!(lines.contains(&head(0, 7)), "a claimed log keeps its line");
+        assert!(lines.contains(&head(2 * RELEASED - 1, 0)));
+        assert!((RELEASED..RELEASED + 8).contains(&lines.len()), "{}", lines.len());
     }
 
     #[test]
@@ -132,14 +132,14 @@ mod tests {
         let path = dir.path().join("heads");
         let mut heads = Heads::new(LockedFile::wait(fs::File::create(&path).unwrap()).unwrap());
         for _ in 0..2 * RELEASED {
-            heads.say(head(0, 7));
-            heads.say(head(0, 0));
+            heads.write(head(0, 7));
+            heads.write(head(0, 0));
         }
         assert_eq!(heads.released, [0]);
-        heads.say(head(0, 7));
+        heads.write(head(0, 7));
         assert!(heads.released.is_empty(), "{:?}", heads.released);
         for nth in 1..=RELEASED + 2 {
-            heads.say(head(nth, 0));
+            heads.write(head(nth, 0));
         }
         assert_eq!(heads.of(&head(0, 7).id), Some(&head(0, 7)), "it is claimed, and keeps its line");
     }

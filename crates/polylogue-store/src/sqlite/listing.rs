@@ -23,7 +23,11 @@ pub(super) fn damaged(place: &Path, why: String, listings: &[Listing]) -> StoreE
 const COLUMNS: &str = "SELECT nr, id, title, created_ms, has_team, parent FROM logs";
 
 /// A page of the logs, from their index. No event is read, except of logs whose summary is not what was written.
-pub(super) fn page(connection: &Connection, query: &ListQuery, said: &HashMap<LogId, Head>) -> Result<Page> {
+pub(super) fn page(
+    connection: &Connection,
+    query: &ListQuery,
+    acknowledged: &HashMap<LogId, Head>,
+) -> Result<Page> {
     let (created, id) = match &query.after {
         Some(Cursor { created, id }) => (created.0.cast_signed(), id.as_str()),
         None => (i64::MAX, LAST_ID),
@@ -42,14 +46,14 @@ pub(super) fn page(connection: &Connection, query: &ListQuery, said: &HashMap<Lo
     let found = std::iter::from_fn(|| {
         loop {
             match rows.next().transpose()?.and_then(base) {
-                Ok(Some((log, listing))) => return Some(whole(connection, log, listing, said)),
+                Ok(Some((log, listing))) => return Some(whole(connection, log, listing, acknowledged)),
                 Ok(None) => {}
                 Err(error) => return Some(Err(error)),
             }
         }
     });
     // Looked for where the page reaches the end of the list.
-    let lost = std::iter::once_with(|| lost(connection, said)).flat_map(|lost| match lost {
+    let lost = std::iter::once_with(|| lost(connection, acknowledged)).flat_map(|lost| match lost {
         Ok(lost) => lost.into_iter().map(Ok).collect(),
         Err(error) => vec![Err(error)],
     });
@@ -57,9 +61,9 @@ pub(super) fn page(connection: &Connection, query: &ListQuery, said: &HashMap<Lo
 }
 
 /// Claimed logs that are not in the database: one that is claimed cannot have been removed.
-fn lost(connection: &Connection, said: &HashMap<LogId, Head>) -> Result<Vec<Listing>> {
+fn lost(connection: &Connection, acknowledged: &HashMap<LogId, Head>) -> Result<Vec<Listing>> {
     let mut lost = Vec::new();
-    for head in said.values().filter(|head| head.lease_ms > 0) {
+    for head in acknowledged.values().filter(|head| head.lease_ms > 0) {
         if find(connection, &head.id)?.is_none() {
             lost.push(Listing::damaged(head.id.clone()));
         }
@@ -74,15 +78,15 @@ const LAST_ID: &str = "~";
 /// All readable logs, newest first, and the damage of the table of logs, if any.
 pub(super) fn listings(
     connection: &Connection,
-    mut said: HashMap<LogId, Head>,
+    mut acknowledged: HashMap<LogId, Head>,
 ) -> Result<(Vec<Listing>, Option<String>)> {
     let mut found = Vec::new();
-    let mut flaw = None;
+    let mut damage = None;
     for order in ["ASC", "DESC"] {
         match bases(connection, &format!("{COLUMNS} NOT INDEXED ORDER BY nr {order}"), &mut found) {
             Ok(()) => break,
             // What is behind the damage is reached from the other end.
-            Err(error) => flaw = Some(tolerated(error)?),
+            Err(error) => damage = Some(tolerated(error)?),
         }
     }
     found.sort_by_key(|(nr, _)| *nr);
@@ -90,16 +94,16 @@ pub(super) fn listings(
     let mut listings = Vec::with_capacity(found.len());
     for (log, listing) in found {
         let unread = Listing { is_damaged: true, ..listing.clone() };
-        listings.push(match whole(connection, log, listing, &said) {
+        listings.push(match whole(connection, log, listing, &acknowledged) {
             Ok(listing) => listing,
             Err(error) => tolerated(error).map(|_| unread)?,
         });
     }
-    listings.iter().for_each(|listing| drop(said.remove(&listing.id)));
-    let lost = said.into_values().filter(|head| head.lease_ms > 0);
+    listings.iter().for_each(|listing| drop(acknowledged.remove(&listing.id)));
+    let lost = acknowledged.into_values().filter(|head| head.lease_ms > 0);
     listings.extend(lost.map(|head| Listing::damaged(head.id)));
     batch::newest_first(&mut listings);
-    Ok((listings, flaw))
+    Ok((listings, damage))
 }
 
 fn bases(connection: &Connection, sql: &str, found: &mut Vec<(i64, Listing)>) -> Result<()> {
@@ -136,7 +140,7 @@ fn whole(
     connection: &Connection,
     log: i64,
     mut listing: Listing,
-    said: &HashMap<LogId, Head>,
+    acknowledged: &HashMap<LogId, Head>,
 ) -> Result<Listing> {
     let sql = "SELECT fence, events, chain, summary FROM heads WHERE log = ?1";
     let columns = |row: &Row<'_>| {
@@ -153,12 +157,13 @@ fn whole(
         return Ok(Listing { is_damaged: true, ..listing });
     };
     listing.is_archived = is_archived(connection, log)?;
-    let said = said.get(&listing.id).filter(|said| said.fence >= fence && said.events >= events);
-    listing.is_damaged = said.is_some_and(|said| next_to_head(said, events, Some(link)).is_some());
+    let acknowledged =
+        acknowledged.get(&listing.id).filter(|head| head.fence >= fence && head.events >= events);
+    listing.is_damaged = acknowledged.is_some_and(|head| next_to_head(head, events, Some(link)).is_some());
     if let Some(summary) = unsealed(summary, link) {
         return Ok(Listing { summary, ..listing });
     }
-    let read = match rows::events(connection, (&listing.id, log), 0..u64::MAX, said) {
+    let read = match rows::events(connection, (&listing.id, log), 0..u64::MAX, acknowledged) {
         Err(error) => tolerated(error).map(|_| None)?,
         read => read?,
     };

@@ -23,7 +23,7 @@ pub(super) struct ProcessLock {
     place: Place,
 }
 
-/// A database, and what this store itself says of how far its logs go: those who read need not look for it in its file.
+/// A database, and the heads that this store itself has written: its readers need not look for them in its file.
 #[derive(Debug, Clone, derive_more::Deref)]
 pub(super) struct Place {
     #[deref(forward)]
@@ -63,15 +63,15 @@ impl ProcessLock {
         &self.token
     }
 
-    /// What it says of a log.
-    pub(super) fn said(&self, id: &LogId) -> Option<Head> {
+    /// The head of a log that this process wrote last.
+    pub(super) fn head_of(&self, id: &LogId) -> Option<Head> {
         self.place.own().as_ref()?.1.of(id).cloned()
     }
 
     /// Writes the head of a log.
-    pub(super) fn say(&self, head: Head) {
+    pub(super) fn write_head(&self, head: Head) {
         if let Some((_, heads)) = &mut *self.place.own() {
-            heads.say(head);
+            heads.write(head);
         }
     }
 
@@ -92,7 +92,7 @@ impl ProcessLock {
 
 impl Drop for ProcessLock {
     fn drop(&mut self) {
-        // While there is a journal, what was said of its commits is needed. It, and what stays after a crash, is cleared away
+        // While there is a journal, the heads of its commits are needed. It, and what stays after a crash, is cleared away
         // by the next process; the folder stays while others have locks.
         if super::connect::journal_bytes(&self.place) == 0 {
             let writers = folder(&self.place);
@@ -118,10 +118,10 @@ impl DeadProcess {
     }
 }
 
-/// What all who write, or died, say of how far these logs go; of each log, what was said under the latest claim.
+/// The heads of these logs that living and dead processes have acknowledged; of each log, that of the latest claim.
 pub(super) fn acknowledged(place: &Place, is_wanted: impl Fn(&LogId) -> bool) -> HashMap<LogId, Head> {
     let mut all = HashMap::new();
-    let others = said_by(place, |heads| {
+    let others = own_and_others(place, |heads| {
         let wanted = heads.all().filter(|head| is_wanted(&head.id));
         wanted.for_each(|head| heads::keep_latest(&mut all, head.clone()));
     });
@@ -133,12 +133,12 @@ pub(super) fn acknowledged(place: &Place, is_wanted: impl Fn(&LogId) -> bool) ->
 /// The same of one log.
 pub(super) fn acknowledged_of(place: &Place, id: &LogId) -> Option<Head> {
     let mut own = None;
-    let others = said_by(place, |heads| own = heads.of(id).cloned());
+    let others = own_and_others(place, |heads| own = heads.of(id).cloned());
     others.iter().filter_map(|other| heads::find(other, id)).chain(own).max_by_key(Head::age)
 }
 
-/// Looks at what this store says, and returns the files of all others. Without its file, what it says is of a database that was replaced.
-fn said_by(place: &Place, own: impl FnOnce(&Heads)) -> Vec<PathBuf> {
+/// Shows `own` the heads of this store, and returns the files of all others. Without its file, its heads are of a database that was replaced.
+fn own_and_others(place: &Place, own: impl FnOnce(&Heads)) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder(place)).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     files.retain(|file| file.file_name().and_then(|name| name.to_str()).is_some_and(is_token));

@@ -11,7 +11,7 @@ use super::connect::{self, ReadConnection};
 use super::listing::{damaged, listings, page, quick_check, whole_check};
 use super::process_lock::{self, Place};
 use super::rows::{
-    DOWN, Heads, StoredMeta, UP, collect, events, find, head_of, is_damage, stored_meta, tolerated,
+    DOWN, HeadChecks, StoredMeta, UP, collect, events, find, head_of, is_damage, stored_meta, tolerated,
 };
 use super::write_error::store_error;
 use crate::head::Head;
@@ -45,9 +45,9 @@ impl Reader {
     /// The log's number, checked against its writer's head.
     fn log(&mut self, place: &Place, id: &LogId) -> Result<(Option<Head>, i64), StoreError> {
         // Looked at first: what was acknowledged by then is in the database.
-        let said = process_lock::acknowledged_of(place, id);
-        match (self.reading(place, |connection| find(connection, id))?, said) {
-            (Some(log), said) => Ok((said, log)),
+        let acknowledged = process_lock::acknowledged_of(place, id);
+        match (self.reading(place, |connection| find(connection, id))?, acknowledged) {
+            (Some(log), acknowledged) => Ok((acknowledged, log)),
             // One that was claimed cannot have been removed.
             (None, Some(Head { events, lease_ms: 1.., .. })) => {
                 let why = format!("it is lost, and {events} events of it were acknowledged");
@@ -63,10 +63,10 @@ impl Reader {
         id: &LogId,
         range: Range<u64>,
     ) -> Result<Vec<Event>, StoreError> {
-        let (said, log) = self.log(place, id)?;
+        let (acknowledged, log) = self.log(place, id)?;
         let events = self.reading(place, |connection| {
             let connection = &*connection.unchecked_transaction()?;
-            match events(connection, (id, log), range, said.as_ref()) {
+            match events(connection, (id, log), range, acknowledged.as_ref()) {
                 Err(error) if is_damage(&error) => Ok(None),
                 events => events,
             }
@@ -87,46 +87,46 @@ impl Reader {
     }
 
     pub(super) fn read_intact(&mut self, place: &Place, id: &LogId) -> Result<RecoveredEvents, StoreError> {
-        let (said, log) = self.log(place, id)?;
+        let (acknowledged, log) = self.log(place, id)?;
         self.reading(place, |connection| {
             let connection = &*connection.unchecked_transaction()?;
-            let mut salvage = EventCollector::default();
+            let mut collector = EventCollector::default();
             let (front, head) = match (stored_meta(connection, id, log), head_of(connection, log)) {
                 (Ok(stored_meta), Ok(head)) => {
-                    stored_meta.flaw.into_iter().for_each(|flaw| salvage.note(flaw));
+                    stored_meta.damage.into_iter().for_each(|damage| collector.note(damage));
                     (stored_meta.link, head)
                 }
                 (stored_meta, head) => {
-                    let flaw = stored_meta.err().or(head.err()).unwrap_or(Error::QueryReturnedNoRows);
-                    salvage.note(tolerated(flaw)?);
+                    let damage = stored_meta.err().or(head.err()).unwrap_or(Error::QueryReturnedNoRows);
+                    collector.note(tolerated(damage)?);
                     (None, None)
                 }
             };
-            let mut ends = Heads::of(&head, said.as_ref(), 0, front);
+            let mut ends = HeadChecks::of(&head, acknowledged.as_ref(), 0, front);
             let mut chain = Chain::from(front);
             let up = collect(connection, UP, log, 0..u64::MAX, |row| {
-                let event = row.event(&mut chain, salvage.next_seq());
+                let event = row.event(&mut chain, collector.next_seq());
                 if let Ok(event) = &event {
                     ends.pass(event.seq, row.link);
                 }
-                salvage.take(event);
+                collector.take(event);
             });
-            if let Err(flaw) = up {
-                salvage.note(tolerated(flaw)?);
+            if let Err(damage) = up {
+                collector.note(tolerated(damage)?);
                 // What is behind the damage is reached from the other end.
-                let (mut behind, next) = (Vec::new(), salvage.next_seq());
+                let (mut behind, next) = (Vec::new(), collector.next_seq());
                 let down = collect(connection, DOWN, log, next..u64::MAX, |row| {
                     behind.push(parse_event(row.json, row.seq));
                 });
-                if let Err(flaw) = down {
-                    tolerated(flaw)?;
+                if let Err(damage) = down {
+                    tolerated(damage)?;
                 }
-                behind.into_iter().rev().for_each(|event| salvage.take(event));
+                behind.into_iter().rev().for_each(|event| collector.take(event));
             }
-            if let Some(flaw) = ends.flaw().filter(|_| salvage.is_whole()) {
-                salvage.note(flaw);
+            if let Some(damage) = ends.damage().filter(|_| collector.is_whole()) {
+                collector.note(damage);
             }
-            Ok(salvage.finish(format!("`{id}` in {}", show(place))))
+            Ok(collector.finish(format!("`{id}` in {}", show(place))))
         })
     }
 
@@ -134,28 +134,28 @@ impl Reader {
         let (_, log) = self.log(place, id)?;
         let stored_meta = self.reading(place, |connection| match stored_meta(connection, id, log) {
             Err(error) if is_damage(&error) => {
-                let flaw = Some(error.to_string());
-                Ok(StoredMeta { meta: Meta::default(), flaw, link: None })
+                let damage = Some(error.to_string());
+                Ok(StoredMeta { meta: Meta::default(), damage, link: None })
             }
             stored_meta => stored_meta,
         })?;
-        match stored_meta.flaw {
+        match stored_meta.damage {
             None => Ok(stored_meta.meta),
             Some(_) => Err(self.damage(place, id)),
         }
     }
 
     pub(super) fn list(&mut self, place: &Place, query: &ListQuery) -> Result<Page, StoreError> {
-        let said = process_lock::acknowledged(place, |id| query.matches_id(id));
-        let page = self.reading(place, |connection| match page(connection, query, &said) {
+        let acknowledged = process_lock::acknowledged(place, |id| query.matches_id(id));
+        let page = self.reading(place, |connection| match page(connection, query, &acknowledged) {
             Err(error) if is_damage(&error) => Ok(None),
             page => page.map(Some),
         })?;
         if let Some(page) = page {
             return Ok(page);
         }
-        let (listings, flaw) = self.reading(place, |connection| listings(connection, said))?;
-        match flaw {
+        let (listings, damage) = self.reading(place, |connection| listings(connection, acknowledged))?;
+        match damage {
             None => Page::of(query, listings.into_iter().map(Ok)),
             Some(why) => Err(damaged(place, why, &listings)),
         }
@@ -173,10 +173,10 @@ impl Reader {
         &mut self,
         place: &Place,
     ) -> Result<(Vec<Listing>, Option<StoreError>), StoreError> {
-        let said = process_lock::acknowledged(place, |_| true);
-        let (mut listings, flaw) = self.reading(place, |connection| listings(connection, said))?;
+        let acknowledged = process_lock::acknowledged(place, |_| true);
+        let (mut listings, damage) = self.reading(place, |connection| listings(connection, acknowledged))?;
         let check = self.reading(place, quick_check)?;
-        let damage = check.or(flaw);
+        let damage = check.or(damage);
         if damage.is_some() {
             for listing in &mut listings {
                 let intact = self.read_intact(place, &listing.id);

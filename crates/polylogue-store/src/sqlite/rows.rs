@@ -47,13 +47,13 @@ pub(super) fn events(
     connection: &Connection,
     (id, log): (&LogId, i64),
     range: Range<u64>,
-    said: Option<&Head>,
+    acknowledged: Option<&Head>,
 ) -> Result<Option<Vec<Event>>> {
     let from = range.start;
     let link = match from {
         0 => {
             let stored_meta = stored_meta(connection, id, log)?;
-            if stored_meta.flaw.is_some() {
+            if stored_meta.damage.is_some() {
                 return Ok(None);
             }
             stored_meta.link
@@ -64,7 +64,7 @@ pub(super) fn events(
                 // It is not as long.
                 None => {
                     let is_shorter = |head: &Head| {
-                        head.events < from && said.is_none_or(|said| said.events <= head.events)
+                        head.events < from && acknowledged.is_none_or(|last| last.events <= head.events)
                     };
                     return Ok(head_of(connection, log)?.filter(is_shorter).map(|_| Vec::new()));
                 }
@@ -72,7 +72,7 @@ pub(super) fn events(
         }
     };
     let head = head_of(connection, log)?;
-    let mut ends = Heads::of(&head, said, from, link);
+    let mut ends = HeadChecks::of(&head, acknowledged, from, link);
     let (mut events, mut whole, mut chain) = (Vec::new(), link.is_some(), Chain::from(link));
     collect(connection, UP, log, range.clone(), |row| match row.event(&mut chain, row.seq) {
         Ok(event) if event.seq == from.saturating_add(events.len() as u64) => {
@@ -84,7 +84,7 @@ pub(super) fn events(
     // All that was asked for, and more follows: the end of the log was not read.
     let is_part = from.saturating_add(events.len() as u64) >= range.end
         && head.as_ref().is_some_and(|head| head.events > range.end);
-    Ok((whole && (is_part || ends.flaw().is_none())).then_some(events))
+    Ok((whole && (is_part || ends.damage().is_none())).then_some(events))
 }
 
 /// What is stored as the link of an event; `None` without the event.
@@ -104,28 +104,45 @@ pub(super) fn archived(connection: &Connection, log: i64) -> Result<Option<Vec<S
     select.query_row([log], |row| Ok(unpacked(row.get_ref(0)?.as_blob()?))).optional()
 }
 
-/// The stored heads of a log, in the database and next to it.
-pub(super) struct Heads<'h>([HeadCheck<'h>; 2], u64);
+/// Checks the end of a log that is read against both of its heads.
+pub(super) struct HeadChecks<'h> {
+    /// The one in the database.
+    stored: HeadCheck<'h>,
+    /// The one that its writer has acknowledged, in the file of the writer.
+    acknowledged: HeadCheck<'h>,
+    /// How many events the database should have; `None` if its head is lost.
+    events: Option<u64>,
+}
 
-impl<'h> Heads<'h> {
-    pub(super) fn of(head: &'h Option<Head>, said: Option<&'h Head>, from: u64, link: Option<Link>) -> Self {
-        // What was said under an earlier claim counts no more.
-        let said = said.filter(|said| head.as_ref().is_none_or(|head| said.fence >= head.fence));
-        let events = head.as_ref().map_or(u64::MAX, |head| head.events);
-        Self([HeadCheck::of(head.as_ref(), from, link), HeadCheck::of(said, from, link)], events)
+impl<'h> HeadChecks<'h> {
+    pub(super) fn of(
+        head: &'h Option<Head>,
+        acknowledged: Option<&'h Head>,
+        from: u64,
+        link: Option<Link>,
+    ) -> Self {
+        // What was acknowledged under an earlier claim counts no more.
+        let acknowledged =
+            acknowledged.filter(|last| head.as_ref().is_none_or(|head| last.fence >= head.fence));
+        Self {
+            stored: HeadCheck::of(head.as_ref(), from, link),
+            acknowledged: HeadCheck::of(acknowledged, from, link),
+            events: head.as_ref().map(|head| head.events),
+        }
     }
 
     pub(super) fn pass(&mut self, seq: u64, link: Option<Link>) {
-        self.0.iter_mut().for_each(|ends| ends.pass(seq, link));
+        self.stored.pass(seq, link);
+        self.acknowledged.pass(seq, link);
     }
 
-    pub(super) fn flaw(&self) -> Option<String> {
-        let [database, note] = &self.0;
-        let events = database.events;
+    /// What is wrong with the end, after all events have [passed](Self::pass).
+    pub(super) fn damage(&self) -> Option<String> {
+        let Some(wanted) = self.events else { return Some("its end is lost".to_owned()) };
+        let found = self.stored.events;
         let more =
-            (events > self.1).then(|| format!("it has {events} events, of which {} were appended", self.1));
-        let unknown = (self.1 == u64::MAX).then(|| "its end is lost".to_owned());
-        unknown.or_else(|| database.damage()).or_else(|| note.damage()).or(more)
+            (found > wanted).then(|| format!("it has {found} events, of which {wanted} were appended"));
+        self.stored.damage().or_else(|| self.acknowledged.damage()).or(more)
     }
 }
 
@@ -181,7 +198,7 @@ pub(super) fn collect(
 pub(super) struct StoredMeta {
     pub(super) meta: Meta,
     /// Its damage, if any.
-    pub(super) flaw: Option<String>,
+    pub(super) damage: Option<String>,
     /// The link before its events.
     pub(super) link: Option<Link>,
 }
@@ -194,15 +211,15 @@ pub(super) fn stored_meta(connection: &Connection, id: &LogId, log: i64) -> Resu
         let parent: Option<String> = row.get(4)?;
         let is_whole = link == Some(first_link(id.as_str(), &title, created, &team, parent.as_deref()));
         let parent = parent.and_then(|json| serde_json::from_str(&json).ok());
-        let (team, flaw) = match serde_json::from_str(&team) {
+        let (team, damage) = match serde_json::from_str(&team) {
             Ok(team) => (team, None),
             Err(error) => (Value::Null, Some(format!("its team is unreadable: {error}"))),
         };
         let changed = || "its title, time, team or name is not what was written".to_owned();
-        let flaw = flaw.or_else(|| (!is_whole).then(changed));
+        let damage = damage.or_else(|| (!is_whole).then(changed));
         Ok(StoredMeta {
             meta: Meta { title, created: Timestamp(created.cast_unsigned()), team, parent },
-            flaw,
+            damage,
             link,
         })
     })

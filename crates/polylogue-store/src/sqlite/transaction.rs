@@ -68,13 +68,13 @@ impl<'a> WriteTransaction<'a> {
     pub(super) fn token(&self) -> Result<String, WriteError> {
         let token = self.state.token().map_err(|error| io_error::writing(self.state.place(), &error))?;
         for head in self.state.heads_of_ended_processes() {
-            self.remind(&head)?;
+            self.store_head(&head)?;
         }
         Ok(token)
     }
 
-    /// Stores the head of a log that has fewer events than that: it has lost some.
-    fn remind(&self, head: &Head) -> Result<(), WriteError> {
+    /// Stores the head of a log that has fewer events than the head says: it has lost some.
+    fn store_head(&self, head: &Head) -> Result<(), WriteError> {
         let Head { id, fence, events, link, lease_ms } = head;
         self.state.ends().forget(id);
         let (fence, events) = (fence.cast_signed(), events.cast_signed());
@@ -141,8 +141,8 @@ impl<'a> WriteTransaction<'a> {
     pub(super) fn take_over(&self, id: &LogId) -> Result<Claim, WriteError> {
         let log = self.log(id)?;
         let writer: Option<String> = self.get("SELECT writer FROM claims WHERE log = ?1", [log])?;
-        let said = writer.and_then(|writer| self.state.said_by(&writer, id));
-        if said.is_none_or(|head| head.holds_at(self.state.steady()).is_some()) {
+        let head = writer.and_then(|writer| self.state.head_written_by(&writer, id));
+        if head.is_none_or(|head| head.holds_at(self.state.steady()).is_some()) {
             return self.claim(id);
         }
         self.token()?;
@@ -159,7 +159,8 @@ impl<'a> WriteTransaction<'a> {
         let holder: String = holder;
         let place = self.state.place();
         if self.state.own().as_ref() == Some(&writer) || process_lock::is_taken(place, &writer) {
-            let lease = self.state.said_by(&writer, id).and_then(|head| head.holds_at(self.state.steady()));
+            let lease =
+                self.state.head_written_by(&writer, id).and_then(|head| head.holds_at(self.state.steady()));
             let holder = claims::with_lease(&holder, lease);
             return Err(StoreError::Busy { id: id.clone(), holder }.into());
         }
@@ -176,7 +177,7 @@ impl<'a> WriteTransaction<'a> {
         )?;
         let fence = self.connection.last_insert_rowid().cast_unsigned();
         if let Some((events, link, _)) = self.head(log)? {
-            self.say(id, fence, events, link);
+            self.renew_head(id, fence, events, link);
         }
         Ok(Claim::new(id.clone(), fence))
     }
@@ -193,10 +194,10 @@ impl<'a> WriteTransaction<'a> {
         Ok(head.and_then(|(events, link, summary)| Some((events, link?, summary))))
     }
 
-    /// Writes the head of a log outside of the database, after the commit.
-    fn say(&self, id: &LogId, fence: u64, events: u64, link: Link) {
+    /// Writes the head of a log with a new lease outside of the database, after the commit.
+    fn renew_head(&self, id: &LogId, fence: u64, events: u64, link: Link) {
         let lease_ms = lease_from(self.state.steady());
-        self.state.say(Head { id: id.clone(), fence, events, link, lease_ms });
+        self.state.write_head_later(Head { id: id.clone(), fence, events, link, lease_ms });
     }
 
     /// The log's number, and whether it has a team, if the claim is valid.
@@ -231,7 +232,7 @@ impl<'a> WriteTransaction<'a> {
         let sql = "UPDATE heads SET fence = ?2, events = ?3, chain = ?4, summary = ?5 WHERE log = ?1";
         let (fence, count) = (claim.fence.cast_signed(), events.cast_signed());
         self.execute(sql, params![log, fence, count, link.bytes(), sealed(summary, *link)])?;
-        self.say(&claim.id, claim.fence, *events, *link);
+        self.renew_head(&claim.id, claim.fence, *events, *link);
         self.state.ends().keep(claim, end);
         Ok(())
     }
@@ -262,8 +263,8 @@ impl<'a> WriteTransaction<'a> {
             WriteError::from(StoreError::Damaged { place: place(), why: "its end is lost".into(), intact: 0 })
         };
         let (events, link, summary) = self.head(log)?.ok_or_else(damaged)?;
-        match self.state.said(&claim.id) {
-            Some(said) if said.fence == claim.fence && (said.events, said.link) != (events, link) => {
+        match self.state.head_of(&claim.id) {
+            Some(head) if head.fence == claim.fence && (head.events, head.link) != (events, link) => {
                 return Err(StoreError::Replaced { place: show(self.state.place()) }.into());
             }
             _ => {}
@@ -283,7 +284,7 @@ impl<'a> WriteTransaction<'a> {
     pub(super) fn renew(&self, claim: &Claim) -> Result<(), WriteError> {
         let (log, _) = self.claimed(claim)?;
         let (events, link, _) = self.end(claim, log)?;
-        self.say(&claim.id, claim.fence, events, link);
+        self.renew_head(&claim.id, claim.fence, events, link);
         Ok(())
     }
 
@@ -294,8 +295,8 @@ impl<'a> WriteTransaction<'a> {
             "DELETE FROM claims WHERE fence = ?1 AND writer = ?2",
             params![claim.fence.cast_signed(), self.state.own()],
         )?;
-        if let Some(said) = self.state.said(&claim.id).filter(|said| said.fence == claim.fence) {
-            self.state.say(Head { lease_ms: 0, ..said });
+        if let Some(head) = self.state.head_of(&claim.id).filter(|head| head.fence == claim.fence) {
+            self.state.write_head_later(Head { lease_ms: 0, ..head });
         }
         Ok(())
     }
@@ -304,7 +305,7 @@ impl<'a> WriteTransaction<'a> {
         self.state.ends().forget(id);
         let log = self.log(id)?;
         self.writer_of(id, log)?;
-        // What a dead process said of the log is not to be missed later.
+        // The head that a dead process wrote of the log must not be missed later.
         self.token()?;
         for table in ["events", "claims", "heads", "inbox", "blobs", "archives", "queue"] {
             self.execute(&format!("DELETE FROM {table} WHERE log = ?1"), [log])?;
@@ -342,7 +343,7 @@ impl<'a> WriteTransaction<'a> {
             let sql = "UPDATE events SET chain = ?3 WHERE log = ?1 AND seq = ?2";
             self.execute(sql, params![log, seq.cast_signed(), link.bytes()])?;
         }
-        // Its own fence: what was said of the log under earlier ones counts no more.
+        // Its own fence: what was acknowledged under earlier ones counts no more.
         self.execute("DELETE FROM claims WHERE log = ?1 OR writer = ?2", params![log, dead])?;
         let claim = self.insert_claim(id, log)?;
         let sql =
@@ -350,7 +351,13 @@ impl<'a> WriteTransaction<'a> {
         let (fence, events) = (claim.fence.cast_signed(), kept.cast_signed());
         self.execute(sql, params![log, fence, events, link.bytes(), sealed(&summary, link)])?;
         self.execute("DELETE FROM claims WHERE fence = ?1", [claim.fence.cast_signed()])?;
-        self.state.say(Head { id: id.clone(), fence: claim.fence, events: kept, link, lease_ms: 0 });
+        self.state.write_head_later(Head {
+            id: id.clone(),
+            fence: claim.fence,
+            events: kept,
+            link,
+            lease_ms: 0,
+        });
         Ok(())
     }
 }

@@ -24,18 +24,19 @@ pub(super) struct WriterState {
     /// The heads of dead processes that are not yet in the database.
     dead: RefCell<Vec<DeadProcess>>,
     /// Whether the transaction stores them.
-    read: Cell<bool>,
+    are_dead_stored: Cell<bool>,
     /// The ends of claimed logs.
     ends: LogEnds,
     /// The heads to be written after the commit.
-    unsaid: RefCell<Vec<Head>>,
+    unwritten: RefCell<Vec<Head>>,
 }
 
 impl WriterState {
     pub(super) fn new(place: Place, clock: Clock) -> Self {
         let files = Files::of(&place);
-        let (lock, dead, unsaid) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Self { place, clock, files, lock, dead, read: Cell::new(false), ends: LogEnds::default(), unsaid }
+        let (lock, dead, unwritten) = (RefCell::default(), RefCell::default(), RefCell::default());
+        let (are_dead_stored, ends) = (Cell::new(false), LogEnds::default());
+        Self { place, clock, files, lock, dead, are_dead_stored, ends, unwritten }
     }
 
     /// The database.
@@ -89,52 +90,52 @@ impl WriterState {
 
     /// The heads of dead processes, to be stored by this transaction.
     pub(super) fn heads_of_ended_processes(&self) -> Vec<Head> {
-        if self.read.replace(true) {
+        if self.are_dead_stored.replace(true) {
             return Vec::new();
         }
         self.dead.borrow().iter().flat_map(|dead| dead.heads.iter().cloned()).collect()
     }
 
     /// The last head of a log, in this transaction or before.
-    pub(super) fn said(&self, id: &LogId) -> Option<Head> {
-        let unsaid = self.unsaid.borrow();
-        let last = unsaid.iter().rev().find(|head| head.id == *id).cloned();
-        last.or_else(|| self.lock.borrow().as_ref()?.said(id))
+    pub(super) fn head_of(&self, id: &LogId) -> Option<Head> {
+        let unwritten = self.unwritten.borrow();
+        let last = unwritten.iter().rev().find(|head| head.id == *id).cloned();
+        last.or_else(|| self.lock.borrow().as_ref()?.head_of(id))
     }
 
     /// The last head of a log that the store with the token `writer` has written.
-    pub(super) fn said_by(&self, writer: &str, id: &LogId) -> Option<Head> {
+    pub(super) fn head_written_by(&self, writer: &str, id: &LogId) -> Option<Head> {
         if self.lock.borrow().as_ref().is_some_and(|lock| lock.token() == writer) {
-            return self.said(id);
+            return self.head_of(id);
         }
         process_lock::head_written_by(&self.place, writer, id)
     }
 
     /// Writes the head of a log after the commit.
-    pub(super) fn say(&self, head: Head) {
-        self.unsaid.borrow_mut().push(head);
+    pub(super) fn write_head_later(&self, head: Head) {
+        self.unwritten.borrow_mut().push(head);
     }
 
     /// The transaction was committed.
     pub(super) fn committed(&self) {
-        let unsaid = self.unsaid.take();
+        let unwritten = self.unwritten.take();
         let lock = self.lock.borrow();
         let Some(lock) = lock.as_ref() else { return };
-        if self.read.get() {
+        if self.are_dead_stored.get() {
             // Until the journal is gone it is still needed; those logs are no longer claimed.
             let (dead, mut latest) = (self.dead.take(), HashMap::new());
             let heads = dead.iter().flat_map(|dead| dead.heads.iter().cloned());
             heads.for_each(|head| heads::keep_latest(&mut latest, Head { lease_ms: 0, ..head }));
-            latest.into_values().for_each(|head| lock.say(head));
+            latest.into_values().for_each(|head| lock.write_head(head));
             dead.into_iter().for_each(DeadProcess::clear);
         }
-        unsaid.into_iter().for_each(|head| lock.say(head));
+        unwritten.into_iter().for_each(|head| lock.write_head(head));
     }
 
     /// The transaction was rolled back.
     pub(super) fn rolled_back(&self) {
-        self.unsaid.take();
+        self.unwritten.take();
         self.ends.clear();
-        self.read.set(self.dead.borrow().is_empty());
+        self.are_dead_stored.set(self.dead.borrow().is_empty());
     }
 }
