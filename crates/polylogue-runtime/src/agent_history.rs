@@ -72,7 +72,7 @@ fn solves_tasks(assistant: &Assistant) -> bool {
 /// Those of `chat` whose models were asked: its participants in their order, and who solved a task next to them.
 fn speakers(chat: &Transcript, works: &dyn Fn(&Name) -> bool) -> Vec<Name> {
     let asked = chat.events().iter().filter_map(|event| match &event.body {
-        Body::ModelReplied(sample) => Some(&sample.who),
+        Body::ModelReplied(reply) => Some(&reply.who),
         _ => None,
     });
     let mut all: Vec<Name> = Vec::new();

@@ -29,11 +29,11 @@ impl TeamMemory {
         Ok(Self(Some(AnyMemory::new(facts))))
     }
 
-    /// `place` with the memory.
-    pub(crate) fn add_resources(&self, place: BuildContext) -> BuildContext {
+    /// `context` with the memory.
+    pub(crate) fn add_resources(&self, context: BuildContext) -> BuildContext {
         match &self.0 {
-            Some(memory) => place.with_memory(memory.clone()),
-            None => place,
+            Some(memory) => context.with_memory(memory.clone()),
+            None => context,
         }
     }
 }

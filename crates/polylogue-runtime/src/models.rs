@@ -80,8 +80,8 @@ impl TeamModels {
             (Some(file), _) => replayed(team, file)?,
             // People among themselves, or agents that only run tools, need no model.
             (None, _) if team.answering_models().is_empty() => {
-                let reach = EndpointResolver::of(team, choosing);
-                ModelSource::Live(reach.models, reach.local)
+                let endpoints = EndpointResolver::of(team, choosing);
+                ModelSource::Live(endpoints.models, endpoints.local)
             }
             (None, true) => scripted(team, choosing, None)?,
             (None, false) => live_or_scripted(team, choosing).await?,
@@ -126,11 +126,11 @@ impl TeamModels {
     pub(crate) fn learn(&self, events: &[Arc<Event>]) {
         let ModelSource::Live(models, _) = &self.source else { return };
         for event in events {
-            if let Body::CapabilityMissing { model, capability: lacks, why, .. } = &event.body
-                && lacks.is_of_form()
+            if let Body::CapabilityMissing { model, capability, why, .. } = &event.body
+                && capability.is_of_form()
             {
                 // One that is no longer known is not asked either.
-                let _ = models.learn(model, *lacks, why);
+                let _ = models.learn(model, *capability, why);
             }
         }
     }
@@ -370,7 +370,7 @@ fn use_recorded(team: &mut Team, recording: &Recording) {
 }
 
 async fn live_or_scripted(team: &mut Team, choosing: &ModelChoice<'_>) -> Result<ModelSource> {
-    let reach = EndpointResolver::of(team, choosing);
+    let endpoints = EndpointResolver::of(team, choosing);
     // A script replaces models that the team names, not one that was requested.
     let may_play = choosing.options.model.is_none() && !team.script.is_empty();
     if !team.answering_without_model().is_empty() {
@@ -378,7 +378,7 @@ async fn live_or_scripted(team: &mut Team, choosing: &ModelChoice<'_>) -> Result
     }
     let mut why = None;
     for name in team.models() {
-        match reach.check(name, choosing) {
+        match endpoints.check(name, choosing) {
             Err(error) if !may_play => return Err(error.into()),
             Err(error) => why = why.or(Some(error.message)),
             Ok(Some(server)) if may_play && !listens(&server).await => {
@@ -388,7 +388,7 @@ async fn live_or_scripted(team: &mut Team, choosing: &ModelChoice<'_>) -> Result
         }
     }
     match why {
-        None => Ok(ModelSource::Live(reach.models, reach.local)),
+        None => Ok(ModelSource::Live(endpoints.models, endpoints.local)),
         why => scripted(team, choosing, why),
     }
 }

@@ -68,13 +68,8 @@ impl RebuiltRequest {
         let Candidate { settings, view, system, is_exact } = candidates.swap_remove(exact);
         let examples = stored.team.examples_of(&who).unwrap_or_default().iter();
         let examples =
-            examples.flat_map(|shot| [Entry::user(&*shot.user), Entry::assistant(&*shot.assistant)]);
-        let said = view.entries().to_vec();
-        let said = match stored.team.output_blocks_of(&who) {
-            Some(blocks) => as_sent(&blocks, said),
-            None => said,
-        };
-        let entries: Vec<Entry> = examples.chain(said).collect();
+            examples.flat_map(|example| [Entry::user(&*example.user), Entry::assistant(&*example.assistant)]);
+        let entries: Vec<Entry> = examples.chain(view.entries().iter().cloned()).collect();
         let entries = forms(stored, &before, reply).sent(&entries);
         let (seq, at, reply) = (event.seq, event.chat.clone(), (*reply).clone());
         Ok(Self { who, call, calls, seq, chat: at, system, entries, is_exact, settings, reply })
@@ -119,8 +114,8 @@ fn forms(stored: &StoredTeam, before: &[Arc<Event>], reply: &ModelReply) -> Requ
         endpoint.and_then(|endpoint| endpoint.capabilities.map(|capabilities| capabilities.or(usual)));
     let capabilities = stored.capabilities.or(of_endpoint).unwrap_or(usual);
     let is_refusal = |event: &Arc<Event>| match &event.body {
-        Body::CapabilityMissing { model, capability: lacks, .. } => {
-            **model == *reply.model && *lacks == Capability::UserAfterTool
+        Body::CapabilityMissing { model, capability, .. } => {
+            **model == *reply.model && *capability == Capability::UserAfterTool
         }
         _ => false,
     };
@@ -183,8 +178,8 @@ fn lowered(before: &[Arc<Event>], event: &Event, who: &Name) -> Option<u64> {
 /// Those among whom `who` chooses in its turn.
 fn speakers(chat: &Transcript, who: &Name) -> Vec<Name> {
     let of = |event: &Arc<Event>| match &event.body {
-        Body::TurnStarted { turns: cues } => {
-            let request = cues.iter().find(|request| request.who == *who)?;
+        Body::TurnStarted { turns } => {
+            let request = turns.iter().find(|request| request.who == *who)?;
             Some(request.choice.as_ref().map(|choice| choice.of.clone()))
         }
         _ => None,

@@ -66,11 +66,11 @@ impl TeamServers {
         self.progress.take()
     }
 
-    /// `place` with their tools.
-    pub(crate) fn add_resources(&self, place: BuildContext) -> BuildContext {
+    /// `context` with their tools.
+    pub(crate) fn add_resources(&self, context: BuildContext) -> BuildContext {
         match &self.catalog {
-            Some(catalog) => place.with_tools(catalog.clone()),
-            None => place,
+            Some(catalog) => context.with_tools(catalog.clone()),
+            None => context,
         }
     }
 

@@ -122,7 +122,7 @@ impl Runtime {
 /// The large result to which an event refers.
 fn stored_in(event: &Event) -> Option<&StoredResult> {
     match &event.body {
-        Body::ToolReturned { result: outcome, .. } => outcome.stored.as_ref(),
+        Body::ToolReturned { result, .. } => result.stored.as_ref(),
         _ => None,
     }
 }

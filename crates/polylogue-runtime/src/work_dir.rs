@@ -163,11 +163,9 @@ impl UnstoredCalls {
                         open.insert((&event.chat, who, &*call.id));
                     }
                 }
-                Body::ToolReturned { who, id, result: outcome }
-                    if open.remove(&(&event.chat, who, &**id)) =>
-                {
-                    match outcome.status {
-                        _ if outcome.files.is_some() => (calls.has_results, is_any_unknown) = (false, false),
+                Body::ToolReturned { who, id, result } if open.remove(&(&event.chat, who, &**id)) => {
+                    match result.status {
+                        _ if result.files.is_some() => (calls.has_results, is_any_unknown) = (false, false),
                         ToolStatus::Done => calls.has_results = true,
                         ToolStatus::Unknown => is_any_unknown = true,
                         ToolStatus::Failed => {}

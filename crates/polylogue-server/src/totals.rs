@@ -136,8 +136,8 @@ impl Totals {
                 }
                 *self.calls.entry((model, word(&reply.finish))).or_default() += 1;
             }
-            Body::ToolReturned { result: outcome, .. } => {
-                let word = match outcome.status {
+            Body::ToolReturned { result, .. } => {
+                let word = match result.status {
                     ToolStatus::Done => "done",
                     ToolStatus::Failed => "failed",
                     ToolStatus::Unknown => "unknown",

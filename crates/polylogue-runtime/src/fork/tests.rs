@@ -5,8 +5,8 @@ use super::*;
 
 fn events() -> Vec<Event> {
     let name = |text: &str| Name::new(text).unwrap();
-    let outcome: ToolResult = serde_json::from_value(json!({"status": "done", "parts": []})).unwrap();
-    assert_eq!(outcome.status, ToolStatus::Done);
+    let result: ToolResult = serde_json::from_value(json!({"status": "done", "parts": []})).unwrap();
+    assert_eq!(result.status, ToolStatus::Done);
     let call: ToolCall = serde_json::from_value(json!({"id": "1", "tool": "add", "args": {}})).unwrap();
     let opened = json!({"type": "opened", "participants": ["Ann"], "task": "Add.",
         "messages": [{"from": "user", "parts": [{"text": "Add."}]}]});
@@ -14,7 +14,7 @@ fn events() -> Vec<Event> {
         serde_json::from_value(opened).unwrap(),
         serde_json::from_value(json!({"type": "turn_started", "turns": [{"who": "Ann"}]})).unwrap(),
         Body::ToolCalled { who: name("Ann"), call },
-        Body::ToolReturned { who: name("Ann"), id: "1".into(), result: outcome },
+        Body::ToolReturned { who: name("Ann"), id: "1".into(), result },
         Body::Message(Message::new(name("Ann"), "Two.")),
     ];
     let event =

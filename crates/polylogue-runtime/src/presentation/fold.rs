@@ -29,7 +29,7 @@ impl Presentation {
             Body::ModelReplied(reply) => self.replied(at, reply),
             Body::Prompted { who, text } => self.prompted(at, who, text),
             Body::ToolCalled { who, call } => self.called(event, who, call),
-            Body::ToolReturned { who, id, result: outcome } => self.returned(event, who, id, outcome),
+            Body::ToolReturned { who, id, result } => self.returned(event, who, id, result),
             Body::Message(message) => self.ended_with(at, message),
             Body::Posted(message) => {
                 let result_of = self.note_in(at, message);
@@ -215,7 +215,7 @@ impl Presentation {
         (!is_own && !is_requested && id.starts_with(CALL_ID), is_requested)
     }
 
-    fn returned(&mut self, event: &Event, who: &Name, id: &str, outcome: &ToolResult) {
+    fn returned(&mut self, event: &Event, who: &Name, id: &str, result: &ToolResult) {
         let key = (event.chat.clone(), who.clone());
         let (is_code, is_requested) = self.origin(&key, id);
         let is_whole = self.is_whole();
@@ -225,15 +225,15 @@ impl Presentation {
         let returned = ShownToolResult {
             who: who.clone(),
             to: turn.audience.clone(),
-            result: outcome.clone(),
+            result: result.clone(),
             took: Duration::from_millis(event.time.0.saturating_sub(begun.0)),
             shown: if is_code && !is_whole { ResultShown::InMessage } else { ResultShown::Here },
             is_code,
             is_requested,
             is_approved: turn.approved.contains(&call),
-            note: note_of_handoff(&call, outcome),
+            note: note_of_handoff(&call, result),
             call,
-            repeats: self.said.is_known_within(&event.chat, &value::result_text(outcome)),
+            repeats: self.said.is_known_within(&event.chat, &value::result_text(result)),
         };
         if returned.shown == ResultShown::InMessage {
             self.turn(&key).held.push(returned.clone());
@@ -402,9 +402,9 @@ impl Presentation {
 }
 
 /// The note with which `call` hands over, which is its result.
-fn note_of_handoff(call: &ToolCall, outcome: &ToolResult) -> Option<HandoffNote> {
-    let is_done = call.tool.starts_with(Handoff::PREFIX) && outcome.status == ToolStatus::Done;
-    let text = is_done.then(|| value::result_text(outcome))?;
+fn note_of_handoff(call: &ToolCall, result: &ToolResult) -> Option<HandoffNote> {
+    let is_done = call.tool.starts_with(Handoff::PREFIX) && result.status == ToolStatus::Done;
+    let text = is_done.then(|| value::result_text(result))?;
     let fields = call.args.as_object().into_iter().flat_map(serde_json::Map::values);
     let in_arguments = fields.filter_map(Value::as_str).any(|value| value.trim() == text.trim());
     (!text.trim().is_empty()).then_some(HandoffNote { text, in_arguments })

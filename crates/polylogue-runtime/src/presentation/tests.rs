@@ -237,12 +237,12 @@ fn drafts_and_private_texts_are_whole_or_as_short_as_can_be() {
 #[test]
 fn results_of_code_are_with_their_message_or_late() {
     let code = call(&format!("{}0-0", polylogue::layers::code::CALL_ID), "python");
-    let ran = |outcome: ToolResult| {
+    let ran = |result: ToolResult| {
         let id = code.id.clone();
         vec![
             turn("Bob"),
             Body::ToolCalled { who: name("Bob"), call: code.clone() },
-            Body::ToolReturned { who: name("Bob"), id, result: outcome },
+            Body::ToolReturned { who: name("Bob"), id, result },
         ]
     };
     let result = ToolResult::done("exitcode: 0 (execution succeeded)\nCode output: 3");

@@ -15,16 +15,16 @@ pub enum ValueText {
 }
 
 /// Returns the result of a tool as text. Text from outside is marked, the same way as for models.
-pub fn result_text(outcome: &ToolResult) -> String {
-    let parts = outcome.parts.iter().filter_map(|part| match part {
+pub fn result_text(result: &ToolResult) -> String {
+    let parts = result.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
         Part::Data(value) => Some(value.to_string()),
         Part::Media(media) => Some(format!("[{}]", media.media_type)),
         _ => None,
     });
-    let parts = parts.chain(outcome.stored.as_ref().map(stored_text));
+    let parts = parts.chain(result.stored.as_ref().map(stored_text));
     let text = parts.collect::<Vec<_>>().join("\n");
-    if outcome.outside.is_some() { format!("[from outside] {text}") } else { text }
+    if result.outside.is_some() { format!("[from outside] {text}") } else { text }
 }
 
 /// Where the rest of a large result is.
