@@ -91,7 +91,7 @@ impl PostgresBudgets {
 
     /// Lets `budget`, which is [for the log](Budget::for_log) `id`, pay for it from now on, under the limits that the database has. `usage` is
     /// what the log has used so far: what an earlier process has not reported of it is counted now, lost calls up to what that process had
-    /// drawn. A new log has used nothing, and inherits nothing of one that was removed.
+    /// drawn. `None` for a new log, which has used nothing, and inherits nothing of one that was removed.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -99,12 +99,10 @@ impl PostgresBudgets {
         &self,
         (name, budget): (&str, &Budget),
         id: &LogId,
-        usage: LogUsage,
-        is_new: bool,
+        usage: Option<LogUsage>,
     ) -> Result<(), StoreError> {
         let (name, id) = (name.to_owned(), id.clone());
-        let standing =
-            self.run(move |inner| async move { inner.claim(&name, &id, usage, is_new).await }).await?;
+        let standing = self.run(move |inner| async move { inner.claim(&name, &id, usage).await }).await?;
         budget.knows(standing.limits, standing.spent);
         Ok(())
     }

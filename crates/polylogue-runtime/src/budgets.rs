@@ -85,7 +85,7 @@ impl Paying {
     /// Has them pay for a new conversation.
     pub(crate) async fn begin(self, log: Log) -> Result<Log> {
         let (log, handles) = self.attach(log);
-        self.pay(log.id(), &handles, LogUsage::default(), true).await?;
+        self.pay(log.id(), &handles, None).await?;
         Ok(log)
     }
 
@@ -101,7 +101,7 @@ impl Paying {
         for name in &self.ended {
             self.pool.end(name, log.id(), events, usage).await?;
         }
-        self.pay(log.id(), &handles, usage, false).await?;
+        self.pay(log.id(), &handles, Some(usage)).await?;
         Ok(log)
     }
 
@@ -110,9 +110,9 @@ impl Paying {
         (handles.iter().cloned().fold(log, Log::budget), handles)
     }
 
-    async fn pay(&self, id: &LogId, handles: &[Budget], usage: LogUsage, is_new: bool) -> Result<()> {
+    async fn pay(&self, id: &LogId, handles: &[Budget], usage: Option<LogUsage>) -> Result<()> {
         for ((name, _), budget) in self.budgets.iter().zip(handles) {
-            self.pool.pay((name, budget), id, usage, is_new).await?;
+            self.pool.pay((name, budget), id, usage).await?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use polylogue_core::{Allowance, Budget, CountedUsage, LogId, StopReason, StoreError};
 
 use super::inner::Inner;
+use super::logs::RunBy;
 use super::names::{day_of, title};
 use super::{LogUsage, PostgresBudgets};
 use crate::database::{Access, Parameter};
@@ -81,7 +82,7 @@ impl Inner {
 
     /// What was used so far is counted first: a process that dies in between leaves a budget that still pays.
     async fn end(&self, name: &str, id: &LogId, events: u64, usage: LogUsage) -> Result<(), StoreError> {
-        self.count((name, &self.tenant, id), usage, None, None, false).await?;
+        self.count((name, &self.tenant, id), Some(usage), None, RunBy::Any).await?;
         let events = events.cast_signed();
         let parameters: [&dyn Parameter; 4] = [&self.tenant, &id.as_str(), &name, &events];
         self.database.query(Access::Write, END, &parameters).await.map(drop)

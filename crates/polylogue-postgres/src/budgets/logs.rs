@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use polylogue_core::{BudgetStanding, CountedUsage, Log, LogId, Money, StoreError, Summary};
 
 use super::inner::Inner;
-use super::pieces::{KINDS, give_back, signed};
+use super::pieces::{KINDS, return_piece, signed};
 use crate::database::{Access, Database, Parameter};
 use crate::logs::Logs;
 
@@ -42,8 +42,8 @@ impl From<CountedUsage> for LogUsage {
     }
 }
 
-/// Sets what is counted of a log to what it has used, if its process is still the one that is expected (`$8`; none if that is empty), or any with
-/// null. Returns a row if it did. `$9`: the log is new.
+/// Sets what is counted of a log to what it has used, if the process that it is known by is [expected](RunBy) (`$8`). Returns a row if it did.
+/// `$9`: the log is new.
 ///
 /// It is paid from the piece of the process that ran it last, if that is another one than the next (`$7`). Lost calls count no more than is
 /// left there, because all calls that were sent were covered by the piece together. What they do not count is noted as used before, so that it
@@ -121,6 +121,32 @@ struct PaidLog {
     until: Option<u64>,
 }
 
+/// The process that a budget must know a log by, so that the log is counted: another one has begun to run it since it was read.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum RunBy<'n> {
+    /// Any process, or none.
+    Any,
+    /// No process.
+    NoProcess,
+    /// This one.
+    Process(&'n str),
+}
+
+impl<'n> RunBy<'n> {
+    fn of(node: Option<&'n String>) -> Self {
+        node.map_or(Self::NoProcess, |node| Self::Process(node))
+    }
+
+    /// As the parameter of [`COUNT`]. No process has an empty name.
+    const fn parameter(self) -> Option<&'n str> {
+        match self {
+            Self::Any => None,
+            Self::NoProcess => Some(""),
+            Self::Process(node) => Some(node),
+        }
+    }
+}
+
 /// What the events of a log say.
 enum Counted {
     Used(CountedUsage),
@@ -136,19 +162,18 @@ impl Inner {
         rows.iter().map(|row| self.get(row, 0)).collect()
     }
 
-    /// Notes that this process runs a log, which has used so much. Returns how the budget stands. What a process had drawn whose lease
+    /// Notes that this process runs a log, which has used so much, or is new. Returns how the budget stands. What a process had drawn whose lease
     /// has expired is returned, if this was the last of its logs.
     pub(super) async fn claim(
         self: &Arc<Self>,
         name: &str,
         id: &LogId,
-        usage: LogUsage,
-        is_new: bool,
+        usage: Option<LogUsage>,
     ) -> Result<BudgetStanding, StoreError> {
-        let [calls, tokens, cost] = amounts(usage.used);
+        let [calls, tokens, cost] = amounts(usage.unwrap_or_default().used);
         let parameters: [&dyn Parameter; 6] = [&name, &self.tenant, &id.as_str(), &calls, &tokens, &cost];
         self.database.query(Access::Write, ADD, &parameters).await?;
-        self.count((name, &self.tenant, id), usage, Some(&self.node), None, is_new).await?;
+        self.count((name, &self.tenant, id), usage, Some(&self.node), RunBy::Any).await?;
         let (standing, mut expired) = self.read(name).await?.ok_or_else(|| self.gone(name))?;
         expired.retain(|node| *node != self.node);
         if expired.is_empty() {
@@ -160,16 +185,16 @@ impl Inner {
         self.standing(name).await?.ok_or_else(|| self.gone(name))
     }
 
-    /// Counts a log, which `node` runs from now on, or no process. Returns whether it was counted: its process was the `expected` one, or none
-    /// where that is empty.
+    /// Counts a log, which `node` runs from now on, or no process. `usage` is `None` for a new one. Returns whether it was counted: the budget
+    /// knew it by the `expected` process.
     pub(super) async fn count(
         &self,
         (name, tenant, id): (&str, &str, &LogId),
-        usage: LogUsage,
+        usage: Option<LogUsage>,
         node: Option<&String>,
-        expected: Option<&str>,
-        is_new: bool,
+        expected: RunBy<'_>,
     ) -> Result<bool, StoreError> {
+        let (is_new, usage, expected) = (usage.is_none(), usage.unwrap_or_default(), expected.parameter());
         let [calls, tokens, cost] = amounts(usage.used);
         let [lost_calls, lost_tokens, lost_cost] = amounts(usage.lost);
         let parameters: [&dyn Parameter; 12] = [
@@ -236,7 +261,7 @@ impl Inner {
         let condition = "(b.pieces -> $2 ->> 'until')::float8 < extract(epoch FROM clock_timestamp())
             AND NOT EXISTS (SELECT FROM polylogue.budget_logs WHERE budget = $1 AND node = $2)";
         let parameters: [&dyn Parameter; 2] = [&name, &node];
-        self.database.query(Access::Write, &give_back(condition), &parameters).await.map(drop)
+        self.database.query(Access::Write, &return_piece(condition), &parameters).await.map(drop)
     }
 
     /// Counts logs, except those that a process runs. Returns those that are not counted, because another process has begun to run them, or
@@ -260,8 +285,8 @@ impl Inner {
             match counted {
                 Counted::Used(used) => {
                     let runs_it = node.as_ref().filter(|_| is_claimed);
-                    let expected = Some(node.as_deref().unwrap_or_default());
-                    match self.count((name, &tenant, &id), used.into(), runs_it, expected, false).await? {
+                    let (usage, expected) = (Some(LogUsage::from(used)), RunBy::of(node.as_ref()));
+                    match self.count((name, &tenant, &id), usage, runs_it, expected).await? {
                         true => recount.counted += 1,
                         false => changed.push((tenant, id)),
                     }

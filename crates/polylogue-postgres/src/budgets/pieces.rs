@@ -94,7 +94,7 @@ const IN_USE: &str = "(value ->> 'until')::float8 >= extract(epoch FROM clock_ti
     OR (value ->> 'calls')::numeric > 0 OR (value ->> 'tokens')::numeric > 0 OR (value ->> 'cost')::numeric > 0";
 
 /// Returns a piece: that of this process, or one whose lease has expired and whose logs are all counted.
-pub(super) fn give_back(condition: &str) -> String {
+pub(super) fn return_piece(condition: &str) -> String {
     let drawn = KINDS.map(|kind| {
         format!("drawn_{kind} = b.drawn_{kind} - coalesce((b.pieces -> $2 ->> '{kind}')::numeric, 0)")
     });
@@ -187,7 +187,7 @@ impl Inner {
     /// Returns what this process has drawn.
     pub(super) async fn leave(&self, name: &str) -> Result<(), StoreError> {
         let parameters: [&dyn Parameter; 2] = [&name, &self.node];
-        self.database.query(Access::Write, &give_back("true"), &parameters).await.map(drop)
+        self.database.query(Access::Write, &return_piece("true"), &parameters).await.map(drop)
     }
 
     pub(super) async fn list(&self) -> Result<Vec<BudgetListing>, StoreError> {
