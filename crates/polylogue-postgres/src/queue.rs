@@ -45,7 +45,7 @@ const CLAIM_DUE: &str = concat!(
     ", due = NULL, is_parked = true
         FROM next WHERE logs.nr = next.nr AND is_failing)
     UPDATE polylogue.logs SET holder = $4, claim_key = $5, fence = nextval('polylogue.fences'), woken = false, unread = '{}',
-        tries = tries + 1, worker = $4, takeovers = takeovers + (holder IS NOT NULL)::int,
+        tries = greatest(tries, 0) + 1, is_parked = false, worker = $4, takeovers = takeovers + (holder IS NOT NULL)::int,
         lease = now() + $6 * interval '1 millisecond', lease_nr = nextval('polylogue.leases'),
         due = now() + $6 * interval '1 millisecond'
     FROM next WHERE logs.nr = next.nr AND NOT is_failing

@@ -122,7 +122,8 @@ use writer::{ClaimIssuer, Writer};
 ///     due_ms INTEGER,                      -- when a worker must look at it, since 1970; null: never
 ///     needs TEXT NOT NULL,                 -- what a worker must offer, as words
 ///     is_woken INTEGER NOT NULL,           -- whether a message came while a process had it
-///     tries INTEGER NOT NULL,              -- claims by workers since its last event or release
+///     tries INTEGER NOT NULL,              -- claims by workers since its last event or release; of a parked one, before it was
+///                                          -- parked: negative after an event
 ///     takeovers INTEGER NOT NULL,          -- how often it was taken from a worker that had died or was frozen
 ///     is_parked INTEGER NOT NULL,          -- whether no worker looks at it, because it failed repeatedly
 ///     worker TEXT NOT NULL,                -- the worker that had it last: process and machine, for people

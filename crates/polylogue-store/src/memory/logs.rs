@@ -87,12 +87,16 @@ impl Logs {
     pub(super) fn take(&mut self, claim: &Claim, lease: GrantedLease) -> bool {
         let mut is_granted = false;
         self.requeue(&claim.id, |log| {
-            is_granted = log.queued.tries < MAX_TRIES;
+            let queued = &mut log.queued;
+            // A parked one that was claimed by its id, and lost.
+            if std::mem::take(&mut queued.has_progressed) {
+                queued.tries = 0;
+            }
+            is_granted = queued.tries < MAX_TRIES;
             if is_granted {
-                log.writer = Some((claim.fence, lease));
-                let queued = &mut log.queued;
                 queued.take_wake_up();
-                (queued.due, queued.tries) = (Some(lease.until), queued.tries + 1);
+                (queued.due, queued.tries, queued.is_parked) = (Some(lease.until), queued.tries + 1, false);
+                log.writer = Some((claim.fence, lease));
             } else {
                 log.park();
             }

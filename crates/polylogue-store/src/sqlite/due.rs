@@ -110,7 +110,7 @@ impl WriteTransaction<'_> {
                 }
                 match self.claimed_now(&id, log, heads)? {
                     Claimed::Held => {}
-                    _ if row.get::<_, u32>(3)? >= MAX_TRIES => failing.push(log),
+                    _ if row.get::<_, i64>(3)? >= MAX_TRIES.into() => failing.push(log),
                     claimed => {
                         due.push(DueLog { due: row.get(0)?, id, log, is_lost: claimed == Claimed::Lost });
                     }
@@ -126,7 +126,8 @@ impl WriteTransaction<'_> {
         self.execute("DELETE FROM claims WHERE log = ?1", [log])?;
         let claim = self.insert_claim(id, *log)?;
         self.execute(
-            "UPDATE queue SET due_ms = ?2, tries = tries + 1, takeovers = takeovers + ?3, worker = ?4 WHERE log = ?1",
+            "UPDATE queue SET due_ms = ?2, tries = max(tries, 0) + 1, is_parked = 0, takeovers = takeovers + ?3, worker = ?4
+             WHERE log = ?1",
             params![log, time_column(lease_from(now)), is_lost, claims::this_process()],
         )?;
         self.take_wake_up(*log)?;

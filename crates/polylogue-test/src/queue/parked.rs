@@ -14,6 +14,7 @@ pub(super) async fn check(make: impl Fn() -> Fixture, report: &mut Report) {
     report.check("an append clears the count of tries", progress(make())).await;
     report.check("a release clears the count of tries", released(make())).await;
     report.check("a parked log that is run by its id is parked no more", run_by_id(&make)).await;
+    report.check("a parked log that is run by its id, and lost, is continued", lost_by_id(make())).await;
     report
         .check("a parked log that is changed and not run stays parked, with the reason", moved(make()))
         .await;
@@ -254,6 +255,18 @@ async fn run_by_id(make: impl Fn() -> Fixture) -> Verdict {
         same(&format!("whether it is parked and due after {by:?}, an append: {appends}"), &found, &wanted)?;
     }
     Ok(())
+}
+
+async fn lost_by_id(fixture: Fixture) -> Verdict {
+    let Fixture { queue, pass } = &fixture;
+    let id = ready(queue, "a").await?;
+    park(&fixture).await?;
+    let claim = done("claim", queue.claim(&id).await)?;
+    done("continue_if_lost", queue.continue_if_lost(&claim).await)?;
+    done("append", queue.append(&claim, &some(1, 2)).await)?;
+    pass(LEASE * 2);
+    // After an append, it is tried as often as any other.
+    park(&fixture).await
 }
 
 async fn left_to_others(Fixture { queue, .. }: Fixture) -> Verdict {
