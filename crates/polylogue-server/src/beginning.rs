@@ -42,9 +42,13 @@ pub(crate) const fn is_taken(error: &Error) -> bool {
     matches!(error, Error::Run(polylogue_core::Error::Store(StoreError::Exists { .. })))
 }
 
-/// Takes back what was promised for a conversation that was not made, because there [is](is_taken) one with its id: that of another process stays.
-pub(crate) fn withdraw(app: &App, tenant: &Tenant, id: &LogId) {
-    if let Err(error) = app.promised.withdraw(&tenant.name, id) {
+/// Takes back what was [promised](promise) for a conversation that was not made because of `error`. If there [is](is_taken) one with its id,
+/// what another process has promised for that stays.
+pub(crate) fn take_back_unmade(app: &App, tenant: &Tenant, id: &LogId, error: &Error) {
+    if !is_taken(error) {
+        return take_back(app, tenant, id);
+    }
+    if let Err(error) = app.promised.remove_own(&tenant.name, id) {
         warn!(conversation = %id, %error, "a restart may look at a conversation of another process");
     }
 }
@@ -69,10 +73,7 @@ pub(crate) async fn make(
     };
     let made = making.await;
     if let (Err(error), true) = (&made, is_new) {
-        match is_taken(error) {
-            true => withdraw(app, tenant, id),
-            false => take_back(app, tenant, id),
-        }
+        take_back_unmade(app, tenant, id, error);
         while tenant.runs.leave(id) {}
     }
     made

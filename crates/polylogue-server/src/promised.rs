@@ -105,15 +105,15 @@ impl Promised {
     }
 
     /// Notes that it need not run any more, whichever process has run it.
-    pub(crate) fn clear(&self, tenant: &str, id: &LogId) -> io::Result<()> {
+    pub(crate) fn remove(&self, tenant: &str, id: &LogId) -> io::Result<()> {
         for process in folders_in(&self.root)? {
             absent_is_fine(fs::remove_file(self.root.join(process).join(tenant).join(id.as_str())))?;
         }
         Ok(())
     }
 
-    /// Takes back a note of this process. Those of others stay.
-    pub(crate) fn withdraw(&self, tenant: &str, id: &LogId) -> io::Result<()> {
+    /// Removes a note of this process. Those of others stay.
+    pub(crate) fn remove_own(&self, tenant: &str, id: &LogId) -> io::Result<()> {
         absent_is_fine(fs::remove_file(self.own_folder()?.join(tenant).join(id.as_str())))
     }
 
@@ -248,8 +248,8 @@ mod tests {
         for process in [&first, &second] {
             process.note("local", &id("a"), &promise("tok-1")).unwrap();
         }
-        second.withdraw("local", &id("a")).unwrap();
-        second.withdraw("local", &id("b")).unwrap();
+        second.remove_own("local", &id("a")).unwrap();
+        second.remove_own("local", &id("b")).unwrap();
         assert_eq!(
             (first.payer("local", &id("a")), second.payer("local", &id("a"))),
             (Some(payer("tok-1")), None)
@@ -261,14 +261,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let process = || Promised::at(dir.path().join("running"));
         let first = process();
-        first.clear("local", &id("a")).unwrap();
+        first.remove("local", &id("a")).unwrap();
         for (tenant, of) in [("local", "b"), ("local", "a"), ("other", "a"), ("local", "c")] {
             first.note(tenant, &id(of), &promise("tok-1")).unwrap();
         }
         first.note("local", &id("c"), &promise("tok-2")).unwrap();
         assert_eq!(first.payer("local", &id("a")), Some(payer("tok-1")));
         assert_eq!(first.payer("local", &id("c")), Some(payer("tok-2")));
-        first.clear("local", &id("b")).unwrap();
+        first.remove("local", &id("b")).unwrap();
         drop(first);
         for _ in 0..2 {
             // However often it dies before it has run anything.
@@ -309,12 +309,12 @@ mod tests {
         assert_eq!(next.adopt().unwrap(), Adopted { conversations, has_others: true });
         assert_eq!(adopted(&living), [], "it has been taken over");
         // One that another process has run to its end need not run again, wherever that is noted.
-        next.clear("local", &id("of-living")).unwrap();
+        next.remove("local", &id("of-living")).unwrap();
         living.leave();
         next.leave();
         let last = process();
         assert_eq!(last.adopt().unwrap().conversations, [("local".into(), id("of-dead"))]);
-        last.clear("local", &id("of-dead")).unwrap();
+        last.remove("local", &id("of-dead")).unwrap();
         last.leave();
         assert_eq!(folders_in(&dir.path().join("running")).unwrap(), Vec::<String>::new());
     }

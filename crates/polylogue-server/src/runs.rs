@@ -390,7 +390,7 @@ pub(crate) fn promise(app: &App, tenant: &Tenant, id: &LogId, payer: &Payer) {
 
 /// Notes that no process need continue it.
 pub(crate) fn take_back(app: &App, tenant: &Tenant, id: &LogId) {
-    if let Err(error) = app.promised.clear(&tenant.name, id) {
+    if let Err(error) = app.promised.remove(&tenant.name, id) {
         warn!(conversation = %id, %error, "a restart will continue a conversation");
     }
 }

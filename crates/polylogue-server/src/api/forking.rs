@@ -9,13 +9,13 @@ use polylogue_wire::conversation::Fork;
 
 use super::conversations::created;
 use crate::app::App;
-use crate::beginning::{is_taken, withdraw};
+use crate::beginning::{is_taken, take_back_unmade};
 use crate::call::{Call, Reply};
 use crate::conversation::{find, listing, served_team};
 use crate::idempotency::Key;
 use crate::problem::Problem;
 use crate::route::Route;
-use crate::runs::{promise, run_stored, take_back};
+use crate::runs::{promise, run_stored};
 use crate::schema::of_request;
 use crate::spending::Payer;
 use crate::tenants::Tenant;
@@ -87,12 +87,10 @@ async fn make(
             Ok(fork) => return Ok((fork.id, false)),
             Err(error) => error,
         };
-        let exists = is_taken(&error);
-        match exists {
-            _ if payer.is_none() => {}
-            true => withdraw(app, tenant, &new),
-            false => take_back(app, tenant, &new),
+        if payer.is_some() {
+            take_back_unmade(app, tenant, &new, &error);
         }
+        let exists = is_taken(&error);
         match key {
             Some(key) if exists => {
                 // Not if it was for another fork.
