@@ -16,14 +16,15 @@ const REST: Duration = Duration::from_millis(100);
 
 impl Conversation {
     /// Waits, while questions are open, until one of them is answered: by another process, or by default because its time is up.
-    /// [`run`](Self::run) then continues. Also returns when the conversation is cancelled from outside.
+    /// [`run`](Self::run) then continues. Also returns when the conversation is cancelled from outside, and at once when no question is open.
     ///
     /// # Errors
     /// When the log cannot be written.
     pub async fn answered_elsewhere(&self) -> Result<()> {
         let asked = self.questions().await;
         let answered = async {
-            while self.questions().await == asked && !self.cancellation().is_requested() {
+            while !asked.is_empty() && self.questions().await == asked && !self.cancellation().is_requested()
+            {
                 tokio::time::sleep(REST).await;
                 let mut log = self.0.log.lock().await;
                 let log = log.as_mut().ok_or_else(|| self.gone())?;

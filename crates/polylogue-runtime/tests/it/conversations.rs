@@ -112,6 +112,16 @@ async fn one_that_waits_is_answered_by_another_handle_and_continues() {
 }
 
 #[tokio::test]
+async fn no_answer_is_waited_for_when_no_question_is_open() {
+    let world = world(ASK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    conversation.answered_elsewhere().await.unwrap();
+    let Status::Waiting(_) = conversation.run().await.unwrap() else { panic!("not waiting") };
+    conversation.cancellation().cancel_after_step();
+    conversation.answered_elsewhere().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_released_or_dropped_conversation_can_be_opened_again() {
     let world = world(TALK).await;
     let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
