@@ -112,28 +112,25 @@ async fn present(tenant: &Tenant, listing: &Listing) -> Result<(Option<Listing>,
 }
 
 async fn status(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
-    let (state, ended, halted) = state(tenant, listing).await?;
-    if state != ConversationState::Waiting {
-        let in_progress = state == ConversationState::Halted && rests_here(tenant, listing);
-        return Ok(Status { state, ended, halted, questions: Vec::new(), in_progress });
+    let status = status_without_questions(tenant, listing).await?;
+    match status.state {
+        ConversationState::Waiting => {}
+        ConversationState::Halted => {
+            return Ok(Status { in_progress: rests_here(tenant, listing), ..status });
+        }
+        _ => return Ok(status),
     }
     match tenant.runtime.open_questions_of(listing).await {
         Ok(open) => {
             let runs_here = tenant.runs.is_running(&listing.id);
             let in_progress = runs_here && tenant.runtime.has_parallel_turns(&listing.id).await?;
             let questions = open.iter().map(PendingQuestion::from).collect();
-            Ok(Status { state, ended, halted, questions, in_progress })
+            Ok(Status { questions, in_progress, ..status })
         }
         // The others can be listed.
         Err(error) if is_damage(&error) => {
             warn!(conversation = %listing.id, %error, "a conversation is shown as damaged");
-            Ok(Status {
-                state: ConversationState::Halted,
-                ended: Some(damaged(&listing.id)),
-                halted: None,
-                questions: Vec::new(),
-                in_progress: false,
-            })
+            Ok(failed(damaged(&listing.id)))
         }
         Err(error) => Err(error.into()),
     }
@@ -157,29 +154,32 @@ fn damaged(id: &LogId) -> Ended {
     Ended { word: Outcome::Failed, detail }
 }
 
-/// Its state, how it ended, and why it is halted otherwise.
-type Present = (ConversationState, Option<Ended>, Option<OpenState>);
-
-async fn state(tenant: &Tenant, listing: &Listing) -> Result<Present, Problem> {
+async fn status_without_questions(tenant: &Tenant, listing: &Listing) -> Result<Status, Problem> {
     let runs_here = tenant.runs.is_running(&listing.id);
     Ok(match (&listing.summary.progress, listing.state()) {
         // It is closed once nothing follows: its run may write what comes after the end, or is about to reopen it.
-        (Progress::Closed(_), _) if tenant.runs.has_task(&listing.id) => {
-            (ConversationState::Running, None, None)
+        (Progress::Closed(_), _) if tenant.runs.has_task(&listing.id) => of_state(ConversationState::Running),
+        (Progress::Closed(reason), _) => {
+            Status { ended: Some(ending(reason)), ..of_state(ConversationState::Closed) }
         }
-        (Progress::Closed(reason), _) => (ConversationState::Closed, Some(ending(reason)), None),
-        (_, LogState::Waiting) => (ConversationState::Waiting, None, None),
-        _ if runs_here && !rests_here(tenant, listing) => (ConversationState::Running, None, None),
-        (Progress::Failed(why), _) => {
-            (ConversationState::Halted, Some(Ended { word: Outcome::Failed, detail: why.clone() }), None)
-        }
-        (_, LogState::Damaged) => (ConversationState::Halted, Some(damaged(&listing.id)), None),
+        (_, LogState::Waiting) => of_state(ConversationState::Waiting),
+        _ if runs_here && !rests_here(tenant, listing) => of_state(ConversationState::Running),
+        (Progress::Failed(why), _) => failed(Ended { word: Outcome::Failed, detail: why.clone() }),
+        (_, LogState::Damaged) => failed(damaged(&listing.id)),
         _ => match tenant.runtime.open_state(listing).await? {
             // It has begun, and another process may run it.
-            Some(OpenState::Running) => (ConversationState::Running, None, None),
-            halted => (ConversationState::Halted, None, halted),
+            Some(OpenState::Running) => of_state(ConversationState::Running),
+            halted => Status { halted, ..of_state(ConversationState::Halted) },
         },
     })
+}
+
+fn failed(ended: Ended) -> Status {
+    Status { ended: Some(ended), ..of_state(ConversationState::Halted) }
+}
+
+const fn of_state(state: ConversationState) -> Status {
+    Status { state, ended: None, halted: None, questions: Vec::new(), in_progress: false }
 }
 
 /// Why it ended, by the words of the command line.
