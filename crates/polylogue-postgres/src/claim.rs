@@ -281,7 +281,7 @@ impl Logs {
         self.database.query(access, sql, &parameters).await
     }
 
-    /// The same for a statement whose first row is missing only if there is no such log.
+    /// Executes such a statement, and returns its first row, which is missing only if there is no such log.
     pub(crate) async fn row_of_log(
         &self,
         access: Access,

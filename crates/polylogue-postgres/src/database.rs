@@ -111,7 +111,7 @@ impl Database {
         Self { address, formats, slots, connections, was_reached: AtomicBool::new(false) }
     }
 
-    /// The same with fewer connections, for what needs them seldom: a server has only so many for all processes.
+    /// Limits the connections, for what needs them seldom: a server has only so many for all processes.
     pub(crate) fn with_connections(self, connections: usize) -> Self {
         Self { connections, ..self }
     }

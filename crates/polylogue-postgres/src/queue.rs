@@ -80,7 +80,7 @@ const RELEASE_UNTIL: &str = concat!(
     of_claim!()
 );
 
-/// The same for a log that was claimed by its id: an idle one stays so, and a parked one, too, without an append. After one it is due only
+/// The release of a log that was claimed by its id: an idle one stays so, and a parked one, too, without an append. After one it is due only
 /// at a time that was named, unless this claim was to be continued.
 const RELEASE_AT_REST: &str = concat!(
     "UPDATE polylogue.logs SET ",

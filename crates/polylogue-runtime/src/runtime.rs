@@ -108,7 +108,7 @@ impl Runtime {
         self.0.budget.as_ref().and_then(Budget::reached)
     }
 
-    /// The same store, whose conversations are paid by budgets that they share with other processes, next to all others: for a runtime
+    /// Returns the same runtime, whose conversations are paid by budgets that they share with other processes, next to all others: for a runtime
     /// that has none open.
     #[must_use]
     pub(crate) fn with_shared(self, shared: SharedBudgets) -> Self {
@@ -134,7 +134,7 @@ impl Runtime {
         &self.0.shared
     }
 
-    /// The same conversations for a worker, in `store`, a wrapper of the one that it has. Calls wait for shared limits for up to
+    /// Returns a runtime of the same conversations for a worker, in `store`, a wrapper of the one that it has. Calls wait for shared limits for up to
     /// `patience`.
     pub(crate) fn for_worker(&self, store: AnyStore, patience: Duration) -> Self {
         let place = self.place().clone().with_patience(patience);

@@ -163,7 +163,7 @@ impl StoredDocument {
         Ok(Self { damage, ..Self::in_log(id, meta, &events) })
     }
 
-    /// The same of the conversation `id` with this `meta` and these `events`, which were read already.
+    /// Returns the document of the conversation `id` with this `meta` and these `events`, which were read already.
     pub(crate) fn of_events(id: &LogId, meta: Meta, events: &[Arc<Event>]) -> Result<Self> {
         check_team(id, &meta)?;
         Ok(Self::in_log(id, meta, events.iter().map(|event| &**event)))
@@ -248,7 +248,7 @@ impl StoredTeam {
         StoredDocument::of(store, id).await?.team()
     }
 
-    /// The same, sealed.
+    /// Adds the seal of this program, if there is one.
     pub(crate) fn sealed(self, sealer: Option<&Sealer>) -> Self {
         let seal = sealer.and_then(|seal| seal(&self));
         Self { seal, ..self }

@@ -140,7 +140,7 @@ impl App {
         self.slots.place(&token.id, self.spending.admit(token, &self.tenants).await?)
     }
 
-    /// The same for one that runs already, or was promised to run: it waits, however many others do.
+    /// A slot for a conversation that runs already, or was promised to run: it waits for a place, however many others do.
     pub(crate) fn wait(&self, token: &Token) -> Slot {
         self.slots.wait(&token.id, self.spending.payer(token))
     }

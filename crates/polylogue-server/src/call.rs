@@ -50,7 +50,7 @@ impl Call {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The same as a number.
+    /// A parameter of the query as a number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
         let parse = |text: &str| {
             text.parse().map_err(|_| Problem::bad_request(format!("`{name}` must be a whole number")))

@@ -33,7 +33,7 @@ impl Key {
         Self::among(&call.app, (call.token()?, to), &call.headers, || call.body_digest()).await
     }
 
-    /// The same of a request with these headers and a content of this digest.
+    /// The key of a request with these headers and a content of this digest, if it has one.
     pub(crate) async fn among(
         app: &App,
         (token, to): (&Token, &str),
@@ -94,7 +94,7 @@ impl Key {
         format!("http-{}", self.digest.request)
     }
 
-    /// The same, with the request.
+    /// The key of the message in the inbox of a conversation, with the request.
     pub(crate) fn of_instruction(&self) -> InstructionKey {
         InstructionKey { request: Some(self.request.as_str().into()), ..self.inbox_key().as_str().into() }
     }

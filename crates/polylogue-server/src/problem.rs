@@ -126,37 +126,37 @@ impl Problem {
         Self(Box::new(details))
     }
 
-    /// The same, with what to do.
+    /// Sets what to do.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// The same, with what clients of other protocols than the native API can do.
+    /// Sets what clients of other protocols than the native API can do.
     fn protocol_hint(mut self, hint: &'static str) -> Self {
         self.0.protocol_hint = Some(hint);
         self
     }
 
-    /// The same, about a place in the body, as a JSON pointer.
+    /// Adds a place in the body that is wrong, as a JSON pointer.
     pub(crate) fn at(mut self, pointer: impl Into<String>, message: impl Into<String>) -> Self {
         self.0.errors.push((pointer.into(), message.into()));
         self
     }
 
-    /// The same with findings, as a check has them.
+    /// Sets the findings, as a check has them.
     pub(crate) fn with_problems(mut self, problems: Value) -> Self {
         self.0.problems = Some(problems);
         self
     }
 
-    /// The same, which the client can try again after this time.
+    /// Sets the time after which the client can try again.
     pub(crate) fn retry_after(mut self, time: Duration) -> Self {
         self.0.retry_after = Some(time);
         self
     }
 
-    /// The same, with the methods that the path has.
+    /// Sets the methods that the path has.
     pub(crate) fn allow(mut self, methods: Option<HeaderValue>) -> Self {
         self.0.allow = methods;
         self
@@ -324,7 +324,7 @@ impl Problem {
             .protocol_hint("`tools/list` of `/mcp` lists the teams")
     }
 
-    /// The same about models, as teams are called there.
+    /// There is no such model, as the API of OpenAI calls a team, or the token may not see it.
     pub(crate) fn unknown_model(id: &str) -> Self {
         let id: String = id.chars().filter(|c| !c.is_control()).take(64).collect();
         Self::model_not_found(format!("there is no model `{id}`"))
@@ -332,7 +332,7 @@ impl Problem {
             .hint("`GET /v1/models` lists the teams")
     }
 
-    /// The same, or that there is no model `id` if the problem is that there is no such team.
+    /// Names a model instead of a team, if the problem is that there is no such team.
     pub(crate) fn of_model(self, id: &str) -> Self {
         if self.0.status == StatusCode::NOT_FOUND { Self::unknown_model(id) } else { self }
     }

@@ -67,47 +67,47 @@ impl Route {
         }
     }
 
-    /// The same with what it does, in one line.
+    /// Sets what it does, in one line.
     pub(crate) fn about(self, about: &'static str) -> Self {
         Self { about, ..self }
     }
 
-    /// The same, which is for the page and not for other clients.
+    /// Leaves it out of the documentation: it is for the page, and not for other clients.
     pub(crate) fn undocumented(self) -> Self {
         Self { is_documented: false, ..self }
     }
 
-    /// The same with these parameters of its query.
+    /// Sets the parameters of its query.
     pub(crate) fn query(self, query: &'static [&'static str]) -> Self {
         Self { query, ..self }
     }
 
-    /// The same of another protocol, whose clients send fields that are newer than this program.
+    /// Takes unknown fields: clients of another protocol send some that are newer than this program.
     pub(crate) fn with_unknown_fields(self) -> Self {
         Self { takes_unknown_fields: true, ..self }
     }
 
-    /// The same, whose handler notices itself that its client has gone away.
+    /// Drops its handler when the client has gone away: the handler notices that itself.
     pub(crate) fn not_completed(self) -> Self {
         Self { is_completed: false, ..self }
     }
 
-    /// The same, whose handler holds something that it must give up at its end, though it changes nothing.
+    /// Completes its handler also when the client has gone away: it holds something that it must give up at its end, though it changes nothing.
     pub(crate) fn completed(self) -> Self {
         Self { is_completed: true, ..self }
     }
 
-    /// The same with a body that may be as large as a file.
+    /// Takes a body as large as a file.
     pub(crate) fn large(self) -> Self {
         Self { is_large: true, ..self }
     }
 
-    /// The same with errors in another form.
+    /// Sets the form of its errors.
     pub(crate) fn form(self, form: ErrorForm) -> Self {
         Self { form, ..self }
     }
 
-    /// The same with a body.
+    /// Sets the schema of its body.
     pub(crate) fn body(self, schema: fn() -> Value) -> Self {
         Self { body: Some(schema), ..self }
     }

@@ -89,7 +89,7 @@ impl Runs {
         self.changes.subscribe()
     }
 
-    /// The same of one conversation.
+    /// Changes when this conversation is opened or has stopped running, or something was sent to it.
     pub(crate) fn changes_of(&self, id: &LogId) -> Changes {
         let changes = locked(&self.watched).entry(id.clone()).or_default().subscribe();
         Changes { id: id.clone(), changes, watched: Arc::clone(&self.watched) }
@@ -175,7 +175,7 @@ impl Runs {
         self.leave_with_halt(id).0
     }
 
-    /// The same, with the [`halt`](Self::halt) that no one has taken, unless it is to be run once more.
+    /// Returns what [`leave`](Self::leave) does, with the [`halt`](Self::halt) that no one has taken, unless it is to be run once more.
     pub(crate) fn leave_with_halt(&self, id: &LogId) -> (bool, Option<Instruction>) {
         let mut running = self.running();
         let left = match running.get_mut(id) {

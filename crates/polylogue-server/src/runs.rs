@@ -126,9 +126,9 @@ pub(crate) fn pause(tenant: &Tenant, id: &LogId) {
 /// How a run has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// It stays so until something happens to it.
+    /// It continues only when something is sent to it.
     AtRest,
-    /// The same, but for a default answer, with which it continues in time.
+    /// It waits for people, and continues with a default answer when the time of a question is up.
     Asking,
     /// The next process continues it.
     Interrupted,

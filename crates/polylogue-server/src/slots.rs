@@ -98,7 +98,7 @@ impl Slots {
         Ok(Slot { payer, queued: Some(queued), running })
     }
 
-    /// The same for one that was promised to run: it waits, however many others do.
+    /// A slot for a conversation that was promised to run: it waits for a place, however many others do.
     pub(crate) fn wait(&self, token: &str, payer: Payer) -> Slot {
         Slot { payer, queued: None, running: self.untaken(token) }
     }

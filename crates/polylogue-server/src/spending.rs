@@ -48,9 +48,9 @@ pub(crate) struct Account {
 /// Who pays for a run: the token whose request began or continued it.
 #[derive(Clone, Default)]
 pub(crate) struct Payer {
-    /// Those of the token and of the tokens that made it, where they have budgets.
+    /// The budgets of the token and of the tokens that made it, in this process.
     accounts: Vec<Arc<Account>>,
-    /// The same where servers share them: their names, and their limits.
+    /// The same budgets where servers share them in a database instead: their names, and their limits.
     daily: Vec<(String, Allowance)>,
     pub(crate) noted: NotedPayer,
 }
@@ -142,7 +142,7 @@ impl Payer {
         self.accounts.iter().map(|account| account.budget.clone()).collect()
     }
 
-    /// The same that servers share.
+    /// Those of them that servers share, by name, with their limits.
     pub(crate) fn daily(&self) -> Vec<(String, Allowance)> {
         self.daily.clone()
     }
@@ -172,7 +172,7 @@ impl Spending {
         self.payer_of(NotedPayer { token: token.id.clone(), limits: token.daily_limits() })
     }
 
-    /// The same, as an earlier process has noted it.
+    /// Who pays for what continues now, as an earlier process has noted it.
     pub(crate) fn payer_of(&self, noted: NotedPayer) -> Payer {
         let day = today();
         if self.is_shared {
@@ -200,7 +200,7 @@ impl Spending {
         self.admit_payer(self.payer(token), tenants, &token.tenant).await
     }
 
-    /// The same of one whose token may not exist any more.
+    /// Who pays for what continues now, unless the budget is spent; the token may not exist any more.
     ///
     /// # Errors
     /// As [`admit`](Self::admit).
@@ -311,7 +311,7 @@ impl Spending {
         settled
     }
 
-    /// The same for `lines`, which are all of one conversation.
+    /// Notes what each of these `lines` that is [left](Line::is_left) pays for. All are of one conversation.
     async fn settle_each(&self, store: &AnyStore, lines: &[Line]) -> Result<(), StoreError> {
         for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.is_left()) {
             let later = lines.get(at + 1..).unwrap_or_default();
@@ -457,7 +457,7 @@ async fn used(tenants: &Tenants, line: &Line, later: &[Line]) -> Result<TotalUsa
     }
 }
 
-/// The same, by the log in `store`.
+/// What a line pays for, which `later` ones follow, by the log in `store`.
 async fn used_by_log(store: &AnyStore, line: &Line, later: &[Line]) -> Result<TotalUsage, StoreError> {
     let events = store.read_intact(&line.run).await?.events;
     let is_next = |later: &&Line| later.tenant == line.tenant && later.run == line.run;

@@ -133,7 +133,7 @@ impl Inner {
         Ok(self.read(name).await?.map(|(standing, _)| standing))
     }
 
-    /// The same, and whose leases have expired.
+    /// How a budget stands, and whose leases have expired; `None` if there is none.
     pub(super) async fn read(&self, name: &str) -> Result<Option<(BudgetStanding, Vec<String>)>, StoreError> {
         let sql = format!("SELECT {STANDING} FROM polylogue.budgets AS b WHERE b.name = $1 AND $2 <> $3");
         let parameters: [&dyn Parameter; 3] = [&name, &"", &self.node];

@@ -79,7 +79,7 @@ pub(crate) async fn created(tenant: &Tenant, id: &LogId, is_replayed: bool) -> R
     Ok(replayed(response, is_replayed))
 }
 
-/// The same response, which says whether it is that of an earlier request.
+/// Adds to a response that it repeats that of an earlier request, if it does.
 pub(crate) fn replayed(mut response: Response<Body>, is_replayed: bool) -> Response<Body> {
     if is_replayed {
         response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));

@@ -110,8 +110,8 @@ async fn steer(
     Ok(replayed(response, was_posted))
 }
 
-/// The same for the conversation of `about`. Returns the number of the event that carries it out, and whether an earlier request with the
-/// key has given it.
+/// Gives the conversation of `about` an instruction once for each key, and continues it. Returns the number of the event that carries it
+/// out, and whether an earlier request with the key has given it.
 pub(crate) async fn instruct(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,

@@ -71,7 +71,7 @@ async fn source(call: Call) -> Reply {
     json_reply(StatusCode::OK, &Source { id: id.into(), text: text.into(), version: None })
 }
 
-/// The same response with the version of the text.
+/// Adds the version of the text to a response.
 fn tagged(mut response: Response<Body>, version: &str) -> Response<Body> {
     if let Ok(version) = HeaderValue::from_str(version) {
         response.headers_mut().insert(ETAG, version);
@@ -159,7 +159,7 @@ pub(crate) async fn team(call: &Call) -> Result<Arc<Prepared>, Problem> {
     Ok(look_up(call).await??)
 }
 
-/// The same, or why it cannot be served.
+/// Looks up the team of the path, or why it cannot be served.
 async fn look_up(call: &Call) -> Result<Result<Arc<Prepared>, SourceError>, Problem> {
     let (token, app, id) = (call.token()?, &call.app, call.param("team"));
     let tenant = app.tenant(token)?;

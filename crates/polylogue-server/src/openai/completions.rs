@@ -199,7 +199,7 @@ fn answered(call: &Call, request: &ChatRequest, Chore { kind, answer: content }:
     event_stream(futures_util::stream::once(async { text }), permit)
 }
 
-/// The same response, which names the fields that were not used.
+/// Adds the names of the fields that were not used to a response.
 fn named(mut response: Response<Body>, request: &ChatRequest) -> Response<Body> {
     let plain = |name: &&String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let ignored: Vec<&str> = request.ignored.iter().filter(plain).map(String::as_str).collect();

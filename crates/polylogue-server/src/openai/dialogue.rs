@@ -199,7 +199,7 @@ impl Dialogue {
         users(messages).into_iter().find_map(|at| self.matched_from(messages, at))
     }
 
-    /// The same if the messages up to `at` were its task.
+    /// Which lines the history before the last message is, if the messages up to `at` were the task.
     fn matched_from(&self, messages: &[ChatMessage], at: usize) -> Option<Matched> {
         let (first, rest) = self.lines.split_first()?;
         let (begin, after) = messages.split_at_checked(at + 1)?;

@@ -215,7 +215,7 @@ impl WriteTransaction<'_> {
         self.release(claim)
     }
 
-    /// The same for a log that was claimed by its id: an idle one stays so, and a parked one, too, without an append. After one it is due only
+    /// Releases a log that was claimed by its id: an idle one stays so, and a parked one, too, without an append. After one it is due only
     /// at a time that was `named`, unless this claim was [to be continued](Self::continue_if_lost).
     pub(super) fn release_at_rest(
         &self,

@@ -130,7 +130,7 @@ pub(super) fn acknowledged(place: &Place, is_wanted: impl Fn(&LogId) -> bool) ->
     all
 }
 
-/// The same of one log.
+/// The head of one log that living and dead processes have acknowledged under the latest claim.
 pub(super) fn acknowledged_of(place: &Place, id: &LogId) -> Option<Head> {
     let mut own = None;
     let others = own_and_others(place, |heads| own = heads.of(id).cloned());
