@@ -152,11 +152,22 @@ fn send(call: &Call) -> Reply {
     response.map_err(|error| Problem::internal(error.to_string()))
 }
 
-/// Whether the list in a header has the word.
+/// Whether the list in a header has the word, and does not refuse it.
 fn has_word(headers: &HeaderMap, name: HeaderName, wanted: &str) -> bool {
     let values = headers.get_all(name);
     let mut words = values.iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    words.any(|word| word.split(';').next().is_some_and(|word| word.trim() == wanted))
+    words.any(|word| {
+        let (word, parameters) = word.split_once(';').unwrap_or((word, ""));
+        word.trim() == wanted && !parameters.split(';').any(is_refusal)
+    })
+}
+
+/// Whether the parameter of a word says that it must not be used: a weight of 0.
+fn is_refusal(parameter: &str) -> bool {
+    parameter.split_once('=').is_some_and(|(name, weight)| {
+        name.trim().eq_ignore_ascii_case("q")
+            && weight.trim().parse::<f32>().is_ok_and(|weight| weight <= 0.0)
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use axum::http::HeaderValue;
+
 use super::*;
 
 /// BLAKE3 digests of the vendored files, as `page/vendor/make` writes them.
@@ -69,4 +71,18 @@ fn own_files_are_short_and_make_no_markup_of_texts() {
 fn the_first_load_is_small() {
     let sizes = SENT.iter().map(|file| file.gzip.as_ref().unwrap_or(&file.plain).len());
     assert!(sizes.sum::<usize>() < 120_000, "of which 120 kB are allowed");
+}
+
+#[test]
+fn an_encoding_that_a_client_refuses_is_not_used() {
+    let takes = |accepted: &'static str| {
+        let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(accepted))]);
+        has_word(&headers, ACCEPT_ENCODING, "gzip")
+    };
+    for accepted in ["gzip", "br, gzip", "br;q=1.0, gzip;q=0.5", "gzip; q=1"] {
+        assert!(takes(accepted), "{accepted}");
+    }
+    for accepted in ["", "br", "gzip;q=0", "br, gzip; q=0.000", "gzip ; Q=0"] {
+        assert!(!takes(accepted), "{accepted}");
+    }
 }
