@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use polylogue_core::{
-    Claim, Due, Features, Heartbeat, LeaseNumber, LogId, MAX_TRIES, ParkedLog, StoreError, Timestamp,
+    Claim, Due, Features, Heartbeat, LEASE, LeaseNumber, LogId, MAX_TRIES, ParkedLog, StoreError, Timestamp,
 };
+use tokio_postgres::Row;
+use tracing::warn;
 
 use crate::claim::{freed, is_woken};
 use crate::database::{Access, Parameter};
@@ -178,11 +180,25 @@ impl Logs {
             let id = LogId::new(&self.get::<String>(row, 6)?)?;
             let (waited, is_takeover): (f64, bool) = (self.get(row, 7)?, self.get(row, 8)?);
             let waited = Duration::try_from_secs_f64(waited).unwrap_or(Duration::MAX);
-            claims.push(self.hold(&id, row).await?.found_after(waited, is_takeover));
+            match self.hold(&id, row).await {
+                Ok(claim) => claims.push(claim.found_after(waited, is_takeover)),
+                // Such as when it cannot be unpacked on a full disk. The others are claimed, and must not wait until that expires.
+                Err(error) => self.release_unheld(&id, row, &error).await?,
+            }
         }
         // Those that have waited longest first.
         claims.sort_by_key(|claim| (Reverse(claim.found.map(|found| found.waited)), claim.id.clone()));
         Ok(claims)
+    }
+
+    /// Releases a claim that was granted with others, of a log that cannot be held: it is tried again later. If that fails, the claim expires.
+    async fn release_unheld(&self, id: &LogId, row: &Row, error: &StoreError) -> Result<(), StoreError> {
+        warn!(log = %id, %error, "a log that is due cannot be continued now");
+        let claim = Claim::new(id.clone(), self.get::<i64>(row, 1)?.cast_unsigned());
+        if let Err(error) = self.release_failed(&claim, Due::After(LEASE), &error.to_string()).await {
+            warn!(log = %id, %error, "the claim of a log is not released before its lease expires");
+        }
+        Ok(())
     }
 
     pub(crate) async fn last_lease(&self) -> Result<LeaseNumber, StoreError> {

@@ -89,6 +89,28 @@ async fn a_worker_continues_an_archived_log() {
     assert_eq!(server.sql("SELECT count(*) FROM polylogue.events"), "4");
 }
 
+#[tokio::test]
+async fn a_log_that_cannot_be_unpacked_keeps_no_other_from_its_worker() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server);
+    released(&store, 3).await;
+    store.archive(&id("a")).await.unwrap();
+    let claim = store.create(&id("b"), &Meta::default()).await.unwrap();
+    store.release(claim).await.unwrap();
+    for name in ["a", "b"] {
+        store.schedule(&id(name), Due::Now, None).await.unwrap();
+    }
+    let _ = server.sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'the disk is full'; END $$;
+        CREATE TRIGGER a BEFORE DELETE ON polylogue.archives FOR EACH ROW EXECUTE FUNCTION refuse()",
+    );
+    let claims = store.claim_due(9, &Features::none(), &[], LeaseNumber::ALL).await.unwrap();
+    assert_eq!(claims.iter().map(|claim| claim.id.as_str()).collect::<Vec<_>>(), ["b"]);
+    let failed = "SELECT holder IS NULL, due > now(), tries, failure LIKE '%the disk is full%'
+        FROM polylogue.logs WHERE id = 'a'";
+    assert_eq!(server.sql(failed), "t|t|1|t");
+}
+
 /// Blobs are packed with their log if they get smaller, and are read as before.
 #[tokio::test]
 async fn blobs_of_an_archived_log_take_less_space() {
