@@ -70,7 +70,7 @@ impl RebuiltRequest {
         let examples =
             examples.flat_map(|example| [Entry::user(&*example.user), Entry::assistant(&*example.assistant)]);
         let entries: Vec<Entry> = examples.chain(view.entries().iter().cloned()).collect();
-        let entries = forms(stored, &before, reply).sent(&entries);
+        let entries = request_format(stored, &before, reply).sent(&entries);
         let (seq, at, reply) = (event.seq, event.chat.clone(), (*reply).clone());
         Ok(Self { who, call, calls, seq, chat: at, system, entries, is_exact, settings, reply })
     }
@@ -99,15 +99,15 @@ fn usual(provider: Option<&Provider>, name: &str) -> Capabilities {
     of_provider.or(known.as_ref().map(KnownModel::capabilities).unwrap_or_default())
 }
 
-/// The forms in which the request was sent: as the endpoint is configured, and as its refusals before had taught. Scripts have
+/// The format in which the request was sent: as the endpoint is configured, and as its refusals before had taught. Scripts have
 /// no endpoint.
-fn forms(stored: &StoredTeam, before: &[Arc<Event>], reply: &ModelReply) -> RequestFormat {
-    let mut forms = RequestFormat::NONE;
+fn request_format(stored: &StoredTeam, before: &[Arc<Event>], reply: &ModelReply) -> RequestFormat {
+    let mut format = RequestFormat::NONE;
     let provider = reply.model.split(':').next().and_then(Provider::find);
     let endpoint = stored.team.endpoint_of(&reply.model).map(|(_, endpoint)| endpoint);
-    forms.merge = endpoint.map_or(provider.is_some(), |endpoint| endpoint.merge.unwrap_or(true));
+    format.merge = endpoint.map_or(provider.is_some(), |endpoint| endpoint.merge.unwrap_or(true));
     if stored.offline {
-        return forms;
+        return format;
     }
     let usual = usual(provider, &reply.model);
     let of_endpoint =
@@ -119,9 +119,10 @@ fn forms(stored: &StoredTeam, before: &[Arc<Event>], reply: &ModelReply) -> Requ
         }
         _ => false,
     };
-    forms.vision = capabilities.vision == Some(true);
-    forms.bridge = capabilities.user_after_tool.map_or_else(|| before.iter().any(is_refusal), |takes| !takes);
-    forms
+    format.vision = capabilities.vision == Some(true);
+    format.bridge =
+        capabilities.user_after_tool.map_or_else(|| before.iter().any(is_refusal), |takes| !takes);
+    format
 }
 
 /// The requests that `who` may have made: those of an agent, of a participant that is made of the chat around it, and of a picker.
@@ -139,28 +140,28 @@ fn candidates(
         assistants.extend(stored.team.assistants_in(&chat, &|_| Ok(silent()))?);
     }
     assistants.retain(|assistant| assistant.name() == who);
-    let of_agent = |assistant: &Assistant| ways_of(assistant, &stored.team, &here);
-    let mut ways: Vec<Vec<RequestSettings>> = assistants.iter().map(of_agent).collect();
+    let of_agent = |assistant: &Assistant| request_settings_of(assistant, &stored.team, &here);
+    let mut settings: Vec<Vec<RequestSettings>> = assistants.iter().map(of_agent).collect();
     let limits = LimitOverrides::last_of(before).unwrap_or(stored.limits);
     if let Some(most) = limits.reply_tokens {
-        ways.iter_mut().for_each(|ways| limit_replies(ways, most));
+        settings.iter_mut().for_each(|settings| limit_replies(settings, most));
     }
     let choices = stored.team.choices_of(who, &speakers(&here, who), &|_| Ok(silent()))?;
-    ways.extend(choices.into_iter().map(|(asks, system)| vec![(asks, Some(system.into()))]));
+    settings.extend(choices.into_iter().map(|(asks, system)| vec![(asks, Some(system.into()))]));
     if let Some(most) = lowered(before, event, who) {
-        ways.iter_mut().for_each(|ways| limit_replies(ways, most));
+        settings.iter_mut().for_each(|settings| limit_replies(settings, most));
     }
-    Ok(ways.into_iter().filter_map(|ways| Candidate::of(who, ways, &here, reply)).collect())
+    Ok(settings.into_iter().filter_map(|settings| Candidate::of(who, settings, &here, reply)).collect())
 }
 
-/// Adds the ways with at most `most` tokens in the reply, which come first.
-fn limit_replies(ways: &mut Vec<RequestSettings>, most: u64) {
+/// Adds the same settings with at most `most` tokens in the reply, which come first.
+fn limit_replies(all: &mut Vec<RequestSettings>, most: u64) {
     let limited = |(settings, system): &RequestSettings| {
         let params = settings.params.with_reply_limit(most)?;
         Some((ModelSettings { params, ..settings.clone() }, system.clone()))
     };
-    let limited: Vec<RequestSettings> = ways.iter().filter_map(limited).collect();
-    ways.splice(0..0, limited);
+    let limited: Vec<RequestSettings> = all.iter().filter_map(limited).collect();
+    all.splice(0..0, limited);
 }
 
 /// The output limit of the call that ended with `event`, if it was lowered to what was left of a limit.
@@ -191,15 +192,15 @@ fn speakers(chat: &Transcript, who: &Name) -> Vec<Name> {
 /// How a model is asked, and with which system text.
 type RequestSettings = (ModelSettings, Option<Arc<str>>);
 
-fn ways_of(assistant: &Assistant, team: &Team, chat: &Transcript) -> Vec<RequestSettings> {
+fn request_settings_of(assistant: &Assistant, team: &Team, chat: &Transcript) -> Vec<RequestSettings> {
     let system = assistant.system_for(chat.task());
     let checks = checks(team).into_iter().flat_map(|check| check.request_settings(assistant));
-    let ways = assistant.request_settings().into_iter().chain(checks);
+    let settings = assistant.request_settings().into_iter().chain(checks);
     // An agent that repairs its own answer does so in a request apart, without its system text.
-    ways.flat_map(|asks| [(asks.clone(), system.clone()), (asks, None)]).collect()
+    settings.flat_map(|settings| [(settings.clone(), system.clone()), (settings, None)]).collect()
 }
 
-/// One way in which the request may have been made.
+/// A request that may have been the one that was sent.
 struct Candidate {
     settings: ModelSettings,
     view: View,
@@ -209,10 +210,10 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// The way whose request has the digest of `reply`; else the first, which is the usual one.
-    fn of(who: &Name, ways: Vec<RequestSettings>, chat: &Transcript, reply: &ModelReply) -> Option<Self> {
+    /// The one of `all` settings whose request has the digest of `reply`; else the first, which is the usual one.
+    fn of(who: &Name, all: Vec<RequestSettings>, chat: &Transcript, reply: &ModelReply) -> Option<Self> {
         let mut usual = None;
-        for (settings, system) in ways {
+        for (settings, system) in all {
             let view = View::of(chat, who, settings.view.clone());
             let digest = view.digest(&reply.model, system.as_deref(), &settings.tools, &settings.params);
             let asked = Self { settings, view, system, is_exact: digest == reply.request };
