@@ -69,7 +69,7 @@ pub(crate) trait Projection: Send + 'static {
     }
 
     /// Pieces of the reply that is being written were not received: of the turn `of`, or of all open ones. Their events follow.
-    fn torn(&mut self, _of: Option<(&Path, &Name)>) {}
+    fn lost_pieces(&mut self, _of: Option<(&Path, &Name)>) {}
 
     /// The state has changed.
     fn state(&mut self, _state: &Value) -> Vec<Frame> {

@@ -155,7 +155,7 @@ struct Tail<P> {
     /// When the state is read although the conversation runs: a person was asked, or has answered, and other turns may continue.
     state_at: Option<Instant>,
     /// Pieces of replies that are being written were not received. It counts once all stored events are sent.
-    is_torn: bool,
+    has_lost_pieces: bool,
     /// Updates that were taken since anything else was looked at.
     taken: usize,
     comment_at: Instant,
@@ -214,7 +214,7 @@ impl<P: Projection> Tail<P> {
             step: Step::Read,
             shown: None,
             state_at: None,
-            is_torn: false,
+            has_lost_pieces: false,
             taken: 0,
             comment_at: now + follow.app.limits.comment_every,
             comment: Box::pin(sleep(follow.app.limits.comment_every)),
@@ -258,7 +258,7 @@ impl<P: Projection> Tail<P> {
             // Subscribed before reading, so that no event is missed.
             self.live = self.follow.tenant.runtime.subscribe(&self.follow.id).await;
             if self.live.is_some() {
-                self.is_torn = true;
+                self.has_lost_pieces = true;
                 // What another process wrote is written again by this one.
                 self.restart_replies();
             }
@@ -285,8 +285,8 @@ impl<P: Projection> Tail<P> {
             self.step = Step::ReadOn;
             return;
         }
-        if std::mem::take(&mut self.is_torn) {
-            self.projection.torn(None);
+        if std::mem::take(&mut self.has_lost_pieces) {
+            self.projection.lost_pieces(None);
         }
         state.iter().for_each(|state| self.show(state));
     }
@@ -429,7 +429,7 @@ impl<P: Projection> Tail<P> {
             Some(Update::Delta { chat: at, who, .. })
                 if self.live.as_ref().is_some_and(|live| self.is_stored(&at, &who, live.next_seq())) =>
             {
-                return self.projection.torn(Some((&at, &who)));
+                return self.projection.lost_pieces(Some((&at, &who)));
             }
             Some(Update::Delta { chat: at, who, delta }) => {
                 self.pieces.own(&at, &who);

@@ -98,9 +98,8 @@ async fn resume(call: Call) -> Reply {
             Resumed::Done(reason) => {
                 Err(Problem::over(format!("it is over: {reason}")).hint("a message continues it"))
             }
-            Resumed::EndsAgain(reason) => {
-                Err(Problem::over(format!("it would end again at once: {reason}")).hint(way_on(&reason)))
-            }
+            Resumed::EndsAgain(reason) => Err(Problem::over(format!("it would end again at once: {reason}"))
+                .hint(hint_to_continue(&reason))),
         }
     };
     match resumed.await {
@@ -116,7 +115,7 @@ async fn resume(call: Call) -> Reply {
 }
 
 /// What continues a conversation that would end again at once. `limits` and messages are of the conversation alone, not of what it shares.
-const fn way_on(reason: &StopReason) -> &'static str {
+const fn hint_to_continue(reason: &StopReason) -> &'static str {
     if reason.is_shared() {
         "neither `limits` nor a message raise this budget: resume it when the budget allows more"
     } else {
@@ -235,14 +234,19 @@ async fn continuation(call: Call) -> Reply {
     if !is_left(&tenant, &id).await || !tenant.runs.enter(&id) {
         return json_reply(StatusCode::OK, &Continuation::default());
     }
-    let found = ways(app, &tenant, &id, reason).await;
+    let found = find_continuation(app, &tenant, &id, reason).await;
     if tenant.runs.leave(&id) {
         run(app, &tenant, &id, app.wait(token), None);
     }
     json_reply(StatusCode::OK, &found?)
 }
 
-async fn ways(app: &App, tenant: &Tenant, id: &LogId, reason: &StopReason) -> Result<Continuation, Problem> {
+async fn find_continuation(
+    app: &App,
+    tenant: &Tenant,
+    id: &LogId,
+    reason: &StopReason,
+) -> Result<Continuation, Problem> {
     let Opened { conversation, prepared } =
         open(app, tenant, id, LimitOverrides::default(), &Payer::default()).await?;
     let resumes = conversation.continues().await?;
@@ -296,9 +300,9 @@ mod tests {
         let own = StopReason::Calls { limit: 2 };
         let of = AllowanceOwner::Shared("shared budget `team`".into());
         let shared = StopReason::Allowance { of, limit: Box::new(own.clone()) };
-        assert_eq!(way_on(&own), "allow more with `limits`, or send a message");
+        assert_eq!(hint_to_continue(&own), "allow more with `limits`, or send a message");
         assert_eq!(
-            way_on(&shared),
+            hint_to_continue(&shared),
             "neither `limits` nor a message raise this budget: resume it when the budget allows more"
         );
     }

@@ -32,7 +32,7 @@ enum Reply {
     /// After which event it has begun, and how many pieces there were.
     Begun(u64, u64),
     /// A piece of it was not seen: it is not shown any further.
-    Torn,
+    Incomplete,
 }
 
 /// Where replies are, for the holder, which sees all events and pieces in their order. A subscription has replies that had begun before it
@@ -54,7 +54,7 @@ impl PieceOrder {
     pub(super) fn event(&mut self, event: &Event) -> Vec<Key> {
         self.next_seq = event.seq + 1;
         if self.replies.len() > MOST {
-            self.tear();
+            self.lose_pieces();
         }
         let keys = agents_of(&event.body).into_iter().map(|who| (event.chat.clone(), who.clone()));
         keys.filter(|key| matches!(self.replies.insert(key.clone(), Reply::Ahead), Some(Reply::Begun(..))))
@@ -68,8 +68,8 @@ impl PieceOrder {
         let is_new = matches!(delta, Delta::Restart | Delta::Fallback { .. });
         let (after, nth) = match *reply {
             Reply::Begun(after, count) => (after, count),
-            Reply::Torn if !is_new => return None,
-            Reply::Ahead | Reply::Torn => (self.next_seq, 0),
+            Reply::Incomplete if !is_new => return None,
+            Reply::Ahead | Reply::Incomplete => (self.next_seq, 0),
         };
         *reply = Reply::Begun(after, nth + 1);
         Some((after, nth))
@@ -77,13 +77,13 @@ impl PieceOrder {
 
     /// Nothing more of a reply is whole.
     pub(super) fn forget(&mut self, at: &Path, who: &Name) {
-        self.replies.insert((at.clone(), who.clone()), Reply::Torn);
+        self.replies.insert((at.clone(), who.clone()), Reply::Incomplete);
     }
 
     /// Updates were missed.
-    pub(super) fn tear(&mut self) {
+    pub(super) fn lose_pieces(&mut self) {
         self.replies.clear();
-        self.others = Reply::Torn;
+        self.others = Reply::Incomplete;
     }
 }
 
@@ -274,7 +274,7 @@ mod tests {
         order.forget(&Path::root(), &name("Ann"));
         assert_eq!(place(&mut order, &text), None);
         assert_eq!(place(&mut order, &Delta::Restart), Some((10, 0)), "it begins again");
-        order.tear();
+        order.lose_pieces();
         assert_eq!(place(&mut order, &text), None);
         assert!(order.event(&turn(10, "Ann")).is_empty(), "nothing of it was sent since");
         assert_eq!(place(&mut order, &text), Some((11, 0)));

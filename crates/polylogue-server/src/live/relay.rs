@@ -72,7 +72,7 @@ fn of_update(order: &mut PieceOrder, update: Update) -> Option<Of> {
             Some(Of::Piece(OrderedDelta { after, nth, piece }))
         }
         Update::Missed { .. } => {
-            order.tear();
+            order.lose_pieces();
             Some(Of::Missed)
         }
         _ => None,

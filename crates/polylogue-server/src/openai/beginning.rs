@@ -235,7 +235,7 @@ impl Request {
                     // The one before may have continued it: then this is an earlier point.
                     if history::is_tip(tenant, &id, chat).await? {
                         self.end_response(&id).await?;
-                        return self.say(&id, digest, key).await;
+                        return self.send_message(&id, digest, key).await;
                     }
                 }
                 Some(Continuation::Earlier { id, events, is_edited }) => {
@@ -280,7 +280,7 @@ impl Request {
             // It begins with a part of a response.
             self.give_up(id).await?;
         }
-        self.say(id, digest, key).await
+        self.send_message(id, digest, key).await
     }
 
     /// Whether an earlier request with the same key has said its message in a conversation.
@@ -347,7 +347,7 @@ impl Request {
         {
             self.end_response(id).await?;
         }
-        self.say(id, digest, key).await
+        self.send_message(id, digest, key).await
     }
 
     /// Begins the conversation `id`. `None` if there is one with this id already.
@@ -376,8 +376,13 @@ impl Request {
         Ok(Some(self.started((begun, Some(begins)), false, clients)))
     }
 
-    /// Says the user's message in a conversation: as the answer to its oldest question, if it waits for one.
-    async fn say(&self, id: &LogId, digest: &RequestDigest, key: Option<&Key>) -> Result<Started, Problem> {
+    /// Sends the user's message to a conversation: as the answer to its oldest question, if it waits for one.
+    async fn send_message(
+        &self,
+        id: &LogId,
+        digest: &RequestDigest,
+        key: Option<&Key>,
+    ) -> Result<Started, Problem> {
         let Self { call, token, tenant, chat } = self;
         if let Some(key) = key
             && let Some(from) = key.carried_out(tenant, id).await?

@@ -103,12 +103,12 @@ impl Projection for Chunks {
     }
 
     fn missed(&mut self, _: u64) -> Vec<Frame> {
-        self.voice.tear(None);
+        self.voice.lose_pieces(None);
         Vec::new()
     }
 
-    fn torn(&mut self, of: Option<(&Path, &Name)>) {
-        self.voice.tear(of);
+    fn lost_pieces(&mut self, of: Option<(&Path, &Name)>) {
+        self.voice.lose_pieces(of);
     }
 
     fn is_over(&self) -> bool {

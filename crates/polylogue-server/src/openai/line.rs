@@ -13,13 +13,13 @@ pub(super) struct Draft {
     /// Whether the model reasoned after the last text: whether the next one is another part is known when the reply is complete.
     is_held: bool,
     /// Whether pieces of it were not received.
-    is_torn: bool,
+    has_lost_pieces: bool,
 }
 
 impl Draft {
     /// What has been written, without white space around it.
     pub(super) fn text(&self) -> &str {
-        if self.is_torn { "" } else { self.text.trim() }
+        if self.has_lost_pieces { "" } else { self.text.trim() }
     }
 
     /// The next piece of the reply.
@@ -33,7 +33,7 @@ impl Draft {
     }
 
     pub(super) fn push(&mut self, piece: &str) {
-        if self.is_torn || self.is_held {
+        if self.has_lost_pieces || self.is_held {
             return;
         }
         if std::mem::take(&mut self.is_apart) && self.text.len() > self.complete {
@@ -55,13 +55,13 @@ impl Draft {
     /// The reply begins again.
     pub(super) fn restart(&mut self) {
         self.text.truncate(self.complete);
-        (self.is_apart, self.is_held, self.is_torn) = (false, false, false);
+        (self.is_apart, self.is_held, self.has_lost_pieces) = (false, false, false);
     }
 
     /// Pieces of it were not received: it is shown when it is complete.
-    pub(super) fn tear(&mut self) {
+    pub(super) fn lose_pieces(&mut self) {
         self.restart();
-        self.is_torn = true;
+        self.has_lost_pieces = true;
     }
 
     /// The reply is complete: it is `text`.
@@ -202,7 +202,7 @@ mod tests {
         draft.complete("cd");
         draft.push("e");
         assert_eq!(draft.text(), "cde");
-        draft.tear();
+        draft.lose_pieces();
         draft.push("f");
         assert_eq!(draft.text(), "");
         draft.complete("efg");

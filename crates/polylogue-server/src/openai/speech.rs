@@ -92,9 +92,9 @@ impl Speech {
     }
 
     /// Pieces of replies were not received: of the turn `of`, or of all.
-    pub(super) fn tear(&mut self, of: Option<(&Path, &Name)>) {
-        let torn = self.open.iter_mut().filter(|turn| of.is_none_or(|of| of == (&turn.at, &turn.who)));
-        torn.for_each(|turn| turn.draft.tear());
+    pub(super) fn lose_pieces(&mut self, of: Option<(&Path, &Name)>) {
+        let incomplete = self.open.iter_mut().filter(|turn| of.is_none_or(|of| of == (&turn.at, &turn.who)));
+        incomplete.for_each(|turn| turn.draft.lose_pieces());
     }
 
     /// Everything is over: what waits is shown.

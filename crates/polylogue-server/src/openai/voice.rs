@@ -57,10 +57,10 @@ impl Voice {
     }
 
     /// Pieces of replies were not received: of the turn `of`, or of all.
-    pub(super) fn tear(&mut self, of: Option<(&Path, &Name)>) {
+    pub(super) fn lose_pieces(&mut self, of: Option<(&Path, &Name)>) {
         match self {
-            Self::Many(_, speech) => speech.tear(of),
-            Self::One(only) => only.draft.tear(),
+            Self::Many(_, speech) => speech.lose_pieces(of),
+            Self::One(only) => only.draft.lose_pieces(),
             Self::Silent => {}
         }
     }

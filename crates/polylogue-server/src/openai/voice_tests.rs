@@ -195,7 +195,7 @@ fn frames(show: ChatShow, all: &[Happening], is_received: impl Fn(usize) -> bool
             Happening::Piece(at, who, delta) if is_received(nth) => {
                 frames.extend(chunks.delta(at, who, delta))
             }
-            Happening::Piece(at, who, _) => chunks.torn(Some((at, who))),
+            Happening::Piece(at, who, _) => chunks.lost_pieces(Some((at, who))),
         }
     }
     frames.extend(chunks.rest(&json!({"state": "closed"})).unwrap());
