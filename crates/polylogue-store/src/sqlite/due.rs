@@ -110,7 +110,7 @@ impl WriteTransaction<'_> {
                 }
                 match self.claimed_now(&id, log, heads)? {
                     Claimed::Held => {}
-                    _ if row.get::<_, i64>(3)? >= MAX_TRIES.into() => failing.push(log),
+                    _ if row.get::<_, i64>(3)? >= i64::from(MAX_TRIES) => failing.push(log),
                     claimed => {
                         due.push(DueLog { due: row.get(0)?, id, log, is_lost: claimed == Claimed::Lost });
                     }
