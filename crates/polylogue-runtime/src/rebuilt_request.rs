@@ -69,7 +69,12 @@ impl RebuiltRequest {
         let examples = stored.team.examples_of(&who).unwrap_or_default().iter();
         let examples =
             examples.flat_map(|example| [Entry::user(&*example.user), Entry::assistant(&*example.assistant)]);
-        let entries: Vec<Entry> = examples.chain(view.entries().iter().cloned()).collect();
+        let said = view.entries().to_vec();
+        let said = match stored.team.output_blocks_of(&who) {
+            Some(blocks) => as_sent(&blocks, said),
+            None => said,
+        };
+        let entries: Vec<Entry> = examples.chain(said).collect();
         let entries = request_format(stored, &before, reply).sent(&entries);
         let (seq, at, reply) = (event.seq, event.chat.clone(), (*reply).clone());
         Ok(Self { who, call, calls, seq, chat: at, system, entries, is_exact, settings, reply })

@@ -4,8 +4,8 @@
 //! budgets in it instead.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{self, File};
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +15,7 @@ use polylogue_core::{
     Allowance, AnyStore, Budget, CountedUsage, Event, LogId, StopReason, Store as _, StoreError, Summary,
     TotalUsage,
 };
+use polylogue_files::private_options;
 use polylogue_runtime::Runtime;
 use polylogue_runtime::database::token_budget;
 use polylogue_wire::token::DailyBudget;
@@ -25,7 +26,7 @@ use crate::line_file;
 use crate::problem::Problem;
 use crate::tenants::{Tenants, server_of, spending_in};
 use crate::token::{DAY_MS, DailyLimit, Token};
-use crate::token_file::{now_ms, private, today};
+use crate::token_file::{now_ms, today};
 
 /// What tokens with budgets have spent today.
 pub(crate) struct Spending {
@@ -334,16 +335,17 @@ impl Spending {
         let _locked = self.locked()?;
         let day = today();
         if self.written.swap(day, Ordering::Relaxed) != day
-            && let Err(error) = self.lines_of(day).and_then(|lines| self.rewrite(&lines))
+            && let Err(error) = self.lines_of(day).and_then(|lines| line_file::rewrite(&self.file, &lines))
         {
             warn!(%error, "notes on what tokens have spent earlier stay");
         }
-        OpenOptions::new().create(true).append(true).open(&self.file)?.write_all(&text)
+        line_file::append(&self.file, line)
     }
 
     /// Keeps other processes from writing the file while it exists.
     fn locked(&self) -> io::Result<File> {
-        let lock = private(&self.file.with_extension("lock"))?;
+        let lock = self.file.with_extension("lock");
+        let lock = private_options().write(true).create(true).truncate(false).open(lock)?;
         lock.lock()?;
         Ok(lock)
     }
@@ -380,7 +382,7 @@ impl Spending {
                 line.used = used;
             }
         }
-        self.rewrite(&lines)
+        line_file::rewrite(&self.file, &lines)
     }
 
     /// Counts what a line pays for, which `later` ones follow, toward its budgets. Returns it, if there are any and it is known.

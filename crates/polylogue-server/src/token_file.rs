@@ -260,24 +260,6 @@ fn unused_id(tokens: &[Token]) -> Result<String, TokenError> {
     }
 }
 
-/// Opens a file that only its owner can read, and creates it if it does not exist.
-pub(crate) fn private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-/// Makes a folder that only its owner can look into, unless it exists.
-pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
 #[cfg(unix)]
 fn inode(data: &fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::ino(data)

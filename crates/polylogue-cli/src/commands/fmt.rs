@@ -1,8 +1,6 @@
 //! `polylogue fmt`: one layout for team files, comments included.
 
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 
 use polylogue_team::FormattedFile;
 
@@ -45,19 +43,4 @@ pub(crate) fn run(args: &args::fmt::Fmt) -> Result<Exit, CliError> {
         }
     }
     Ok(exit)
-}
-
-/// Replaces a file at once, so that a crash leaves the old or the new text. A link keeps pointing to its file.
-fn replace(file: &Path, text: &str) -> io::Result<()> {
-    let file = fs::canonicalize(file)?;
-    let mut draft = file.clone().into_os_string();
-    draft.push(format!(".{}.tmp", std::process::id()));
-    let draft = PathBuf::from(draft);
-    let written = fs::write(&draft, text)
-        .and_then(|()| fs::set_permissions(&draft, fs::metadata(&file)?.permissions()))
-        .and_then(|()| fs::rename(&draft, &file));
-    if written.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    written
 }

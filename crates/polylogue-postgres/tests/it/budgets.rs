@@ -39,7 +39,7 @@ pub(crate) async fn pays_for_lost_calls(server: &PostgresServer) {
     let pay = async |log: &str, used: (u64, u64), lost: (u64, u64)| {
         let (log, usage) = (id(log), LogUsage { used: usage(used), lost: usage(lost) });
         budgets.pay(("team", &team.for_log(&log)), &log, Some(usage)).await.unwrap();
-        standing(&server)
+        standing(server)
     };
     // 200 tokens of a call that was not reported, and a call that may have been in flight.
     assert_eq!(pay("a", (3, 11_200), (1, 10_000)).await, "3|11200|1|9900|9800|100");

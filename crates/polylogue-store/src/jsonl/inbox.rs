@@ -92,10 +92,9 @@ mod tests {
     use super::*;
 
     /// How many files this process has open that have or had the name `path`.
-    fn open_files(path: &Path) -> usize {
-        let names =
-            fs::read_dir("/proc/self/fd").unwrap().flatten().flat_map(|file| fs::read_link(file.path()));
-        names.filter(|name| name == path).count()
+    fn open_files(path: &Path) -> io::Result<usize> {
+        let names = fs::read_dir("/proc/self/fd")?.flatten().flat_map(|file| fs::read_link(file.path()));
+        Ok(names.filter(|name| name == path).count())
     }
 
     #[test]
@@ -107,7 +106,7 @@ mod tests {
             let path = path.clone();
             move || open(&path)
         });
-        while open_files(&path) < 2 {
+        while open_files(&path).unwrap() < 2 {
             thread::yield_now();
         }
         remove(&path);

@@ -117,10 +117,8 @@ impl Team {
     /// The lists of models that the files name, by file: that of this team, `file`, and those of the teams within it.
     pub(crate) fn places_of_models(&self, file: &Path) -> Vec<(PathBuf, Vec<(&str, &Span)>)> {
         let named = self.named_models().map(|list| (list.as_str(), &list.span));
-        let selectors = self.checked_chats().filter_map(|(_, chat)| chat.pattern.selector());
-        let selecting = selectors.filter_map(|own| Some((own.model.as_deref()?, &own.span)));
         let of_memory = self.memory.embed.iter().map(|model| (model.as_str(), &model.span));
-        let own = (file.to_owned(), named.chain(selecting).chain(of_memory).collect());
+        let own = (file.to_owned(), named.chain(of_memory).collect());
         let folder = file.parent().unwrap_or(Path::new(""));
         let within = |sub: &SubTeam| folder.join(sub.file.as_str());
         let of_teams = self.teams.iter().flat_map(|sub| sub.team.places_of_models(&within(sub)));

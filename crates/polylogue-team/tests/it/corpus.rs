@@ -45,7 +45,7 @@ fn findings(path: &Path) -> Diagnostics {
 
 /// What is found in a team that was read, with what depends on what its models take.
 pub(crate) fn with_parameters(Loaded { team, mut warnings, .. }: Loaded) -> Diagnostics {
-    warnings.merge(team.check_parameters(None, &Models::new(Env::default())));
+    warnings.merge(team.check_parameters(None, &Models::new(Env::default()), &|_| None));
     warnings
 }
 
