@@ -37,7 +37,8 @@ impl Draft {
     /// Creates a draft of the file at `path`, with the permissions of that file; those of every new file if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be created in the folder of `path`, which must exist.
+    /// When it cannot be created in the folder of `path`, which must exist; when there is something else than a file at `path`, such as a
+    /// folder or a device.
     pub fn of(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
             Ok(about) => {
@@ -63,6 +64,10 @@ impl Draft {
 
     fn create(path: &Path, options: &mut OpenOptions) -> io::Result<Self> {
         path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        // `/dev/null` as a file would break all other programs of the machine.
+        if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
         let place = path.with_file_name(format!(".polylogue-{:016x}.new", RandomState::new().hash_one(0_u8)));
         // A file or link with this name is an error.
         let file = options.write(true).create_new(true).open(&place)?;
@@ -194,13 +199,33 @@ mod tests {
         let path = dir.path().join("file");
         drop(Draft::of(&path).unwrap());
         assert!(names(dir.path()).is_empty());
-        // A folder has the name.
-        fs::create_dir(&path).unwrap();
         for put in [Draft::put, Draft::put_durably, Draft::put_new] {
-            assert!(put(Draft::private(&path).unwrap()).is_err());
+            let draft = Draft::private(&path).unwrap();
+            // A folder takes the name meanwhile.
+            fs::create_dir(&path).unwrap();
+            assert!(put(draft).is_err());
             assert_eq!(names(dir.path()), ["file"]);
+            fs::remove_dir(&path).unwrap();
         }
-        assert_eq!(Draft::of(Path::new("/")).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn nothing_but_files_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let is_refused = |path: &Path| {
+            for made in [Draft::of(path), Draft::private(path)] {
+                assert_eq!(made.unwrap_err().kind(), io::ErrorKind::InvalidInput, "{path:?}");
+            }
+        };
+        is_refused(Path::new("/"));
+        is_refused(dir.path());
+        #[cfg(unix)]
+        {
+            let socket = dir.path().join("socket");
+            let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+            is_refused(&socket);
+            assert_eq!(names(dir.path()), ["socket"]);
+        }
     }
 
     #[test]

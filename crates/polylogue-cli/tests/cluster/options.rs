@@ -21,7 +21,7 @@ fn what_would_have_no_effect_or_could_run_nothing_is_refused_at_the_start() {
         (&["worker", "--replay", "team.yaml"], "is not a recording"),
         // Of the port that is listened at, nothing is known.
         (&["worker", "--advertise", "10.0.0.7:9100"], "--internal-listen"),
-        (&["worker", "--metrics", "9100"], "expected an IP address and a port, such as `127.0.0.1:9100`"),
+        (&["worker", "--metrics", "9100"], "it is not an address with a port: write `127.0.0.1:9100`"),
         (&["worker", "--model", "gpt-4o"], "has no provider"),
         (&["move", &*id, "--team", "team.yaml", "--max-cost", "1"], "'--max-cost'"),
         (&["move", &*id, "--team", "team.yaml", "--timeout", "5"], "`--timeout` has no effect with `move`"),

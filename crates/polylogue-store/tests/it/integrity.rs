@@ -21,8 +21,11 @@ fn mutations(usually: u64) -> u64 {
     std::env::var("POLYLOGUE_TEST_MUTATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(usually)
 }
 
-/// Changes `bytes` in a way that depends on chance alone.
+/// Changes `bytes` in a way that depends on chance alone, unless an earlier change has left none.
 fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+    if bytes.is_empty() {
+        return;
+    }
     let mut at = |limit: usize| usize::try_from(random.below(limit.max(1) as u64)).unwrap();
     let (start, other, len) = (at(bytes.len()), at(bytes.len()), at(64));
     let end = (start + len).min(bytes.len());
