@@ -3,9 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use polylogue_core::ModelErrorKind;
+use polylogue_core::{FailedAttempt, ModelErrorKind};
 use polylogue_http::header::{AUTHORIZATION, CONTENT_TYPE};
-use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Key, Method, Proxies, Transport, read_up_to};
+use polylogue_http::{
+    HeaderMap, HeaderName, HeaderValue, Key, Method, Proxies, ReadError, Transport, read_up_to,
+};
 
 use crate::account_error::AccountError;
 use crate::address::shown;
@@ -182,9 +184,10 @@ impl TokenSource {
         let sent = transport.ask(method, None, HeaderMap::new(), body).await;
         let mut response = sent.map_err(|why| context.unsent(why, self.timeouts))?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let (body, is_cut) = read_up_to(&mut response, MAX_BODY)
-            .await
-            .map_err(|_| context.unauthorized(&TokenError::Reply.to_string(), hint))?;
+        let (body, is_cut) = read_up_to(&mut response, MAX_BODY).await.map_err(|error| match error {
+            ReadError::Broken(error) => context.broken(&error),
+            ReadError::TooLong => context.unauthorized(&TokenError::Reply.to_string(), hint),
+        })?;
         match status {
             200..300 => Ok(body),
             _ => Err(context.refused(&Refusal { status, headers: &headers, body: &body, is_cut })),
@@ -216,7 +219,28 @@ fn of_token(failure: Failure, hint: &str) -> Failure {
         }
     }
     failure.error.message = format!("no access token: {}", failure.error.message);
-    // It says nothing about the model's server.
+    // It says nothing about the model's server, which was sent nothing that could be billed.
     failure.error.status = None;
+    failure.ended = FailedAttempt::Unsent;
     failure
+}
+
+#[cfg(test)]
+mod tests {
+    use polylogue_core::ModelError;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_of_the_token_server_counts_as_no_request_to_the_model() {
+        for status in [400, 429, 500, 503] {
+            let error = ModelError {
+                status: Some(status),
+                ..ModelError::new(ModelErrorKind::Unavailable, "m", "no")
+            };
+            let (again, ended) = (RetryAdvice::Yes(None), FailedAttempt::Broken);
+            let failure = of_token(Failure { error, again, ended, unparsed: None }, "check them");
+            assert_eq!((failure.ended, failure.error.status), (FailedAttempt::Unsent, None), "{status}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::pin::pin;
 
 use bytes::Bytes;
+use polylogue_core::{FailedAttempt, ModelError};
 use polylogue_http::{HeaderMap, Method, Response};
 use url::Url;
 
@@ -46,8 +47,9 @@ impl KeyPool {
         let Outgoing { method, url, mut headers, body } = outgoing;
         let unauthorized = Unauthorized { method: &method, url: url.unwrap_or(&self.url), body: &body };
         let authorizing = self.authorizer.authorize(unauthorized, &mut headers, context);
+        let late_credentials = |limit| late_to_authorize(context.late(limit, clock.timeouts()));
+        let authorized = clock.wait(limit, pin!(authorizing)).await.map_err(late_credentials)??;
         let late = |limit| self.but_for(key, context.late(limit, clock.timeouts()));
-        let authorized = clock.wait(limit, pin!(authorizing)).await.map_err(late)??;
         let asking = pin!(transport.ask(method, url, headers, body));
         let sent = clock.wait(limit, asking).await.map_err(late)?;
         let unsent = |why| self.but_for(key, context.unsent(why, clock.timeouts()));
@@ -69,4 +71,10 @@ impl KeyPool {
             false => Err(failure),
         }
     }
+}
+
+/// The failure of a request that nothing authorized in time. It was not sent, so that it says nothing about the model's server.
+fn late_to_authorize(late: Failure) -> Failure {
+    let message = "no server or program issued the credentials of the request in time".to_owned();
+    Failure { error: ModelError { message, ..late.error }, ended: FailedAttempt::Unsent, ..late }
 }

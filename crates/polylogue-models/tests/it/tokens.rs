@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 /// A server that issues `token-1`, `token-2` and so on, or refuses to.
 pub(crate) struct Tokens {
@@ -36,6 +36,22 @@ impl Tokens {
         Self::serving(status, "}".into(), "not allowed for Bearer token-1", generated).await
     }
 
+    /// Ends the connection within each reply, to requests that end with the field `last` of a form.
+    pub(crate) async fn breaking(last: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                receive(&mut stream, &format!("&{last}=")).await;
+                counted.fetch_add(1, Ordering::Relaxed);
+                let _ = stream.write_all(b"HTTP/1.1 200 X\r\ncontent-length: 99\r\n\r\n{").await;
+            }
+        });
+        Self { address, count, last: Arc::default() }
+    }
+
     async fn serving(
         status: u16,
         end: String,
@@ -49,15 +65,8 @@ impl Tokens {
         let (counted, seen) = (Arc::clone(&count), Arc::clone(&last));
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let mut received = Vec::new();
-                while !String::from_utf8_lossy(&received).contains(&end) {
-                    let mut piece = [0; 4096];
-                    match stream.read(&mut piece).await {
-                        Ok(length) if length > 0 => received.extend(&piece[..length]),
-                        _ => break,
-                    }
-                }
-                *seen.lock().unwrap() = String::from_utf8_lossy(&received).into_owned();
+                let received = receive(&mut stream, &end).await;
+                *seen.lock().unwrap() = received;
                 let nth = counted.fetch_add(1, Ordering::Relaxed) + 1;
                 let body = match status {
                     200 => issued(nth),
@@ -82,6 +91,19 @@ impl Tokens {
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
+}
+
+/// A request, up to `end` and what came with it.
+async fn receive(stream: &mut TcpStream, end: &str) -> String {
+    let mut received = Vec::new();
+    while !String::from_utf8_lossy(&received).contains(end) {
+        let mut piece = [0; 4096];
+        match stream.read(&mut piece).await {
+            Ok(length) if length > 0 => received.extend(&piece[..length]),
+            _ => break,
+        }
+    }
+    String::from_utf8_lossy(&received).into_owned()
 }
 
 fn issued(nth: usize) -> Value {

@@ -1,10 +1,11 @@
 //! Gemini at Vertex AI: its address, its credentials, and its access tokens.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use polylogue_core::{Entry, ModelErrorKind as Kind, Params, ToolResult, ToolSpec};
+use polylogue_core::{Entry, Model as _, ModelErrorKind as Kind, Params, ToolResult, ToolSpec};
 use polylogue_models::{
-    Api, Config, Endpoint, EndpointModel, Env, GoogleCredentials, Models, Provider, Retries,
+    Api, Config, Endpoint, EndpointModel, Env, GoogleCredentials, Models, Provider, Retries, Timeouts,
 };
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::json;
@@ -235,6 +236,36 @@ async fn a_token_server_that_is_away_is_tried_again() {
     let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
     assert_eq!((&error.kind, server.count()), (&Kind::Connection, 0));
     assert!(error.message.contains("no access token") && error.message.contains("3 "), "{error:?}");
+}
+
+/// The network broke the reply: the credentials are not wrong.
+#[tokio::test]
+async fn a_token_server_whose_reply_breaks_off_is_tried_again() {
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::breaking("refresh_token").await);
+    let server = Server::start(Behavior::from("fine")).await;
+    let endpoint = Endpoint::new(config(&server, &file_for(&tokens, &folder), quick(3))).unwrap();
+    let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
+    assert_eq!((&error.kind, server.count(), tokens.count()), (&Kind::Connection, 0, 3));
+    assert!(error.message.starts_with("no access token: the connection broke"), "{error:?}");
+}
+
+/// The model's server is not to blame: it was sent nothing.
+#[tokio::test]
+async fn a_token_server_that_does_not_answer_is_named_as_what_is_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", silent.local_addr().unwrap());
+    let server = Server::start(Behavior::from("fine")).await;
+    let file = file_for(&Tokens { address, count: Arc::default(), last: Arc::default() }, &folder);
+    let timeouts = Timeouts { total: Duration::from_millis(200), ..Timeouts::default() };
+    let config = Config { timeouts, ..config(&server, &file, Retries::none()) };
+    let endpoint = Endpoint::new(config).unwrap();
+    for _ in 0..5 {
+        let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
+        assert_eq!((&error.kind, server.count()), (&Kind::Timeout, 0));
+        assert!(error.message.contains("issued the credentials"), "{error:?}");
+    }
+    assert_eq!(endpoint.model(NEW).unavailable_for(), None, "the endpoint did not fail");
 }
 
 #[tokio::test]
