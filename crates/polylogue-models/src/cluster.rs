@@ -26,6 +26,7 @@ pub(crate) struct EndpointLimiters {
     accounts: Vec<[u8; 32]>,
     /// All keys together.
     server: LimitScope,
+    /// The rate of all requests, and whether it is stored.
     per_minute: Option<(Rate, OnceCell<()>)>,
     slots: Option<u32>,
     limiters: Mutex<HashMap<LimitScope, Arc<SharedLimiter>>>,
@@ -78,7 +79,10 @@ impl EndpointLimiters {
         if let Some((rate, is_known)) = &self.per_minute {
             let limiter = self.limiter(self.server.clone());
             let requests = Some(LearnedRate { rate: *rate, remaining: None });
-            is_known.get_or_init(|| limiter.note(LearnedRates { requests, tokens: None })).await;
+            let rates = LearnedRates { requests, tokens: None };
+            let stored = || async { limiter.note(rates).await.then_some(()).ok_or(()) };
+            // One that cannot be stored now is stored with a later call, and does not hold up this one.
+            let _ = is_known.get_or_try_init(stored).await;
             limiter.pass(0, self.cluster.patience).await?;
         }
         Ok(slot)

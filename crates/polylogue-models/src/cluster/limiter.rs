@@ -18,6 +18,9 @@ const FRESH: Duration = Duration::from_millis(400);
 /// A permission that is used later is void: calls that a stalled process has missed do not begin all at once.
 const LATE: Duration = Duration::from_millis(250);
 
+/// The most tokens that one call is settled at. A server that reports more is wrong, and would make all processes wait for long.
+const MOST_USED: u64 = 10_000_000;
+
 /// The time between two notes of the same rates: while little is left, and otherwise.
 const NOTES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
 
@@ -32,6 +35,8 @@ pub(crate) struct SharedLimiter {
 struct State {
     waiting: VecDeque<Waiting>,
     is_drawing: bool,
+    /// Nothing is drawn before this time, when the last of the permitted calls begins.
+    rests_until: Option<Instant>,
     /// The time between two requests and between two tokens, as last drawn; zero without a known rate. `None` before the first draw.
     intervals: Option<(Duration, Duration)>,
     /// Tokens that were drawn and not used, or negative.
@@ -42,6 +47,11 @@ struct State {
 }
 
 impl State {
+    /// How long nothing is drawn.
+    fn rests_for(&self) -> Duration {
+        self.rests_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+    }
+
     /// For how long so many requests with so many tokens last.
     fn ahead(&self, requests: u32, tokens: u64) -> Duration {
         let Some((request, token)) = self.intervals else { return AHEAD };
@@ -57,6 +67,10 @@ struct Waiting {
 }
 
 impl Waiting {
+    fn is_patient(&self, wait: Duration) -> bool {
+        self.patience.is_none_or(|patience| wait <= patience)
+    }
+
     fn tell(self, answer: Answer) {
         // One who has given up loses the permission.
         let _ = self.answer.send(answer);
@@ -115,7 +129,12 @@ impl SharedLimiter {
         let (answer, answered) = oneshot::channel();
         let begins = {
             let mut state = self.state();
-            state.waiting.push_back(Waiting { tokens, patience, answer });
+            let (waiting, rest) = (Waiting { tokens, patience, answer }, state.rests_for());
+            // The caller may have another key, which it tries at once.
+            if !waiting.is_patient(rest) {
+                return Answer::Later(rest);
+            }
+            state.waiting.push_back(waiting);
             !std::mem::replace(&mut state.is_drawing, true)
         };
         if begins {
@@ -135,15 +154,16 @@ impl SharedLimiter {
                 Ok(grant) if grant.is_drawn => {
                     let last = self.grant(batch, &grant, before);
                     // The next ones are drawn when these have begun, so that other processes have their share.
+                    self.rest(last);
                     sleep_until(last).await;
                 }
                 Ok(grant) => {
-                    self.state().unused += unused;
+                    self.keep_unused(unused);
                     self.refuse(batch, &grant);
                 }
                 Err(error) => {
                     warn!(%error, model = %self.scope.model, "a rate limit cannot be shared: calls begin without it");
-                    self.state().unused += unused;
+                    self.keep_unused(unused);
                     batch.into_iter().for_each(|one| one.tell(Answer::Any));
                 }
             }
@@ -197,6 +217,25 @@ impl SharedLimiter {
         last
     }
 
+    /// Tells those who have too little patience that nothing is drawn before `until`.
+    fn rest(&self, until: Instant) {
+        let mut state = self.state();
+        state.rests_until = Some(until);
+        let rest = state.rests_for();
+        let all = std::mem::take(&mut state.waiting);
+        let (patient, others): (VecDeque<Waiting>, VecDeque<Waiting>) =
+            all.into_iter().partition(|one| one.is_patient(rest));
+        state.waiting = patient;
+        drop(state);
+        others.into_iter().for_each(|one| one.tell(Answer::Later(rest)));
+    }
+
+    /// Returns tokens that were not drawn after all.
+    fn keep_unused(&self, unused: i64) {
+        let mut state = self.state();
+        state.unused = state.unused.saturating_add(unused);
+    }
+
     /// Tells those who wait that it takes too long, each a little longer than the one before.
     fn refuse(&self, batch: Vec<Waiting>, grant: &RateGrant) {
         let mut state = self.state();
@@ -206,8 +245,7 @@ impl SharedLimiter {
         for (nth, one) in (0..).zip(all) {
             let wait = grant.wait(nth, tokens);
             tokens = tokens.saturating_add(one.tokens);
-            let is_patient = one.patience.is_none_or(|patience| wait <= patience);
-            match is_patient {
+            match one.is_patient(wait) {
                 true => self.state().waiting.push_back(one),
                 false => one.tell(Answer::Later(wait)),
             }
@@ -261,18 +299,19 @@ impl SharedLimiter {
         tokio::spawn(async move { limiter.note(rates).await });
     }
 
-    /// Notes rates.
-    pub(super) async fn note(&self, rates: LearnedRates) {
-        if let Err(error) = self.limits.learn(&self.scope, rates).await {
+    /// Notes rates. Returns whether they are stored.
+    pub(super) async fn note(&self, rates: LearnedRates) -> bool {
+        let stored = self.limits.learn(&self.scope, rates).await;
+        if let Err(error) = &stored {
             warn!(%error, "a rate limit is not shared");
         }
+        stored.is_ok()
     }
 
     /// Counts `used` tokens instead of `drawn`, with the next draw.
     pub(super) fn settle(&self, drawn: u64, used: u64) {
         let number = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
-        let mut state = self.state();
-        state.unused = state.unused.saturating_add(number(drawn).saturating_sub(number(used)));
+        self.keep_unused(number(drawn).saturating_sub(number(used.min(MOST_USED))));
     }
 }
 

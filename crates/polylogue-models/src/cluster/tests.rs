@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use polylogue_core::{LimitsFuture, RateDemand, RateGrant, RateTimes, SharedLimits};
+use polylogue_core::{LimitsFuture, RateDemand, RateGrant, RateTimes, SharedLimits, StoreError};
 
 use super::*;
 
@@ -11,6 +11,8 @@ use super::*;
 struct Memory {
     rows: Mutex<BTreeMap<LimitScope, Row>>,
     draws: Mutex<Vec<RateDemand>>,
+    /// How many of the next rates are not stored.
+    failures: Mutex<usize>,
 }
 
 struct Row {
@@ -71,6 +73,11 @@ impl SharedLimits for Memory {
     }
 
     fn learn<'a>(&'a self, scope: &'a LimitScope, rates: LearnedRates) -> LimitsFuture<'a, ()> {
+        let mut failures = self.failures.lock().unwrap();
+        if let Some(left) = failures.checked_sub(1) {
+            *failures = left;
+            return Box::pin(async { Err(StoreError::Full { place: "a database".into() }) });
+        }
         self.row(scope, |row| row.rates = rates);
         Box::pin(async { Ok(()) })
     }
@@ -196,6 +203,43 @@ async fn callers_that_give_up_draw_nothing_and_hold_up_no_others() {
     let last = begin(&limiters, 1, 0).await;
     assert_eq!(last, [1000]);
     assert_eq!(memory.draws.lock().unwrap().iter().map(|draw| draw.requests).sum::<u32>(), 3);
+}
+
+/// The first caller waits as long as it takes, and others can use another key.
+#[tokio::test(start_paused = true)]
+async fn a_caller_with_little_patience_does_not_wait_for_a_patient_one() {
+    let (_, limiters) = limiters(LearnedRates { requests: rate(1, 1.0), tokens: None }, 1);
+    limiters[0].block(60 * SECOND).await;
+    let begun = Instant::now();
+    let impatient = async {
+        let together = limiters[0].pass(0, Some(SECOND)).await;
+        tokio::time::sleep(SECOND).await;
+        (together, limiters[0].pass(0, Some(SECOND)).await, begun.elapsed())
+    };
+    let (patient, refused) = tokio::join!(limiters[0].pass(0, None), impatient);
+    assert_eq!((patient, refused), (Ok(()), (Err(60 * SECOND), Err(59 * SECOND), SECOND)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_count_of_tokens_that_no_call_can_have_does_not_hold_up_all_processes() {
+    let (memory, limiters) = limiters(LearnedRates { requests: None, tokens: rate(1000, 1.0) }, 1);
+    limiters[0].settle(0, u64::MAX);
+    assert_eq!(begin(&limiters, 1, 500).await.len(), 1);
+    assert_eq!(memory.draws.lock().unwrap()[0].tokens, 10_000_500);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_per_minute_that_could_not_be_stored_is_stored_with_the_next_call() {
+    let memory = Arc::new(Memory { failures: Mutex::new(1), ..Memory::default() });
+    let config = Config {
+        cluster: Some(ClusterLimits::new(Arc::clone(&memory) as Arc<dyn SharedLimits>)),
+        limits: crate::Limits { in_flight: None, per_minute: Some(60) },
+        ..Config::new("http://127.0.0.1:1/v1")
+    };
+    let limiters = EndpointLimiters::new(&config, "http://127.0.0.1:1/v1").unwrap();
+    let is_stored = || memory.row(&limiters.server, |row| row.rates.requests.is_some());
+    assert!(limiters.enter().await.is_ok() && !is_stored());
+    assert!(limiters.enter().await.is_ok() && is_stored());
 }
 
 async fn begin_one(limiter: Arc<SharedLimiter>) {
