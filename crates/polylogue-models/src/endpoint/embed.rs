@@ -22,7 +22,6 @@ use crate::failure::{ErrorContext, Failure};
 use crate::prices::Prices;
 use crate::retry::Attempts;
 use crate::timeouts::{Clock, Limit};
-use crate::wire::draft::DecodeError;
 
 /// An embedding model of an endpoint. Cloning shares the endpoint.
 ///
@@ -206,13 +205,16 @@ impl Embedder {
         let status = response.status();
         let counted = tokens(response.headers());
         let body = read_body(&mut response, &clock).await;
-        let failed =
-            |stop: Stop| authorized.hidden(context, |context| stop.failure(context, timeouts, status));
+        let failed = |stop: Stop| {
+            let failure = authorized.hidden(context, |context| stop.failure(context, timeouts, status));
+            endpoint.0.key_pool.but_for(key, failure)
+        };
         let body = body.map_err(failed)?;
-        let but_for = |error: DecodeError| endpoint.0.key_pool.but_for(key, failed(error.into()));
-        let mut embedded = decode(&body, texts).map_err(but_for)?;
+        let mut embedded = decode(&body, texts).map_err(|error| failed(error.into()))?;
         endpoint.0.key_pool.succeeded(key);
         embedded.usage.input = embedded.usage.input.or(counted);
+        // Vectors have no output tokens.
+        permit.settle(&Usage { output: Some(0), ..embedded.usage });
         Ok(embedded)
     }
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::{KEY, quick};
 use polylogue_core::{
-    Act, Agent, AnyTool, Chat, Log, ModelError, ModelErrorKind as Kind, Money, Name, Price, Step, StopReason,
-    Tool, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, Transcript, Turn, TurnRequest,
+    Act, Agent, AnyTool, Chat, Log, Model as _, ModelError, ModelErrorKind as Kind, Money, Name, Price, Step,
+    StopReason, Tool, ToolCall, ToolCx, ToolError, ToolResult, ToolSpec, Transcript, Turn, TurnRequest,
 };
 use polylogue_memory::{Embed, EmbedPurpose, Embedded};
 use polylogue_models::{Config, Embedder, Endpoint, Limits, Retries, Timeouts};
@@ -67,6 +67,18 @@ async fn many_texts_are_sent_in_batches_and_none_in_no_request() {
     assert_eq!(server.asked().len(), 3);
     let error = model.embed(&["x".into(), " ".into()], STORE).await.unwrap_err();
     assert_eq!((error.kind, server.asked().len()), (Kind::Config, 3));
+}
+
+/// As after failed replies, models with a fallback skip the endpoint.
+#[tokio::test]
+async fn vectors_that_break_off_count_as_failures_of_the_endpoint() {
+    let cut = b"HTTP/1.1 200 x\r\ncontent-length: 99\r\n\r\n{".to_vec();
+    let endpoint = Endpoint::new(Server::start([Does::Raw(cut)]).config()).unwrap();
+    let embedder = endpoint.embedder("m").unwrap();
+    for _ in 0..5 {
+        assert_eq!(embedder.embed(&texts(1), STORE).await.unwrap_err().kind, Kind::Connection);
+    }
+    assert!(endpoint.model("m").unavailable_for().is_some());
 }
 
 /// Embeds 130 texts in each call, of which 64 fit into a request.

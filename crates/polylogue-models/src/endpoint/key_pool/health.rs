@@ -77,7 +77,8 @@ impl KeyState {
     pub(super) fn cool(&mut self, asked: Option<Duration>, now: Instant) {
         let wait = Self::wait(asked);
         if wait >= Self::SHORTEST {
-            self.cools_until = Some(now + wait);
+            // A response that names no wait, or a short one, does not end a longer one.
+            self.cools_until = self.cools_until.max(Some(now + wait));
         }
     }
 

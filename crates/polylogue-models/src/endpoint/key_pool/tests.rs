@@ -61,6 +61,16 @@ async fn a_key_waits_for_its_rate_limit_and_others_are_used() {
     assert_eq!((after.again, keys.next(None, Instant::now())), (RetryAdvice::Yes(Some(Duration::ZERO)), 1));
 }
 
+/// Several requests in flight meet the same limit, and not each response says for how long.
+#[tokio::test(start_paused = true)]
+async fn a_later_response_does_not_shorten_the_wait_of_a_key() {
+    let mut keys = state(&[1]);
+    for asked in [Some(60 * SECOND), None, Some(2 * SECOND)] {
+        keys.failed(0, failure(429, RetryAdvice::Yes(asked)), Instant::now());
+    }
+    assert_eq!(keys.waiting_for(Instant::now()), Some(60 * SECOND));
+}
+
 #[tokio::test(start_paused = true)]
 async fn five_failures_in_a_row_open_the_circuit_and_one_call_tries_it_after_30_s() {
     let mut keys = state(&[1]);
