@@ -47,8 +47,9 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// How far its time is from now: one of a clock that was ahead is not recent for as long as that time is in the future.
     fn age(&self) -> Duration {
-        Duration::from_millis(Timestamp::now().0.saturating_sub(self.time_ms))
+        Duration::from_millis(Timestamp::now().0.abs_diff(self.time_ms))
     }
 
     /// Returns whether it is recent enough to count.
@@ -209,4 +210,20 @@ pub(crate) struct ModelKey<'a> {
     pub(crate) name: &'a str,
     /// Its configured capabilities.
     pub(crate) capabilities: Capabilities,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_of_a_wrong_clock_does_not_count_for_years() {
+        let day = u64::try_from(LearnedCapabilities::FOR.as_millis()).unwrap();
+        let now = Timestamp::now().0;
+        let is_fresh = |time_ms| Finding { has: false, why: String::new(), time_ms }.is_fresh();
+        assert_eq!(
+            [now - 2 * day, now, now + day / 2, now + 2 * day].map(is_fresh),
+            [false, true, true, false]
+        );
+    }
 }

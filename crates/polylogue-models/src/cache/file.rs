@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{Digest, ModelError, ModelErrorKind, Reply};
 use polylogue_files::private_options;
@@ -17,7 +17,8 @@ const HEADER: &str = "{\"polylogue_cache\":1}\n";
 /// An open file of replies.
 #[derive(Debug)]
 pub(super) struct CacheFile {
-    file: File,
+    /// Locked with the file: the lock of the file keeps out other processes only.
+    file: Mutex<File>,
     place: String,
 }
 
@@ -42,7 +43,7 @@ impl CacheFile {
             ModelError::new(ModelErrorKind::Config, "cache", message)
         };
         let opened = private_options().read(true).append(true).create(true).open(place);
-        let this = Self { file: opened.map_err(failed)?, place: shown.clone() };
+        let this = Self { file: Mutex::new(opened.map_err(failed)?), place: shown.clone() };
         let text = this.locked(|mut file| Self::content(&mut file)).map_err(failed)?;
         let Some(lines) = text.strip_prefix(HEADER) else {
             let message = format!("the file `{shown}` is not a cache of replies of this version");
@@ -73,27 +74,44 @@ impl CacheFile {
         Ok(text)
     }
 
+    /// Whether the file ends with a whole line. A full disk, or the death of another process, can have cut the last one.
+    fn ends_line(file: &mut &File) -> io::Result<bool> {
+        if file.seek(SeekFrom::End(0))? == 0 {
+            return Ok(true);
+        }
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        Ok(last == *b"\n")
+    }
+
     /// Appends a reply. One that cannot be written is asked for again by the next process.
     pub(super) fn append(&self, namespace: &str, request: Digest, reply: &Reply) {
         let line = Line { namespace: namespace.into(), request, reply: Cow::Borrowed(reply) };
-        let written = serde_json::to_string(&line)
-            .map_err(io::Error::other)
-            .and_then(|line| self.locked(|mut file| file.write_all(format!("{line}\n").as_bytes())));
+        let written = serde_json::to_string(&line).map_err(io::Error::other).and_then(|line| {
+            self.locked(|mut file| {
+                let begin = if Self::ends_line(&mut file)? { "" } else { "\n" };
+                file.write_all(format!("{begin}{line}\n").as_bytes())
+            })
+        });
         if let Err(error) = written {
             warn!(file = self.place, %error, "a reply could not be written to the cache");
         }
     }
 
-    /// Runs `action` while no other process writes to the file.
+    /// Runs `action` while no other thread or process writes to the file.
     fn locked<T>(&self, action: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
-        match self.file.lock() {
+        // A panic elsewhere leaves at most a line that was cut, which the next one ends.
+        let guard = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let file: &File = &guard;
+        match file.lock() {
             // Where files cannot be locked, lines of two processes may mix, and such lines are skipped.
             Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
             _ => {}
         }
-        let result = action(&self.file);
+        let result = action(file);
         // Closing the file unlocks it, too.
-        let _ = self.file.unlock();
+        let _ = file.unlock();
         result
     }
 }

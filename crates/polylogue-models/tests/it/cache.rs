@@ -1,5 +1,6 @@
 //! A cache of replies.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -219,6 +220,18 @@ async fn a_truncated_line_loses_its_reply_only_and_a_file_of_another_kind_is_ref
     assert!(error.message.contains("is not a cache of replies") && error.hint.is_some(), "{error}");
     assert_eq!(std::fs::read(&place).unwrap(), b"# notes");
     assert!(Cache::open(folder.path().join("no/such/folder")).is_err());
+}
+
+/// The other process died while it wrote, or the disk was full.
+#[tokio::test]
+async fn a_line_that_another_process_cut_does_not_spoil_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("replies.jsonl");
+    let cache = Cache::open(&place).unwrap();
+    let mut other = std::fs::OpenOptions::new().append(true).open(&place).unwrap();
+    other.write_all(br#"{"request":"#).unwrap();
+    reply(&cache.around(Counter::default()), &hello()).await;
+    assert_eq!(Cache::open(&place).unwrap().len(), 1);
 }
 
 #[cfg(unix)]
