@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -31,8 +32,8 @@ const LARGEST_HEAD: usize = 64 * 1024;
 /// those: later DNS changes have no effect. Redirects are not followed; a caller that follows one sends a new
 /// request, which is checked like the first.
 ///
-/// With a proxy, the proxy connects and resolves names. Then a name is also refused if it resolves to a forbidden
-/// address here; a name that does not resolve here is left to the proxy.
+/// With a proxy, the proxy connects and resolves names. Then a name is also refused if any address that it resolves to here is
+/// forbidden; a name that does not resolve here is left to the proxy.
 #[derive(Debug, Default)]
 pub struct Client {
     reach: NetworkAccess,
@@ -49,9 +50,14 @@ pub enum RequestError {
     /// The request was not sent, because it is not allowed.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The host does not exist.
-    #[error("there is no host `{0}`")]
-    NoSuchHost(String),
+    /// The name of the host cannot be resolved: it does not exist, or its server of names does not answer.
+    #[error("the host `{host}` cannot be resolved")]
+    Unresolved {
+        /// The host.
+        host: String,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The request could not be sent, or there was no response.
     #[error(transparent)]
     SendError(#[from] SendError),
@@ -153,15 +159,27 @@ impl Client {
 
     /// A connection to one of the allowed addresses of `url`.
     async fn open(&self, url: &Url, address: &Uri, limit: Duration) -> Result<Box<dyn Stream>, RequestError> {
-        let addresses = self.addresses(url).await.map_err(|why| match why {
-            None => RequestError::NoSuchHost(url.host_str().unwrap_or_default().to_owned()),
-            Some(refusal) => refusal.into(),
-        })?;
+        let host = url.host_str().unwrap_or_default();
+        let unresolved = |source| RequestError::Unresolved { host: host.to_owned(), source };
+        let resolved = self.resolve(url).await.map_err(unresolved)?;
+        let (mut allowed, mut refusal) = (Vec::new(), None);
+        for address in resolved {
+            match self.reach.check(host, address) {
+                Ok(()) => allowed.push(address),
+                Err(why) => refusal = refusal.or(Some(why)),
+            }
+        }
+        if allowed.is_empty() {
+            return Err(refusal.map_or_else(
+                || unresolved(io::Error::new(io::ErrorKind::NotFound, "it has no address")),
+                RequestError::Refused,
+            ));
+        }
         let tls = match url.scheme() {
             "https" => Some(self.tls()?),
             _ => None,
         };
-        Ok(connect::to(addresses, tls, address.clone(), limit).await.map_err(SendError::Unreachable)?)
+        Ok(connect::to(allowed, tls, address.clone(), limit).await.map_err(SendError::Unreachable)?)
     }
 
     async fn open_by(
@@ -172,8 +190,9 @@ impl Client {
         limit: Duration,
     ) -> Result<Box<dyn Stream>, RequestError> {
         check_proxy(proxy).map_err(unsendable)?;
-        if let Err(Some(refusal)) = self.addresses(url).await {
-            return Err(refusal.into());
+        // The proxy chooses among the addresses of a name, so that all of them must be allowed. What does not resolve here is left to it.
+        for resolved in self.resolve(url).await.unwrap_or_default() {
+            self.reach.check(url.host_str().unwrap_or_default(), resolved)?;
         }
         let place = if url.scheme() == "http" { proxy.uri().clone() } else { address.clone() };
         let connector = Connector::new(address, Some(proxy), &HTTP1, limit);
@@ -181,27 +200,18 @@ impl Client {
         Ok(connector.connect(place).await.map_err(SendError::Unreachable)?.stream)
     }
 
-    /// The allowed addresses of `url`, or why none is allowed; no reason if it does not resolve.
-    async fn addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, Option<Refusal>> {
+    /// The addresses of `url`, allowed or not.
+    async fn resolve(&self, url: &Url) -> io::Result<Vec<SocketAddr>> {
         let port = url.port_or_known_default().unwrap_or(80);
         let host = url.host_str().unwrap_or_default();
-        let found: Vec<SocketAddr> = match url.host() {
+        Ok(match url.host() {
             Some(Host::Ipv4(address)) => vec![SocketAddr::new(address.into(), port)],
             Some(Host::Ipv6(address)) => vec![SocketAddr::new(address.into(), port)],
             _ => match self.hosts.get(host) {
                 Some(known) => known.iter().map(|address| SocketAddr::new(*address, port)).collect(),
-                None => tokio::net::lookup_host((host, port)).await.map_err(|_| None)?.collect(),
+                None => tokio::net::lookup_host((host, port)).await?.collect(),
             },
-        };
-        let mut refusal = None;
-        let mut reached = Vec::new();
-        for address in found {
-            match self.reach.check(host, address) {
-                Ok(()) => reached.push(address),
-                Err(why) => refusal = refusal.or(Some(why)),
-            }
-        }
-        if reached.is_empty() { Err(refusal) } else { Ok(reached) }
+        })
     }
 
     fn tls(&self) -> Result<Arc<ClientConfig>, SendError> {
@@ -252,5 +262,52 @@ impl Answer {
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::Env;
+
+    /// The address of a proxy that answers each request itself.
+    async fn proxy() -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut head = [0; 4096];
+                let _ = stream.read(&mut head).await;
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+            }
+        });
+        address
+    }
+
+    #[tokio::test]
+    async fn a_proxy_receives_no_name_with_a_forbidden_address() {
+        let proxies = Proxies::of(&Env::of([("HTTP_PROXY", proxy().await)]));
+        let url = "http://some.example/".parse().unwrap();
+        for (second, is_refused) in [("1.0.0.1", false), ("169.254.169.254", true), ("127.0.0.1", true)] {
+            let addresses = ["1.1.1.1", second].map(|address| address.parse().unwrap());
+            let client = Client::new(NetworkAccess::public()).host("some.example", addresses);
+            let client = client.proxies(proxies.clone());
+            let answer = client.send(Method::GET, &url, HeaderMap::new(), Bytes::new()).await;
+            match answer {
+                Ok(answer) => assert!(!is_refused && answer.status() == 200, "{second}"),
+                Err(why) => assert!(is_refused && matches!(why, RequestError::Refused(_)), "{second}: {why}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_cannot_be_resolved_is_named_with_the_reason() {
+        let client = Client::new(NetworkAccess::public()).host("empty.example", []);
+        let url = "http://empty.example/".parse().unwrap();
+        let why = client.send(Method::GET, &url, HeaderMap::new(), Bytes::new()).await.unwrap_err();
+        assert_eq!(why.in_words(), "the host `empty.example` cannot be resolved: it has no address");
     }
 }

@@ -104,8 +104,7 @@ fn is_set(value: &String) -> bool {
 pub struct EnvError(String);
 
 /// Parses a `.env` file: `NAME=value`, `export NAME=value`, values plain, in single quotes (verbatim) or in double
-/// quotes (with `
-/// `, `\r`, `\t`, `\"`, `\\`, `\$`), comments after `#`.
+/// quotes (with `\n`, `\r`, `\t`, `\"`, `\\`, `\$`), comments after `#`.
 fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut vars = BTreeMap::new();

@@ -213,8 +213,10 @@ fn basic(url: &Url) -> Option<HeaderValue> {
 /// Returns whether `url` is on this machine, which is reached without a proxy.
 pub fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
+    let host = host.trim_end_matches('.');
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    address.map_or(host == "localhost" || host.ends_with(".localhost"), |address| address.is_loopback())
+    let is_named = host == "localhost" || host.ends_with(".localhost");
+    address.map_or(is_named, |address| address.to_canonical().is_loopback())
 }
 
 /// Returns whether `url` is on this machine or in a private network, as far as its host tells: an address that is not public, a
@@ -249,6 +251,8 @@ mod tests {
             ("http://127.0.0.1/v1", true),
             ("http://127.9.9.9/v1", true),
             ("http://[::1]:1/v1", true),
+            ("http://[::ffff:127.0.0.1]:1/v1", true),
+            ("http://localhost.:8000/v1", true),
             ("http://model.localhost/v1", true),
             ("http://localhost.example.com/v1", false),
             ("http://10.0.0.1/v1", false),

@@ -155,7 +155,10 @@ async fn addresses_that_lead_inside_are_refused_whatever_they_look_like() {
         "`http://inner.example/` cannot be fetched: `inner.example`, which is 10.0.0.1, is not public: the address is for a private network"
     );
     let why = fetcher.fetch("http://unknown.example/").await.unwrap_err();
-    assert_eq!(why, "`http://unknown.example/` cannot be fetched: there is no host `unknown.example`");
+    assert_eq!(
+        why,
+        "`http://unknown.example/` cannot be fetched: the host `unknown.example` cannot be resolved: it has no address"
+    );
 }
 
 #[tokio::test]
