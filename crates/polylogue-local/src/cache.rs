@@ -119,17 +119,17 @@ impl Caches {
             self.shrink(free);
             return Cache::new(sizes, device);
         };
-        let is_extended = self.0.get(at).is_some_and(|cache| cache.len() == length);
-        let is_only = self.0.len() > free && self.0.len() == 1;
-        if is_extended || is_only || free == 0 {
-            let mut cache = self.0.remove(at);
-            cache.truncate(length);
+        let mut best = self.0.remove(at);
+        if best.len() == length || free == 0 {
+            best.truncate(length);
             self.shrink(free);
-            return Ok(cache);
+            return Ok(best);
         }
-        // The sequence that begins alike is kept: another conversation may continue it.
-        let copy = self.0.get(at).map_or_else(|| Cache::new(sizes, device), |cache| cache.copy(length));
-        self.shrink(free);
+        // The sequence that begins alike is kept, as the one used last: another conversation may continue it. Others give way before
+        // there is a copy, which would need memory besides theirs.
+        self.shrink(free - 1);
+        let copy = best.copy(length);
+        self.0.push(best);
         copy
     }
 
@@ -141,5 +141,32 @@ impl Caches {
     /// Keeps a cache whose sequence has ended.
     pub(crate) fn release(&mut self, cache: Cache) {
         self.0.push(cache);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gguf::GgufFile;
+    use crate::tiny::Tiny;
+
+    #[test]
+    fn a_sequence_whose_beginning_is_shared_stays_and_others_give_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = GgufFile::open(&Tiny::default().write(folder.path(), "tiny.gguf")).unwrap();
+        let (sizes, device) = (Hyperparameters::of(&file).unwrap(), Device::Cpu);
+        let mut caches = Caches::default();
+        for tokens in [[1, 2, 3], [7, 8, 9]] {
+            let mut cache = Cache::new(&sizes, &device).unwrap();
+            cache.push(&tokens);
+            caches.release(cache);
+        }
+        let cache = caches.acquire(&[1, 2, 5, 6], 1, &sizes, &device).unwrap();
+        assert_eq!(cache.tokens, [1, 2]);
+        let kept: Vec<&[u32]> = caches.0.iter().map(|cache| cache.tokens.as_slice()).collect();
+        assert_eq!(kept, [[1, 2, 3]]);
+        // Without room for another one, it is the one itself that is used.
+        let cache = caches.acquire(&[1, 2, 5, 6], 0, &sizes, &device).unwrap();
+        assert_eq!((cache.tokens, caches.0.len()), (vec![1, 2], 0));
     }
 }

@@ -78,7 +78,7 @@ impl Decoder {
         window: usize,
         device: &Device,
     ) -> Loaded<Self> {
-        let open = File::open(file.path()).map_err(|error| Defect::broken(error.to_string()))?;
+        let open = File::open(file.path())?;
         let mut from = Reader { file, open, device };
         let embeddings = from.quantized(EMBEDDINGS)?;
         let output = match file.has_tensor(OUTPUT) {

@@ -78,8 +78,13 @@ impl LoadError {
 /// What is wrong in a file, before its path is known.
 #[derive(Debug, Clone)]
 pub(crate) enum Defect {
+    /// The system cannot read it: nothing is known of its content.
+    Unreadable(String),
     Broken(String),
-    Unsupported { reason: String, hint: String },
+    Unsupported {
+        reason: String,
+        hint: String,
+    },
 }
 
 impl Defect {
@@ -94,14 +99,28 @@ impl Defect {
     pub(crate) fn at(self, path: &Path) -> LoadError {
         let path = path.to_owned();
         match self {
+            Self::Unreadable(reason) => LoadError::Unreadable { path, reason },
             Self::Broken(reason) => LoadError::Broken { path, reason },
             Self::Unsupported { reason, hint } => LoadError::Unsupported { path, reason, hint },
         }
     }
 }
 
+impl From<std::io::Error> for Defect {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => Self::Broken(error.to_string()),
+            _ => Self::Unreadable(error.to_string()),
+        }
+    }
+}
+
 impl From<candle_core::Error> for Defect {
     fn from(error: candle_core::Error) -> Self {
+        let error = match error {
+            candle_core::Error::Io(error) => return error.into(),
+            error => error,
+        };
         // The display of an error can have a backtrace after its first line.
         Self::Broken(error.to_string().lines().next().unwrap_or_default().to_owned())
     }

@@ -48,7 +48,9 @@ fn message(entry: &Entry, defused: &impl Fn(&str) -> String) -> Value {
         Entry::System { .. } => json!({ "role": "system", "content": or_nothing(content) }),
         Entry::User { .. } => json!({ "role": "user", "content": or_nothing(content) }),
         Entry::Tool { id, tool, .. } => {
-            json!({ "role": "tool", "name": tool, "tool_call_id": id, "content": or_nothing(content) })
+            // A model of another provider, or another agent, can have written any name, and any id.
+            let (name, id) = (defused(tool), defused(id));
+            json!({ "role": "tool", "name": name, "tool_call_id": id, "content": or_nothing(content) })
         }
         Entry::Assistant { parts, .. } => {
             let calls: Vec<Value> = parts.iter().filter_map(|part| call(part, defused)).collect();
@@ -67,7 +69,7 @@ fn call(part: &Part, defused: &impl Fn(&str) -> String) -> Option<Value> {
         other => json!({ "unparsed": other }),
     };
     let function = json!({ "name": defused(tool), "arguments": in_all_texts(&arguments, defused) });
-    Some(json!({ "type": "function", "id": id, "function": function }))
+    Some(json!({ "type": "function", "id": defused(id), "function": function }))
 }
 
 fn or_nothing(content: String) -> String {
@@ -139,7 +141,26 @@ fn alternating(messages: Vec<Value>) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use polylogue_core::ToolResult;
+
     use super::*;
+
+    /// Templates write names and ids, too, and tokens of the structure in them would begin another turn.
+    #[test]
+    fn no_text_of_calls_and_results_is_left_as_it_came() {
+        let upper = |text: &str| text.to_uppercase();
+        let call = ToolCall { id: "i".into(), tool: "t".into(), args: json!({ "k": "v" }) };
+        let function = json!({ "name": "T", "arguments": { "K": "V" } });
+        assert_eq!(
+            message(&Entry::own(vec![Part::ToolCall(call.clone())]), &upper)["tool_calls"],
+            json!([{ "type": "function", "id": "I", "function": function }])
+        );
+        let result = Entry::Tool { id: call.id, tool: call.tool, result: ToolResult::done("r") };
+        assert_eq!(
+            message(&result, &upper),
+            json!({ "role": "tool", "name": "T", "tool_call_id": "I", "content": "R" })
+        );
+    }
 
     #[test]
     fn roles_alternate_where_a_template_needs_it() {

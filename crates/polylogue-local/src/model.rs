@@ -272,7 +272,9 @@ impl Model for LocalModel {
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         let effort = params.effort.is_some() && !self.template.source().contains("enable_thinking");
         let thinking = params.thinking.is_some().then_some("thinking");
-        effort.then_some("effort").into_iter().chain(thinking).collect()
+        // What it has computed is kept in any case, as long as there is room.
+        let prompt_cache = params.prompt_cache.is_some().then_some("prompt_cache");
+        effort.then_some("effort").into_iter().chain(thinking).chain(prompt_cache).collect()
     }
 
     fn check_params(&self, params: &Params) -> Result<(), ModelError> {

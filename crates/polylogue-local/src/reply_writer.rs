@@ -2,6 +2,7 @@
 
 use polylogue_core::{Delta, FinishReason, Part, Reply, ToolCall, Usage};
 use polylogue_models::{TextKind, ThoughtSplitter};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::call_format::CallFormat;
@@ -194,12 +195,17 @@ impl<S: FnMut(Delta)> ReplyWriter<S> {
         }
     }
 
-    /// Ends a call whose closing mark has arrived.
+    /// Ends a call whose closing mark has arrived. One within a text of its arguments does not end it.
     fn end_call(&mut self) -> bool {
         let Some(close) = self.format.map(|format| format.close).filter(|close| !close.is_empty()) else {
             return false;
         };
-        let Some(at) = self.pending.find(close) else { return false };
+        let is_end = |at: &usize| {
+            let with_mark = self.pending.get(..*at + close.len()).unwrap_or_default();
+            !is_begun(with_mark)
+        };
+        let mut marks = self.pending.match_indices(close).map(|(at, _)| at);
+        let Some(at) = marks.find(is_end) else { return false };
         let body: String = self.pending.drain(..at).collect();
         self.pending.drain(..close.len());
         self.in_call = false;
@@ -252,6 +258,11 @@ impl<S: FnMut(Delta)> ReplyWriter<S> {
             thought.map(|thought| Part::Thought(thought.into())).into_iter().chain(text.map(Part::text));
         words.chain(self.calls.into_iter().map(Part::ToolCall)).collect()
     }
+}
+
+/// Whether `json` is the beginning of a value: within a text, it can have any mark.
+fn is_begun(json: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(json).is_err_and(|error| error.is_eof())
 }
 
 #[cfg(test)]

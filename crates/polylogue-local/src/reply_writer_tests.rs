@@ -55,6 +55,22 @@ fn calls_thoughts_and_text_are_separated_at_any_split() {
 }
 
 #[test]
+fn marks_within_the_arguments_of_a_call_are_a_part_of_them() {
+    let args = json!({"a": "<tool_call> ends with </tool_call>", "b": "</tool_call>\""});
+    let text = format!("<tool_call>\n{}\n</tool_call> b", json!({"name": "f", "arguments": args}));
+    for size in [1, 5, text.len()] {
+        let pieces: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+        let (reply, _) = written(form(TEMPLATE), &pieces);
+        let call = ToolCall { id: "c0".into(), tool: "f".into(), args: args.clone() };
+        assert_eq!(reply.parts, [Part::text("b"), Part::ToolCall(call)], "in pieces of {size}");
+    }
+    // What is no JSON ends with the first mark, so that the next call is one.
+    let broken = "<tool_call>{\"name\": </tool_call><tool_call>{\"name\": \"g\"}</tool_call>";
+    let (reply, _) = written(form(TEMPLATE), &[broken.as_bytes()]);
+    assert_eq!((reply.text().as_ref(), reply.calls().len()), ("<tool_call>{\"name\": </tool_call>", 1));
+}
+
+#[test]
 fn what_looks_like_a_call_and_is_none_stays_text() {
     for text in
         ["a <tool_call>no json</tool_call> b", "a <tool_call>{\"name\": ", "a <tool_c", "{\"name\": \"f\"}"]

@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 
 use common::tiny::{ARCHITECTURES, Meta, Tiny};
-use common::{Asked, run};
+use common::{Asked, model, run};
 use polylogue_core::ModelErrorKind;
 use polylogue_local::{LoadError, LocalModel, LocalOptions};
 use proptest::prelude::*;
@@ -22,6 +22,16 @@ fn used(path: &Path) -> Result<(), String> {
         assert!(!error.message.contains("the thread of the model has ended"), "{error}");
         error.to_string()
     })
+}
+
+/// The weights are read with the first request.
+#[test]
+fn a_file_that_is_gone_when_it_is_needed_is_not_said_to_be_damaged() {
+    let (folder, model) = model();
+    drop(folder);
+    let error = run(Asked::new("hi").ask(&model)).unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Config);
+    assert!(error.message.starts_with("cannot read `"), "{error}");
 }
 
 #[test]
