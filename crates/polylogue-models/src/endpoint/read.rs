@@ -66,7 +66,7 @@ pub(super) async fn read_stream<P: Protocol>(
         }
         decoder.feed(&bytes, deltas)?;
     }
-    // The reply is complete: only its usage is missing, and errors from now on do not matter.
+    // The reply is complete but for its usage: a connection that breaks now, or is late, does not matter. What arrives must be readable.
     let rest = tokio::time::timeout(AFTER_FINISH, read_rest(response, &mut decoder, deltas));
     if let Ok(Ok(Err(error))) = clock.wait(Limit::Total, pin!(rest)).await {
         return Err(error.into());

@@ -40,6 +40,8 @@ struct Pending {
 struct PartialReply<P> {
     protocol: P,
     reply: Draft,
+    /// The end mark of an event stream was received: what follows it is of no reply.
+    is_over: bool,
 }
 
 impl<P: Protocol> Decoder<P> {
@@ -138,6 +140,7 @@ fn take_line<P: Protocol>(
     deltas: &mut dyn DeltaSink,
 ) -> DecodeResult {
     match line {
+        _ if reading.is_over => Ok(()),
         Line::Blank if event.bare => Ok(()),
         Line::Blank => event.flush(reading, deltas),
         Line::Data(bytes) | Line::Bare(bytes) if !event.bytes.is_empty() => event.append(bytes),
@@ -161,7 +164,7 @@ impl Pending {
             return Ok(());
         }
         if line.eq_ignore_ascii_case(b"[DONE]") {
-            reading.reply.ended = true;
+            (reading.reply.ended, reading.is_over) = (true, true);
             return Ok(());
         }
         match read::<P>(line) {

@@ -310,6 +310,22 @@ fn a_stream_that_is_cut_at_any_byte_is_the_reply_or_broken() {
     }
 }
 
+/// Such as the error page of a gateway. In a read of its own it is not even received.
+#[test]
+fn what_follows_the_end_mark_in_the_same_read_changes_nothing() {
+    for api in [Api::ChatCompletions, Api::Messages, Api::Responses, Api::Gemini] {
+        let whole = [&all(api, &usual(api))[..], &b"data: [DONE]\n\n"[..]].concat();
+        let expected = read(api, &[&whole]);
+        assert!(expected.0.is_ok(), "{api:?}: {:?}", expected.0);
+        for more in
+            ["<html>502</html>\n", "data: {\"error\":{\"message\":\"no\"}}\n\n", "data: {\"choices\":"]
+        {
+            let with_more = [&whole[..], more.as_bytes()].concat();
+            assert_eq!(read(api, &[&with_more]).0, expected.0, "{api:?}: {more}");
+        }
+    }
+}
+
 #[test]
 fn unknown_events_change_nothing() {
     for api in APIS {
