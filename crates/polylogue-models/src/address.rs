@@ -1,6 +1,6 @@
 //! Addresses of an endpoint and its resources.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use url::{ParseError, Url};
 
 use crate::api::Api;
@@ -47,6 +47,16 @@ pub(crate) fn segment(text: &str) -> String {
 /// A URL without possible secrets: credentials and query.
 pub(crate) fn shown(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path().trim_end_matches('/'))
+}
+
+/// The possible secrets of a URL, as it has them and as they are sent: its password, a user without one, which is a token, and the
+/// values of its query.
+pub(crate) fn secrets(url: &Url) -> Vec<String> {
+    let user = Some(url.username()).filter(|_| url.password().is_none_or(str::is_empty));
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let credentials =
+        url.password().into_iter().chain(user).flat_map(|text| [text.to_owned(), decoded(text)]);
+    credentials.chain(url.query_pairs().map(|(_, value)| value.into_owned())).collect()
 }
 
 /// `OLLAMA_HOST` as a client address. The variable is made for the server: scheme and port may be missing, and the

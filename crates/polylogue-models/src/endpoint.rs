@@ -23,7 +23,7 @@ pub use model::{EndpointModel, Probed};
 pub use served::ServedModel;
 
 use crate::accepts::Accepts;
-use crate::address::{base, place, shown};
+use crate::address::{self, base, place, shown};
 use crate::api::{Api, BETA};
 use crate::auth::{Auth, GOOGLE_KEY};
 use crate::authorizer::{Authorizer, JSON};
@@ -86,11 +86,10 @@ impl Endpoint {
             refuse(format!("the base URL {why}")).hint("it looks like `http://127.0.0.1:8000/v1`")
         })?;
         let url = place(config.api, &base, config.api.http().chat);
-        let query: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
+        let in_url = address::secrets(&url);
         let secrets = config.keys().map(Key::reveal);
         let secrets = secrets.chain(config.headers.iter().map(|(_, value)| value.as_str()));
-        let secrets = secrets.chain(config.auth.secrets());
-        let secrets = secrets.chain(url.password()).chain(query.iter().map(String::as_str));
+        let secrets = secrets.chain(config.auth.secrets()).chain(in_url.iter().map(String::as_str));
         // A gateway may quote keys of its own.
         let redactor = Redactor::new(secrets).with_key_formats();
         let transport = |key: Option<&Key>| {

@@ -210,7 +210,7 @@ fn time(text: &str) -> Option<SystemTime> {
     let (day, clock) = text.split_once('T')?;
     let mut numbers = day.split('-');
     let (year, month, day) = (numbers.next()?, numbers.next()?.parse::<usize>().ok()?, numbers.next()?);
-    let month = MONTHS.get(month.checked_sub(1)? * 3..month * 3)?;
+    let month = MONTHS.get(month.checked_sub(1)?.checked_mul(3)?..month.checked_mul(3)?)?;
     let clock = clock.split('.').next()?;
     // A date has its day of the week.
     let on =

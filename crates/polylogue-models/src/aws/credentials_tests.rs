@@ -109,6 +109,7 @@ fn a_process_prints_credentials_and_no_error_shows_them() {
         br#""hunter2""#,
         br#"{"Version":1,"AccessKeyId":"A","SecretAccessKey":" "}"#,
         br#"{"Version":1,"AccessKeyId":"A","SecretAccessKey":"hunter2","Expiration":"2026-13-23T04:00:00Z"}"#,
+        br#"{"Version":1,"AccessKeyId":"A","SecretAccessKey":"hunter2","Expiration":"2026-9223372036854775807-23T04:00:00Z"}"#,
         br#"{"Version":1,"AccessKeyId":"A","SecretAccessKey":"hunter2","Expiration":"soon"}"#,
     ] {
         let error = printed(output).unwrap_err();

@@ -200,6 +200,20 @@ async fn an_error_names_the_fault_and_never_shows_the_key() {
     assert_eq!(sent.header("x-api-key"), Some("another-secret"));
 }
 
+/// The header has the decoded password, or the user alone, in base64.
+#[tokio::test]
+async fn a_secret_in_the_address_is_shown_in_no_form() {
+    for credentials in ["me:a%40secret%2Fpassword", "a-token-instead-of-a-user"] {
+        let server = Server::start(Behavior::from(Answer::text("x").with(Quirk::EchoKey))).await;
+        let base_url = server.base_url().replace("http://", &format!("http://{credentials}@"));
+        let error = reply(&model(Config { base_url, key: None, ..config(&server) })).await.unwrap_err();
+        let header = server.requests()[0].header("authorization").unwrap().to_owned();
+        let shown = format!("{error:?} {error}");
+        assert!(header.starts_with("Basic ") && !shown.contains(&header), "{shown}");
+        assert!(shown.contains("[key]"), "the server repeated it: {shown}");
+    }
+}
+
 #[tokio::test]
 async fn a_redirect_takes_the_key_nowhere() {
     let other = Server::start(Behavior::from("I am the wrong one.")).await;
