@@ -116,6 +116,9 @@ impl Client {
 
     /// Sends a request and waits for the head of the response.
     ///
+    /// Only [connecting](Self::connect) has a timeout, which includes resolving the name: the caller limits how long it waits for the head,
+    /// and how much of the body it reads. Dropping the future cancels the request.
+    ///
     /// # Errors
     /// When `url` is not allowed, or cannot be reached.
     pub async fn send(

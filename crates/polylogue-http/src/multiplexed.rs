@@ -95,8 +95,8 @@ impl Multiplexed {
         turn.filter(|_| !self.is_http1.load(Relaxed))
     }
 
-    /// A connection spoke HTTP/1.
-    pub(super) fn is_not_spoken(&self) {
+    /// Notes that a connection spoke HTTP/1: from now on, none is waited for.
+    pub(super) fn note_http1(&self) {
         self.is_http1.store(true, Relaxed);
     }
 
@@ -263,7 +263,7 @@ mod tests {
         let begun = Instant::now();
         assert!(multiplexed.turn().await.is_none(), "who waits too long opens a connection of its own");
         assert_eq!(begun.elapsed(), PATIENCE);
-        multiplexed.is_not_spoken();
+        multiplexed.note_http1();
         assert!(multiplexed.turn().await.is_none());
         assert_eq!(begun.elapsed(), PATIENCE, "connections of HTTP/1 are opened at the same time");
     }

@@ -75,8 +75,8 @@ pub async fn read_all(response: &mut Response<'_>, limit: usize) -> Result<Bytes
     if is_cut { Err(ReadError::TooLong) } else { Ok(body) }
 }
 
-/// Reads the beginning of a body, about `limit` bytes, and whether that is not all of it. Most bodies come in one
-/// piece and are not copied.
+/// Reads the beginning of a body, and whether that is not all of it: pieces as they arrive, until they are more than `limit` bytes
+/// together, so that it is longer than that by less than a piece. Most bodies come in one piece and are not copied.
 ///
 /// # Errors
 /// When the connection broke.

@@ -90,6 +90,13 @@ impl Transport {
     /// Sends a request and waits for the head of the response. It goes to `url`, which has the host and the scheme of the
     /// transport, or else to the transport's own; `headers` replace those of every request with the same names. Redirects
     /// are not followed: a key must not reach another host, and a moved endpoint is a setting to correct.
+    ///
+    /// Only connecting has a timeout: the caller limits how long it waits for the head, and for each piece of the body. Dropping the
+    /// future cancels the request.
+    ///
+    /// # Errors
+    /// When no connection can be opened, or the connection broke before the head arrived. [`SendError::Broken`] does not tell whether the
+    /// server has acted on the request.
     pub fn ask(
         &self,
         method: Method,
@@ -152,7 +159,7 @@ impl Transport {
             let place = self.multiplexed.add(connected.stream, turn).await.map_err(SendError::Broken)?;
             return Ok(Sender::Shared(place));
         }
-        self.multiplexed.is_not_spoken();
+        self.multiplexed.note_http1();
         drop(turn);
         let (sender, connection) = http1::handshake(connected.stream).await.map_err(SendError::Broken)?;
         // It ends when the server closes it or all senders are dropped; its errors reach the waiting caller.

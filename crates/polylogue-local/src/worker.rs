@@ -45,7 +45,7 @@ impl Worker {
             Decoder::load(&self.file, &self.sizes, self.window, &device).map_err(Failure::Defect)
         });
         match loaded {
-            Ok(decoder) => Turns {
+            Ok(decoder) => Scheduler {
                 worker: &self,
                 decoder,
                 grammars: None,
@@ -78,8 +78,8 @@ fn refuse(failure: &Failure, first: Job, mut jobs: mpsc::Receiver<Job>) {
     }
 }
 
-/// The replies that are computed in turns.
-struct Turns<'a> {
+/// Computes several replies in turns, a step of each at a time.
+struct Scheduler<'a> {
     worker: &'a Worker,
     decoder: Decoder,
     /// Made with the first grammar, because a large vocabulary takes a while.
@@ -88,7 +88,7 @@ struct Turns<'a> {
     active: VecDeque<Sequence>,
 }
 
-impl Turns<'_> {
+impl Scheduler<'_> {
     fn serve(mut self, first: Job, mut jobs: mpsc::Receiver<Job>) {
         let mut next = Some(first);
         loop {

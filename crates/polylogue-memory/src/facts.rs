@@ -22,7 +22,7 @@ impl Scope {
     pub fn new(text: &str) -> Result<Self, MemoryError> {
         let text = text.trim();
         if text.is_empty() || text.len() > Self::MAX_BYTES || text.chars().any(char::is_control) {
-            let rule = "must have 1 to 200 bytes, and no line ends";
+            let rule = "must have 1 to 200 bytes, and no control characters";
             return Err(MemoryError::Refused(format!("the scope of a memory {rule}")));
         }
         Ok(Self(text.into()))

@@ -30,7 +30,8 @@ pub struct LearnedCapabilities(Arc<Shared>);
 
 struct Shared {
     place: PathBuf,
-    book: Mutex<CapabilityFile>,
+    /// What the file has, and what this process found since it was read.
+    known: Mutex<CapabilityFile>,
 }
 
 /// What is known about one capability of a model.
@@ -64,14 +65,14 @@ pub type Findings = BTreeMap<Capability, Finding>;
 /// The file: by base URL, then by the model's name there.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct CapabilityFile {
-    polylogue_skills: u64,
+    polylogue_capabilities: u64,
     models: BTreeMap<String, BTreeMap<String, Findings>>,
 }
 
 impl CapabilityFile {
     const VERSION: u64 = 1;
-    /// The maximum size in bytes; a larger file is not ours.
-    const MAX_BYTES: u64 = 1 << 20;
+    /// The maximum size in bytes, which all findings on the most models do not reach; a larger file is not ours.
+    const MAX_BYTES: u64 = 8 << 20;
     /// The maximum number of models.
     const MAX_MODELS: usize = 500;
 
@@ -79,8 +80,8 @@ impl CapabilityFile {
     fn read(place: &Path) -> Self {
         let small = fs::metadata(place).is_ok_and(|file| file.len() <= Self::MAX_BYTES);
         let bytes = small.then(|| fs::read(place).ok()).flatten();
-        let book: Option<Self> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        book.filter(|book| book.polylogue_skills == Self::VERSION).unwrap_or_default()
+        let file: Option<Self> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        file.filter(|file| file.polylogue_capabilities == Self::VERSION).unwrap_or_default()
     }
 
     /// Replaces the file at `place` atomically, so that no reader sees half of it.
@@ -107,7 +108,7 @@ impl CapabilityFile {
 
     /// Removes the models with the oldest findings, if there are too many.
     fn bound(&mut self) {
-        let count = |book: &Self| book.models.values().map(BTreeMap::len).sum::<usize>();
+        let count = |file: &Self| file.models.values().map(BTreeMap::len).sum::<usize>();
         while count(self) > Self::MAX_MODELS {
             let last = |findings: &Findings| findings.values().map(|finding| finding.time_ms).max();
             let all = self.models.iter().flat_map(|(base, models)| {
@@ -133,8 +134,8 @@ impl LearnedCapabilities {
     /// replaced when there is something to store.
     pub fn at(place: impl Into<PathBuf>) -> Self {
         let place = place.into();
-        let book = Mutex::new(CapabilityFile::read(&place));
-        Self(Arc::new(Shared { place, book }))
+        let known = Mutex::new(CapabilityFile::read(&place));
+        Self(Arc::new(Shared { place, known }))
     }
 
     /// Returns the file.
@@ -144,48 +145,48 @@ impl LearnedCapabilities {
 
     /// Returns the findings on `model` at `base_url`, including expired ones.
     pub fn of(&self, base_url: &str, model: &str) -> Findings {
-        let book = self.book();
-        book.models.get(base_url).and_then(|models| models.get(model)).cloned().unwrap_or_default()
+        let known = self.known();
+        known.models.get(base_url).and_then(|models| models.get(model)).cloned().unwrap_or_default()
     }
 
     /// Returns all findings: base URL, model, findings.
     pub fn all(&self) -> Vec<(String, String, Findings)> {
-        let book = self.book();
+        let known = self.known();
         let of = |(base, models): (&String, &BTreeMap<String, Findings>)| {
             models
                 .iter()
                 .map(|(model, findings)| (base.clone(), model.clone(), findings.clone()))
                 .collect::<Vec<_>>()
         };
-        book.models.iter().flat_map(of).collect()
+        known.models.iter().flat_map(of).collect()
     }
 
-    fn book(&self) -> MutexGuard<'_, CapabilityFile> {
+    fn known(&self) -> MutexGuard<'_, CapabilityFile> {
         // A panic elsewhere leaves nothing half done.
-        self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stores that a model has a capability, or why not. A recent finding is not written again.
     pub(crate) fn learn(&self, base_url: &str, model: &str, capability: Capability, lacks: Option<&str>) {
         let why: String = lacks.unwrap_or_default().chars().take(Self::MAX_WHY).collect();
         let finding = Finding { has: lacks.is_none(), why, time_ms: Timestamp::now().0 };
-        let mut book = self.book();
-        let known = book.models.get(base_url).and_then(|models| models.get(model)?.get(&capability));
-        if known.is_some_and(|known| known.has == finding.has && known.age() < Self::FOR / 2) {
+        let mut known = self.known();
+        let before = known.models.get(base_url).and_then(|models| models.get(model)?.get(&capability));
+        if before.is_some_and(|before| before.has == finding.has && before.age() < Self::FOR / 2) {
             return;
         }
         // Other processes may have added findings.
         let mut now = CapabilityFile {
-            polylogue_skills: CapabilityFile::VERSION,
+            polylogue_capabilities: CapabilityFile::VERSION,
             ..CapabilityFile::read(&self.0.place)
         };
-        now.add(&book);
+        now.add(&known);
         let models = now.models.entry(base_url.to_owned()).or_default();
         models.entry(model.to_owned()).or_default().insert(capability, finding);
         now.bound();
         // If it cannot be written, this process still knows it.
         let _ = now.write(&self.0.place);
-        *book = now;
+        *known = now;
     }
 
     /// The capability among `wanted` that a model is known to lack, and why.

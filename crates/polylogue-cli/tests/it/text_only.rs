@@ -174,13 +174,13 @@ fn capabilities_found_in_a_run_are_known_in_the_next() {
     assert!(ran.out.contains("continues without it: as it was found before: "), "{}", ran.out);
     assert_eq!(server.count(), first.count() - 3, "it is not refused three times more");
     assert_eq!((asked_with(&server, "tools"), server.violations()), (0, Vec::new()));
-    for broken in ["{", "[]", "{\"polylogue_skills\": 7}", ""] {
+    for broken in ["{", "[]", "{\"polylogue_capabilities\": 7}", ""] {
         let server = serve(talk().0);
         home_that_remembers(&server, &file, broken).run(&["run", "team.yaml"]).ok();
         assert_eq!(asked_with(&server, "tools"), 1);
     }
     let server = serve(crate::models::talk());
-    let stale = json!({"polylogue_skills": 1, "models": {server.base_url(): {"test": {
+    let stale = json!({"polylogue_capabilities": 1, "models": {server.base_url(): {"test": {
         "tools": {"has": false, "why": "it could not", "time_ms": 0}
     }}}});
     let home = home_that_remembers(&server, TALK, &stale.to_string());

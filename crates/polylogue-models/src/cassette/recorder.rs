@@ -25,7 +25,7 @@ pub struct Cassette(Arc<Shared>);
 
 struct Shared {
     place: PathBuf,
-    tape: Mutex<RecordingFile>,
+    file: Mutex<RecordingFile>,
 }
 
 impl Cassette {
@@ -69,13 +69,13 @@ impl Cassette {
         }
         let mut bytes = Vec::new();
         (&file).read_to_end(&mut bytes).map_err(|error| CassetteError::io(place, "read", &error))?;
-        let mut tape = RecordingFile { file, end: 0, link: Header::link(), last: HashMap::new() };
+        let mut file = RecordingFile { file, end: 0, link: Header::link(), last: HashMap::new() };
         if bytes.is_empty() {
-            tape.append(&Header).map_err(unwritable)?;
+            file.append(&Header).map_err(unwritable)?;
         } else {
-            tape.wind(read(&bytes, place)?).map_err(unwritable)?;
+            file.continue_after(read(&bytes, place)?).map_err(unwritable)?;
         }
-        Ok(Self(Arc::new(Shared { place: place.to_owned(), tape: Mutex::new(tape) })))
+        Ok(Self(Arc::new(Shared { place: place.to_owned(), file: Mutex::new(file) })))
     }
 
     /// Returns the file of the cassette.
@@ -83,10 +83,10 @@ impl Cassette {
         &self.0.place
     }
 
-    fn record(&self, request: &Request<'_>, heard: &Recorded<'_>) -> Result<(), CassetteError> {
+    fn record(&self, request: &Request<'_>, recorded: &Recorded<'_>) -> Result<(), CassetteError> {
         // A panic elsewhere leaves no call half recorded, so a poisoned lock is fine.
-        let mut tape = self.0.tape.lock().unwrap_or_else(PoisonError::into_inner);
-        tape.record(request, heard).map_err(|error| CassetteError::io(&self.0.place, "written", &error))
+        let mut file = self.0.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.record(request, recorded).map_err(|error| CassetteError::io(&self.0.place, "written", &error))
     }
 }
 
@@ -110,8 +110,8 @@ struct RecordingFile {
 }
 
 impl RecordingFile {
-    /// Moves to the end of `contents`.
-    fn wind(&mut self, contents: Contents) -> io::Result<()> {
+    /// Removes what follows `contents`, the readable lines of the file, and continues after them.
+    fn continue_after(&mut self, contents: Contents) -> io::Result<()> {
         self.end = u64::try_from(contents.intact).map_err(io::Error::other)?;
         self.link = contents.link;
         self.cut()?;
@@ -127,12 +127,12 @@ impl RecordingFile {
         Ok(())
     }
 
-    fn record(&mut self, request: &Request<'_>, heard: &Recorded<'_>) -> io::Result<()> {
+    fn record(&mut self, request: &Request<'_>, recorded: &Recorded<'_>) -> io::Result<()> {
         let key = (request.origin.chat.clone(), request.origin.who.clone());
         let mut last = self.last.remove(&key).unwrap_or_default();
         let kept = last.iter().zip(request.entries).take_while(|(before, now)| before == now).count();
         let new = request.entries.get(kept..).unwrap_or_default();
-        let written = self.append(&line(request, heard, kept, new));
+        let written = self.append(&line(request, recorded, kept, new));
         if written.is_ok() {
             last.truncate(kept);
             last.extend_from_slice(new);
@@ -163,24 +163,24 @@ impl RecordingFile {
     }
 }
 
-fn line<'a>(request: &Request<'a>, heard: &Recorded<'a>, kept: usize, new: &'a [Entry]) -> Line<'a> {
+fn line<'a>(request: &Request<'a>, recorded: &Recorded<'a>, kept: usize, new: &'a [Entry]) -> Line<'a> {
     Line {
         chat: Cow::Borrowed(request.origin.chat),
         who: Cow::Borrowed(request.origin.who),
         nth: request.origin.nth,
-        model: Cow::Borrowed(heard.model),
+        model: Cow::Borrowed(recorded.model),
         system: request.system.map(Cow::Borrowed),
         tools: Cow::Borrowed(request.tools),
         params: Cow::Borrowed(request.params),
         kept,
         entries: Cow::Borrowed(new),
-        pieces: Cow::Borrowed(heard.pieces),
-        result: match heard.result {
+        pieces: Cow::Borrowed(recorded.pieces),
+        result: match recorded.result {
             Ok(reply) => Answer::Reply(Cow::Borrowed(reply)),
             Err(error) => Answer::Error(error.into()),
         },
-        cost: heard.cost.map(|cost| cost.cost),
-        uncached: heard.cost.and_then(|cost| cost.uncached),
+        cost: recorded.cost.map(|cost| cost.cost),
+        uncached: recorded.cost.and_then(|cost| cost.uncached),
     }
 }
 
@@ -223,13 +223,13 @@ impl<M: Model> ModelWrapper for Recorder<M> {
     /// # Errors
     /// Those of the wrapped model, and when the call cannot be recorded: a recording with gaps cannot be replayed.
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        let mut ear = DeltaRecorder { deltas, pieces: Vec::new() };
-        let result = self.model.complete(request, &mut ear).await;
+        let mut recorder = DeltaRecorder { deltas, pieces: Vec::new() };
+        let result = self.model.complete(request, &mut recorder).await;
         let cost = result.as_ref().ok().and_then(|reply| match &reply.answered_by {
             Some(by) => by.cost,
             None => self.cost_of(&reply.usage),
         });
-        let recorded = Recorded { model: self.model.name(), pieces: &ear.pieces, result: &result, cost };
+        let recorded = Recorded { model: self.model.name(), pieces: &recorder.pieces, result: &result, cost };
         self.cassette.record(request, &recorded).map_err(|error| self.lost(&error))?;
         result
     }
@@ -261,8 +261,8 @@ mod tests {
         let place = folder.path().join("c.jsonl");
         drop(Cassette::create(&place).unwrap());
         let (file, end) = (File::open(&place).unwrap(), std::fs::read(&place).unwrap().len());
-        let tape = RecordingFile { file, end: end as u64, link: Header::link(), last: HashMap::new() };
-        let cassette = Cassette(Arc::new(Shared { place: place.clone(), tape: Mutex::new(tape) }));
+        let file = RecordingFile { file, end: end as u64, link: Header::link(), last: HashMap::new() };
+        let cassette = Cassette(Arc::new(Shared { place: place.clone(), file: Mutex::new(file) }));
         let (at, who) = (&Path::root(), &Name::new("A").unwrap());
         let model = Recorder::new(Script::new([ScriptStep::say(who.clone(), "x")]).model("s"), &cassette);
         let (origin, entries) = (Origin::new(at, who, 0), &[Entry::user("go")]);

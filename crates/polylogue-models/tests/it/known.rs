@@ -81,10 +81,10 @@ async fn a_file_that_is_of_no_use_is_as_good_as_none() {
     let place = folder.path().join("capabilities.json");
     let server = Server::start(Behavior::from("Sunny.").text_only()).await;
     let base = server.base_url();
-    let old = json!({"polylogue_skills": 1, "models": {base: {"m": {
+    let old = json!({"polylogue_capabilities": 1, "models": {base: {"m": {
         "tools": {"has": false, "why": "long ago", "time_ms": 1}
     }}}});
-    let later = json!({"polylogue_skills": 2, "models": []});
+    let later = json!({"polylogue_capabilities": 2, "models": []});
     for (nth, text) in [old.to_string(), later.to_string(), "{".into(), "\u{0}".into()].iter().enumerate() {
         std::fs::write(&place, text).unwrap();
         let error = ask(&model_at(&server, &place), &with_tools()).await.0.unwrap_err();
