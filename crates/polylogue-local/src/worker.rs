@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::cache::Caches;
 use crate::decoder::Decoder;
+use crate::error::Defect;
 use crate::event::{Event, Failure};
 use crate::gguf::GgufFile;
 use crate::grammar::{Grammar, Grammars};
@@ -39,22 +40,19 @@ impl Worker {
     }
 
     fn run(self, mut jobs: mpsc::Receiver<Job>) {
-        let Some(first) = jobs.blocking_recv() else { return };
-        let loaded = guarded(|| {
-            let device = device()?;
-            Decoder::load(&self.file, &self.sizes, self.window, &device).map_err(Failure::Defect)
-        });
-        match loaded {
-            Ok(decoder) => Scheduler {
-                worker: &self,
-                decoder,
-                grammars: None,
-                caches: Caches::default(),
-                active: VecDeque::new(),
+        while let Some(job) = jobs.blocking_recv() {
+            match guarded(|| self.load()) {
+                Ok(decoder) => return Scheduler::new(&self, decoder).serve(job, jobs),
+                // It may be readable with the next request.
+                Err(failure @ Failure::Defect(Defect::Unreadable(_))) => refuse(&failure, &job),
+                Err(failure) => return refuse_all(&failure, job, jobs),
             }
-            .serve(first, jobs),
-            Err(failure) => refuse(&failure, first, jobs),
         }
+    }
+
+    fn load(&self) -> Result<Decoder, Failure> {
+        let device = device()?;
+        Decoder::load(&self.file, &self.sizes, self.window, &device).map_err(Failure::Defect)
     }
 }
 
@@ -70,12 +68,17 @@ fn device() -> candle_core::Result<Device> {
 }
 
 /// Answers all requests to a model that cannot be loaded.
-fn refuse(failure: &Failure, first: Job, mut jobs: mpsc::Receiver<Job>) {
+fn refuse_all(failure: &Failure, first: Job, mut jobs: mpsc::Receiver<Job>) {
     let mut next = Some(first);
     while let Some(job) = next {
-        drop(job.events.send(Event::End(Err(failure.clone()))));
+        refuse(failure, &job);
         next = jobs.blocking_recv();
     }
+}
+
+fn refuse(failure: &Failure, job: &Job) {
+    // A caller that has gone needs no error.
+    drop(job.events.send(Event::End(Err(failure.clone()))));
 }
 
 /// Computes several replies in turns, a step of each at a time.
@@ -88,7 +91,12 @@ struct Scheduler<'a> {
     active: VecDeque<Sequence>,
 }
 
-impl Scheduler<'_> {
+impl<'a> Scheduler<'a> {
+    fn new(worker: &'a Worker, decoder: Decoder) -> Self {
+        let (caches, active) = (Caches::default(), VecDeque::new());
+        Self { worker, decoder, grammars: None, caches, active }
+    }
+
     fn serve(mut self, first: Job, mut jobs: mpsc::Receiver<Job>) {
         let mut next = Some(first);
         loop {
