@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::{MAX_DEPTH, Object, Place, describe, each_inner, is_of_object, place, strings, target};
 
-/// Limit on the schemas that are merged: references can fork at every step.
-const MAX_SCHEMAS: usize = 1000;
+/// Limit on the JSON values of the schemas that are merged: references can fork at every step, and each step copies what it has. A
+/// schema can be that of a tool server that no person has reviewed.
+const MAX_VALUES: usize = 10_000;
 
 /// The schema of an object that allows what `schema` allows.
 pub(crate) fn merged(schema: &Value) -> Cow<'_, Value> {
@@ -20,7 +21,7 @@ pub(crate) fn merged(schema: &Value) -> Cow<'_, Value> {
     if is_of_object(schema) && has_properties && schema.get("$ref").is_none() {
         return Cow::Borrowed(schema);
     }
-    let shape = Merging { root: schema, left: MAX_SCHEMAS }.shape(schema, 0).unwrap_or_default();
+    let shape = Merging { root: schema, left: MAX_VALUES }.shape(schema, 0).unwrap_or_default();
     let Shape { properties, mut required, notes } = shape;
     required.retain(|name| properties.contains_key(name));
     let mut object = Object::new();
@@ -145,18 +146,17 @@ fn constants(schema: &Value) -> Option<(Object, Vec<Value>)> {
 
 struct Merging<'a> {
     root: &'a Value,
-    /// How many more schemas are merged. Beyond that, anything is allowed.
+    /// How many more values are merged. Beyond that, anything is allowed.
     left: usize,
 }
 
 impl<'a> Merging<'a> {
     /// The shape of an object that satisfies `schema`; `None` if none does.
     fn shape(&mut self, schema: &'a Value, depth: usize) -> Option<Shape> {
-        let left = self.left.checked_sub(1).filter(|_| depth <= MAX_DEPTH);
-        let (Some(left), Some(keywords)) = (left, schema.as_object()) else {
+        let keywords = schema.as_object().filter(|_| depth <= MAX_DEPTH);
+        let Some(keywords) = keywords.filter(|keywords| self.count(keywords)) else {
             return (*schema != Value::Bool(false)).then(Shape::default);
         };
-        self.left = left;
         if keywords.contains_key("type") && !can_be(keywords, "object") {
             return None;
         }
@@ -179,6 +179,27 @@ impl<'a> Merging<'a> {
         let others = others.filter_map(|name| Some(format!("{name}: {}", keywords.get(name)?)));
         shape.notes.extend(others);
         Some(shape)
+    }
+
+    /// Counts the values that are copied of a schema. Returns whether they are within the limit.
+    fn count(&mut self, keywords: &Object) -> bool {
+        let mut copied = COPIED.into_iter().filter_map(|name| keywords.get(name));
+        let left = self.left.checked_sub(1).and_then(|left| copied.try_fold(left, left_after));
+        self.left = left.unwrap_or_default();
+        left.is_some()
+    }
+}
+
+/// Keywords whose values are copied.
+const COPIED: [&str; 5] = ["properties", "required", "not", "enum", "const"];
+
+/// What is left of a number of values after those in `value`; `None` if these are more.
+fn left_after(left: usize, value: &Value) -> Option<usize> {
+    let left = left.checked_sub(1)?;
+    match value {
+        Value::Array(values) => values.iter().try_fold(left, left_after),
+        Value::Object(fields) => fields.values().try_fold(left, left_after),
+        _ => Some(left),
     }
 }
 

@@ -127,6 +127,19 @@ fn schemas_without_end_are_merged_within_bounds() {
     assert_eq!((&merged["type"], &merged["properties"]), (&json!("object"), &json!({})));
 }
 
+/// What each step copies counts, too.
+#[test]
+fn schemas_of_many_values_are_merged_within_bounds() {
+    let constants = |count: usize| json!({"enum": (0..count).collect::<Vec<usize>>()});
+    let with = |name: &str, count| json!({"type": "object", "properties": {name: constants(count)}});
+    let names = |[a, b]: [usize; 2]| -> Vec<String> {
+        let merged = merged(&json!({"allOf": [with("a", a), with("b", b)]})).into_owned();
+        merged["properties"].as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(names([600, 600]), ["a", "b"]);
+    assert_eq!(names([6_000, 6_000]), ["a"]);
+}
+
 /// OpenAI: "array schema missing items".
 #[test]
 fn a_list_has_a_schema_of_its_elements_where_openai_wants_one() {
