@@ -138,7 +138,7 @@ impl<'a> Attempts<'a> {
         let wait = match asked {
             Some(asked) if asked > max_wait => return Err(RetryStop::Wait { asked, allowed: max_wait }),
             // Adds a little, so that agents with the same wait do not retry together.
-            Some(asked) => asked + self.jitter.up_to(first_wait.min(asked)),
+            Some(asked) => asked.saturating_add(self.jitter.up_to(first_wait.min(asked))),
             None => self.jitter.up_to(doubled.min(max_wait)),
         };
         if self.begun.elapsed().saturating_add(wait) > within {

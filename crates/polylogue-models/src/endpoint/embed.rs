@@ -238,7 +238,10 @@ impl Embed for Embedder {
     }
 
     fn batch(&self, texts: &[String], purpose: EmbedPurpose) -> usize {
-        first_batch(&self.prefixed(texts, purpose), self.inner.form.max_texts)
+        let max_texts = self.inner.form.max_texts;
+        // A caller asks once for each request, with all texts that are left: only those that can be in it get their prefix.
+        let first = texts.get(..texts.len().min(max_texts)).unwrap_or_default();
+        first_batch(&self.prefixed(first, purpose), max_texts)
     }
 
     fn dimensions(&self) -> Option<usize> {
