@@ -1,6 +1,6 @@
 //! A connection to one server, from handshake to end.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ pub(crate) struct Connection {
     /// `None` for a remote server.
     process: Option<Mutex<Process>>,
     tools: RwLock<Listed>,
+    /// How many of the reported changes `tools` has. Locked while the tools are listed again.
+    listed_changes: Mutex<u64>,
     exceeded: Arc<ExceededLimit>,
     secrets: Secrets,
     limits: Limits,
@@ -65,7 +67,8 @@ pub(crate) struct Broken {
 ///
 /// It accepts progress and changes of tools, and ignores logs. It offers nothing else: no sampling, no roots, no elicitation.
 struct Client {
-    has_other_tools: AtomicBool,
+    /// How often the server reported that its tools have changed.
+    changes: AtomicU64,
     active: ActiveCalls,
 }
 
@@ -77,7 +80,7 @@ impl ClientHandler for Client {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.has_other_tools.store(true, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::Release);
     }
 
     async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
@@ -97,7 +100,7 @@ impl Connection {
     ) -> Result<Self, String> {
         let limits = settings.limits;
         let exceeded: Arc<ExceededLimit> = Arc::default();
-        let client = Client { has_other_tools: AtomicBool::new(false), active };
+        let client = Client { changes: AtomicU64::new(0), active };
         let (mut process, served) = match way {
             ServerLocation::Launch(launch) => {
                 let (process, output, input) = Process::start(launch)?;
@@ -120,8 +123,8 @@ impl Connection {
         let why = match timeout(limits.start, opening).await {
             Ok(Ok((service, tools))) => {
                 let (process, tools) = (process.map(Mutex::new), RwLock::new(tools));
-                let secrets = way.secrets().clone();
-                return Ok(Self { service, process, tools, exceeded, secrets, limits });
+                let (secrets, listed_changes) = (way.secrets().clone(), Mutex::new(0));
+                return Ok(Self { service, process, tools, listed_changes, exceeded, secrets, limits });
             }
             Ok(Err(_)) if exceeded.in_words(limits.message_bytes).is_some() => {
                 exceeded.in_words(limits.message_bytes).unwrap_or_default()
@@ -151,13 +154,15 @@ impl Connection {
         self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Lists its tools again, if it reported a change.
+    /// Lists its tools again, if it reported a change. Calls that come meanwhile wait for the list: with the old one they would
+    /// call a tool that has changed. A call that is cancelled meanwhile leaves the change to the next.
     ///
     /// # Errors
     /// When it does not respond.
     pub(crate) async fn look_again(&self) -> Result<(), Broken> {
-        let has_others = &self.service.service().has_other_tools;
-        if !has_others.swap(false, Ordering::AcqRel) {
+        let mut listed = self.listed_changes.lock().await;
+        let reported = self.service.service().changes.load(Ordering::Acquire);
+        if *listed == reported {
             return Ok(());
         }
         let tools = match timeout(self.limits.start, list(&self.service, self.limits.tools)).await {
@@ -166,6 +171,7 @@ impl Connection {
             Err(_) => return Err(self.too_slow("list its tools", self.limits.start).await),
         };
         *self.tools.write().unwrap_or_else(PoisonError::into_inner) = tools;
+        *listed = reported;
         Ok(())
     }
 

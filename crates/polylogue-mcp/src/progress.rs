@@ -52,7 +52,7 @@ impl ProgressCallback {
     }
 }
 
-/// The calls of one connection that are in call.
+/// The calls in flight of one connection.
 pub(crate) struct ActiveCalls {
     server: String,
     callback: ProgressCallback,
@@ -102,7 +102,7 @@ impl ActiveCalls {
     }
 }
 
-/// A call in call. Dropping it before its response cancels it on the server.
+/// A call in flight. Dropping it before its response cancels it on the server.
 pub(crate) struct InFlight<'a> {
     active: &'a ActiveCalls,
     token: ProgressToken,

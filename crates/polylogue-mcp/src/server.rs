@@ -1,6 +1,7 @@
 //! A server that starts on first use and restarts after a failure.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue_core::{ConfigError, Result, ToolResult};
 use rmcp::model::{JsonObject, Tool};
@@ -19,8 +20,18 @@ pub(crate) struct Server {
     declaration: Declaration,
     variables: Variables,
     settings: Settings,
-    /// The connection. Calls in flight share it; the first call that finds it broken removes it, and it ends with the last of them.
-    connection: Mutex<Option<Arc<Connection>>>,
+    held: Mutex<Held>,
+    /// How often it could not be started.
+    failures: AtomicU64,
+}
+
+/// What calls in flight share.
+#[derive(Default)]
+struct Held {
+    /// The connection. The first call that finds it broken removes it, and it ends with the last of them.
+    connection: Option<Arc<Connection>>,
+    /// Why it could not be started last.
+    failure: String,
 }
 
 impl Server {
@@ -30,7 +41,7 @@ impl Server {
         variables: Variables,
         settings: Settings,
     ) -> Self {
-        Self { name, declaration, variables, settings, connection: Mutex::default() }
+        Self { name, declaration, variables, settings, held: Mutex::default(), failures: AtomicU64::new(0) }
     }
 
     /// Its tools. Starts it if necessary.
@@ -82,15 +93,32 @@ impl Server {
 
     /// Ends the connection. The next call starts the server again.
     pub(crate) async fn close(&self) {
-        *self.connection.lock().await = None;
+        self.held.lock().await.connection = None;
     }
 
+    /// The connection. Starts the server if necessary: once for all calls that wait for it, also if that fails, because each
+    /// attempt can take as long as [`Limits::start`](crate::Limits::start).
     async fn connected(&self) -> Result<Arc<Connection>, String> {
-        let mut held = self.connection.lock().await;
-        if let Some(connection) = held.as_ref().filter(|connection| connection.lives()) {
+        let failures = self.failures.load(Ordering::Acquire);
+        let mut held = self.held.lock().await;
+        if let Some(connection) = held.connection.as_ref().filter(|connection| connection.lives()) {
             return Ok(Arc::clone(connection));
         }
-        *held = None;
+        if self.failures.load(Ordering::Acquire) != failures {
+            return Err(held.failure.clone());
+        }
+        held.connection = None;
+        match self.start().await {
+            Ok(connection) => Ok(Arc::clone(held.connection.insert(Arc::new(connection)))),
+            Err(why) => {
+                held.failure.clone_from(&why);
+                self.failures.fetch_add(1, Ordering::Release);
+                Err(why)
+            }
+        }
+    }
+
+    async fn start(&self) -> Result<Connection, String> {
         if self.declaration.disabled {
             return Err("is disabled".into());
         }
@@ -102,8 +130,7 @@ impl Server {
         }
         let way = self.declaration.way(&self.variables)?;
         let active = ActiveCalls::new(&self.name, self.settings.callback.clone());
-        let connection = Arc::new(Connection::open(&way, &self.settings, active).await?);
-        Ok(Arc::clone(held.insert(connection)))
+        Connection::open(&way, &self.settings, active).await
     }
 
     /// Drops a broken connection, and describes what happens next.
@@ -111,9 +138,9 @@ impl Server {
         if broken.lives {
             return broken.why;
         }
-        let mut held = self.connection.lock().await;
+        let mut held = self.held.lock().await;
         // Another call may have started it again already.
-        held.take_if(|held| Arc::ptr_eq(held, connection));
+        held.connection.take_if(|held| Arc::ptr_eq(held, connection));
         let again = if self.declaration.command.is_some() { "started again" } else { "reached again" };
         format!("{}{unsure}; it is {again} for the next call", broken.why)
     }

@@ -87,7 +87,7 @@ impl Servers {
         Self::of(self.declared, self.variables, Settings { limits, ..self.settings })
     }
 
-    /// Returns the same servers, none of them started, with `tell` as callback for the progress of calls.
+    /// Returns the same servers, none of them started, which call `callback` with the progress of calls.
     #[must_use]
     pub fn on_progress(self, callback: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         Self::of(

@@ -178,6 +178,44 @@ async fn a_changed_list_of_tools_is_reported() {
 }
 
 #[tokio::test]
+async fn calls_at_the_same_time_find_the_same_changed_tools() {
+    let bench = Bench::new("fine");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    tools.done("other", json!({})).await;
+    // The second call comes while the first one waits for the new list.
+    let (first, second) = tokio::join!(tools.failed("fail"), tools.failed("fail"));
+    for shown in [first, second] {
+        assert!(shown.contains("has other tools now, and no `fail`"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_tools_outlives_the_call_that_was_to_notice_it() {
+    let bench = Bench::new("lists_once");
+    let tools = Tools::of(&bench.servers(|_| ())).await;
+    tools.done("other", json!({})).await;
+    tokio::select! {
+        shown = tools.failed("fail") => panic!("the list of tools was answered: {shown}"),
+        () = bench.noted("asked for its tools again") => {}
+    }
+    let shown = tools.failed("fail").await;
+    assert!(shown.contains("has other tools now, and no `fail`"), "{shown}");
+    assert_eq!(bench.starts(), 1);
+}
+
+#[tokio::test]
+async fn one_that_never_starts_is_started_once_for_all_that_wait_for_it() {
+    let bench = Bench::new("dies");
+    let servers = bench.servers(|_| ());
+    let tools = || servers.tools([("test", Allowed::All)]);
+    let (first, second) = tokio::join!(tools(), tools());
+    assert_eq!(first.unwrap_err().to_string(), second.unwrap_err().to_string());
+    assert_eq!(bench.starts(), 1);
+    assert!(tools().await.is_err());
+    assert_eq!(bench.starts(), 2, "a later call tries again");
+}
+
+#[tokio::test]
 async fn one_that_never_starts_says_why() {
     let bench = Bench::new("dies");
     let shown = bench.servers(|_| ()).tools([("test", Allowed::All)]).await.unwrap_err().to_string();

@@ -126,6 +126,11 @@ def answer(request):
         if MANNER == "pages":
             at = int(params.get("cursor", "0"))
             return {"tools": [tool(f"t{at}")], "nextCursor": str(at + 1)}
+        if MANNER == "lists_once" and len(tools) < len(NAMES):
+            with open(NOTES) as notes:
+                is_first = "again" not in notes.read()
+            note("asked for its tools again")
+            return None if is_first else {"tools": tools}
         return {"tools": tools}
     if method == "resources/list":
         at = int(params.get("cursor", "0"))
