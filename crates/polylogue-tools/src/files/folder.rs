@@ -165,7 +165,6 @@ impl Folder {
 
     /// Writes `content` to the file at `names`. Returns whether it existed before.
     pub(crate) fn write(&self, names: &[String], content: &[u8]) -> Result<bool, ToolError> {
-        static NTH: AtomicU64 = AtomicU64::new(0);
         let path = names.join("/");
         check_size(&path, content.len() as u64)?;
         self.check_protected(&path)?;
@@ -180,9 +179,8 @@ impl Folder {
         };
         // The old file stays until the new one is whole.
         self.check_free_space(content.len() as u64)?;
-        let nth = NTH.fetch_add(1, Ordering::Relaxed);
-        let draft = format!(".polylogue-{}-{nth}.part", std::process::id());
-        let placed = write_new(&dir, &draft, content, mode).and_then(|()| {
+        let (draft, file) = new_draft(&dir).map_err(|error| wrong(&path, error))?;
+        let placed = fill(file, content, mode).and_then(|()| {
             // This replaces the name, whatever it may have become, and follows nothing.
             rustix::fs::renameat(&dir, &draft, &dir, name)
         });
@@ -220,12 +218,26 @@ impl Folder {
     }
 }
 
-fn write_new(dir: &OwnedFd, name: &str, content: &[u8], mode: Option<RawMode>) -> Result<(), Errno> {
-    let fd = rustix::fs::openat(dir, name, NEW, Mode::from_raw_mode(0o666))?;
-    if let Some(mode) = mode {
-        rustix::fs::fchmod(&fd, Mode::from_raw_mode(mode))?;
+/// A new file in `dir`, with its name. A draft that has the name already belongs to a process with the same id: one before this
+/// one, or one in another container, which may be writing it. It is left alone.
+fn new_draft(dir: &OwnedFd) -> Result<(String, OwnedFd), Errno> {
+    static NTH: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let nth = NTH.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".polylogue-{}-{nth}.part", std::process::id());
+        match rustix::fs::openat(dir, &name, NEW, Mode::from_raw_mode(0o666)) {
+            Err(Errno::EXIST) => {}
+            opened => return Ok((name, opened?)),
+        }
     }
-    let written = File::from(fd).write_all(content);
+}
+
+/// Writes a new file, with the permissions of the one that it will replace.
+fn fill(file: OwnedFd, content: &[u8], mode: Option<RawMode>) -> Result<(), Errno> {
+    if let Some(mode) = mode {
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+    }
+    let written = File::from(file).write_all(content);
     written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 

@@ -38,6 +38,18 @@ async fn files_are_written_read_edited_and_listed() {
     assert_eq!(std::fs::read_dir(dir.work().join("src")).unwrap().count(), 1);
 }
 
+// A process of the same id was killed while it wrote, or writes now, in another container that has this folder.
+#[tokio::test]
+async fn drafts_of_other_processes_are_left_alone() {
+    let dir = Dir::new();
+    let drafts: Vec<String> =
+        (0..5_000).map(|nth| format!("work/.polylogue-{}-{nth}.part", std::process::id())).collect();
+    drafts.iter().for_each(|draft| dir.write(draft, "theirs"));
+    done(&write(&folder(&dir)), json!({"path": "a", "content": "ours"})).await;
+    assert_eq!(dir.read("work/a"), "ours");
+    assert!(drafts.iter().all(|draft| dir.read(draft) == "theirs"));
+}
+
 #[tokio::test]
 async fn a_folder_that_is_not_there_is_empty_and_made_when_written_to() {
     let dir = Dir::new();
