@@ -26,6 +26,8 @@
 pub(crate) mod files;
 pub(crate) mod running;
 
+use std::path::{Path, PathBuf};
+
 use polylogue_core::{Part, Tool, ToolCx, ToolError, ToolResult, ToolSpec, ToolStatus};
 #[cfg(unix)]
 pub use polylogue_sandbox::Engine;
@@ -119,7 +121,7 @@ impl Code {
     fn program(&self, file: &str, code: &str) -> Program {
         let default = match self.language {
             Language::Python => "python3",
-            Language::Shell if std::path::Path::new("/bin/bash").is_file() => "bash",
+            Language::Shell if Path::new("/bin/bash").is_file() => "bash",
             Language::Shell => "sh",
             Language::JavaScript => "node",
             Language::Saved => return Program::new("true").file(file, code),
@@ -140,15 +142,13 @@ impl Tool for Code {
         let text = |name: &str| args.get(name).and_then(Value::as_str);
         let code = text("code").ok_or("`code` must be a text: the whole program")?;
         let code = if self.language == Language::Saved { code } else { unfenced(code) };
-        let named = text("filename").map(str::to_owned);
+        let named = text("filename").map(|name| self.relative(name));
         let is_kept = named.is_some() || self.language == Language::Saved || !self.sandbox.is_project();
         let file = named.unwrap_or_else(|| self.file_name(code, text("language")));
         let before = Files::of(&self.sandbox).await;
+        let temporary = (!is_kept).then(|| TemporaryFile(self.sandbox.work().join(&file)));
         let ended = running::run(self.sandbox.clone(), self.program(&file, code)).await;
-        if !is_kept {
-            // One that cannot be removed is no reason to lose what it printed.
-            let _ = std::fs::remove_file(self.sandbox.work().join(&file));
-        }
+        drop(temporary);
         let ended = match ended {
             Ok(ended) => ended,
             Err(error) => return Ok(outcome_of(1, &error.to_string())),
@@ -170,7 +170,25 @@ impl Tool for Code {
     }
 }
 
+/// A file in a folder of the user's that is there only to be run. It is removed when this is dropped: by a call that is cancelled,
+/// too.
+struct TemporaryFile(PathBuf);
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        // One that cannot be removed is no reason to lose what the program printed.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 impl Code {
+    /// The path of a file relative to the work directory. Models also write the whole path, as programs see it and as this tool
+    /// reports it.
+    fn relative(&self, name: &str) -> String {
+        let within = Path::new(name).strip_prefix(self.sandbox.work_inside()).ok();
+        within.and_then(Path::to_str).unwrap_or(name).to_owned()
+    }
+
     /// The file for code without a name, which depends only on the code.
     fn file_name(&self, code: &str, language: Option<&str>) -> String {
         let hash = blake3::hash(code.as_bytes()).to_hex();

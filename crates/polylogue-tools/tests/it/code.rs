@@ -131,6 +131,29 @@ async fn a_run_whose_caller_is_dropped_is_ended() {
 }
 
 #[tokio::test]
+async fn a_program_that_is_only_run_leaves_no_file_in_a_project() {
+    let dir = Dir::new();
+    let tool = shell(Sandbox::unsafe_host(dir.work()).project());
+    let sleep = long(5);
+    let files = || -> Vec<_> {
+        std::fs::read_dir(dir.work()).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    };
+    done(&tool, json!({"code": "true"})).await;
+    assert!(files().is_empty(), "{:?}", files());
+    let run = call(&tool, json!({"code": format!("touch begun; sleep {sleep}")}));
+    let has_begun = async {
+        while !is_running(&sleep) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        outcome = run => panic!("it ended: {outcome:?}"),
+        () = has_begun => {}
+    }
+    assert_eq!(files(), ["begun"], "the call was cancelled");
+}
+
+#[tokio::test]
 async fn output_memory_and_files_are_bounded() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
@@ -163,6 +186,10 @@ async fn files_are_written_to_their_directory_and_listed() {
     // What is only read, or was there before, is not listed.
     let out = done(&tool, json!({"code": "print(open('out.csv').read())"})).await;
     assert_eq!(out, format!("{OK} a,b"));
+    let out =
+        done(&save(tool.sandbox().clone()), json!({"code": "1", "filename": "/work/sub/whole.txt"})).await;
+    assert!(out.contains("Code saved to /work/sub/whole.txt"), "{out}");
+    assert_eq!(dir.read("work/sub/whole.txt"), "1");
     for name in ["../a.py", "/etc/a.py", "sub/../../a.py", ""] {
         let out = failed(&tool, json!({"code": "print(1)", "filename": name})).await;
         let expected =
