@@ -3,7 +3,7 @@
 //! The tool [`PythonSession`] starts an interpreter in its [`Sandbox`] on the first call, and runs the code of each call in it. A call
 //! returns the output, the value of the last expression, pictures (plots of matplotlib, and values with a PNG representation; each is
 //! also a file in the work directory), or the traceback. A call that exceeds the time limit of the sandbox is interrupted; if that
-//! fails, the interpreter is killed, and the next call starts a new one with a note.
+//! fails, the interpreter is killed, and the next call starts a new one with a note. So is one that is not ready within a minute.
 //!
 //! Each conversation and each tool has a separate interpreter. Conversations share only the work directory of the tool's sandbox;
 //! give each its own sandbox to share nothing. An interpreter is killed when the [`Log`](polylogue_core::Log) of its conversation is
@@ -55,7 +55,7 @@ impl PythonSession {
             "type": "object",
             "properties": {
                 "code": {"type": "string", "description": "The code to run next"},
-                "restart": {"type": "boolean", "description": "Begin anew before, without any variables"},
+                "restart": {"type": "boolean", "description": "Whether to start a new session before, without any variables"},
             },
             "additionalProperties": false,
         });

@@ -13,6 +13,8 @@ use super::reply::{Message, Reply};
 
 /// The program that the interpreter runs.
 const DRIVER: &str = include_str!("driver.py");
+/// How long an interpreter may take to start: a machine may be busy, and an environment large.
+const START: Duration = Duration::from_secs(60);
 /// How long interrupted code may take to end.
 const GRACE: Duration = Duration::from_secs(3);
 /// Maximum length of a line of the driver in bytes: longer than the longest picture, result or error.
@@ -77,7 +79,14 @@ impl Drop for Kernel {
 
 impl Kernel {
     /// Starts it, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it cannot be started, ends, or is not ready in time.
     pub(super) async fn start(sandbox: &Sandbox, interpreter: &str) -> Result<Self, Error> {
+        Self::start_within(START, sandbox, interpreter).await
+    }
+
+    async fn start_within(time: Duration, sandbox: &Sandbox, interpreter: &str) -> Result<Self, Error> {
         let piped = |source| Error::System { what: "no pipe can be created for the session", source };
         let (source, input) = std::io::pipe().map_err(piped)?;
         rustix::fs::fcntl_setfl(&input, rustix::fs::OFlags::NONBLOCK).map_err(|error| piped(error.into()))?;
@@ -97,12 +106,18 @@ impl Kernel {
         let thread = std::thread::Builder::new().name("polylogue-python".into()).spawn(listen);
         thread
             .map_err(|source| Error::System { what: "no thread can be started for the session", source })?;
+        let start = Start::begin(&kernel.line, time)?;
         kernel.line.until(|state| state.listens).await;
+        let is_late = start.end();
         let over = kernel.line.state().over.take();
         match over {
             None => Ok(kernel),
             Some(Err(error)) => Err(error),
-            Some(Ok(why)) => Err(Error::Config(format!("`{interpreter}` started no session: {why}"))),
+            Some(Ok(why)) => {
+                let why =
+                    if is_late { format!("it was not ready within {} s", time.as_secs_f64()) } else { why };
+                Err(Error::Config(format!("`{interpreter}` started no session: {why}")))
+            }
         }
     }
 
@@ -136,6 +151,37 @@ impl Kernel {
             reply.note(format!("Timeout: interrupted after {} s", limits.time.as_secs_f64()));
         }
         Ok(reply)
+    }
+}
+
+/// An interpreter that starts. It is killed if it is not ready in time: the limits of a call hold from then on.
+struct Start {
+    over: mpsc::Sender<()>,
+    timed_out: Arc<AtomicBool>,
+}
+
+impl Start {
+    fn begin(line: &Arc<Line>, time: Duration) -> Result<Self, Error> {
+        let (over, is_over) = mpsc::channel();
+        let timed_out = Arc::new(AtomicBool::new(false));
+        let (watched, is_timed_out) = (Arc::clone(line), Arc::clone(&timed_out));
+        let watch = move || {
+            if is_over.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout) {
+                is_timed_out.store(true, Ordering::Release);
+                watched.cancellation.cancel();
+            }
+        };
+        let thread = std::thread::Builder::new().name("polylogue-python-start".into()).spawn(watch);
+        thread
+            .map_err(|source| Error::System { what: "no thread can be started for the session", source })?;
+        Ok(Self { over, timed_out })
+    }
+
+    /// Ends the wait. Returns whether it timed out.
+    fn end(self) -> bool {
+        // The watcher may be gone already.
+        let _ = self.over.send(());
+        self.timed_out.load(Ordering::Acquire)
     }
 }
 
@@ -338,5 +384,26 @@ impl Lines {
         } else {
             self.kept.extend_from_slice(bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_interpreter_that_is_never_ready_is_given_up() {
+        let dir = std::env::temp_dir().join(format!("polylogue-never-ready-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let interpreter = dir.join("python");
+        std::fs::write(&interpreter, "#!/bin/sh\nexec sleep 10\n").unwrap();
+        std::fs::set_permissions(&interpreter, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let (sandbox, interpreter) = (Sandbox::unsafe_host(&dir), interpreter.display().to_string());
+        let error = Kernel::start_within(Duration::from_millis(200), &sandbox, &interpreter).await;
+        let expected = format!("`{interpreter}` started no session: it was not ready within 0.2 s");
+        assert_eq!(error.map(drop).unwrap_err().to_string(), expected);
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 }
