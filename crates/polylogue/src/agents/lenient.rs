@@ -15,13 +15,17 @@ const THOUGHTS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</
 pub(crate) fn without_thoughts(text: &str) -> String {
     let mut text = text.to_owned();
     for (open, close) in THOUGHTS {
-        while let Some(end) = text.find(close) {
-            let begin = text.get(..end).and_then(|before| before.find(open)).unwrap_or(0);
-            text.replace_range(begin..end + close.len(), "");
+        // In one pass: a model that only closes tags would otherwise have all that is left moved for each.
+        let (mut kept, mut rest) = (String::with_capacity(text.len()), text.as_str());
+        while let Some((thought, after)) = rest.split_once(close) {
+            match thought.split_once(open) {
+                Some((before, _)) => kept.push_str(before),
+                None => kept.clear(),
+            }
+            rest = after;
         }
-        if let Some(begin) = text.find(open) {
-            text.truncate(begin);
-        }
+        kept.push_str(rest.split_once(open).map_or(rest, |(before, _)| before));
+        text = kept;
     }
     text
 }
@@ -205,6 +209,7 @@ mod tests {
             "Sure! Here it is:\n```json\n{\"a\": 1}\n```\nAnything {else}?",
             "<think>{\"a\": 2}</think>{\"a\": 1}",
             "{\"a\": 3}</think> {\"a\": 1} <think> {\"a\": 4}",
+            "<think>{\"a\": 2}</think>{\"a\": 3}</think>{\"a\": 1}<thinking>{\"a\": 4}</thinking>",
             "I fill in {it}, so: {a: 1}",
         ] {
             assert_eq!(object(text).map(Value::Object), Some(json!({"a": 1})), "{text}");

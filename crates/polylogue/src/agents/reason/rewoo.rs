@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use polylogue_core::text::of_json;
 use polylogue_core::{
-    Act, Agent, AnyAgent, AnyTool, Name, NameError, Part, Result, SubAgent, Tool, ToolCall, ToolResult,
-    ToolSpec, Turn,
+    Act, Agent, AnyAgent, AnyTool, Error, Name, NameError, Part, Result, SubAgent, Tool, ToolCall,
+    ToolResult, ToolSpec, Turn,
 };
 use serde_json::{Value, json};
 
@@ -25,16 +25,27 @@ pub struct Rewoo {
     solver: AnyAgent,
     tools: Vec<AnyTool>,
     approval: Approval<ApprovalRequest>,
+    max_steps: usize,
 }
 
 impl Rewoo {
+    /// Default limit on the steps of a plan, each of which is a tool call.
+    pub const DEFAULT_MAX_STEPS: usize = 100;
+
     /// Creates an agent named `name` with a planner and a solver.
     ///
     /// # Errors
     /// When the name is illegal.
     pub fn new(name: impl AsRef<str>, planner: impl Agent, solver: impl Agent) -> Result<Self, NameError> {
         let (planner, solver) = (AnyAgent::new(planner), AnyAgent::new(solver));
-        Ok(Self { name: Name::new(name)?, planner, solver, tools: Vec::new(), approval: Approval::never() })
+        let (name, tools, approval) = (Name::new(name)?, Vec::new(), Approval::never());
+        Ok(Self { name, planner, solver, tools, approval, max_steps: Self::DEFAULT_MAX_STEPS })
+    }
+
+    /// Sets the limit on the steps of a plan. The turn fails before the first tool call if the plan has more.
+    #[must_use]
+    pub fn max_steps(self, steps: usize) -> Self {
+        Self { max_steps: steps, ..self }
     }
 
     /// Adds a tool. Replaces a tool of the same name.
@@ -93,11 +104,16 @@ impl Agent for Rewoo {
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let question = turn.message().text().into_owned();
         let plan = turn.ask(&self.planner, self.form(&question)).await?.text().into_owned();
+        let steps = steps(&plan, self.max_steps);
+        if steps.len() > self.max_steps {
+            let (planner, max) = (self.planner.name(), self.max_steps);
+            return Err(Error::agent(format!("the plan of `{planner}` has more than {max} steps")));
+        }
         let begun = turn.transcript().turns_begun_by(turn.me());
         let mut evidence: BTreeMap<String, Value> = BTreeMap::new();
         let mut gathered = String::new();
         let mut ids = CallIds { turn: begun, used: BTreeMap::new() };
-        for Step { plan, label, tool, args } in steps(&plan) {
+        for Step { plan, label, tool, args } in steps {
             let mut space = MAX_ARGUMENTS;
             let args = filled(self.args(&tool, &args), &evidence, &mut space);
             let call = ToolCall { id: ids.next(&label), tool, args };
@@ -144,23 +160,24 @@ struct Step {
     args: String,
 }
 
-fn steps(plan: &str) -> Vec<Step> {
+/// The steps of a plan; of one with more than `most`, the first `most` and one more.
+fn steps(plan: &str, most: usize) -> Vec<Step> {
     let (mut steps, mut rest) = (Vec::new(), plan);
-    while let Some((before, from)) = rest.split_once("#E") {
+    while steps.len() <= most
+        && let Some((before, from)) = rest.split_once("#E")
+    {
         rest = from;
         let digits = from.len() - from.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let (number, behind) = from.split_at(digits);
         let Some(call) = behind.trim_start().strip_prefix('=').filter(|_| digits > 0) else { continue };
-        let Some((tool, args)) = call.split_once('[').filter(|(tool, _)| is_tool(tool.trim())) else {
-            continue;
-        };
+        let Some((tool, args)) = tool_and_args(call) else { continue };
         let end = closing(args).unwrap_or_else(|| args.find('\n').unwrap_or(args.len()));
         let plan = before.rsplit_once("Plan:").map_or("", |(_, plan)| plan).trim();
         let args_text = args.get(..end).unwrap_or(args).trim().to_owned();
         steps.push(Step {
             plan: plan.to_owned(),
             label: format!("#E{number}"),
-            tool: tool.trim().to_owned(),
+            tool: tool.to_owned(),
             args: args_text,
         });
         rest = args.get(end..).unwrap_or_default();
@@ -168,8 +185,13 @@ fn steps(plan: &str) -> Vec<Step> {
     steps
 }
 
-fn is_tool(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+/// The name before the first bracket, and the text after it.
+fn tool_and_args(call: &str) -> Option<(&str, &str)> {
+    let is_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let (name, rest) = call.split_at(call.find(|c: char| !is_of_name(c) && !c.is_whitespace())?);
+    let name = name.trim();
+    let is_name = !name.is_empty() && name.chars().all(is_of_name);
+    Some((name, rest.strip_prefix('[')?)).filter(|_| is_name)
 }
 
 /// The end of the bracket that was open before, skipping JSON strings and nested lists.

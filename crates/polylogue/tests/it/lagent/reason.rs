@@ -326,6 +326,22 @@ async fn an_agent_that_reached_its_own_limit_has_a_new_turn_when_the_chat_contin
 }
 
 #[tokio::test]
+async fn a_plan_of_too_many_calls_fails_before_the_first() {
+    let plan: String = (1..=3).map(|nth| format!("#E{nth} = search[{{\"q\": {nth}}}]\n")).collect();
+    let plan = serde_json::to_string(&plan).unwrap();
+    let spy =
+        Spy::on(script(&format!(r#"[{{"planner": {plan}}}, {{"planner": {plan}}}, {{"solver": "so"}}]"#)));
+    let rewoo = Rewoo::new("rewoo", agent("planner", &spy.model()), agent("solver", &spy.model())).unwrap();
+    let rewoo = rewoo.tool(search());
+    let session = session().await;
+    let error = session.call(&rewoo.clone().max_steps(2), "Why?").await.unwrap_err().to_string();
+    assert!(error.contains("the plan of `planner` has more than 2 steps"), "{error}");
+    assert_eq!(calls(&session).await, 0);
+    assert_eq!(session.call(&rewoo.max_steps(3), "Why?").await.unwrap().text(), "so");
+    assert_eq!(calls(&session).await, 3);
+}
+
+#[tokio::test]
 async fn a_short_plan_asks_for_no_gigabytes_of_evidence() {
     let long = "y".repeat(60_000);
     let plan =
