@@ -17,6 +17,8 @@ use crate::exchange::{Ask, End, Reply, ask, status_in_words};
 
 /// Maximum number of redirects.
 const MOST_REDIRECTS: usize = 5;
+/// Maximum length of an address in bytes. Each rule of a site's `robots.txt` is compared with it, and sites write both.
+pub(super) const LONGEST_ADDRESS: usize = 8 * 1024;
 /// How many `robots.txt` files are cached, and for how long; the RFC allows a day at most.
 const MOST_SITES: usize = 256;
 const REMEMBERED: Duration = Duration::from_secs(3600);
@@ -119,7 +121,7 @@ impl Fetcher {
 
     async fn follow(&self, mut url: Url) -> Result<Followed, String> {
         for _ in 0..=MOST_REDIRECTS {
-            self.check_robots(&url).await?;
+            self.check(&url).await?;
             let asked =
                 Ask::get().header("accept", "text/html, application/xhtml+xml, text/*;q=0.9, */*;q=0.1");
             let reply = ask(&self.client, &url, asked, self.bytes).await.map_err(|why| cannot(&url, &why))?;
@@ -147,7 +149,11 @@ impl Fetcher {
         from != to && self.redirects.as_ref().is_some_and(|RedirectRule(follows)| !follows(&from, &to))
     }
 
-    async fn check_robots(&self, url: &Url) -> Result<(), String> {
+    /// Checks whether `url` may be requested: its length, the network access, and what its site says.
+    async fn check(&self, url: &Url) -> Result<(), String> {
+        if url.as_str().len() > LONGEST_ADDRESS {
+            return Err(cannot(url, &format!("its address has more than {LONGEST_ADDRESS} bytes")));
+        }
         // Forbidden hosts are not contacted.
         self.reach().check_url(url).map_err(|why| cannot(url, &why.to_string()))?;
         if !self.robots {

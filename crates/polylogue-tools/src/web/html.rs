@@ -56,6 +56,9 @@ fn base(tree: &Tree, address: &Url) -> Url {
     said.filter(|base| !base.cannot_be_a_base()).unwrap_or_else(|| address.clone())
 }
 
+/// Maximum length of a title in characters. A page could otherwise fill a result with it.
+const LONGEST_TITLE: usize = 300;
+
 fn title(tree: &Tree) -> String {
     let text_of = |id: Id| {
         let texts: String = tree.within(id, |_| false).map(|id| tree.text(id)).collect();
@@ -68,5 +71,6 @@ fn title(tree: &Tree) -> String {
             .find_map(|id| Some(tree.attribute(id, "content")?.trim().to_owned()))
     };
     let first = elements(tree, "title").find_map(text_of).or_else(graph);
-    first.or_else(|| elements(tree, "h1").find_map(text_of)).unwrap_or_default()
+    let title = first.or_else(|| elements(tree, "h1").find_map(text_of)).unwrap_or_default();
+    text::excerpt(&title, LONGEST_TITLE)
 }

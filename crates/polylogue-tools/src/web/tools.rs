@@ -75,14 +75,10 @@ impl Tool for SearchTool {
         let mut text = String::new();
         for (at, hit) in hits.iter().enumerate() {
             let title = if hit.title.is_empty() { &hit.url } else { &hit.title };
+            let title = text::shortened(title, 300);
             let excerpt = text::shortened(&hit.excerpt, 500);
-            let _ = write!(
-                text,
-                "{}{}. [{title}]({})\n   {excerpt}",
-                if at > 0 { "\n" } else { "" },
-                at + 1,
-                hit.url
-            );
+            let (gap, nth) = (if at > 0 { "\n" } else { "" }, at + 1);
+            let _ = write!(text, "{gap}{nth}. [{title}]({})\n   {excerpt}", hit.url);
         }
         Ok(ToolResult::done(text).from_outside(format!("a search of {}", self.search.source())))
     }

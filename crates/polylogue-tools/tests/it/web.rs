@@ -92,6 +92,18 @@ async fn redirects_lead_nowhere_else_than_addresses_do() {
 }
 
 #[tokio::test]
+async fn addresses_of_kilobytes_are_not_requested() {
+    let long = format!("/{}", "a".repeat(9_000));
+    let site = Site::of(&[("/short", redirect(&long)), (long.as_str(), html("reached"))]).await;
+    let tool = web_fetch(Some(Arc::new(Fetcher::by(site.client()))), None);
+    for path in ["/short", long.as_str()] {
+        let why = failed(&tool, json!({"url": site.url(path)})).await;
+        assert!(why.ends_with("cannot be fetched: its address has more than 8192 bytes"), "{why}");
+    }
+    assert_eq!(site.paths(), ["/robots.txt", "/short"]);
+}
+
+#[tokio::test]
 async fn a_redirect_to_another_host_is_followed_only_where_that_is_allowed() {
     let other = "http://other.example/b?c=d#e";
     let answers = [("/a", redirect(other)), ("/same", redirect("/b")), ("/b", html("here"))];

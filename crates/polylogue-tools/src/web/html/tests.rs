@@ -100,6 +100,8 @@ fn titles_are_found() {
     ] {
         assert_eq!(read(html).title, expected, "{html}");
     }
+    let long = read(&format!("<title>{}</title>", "é".repeat(100_000))).title;
+    assert_eq!(long, format!("{}…", "é".repeat(300)));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use url::Url;
 
 use super::{Hit, Search};
 use crate::exchange::{Ask, End, ask, status_in_words};
+use crate::web::fetch::LONGEST_ADDRESS;
 use crate::web::html::read_html;
 
 /// Timeout, and maximum size of a response.
@@ -128,7 +129,7 @@ impl Engine {
         };
         let hit = |result: &Value| {
             let text = |key| result.get(key).and_then(Value::as_str).unwrap_or_default();
-            let url = Url::parse(text("url")).ok()?;
+            let url = Url::parse(text("url")).ok().filter(|url| url.as_str().len() <= LONGEST_ADDRESS)?;
             // Engines mark what they found as pages do.
             let words = |html: &str| text::one_line(&read_html(html, &url).text);
             Some(Hit { title: words(text("title")), excerpt: words(text(excerpt)), url: url.into() })
