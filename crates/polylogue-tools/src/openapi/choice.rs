@@ -1,6 +1,6 @@
 //! The choice of operations that become tools.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -46,11 +46,14 @@ impl Document {
     /// address.
     pub fn choose(&self, only: &[impl AsRef<str>], base: Option<&str>) -> Result<ChosenOperations, String> {
         let base = self.base(base)?;
-        let mut names = HashSet::new();
+        let mut names = HashMap::new();
         let (mut found, mut left_out) = (Vec::new(), Vec::new());
         let mut wanted: Vec<&str> = only.iter().map(AsRef::as_ref).collect();
         let mut known = Vec::new();
         for entry in self.entries() {
+            if only.is_empty() && found.len() > MOST_TOOLS {
+                break;
+            }
             let name = unique(&mut names, &entry);
             let id = entry.says.get("operationId").and_then(Value::as_str).unwrap_or_default();
             let line = format!("{} {}", entry.verb, entry.path);
@@ -76,22 +79,31 @@ impl Document {
         match found.len() {
             0 => Err("none of its operations can be called".into()),
             count if count > MOST_TOOLS && only.is_empty() => Err(format!(
-                "it has {count} operations, more than a model can choose from; name some of them in `include`"
+                "it has {} operations, more than a model can choose from; name some of them in `include`",
+                self.entries().count()
             )),
             _ => Ok(ChosenOperations { operations: found, left_out }),
         }
     }
 }
 
-/// A legal, unique name of an operation.
-fn unique(names: &mut HashSet<String>, entry: &Entry<'_>) -> String {
+/// A legal name of an operation that is not among `names`, which have the number of the last operation with each name: numbers
+/// are not tried again for each of many operations with the same name.
+fn unique(names: &mut HashMap<String, usize>, entry: &Entry<'_>) -> String {
     const MOST: usize = 60;
     let id = entry.says.get("operationId").and_then(Value::as_str).filter(|id| !id.is_empty());
     let text = id.map_or_else(|| format!("{}{}", entry.verb, entry.path), str::to_owned);
     let name = legal(&text, MOST);
-    let numbered = (2..).map(|number| format!("{name}_{number}"));
-    let free = std::iter::once(name.clone()).chain(numbered).find(|name| !names.contains(name));
-    let name = free.unwrap_or(name);
-    names.insert(name.clone());
-    name
+    let Some(last) = names.get(&name).copied() else {
+        names.insert(name.clone(), 1);
+        return name;
+    };
+    let mut number = last + 1;
+    while names.contains_key(&format!("{name}_{number}")) {
+        number += 1;
+    }
+    let numbered = format!("{name}_{number}");
+    names.insert(name, number);
+    names.insert(numbered.clone(), 1);
+    numbered
 }

@@ -16,6 +16,9 @@ use crate::http::HttpMethod;
 use crate::http::request::{Body, Lists, Request, header_name};
 use crate::http::send::Sender;
 
+/// Maximum number of parameters of an operation; a model cannot fill more.
+const MOST_PARAMETERS: usize = 128;
+
 /// An operation of a document, as data with everything needed to call it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Operation {
@@ -84,7 +87,7 @@ impl Operation {
         };
         let mut path = entry.path.to_owned();
         let (mut properties, mut required) = (Map::new(), Vec::new());
-        for parameter in parameters(document, entry) {
+        for parameter in parameters(document, entry)? {
             let Some((argument, schema)) = made.parameter(document, parameter, &mut path)? else { continue };
             if parameter.get("required") == Some(&json!(true))
                 || made.goes_into(&argument, ArgumentLocation::Path)
@@ -137,10 +140,7 @@ impl Operation {
             (other, _) if is_required => return Err(format!("its parameter `{name}` goes into `{other}`")),
             _ => return Ok(None),
         };
-        let mut argument = legal(name, 60);
-        while self.places.contains_key(&argument) {
-            argument.push('_');
-        }
+        let argument = self.argument(name);
         if into == ArgumentLocation::Path {
             *path = path.replace(&format!("{{{name}}}"), &format!("{{{argument}}}"));
         }
@@ -153,6 +153,16 @@ impl Operation {
         }
         self.places.insert(argument.clone(), ParameterPlace { into, name: name.to_owned() });
         Ok(Some((argument, schema)))
+    }
+
+    /// A legal name for the argument of the parameter `name`: different ones can become the same.
+    fn argument(&self, name: &str) -> String {
+        let name = legal(name, 60);
+        if !self.places.contains_key(&name) {
+            return name;
+        }
+        let mut numbered = (2..).map(|number| format!("{name}_{number}"));
+        numbered.find(|numbered| !self.places.contains_key(numbered)).unwrap_or_default()
     }
 
     fn request(&self) -> Result<Request, String> {
@@ -193,18 +203,22 @@ fn about(summary: &str, description: &str, entry: &Entry<'_>) -> String {
 }
 
 /// The parameters of an operation; its own take precedence over those of its path.
-fn parameters<'a>(document: &'a Document, entry: &Entry<'a>) -> Vec<&'a Value> {
+fn parameters<'a>(document: &'a Document, entry: &Entry<'a>) -> Result<Vec<&'a Value>, String> {
     let of =
         |says: &'a Map<String, Value>| says.get("parameters").and_then(Value::as_array).into_iter().flatten();
     let mut all: Vec<&Value> = Vec::new();
     for parameter in of(entry.says).chain(of(entry.around)) {
         let parameter = document.resolved(parameter);
         let is_same = |known: &&Value| ["name", "in"].iter().all(|key| known.get(key) == parameter.get(key));
-        if parameter.is_object() && !all.iter().any(is_same) {
-            all.push(parameter);
+        if !parameter.is_object() || all.iter().any(is_same) {
+            continue;
         }
+        if all.len() == MOST_PARAMETERS {
+            return Err(format!("it has more than {MOST_PARAMETERS} parameters"));
+        }
+        all.push(parameter);
     }
-    all
+    Ok(all)
 }
 
 /// The schema of the body, and whether it is required.

@@ -214,6 +214,32 @@ fn operations_can_be_selected_by_name_or_path() {
 }
 
 #[test]
+fn operations_and_arguments_of_one_name_are_numbered_and_there_are_not_too_many() {
+    let parameters = |count: usize, named: fn(usize) -> String| -> Vec<Value> {
+        (0..count).map(|nth| json!({"name": named(nth), "in": "query"})).collect()
+    };
+    let document = json!({
+        "openapi": "3.1.0", "servers": [{"url": "https://h.example"}],
+        "paths": {
+            "/a": {"get": {"operationId": "x", "parameters": parameters(128, |nth| "!".repeat(nth + 1))}},
+            "/b": {"get": {"operationId": "x_2"}},
+            "/c": {"get": {"operationId": "x"}},
+            "/d": {"get": {"operationId": "x"}},
+            "/e": {"get": {"operationId": "many", "parameters": parameters(129, |nth| nth.to_string())}},
+        },
+    });
+    let document = Document::read(&document.to_string()).unwrap();
+    let chosen = document.choose(&[] as &[&str], None).unwrap();
+    let names: Vec<&str> = chosen.operations.iter().map(|operation| operation.name.as_str()).collect();
+    assert_eq!(names, ["x", "x_2", "x_3", "x_4"]);
+    let arguments: Vec<&String> = chosen.operations[0].places.keys().collect();
+    assert!(arguments.iter().all(|name| name.len() <= 64), "{arguments:?}");
+    assert!(arguments.len() == 128 && arguments.contains(&&"__128".to_owned()), "{arguments:?}");
+    let left_out: Vec<_> = chosen.left_out.iter().map(|one| (&*one.name, &*one.why)).collect();
+    assert_eq!(left_out, [("many", "it has more than 128 parameters")]);
+}
+
+#[test]
 fn documents_that_cannot_be_used_say_why() {
     let read =
         |text: &str| Document::read(text).and_then(|read| read.operations(&[] as &[&str], None)).unwrap_err();
