@@ -17,16 +17,14 @@ pub fn make_work_directory(dir: &Path) -> io::Result<()> {
 }
 
 /// Removes the work directory `dir` whatever programs left in it: directories that deny access to their owner, and trees
-/// that are deeper than a path can be long. Links are removed, not followed. A directory that does not exist is not an error.
+/// that are deeper than a path can be long. Links are removed, not followed. A directory that does not exist is not an error; other
+/// processes may remove it at the same time.
 ///
 /// # Errors
 /// When something in it cannot be removed.
 #[cfg(unix)]
 pub fn remove_work_directory(dir: &Path) -> io::Result<()> {
-    match removal::remove(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
+    removal::remove(dir)
 }
 
 /// Removes the work directory `dir`. A directory that does not exist is not an error.
@@ -57,8 +55,12 @@ mod removal {
     /// Empties and removes `dir`. Directories within directories are moved up before they are emptied, so that neither the
     /// number of open files nor the stack grows with the depth.
     pub(super) fn remove(dir: &Path) -> io::Result<()> {
-        let root =
-            opened(&openat(CWD, parent(dir), DIR.difference(OFlags::NOFOLLOW), Mode::empty())?, &name(dir)?)?;
+        let flags = DIR.difference(OFlags::NOFOLLOW);
+        let Some(parent) = if_there(openat(CWD, parent(dir), flags, Mode::empty()).map_err(io::Error::from))?
+        else {
+            return Ok(());
+        };
+        let Some(root) = if_there(opened(&parent, &name(dir)?))? else { return Ok(()) };
         let mut moved = 0;
         loop {
             let names = names(&root)?;
@@ -66,18 +68,38 @@ mod removal {
                 break;
             }
             for name in names {
-                match unlinkat(&root, &name, AtFlags::empty()) {
-                    Err(Errno::ISDIR | Errno::PERM) => {}
-                    other => {
-                        other?;
-                        continue;
-                    }
-                }
-                empty(&root, &opened(&root, &name)?, &mut moved)?;
-                unlinkat(&root, &name, AtFlags::REMOVEDIR)?;
+                remove_entry(&root, &name, &mut moved)?;
             }
         }
-        std::fs::remove_dir(dir)
+        if_there(std::fs::remove_dir(dir)).map(drop)
+    }
+
+    /// `None` for what is gone: another process removes the same directory. Only that of the whole directory may end the removal.
+    fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+        match found {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// Removes an entry of `root` that may be gone. Directories in it are moved to `root`.
+    fn remove_entry(root: &OwnedFd, name: &CString, moved: &mut u64) -> io::Result<()> {
+        if is_removed(root, name)? {
+            return Ok(());
+        }
+        let Some(dir) = if_there(opened(root, name))? else { return Ok(()) };
+        empty(root, &dir, moved)?;
+        let removed = unlinkat(root, name, AtFlags::REMOVEDIR);
+        if_there(removed.map_err(io::Error::from)).map(drop)
+    }
+
+    /// Removes `name` from `dir`, unless it is a directory. Returns whether it is gone.
+    fn is_removed(dir: &OwnedFd, name: &CString) -> io::Result<bool> {
+        match unlinkat(dir, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(true),
+            Err(Errno::ISDIR | Errno::PERM) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn parent(dir: &Path) -> &Path {
@@ -93,20 +115,16 @@ mod removal {
     /// Removes the files of `dir`, and moves its directories to `root`.
     fn empty(root: &OwnedFd, dir: &OwnedFd, moved: &mut u64) -> io::Result<()> {
         for name in names(dir)? {
-            match unlinkat(dir, &name, AtFlags::empty()) {
-                Err(Errno::ISDIR | Errno::PERM) => {}
-                other => {
-                    other?;
-                    continue;
-                }
-            }
             // A directory that denies writing to its owner cannot be moved either.
-            drop(opened(dir, &name)?);
+            if is_removed(dir, &name)? || if_there(opened(dir, &name))?.is_none() {
+                continue;
+            }
             loop {
                 *moved += 1;
                 // A name that exists is of a directory that is not empty, or of a file.
                 match renameat(dir, &name, root, format!(".polylogue-removed-{moved}")) {
                     Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
+                    Err(Errno::NOENT) => break,
                     other => break other?,
                 }
             }
@@ -143,6 +161,7 @@ mod removal {
         }
     }
 
+    /// The names in a directory; none if it was removed meanwhile, which `rustix` takes for its end.
     fn names(dir: &OwnedFd) -> io::Result<Vec<CString>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(dir)? {
@@ -152,5 +171,27 @@ mod removal {
             }
         }
         Ok(names)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn what_another_process_removes_meanwhile_does_not_end_the_removal() {
+            let dir = tempfile::tempdir().unwrap();
+            let work = dir.path().join("work");
+            std::fs::create_dir_all(work.join("inner")).unwrap();
+            let root = OwnedFd::from(std::fs::File::open(&work).unwrap());
+            // As after a list of names, one of which is gone by now.
+            for name in [c"gone", c"inner"] {
+                remove_entry(&root, &name.to_owned(), &mut 0).unwrap();
+            }
+            assert!(!work.join("inner").exists());
+            remove(&work).unwrap();
+            assert!(!work.exists() && names(&root).unwrap().is_empty());
+            remove(&work).unwrap();
+            remove(&work.join("nowhere/at/all")).unwrap();
+        }
     }
 }
