@@ -31,11 +31,13 @@ pub(crate) struct Proxy {
     thread: Option<JoinHandle<()>>,
 }
 
+type Connections = BTreeMap<u64, [TcpStream; 2]>;
+
 struct Shared {
     listener: TcpListener,
     allowed: Allowed,
-    /// Both ends of all connections, to close them.
-    open: Mutex<BTreeMap<u64, [TcpStream; 2]>>,
+    /// Both ends of all connections, to close them; `None` when the proxy has ended.
+    open: Mutex<Option<Connections>>,
     next: AtomicU64,
 }
 
@@ -45,7 +47,8 @@ impl Proxy {
     /// # Errors
     /// When its thread cannot be started.
     pub(crate) fn start(listener: TcpListener, allowed: Allowed) -> io::Result<Self> {
-        let shared = Arc::new(Shared { listener, allowed, open: Mutex::default(), next: AtomicU64::new(0) });
+        let open = Mutex::new(Some(Connections::new()));
+        let shared = Arc::new(Shared { listener, allowed, open, next: AtomicU64::new(0) });
         let own = Arc::clone(&shared);
         let thread = Builder::new().name("polylogue-proxy".into()).spawn(move || serve(&own))?;
         Ok(Self { shared, thread: Some(thread) })
@@ -58,7 +61,8 @@ impl Drop for Proxy {
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
         }
-        for [inside, outside] in self.shared.open().values() {
+        let open = self.shared.open().take();
+        for [inside, outside] in open.unwrap_or_default().values() {
             cut(inside);
             cut(outside);
         }
@@ -66,8 +70,21 @@ impl Drop for Proxy {
 }
 
 impl Shared {
-    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, [TcpStream; 2]>> {
+    fn open(&self) -> MutexGuard<'_, Option<Connections>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a connection, and returns its number; `None` if the proxy has ended while the connection was made.
+    fn add(&self, both: [TcpStream; 2]) -> Option<u64> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.open().as_mut()?.insert(number, both);
+        Some(number)
+    }
+
+    fn remove(&self, number: u64) {
+        if let Some(open) = self.open().as_mut() {
+            open.remove(&number);
+        }
     }
 }
 
@@ -116,11 +133,9 @@ fn connection(shared: &Shared, mut inside: TcpStream) {
     };
     let opened = opened.and_then(|()| (&outside).write_all(&request.rest));
     let both = opened.and_then(|()| Ok([inside.try_clone()?, outside.try_clone()?]));
-    let Ok(both) = both else { return };
-    let number = shared.next.fetch_add(1, Ordering::Relaxed);
-    shared.open().insert(number, both);
+    let Some(number) = both.ok().and_then(|both| shared.add(both)) else { return };
     relay(inside, outside);
-    shared.open().remove(&number);
+    shared.remove(number);
 }
 
 /// Forwards bytes in both directions until both are idle or closed.

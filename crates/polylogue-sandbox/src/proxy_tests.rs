@@ -1,11 +1,13 @@
 //! What a proxy takes for a request, and where it leads.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-use std::net::TcpListener;
+use std::io::{self, Read};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::Allowed;
 use super::request::Request;
+use super::{Allowed, Proxy};
 
 fn allowed(hosts: &[&str]) -> Allowed {
     Allowed::of(&hosts.iter().map(|host| (*host).to_owned()).collect::<Vec<_>>()).unwrap()
@@ -106,4 +108,31 @@ fn requests_are_read() {
     ] {
         assert_eq!(read(wrong), None, "{wrong:.50}");
     }
+}
+
+/// A program that sends one byte at a time.
+struct Slowly<'a>(&'a [u8]);
+
+impl Read for Slowly<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        Read::by_ref(&mut self.0).take(1).read(into)
+    }
+}
+
+#[test]
+fn a_request_can_come_byte_by_byte() {
+    let request =
+        Request::read(&mut Slowly(b"CONNECT example.org:443 HTTP/1.1\r\nA: b\r\n\r\nrest")).unwrap();
+    assert_eq!((&*request.host, request.port, &*request.rest), ("example.org", 443, &b""[..]));
+}
+
+#[test]
+fn a_connection_that_is_made_while_the_proxy_ends_is_closed() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let both = || [(); 2].map(|()| TcpStream::connect(server.local_addr().unwrap()).unwrap());
+    let proxy = Proxy::start(TcpListener::bind("127.0.0.1:0").unwrap(), allowed(&[])).unwrap();
+    let shared = Arc::clone(&proxy.shared);
+    assert_eq!(shared.add(both()), Some(0));
+    drop(proxy);
+    assert_eq!(shared.add(both()), None);
 }

@@ -23,12 +23,16 @@ impl Request {
     /// When it is invalid or too long.
     pub(super) fn read(from: &mut impl Read) -> io::Result<Self> {
         const END: &[u8] = b"\r\n\r\n";
-        let mut bytes = Vec::new();
+        let mut bytes: Vec<u8> = Vec::new();
         let mut chunk = [0; 4096];
+        // Up to here there is no end: programs can send byte by byte.
+        let mut searched = 0;
         let end = loop {
-            if let Some(at) = bytes.windows(END.len()).position(|window| window == END) {
-                break at;
+            let rest = bytes.get(searched..).unwrap_or_default();
+            if let Some(at) = rest.windows(END.len()).position(|window| window == END) {
+                break searched + at;
             }
+            searched = bytes.len().saturating_sub(END.len() - 1);
             let count = from.read(&mut chunk)?;
             if count == 0 || bytes.len() > HEAD {
                 return Err(io::ErrorKind::InvalidData.into());
