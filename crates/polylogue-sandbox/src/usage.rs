@@ -1,5 +1,7 @@
 //! The current usage of a program.
 
+use std::collections::HashMap;
+
 /// The processes that a process started.
 #[derive(Default)]
 pub(crate) struct Descendants {
@@ -12,22 +14,31 @@ pub(crate) struct Descendants {
 
 /// The processes that `root` started; none where `/proc` is not available.
 pub(crate) fn descendants(root: i32) -> Descendants {
-    let mut found: Vec<Process> = Vec::new();
+    let mut found: HashMap<i32, Vec<Process>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        found.extend(pid.and_then(process));
-    }
-    let mut open = vec![root];
-    let mut ours = Descendants::default();
-    while let Some(parent) = open.pop() {
-        for process in found.iter().filter(|process| process.parent == parent) {
-            open.push(process.pid);
-            ours.processes.push(process.pid);
-            ours.bytes = ours.bytes.saturating_add(process.bytes).saturating_add(page_tables(process.pid));
-            ours.threads += process.threads;
+        if let Some(process) = pid.and_then(process) {
+            found.entry(process.parent).or_default().push(process);
         }
     }
+    let mut ours = Descendants::default();
+    for process in below(root, found) {
+        ours.processes.push(process.pid);
+        ours.bytes = ours.bytes.saturating_add(process.bytes).saturating_add(page_tables(process.pid));
+        ours.threads += process.threads;
+    }
     ours
+}
+
+/// The processes below `root`, from all by their parents. Each is taken once: they are read one after the other, and ids are used
+/// again meanwhile, so that two can have each other as parents.
+fn below(root: i32, mut found: HashMap<i32, Vec<Process>>) -> impl Iterator<Item = Process> {
+    let mut open = found.remove(&root).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let next = open.pop()?;
+        open.extend(found.remove(&next.pid).unwrap_or_default());
+        Some(next)
+    })
 }
 
 /// Bytes of the page tables of a process, which can be large even if it uses little memory.
@@ -56,4 +67,24 @@ fn process(pid: i32) -> Option<Process> {
     let threads = field(20)?.parse().ok()?;
     let pages: u64 = field(24)?.parse().ok()?;
     Some(Process { pid, parent, threads, bytes: pages.saturating_mul(PAGE) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_counted_once_even_in_a_circle() {
+        let pids = |root: i32, all: &[(i32, i32)]| -> Vec<i32> {
+            let mut found: HashMap<i32, Vec<Process>> = HashMap::new();
+            for (pid, parent) in all.iter().copied() {
+                found.entry(parent).or_default().push(Process { pid, parent, threads: 1, bytes: 1 });
+            }
+            let mut pids: Vec<i32> = below(root, found).take(10).map(|process| process.pid).collect();
+            pids.sort_unstable();
+            pids
+        };
+        assert_eq!(pids(1, &[(2, 1), (3, 2), (4, 2), (5, 9)]), [2, 3, 4]);
+        assert_eq!(pids(5, &[(7, 5), (5, 7)]), [5, 7]);
+    }
 }

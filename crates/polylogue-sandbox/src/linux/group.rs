@@ -2,6 +2,7 @@
 //! their behalf included, and for root, whose processes it does not count otherwise, their number.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,10 +24,8 @@ pub(super) struct Group {
 impl Group {
     /// Groups with these limits, as far as this user may make any.
     pub(super) fn of(limits: &Limits) -> Self {
-        static NTH: AtomicU64 = AtomicU64::new(0);
         let mut group = Self::default();
         let Ok(own) = fs::read_to_string("/proc/self/cgroup") else { return group };
-        let name = format!("polylogue-{}-{}", std::process::id(), NTH.fetch_add(1, Ordering::Relaxed));
         // The first process counts, too.
         let processes = limits.processes.saturating_add(1);
         let mut has_processes = super::sys::ids().0 != 0;
@@ -37,10 +36,7 @@ impl Group {
                 continue;
             }
             clear(&place.dir);
-            let dir = place.dir.join(&name);
-            if fs::create_dir(&dir).is_err() {
-                continue;
-            }
+            let Some(dir) = new_group(&place.dir) else { continue };
             if counts_processes {
                 has_processes = fs::write(dir.join("pids.max"), processes.to_string()).is_ok();
             }
@@ -126,6 +122,21 @@ impl Memory {
     }
 }
 
+/// Creates a group below `parent`; `None` if this user may not. A group that has the name already belongs to a process with the same
+/// id: one before this one, or one in another container. Without a group of its own, a program would run without these limits.
+fn new_group(parent: &Path) -> Option<PathBuf> {
+    static NTH: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let nth = NTH.fetch_add(1, Ordering::Relaxed);
+        let dir = parent.join(format!("polylogue-{}-{nth}", std::process::id()));
+        match fs::create_dir(&dir) {
+            Ok(()) => return Some(dir),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(_) => return None,
+        }
+    }
+}
+
 /// Removes the groups of processes that were killed before they could. Groups with live processes stay.
 fn clear(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -195,6 +206,18 @@ mod tests {
         let v2 = places("0::/user.slice/app.scope\n");
         let dirs: Vec<_> = v2.iter().map(|place| place.dir.display().to_string()).collect();
         assert_eq!(dirs, ["/sys/fs/cgroup/user.slice/app.scope", "/sys/fs/cgroup/user.slice"]);
+    }
+
+    #[test]
+    fn a_group_of_another_process_with_the_same_id_is_not_shared() {
+        let parent = tempfile::tempdir().unwrap();
+        let taken: Vec<PathBuf> = (0..1_000)
+            .map(|nth| parent.path().join(format!("polylogue-{}-{nth}", std::process::id())))
+            .collect();
+        taken.iter().for_each(|dir| fs::create_dir(dir).unwrap());
+        let made = new_group(parent.path()).unwrap();
+        assert!(made.exists() && !taken.contains(&made), "{}", made.display());
+        assert_eq!(new_group(&parent.path().join("nowhere")), None);
     }
 
     /// Whatever kind this machine has; an imitation shows the other.
