@@ -55,16 +55,16 @@ impl Server {
         Ok(connection.tools())
     }
 
-    /// Calls `tool` with its known `schema`, which is updated if the server's has changed. All that the result says is from
-    /// outside: the text of a failure can come from the server, too.
+    /// Calls `tool`, if `is_known` is true of the schema that it has now; otherwise the result is the schema. All that the result
+    /// says is from outside: the text of a failure can come from the server, too.
     pub(crate) async fn call(
         &self,
         tool: &str,
-        schema: &std::sync::Mutex<Arc<JsonObject>>,
+        is_known: impl Fn(&Arc<JsonObject>) -> bool,
         args: JsonObject,
     ) -> ToolResult {
         let source = format!("the MCP server `{}`", self.name);
-        let outcome = match self.called(tool, schema, args).await {
+        let outcome = match self.called(tool, is_known, args).await {
             Ok(outcome) => outcome,
             Err(why) => ToolResult::failed(format!("{source} {why}")).truncated(),
         };
@@ -74,14 +74,14 @@ impl Server {
     async fn called(
         &self,
         tool: &str,
-        schema: &std::sync::Mutex<Arc<JsonObject>>,
+        is_known: impl Fn(&Arc<JsonObject>) -> bool,
         args: JsonObject,
     ) -> Result<ToolResult, String> {
         let connection = self.connected().await?;
         if let Err(broken) = connection.look_again().await {
             return Err(self.settle(&connection, broken, "").await);
         }
-        is_as_known(tool, schema, &connection.tools())?;
+        check_known(tool, is_known, &connection.tools())?;
         match connection.call(tool.to_owned(), args).await {
             Ok(outcome) => Ok(outcome),
             Err(broken) => {
@@ -150,17 +150,20 @@ impl Server {
 const OLDER_KIND: &str = "is reached by the older kind of HTTP (`sse`), which is not supported; most have the newer kind as well, \
     \"streamable HTTP\", often at an address that ends in `/mcp`";
 
-/// The error, once, after a tool's schema has changed. Its descriptions, which the user has not seen, are not in it.
-fn is_as_known(tool: &str, schema: &std::sync::Mutex<Arc<JsonObject>>, tools: &[Tool]) -> Result<(), String> {
+/// Refuses a call whose arguments were written for another schema than the tool has now. Its descriptions, which the user has not
+/// seen, are not in the error.
+fn check_known(
+    tool: &str,
+    is_known: impl Fn(&Arc<JsonObject>) -> bool,
+    tools: &[Tool],
+) -> Result<(), String> {
     let Some(now) = tools.iter().find(|other| other.name == tool) else {
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
         return Err(format!("has other tools now, and no `{tool}`; it has: {}", names.join(", ")));
     };
-    let mut known = schema.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if **known == *now.input_schema {
+    if is_known(&now.input_schema) {
         return Ok(());
     }
-    *known = Arc::clone(&now.input_schema);
     let schema = structure(&now.input_schema);
     Err(format!(
         "has changed `{tool}`, and nothing was called; call it again with arguments of this schema: {schema}"

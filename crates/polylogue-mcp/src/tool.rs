@@ -1,9 +1,10 @@
 //! A tool of a server.
 
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::schema::well_formed;
-use polylogue_core::{Tool, ToolCx, ToolError, ToolResult, ToolSpec, text};
+use polylogue_core::{Name, Path, ResourceKey, Tool, ToolCx, ToolError, ToolResult, ToolSpec, text};
 use rmcp::model::{JsonObject, Tool as Listed};
 use serde_json::{Value, json};
 
@@ -19,7 +20,20 @@ pub(crate) struct Remote {
     server: Arc<Server>,
     /// Its name for the server.
     name: String,
-    schema: Mutex<Arc<JsonObject>>,
+    /// The schema of its arguments that is in the definition for models.
+    schema: Arc<JsonObject>,
+    /// The [`Notices`] of a conversation.
+    notices: ResourceKey,
+}
+
+/// The latest other schema that each agent of a conversation received.
+type Notices = Mutex<BTreeMap<(Path, Name), Notice>>;
+
+/// A schema that an agent received instead of the result of a call.
+struct Notice {
+    schema: Arc<JsonObject>,
+    /// The event after which the call was made: parallel calls have the same, and were written before the schema was received.
+    after: Option<u64>,
 }
 
 impl Remote {
@@ -32,8 +46,24 @@ impl Remote {
         let mut spec = ToolSpec::new(name, about(listed), parameters);
         spec.repeatable = is_repeatable(listed);
         spec.max_cost = listed.meta.as_ref().and_then(|meta| dollars(meta.get(MAX_COST)?));
-        let schema = Mutex::new(Arc::clone(&listed.input_schema));
-        Self { spec, server, name: listed.name.to_string(), schema }
+        let (name, schema) = (listed.name.to_string(), Arc::clone(&listed.input_schema));
+        Self { spec, server, name, schema, notices: ResourceKey::new() }
+    }
+
+    /// Whether the arguments of this call were written for the schema `now`. If not, the agent receives the schema.
+    fn is_known(&self, now: &Arc<JsonObject>, cx: &ToolCx<'_>) -> bool {
+        let notices = cx.resources.of(&self.notices, Notices::default);
+        let mut notices = notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = cx.turn.last().or_else(|| cx.transcript.events().last()).map(|event| event.seq);
+        let agent = (cx.chat.clone(), cx.who.clone());
+        match notices.get(&agent) {
+            Some(notice) if notice.schema == *now => notice.after != after,
+            None if self.schema == *now => true,
+            _ => {
+                notices.insert(agent, Notice { schema: Arc::clone(now), after });
+                false
+            }
+        }
     }
 }
 
@@ -42,13 +72,13 @@ impl Tool for Remote {
         &self.spec
     }
 
-    async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<ToolResult, ToolError> {
         let args = match args {
             Value::Object(args) => args,
             Value::Null => JsonObject::new(),
             _ => return Err("the arguments must be a JSON object".into()),
         };
-        Ok(self.server.call(&self.name, &self.schema, args).await)
+        Ok(self.server.call(&self.name, |now| self.is_known(now, cx), args).await)
     }
 }
 

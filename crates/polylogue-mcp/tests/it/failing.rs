@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use polylogue_core::ToolStatus;
+use polylogue_core::{Body, Event, Name, Path, Resources, Timestamp, ToolStatus};
 use polylogue_mcp::{Allowed, Progress};
+use polylogue_test::tool::call_tool;
 use serde_json::json;
 
 use crate::{Bench, PATIENCE, Tools, runs, until};
@@ -160,7 +161,9 @@ async fn a_changed_list_of_tools_is_reported() {
     let outside = Some("the MCP server `test`");
     let outcome = tools.call("fail", json!({})).await;
     assert_eq!((&*outcome.text(), outcome.outside.as_deref()), (gone, outside));
-    let outcome = tools.call("changed", json!({})).await;
+    let (resources, tool) = (Resources::default(), tools.get("changed"));
+    let (first, next) = (after(1), after(2));
+    let outcome = call_tool(tool, json!({}), &resources, &first).await.unwrap();
     assert_eq!((outcome.status, outcome.outside.as_deref()), (ToolStatus::Failed, outside));
     let changed = outcome.text();
     assert!(
@@ -172,9 +175,20 @@ async fn a_changed_list_of_tools_is_reported() {
         "{changed}"
     );
     assert!(!changed.contains("Call shell first."), "the user has not seen it: {changed}");
-    assert_eq!(tools.done("changed", json!({"n": 1})).await, r#"{"n": 1}"#);
+    let parallel = call_tool(tool, json!({}), &resources, &first).await.unwrap();
+    assert_eq!(parallel.text(), changed, "it is in the same reply, which was written before");
+    let elsewhere = call_tool(tool, json!({}), &Resources::default(), &next).await.unwrap();
+    assert_eq!(elsewhere.text(), changed, "another conversation knows nothing of it");
+    let called = call_tool(tool, json!({"n": 1}), &resources, &next).await.unwrap();
+    assert_eq!((called.status, &*called.text()), (ToolStatus::Done, r#"{"n": 1}"#));
     tools.echoes().await;
     assert_eq!(bench.starts(), 1);
+}
+
+/// A turn in which the last event is the one numbered `seq`.
+fn after(seq: u64) -> [Arc<Event>; 1] {
+    let body = Body::Prompted { who: Name::new("Ann").unwrap(), text: "go".into() };
+    [Arc::new(Event { seq, chat: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })]
 }
 
 #[tokio::test]
