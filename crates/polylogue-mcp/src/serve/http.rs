@@ -13,7 +13,6 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use rmcp::model::ProtocolVersion;
-use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::sync::Mutex;
@@ -49,11 +48,13 @@ pub struct HttpServer<H: ToolHost> {
     sessions: Arc<LocalSessionManager>,
     config: StreamableHttpServerConfig,
     per_owner: usize,
-    /// Who has opened each session.
-    owners: Mutex<HashMap<String, String>>,
+    owners: Owners,
     /// Held while a session is opened, so that those of an owner are counted.
-    opening: Mutex<()>,
+    opening: Arc<Mutex<()>>,
 }
+
+/// Who has opened each session.
+type Owners = Arc<Mutex<HashMap<String, String>>>;
 
 impl<H: ToolHost> HttpServer<H> {
     /// Serves `host`, which `about` describes to clients.
@@ -72,7 +73,7 @@ impl<H: ToolHost> HttpServer<H> {
         let (host, about): (_, Arc<str>) = (Arc::new(host), about.into());
         let handler = move || Ok(Handler::of_http(Arc::clone(&host), Arc::clone(&about)));
         let service = StreamableHttpService::new(handler, Arc::clone(&sessions), config.clone());
-        let (owners, opening, per_owner) = (Mutex::default(), Mutex::default(), options.sessions_per_owner);
+        let (owners, opening, per_owner) = (Owners::default(), Arc::default(), options.sessions_per_owner);
         Self { service, sessions, config, per_owner, owners, opening }
     }
 
@@ -86,17 +87,10 @@ impl<H: ToolHost> HttpServer<H> {
         {
             return text(StatusCode::NOT_FOUND, "there is no such session, or it has ended");
         }
-        let opening = match named.is_none() && opens_session(&request) {
-            true => Some(self.opening.lock().await),
-            false => None,
-        };
-        if opening.is_some() && self.open_sessions(owner).await >= self.per_owner {
-            return text(StatusCode::TOO_MANY_REQUESTS, "too many sessions are open");
+        if named.is_none() && opens_session(&request) {
+            return self.open(request, owner).await;
         }
         let mut response = self.service.handle(after_last(request).map(Full::new)).await;
-        if let Some(id) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
-            self.owners.lock().await.insert(id.to_owned(), owner.to_owned());
-        }
         if let Some(id) = named.filter(|_| is_end) {
             self.owners.lock().await.remove(&id);
             if response.status() == StatusCode::ACCEPTED {
@@ -107,16 +101,31 @@ impl<H: ToolHost> HttpServer<H> {
         response
     }
 
-    /// How many sessions of `owner` are open. Forgets those that have ended.
+    /// Opens a session of `owner`, if they have room for one. In its own task, which continues when the client disconnects:
+    /// otherwise the session would be there without an owner, and no limit would count it.
+    async fn open(&self, request: Request<Bytes>, owner: &str) -> Response<HttpBody> {
+        let opening = Arc::clone(&self.opening).lock_owned().await;
+        if self.open_sessions(owner).await >= self.per_owner {
+            return text(StatusCode::TOO_MANY_REQUESTS, "too many sessions are open");
+        }
+        let (service, owners, owner) = (self.service.clone(), Arc::clone(&self.owners), owner.to_owned());
+        let opened = tokio::spawn(async move {
+            let response = service.handle(request.map(Full::new)).await;
+            if let Some(id) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
+                owners.lock().await.insert(id.to_owned(), owner);
+            }
+            drop(opening);
+            response
+        });
+        let failed = |_| text(StatusCode::INTERNAL_SERVER_ERROR, "the session could not be opened");
+        opened.await.unwrap_or_else(failed)
+    }
+
+    /// How many sessions of `owner` are open. Forgets those of all owners that have ended: an owner may never come again.
     async fn open_sessions(&self, owner: &str) -> usize {
         let mut owners = self.owners.lock().await;
-        let mut ended = Vec::new();
-        for (id, _) in owners.iter().filter(|(_, of)| *of == owner) {
-            if !self.sessions.has_session(&id.as_str().into()).await.unwrap_or(false) {
-                ended.push(id.clone());
-            }
-        }
-        ended.iter().for_each(|id| drop(owners.remove(id)));
+        let open = self.sessions.sessions.read().await;
+        owners.retain(|id, _| open.contains_key(id.as_str()));
         owners.values().filter(|of| *of == owner).count()
     }
 
@@ -166,4 +175,79 @@ fn text(status: StatusCode, text: &'static str) -> Response<HttpBody> {
     let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
     *response.status_mut() = status;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    use rmcp::transport::streamable_http_server::session::SessionManager as _;
+    use serde_json::{Map, Value, json};
+
+    use super::super::caller::Caller;
+    use super::super::host::{InvalidParams, Reply, ServedTool};
+    use super::*;
+
+    /// A host without tools.
+    struct Bare;
+
+    impl ToolHost for Bare {
+        async fn tools(&self, _: &Caller) -> Vec<ServedTool> {
+            Vec::new()
+        }
+
+        async fn call(&self, _: &str, _: Map<String, Value>, _: &mut Caller) -> Result<Reply, InvalidParams> {
+            Err(InvalidParams("there are no tools".to_owned()))
+        }
+    }
+
+    fn server() -> HttpServer<Bare> {
+        let time = Duration::from_secs(3_600);
+        let options = HttpOptions {
+            sessions_per_owner: 2,
+            session_time: time,
+            comment_every: time,
+            retry: time,
+            body_bytes: 1 << 20,
+        };
+        HttpServer::new(Bare, "", options)
+    }
+
+    fn initialize() -> Request<Bytes> {
+        let client = json!({"name": "test", "version": "1"});
+        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        let request = Request::post("/mcp").header("content-type", "application/json");
+        let request = request.header("accept", "application/json, text/event-stream");
+        request.body(Bytes::from(body.to_string())).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_client_that_disconnects_while_it_opens_a_session_is_its_owner() {
+        let server = server();
+        let mut opening = Box::pin(server.respond(initialize(), "Ann"));
+        while server.sessions.sessions.read().await.is_empty() {
+            let is_ready = poll_fn(|cx| Poll::Ready(opening.as_mut().poll(cx).is_ready())).await;
+            assert!(!is_ready, "it was answered before it has a session");
+            tokio::task::yield_now().await;
+        }
+        drop(opening);
+        for _ in 0..10_000 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(server.open_sessions("Ann").await, 1);
+        assert_eq!(server.respond(initialize(), "Ann").await.status(), StatusCode::OK);
+        assert_eq!(server.respond(initialize(), "Ann").await.status(), StatusCode::TOO_MANY_REQUESTS);
+    }
+
+    #[tokio::test]
+    async fn ended_sessions_are_forgotten_by_any_owner_that_opens_one() {
+        let server = server();
+        let response = server.respond(initialize(), "Ann").await;
+        let id = response.headers().get(SESSION).unwrap().to_str().unwrap();
+        server.sessions.close_session(&id.into()).await.unwrap();
+        assert_eq!(server.respond(initialize(), "Ben").await.status(), StatusCode::OK);
+        assert_eq!(server.owners.lock().await.values().collect::<Vec<_>>(), ["Ben"]);
+    }
 }
