@@ -275,16 +275,18 @@ impl Connection {
     }
 }
 
-/// The first `most` tools of a server, and those that read its resources.
+/// The first `most` tools of a server, of as many pages at most, and those that read its resources: a server may name a next page
+/// without an end.
 async fn list(peer: &Peer<RoleClient>, most: usize) -> Result<Listed, ServiceError> {
     let (mut tools, mut cursor) = (Vec::new(), None);
     let has_tools = peer.peer_info().is_none_or(|info| info.capabilities.tools.is_some());
-    while has_tools && tools.len() < most {
+    let pages = if has_tools { most } else { 0 };
+    for _ in 0..pages {
         let params = PaginatedRequestParams::default().with_cursor(cursor);
         let page = peer.list_tools(Some(params)).await?;
         tools.extend(page.tools);
         cursor = page.next_cursor;
-        if cursor.is_none() {
+        if cursor.is_none() || tools.len() >= most {
             break;
         }
     }

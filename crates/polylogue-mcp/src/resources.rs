@@ -56,14 +56,14 @@ pub(crate) async fn call(
     Ok(of_contents(read.contents, limits.media_bytes))
 }
 
-/// The first `most` resources, one per line.
+/// The first `most` resources, of as many pages at most, one per line.
 async fn list(peer: &Peer<RoleClient>, most: usize) -> Result<ToolResult, ServiceError> {
     let (mut lines, mut cursor) = (Vec::new(), None);
-    while lines.len() < most {
+    for _ in 0..most {
         let page = peer.list_resources(Some(PaginatedRequestParams::default().with_cursor(cursor))).await?;
         lines.extend(page.resources.iter().map(described));
         cursor = page.next_cursor;
-        if cursor.is_none() {
+        if cursor.is_none() || lines.len() >= most {
             break;
         }
     }

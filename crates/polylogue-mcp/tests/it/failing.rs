@@ -204,6 +204,14 @@ async fn calls_at_the_same_time_find_the_same_changed_tools() {
 }
 
 #[tokio::test]
+async fn pages_of_tools_without_an_end_are_read_in_part() {
+    let bench = Bench::new("empty_pages");
+    let tools = Tools::of(&bench.servers(|limits| limits.start = SHORT)).await;
+    assert_eq!(tools.0.len(), 1);
+    tools.echoes().await;
+}
+
+#[tokio::test]
 async fn a_change_of_tools_outlives_the_call_that_was_to_notice_it() {
     let bench = Bench::new("lists_once");
     let tools = Tools::of(&bench.servers(|_| ())).await;

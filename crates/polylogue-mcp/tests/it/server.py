@@ -126,6 +126,8 @@ def answer(request):
         if MANNER == "pages":
             at = int(params.get("cursor", "0"))
             return {"tools": [tool(f"t{at}")], "nextCursor": str(at + 1)}
+        if MANNER == "empty_pages":
+            return {"tools": [] if "cursor" in params else [tool("echo")], "nextCursor": "next"}
         if MANNER == "lists_once" and len(tools) < len(NAMES):
             with open(NOTES) as notes:
                 is_first = "again" not in notes.read()
