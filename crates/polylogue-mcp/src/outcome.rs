@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::expand::Secrets;
 
-/// What of the metadata of a tool is the most that a call of it costs, and what of the metadata of a result is what the call cost, in US
-/// dollars.
+/// The key of a tool's metadata with the maximum cost of a call, in US dollars.
 pub(crate) const MAX_COST: &str = "polylogue/max_cost";
+/// The key of a result's metadata with the cost of the call, in US dollars.
 const COST: &str = "polylogue/cost";
 
-/// An amount of money in metadata. What is none is left out: it is written by the server.
+/// The amount of money in metadata; `None` for what is no amount, because servers write it.
 pub(crate) fn dollars(value: &Value) -> Option<Money> {
     value.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0).map(Money::dollars)
 }

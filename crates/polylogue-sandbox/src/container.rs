@@ -43,7 +43,7 @@ impl Engine {
         options.add("cidfile", container.id);
         match sandbox.network {
             Network::None => options.add("network", "none"),
-            // What the engine gives to all.
+            // The default network of the engine.
             Network::Host => {}
             Network::Hosts(_) => return Err(Error::Config(ALL_OR_NONE.into())),
         }

@@ -45,8 +45,8 @@ impl Program {
 pub struct Streams<'a> {
     /// The input. Default: empty.
     pub input: Option<std::io::PipeReader>,
-    /// Receives the output and error output piece by piece, in the order of writing. No output is read while it runs; limits
-    /// are enforced meanwhile.
+    /// The callback for output and error output, piece by piece, in the order of writing. While it runs, no further output is
+    /// read, and limits are enforced.
     pub output: &'a mut dyn FnMut(&[u8]),
 }
 

@@ -64,7 +64,7 @@ impl fmt::Display for ExitReason {
             Self::TooMuchMemory => f.write_str("Ended: too much memory"),
             Self::TooManyProcesses => f.write_str("Ended: too many processes"),
             Self::TooMuchDisk => f.write_str("Ended: the work directory grew too large"),
-            Self::Cancelled => f.write_str("Ended: halted"),
+            Self::Cancelled => f.write_str("Ended: cancelled"),
         }
     }
 }

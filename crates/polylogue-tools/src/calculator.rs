@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 /// The tool `calculator`: evaluates an expression of numbers, `+`, `-`, `*`, `/`, `%`, `^` and parentheses.
 ///
-/// Numbers are 64-bit floating point; whole numbers are exact up to 2⁵³, and a result beyond that is written in full,
-/// kept.
+/// Numbers are 64-bit floating point; whole numbers are exact up to 2⁵³. A larger result is rounded, and written with all digits.
 #[derive(Debug, Clone)]
 pub struct Calculator(ToolSpec);
 

@@ -22,7 +22,7 @@ impl Answer {
     }
 }
 
-/// The same as the protocol has it.
+/// The answer as a result of the protocol.
 pub(super) fn result(answer: Answer) -> CallToolResult {
     let texts = answer.texts.into_iter().map(ContentBlock::text).collect();
     let mut result =

@@ -23,7 +23,7 @@ use super::host::{InvalidParams, Reply, ServedTool, ToolHost};
 
 /// The methods of requests with parameters.
 const METHODS: [&str; 2] = ["tools/call", "tools/list"];
-/// The same of tasks.
+/// The methods of tasks.
 const TASK_METHODS: [&str; 3] = ["tasks/get", "tasks/update", "tasks/cancel"];
 
 type Result<T> = std::result::Result<T, ErrorData>;
@@ -100,7 +100,7 @@ impl<H: ToolHost> ServerHandler for Handler<H> {
         let (sender, cancelled) = oneshot::channel();
         let id = context.id.clone();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), sender);
-        let _place = InFlightGuard { handler: (&self.waiting, &self.in_flight), id };
+        let _place = InFlightGuard { waiting: &self.waiting, in_flight: &self.in_flight, id };
         self.in_flight.send_modify(|count| *count += 1);
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
         let answers = FormAnswer::all(input_responses.unwrap_or_default());
@@ -198,14 +198,14 @@ impl<H: ToolHost> ServerHandler for Handler<H> {
 
 /// The entry of a call in flight.
 struct InFlightGuard<'a> {
-    handler: (&'a Waiting, &'a watch::Sender<usize>),
+    waiting: &'a Waiting,
+    in_flight: &'a watch::Sender<usize>,
     id: RequestId,
 }
 
 impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
-        let (waiting, in_flight) = self.handler;
-        waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
-        in_flight.send_modify(|count| *count -= 1);
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.in_flight.send_modify(|count| *count -= 1);
     }
 }

@@ -8,7 +8,7 @@ use super::socket;
 use super::sys::{self, Outcome, Stage};
 use crate::proxy::PORT;
 
-/// Where the old root is until it is let go of.
+/// The old root, until it is unmounted.
 const OLD: &std::ffi::CStr = c"/.old";
 
 /// The first process: builds the sandbox, starts the program, and ends with it.
@@ -75,7 +75,7 @@ fn prepare(plan: &Plan) -> Result<(), (Stage, i32)> {
     Ok(())
 }
 
-/// Lets go of everything that came from the process that this is a copy of.
+/// Closes the descriptors and leaves the session of the process that this is a copy of.
 fn session(plan: &Plan) -> Outcome {
     let Fds { input, output, report, go, proxy_socket } = plan.fds;
     // Before all else: it must not outlive the process that waits for it.

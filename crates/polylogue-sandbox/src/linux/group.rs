@@ -10,7 +10,7 @@ use crate::sandbox::Limits;
 
 /// Where control groups are.
 const ALL: &str = "/sys/fs/cgroup";
-/// How often a group is asked to go whose processes the kernel has not quite forgotten yet.
+/// Attempts to remove a group, 1 ms apart: the kernel may still count processes that have ended.
 const TRIES: u32 = 20;
 
 /// The control groups of one sandbox, which are gone when this is dropped.
@@ -53,7 +53,7 @@ impl Group {
         self.kills.is_some()
     }
 
-    /// Moves a process there, and whatever it will start with it. Where that fails it is only observed from outside, as
+    /// Moves a process to the groups; processes that it starts later are in them, too. Where that fails it is only observed from outside, as
     /// where there is no group.
     pub(super) fn add(&self, pid: i32) {
         for dir in &self.dirs {
@@ -99,7 +99,7 @@ enum Memory {
 }
 
 impl Memory {
-    /// Limits the group in `dir`. The file that tells of processes that were killed; none when nothing could be limited.
+    /// Limits the group in `dir`, and returns the file that counts the processes that were killed; `None` if it cannot be limited.
     fn limit(self, dir: &Path, bytes: u64) -> Option<PathBuf> {
         let bytes = bytes.to_string();
         let (limit, more, kills): (_, &[(&str, &str)], _) = match self {

@@ -15,7 +15,7 @@ pub(crate) fn abi() -> i32 {
     sys::landlock_create(None).unwrap_or(0)
 }
 
-/// What there is of file rights in a version of the interface.
+/// All rights to files in a version of the interface.
 const fn files(abi: i32) -> u64 {
     let bits = match abi {
         ..=1 => 13,
@@ -26,8 +26,8 @@ const fn files(abi: i32) -> u64 {
     (1 << bits) - 1
 }
 
-/// Closes off all files but those that the program is meant to have; without a network also that, and the signals and
-/// abstract sockets of what is outside.
+/// Denies the program all files but its own; without network access also connections, and in any case signals to processes
+/// outside and their abstract sockets.
 pub(super) fn restrict(plan: &Plan) -> Outcome {
     let abi = abi();
     if abi <= 0 {

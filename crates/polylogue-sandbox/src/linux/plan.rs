@@ -16,20 +16,20 @@ use crate::visible::SYSTEM;
 /// The user and the group inside.
 pub(super) const USER: u32 = 1000;
 
-/// What of its configuration is.
+/// The files of `/etc` that every program can read.
 const ETC: [&str; 5] = ["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"];
-/// What is besides, with web servers: whom to trust. Not what lies next to it, such as the keys of this machine.
+/// Those that programs with web access can read, too: certificates to trust, and no private keys of this machine.
 const ETC_WEB: [&str; 8] = [
     "ca-certificates", "pki/ca-trust/extracted", "pki/tls/cert.pem", "pki/tls/certs", "services",
     "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf",
 ];
-/// What is besides, with all of the network.
+/// Those that programs with the network of this machine can read, too.
 const ETC_NETWORK: [&str; 3] = ["resolv.conf", "hosts", "nsswitch.conf"];
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
-/// What programs can write to, and what they can only read.
+/// Attributes of mounts: where programs can write, and where they can only read.
 const WRITABLE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 const READ_ONLY: u64 = WRITABLE | libc::MOUNT_ATTR_RDONLY;
-/// How much fits into `/tmp` and `/dev/shm`.
+/// Options of `/tmp` and `/dev/shm`, with their sizes.
 const TMP: &str = "size=256m,nr_inodes=65536,mode=1777";
 const SHM: &str = "size=64m,nr_inodes=4096,mode=1777";
 
@@ -53,13 +53,13 @@ pub(super) struct Texts {
 /// The descriptors that the side within the sandbox uses.
 #[derive(Clone, Copy)]
 pub(super) struct Fds {
-    /// What the program reads.
+    /// The standard input of the program.
     pub(super) input: c_int,
-    /// What it writes to.
+    /// Its standard output and error output.
     pub(super) output: c_int,
     /// Where the progress of the isolation is reported.
     pub(super) report: c_int,
-    /// What to wait for.
+    /// One byte arrives here when the user is mapped, for which the first process waits.
     pub(super) go: c_int,
     /// Where the listening socket of the proxy is sent to; negative when there is none.
     pub(super) proxy_socket: c_int,

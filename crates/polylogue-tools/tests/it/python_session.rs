@@ -119,7 +119,7 @@ async fn code_that_cannot_be_interrupted_is_killed() {
     says(&session, "x = 1").await;
     let code = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\nwhile True: pass";
     let text = says(&session, code).await;
-    assert!(text.contains("The session ended (Ended: halted): its variables are lost"), "{text}");
+    assert!(text.contains("The session ended (Ended: cancelled): its variables are lost"), "{text}");
     assert!(text.ends_with("Timeout: interrupted after 1 s"), "{text}");
     assert!(says(&session, "x").await.ends_with("NameError: name 'x' is not defined"));
 }

@@ -43,7 +43,8 @@ pub enum RestoreError {
 /// without following links, and links are made last.
 ///
 /// # Errors
-/// [`RestoreError`]; the old directory is then as it was.
+/// [`RestoreError`]. The old directory is then unchanged, unless that is what cannot be removed: some of it may be missing, and the
+/// next call restores it.
 pub async fn restore(
     dir: &Path,
     files: &StoredFiles,

@@ -49,7 +49,8 @@ pub(super) enum FoundKind {
     },
 }
 
-/// By what a file that has changed is noticed without reading it. Programs can set the time of its content, but not that of its inode.
+/// Metadata by which a changed file is noticed without reading it. Programs can set the time of the content, but not that of the
+/// inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     inode: u64,
@@ -59,7 +60,7 @@ pub(super) struct Stamp {
 }
 
 impl Scan {
-    /// That of `dir`; it is empty if there is none.
+    /// Scans `dir`, without following links; empty if there is no such directory.
     pub(super) fn of(dir: &Path) -> io::Result<Self> {
         let mut scan = Self { found: Vec::new(), left_out: Vec::new() };
         // The directory itself may be reached by a link: its owner set it up.

@@ -36,24 +36,24 @@ pub(super) const USE_IT: &str = "To summarize in one word: will you use it? Answ
 pub(super) const ANOTHER: &str =
     "Do you need another tool call, of the same tool or of another, to solve the task? Say why, or why not.";
 
-/// Asked after that.
+/// Asked after [`ANOTHER`], for a decision.
 pub(super) const CALL_AGAIN: &str =
     "To summarize in one word: is another tool call needed? Answer only `yes` or `no`.";
 
-/// Yacana's first generation leaves this in a history with several tools.
+/// Yacana's first generation writes this to a full history before the calls, if there are several tools.
 pub(super) const SHOULD_USE: &str = "I should use tools related to the task to solve it correctly.";
 
-/// It leaves this with one tool.
+/// The same if there is one tool.
 pub(super) fn can_use(tool: &str) -> String {
     format!("I can use the tool '{tool}' related to the task to solve it correctly.")
 }
 
-/// It leaves this before the arguments.
+/// What it writes there before the arguments of a call.
 pub(super) fn output_json(tool: &str) -> String {
     format!("Output the tool '{tool}' as valid JSON.")
 }
 
-/// It leaves this for a tool without output.
+/// What it writes there as the result of a tool without output.
 pub(super) fn success(tool: &str) -> String {
     format!("Tool {tool} was called successfully. It didn't return anything.")
 }
