@@ -48,6 +48,7 @@ pub(crate) fn supervised(
     let started = Instant::now();
     let piped = |error| Error::system("no pipe can be created for the output", error);
     let (output, input) = std::io::pipe().map_err(piped)?;
+    let source = Source::new(output.as_raw_fd())?;
     command
         .stdin(streams.input.map_or_else(Stdio::null, Stdio::from))
         .stdout(input.try_clone().map_err(piped)?)
@@ -75,7 +76,7 @@ pub(crate) fn supervised(
         };
     let ends = end_of(pid);
     let running = Running {
-        output: Source::new(output.as_raw_fd())?,
+        output: source,
         over: ends.as_ref().map(AsRawFd::as_raw_fd),
         quick: &mut || None,
         slow: watched.slow,
