@@ -51,7 +51,7 @@ type Error = StreamableHttpError<Failed>;
 #[derive(Clone)]
 pub(crate) struct RemoteClient {
     url: Arc<str>,
-    way: Arc<Transport>,
+    transport: Arc<Transport>,
     /// Maximum size of a message in bytes.
     longest: usize,
     /// Stores which limit a message exceeded.
@@ -76,10 +76,10 @@ impl RemoteClient {
             value.set_sensitive(name == AUTHORIZATION);
             headers.insert(name, value);
         }
-        let way = Transport::new(&url, headers, CONNECT, &settings.proxies)
+        let transport = Transport::new(&url, headers, CONNECT, &settings.proxies)
             .map_err(|why| format!("cannot be reached: its `url` {why}"))?;
         let (longest, exceeded) = (settings.limits.message_bytes, Arc::clone(exceeded));
-        Ok(Self { url: url.as_str().into(), way: Arc::new(way), longest, exceeded })
+        Ok(Self { url: url.as_str().into(), transport: Arc::new(transport), longest, exceeded })
     }
 
     /// The transport for a client of the protocol.
@@ -116,11 +116,11 @@ impl RemoteClient {
     fn begin(&self, method: Method, headers: HeaderMap, body: Bytes) -> (Head, Pieces) {
         let (respond, head) = oneshot::channel();
         let (sender, pieces) = mpsc::channel(4);
-        let way = Arc::clone(&self.way);
+        let transport = Arc::clone(&self.transport);
         tokio::spawn(async move {
             let mut respond = respond;
             let asked = tokio::select! {
-                asked = way.ask(method, None, headers, body) => asked,
+                asked = transport.ask(method, None, headers, body) => asked,
                 () = respond.closed() => return,
             };
             let response = match asked {

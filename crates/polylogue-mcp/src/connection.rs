@@ -94,14 +94,14 @@ impl Connection {
     /// # Errors
     /// When that fails; the text follows the name of the server.
     pub(crate) async fn open(
-        way: &ServerLocation,
+        location: &ServerLocation,
         settings: &Settings,
         active: ActiveCalls,
     ) -> Result<Self, String> {
         let limits = settings.limits;
         let exceeded: Arc<ExceededLimit> = Arc::default();
         let client = Client { changes: AtomicU64::new(0), active };
-        let (mut process, served) = match way {
+        let (mut process, served) = match location {
             ServerLocation::Launch(launch) => {
                 let (process, output, input) = Process::start(launch)?;
                 let output = Output::new(output, limits.message_bytes, Arc::clone(&exceeded));
@@ -123,21 +123,21 @@ impl Connection {
         let why = match timeout(limits.start, opening).await {
             Ok(Ok((service, tools))) => {
                 let (process, tools) = (process.map(Mutex::new), RwLock::new(tools));
-                let (secrets, listed_changes) = (way.secrets().clone(), Mutex::new(0));
+                let (secrets, listed_changes) = (location.secrets().clone(), Mutex::new(0));
                 return Ok(Self { service, process, tools, listed_changes, exceeded, secrets, limits });
             }
-            Ok(Err(_)) if exceeded.in_words(limits.message_bytes).is_some() => {
-                exceeded.in_words(limits.message_bytes).unwrap_or_default()
-            }
-            Ok(Err(why)) if process.is_none() => format!("cannot be reached as an MCP server: {why}"),
-            Ok(Err(why)) => format!("did not start as an MCP server: {why}"),
+            Ok(Err(why)) => match (exceeded.in_words(limits.message_bytes), &process) {
+                (Some(limit), _) => limit,
+                (None, None) => format!("cannot be reached as an MCP server: {why}"),
+                (None, Some(_)) => format!("did not start as an MCP server: {why}"),
+            },
             Err(_) => format!("was not ready within {} s", limits.start.as_secs_f32()),
         };
         let ended = match &mut process {
             Some(process) => exit_text(process).await,
             None => String::new(),
         };
-        Err(way.secrets().without_all(&format!("{why}{ended}")))
+        Err(location.secrets().without_all(&format!("{why}{ended}")))
     }
 
     /// Whether it can be called.
@@ -159,7 +159,7 @@ impl Connection {
     ///
     /// # Errors
     /// When it does not respond.
-    pub(crate) async fn look_again(&self) -> Result<(), Broken> {
+    pub(crate) async fn refresh_tools(&self) -> Result<(), Broken> {
         let mut listed = self.listed_changes.lock().await;
         let reported = self.service.service().changes.load(Ordering::Acquire);
         if *listed == reported {
@@ -255,12 +255,11 @@ impl Connection {
     }
 
     async fn broken(&self, error: ServiceError) -> Broken {
-        let why = match &error {
-            ServiceError::McpError(refused) => format!("refused: {}", refused.message),
-            _ if self.exceeded.in_words(self.limits.message_bytes).is_some() => {
-                self.exceeded.in_words(self.limits.message_bytes).unwrap_or_default()
-            }
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) => match &self.process {
+        let limit = self.exceeded.in_words(self.limits.message_bytes);
+        let why = match (&error, limit) {
+            (ServiceError::McpError(refused), _) => format!("refused: {}", refused.message),
+            (_, Some(limit)) => limit,
+            (ServiceError::TransportClosed | ServiceError::TransportSend(_), None) => match &self.process {
                 Some(process) => {
                     format!("ended before it answered{}", exit_text(&mut *process.lock().await).await)
                 }
@@ -269,7 +268,7 @@ impl Connection {
                     _ => "broke off the connection before it answered".to_owned(),
                 },
             },
-            error => said(error),
+            (error, None) => said(error),
         };
         Broken { why: self.secrets.without_all(&why), lives: matches!(error, ServiceError::McpError(_)) }
     }

@@ -91,7 +91,7 @@ impl Declaration {
 
     /// # Errors
     /// When a variable is not set, or has an illegal name.
-    pub(crate) fn way(&self, variables: &Variables) -> Result<ServerLocation, String> {
+    pub(crate) fn location(&self, variables: &Variables) -> Result<ServerLocation, String> {
         match &self.command {
             Some(command) => self.launch(command, variables).map(ServerLocation::Launch),
             None => self.address(variables).map(ServerLocation::Address),
@@ -143,11 +143,11 @@ mod tests {
         });
         let declared = Declaration::of(declared).unwrap();
         let variables = Variables::new(|name| Some(name.to_lowercase()));
-        let ServerLocation::Launch(launch) = declared.way(&variables).unwrap() else { panic!() };
+        let ServerLocation::Launch(launch) = declared.location(&variables).unwrap() else { panic!() };
         assert_eq!((launch.command.as_str(), launch.cwd.as_deref()), ("npx", Some("/srv")));
         assert_eq!(launch.args, ["-y", "name"]);
         assert_eq!(launch.env, [("KEY".to_owned(), "secret".to_owned())]);
-        let missing = declared.way(&Variables::new(|_| None)).unwrap_err();
+        let missing = declared.location(&Variables::new(|_| None)).unwrap_err();
         assert_eq!(missing, "needs the variable `NAME`, which is not set");
     }
 
@@ -165,10 +165,10 @@ mod tests {
 
     #[test]
     fn illegal_names_of_variables_are_refused() {
-        let way = |value| Declaration::of(value).unwrap().way(&Variables::new(|_| None));
-        let illegal = way(json!({"command": "a", "env": {"A=B": "c"}})).unwrap_err();
+        let location = |value| Declaration::of(value).unwrap().location(&Variables::new(|_| None));
+        let illegal = location(json!({"command": "a", "env": {"A=B": "c"}})).unwrap_err();
         assert_eq!(illegal, "has a variable with the illegal name `A=B`");
-        let unset = way(json!({"url": "http://localhost/mcp", "headers": {"A": "${B}"}})).unwrap_err();
+        let unset = location(json!({"url": "http://localhost/mcp", "headers": {"A": "${B}"}})).unwrap_err();
         assert_eq!(unset, "needs the variable `B`, which is not set");
     }
 }

@@ -51,7 +51,7 @@ impl Server {
     pub(crate) async fn tools(&self) -> Result<Arc<[Tool]>> {
         let wrong = |why| ConfigError::McpServer { name: self.name.clone(), why };
         let connection = self.connected().await.map_err(wrong)?;
-        connection.look_again().await.map_err(|broken| wrong(broken.why))?;
+        connection.refresh_tools().await.map_err(|broken| wrong(broken.why))?;
         Ok(connection.tools())
     }
 
@@ -78,7 +78,7 @@ impl Server {
         args: JsonObject,
     ) -> Result<ToolResult, String> {
         let connection = self.connected().await?;
-        if let Err(broken) = connection.look_again().await {
+        if let Err(broken) = connection.refresh_tools().await {
             return Err(self.settle(&connection, broken, "").await);
         }
         check_known(tool, is_known, &connection.tools())?;
@@ -128,9 +128,9 @@ impl Server {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err("can be used from within a runtime of Tokio only".into());
         }
-        let way = self.declaration.way(&self.variables)?;
+        let location = self.declaration.location(&self.variables)?;
         let active = ActiveCalls::new(&self.name, self.settings.callback.clone());
-        Connection::open(&way, &self.settings, active).await
+        Connection::open(&location, &self.settings, active).await
     }
 
     /// Drops a broken connection, and describes what happens next.

@@ -66,31 +66,45 @@ async fn read(
     refuse: mpsc::Sender<Value>,
 ) -> io::Result<()> {
     while let Some(line) = next(&mut input).await? {
-        let refusal = match &line {
-            None => {
-                Some(refusal(Value::Null, NO_JSON, &format!("the message has more than {LONGEST} bytes")))
+        match line {
+            Line::TooLong => {
+                let why = format!("the message has more than {LONGEST} bytes");
+                drop(refuse.send(refusal(Value::Null, NO_JSON, &why)).await);
             }
-            Some(line) => flaw(line),
-        };
-        match (line, refusal) {
-            (_, Some(refusal)) => drop(refuse.send(refusal).await),
-            (Some(line), None) if !line.trim_ascii().is_empty() => {
-                to.write_all(&line).await?;
-                to.write_all(b"\n").await?;
-            }
-            _ => {}
+            Line::Whole(line) => match flaw(&line) {
+                Some(refusal) => drop(refuse.send(refusal).await),
+                None if line.trim_ascii().is_empty() => {}
+                None => {
+                    to.write_all(&line).await?;
+                    to.write_all(b"\n").await?;
+                }
+            },
         }
     }
     Ok(())
 }
 
-/// The next line, without its line break; `Some(None)` for one that is too long and was dropped.
-async fn next(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Option<Vec<u8>>>> {
+/// A line of a client, without its line break.
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    Whole(Vec<u8>),
+    /// It has more than [`LONGEST`] bytes, and was dropped.
+    TooLong,
+}
+
+impl Line {
+    fn of(line: Vec<u8>, is_too_long: bool) -> Self {
+        if is_too_long { Self::TooLong } else { Self::Whole(line) }
+    }
+}
+
+/// The next line; `None` at the end of the input.
+async fn next(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Line>> {
     let (mut line, mut is_too_long) = (Vec::new(), false);
     loop {
         let piece = input.fill_buf().await?;
         if piece.is_empty() {
-            return Ok((!line.is_empty() || is_too_long).then_some(Some(line).filter(|_| !is_too_long)));
+            return Ok((!line.is_empty() || is_too_long).then(|| Line::of(line, is_too_long)));
         }
         let end = piece.iter().position(|byte| *byte == b'\n');
         let taken = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
@@ -103,7 +117,7 @@ async fn next(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Opti
         let used = end.map_or(piece.len(), |end| end + 1);
         input.consume(used);
         if end.is_some() {
-            return Ok(Some(Some(line).filter(|_| !is_too_long)));
+            return Ok(Some(Line::of(line, is_too_long)));
         }
     }
 }
@@ -200,6 +214,7 @@ mod tests {
         while let Some(line) = next(&mut input).await.unwrap() {
             read.push(line);
         }
-        assert_eq!(read, [Some(b"one".to_vec()), Some(Vec::new()), None, Some(b"last".to_vec())]);
+        let whole = |text: &str| Line::Whole(text.into());
+        assert_eq!(read, [whole("one"), whole(""), Line::TooLong, whole("last")]);
     }
 }
