@@ -23,7 +23,7 @@ const MAX_LINE: usize = 6 << 20;
 const LAST_WORDS: usize = 2000;
 /// How long to wait for further output between calls.
 const IDLE: Duration = Duration::from_millis(10);
-/// Delay before the next attempt to write to a full pipe.
+/// Delay before the next attempt to write to a full pipe, or the next look at a call.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// An interpreter. It is killed when this is dropped.
@@ -49,6 +49,8 @@ struct State {
     listens: bool,
     /// The call in progress.
     call: Option<Key>,
+    /// The calls whose code has not ended, those included whose callers are gone.
+    running: Vec<Key>,
     is_done: bool,
     /// Output of that call; between two calls, output before the next.
     reply: Reply,
@@ -194,13 +196,15 @@ fn why(over: &Result<String, Error>) -> String {
 
 impl State {
     fn new(limit: usize) -> Self {
-        Self { listens: false, call: None, is_done: false, reply: Reply::default(), limit, over: None }
+        let (call, running, reply) = (None, Vec::new(), Reply::default());
+        Self { listens: false, call, running, is_done: false, reply, limit, over: None }
     }
 
     /// Late output of earlier code is part of the new call, as in a terminal; other messages of an aborted call are dropped.
     fn begin(&mut self, key: &Key, limit: usize) {
         self.reply = std::mem::take(&mut self.reply).text_only();
         self.call = Some(key.clone());
+        self.running.push(key.clone());
         self.is_done = false;
         self.limit = limit;
     }
@@ -215,6 +219,9 @@ impl State {
         if !self.listens {
             self.listens = message.ready;
             return self.listens;
+        }
+        if message.done.is_some() {
+            self.running.retain(|call| message.key.as_deref() != Some(&*call.0));
         }
         let is_own = self.call.as_ref().is_some_and(|call| message.key.as_deref() == Some(&*call.0));
         if !is_own || self.is_done {
@@ -252,6 +259,22 @@ impl Line {
             // What changed in between is remembered.
             self.changed.notified().await;
         }
+    }
+
+    /// Waits at most `time` until the code of the call `key` has ended, or the interpreter. Returns whether it has.
+    fn ends_within(&self, time: Duration, key: Option<&str>) -> bool {
+        let until = Instant::now() + time;
+        let runs = || {
+            let state = self.state();
+            state.over.is_none() && state.running.iter().any(|call| Some(&*call.0) == key)
+        };
+        while runs() {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        true
     }
 
     /// Writes a message, with the deadline `until`. Returns whether it was written.
@@ -310,9 +333,12 @@ fn watch(line: &Line, request: &Value, time: Duration, over: &mpsc::Receiver<()>
         match over.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(()) => return,
             Err(mpsc::RecvTimeoutError::Timeout) => timed_out.store(true, Ordering::Release),
-            // Its caller is gone.
+            // Its caller is gone. The next one is not to wait for code that cannot be interrupted, nor to be blamed for it.
             Err(mpsc::RecvTimeoutError::Disconnected) => {
                 line.say(&interrupt, Instant::now() + GRACE);
+                if !line.ends_within(GRACE, request.get("key").and_then(Value::as_str)) {
+                    line.cancellation.cancel();
+                }
                 return;
             }
         }

@@ -314,6 +314,25 @@ async fn a_call_that_is_given_up_is_interrupted() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_given_up_and_cannot_be_interrupted_is_killed() {
+    let dir = Dir::new();
+    let Some(sandbox) = sandbox(&dir) else { return };
+    let session = limited(sandbox, |limits| limits.time = Duration::from_secs(20));
+    {
+        let code = "import time\nopen('begun', 'w').close()\nwhile True:\n    try: time.sleep(60)\n    except BaseException: pass";
+        let mut long = pin!(call(&session, json!({"code": code})));
+        while !dir.work().join("begun").exists() {
+            let is_pending = poll_fn(|cx| Poll::Ready(long.as_mut().poll(cx).is_pending())).await;
+            assert!(is_pending);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    let text = says(&session, "1").await;
+    assert!(text.contains("The session ended (Ended: cancelled)") && !text.contains("Timeout"), "{text}");
+    assert_eq!(says(&session, "2").await, "2");
+}
+
+#[tokio::test]
 async fn code_cannot_take_the_session_over() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
