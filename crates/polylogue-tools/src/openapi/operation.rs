@@ -85,10 +85,9 @@ impl Operation {
             places: BTreeMap::new(),
             credentials: document.credentials(entry.says),
         };
-        let mut path = entry.path.to_owned();
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for parameter in parameters(document, entry)? {
-            let Some((argument, schema)) = made.parameter(document, parameter, &mut path)? else { continue };
+            let Some((argument, schema)) = made.parameter(document, parameter)? else { continue };
             if parameter.get("required") == Some(&json!(true))
                 || made.goes_into(&argument, ArgumentLocation::Path)
             {
@@ -106,7 +105,7 @@ impl Operation {
             properties.insert(argument, schema);
         }
         made.parameters = json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
-        made.url = format!("{base}{path}");
+        made.url = format!("{base}{}", made.path(entry.path));
         made.request().map(|_| made)
     }
 
@@ -119,7 +118,6 @@ impl Operation {
         &mut self,
         document: &Document,
         parameter: &Value,
-        path: &mut String,
     ) -> Result<Option<(String, Value)>, String> {
         let text = |key: &str| parameter.get(key).and_then(Value::as_str).unwrap_or_default();
         let (name, is_required) = (text("name"), parameter.get("required") == Some(&json!(true)));
@@ -141,9 +139,6 @@ impl Operation {
             _ => return Ok(None),
         };
         let argument = self.argument(name);
-        if into == ArgumentLocation::Path {
-            *path = path.replace(&format!("{{{name}}}"), &format!("{{{argument}}}"));
-        }
         let schema = parameter
             .get("schema")
             .or_else(|| parameter.get("content")?.as_object()?.values().next()?.get("schema"));
@@ -153,6 +148,22 @@ impl Operation {
         }
         self.places.insert(argument.clone(), ParameterPlace { into, name: name.to_owned() });
         Ok(Some((argument, schema)))
+    }
+
+    /// The path `declared`, with the names of arguments instead of those of their parameters. In one pass: an argument can have the
+    /// name of another parameter.
+    fn path(&self, declared: &str) -> String {
+        let (mut path, mut rest) = (String::new(), declared);
+        while let Some((before, (name, after))) =
+            rest.split_once('{').and_then(|(before, from)| Some((before, from.split_once('}')?)))
+        {
+            let is_it = |place: &ParameterPlace| place.into == ArgumentLocation::Path && place.name == name;
+            let argument = self.places.iter().find(|(_, place)| is_it(place));
+            let argument = argument.map_or(name, |(argument, _)| argument.as_str());
+            path.push_str(&format!("{before}{{{argument}}}"));
+            rest = after;
+        }
+        path + rest
     }
 
     /// A legal name for the argument of the parameter `name`: different ones can become the same.

@@ -225,13 +225,17 @@ fn operations_and_arguments_of_one_name_are_numbered_and_there_are_not_too_many(
             "/b": {"get": {"operationId": "x_2"}},
             "/c": {"get": {"operationId": "x"}},
             "/d": {"get": {"operationId": "x"}},
+            "/{a b}/{a_b}": {"get": {"operationId": "path", "parameters": [
+                {"name": "a b", "in": "path", "required": true}, {"name": "a_b", "in": "path", "required": true},
+            ]}},
             "/e": {"get": {"operationId": "many", "parameters": parameters(129, |nth| nth.to_string())}},
         },
     });
     let document = Document::read(&document.to_string()).unwrap();
     let chosen = document.choose(&[] as &[&str], None).unwrap();
     let names: Vec<&str> = chosen.operations.iter().map(|operation| operation.name.as_str()).collect();
-    assert_eq!(names, ["x", "x_2", "x_3", "x_4"]);
+    assert_eq!(names, ["x", "x_2", "x_3", "x_4", "path"]);
+    assert_eq!(chosen.operations[4].url, "https://h.example/{a_b}/{a_b_2}");
     let arguments: Vec<&String> = chosen.operations[0].places.keys().collect();
     assert!(arguments.iter().all(|name| name.len() <= 64), "{arguments:?}");
     assert!(arguments.len() == 128 && arguments.contains(&&"__128".to_owned()), "{arguments:?}");
