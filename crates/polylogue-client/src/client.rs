@@ -97,6 +97,11 @@ impl Client {
     fn post(&self, path: &[&str]) -> Request<'_> {
         Request::new(&self.0, Method::POST, path)
     }
+
+    /// Removes what `path` names.
+    fn removed(&self, path: &[&str]) -> impl Future<Output = Result<(), ClientError>> {
+        Request::new(&self.0, Method::DELETE, path).send_removal()
+    }
 }
 
 /// Conversations.
@@ -110,9 +115,10 @@ impl Client {
         self.post(&[CONVERSATIONS]).json(new)?.send().await
     }
 
-    /// Begins a conversation once for each `key`, of 255 printable characters at most. Its id is long.
+    /// Begins a conversation once for each `key`, of 1 to 255 printable ASCII characters; another key is an error, and nothing is sent.
+    /// Its id is long.
     pub async fn begin_once(&self, new: &NewConversation, key: &str) -> Result<Conversation, ClientError> {
-        self.post(&[CONVERSATIONS]).json(new)?.keyed(key).send().await
+        self.post(&[CONVERSATIONS]).json(new)?.keyed(key)?.send().await
     }
 
     /// Returns a page of conversations, newest first.
@@ -163,7 +169,7 @@ impl Client {
 
     /// Removes a conversation, unless it runs.
     pub async fn remove(&self, id: &LogId) -> Result<Removed, ClientError> {
-        Request::new(&self.0, Method::DELETE, &[CONVERSATIONS, id.as_str()]).send().await
+        self.removed(&[CONVERSATIONS, id.as_str()]).await.map(|()| Removed { removed: true })
     }
 
     /// Returns a page of events, from the event `from` on: at most `limit`. Default: 1,000, which is the most.
@@ -355,7 +361,7 @@ impl Client {
 
     /// Forgets a fact, by its number.
     pub async fn forget(&self, fact: u64) -> Result<Forgotten, ClientError> {
-        Request::new(&self.0, Method::DELETE, &["memory", &fact.to_string()]).send().await
+        self.removed(&["memory", &fact.to_string()]).await.map(|()| Forgotten { forgotten: true })
     }
 }
 
@@ -422,6 +428,6 @@ impl Client {
 
     /// Revokes a token.
     pub async fn revoke_token(&self, id: &str) -> Result<Revoked, ClientError> {
-        Request::new(&self.0, Method::DELETE, &["tokens", id]).send().await
+        self.removed(&["tokens", id]).await.map(|()| Revoked { revoked: true })
     }
 }

@@ -15,6 +15,9 @@ pub(crate) enum Kind {
     /// The address cannot be used.
     #[error("`{url}` {why}")]
     Address { url: String, why: String },
+    /// The key of a request cannot be sent.
+    #[error("{0:?} cannot be the key of a request")]
+    Key(String),
     /// The server cannot be reached, or the connection broke.
     #[error("the server at `{url}` cannot be reached: {why}")]
     Unreachable { url: String, why: String, was_sent: bool },
@@ -58,10 +61,15 @@ impl ClientError {
     /// Returns whether the caller is wrong: what it names does not exist, or what it asks for is not allowed.
     pub fn is_usage(&self) -> bool {
         match &*self.0 {
-            Kind::Address { .. } | Kind::NoConversation(_) | Kind::Ambiguous { .. } => true,
+            Kind::Address { .. } | Kind::Key(_) | Kind::NoConversation(_) | Kind::Ambiguous { .. } => true,
             Kind::Refused(problem) => (400..500).contains(&problem.status) && !self.is_temporary(),
             Kind::Unreachable { .. } | Kind::Odd { .. } => false,
         }
+    }
+
+    /// Whether the server says that what the request names does not exist.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.problem().is_some_and(|problem| problem.status == 404)
     }
 
     /// Returns whether the same request may succeed later.
@@ -77,6 +85,7 @@ impl ClientError {
     pub fn hint(&self) -> Option<String> {
         match &*self.0 {
             Kind::Address { .. } => Some("write it as `http://127.0.0.1:8787`".into()),
+            Kind::Key(_) => Some("keys have 1 to 255 printable ASCII characters".into()),
             Kind::Unreachable { .. } => Some("see whether `polylogue serve` runs there".into()),
             Kind::Refused(problem) => problem.hint.clone(),
             Kind::Odd { .. } => Some("check the address, and that both have the same version".into()),

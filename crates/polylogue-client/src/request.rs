@@ -22,6 +22,9 @@ const FILE: Duration = Duration::from_mins(10);
 /// The longest document that is read.
 const MAX_DOCUMENT: usize = 256 << 20;
 
+/// The longest key of a request, in bytes.
+const MAX_KEY: usize = 255;
+
 /// How long to wait before the first retry; longer before each further one.
 const WAIT: Duration = Duration::from_millis(100);
 
@@ -35,6 +38,14 @@ enum Repeat {
     Safe,
     /// Only one that was not sent.
     Unsent,
+}
+
+/// A request that has no result.
+struct Failed {
+    /// Why its last attempt failed.
+    error: ClientError,
+    /// Whether an earlier attempt may have reached the server.
+    may_have_effect: bool,
 }
 
 /// A request that is about to be sent.
@@ -69,7 +80,7 @@ impl<'c> Request<'c> {
     }
 
     pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
-        // Values are of this crate: numbers, media types and keys.
+        // Values are of this crate: numbers and media types.
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.insert(name, value);
         }
@@ -90,13 +101,17 @@ impl<'c> Request<'c> {
         let failed = |error| self.connection.odd(format!("the system has no randomness: {error}"));
         getrandom::fill(&mut bits).map_err(failed)?;
         let key = format!("{:032x}", u128::from_le_bytes(bits));
-        Ok(self.keyed(&key))
+        self.keyed(&key)
     }
 
-    /// The same, whose repetition has no further effect, by the caller's key.
-    pub(crate) fn keyed(self, key: &str) -> Self {
-        let request = self.header(HeaderName::from_static("idempotency-key"), key);
-        Self { repeat: Repeat::Safe, ..request }
+    /// The same, whose repetition has no further effect, by the caller's key. A key that no header can have is an error: without it, a
+    /// repetition would have its effect again.
+    pub(crate) fn keyed(mut self, key: &str) -> Result<Self, ClientError> {
+        let wrong = || ClientError::new(Kind::Key(key.to_owned()));
+        let is_legal = (1..=MAX_KEY).contains(&key.len()) && !key.contains('\t');
+        let value = HeaderValue::from_str(key).ok().filter(|_| is_legal).ok_or_else(wrong)?;
+        self.headers.insert(HeaderName::from_static("idempotency-key"), value);
+        Ok(Self { repeat: Repeat::Safe, ..self })
     }
 
     /// The same, whose repetition has no further effect by its nature.
@@ -106,17 +121,25 @@ impl<'c> Request<'c> {
 
     /// Sends it until there is a document, at most for the client's patience.
     pub(crate) async fn send<T: DeserializeOwned>(self) -> Result<T, ClientError> {
-        let text = self.received().await?;
+        let text = self.received().await.map_err(|failed| failed.error)?;
         serde_json::from_slice(&text).map_err(|error| self.connection.odd(format!("a document: {error}")))
     }
 
     /// The same for a file.
     pub(crate) async fn send_for_file(self) -> Result<Bytes, ClientError> {
-        Self { limit: FILE, ..self }.received().await
+        Self { limit: FILE, ..self }.received().await.map_err(|failed| failed.error)
     }
 
-    async fn received(&self) -> Result<Bytes, ClientError> {
-        let (begun, mut wait) = (Instant::now(), WAIT);
+    /// The same to remove something. If an earlier attempt may have removed it, it is no error that it does not exist any more.
+    pub(crate) async fn send_removal(self) -> Result<(), ClientError> {
+        match self.received().await {
+            Err(Failed { error, may_have_effect: true }) if error.is_missing() => Ok(()),
+            received => received.map(drop).map_err(|failed| failed.error),
+        }
+    }
+
+    async fn received(&self) -> Result<Bytes, Failed> {
+        let (begun, mut wait, mut may_have_effect) = (Instant::now(), WAIT, false);
         let Connection { patience, retries, .. } = self.connection;
         loop {
             let (error, after) = match self.once_sent().await {
@@ -127,12 +150,13 @@ impl<'c> Request<'c> {
                 Err(failed) => failed,
             };
             let may_repeat = self.repeat == Repeat::Safe || !error.may_have_effect();
-            let pause = after.unwrap_or(wait);
-            // Any server can ask for any time.
+            // Any server can ask for any time: not for less than it would be given.
+            let pause = after.map_or(wait, |after| after.max(wait));
             let is_late = begun.elapsed().saturating_add(pause) > *patience;
             if !error.is_temporary() || !may_repeat || is_late {
-                return Err(error);
+                return Err(Failed { error, may_have_effect });
             }
+            may_have_effect |= error.may_have_effect();
             retries.report(&error, *patience);
             sleep(pause).await;
             wait = (wait * 2).min(MAX_WAIT);
@@ -151,11 +175,7 @@ impl<'c> Request<'c> {
                 status => Err((self.connection.refused(status, &text), after)),
             }
         });
-        answered.await.unwrap_or_else(|_| {
-            let why = format!("there was no response within {} s", self.limit.as_secs());
-            let (url, was_sent) = (self.connection.url().into(), true);
-            Err((ClientError::new(Kind::Unreachable { url, why, was_sent }), None))
-        })
+        answered.await.unwrap_or_else(|_| Err((self.late(), None)))
     }
 
     async fn open(&self) -> Result<Response<'c>, (ClientError, Option<Duration>)> {
@@ -167,17 +187,23 @@ impl<'c> Request<'c> {
     /// Sends it once, and returns the response if it is an event stream.
     pub(crate) async fn stream(self) -> Result<Response<'c>, ClientError> {
         let request = self.header(ACCEPT, "text/event-stream");
-        let opened = timeout(ANSWER, request.open()).await.unwrap_or_else(|_| {
-            let (url, why) = (request.connection.url().into(), "there was no response".into());
-            Err((ClientError::new(Kind::Unreachable { url, why, was_sent: false }), None))
+        // Also while a refusal is read: a server can stop in the middle of it.
+        let opened = timeout(request.limit, async {
+            let mut response = request.open().await.map_err(|(error, _)| error)?;
+            if response.status() == 200 {
+                return Ok(response);
+            }
+            let text = read_all(&mut response, MAX_DOCUMENT).await;
+            let text = text.map_err(|error| unread(request.connection.url(), &error))?;
+            Err(request.connection.refused(response.status(), &text))
         });
-        let mut response = opened.map_err(|(error, _)| error)?;
-        if response.status() == 200 {
-            return Ok(response);
-        }
-        let text = read_all(&mut response, MAX_DOCUMENT).await;
-        let text = text.map_err(|error| unread(request.connection.url(), &error))?;
-        Err(request.connection.refused(response.status(), &text))
+        opened.await.unwrap_or_else(|_| Err(request.late()))
+    }
+
+    /// The error that the server took too long.
+    fn late(&self) -> ClientError {
+        let why = format!("there was no response within {} s", self.limit.as_secs());
+        ClientError::new(Kind::Unreachable { url: self.connection.url().into(), why, was_sent: true })
     }
 }
 

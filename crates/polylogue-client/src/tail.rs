@@ -25,6 +25,9 @@ const RETRY: Duration = Duration::from_millis(stream::RETRY_MS);
 /// The longest wait that a server can ask for.
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
+/// How long to wait at least before a lost connection is tried a second time; longer before each further attempt.
+const WAIT: Duration = Duration::from_millis(100);
+
 /// How often in a row a stream may have a gap.
 const MAX_GAPS: u32 = 3;
 
@@ -67,7 +70,6 @@ pub struct Tail<'c> {
     response: Option<Response<'c>>,
     frames: Frames,
     ready: VecDeque<TailItem>,
-    /// When a lost connection is tried again, and until when.
     lost: Option<Lost>,
     quiet_at: Instant,
     gaps: u32,
@@ -77,10 +79,15 @@ pub struct Tail<'c> {
 /// A request for an event stream, until its response.
 type Opening<'c> = Pin<Box<dyn Future<Output = Result<Response<'c>, ClientError>> + Send + 'c>>;
 
+/// A connection that is lost.
 #[derive(Debug, Clone, Copy)]
 struct Lost {
+    /// When it is tried again.
     again: Instant,
+    /// After an attempt that fails from then on, no other one is made.
     give_up: Instant,
+    /// The least time until the attempt after that.
+    wait: Duration,
 }
 
 impl<'c> Tail<'c> {
@@ -158,7 +165,9 @@ impl<'c> Tail<'c> {
             Err(error) if error.is_temporary() => match &mut self.lost {
                 Some(lost) if Instant::now() >= lost.give_up => Err(error),
                 Some(lost) => {
-                    lost.again = Instant::now() + retry(&self.frames);
+                    // A server that wants no pause gets some while it is away.
+                    lost.again = Instant::now() + retry(&self.frames).max(lost.wait);
+                    lost.wait = (lost.wait * 2).min(MAX_RETRY);
                     Ok(())
                 }
                 None => {
@@ -182,7 +191,8 @@ impl<'c> Tail<'c> {
     fn lose(&mut self, why: String) {
         self.response = None;
         let now = Instant::now();
-        self.lost = Some(Lost { again: now + retry(&self.frames), give_up: now + self.connection.patience });
+        let (again, give_up) = (now + retry(&self.frames), now + self.connection.patience);
+        self.lost = Some(Lost { again, give_up, wait: WAIT });
         self.ready.push_back(TailItem::Lost(why));
     }
 

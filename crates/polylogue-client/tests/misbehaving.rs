@@ -270,6 +270,72 @@ async fn what_may_have_had_an_effect_is_not_repeated_without_a_key() {
 }
 
 #[tokio::test]
+async fn a_key_that_no_header_can_have_is_an_error_and_nothing_is_sent() {
+    let (client, requests) = serve(Vec::new()).await;
+    let (client, long) = (client.with_patience(Duration::ZERO), "k".repeat(256));
+    let new = NewConversation { team: "t".into(), ..NewConversation::default() };
+    for key in ["", "a\nb", "a\tb", "ä", long.as_str()] {
+        let error = client.begin_once(&new, key).await.unwrap_err();
+        assert!(error.is_usage() && error.hint().unwrap().contains("255"), "{key}: {error}");
+    }
+    assert!(requests.await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_removal_whose_answer_was_lost_has_happened() {
+    let cut = || Turn::Respond("HTTP/1.1 200 O".into());
+    let gone = || respond("404 Not Found", "application/problem+json", &problem(404, "no"));
+    let (client, requests) = serve(vec![cut(), gone(), cut(), gone(), cut(), gone(), gone()]).await;
+    assert!(client.remove(&id()).await.unwrap().removed);
+    assert!(client.forget(7).await.unwrap().forgotten);
+    assert!(client.revoke_token("t1").await.unwrap().revoked);
+    // What does not exist before is an error.
+    let error = client.remove(&id()).await.unwrap_err();
+    assert_eq!((error.to_string(), error.is_usage()), ("no".into(), true));
+    assert!(requests.await.unwrap().iter().all(|request| request.starts_with("DELETE /api/v1/")));
+}
+
+/// A server that is away at so many requests, and then for good.
+fn away(times: usize) -> Vec<Turn> {
+    let busy = || respond("503 Service Unavailable", "application/problem+json", &problem(503, "later"));
+    (0..times).map(|_| with("Retry-After: 0", busy())).collect()
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_no_pause_is_not_asked_without_pauses() {
+    // Without pauses, all turns of the server would be over at once, and nothing would listen: another error.
+    let patience = Duration::from_millis(350);
+    let (client, _requests) = serve(away(20)).await;
+    let error = client.with_patience(patience).conversation(&id()).await.unwrap_err();
+    assert_eq!(error.to_string(), "later");
+    let turns = std::iter::once(stream(&entry(0))).chain(away(20)).collect();
+    let (client, _requests) = serve(turns).await;
+    let error = followed(&client.with_patience(patience)).await.unwrap_err();
+    assert_eq!(error.to_string(), "later");
+}
+
+#[tokio::test]
+async fn a_tail_does_not_wait_for_the_rest_of_a_refusal_for_good() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = client(&format!("http://{}", listener.local_addr().unwrap()));
+    let id = id();
+    let mut tail = client.tail(&id, 0);
+    let refused = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        read_request(&mut socket).await;
+        socket.write_all(b"HTTP/1.1 503 Away\r\nContent-Length: 9\r\n\r\n{").await.unwrap();
+        // From now on, time passes whenever all wait for it.
+        tokio::time::pause();
+        tokio::time::sleep(Duration::from_hours(1)).await;
+        drop(socket);
+    };
+    tokio::select! {
+        item = tail.next() => assert!(matches!(item, Ok(Some(TailItem::Lost(_)))), "{item:?}"),
+        () = refused => panic!("it waits for an hour"),
+    }
+}
+
+#[tokio::test]
 async fn errors_say_what_the_server_said_and_show_no_token() {
     let echo = problem(404, &format!("there is no `{TOKEN}`"));
     let (client, requests) = serve(vec![
