@@ -71,7 +71,7 @@ type Place = (Path, Name);
 /// Finds when model calls begin, from the events of a log: a call lasts from the latest event of its turn, which is what it
 /// waited for, to its reply.
 #[derive(Debug, Clone, Default)]
-pub struct CallStarts(HashMap<Place, Timestamp>);
+pub struct CallStarts(HashMap<Path, HashMap<Name, Timestamp>>);
 
 impl CallStarts {
     /// Takes the next event. Returns when the model call began whose reply it is, if it is one.
@@ -96,17 +96,18 @@ impl CallStarts {
 
     /// Returns when the call of `who` in the chat `at` began that has no reply yet.
     pub fn of(&self, at: &Path, who: &Name) -> Option<Timestamp> {
-        self.0.get(&(at.clone(), who.clone())).copied()
+        self.0.get(at)?.get(who).copied()
     }
 
     fn is_ready(&mut self, event: &Event, who: &Name) {
-        self.0.insert((event.chat.clone(), who.clone()), event.time);
+        self.0.entry(event.chat.clone()).or_default().insert(who.clone(), event.time);
     }
 
+    /// Agents of the chats around the one that has closed continue. Only these are looked at: a log can have any number of chats.
     fn chat_closed(&mut self, event: &Event) {
-        for ((at, _), ready) in &mut self.0 {
-            if event.chat.is_within(at) && event.chat.as_background_of(at).is_none() {
-                *ready = event.time;
+        for at in event.chat.ancestors().filter(|at| event.chat.as_background_of(at).is_none()) {
+            if let Some(agents) = self.0.get_mut(&at) {
+                agents.values_mut().for_each(|ready| *ready = event.time);
             }
         }
     }
@@ -252,6 +253,25 @@ mod tests {
         assert_eq!((&kinds[0]["cost"], &kinds[1]["cost"]), (&json!(null), &json!(7)));
         assert_eq!((&kinds[2]["status"], &kinds[2]["repeats"]), (&json!("failed"), &json!(null)));
         assert_eq!((&kinds[4]["repeats"], &kinds[5]["repeats"]), (&json!(3), &json!(null)));
+    }
+
+    #[test]
+    fn a_call_waits_for_the_chats_within_its_turn_and_for_no_others() {
+        let started = |seq, at: &str| {
+            event(seq, seq, json!({"type": "turn_started", "chat": at, "turns": [{"who": "Ann"}]}))
+        };
+        let closed = |seq, at: &str| {
+            event(seq, seq, json!({"type": "closed", "chat": at, "reason": "finished", "summary": ""}))
+        };
+        let (outer, inner, other) = ("", "/Ann.1", "/Bob.1");
+        let mut starts = CallStarts::default();
+        for one in [started(1, outer), started(2, inner), started(3, other), closed(4, inner)] {
+            assert_eq!(starts.take(&one), None);
+        }
+        let ann = Name::new("Ann").unwrap();
+        let begun = [outer, inner, other].map(|at| starts.of(&started(9, at).chat, &ann).map(|time| time.0));
+        assert_eq!(begun, [Some(4), Some(2), Some(3)]);
+        assert_eq!(starts.of(&started(9, "/Ann.2").chat, &ann), None);
     }
 
     #[test]
