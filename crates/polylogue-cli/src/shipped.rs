@@ -143,16 +143,17 @@ fn private(folder: &Path) -> io::Result<()> {
     if is_private { Ok(()) } else { Err(io::Error::other("others can change what is there")) }
 }
 
-/// The name of the demo whose file `path` is, such as `demo:council`; `None` for other files, and for demos of which a file was
-/// changed.
+/// The name of the demo whose file `path` is, such as `demo:council`; `None` for other files, also next to it or below it, and for demos
+/// of which a file was changed.
 pub(crate) fn demo_at(path: &Path) -> Option<String> {
-    let (place, below) = places().find_map(|(place, _)| {
-        let below = path.strip_prefix(&place).ok()?.to_owned();
-        Some((place, below))
-    })?;
-    let folder = place.join(version());
-    let name = below.strip_prefix(version()).ok()?.file_stem()?.to_str()?;
-    let mut is_unchanged = teams().contains(&name);
+    places().find_map(|(place, _)| demo_in(&place.join(version()), path))
+}
+
+/// The same for the demos in `folder`. What is allowed to a demo is allowed to nothing that only has its name.
+fn demo_in(folder: &Path, path: &Path) -> Option<String> {
+    let below = path.strip_prefix(folder).ok()?;
+    let name = teams().into_iter().find(|team| *below == *Path::new(team).with_extension("yaml"))?;
+    let mut is_unchanged = true;
     every_file(&TEAMS, &mut |below, content| {
         is_unchanged &= fs::read(folder.join(below)).is_ok_and(|found| found == content);
     });
@@ -223,6 +224,21 @@ mod tests {
             fs::read(folder.join("council.yaml")).unwrap(),
             TEAMS.get_file("council.yaml").unwrap().contents()
         );
+    }
+
+    #[test]
+    fn only_the_unchanged_file_of_a_demo_is_that_demo() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join(version());
+        written(&folder).unwrap();
+        let is_demo = |path: &str| demo_in(&folder, &folder.join(path)).is_some();
+        assert_eq!(demo_in(&folder, &folder.join("council.yaml")).as_deref(), Some("demo:council"));
+        // Files of the user's or of others, which have the name of a demo.
+        for other in ["council.yml", "council", "data/council.yaml", "../council.yaml", "../x/council.yaml"] {
+            assert!(!is_demo(other), "{other}");
+        }
+        fs::write(folder.join("data/prices.csv"), "changed").unwrap();
+        assert!(!is_demo("council.yaml"));
     }
 
     /// The files below `folder`, sorted.
