@@ -25,6 +25,7 @@ mod trust;
 mod user_config;
 mod user_prices;
 mod view;
+mod whole_file;
 mod work_dir;
 
 use std::error::Error as _;

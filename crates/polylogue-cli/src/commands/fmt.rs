@@ -1,13 +1,12 @@
 //! `polylogue fmt`: one layout for team files, comments included.
 
-use std::fs;
-
 use polylogue_team::FormattedFile;
 
 use super::{PIPED, piped_team, write_data, write_value};
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::stderr::print_error;
+use crate::whole_file;
 
 /// Formats every file, also if others cannot be.
 pub(crate) fn run(args: &args::fmt::Fmt) -> Result<Exit, CliError> {
@@ -34,12 +33,10 @@ pub(crate) fn run(args: &args::fmt::Fmt) -> Result<Exit, CliError> {
         } else if !args.check && is_piped {
             write_data(&formatted.after)?;
         } else if !formatted.is_formatted() {
-            // A link keeps pointing to its file.
-            let replaced = fs::canonicalize(file)
-                .and_then(|file| polylogue_files::replace(&file, formatted.after.as_bytes()));
-            replaced.map_err(|error| {
-                CliError::failed(format!("`{}` cannot be written: {error}", file.display()))
-            })?;
+            whole_file::replace(file, &formatted.after).unwrap_or_else(|error| {
+                print_error(&CliError::failed(format!("`{}` cannot be written: {error}", file.display())));
+                exit = Exit::Failed;
+            });
         }
     }
     Ok(exit)

@@ -1,7 +1,7 @@
 //! `polylogue import`: a definition of AutoGen as a team file.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use polylogue_import::{Imported, import};
@@ -11,7 +11,7 @@ use super::write_data;
 use crate::error::{CliError, Exit};
 use crate::stderr::print_note;
 use crate::text_arg::unreadable;
-use crate::{args, place};
+use crate::{args, place, whole_file};
 
 /// The largest definition that is read: as for team files.
 const LARGEST: u64 = 4 << 20;
@@ -59,9 +59,10 @@ fn read(path: &Path) -> Result<String, CliError> {
 
 /// Writes a new file; one that is there only if that is wished.
 fn create(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
-    let mut options = OpenOptions::new();
-    let options = options.write(true).create(force).create_new(!force).truncate(force);
-    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = match force {
+        true => whole_file::replace(path, text),
+        false => whole_file::create(path, text.as_bytes()),
+    };
     written.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
             CliError::usage(format!("the file `{}` already exists", path.display()))

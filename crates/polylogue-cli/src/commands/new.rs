@@ -1,7 +1,6 @@
 //! `polylogue new`: a team file to begin with.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
 
 use polylogue_config::suggest;
@@ -13,6 +12,7 @@ use crate::place::shell_word;
 use crate::screen::Sanitized;
 use crate::shipped::{self, DEMO, Template};
 use crate::stderr::print_note;
+use crate::whole_file;
 
 pub(crate) fn run(args: &args::new::New) -> Result<Exit, CliError> {
     let templates = Template::all();
@@ -111,16 +111,18 @@ fn save_files(template: &Template, folder: &Path) -> Result<(), CliError> {
         let unwritten = |error| CliError::failed(format!("`{}` cannot be written: {error}", path.display()));
         if !path.exists() {
             path.parent().map_or(Ok(()), fs::create_dir_all).map_err(unwritten)?;
-            fs::write(&path, content).map_err(unwritten)?;
+            whole_file::create(&path, &content).map_err(unwritten)?;
         }
     }
     Ok(())
 }
 
 fn save(file: &Path, force: bool, text: &str) -> Result<(), CliError> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).create_new(!force);
-    match options.open(file).and_then(|mut file| file.write_all(text.as_bytes())) {
+    let written = match force {
+        true => whole_file::replace(file, text),
+        false => whole_file::create(file, text.as_bytes()),
+    };
+    match written {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             Err(CliError::usage(format!("`{}` exists", file.display()))

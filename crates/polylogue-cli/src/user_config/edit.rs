@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{Setting, UserConfig, checked, values, written};
 use crate::error::CliError;
+use crate::whole_file;
 
 impl UserConfig {
     /// Sets `setting` to `value` in the file, which is made if it is missing. Returns its path.
@@ -71,5 +72,5 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    std::fs::write(path, text)
+    whole_file::replace(path, text)
 }

@@ -18,6 +18,17 @@ fn settings_are_changed_in_place() {
 }
 
 #[test]
+fn a_configuration_file_is_replaced_as_a_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.yaml");
+    std::fs::write(&path, "# mine\nmodel: openai:a\n").unwrap();
+    let before = std::fs::File::open(&path).unwrap();
+    UserConfig::set(Some(&path), Setting::find("model").unwrap(), "openai:b").unwrap();
+    // A full disk, or another process that reads it now, finds all of the old one.
+    assert_eq!(std::io::read_to_string(before).unwrap(), "# mine\nmodel: openai:a\n");
+}
+
+#[test]
 fn a_configuration_file_that_cannot_be_edited_is_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.yaml");

@@ -1,7 +1,6 @@
 //! A chat, wherever its conversations are: what a person types, and what follows from it.
 
-use std::fs::OpenOptions as FileOptions;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use crate::screen::picture::Pictures;
 use crate::screen::{Output, RunEnd, cost, document, tokens, uncertain};
 use crate::signals::Signals;
 use crate::stderr::{print_error, print_note, print_note_wrapped, print_table};
+use crate::whole_file;
 
 /// What a person sees where a message can be typed.
 const PROMPT: &str = "> ";
@@ -212,14 +212,12 @@ pub(crate) fn print_left(
 pub(crate) fn write_markdown(file: &Path, name: &str, events: &[Arc<Event>]) -> Result<(), CliError> {
     let events: Vec<Event> = events.iter().map(|event| (**event).clone()).collect();
     let text = document::markdown(name, &events, Pictures::default());
-    let unwritten = |error: io::Error| match error.kind() {
+    whole_file::create(file, text.as_bytes()).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
             CliError::usage(format!("`{}` exists", file.display())).hint("name another file")
         }
-        _ => CliError::usage(format!("`{}` cannot be written: {error}", file.display())),
-    };
-    let mut out = FileOptions::new().write(true).create_new(true).open(file).map_err(unwritten)?;
-    out.write_all(text.as_bytes()).map_err(unwritten)?;
+        _ => CliError::failed(format!("`{}` cannot be written: {error}", file.display())),
+    })?;
     print_note(&format!("saved to {}", shell_word(file)));
     Ok(())
 }
