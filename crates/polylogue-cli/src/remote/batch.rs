@@ -10,7 +10,7 @@ use polylogue_client::wire::conversation::{Conversation, ConversationState, NewC
 use polylogue_client::wire::stream::Status;
 use polylogue_client::wire::team::Team;
 use polylogue_client::{Tail, TailItem};
-use polylogue_core::{Event, LogId};
+use polylogue_core::{Cancellation, Event, LogId};
 use polylogue_team::{Row, Rows};
 use tokio::sync::watch;
 
@@ -30,6 +30,7 @@ use crate::stderr::print_note_wrapped;
 use crate::user_config::default_max_cost;
 
 const FINISHING: &str = "the server finishes the steps that have begun; Ctrl-C again stops now";
+const STOPPING: &str = "the server stops now";
 
 pub(super) async fn run(
     cli: &args::Cli,
@@ -111,13 +112,17 @@ impl Job<'_> {
     ) -> Result<(), CliError> {
         let mut ended = pin!(stream::iter(left).map(|row| self.one(row)).buffer_unordered(at_once));
         let (mut signals, mut ticks) = (Signals::new()?, tokio::time::interval(TICK));
+        let wanted = Cancellation::default();
         loop {
             tokio::select! {
                 biased;
                 () = signals.next() => {
-                    let when = if self.stop.borrow().is_none() { When::AfterStep } else { When::Now };
+                    let (when, notice) = match signals.pass_on(&wanted) {
+                        true => (When::AfterStep, FINISHING),
+                        false => (When::Now, STOPPING),
+                    };
                     self.stop.send_replace(Some(when));
-                    state.borrow_mut().progress.say(FINISHING);
+                    state.borrow_mut().progress.say(notice);
                 }
                 _ = ticks.tick() => state.borrow_mut().progress.tick(),
                 one = ended.next() => match one {
@@ -138,7 +143,9 @@ impl Job<'_> {
 
     /// Holds the conversation of a row. `None` if it was stopped: it continues when the batch is run again.
     async fn one(&self, row: Row) -> Result<Option<RowResult>, CliError> {
-        if self.stop.borrow().is_some() {
+        // From here on, so that an order to stop while the row begins is for it, too.
+        let mut stop = self.stop.subscribe();
+        if stop.borrow_and_update().is_some() {
             return Ok(None);
         }
         let Conversation { id, .. } = self.begun(&row).await?;
@@ -148,7 +155,7 @@ impl Job<'_> {
             client.resume(&id, &Resume::default()).await?;
         }
         let (mut tail, mut events) = (client.tail(&id, 0), Vec::new());
-        let ending = self.followed(&id, &mut tail, &mut events).await?;
+        let ending = self.followed(&id, (&mut tail, &mut stop), &mut events).await?;
         Ok(ending.map(|ending| RowResult { row, id, ending, events }))
     }
 
@@ -169,14 +176,13 @@ impl Job<'_> {
         })
     }
 
-    /// Follows a conversation until it is at rest, or was stopped.
+    /// Follows a conversation until it is at rest, or was stopped, as the person orders by `stop`.
     async fn followed(
         &self,
         id: &LogId,
-        tail: &mut Tail<'_>,
+        (tail, stop): (&mut Tail<'_>, &mut watch::Receiver<Option<When>>),
         events: &mut Vec<Arc<Event>>,
     ) -> Result<Option<RowEnd>, CliError> {
-        let mut stop = self.stop.subscribe();
         loop {
             let item = tokio::select! {
                 item = tail.next() => item?,

@@ -100,6 +100,8 @@ mod remote;
 #[cfg(test)]
 mod remote_files;
 #[cfg(test)]
+mod remote_stops;
+#[cfg(test)]
 mod repeats;
 #[cfg(test)]
 mod runs;
