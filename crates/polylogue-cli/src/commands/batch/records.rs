@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use polylogue_core::{CacheSavings, CountedUsage, Money, PromptCache};
@@ -89,11 +90,13 @@ impl Records {
         table.as_ref().map_or(Ok(()), Table::admit)?;
         let file = OpenOptions::new().read(true).append(true).create(true).open(path);
         let file = file.map_err(|error| unwritten(path, &error))?;
-        // Two at a time would each sort the other's lines away.
-        file.try_lock().map_err(|_| {
+        // Two at a time would each sort the other's lines away. One that has just ended may have replaced the file that was opened here.
+        if file.try_lock().is_err() || !is_at(&file, path) {
             let what = format!("the records `{}` are being written by another process", path.display());
-            CliError::usage(what).hint("wait for it to end, or choose another file with `--output`")
-        })?;
+            return Err(
+                CliError::usage(what).hint("wait for it to end, or choose another file with `--output`")
+            );
+        }
         let mut records = Self { path: path.to_owned(), file, end: 0, lines: HashMap::new(), table };
         records.read(key, keep)?;
         if !keep {
@@ -282,7 +285,30 @@ fn admit_file(path: &Path) -> Result<(), CliError> {
     Err(CliError::usage(what).hint("set a file with `--output`"))
 }
 
+/// Whether `file` still is the one at `path`: lines in one that was replaced would be lost.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (own, found) = (file.metadata(), std::fs::metadata(path));
+    own.is_ok_and(|own| found.is_ok_and(|found| (own.dev(), own.ino()) == (found.dev(), found.ino())))
+}
+
 fn unwritten(path: &Path, error: &io::Error) -> CliError {
     CliError::failed(format!("the records `{}` cannot be written: {error}", path.display()))
         .hint("run it again when they can: finished rows are not run again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_replaced_is_not_the_one_at_its_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.jsonl");
+        let file = File::create(&path).unwrap();
+        assert!(is_at(&file, &path));
+        polylogue_files::replace(&path, b"").unwrap();
+        assert!(!is_at(&file, &path));
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_at(&file, &path));
+    }
 }
