@@ -72,12 +72,19 @@ async fn found(
 ) -> Result<Vec<LogId>, CliError> {
     let mut ids = Vec::new();
     for text in &which.ids {
-        ids.push(runtime.find(text).await?);
+        add(&mut ids, runtime.find(text).await?);
     }
     if let Some(age) = which.older_than {
         ids.extend(older_than(runtime, age, all, is_meant).await?);
     }
     Ok(ids)
+}
+
+/// Adds a conversation that a person names, which can have several names: `last`, its id, and the beginning of that.
+pub(crate) fn add(ids: &mut Vec<LogId>, id: LogId) {
+    if !ids.contains(&id) {
+        ids.push(id);
+    }
 }
 
 /// The conversations whose last event is older, without those that wait unless `all` are meant. Those that run refuse it later.

@@ -8,7 +8,7 @@ use polylogue_core::{Instruction, LogId};
 use super::named_server::{Remote, uncertain};
 use crate::args;
 use crate::commands::steer::{STORED, nothing_to_pause, paused};
-use crate::commands::{waiting, write};
+use crate::commands::{keeping, waiting, write};
 use crate::error::{CliError, Exit};
 use crate::prompt::question::meant;
 use crate::screen::Sanitized;
@@ -143,7 +143,7 @@ pub(super) async fn fork(args: &args::change::Fork, remote: &Remote) -> Result<E
 pub(super) async fn rm(args: &args::Rm, remote: &Remote) -> Result<Exit, CliError> {
     let mut ids = Vec::new();
     for text in &args.which.ids {
-        ids.push(remote.client.find(text).await?.id);
+        keeping::add(&mut ids, remote.client.find(text).await?.id);
     }
     for id in ids {
         remote.client.remove(&id).await?;

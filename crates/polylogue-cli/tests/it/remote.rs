@@ -342,7 +342,7 @@ fn conversations_of_a_server_are_steered() {
         "{}",
         unknown.err
     );
-    assert_eq!(home.run(&["rm", &fork]).ok().out, format!("removed {fork}\n"));
+    assert_eq!(home.run(&["rm", &fork, &fork]).ok().out, format!("removed {fork}\n"));
     let gone = home.run(&["show", &fork]).exits(2);
     assert!(gone.err.contains(&format!("there is no conversation `{fork}`")), "{}", gone.err);
     serving.end();
