@@ -186,7 +186,7 @@ impl Client {
         while let Some(from) = next {
             let page = self.events(id, from, None).await?;
             if page.next.is_some_and(|next| next <= from) {
-                return Err(self.0.odd("a page of events does not end".into()));
+                return Err(self.0.not_polylogue("a page of events does not end".into()));
             }
             all.extend(page.events);
             next = page.next;

@@ -92,8 +92,8 @@ impl Connection {
     }
 
     /// The error that what responds is not a server of Polylogue.
-    pub(crate) fn odd(&self, why: String) -> ClientError {
-        ClientError::new(Kind::Odd { url: self.url.clone(), why: self.secrets.clean(&why) })
+    pub(crate) fn not_polylogue(&self, why: String) -> ClientError {
+        ClientError::new(Kind::NotPolylogue { url: self.url.clone(), why: self.secrets.clean(&why) })
     }
 
     /// The error for a response that refuses.
@@ -105,7 +105,7 @@ impl Connection {
                     let (url, why) = (self.url.clone(), format!("status {status}"));
                     ClientError::new(Kind::Unreachable { url, why, was_sent: true })
                 }
-                _ => self.odd(format!("status {status}")),
+                _ => self.not_polylogue(format!("status {status}")),
             };
         };
         problem.detail = self.secrets.clean(&problem.detail);

@@ -15,6 +15,9 @@ pub(crate) enum Kind {
     /// The address cannot be used.
     #[error("`{url}` {why}")]
     Address { url: String, why: String },
+    /// The request cannot be made, on this side.
+    #[error("the request cannot be made: {0}")]
+    Unmade(String),
     /// The key of a request cannot be sent.
     #[error("{0:?} cannot be the key of a request")]
     Key(String),
@@ -26,7 +29,7 @@ pub(crate) enum Kind {
     Refused(Problem),
     /// What responds is not a server of Polylogue, or a newer one.
     #[error("`{url}` does not respond as a server of Polylogue: {why}")]
-    Odd { url: String, why: String },
+    NotPolylogue { url: String, why: String },
     /// No conversation has this id.
     #[error("there is no conversation `{0}`")]
     NoConversation(String),
@@ -63,7 +66,7 @@ impl ClientError {
         match &*self.0 {
             Kind::Address { .. } | Kind::Key(_) | Kind::NoConversation(_) | Kind::Ambiguous { .. } => true,
             Kind::Refused(problem) => (400..500).contains(&problem.status) && !self.is_temporary(),
-            Kind::Unreachable { .. } | Kind::Odd { .. } => false,
+            Kind::Unmade(_) | Kind::Unreachable { .. } | Kind::NotPolylogue { .. } => false,
         }
     }
 
@@ -85,10 +88,13 @@ impl ClientError {
     pub fn hint(&self) -> Option<String> {
         match &*self.0 {
             Kind::Address { .. } => Some("write it as `http://127.0.0.1:8787`".into()),
+            Kind::Unmade(_) => None,
             Kind::Key(_) => Some("keys have 1 to 255 printable ASCII characters".into()),
             Kind::Unreachable { .. } => Some("see whether `polylogue serve` runs there".into()),
             Kind::Refused(problem) => problem.hint.clone(),
-            Kind::Odd { .. } => Some("check the address, and that both have the same version".into()),
+            Kind::NotPolylogue { .. } => {
+                Some("check the address, and that both have the same version".into())
+            }
             Kind::NoConversation(_) => Some("`polylogue runs` lists them".into()),
             Kind::Ambiguous { .. } => Some("write more of the id".into()),
         }
@@ -114,7 +120,7 @@ pub(crate) fn unsent(url: &str, error: &SendError) -> ClientError {
 
 pub(crate) fn unread(url: &str, error: &ReadError) -> ClientError {
     ClientError::new(match error {
-        ReadError::TooLong => Kind::Odd { url: url.into(), why: error.to_string() },
+        ReadError::TooLong => Kind::NotPolylogue { url: url.into(), why: error.to_string() },
         ReadError::Broken(_) => Kind::Unreachable { url: url.into(), why: in_words(error), was_sent: true },
     })
 }

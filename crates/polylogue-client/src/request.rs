@@ -87,25 +87,24 @@ impl<'c> Request<'c> {
         self
     }
 
-    /// The same with a body.
+    /// Sets the body, as JSON.
     pub(crate) fn json(mut self, body: &impl Serialize) -> Result<Self, ClientError> {
-        let text =
-            serde_json::to_vec(body).map_err(|error| self.connection.odd(format!("the body: {error}")))?;
-        self.body = text.into();
+        let unmade = |error| ClientError::new(Kind::Unmade(format!("its body: {error}")));
+        self.body = serde_json::to_vec(body).map_err(unmade)?.into();
         Ok(self.header(CONTENT_TYPE, "application/json"))
     }
 
-    /// The same, whose repetition has no further effect, by a key of its own.
+    /// Sets a random key, by which the server knows a repetition, which has no further effect.
     pub(crate) fn once(self) -> Result<Self, ClientError> {
         let mut bits = [0_u8; 16];
-        let failed = |error| self.connection.odd(format!("the system has no randomness: {error}"));
-        getrandom::fill(&mut bits).map_err(failed)?;
+        let unmade = |error| ClientError::new(Kind::Unmade(format!("the system has no randomness: {error}")));
+        getrandom::fill(&mut bits).map_err(unmade)?;
         let key = format!("{:032x}", u128::from_le_bytes(bits));
         self.keyed(&key)
     }
 
-    /// The same, whose repetition has no further effect, by the caller's key. A key that no header can have is an error: without it, a
-    /// repetition would have its effect again.
+    /// Sets the caller's key, by which the server knows a repetition, which has no further effect. A key that no header can have is an
+    /// error: without it, a repetition would have its effect again.
     pub(crate) fn keyed(mut self, key: &str) -> Result<Self, ClientError> {
         let wrong = || ClientError::new(Kind::Key(key.to_owned()));
         let is_legal = (1..=MAX_KEY).contains(&key.len()) && !key.contains('\t');
@@ -114,23 +113,25 @@ impl<'c> Request<'c> {
         Ok(Self { repeat: Repeat::Safe, ..self })
     }
 
-    /// The same, whose repetition has no further effect by its nature.
+    /// Has a `POST` repeated also where an attempt may have reached the server: its repetition has no further effect by its nature.
     pub(crate) fn repeatable(self) -> Self {
         Self { repeat: Repeat::Safe, ..self }
     }
 
-    /// Sends it until there is a document, at most for the client's patience.
+    /// Sends the request until there is a document, at most for the client's patience.
     pub(crate) async fn send<T: DeserializeOwned>(self) -> Result<T, ClientError> {
         let text = self.received().await.map_err(|failed| failed.error)?;
-        serde_json::from_slice(&text).map_err(|error| self.connection.odd(format!("a document: {error}")))
+        serde_json::from_slice(&text)
+            .map_err(|error| self.connection.not_polylogue(format!("a document: {error}")))
     }
 
-    /// The same for a file.
+    /// Sends the request until there is a file, which may take longer than a document.
     pub(crate) async fn send_for_file(self) -> Result<Bytes, ClientError> {
         Self { limit: FILE, ..self }.received().await.map_err(|failed| failed.error)
     }
 
-    /// The same to remove something. If an earlier attempt may have removed it, it is no error that it does not exist any more.
+    /// Sends the request until what it names is removed. If an earlier attempt may have removed it, it is no error that it does not exist
+    /// any more.
     pub(crate) async fn send_removal(self) -> Result<(), ClientError> {
         match self.received().await {
             Err(Failed { error, may_have_effect: true }) if error.is_missing() => Ok(()),
@@ -138,6 +139,7 @@ impl<'c> Request<'c> {
         }
     }
 
+    /// Sends the request until there is a response that does not refuse it, and returns its body.
     async fn received(&self) -> Result<Bytes, Failed> {
         let (begun, mut wait, mut may_have_effect) = (Instant::now(), WAIT, false);
         let Connection { patience, retries, .. } = self.connection;
@@ -211,4 +213,24 @@ impl<'c> Request<'c> {
 fn retry_after(response: &Response<'_>) -> Option<Duration> {
     let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use polylogue_http::{Key, Proxies};
+
+    use super::*;
+
+    #[test]
+    fn a_body_that_cannot_be_written_is_not_the_servers_fault() {
+        let token = Key::new("ply_x").unwrap();
+        let connection = Connection::new("http://127.0.0.1:1", &token, &Proxies::none()).unwrap();
+        // JSON has no such keys.
+        let body = BTreeMap::from([(vec![1], 2)]);
+        let error = Request::new(&connection, Method::POST, &["teams"]).json(&body).err().unwrap();
+        assert!(error.to_string().starts_with("the request cannot be made: its body: "), "{error}");
+        assert!(!error.is_usage() && !error.is_temporary());
+    }
 }

@@ -204,7 +204,7 @@ impl<'c> Tail<'c> {
                 return Ok(());
             }
         }
-        fed.map_err(|no| self.connection.odd(format!("the event stream: {}", no.0)))
+        fed.map_err(|no| self.connection.not_polylogue(format!("the event stream: {}", no.0)))
     }
 
     /// Takes a frame. Returns whether the next one of this connection counts.
@@ -247,7 +247,7 @@ impl<'c> Tail<'c> {
             self.gaps += 1;
             if self.gaps > MAX_GAPS {
                 let why = format!("event {} comes where event {} is next", event.seq, self.from);
-                return Err(self.connection.odd(why));
+                return Err(self.connection.not_polylogue(why));
             }
             self.lose("an event did not come".into());
             return Ok(false);
@@ -259,7 +259,7 @@ impl<'c> Tail<'c> {
 
     fn parsed<T: DeserializeOwned>(&self, frame: &Frame) -> Result<T, ClientError> {
         serde_json::from_str(&frame.data)
-            .map_err(|error| self.connection.odd(format!("the frame `{}`: {error}", frame.event)))
+            .map_err(|error| self.connection.not_polylogue(format!("the frame `{}`: {error}", frame.event)))
     }
 }
 
