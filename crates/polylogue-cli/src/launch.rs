@@ -15,7 +15,7 @@ use crate::error::CliError;
 use crate::screen::{ColorChoice, Output, OutputStyle, Settings};
 use crate::stderr::{print_note_wrapped, print_warnings};
 use crate::trust::pins::{self, Consent};
-use crate::trust::{self, Request};
+use crate::trust::{self, PermissionRequest};
 use crate::user_config::{SettingValue, default_cost};
 use crate::{args, place, user_prices, work_dir};
 
@@ -90,7 +90,7 @@ impl<'a> Launch<'a> {
         let shows_permissions = self.shown.is_none_or(|settings| settings.output.is_conversation());
         let of_others = memory_of_others(&self.team, place, &self.digest).await?;
         let scopes = self.team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned());
-        let request = Request {
+        let request = PermissionRequest {
             team: &self.team,
             digest: &self.trusted,
             file: &self.file,
@@ -102,7 +102,7 @@ impl<'a> Launch<'a> {
             asks: self.asks,
             shows_permissions,
         };
-        let access = request.pass(trust::of_folder(place)?).await?;
+        let access = request.resolve(trust::of_folder(place)?).await?;
         if !self.resumed {
             let found = check_parameters(&self.team, &access, &options.models);
             if found.errors() > 0 {

@@ -97,8 +97,8 @@ pub(crate) fn entry<'w>(
     }
 }
 
-/// A team that is about to run, and how.
-pub(crate) struct Request<'a> {
+/// A team that is about to run, and from which follows what it asks the user to allow.
+pub(crate) struct PermissionRequest<'a> {
     pub(crate) team: &'a Team,
     /// Identifies its content.
     pub(crate) digest: &'a str,
@@ -127,7 +127,7 @@ enum Verdict {
     No,
 }
 
-impl Request<'_> {
+impl PermissionRequest<'_> {
     /// All that it asks for.
     fn wants(&self) -> Vec<RequestedPermission> {
         let outside =
@@ -140,9 +140,12 @@ impl Request<'_> {
             .collect()
     }
 
-    /// What it may use, if it may have all that it asks for: what was allowed before, by the command line or by the person at the
-    /// terminal.
-    pub(crate) async fn pass(self, env: Env) -> Result<Access, CliError> {
+    /// Returns what the team may use: what was allowed before, by the command line, and by the person at the terminal, who is asked for
+    /// what is left. `env` is the environment, with the keys of the `.env` file.
+    ///
+    /// # Errors
+    /// When the person refuses something without which the team does not run, or there is no person to ask.
+    pub(crate) async fn resolve(self, env: Env) -> Result<Access, CliError> {
         let book = TrustFile::read()?;
         let addresses = dotenv::Addresses::of(&env, self.team, &self.usage);
         let wants: Vec<RequestedPermission> =

@@ -141,18 +141,18 @@ impl View {
     }
 
     /// Shows an update.
-    pub(crate) async fn show(&mut self, signal: &Update, cancellation: &Cancellation) {
-        if let Update::Event(event) = signal
+    pub(crate) async fn show(&mut self, update: &Update, cancellation: &Cancellation) {
+        if let Update::Event(event) = update
             && self.hides_user
             && event.chat.is_root()
             && matches!(event.body, Body::Opened(_) | Body::Reopened { .. })
         {
             return self.screen.recall(event);
         }
-        if let Some(note) = self.screen.unshown(signal) {
+        if let Some(note) = self.screen.unshown(update) {
             print_note_wrapped(&note);
         }
-        let Flow::Reread(from) = self.apply(|screen| screen.update(signal), cancellation) else { return };
+        let Flow::Reread(from) = self.apply(|screen| screen.update(update), cancellation) else { return };
         let Some(Feed { runtime, id, .. }) = &self.feed else { return };
         // The screen fell behind. Whatever cannot be read now is read when the next event comes.
         for event in runtime.store().read(id, from).await.unwrap_or_default() {

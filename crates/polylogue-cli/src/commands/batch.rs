@@ -67,10 +67,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Ex
     let progress = Progress::new(total, over.len(), records.cost());
     let state = RefCell::new(State { records, progress, broken: None });
     let payers = runtime.batch_budget_source(&job.prepared);
-    let held = job.hold((store, &payers), budget.as_ref(), left, &state).await;
+    let ended = job.run_rows((store, &payers), budget.as_ref(), left, &state).await;
     let place = Place::of_store(Path::new(&job.place.shown()));
     let paying = budget.into_iter().chain(payers.budgets()).collect();
-    state.into_inner().end(args, (held, &rows), paying, &place)
+    state.into_inner().end(args, (ended, &rows), paying, &place)
 }
 
 /// What happens to a batch while it runs.
@@ -86,14 +86,14 @@ impl State {
     pub(crate) fn end(
         self,
         args: &args::batch::Batch,
-        (held, rows): (Result<(), CliError>, &Rows),
+        (ended, rows): (Result<(), CliError>, &Rows),
         paying: Vec<Budget>,
         place: &Place,
     ) -> Result<Exit, CliError> {
         let Self { records, mut progress, broken } = self;
         progress.clear();
         records.finish(rows)?;
-        held?;
+        ended?;
         broken.map_or(Ok(()), Err)?;
         let tally = Tally::of(&records, rows, paying);
         let unwritable = |error| CliError::failed(format!("the output cannot be written: {error}"));
@@ -217,8 +217,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Holds the conversations that are left.
-    async fn hold<L: Iterator<Item = Row>>(
+    /// Runs the rows that are left, until all are at rest or the person stops the batch.
+    async fn run_rows<L: Iterator<Item = Row>>(
         &self,
         (store, payers): (AnyStore, &Arc<SharedBudgetSource>),
         budget: Option<&Budget>,

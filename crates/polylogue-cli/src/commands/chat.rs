@@ -63,7 +63,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit
         }
     }
     session.introduce();
-    lines::hold(session).await
+    lines::run_chat(session).await
 }
 
 /// Where no person types, only replies are written.

@@ -22,7 +22,7 @@ use crate::limit::counted;
 use crate::probe::ollama;
 use crate::screen::Sanitized;
 use crate::stderr::print_warnings;
-use crate::trust::{self, Request};
+use crate::trust::{self, PermissionRequest};
 use crate::user_config::{SettingValue, default_model};
 use crate::{args, place, user_prices};
 
@@ -72,7 +72,7 @@ async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -
         let place = place::of(&cli.named_store())?;
         let of_others = memory_of_others(team, &place, digest).await?;
         let scopes = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned());
-        let request = Request {
+        let request = PermissionRequest {
             team,
             digest,
             file: &args.team.as_deref().unwrap_or(Path::new("")).display().to_string(),
@@ -84,7 +84,7 @@ async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -
             asks: true,
             shows_permissions: true,
         };
-        return request.pass(env).await;
+        return request.resolve(env).await;
     }
     let digest = loaded.map(|loaded| loaded.digest.as_str()).unwrap_or_default();
     let trusts = args.permits.trust || args.permits.grants.contains(&Grant::Dotenv);

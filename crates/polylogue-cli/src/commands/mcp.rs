@@ -68,7 +68,7 @@ impl ToolHost for Teams {
         let team = self.teams.iter().find(|team| team.spec.name == tool);
         let team = team.ok_or_else(|| InvalidParams(format!("there is no tool `{tool}`")))?;
         let answer = match team.begin(&self.runtime, args).await {
-            Ok(conversation) => conversation.hold(caller).await,
+            Ok(conversation) => conversation.run(caller).await,
             Err(error) => Answer::failed(error.to_string()),
         };
         Ok(answer.into())

@@ -55,9 +55,9 @@ pub(super) async fn run(
     let state = RefCell::new(State { records, progress, broken: None });
     let stop = watch::Sender::new(None);
     let job = Job { args, remote, team: &team, key: &key, stop };
-    let held = job.hold(left(&rows, &over), at_once, &state).await;
+    let ended = job.run_rows(left(&rows, &over), at_once, &state).await;
     let place = Place { shown: remote.client.url().to_owned(), option: remote.place.clone() };
-    state.into_inner().end(args, (held, &rows), Vec::new(), &place)
+    state.into_inner().end(args, (ended, &rows), Vec::new(), &place)
 }
 
 /// The rows that are not over.
@@ -104,7 +104,8 @@ struct RowResult {
 }
 
 impl Job<'_> {
-    async fn hold(
+    /// Runs the rows that are left, until all are at rest or the person stops the batch.
+    async fn run_rows(
         &self,
         left: impl Iterator<Item = Row>,
         at_once: usize,
@@ -141,7 +142,7 @@ impl Job<'_> {
         }
     }
 
-    /// Holds the conversation of a row. `None` if it was stopped: it continues when the batch is run again.
+    /// Begins the conversation of a row, or continues it, and follows it. `None` if it was stopped: it continues when the batch is run again.
     async fn one(&self, row: Row) -> Result<Option<RowResult>, CliError> {
         // From here on, so that an order to stop while the row begins is for it, too.
         let mut stop = self.stop.subscribe();

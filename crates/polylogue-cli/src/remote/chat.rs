@@ -14,7 +14,7 @@ use super::watch::{Rest, Watch, ended};
 use crate::args;
 use crate::args::piped::Input as Piped;
 use crate::commands::chat::lines::{
-    Chat, Reply, hold, last_message, print_begins_again, print_forked, print_left, typed, write_markdown,
+    Chat, Reply, last_message, print_begins_again, print_forked, print_left, run_chat, typed, write_markdown,
 };
 use crate::commands::chat::settings_of;
 use crate::commands::price::line_of_message;
@@ -54,10 +54,10 @@ pub(super) async fn run(cli: &args::Cli, args: &args::chat::Chat, remote: &Remot
                 .hint(format!("`polylogue chat TEAM`; the server has {teams}")));
         }
     }
-    hold(session).await
+    run_chat(session).await
 }
 
-/// A chat while it is held.
+/// A chat while it runs.
 struct Session<'r> {
     remote: &'r Remote,
     settings: Settings,

@@ -120,7 +120,7 @@ impl Live {
         if now.saturating_sub(self.drawn) >= FRAME { self.frame() } else { String::new() }
     }
 
-    /// Signals were missed: replies that are being written are shown when they are whole.
+    /// Updates were missed: replies that are being written are shown when they are whole.
     pub(crate) fn missed(&mut self) {
         self.turns.interrupt();
         for key in self.drafts(|draft| !draft.complete) {
@@ -167,9 +167,9 @@ impl Live {
         let key = |who: &Name| (event.chat.clone(), who.clone());
         match &event.body {
             Body::Message(message) => return self.said(event, message),
-            Body::ModelReplied(sample) => return self.sampled(event, sample),
-            Body::TurnStarted { turns: cues } => {
-                for request in cues {
+            Body::ModelReplied(reply) => return self.model_replied(event, reply),
+            Body::TurnStarted { turns: requests } => {
+                for request in requests {
                     let mut turn = Turn::new(key(&request.who), request.to.clone(), now);
                     // If it is read again, it is unknown which of the following pieces are missing.
                     turn.torn = !in_order;
@@ -241,21 +241,21 @@ impl Live {
         if waits { self.held.extend(lines) } else { self.above.extend(lines) }
     }
 
-    fn sampled(&mut self, event: &Event, sample: &ModelReply) {
+    fn model_replied(&mut self, event: &Event, reply: &ModelReply) {
         let now = (self.clock)();
-        let key = (event.chat.clone(), sample.who.clone());
+        let key = (event.chat.clone(), reply.who.clone());
         let thoughts = self.renderer.format.thoughts;
         self.continue_draft(&key);
-        match self.draft.take_if(|draft| draft.key == key && draft.shows(&sample.parts, thoughts)) {
+        match self.draft.take_if(|draft| draft.key == key && draft.shows(&reply.parts, thoughts)) {
             Some(mut draft) => {
                 draft.finish();
                 self.draft = Some(draft);
-                if calls_tools(&sample.parts) {
+                if calls_tools(&reply.parts) {
                     self.seal();
                 }
                 self.print_note(event, true);
             }
-            None if self.replied_below(&key, &sample.parts) => self.print_note(event, true),
+            None if self.replied_below(&key, &reply.parts) => self.print_note(event, true),
             None => {
                 self.drop_draft(&key, NOT_SAID);
                 self.print_note(event, false);
@@ -477,8 +477,8 @@ fn feed(draft: &mut Draft, piece: &Delta, thoughts: bool) {
 /// Whose turns an event belongs to.
 fn actors(body: &Body) -> Vec<&Name> {
     match body {
-        Body::TurnStarted { turns: cues } => cues.iter().map(|request| &request.who).collect(),
-        Body::ModelReplied(sample) => vec![&sample.who],
+        Body::TurnStarted { turns: requests } => requests.iter().map(|request| &request.who).collect(),
+        Body::ModelReplied(reply) => vec![&reply.who],
         Body::Prompted { who, .. } | Body::ToolCalled { who, .. } | Body::ToolReturned { who, .. } => {
             vec![who]
         }

@@ -1,7 +1,7 @@
 //! What a person, or a program, sees of a run.
 //!
 //! A [`Screen`] receives a run's [`Update`]s and writes what they mean: live on a terminal, as plain text, as
-//! events in JSON, or nothing but the result. It writes to one handle, in one piece for each signal.
+//! events in JSON, or nothing but the result. It writes to one handle, in one piece for each update.
 //!
 //! - [`live`]: the terminal; with [`draft`] (a reply while it is written), [`turns`] (what each agent is doing) and [`region`]
 //!   (the rows that change in place)
@@ -113,9 +113,9 @@ pub(crate) enum Flow {
 pub(crate) struct Screen<W> {
     out: W,
     kind: Kind,
-    /// The next event to show: whatever order signals and events that were read again come in, each is shown once.
+    /// The next event to show: whatever order updates and events that were read again come in, each is shown once.
     next: Option<u64>,
-    /// Whether events were read again that are yet to come as signals: the pieces between these are of replies that are shown.
+    /// Whether events were read again that are yet to come as updates: the pieces between these are of replies that are shown.
     is_behind: bool,
     gone: bool,
 }
@@ -219,12 +219,12 @@ impl<W: Write> Screen<W> {
         self.write(&text)
     }
 
-    /// Shows a signal.
+    /// Shows an update.
     ///
     /// # Errors
     /// When the output cannot be written. A closed output is not an error, but [`Flow::Gone`].
-    pub(crate) fn update(&mut self, signal: &Update) -> io::Result<Flow> {
-        match signal {
+    pub(crate) fn update(&mut self, update: &Update) -> io::Result<Flow> {
+        match update {
             Update::Event(event) => {
                 self.is_behind = self.next.is_some_and(|next| event.seq + 1 < next);
                 if let Kind::Live(live) = &mut self.kind

@@ -201,7 +201,7 @@ fn last_thoughts(thought: &str, width: usize) -> Vec<Line> {
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     turns: Vec<Turn>,
-    /// Signals were missed: what a turn that we do not know of sends is not a beginning.
+    /// Updates were missed: what a turn that we do not know of sends is not a beginning.
     pub(super) missed: bool,
 }
 
@@ -243,7 +243,7 @@ impl Turns {
         self.turns.iter_mut().find(|turn| turn.key == *key)
     }
 
-    /// Signals were missed.
+    /// Updates were missed.
     pub(super) fn interrupt(&mut self) {
         self.missed = true;
         self.turns.iter_mut().for_each(|turn| turn.torn = true);

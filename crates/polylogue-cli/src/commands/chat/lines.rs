@@ -73,8 +73,8 @@ enum Next {
     Leave(Result<Exit, CliError>),
 }
 
-/// Holds the chat until the person leaves or the input ends.
-pub(crate) async fn hold(mut chat: impl Chat) -> Result<Exit, CliError> {
+/// Runs the chat until the person leaves or the input ends.
+pub(crate) async fn run_chat(mut chat: impl Chat) -> Result<Exit, CliError> {
     let end = converse(&mut chat).await;
     leave(chat, end).await
 }

@@ -101,7 +101,7 @@ impl Session {
         Ok(())
     }
 
-    /// Makes `conversation` the one that is held.
+    /// Makes `conversation` that of the chat.
     async fn begin(&mut self, conversation: Conversation) -> Result<(), CliError> {
         let progress = match self.chat.take() {
             Some((runner, _)) => runner.progress,

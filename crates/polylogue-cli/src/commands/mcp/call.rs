@@ -44,7 +44,7 @@ enum Step {
 
 impl CallConversation {
     /// Runs it until it ends, needs input that no one can give, or its caller cancels it.
-    pub(super) async fn hold(self, caller: &mut Caller) -> Answer {
+    pub(super) async fn run(self, caller: &mut Caller) -> Answer {
         let mut watch = self.conversation.subscribe().await;
         loop {
             let status = match self.step(caller, &mut watch).await {
@@ -87,12 +87,12 @@ impl CallConversation {
                     let _ = run.as_mut().await;
                     return Step::Cancelled(why);
                 }
-                Some(signal) = watch.next() => report(caller, &signal).await,
+                Some(update) = watch.next() => report(caller, &update).await,
                 status = &mut run => break status,
             }
         };
-        while let Some(Some(signal)) = watch.next().now_or_never() {
-            report(caller, &signal).await;
+        while let Some(Some(update)) = watch.next().now_or_never() {
+            report(caller, &update).await;
         }
         Step::Ended(ended)
     }
@@ -184,8 +184,8 @@ fn texts(result: String, footer: String) -> Vec<String> {
 }
 
 /// Sends messages as progress while they are said.
-async fn report(caller: &mut Caller, signal: &Update) {
-    if let Update::Event(event) = signal
+async fn report(caller: &mut Caller, update: &Update) {
+    if let Update::Event(event) = update
         && let Some(said) = progress_line(event)
     {
         caller.report_progress(said).await;
