@@ -53,7 +53,7 @@ impl Client {
     }
 
     /// Sets how long requests are repeated while the server cannot be reached or is busy, and how long a [`Tail`] tries to continue.
-    /// Default: 30 s.
+    /// Default: 30 s. [`Duration::MAX`] means without end.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.0.patience = patience;

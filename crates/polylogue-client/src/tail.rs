@@ -84,8 +84,8 @@ type Opening<'c> = Pin<Box<dyn Future<Output = Result<Response<'c>, ClientError>
 struct Lost {
     /// When it is tried again.
     again: Instant,
-    /// After an attempt that fails from then on, no other one is made.
-    give_up: Instant,
+    /// After an attempt that fails from then on, no other one is made. `None`: never.
+    give_up: Option<Instant>,
     /// The least time until the attempt after that.
     wait: Duration,
 }
@@ -163,7 +163,7 @@ impl<'c> Tail<'c> {
                 Ok(())
             }
             Err(error) if error.is_temporary() => match &mut self.lost {
-                Some(lost) if Instant::now() >= lost.give_up => Err(error),
+                Some(lost) if lost.give_up.is_some_and(|at| Instant::now() >= at) => Err(error),
                 Some(lost) => {
                     // A server that wants no pause gets some while it is away.
                     lost.again = Instant::now() + retry(&self.frames).max(lost.wait);
@@ -191,7 +191,7 @@ impl<'c> Tail<'c> {
     fn lose(&mut self, why: String) {
         self.response = None;
         let now = Instant::now();
-        let (again, give_up) = (now + retry(&self.frames), now + self.connection.patience);
+        let (again, give_up) = (now + retry(&self.frames), now.checked_add(self.connection.patience));
         self.lost = Some(Lost { again, give_up, wait: WAIT });
         self.ready.push_back(TailItem::Lost(why));
     }

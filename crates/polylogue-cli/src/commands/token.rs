@@ -1,6 +1,6 @@
 //! `polylogue token`: who may use a server.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use polylogue_core::Money;
 use polylogue_server::{DailyBudget, NewToken, Scope, Token, TokenFile, TokenKind, login_url, tokens_at};
@@ -24,15 +24,14 @@ pub(crate) fn run(cli: &args::Cli, args: &Args) -> Result<Exit, CliError> {
 }
 
 fn create(tokens: &TokenFile, args: &args::serve::NewToken) -> Result<Exit, CliError> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let end = args.expires.map(|time| u64::try_from((since + time).as_millis()).unwrap_or(u64::MAX));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let new = NewToken {
         name: args.name.clone(),
         tenant: args.tenant.clone(),
         scopes: args.scopes.clone(),
         teams: Some(args.teams.clone()).filter(|teams| !teams.is_empty()),
         per_day: DailyBudget { cost: args.cost_per_day.map(Money::dollars), tokens: args.tokens_per_day },
-        expires_ms: end,
+        expires_ms: args.expires.map(|time| end_ms(now, time)),
     };
     let (token, text) = tokens.create(new)?;
     print_note(&format!(
@@ -41,6 +40,12 @@ fn create(tokens: &TokenFile, args: &args::serve::NewToken) -> Result<Exit, CliE
     ));
     write(&Sanitized::plain(&format!("{}\n", text.reveal())))?;
     Ok(Exit::Done)
+}
+
+/// When a token expires that is valid for `time` from `now` on, both since 1970, in milliseconds: at the latest time that can be written if
+/// it is later.
+fn end_ms(now: Duration, time: Duration) -> u64 {
+    u64::try_from(now.saturating_add(time).as_millis()).unwrap_or(u64::MAX)
 }
 
 fn link(tokens: &TokenFile, args: &args::serve::LinkToken) -> Result<Exit, CliError> {
@@ -90,4 +95,18 @@ fn revoke(tokens: &TokenFile, ids: &[String]) -> Result<Exit, CliError> {
         }
     }
     Ok(exit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_time_can_be_the_life_of_a_token() {
+        let now = Duration::from_secs(1_800_000_000);
+        assert_eq!(end_ms(now, Duration::from_secs(60)), 1_800_000_060_000);
+        for long in [Duration::from_secs(u64::MAX), Duration::from_millis(u64::MAX)] {
+            assert_eq!(end_ms(now, long), u64::MAX);
+        }
+    }
 }
