@@ -13,7 +13,8 @@ use polylogue_client::wire::conversation::{Continuation, Conversation, Conversat
 use polylogue_client::wire::stream::Status;
 use polylogue_client::{Client, ClientError, Tail, TailItem};
 use polylogue_core::{
-    Body, Cancellation, Event, LogId, Name, OpenQuestion, Path, Question, RunOutcome, StopReason, Update,
+    Body, Cancellation, Event, LogId, Name, OpenQuestion, Path, Question, RunOutcome, StopReason, Summary,
+    TotalUsage, Update,
 };
 use polylogue_runtime::Continuation as Way;
 
@@ -334,7 +335,7 @@ impl<'r> Watch<'r> {
             Rest::Stopped => (RunState::Stopped, "stopped: it can be resumed".into(), Exit::Stopped),
             Rest::Failed(_) => (RunState::Failed, "failed: it can be resumed".into(), Exit::Failed),
         };
-        let Conversation { usage, turns, bound_ended, .. } = self.remote.client.conversation(&id).await?;
+        let (usage, turns, bound_ended) = self.totals().await;
         // What was so when this command began, another one has said.
         if let Some(why) = bound_ended.filter(|_| self.conversation.bound_ended.is_none()) {
             view.bound_ended(&id, &why, false);
@@ -365,6 +366,18 @@ impl<'r> Watch<'r> {
                 Err(CliError::failed(why))
             }
             _ => view.finished().map(|()| exit),
+        }
+    }
+
+    /// What the conversation took, its number of turns, and why its bound does not apply any more, as the server says. If the server cannot
+    /// say it now, the first two are those of the events: a result that is here already is shown.
+    async fn totals(&self) -> (TotalUsage, u64, Option<String>) {
+        match self.remote.client.conversation(&self.conversation.id).await {
+            Ok(Conversation { usage, turns, bound_ended, .. }) => (usage, turns, bound_ended),
+            Err(_) => {
+                let Summary { usage, turns, .. } = Summary::of(self.events.iter().map(AsRef::as_ref), true);
+                (usage, turns, None)
+            }
         }
     }
 

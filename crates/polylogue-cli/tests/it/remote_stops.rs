@@ -1,4 +1,4 @@
-//! A batch on a server that is stopped while its rows begin.
+//! Conversations on a server that is asked to stop, or fails, at a moment when that is easily lost.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -32,35 +32,55 @@ fn request(socket: &TcpStream) -> (String, String) {
     request
 }
 
-/// Serves one conversation of the team `t`: says when it is to begin, and waits until it may. Returns how often it was to stop, once the
-/// client has seen it end.
-fn serve(listener: TcpListener, begins: Sender<()>, may_begin: Receiver<()>) -> JoinHandle<usize> {
-    let team = json!({
+/// Responds to a request.
+fn respond(mut socket: &TcpStream, status: &str, body: &str) {
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    socket.write_all((head + body).as_bytes()).unwrap();
+}
+
+/// The team `t`.
+fn team() -> Value {
+    json!({
         "id": "t", "name": "t", "description": "", "task": null, "participants": [], "edges": [], "selected_by": null, "inputs": [],
         "models": [], "scripted": true, "limits": {}, "changed": null,
-    });
-    let conversation = json!({
+    })
+}
+
+/// Its conversation `abc`, also after a request to stop it.
+fn conversation() -> Value {
+    json!({
         "id": "abc", "team": "t", "team_name": "t", "title": null, "task": "", "state": "running", "created_ms": 1, "started_ms": 1,
         "updated_ms": 1, "seq": 1, "turns": 0, "usage": TotalUsage::default(), "questions": [], "stopped": true,
-    });
-    let closed = json!({"seq": 0, "time_ms": 1, "type": "closed", "reason": "finished", "summary": ""});
+    })
+}
+
+/// Its events, as a stream that ends with its end.
+fn events() -> String {
+    let closed =
+        json!({"seq": 0, "time_ms": 1, "type": "closed", "reason": "finished", "summary": "the result"});
     let status = json!({"state": "closed", "ended": {"word": "done", "detail": "done"}, "questions": []});
-    let end = format!("event: entry\ndata: {closed}\n\nevent: end\ndata: {status}\n\n");
+    format!("event: entry\ndata: {closed}\n\nevent: end\ndata: {status}\n\n")
+}
+
+/// Serves the conversation: says when it is to begin, and waits until it may. Returns how often it was to stop, once the client has seen it
+/// end.
+fn serve(listener: TcpListener, begins: Sender<()>, may_begin: Receiver<()>) -> JoinHandle<usize> {
     std::thread::spawn(move || {
         let (mut stops, mut streams, mut is_over) = (0, 0, false);
         while !is_over {
-            let (mut socket, _) = listener.accept().unwrap();
+            let (socket, _) = listener.accept().unwrap();
             let (method, path) = request(&socket);
             let body = match (method.as_str(), path.strip_prefix("/api/v1/").unwrap()) {
-                ("GET", "teams/t") => team.to_string(),
+                ("GET", "teams/t") => team().to_string(),
                 ("POST", "conversations") => {
                     begins.send(()).unwrap();
                     may_begin.recv().unwrap();
-                    conversation.to_string()
+                    conversation().to_string()
                 }
                 ("POST", "conversations/abc/stop") => {
                     stops += 1;
-                    conversation.to_string()
+                    conversation().to_string()
                 }
                 ("GET", "conversations/abc/events") if stops == 0 && streams < MAX_STREAMS => {
                     streams += 1;
@@ -68,18 +88,16 @@ fn serve(listener: TcpListener, begins: Sender<()>, may_begin: Receiver<()>) -> 
                 }
                 ("GET", "conversations/abc/events") => {
                     streams = usize::MAX;
-                    end.clone()
+                    events()
                 }
                 ("GET", "conversations/abc") => {
                     // The last request of a row is for what its events do not have.
                     is_over = streams == usize::MAX;
-                    conversation.to_string()
+                    conversation().to_string()
                 }
                 other => panic!("{other:?}"),
             };
-            let head =
-                format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
-            socket.write_all((head + &body).as_bytes()).unwrap();
+            respond(&socket, "200 OK", &body);
         }
         stops
     })
@@ -108,4 +126,25 @@ fn an_order_to_stop_while_a_row_begins_stops_it() {
     let records = std::fs::read_to_string(home.path("out.jsonl")).unwrap();
     let record: Value = serde_json::from_str(&records).unwrap();
     assert_eq!(record["state"], "done");
+}
+
+#[test]
+fn a_result_is_printed_also_if_the_server_fails_after_it() {
+    let home = Home::new().var("POLYLOGUE_TOKEN", "ply_0123456789abcdef");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let socket = socket.unwrap();
+            let (method, path) = request(&socket);
+            match (method.as_str(), path.strip_prefix("/api/v1/").unwrap()) {
+                ("GET", "teams/t") => respond(&socket, "200 OK", &team().to_string()),
+                ("POST", "conversations") => respond(&socket, "201 Created", &conversation().to_string()),
+                ("GET", "conversations/abc/events") => respond(&socket, "200 OK", &events()),
+                _ => respond(&socket, "500 Internal Server Error", "{}"),
+            }
+        }
+    });
+    let ran = home.run(&["run", "t", "--quiet", "--server", &server]).ok();
+    assert_eq!(ran.out, "the result\n");
 }
