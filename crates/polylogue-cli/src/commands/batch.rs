@@ -92,9 +92,11 @@ impl State {
     ) -> Result<Exit, CliError> {
         let Self { records, mut progress, broken } = self;
         progress.clear();
-        records.finish(rows)?;
+        let finished = records.finish(rows);
+        // Why the batch ended is the error that counts, also if the records cannot be put in order because of it.
         ended?;
         broken.map_or(Ok(()), Err)?;
+        finished?;
         let tally = Tally::of(&records, rows, paying);
         let unwritable = |error| CliError::failed(format!("the output cannot be written: {error}"));
         let text = match args.json {
@@ -361,4 +363,36 @@ fn key(prepared: &Prepared, args: &args::batch::Batch) -> Result<String, CliErro
 /// Twelve hexadecimal digits: enough to tell a million apart.
 pub(crate) fn digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().chars().take(12).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+    use crate::place::PlaceOption;
+
+    #[test]
+    fn the_error_with_which_a_batch_ends_is_not_lost_if_its_records_cannot_be_finished() {
+        let error = |ended: Result<(), CliError>| {
+            let dir = tempfile::tempdir().unwrap();
+            let output = dir.path().join("out.csv");
+            let words =
+                ["polylogue", "batch", "team.yaml", "--over", "rows.jsonl", "-o", output.to_str().unwrap()];
+            let Command::Batch(args) = Cli::try_parse_from(words).unwrap().command else {
+                panic!("it is a batch")
+            };
+            let rows = Rows::over("{\"task\": \"Talk.\"}\n", "rows.jsonl").unwrap();
+            let records = Records::open(&output, "key", &rows, false).unwrap();
+            // The table has no folder any more.
+            dir.close().unwrap();
+            let progress = Progress::new(1, 0, records.cost());
+            let state = State { records, progress, broken: None };
+            let place = Place { shown: "here".into(), option: PlaceOption::default() };
+            state.end(&args, (ended, &rows), Vec::new(), &place).unwrap_err().to_string()
+        };
+        assert!(error(Err(CliError::failed("the server is gone"))).contains("the server is gone"));
+        assert!(error(Ok(())).contains("cannot be written"));
+    }
 }
