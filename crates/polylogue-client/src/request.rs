@@ -22,6 +22,9 @@ const FILE: Duration = Duration::from_mins(10);
 /// The longest document that is read.
 const MAX_DOCUMENT: usize = 256 << 20;
 
+/// The media type of an event stream.
+const EVENT_STREAM: &str = "text/event-stream";
+
 /// The longest key of a request, in bytes.
 const MAX_KEY: usize = 255;
 
@@ -188,12 +191,14 @@ impl<'c> Request<'c> {
 
     /// Sends it once, and returns the response if it is an event stream.
     pub(crate) async fn stream(self) -> Result<Response<'c>, ClientError> {
-        let request = self.header(ACCEPT, "text/event-stream");
+        let request = self.header(ACCEPT, EVENT_STREAM);
         // Also while a refusal is read: a server can stop in the middle of it.
         let opened = timeout(request.limit, async {
             let mut response = request.open().await.map_err(|(error, _)| error)?;
             if response.status() == 200 {
-                return Ok(response);
+                // Such as the page of a login in front of the server, which would be read and asked for without end.
+                let no = || request.connection.not_polylogue("its response is no event stream".into());
+                return if is_event_stream(&response) { Ok(response) } else { Err(no()) };
             }
             let text = read_all(&mut response, MAX_DOCUMENT).await;
             let text = text.map_err(|error| unread(request.connection.url(), &error))?;
@@ -207,6 +212,11 @@ impl<'c> Request<'c> {
         let why = format!("there was no response within {} s", self.limit.as_secs());
         ClientError::new(Kind::Unreachable { url: self.connection.url().into(), why, was_sent: true })
     }
+}
+
+fn is_event_stream(response: &Response<'_>) -> bool {
+    let media = response.headers().get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
+    media.is_some_and(|media| media.to_ascii_lowercase().starts_with(EVENT_STREAM))
 }
 
 /// After how long the server wants to be asked again.

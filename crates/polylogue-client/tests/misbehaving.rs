@@ -316,6 +316,15 @@ async fn a_server_that_asks_for_no_pause_is_not_asked_without_pauses() {
 }
 
 #[tokio::test]
+async fn a_page_is_no_event_stream() {
+    // If it were read as a stream that ends, it would be asked for again each time, and then nothing would listen: another error.
+    let page = || respond("200 OK", "text/html; charset=utf-8", "retry: 1\n\nLog in");
+    let (client, _requests) = serve((0..20).map(|_| page()).collect()).await;
+    let error = followed(&client.with_patience(Duration::ZERO)).await.unwrap_err();
+    assert!(error.to_string().ends_with(": its response is no event stream"), "{error}");
+}
+
+#[tokio::test]
 async fn a_tail_does_not_wait_for_the_rest_of_a_refusal_for_good() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = client(&format!("http://{}", listener.local_addr().unwrap()));

@@ -35,7 +35,9 @@ fn request(socket: &TcpStream) -> (String, String) {
 /// Responds to a request.
 fn respond(mut socket: &TcpStream, status: &str, body: &str) {
     let length = body.len();
-    let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    // Documents are read whatever their type is.
+    let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: text/event-stream\r\n");
+    let head = format!("{head}Content-Length: {length}\r\n\r\n");
     socket.write_all((head + body).as_bytes()).unwrap();
 }
 
