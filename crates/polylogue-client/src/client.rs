@@ -149,10 +149,23 @@ impl Client {
         match (found.pop(), found.is_empty()) {
             (Some(only), true) => Ok(only),
             (Some(last), false) => {
+                // The one with this very id may be older than all that begin so.
+                if let Some(exact) = self.exactly(text).await? {
+                    return Ok(exact);
+                }
                 let ids: Vec<_> = found.iter().chain([&last]).map(|one| one.id.as_str()).collect();
                 Err(ClientError::new(Kind::Ambiguous { text: text.to_owned(), ids: ids.join(", ") }))
             }
             (None, _) => Err(ClientError::new(Kind::NoConversation(text.to_owned()))),
+        }
+    }
+
+    /// The conversation whose whole id `text` is, if there is one.
+    async fn exactly(&self, text: &str) -> Result<Option<Conversation>, ClientError> {
+        let Ok(id) = LogId::new(text) else { return Ok(None) };
+        match self.conversation(&id).await {
+            Err(error) if error.is_missing() => Ok(None),
+            found => found.map(Some),
         }
     }
 

@@ -239,15 +239,28 @@ fn problem(status: u16, detail: &str) -> String {
     problem.to_string()
 }
 
+/// The conversation `id`, also after a request to stop it.
+fn document(id: &str) -> Value {
+    json!({
+        "id": id, "team": "t", "team_name": "t", "title": null, "task": "", "state": "running", "created_ms": 1, "started_ms": 1,
+        "updated_ms": 1, "seq": 0, "turns": 0, "usage": TotalUsage::default(), "questions": [], "stopped": true, "new_field": 1,
+    })
+}
+
+#[tokio::test]
+async fn a_whole_id_names_its_conversation_among_newer_ones_that_begin_so() {
+    let found = |body: &Value| respond("200 OK", "application/json", &body.to_string());
+    let page = json!({"conversations": [document("abc1"), document("abc2")], "next_cursor": null});
+    let gone = respond("404 Not Found", "application/problem+json", &problem(404, "no"));
+    let (client, _requests) = serve(vec![found(&page), found(&document("abc")), found(&page), gone]).await;
+    assert_eq!(client.find("abc").await.unwrap().id, id());
+    let error = client.find("abc").await.unwrap_err();
+    assert!(error.to_string().ends_with("begin with `abc`: abc1, abc2"), "{error}");
+}
+
 #[tokio::test]
 async fn what_may_have_had_an_effect_is_not_repeated_without_a_key() {
-    let conversation = || {
-        let body: Value = json!({
-            "id": "abc", "team": "t", "team_name": "t", "title": null, "task": "", "state": "running", "created_ms": 1, "started_ms": 1,
-            "updated_ms": 1, "seq": 0, "turns": 0, "usage": TotalUsage::default(), "questions": [], "stopped": true, "new_field": 1,
-        });
-        respond("201 Created", "application/json", &body.to_string())
-    };
+    let conversation = || respond("201 Created", "application/json", &document("abc").to_string());
     let cut = || Turn::Respond("HTTP/1.1 201 Cre".into());
     let new = NewConversation { team: "t".into(), ..NewConversation::default() };
     let (client, requests) = serve(vec![cut()]).await;
