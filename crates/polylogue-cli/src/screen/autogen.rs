@@ -148,7 +148,7 @@ impl AutoGenRenderer {
             self.begins_within(&outer);
         }
         let mut chat = ChatState::of(opening);
-        self.chats.values().for_each(|before| chat.continue_from(before));
+        chat.continue_from(self.chats.values());
         // A participant that speaks to others: this is more than a sequence of chats.
         chat.has_speakers = self.spoken.contains(at) || chat.begins_by_member();
         let is_spoken = chat.has_speakers;

@@ -30,12 +30,16 @@ impl ChatState {
         Self { host: author.cloned(), held: all.clone(), all, with, ..Self::default() }
     }
 
-    /// Skips what was said in the earlier chat that this one continues.
-    pub(super) fn continue_from(&mut self, before: &Self) {
-        let said = before.all.as_slice();
-        if said.len() > 1 && self.held.starts_with(said) {
-            self.held.drain(..said.len());
+    /// Skips what was said in the chat that this one continues: the longest of the earlier ones `before` with which its opening begins,
+    /// in whatever order they come.
+    pub(super) fn continue_from<'c>(&mut self, before: impl Iterator<Item = &'c Self>) {
+        // One message is that of any chat that begins so. Most chats open with one, for which none of the earlier ones is looked at.
+        if self.held.len() < 2 {
+            return;
         }
+        let said = before.map(|before| before.all.as_slice()).filter(|said| said.len() > 1);
+        let continued = said.filter(|said| self.held.starts_with(said)).map(<[_]>::len).max();
+        self.held.drain(..continued.unwrap_or_default());
     }
 
     /// Whether a participant is an author of the opening.
@@ -88,5 +92,33 @@ pub(super) fn addressee(chat: Option<&ChatState>, at: &Path, title: &str, messag
         (Some(other), None) if is_member || members.len() == 1 => other.to_string(),
         (None, _) if is_member => chat.and_then(|chat| chat.host.as_ref()).map_or(title, Name::as_str).into(),
         _ => participant(at).unwrap_or(title).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chat_continues_the_longest_of_those_with_which_it_begins() {
+        let chat = |texts: &[&str]| {
+            let all: Vec<Message> = texts.iter().map(|text| Message::new(Name::user(), *text)).collect();
+            ChatState { held: all.clone(), all, ..ChatState::default() }
+        };
+        let earlier = [chat(&["a", "b"]), chat(&["a", "b", "c", "d"]), chat(&["c", "d"]), chat(&["a"])];
+        let left = |texts: &[&str], before: &mut dyn Iterator<Item = &ChatState>| {
+            let mut chat = chat(texts);
+            chat.continue_from(before);
+            chat.held.iter().map(|message| message.text().into_owned()).collect::<Vec<_>>()
+        };
+        for (texts, expected) in [
+            (&["a", "b", "c", "d", "e"][..], &["e"][..]),
+            (&["a", "b", "c"], &["c"]),
+            (&["a", "x"], &["a", "x"]),
+            (&["a"], &["a"]),
+        ] {
+            assert_eq!(left(texts, &mut earlier.iter()), expected, "{texts:?}");
+            assert_eq!(left(texts, &mut earlier.iter().rev()), expected, "{texts:?}");
+        }
     }
 }
