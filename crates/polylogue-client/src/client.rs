@@ -98,9 +98,8 @@ impl Client {
         Request::new(&self.0, Method::POST, path)
     }
 
-    /// Removes what `path` names.
-    fn removed(&self, path: &[&str]) -> impl Future<Output = Result<(), ClientError>> {
-        Request::new(&self.0, Method::DELETE, path).send_removal()
+    fn delete(&self, path: &[&str]) -> Request<'_> {
+        Request::new(&self.0, Method::DELETE, path)
     }
 }
 
@@ -182,7 +181,7 @@ impl Client {
 
     /// Removes a conversation, unless it runs.
     pub async fn remove(&self, id: &LogId) -> Result<Removed, ClientError> {
-        self.removed(&[CONVERSATIONS, id.as_str()]).await.map(|()| Removed { removed: true })
+        self.delete(&[CONVERSATIONS, id.as_str()]).send_removal(Removed { removed: true }).await
     }
 
     /// Returns a page of events, from the event `from` on: at most `limit`. Default: 1,000, which is the most.
@@ -374,7 +373,7 @@ impl Client {
 
     /// Forgets a fact, by its number.
     pub async fn forget(&self, fact: u64) -> Result<Forgotten, ClientError> {
-        self.removed(&["memory", &fact.to_string()]).await.map(|()| Forgotten { forgotten: true })
+        self.delete(&["memory", &fact.to_string()]).send_removal(Forgotten { forgotten: true }).await
     }
 }
 
@@ -441,6 +440,6 @@ impl Client {
 
     /// Revokes a token.
     pub async fn revoke_token(&self, id: &str) -> Result<Revoked, ClientError> {
-        self.removed(&["tokens", id]).await.map(|()| Revoked { revoked: true })
+        self.delete(&["tokens", id]).send_removal(Revoked { revoked: true }).await
     }
 }

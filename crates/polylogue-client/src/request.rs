@@ -124,8 +124,7 @@ impl<'c> Request<'c> {
     /// Sends the request until there is a document, at most for the client's patience.
     pub(crate) async fn send<T: DeserializeOwned>(self) -> Result<T, ClientError> {
         let text = self.received().await.map_err(|failed| failed.error)?;
-        serde_json::from_slice(&text)
-            .map_err(|error| self.connection.not_polylogue(format!("a document: {error}")))
+        self.parsed(&text)
     }
 
     /// Sends the request until there is a file, which may take longer than a document.
@@ -133,13 +132,19 @@ impl<'c> Request<'c> {
         Self { limit: FILE, ..self }.received().await.map_err(|failed| failed.error)
     }
 
-    /// Sends the request until what it names is removed. If an earlier attempt may have removed it, it is no error that it does not exist
-    /// any more.
-    pub(crate) async fn send_removal(self) -> Result<(), ClientError> {
+    /// Sends the request until what it names is removed, and returns the document that says so. That is `removed` if an earlier attempt may
+    /// have removed it, and it does not exist any more: this is no error.
+    pub(crate) async fn send_removal<T: DeserializeOwned>(self, removed: T) -> Result<T, ClientError> {
         match self.received().await {
-            Err(Failed { error, may_have_effect: true }) if error.is_missing() => Ok(()),
-            received => received.map(drop).map_err(|failed| failed.error),
+            Ok(text) => self.parsed(&text),
+            Err(Failed { error, may_have_effect: true }) if error.is_missing() => Ok(removed),
+            Err(failed) => Err(failed.error),
         }
+    }
+
+    fn parsed<T: DeserializeOwned>(&self, text: &[u8]) -> Result<T, ClientError> {
+        serde_json::from_slice(text)
+            .map_err(|error| self.connection.not_polylogue(format!("a document: {error}")))
     }
 
     /// Sends the request until there is a response that does not refuse it, and returns its body.

@@ -299,13 +299,15 @@ async fn a_key_that_no_header_can_have_is_an_error_and_nothing_is_sent() {
 async fn a_removal_whose_answer_was_lost_has_happened() {
     let cut = || Turn::Respond("HTTP/1.1 200 O".into());
     let gone = || respond("404 Not Found", "application/problem+json", &problem(404, "no"));
-    let (client, requests) = serve(vec![cut(), gone(), cut(), gone(), cut(), gone(), gone()]).await;
+    let page = respond("200 OK", "text/html", "<html>Log in</html>");
+    let (client, requests) = serve(vec![cut(), gone(), cut(), gone(), cut(), gone(), gone(), page]).await;
     assert!(client.remove(&id()).await.unwrap().removed);
     assert!(client.forget(7).await.unwrap().forgotten);
     assert!(client.revoke_token("t1").await.unwrap().revoked);
-    // What does not exist before is an error.
+    // What did not exist before is an error, and so is a page in front of the server.
     let error = client.remove(&id()).await.unwrap_err();
     assert_eq!((error.to_string(), error.is_usage()), ("no".into(), true));
+    assert!(client.remove(&id()).await.unwrap_err().to_string().contains("does not respond as a server"));
     assert!(requests.await.unwrap().iter().all(|request| request.starts_with("DELETE /api/v1/")));
 }
 
