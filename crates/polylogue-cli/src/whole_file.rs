@@ -27,6 +27,26 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     }
 }
 
+/// Adds `text` at the end of `file`, which is open for that, and returns when it survives a loss of power.
+///
+/// # Errors
+/// When it cannot be added as a whole: the file is then as long as before.
+pub(crate) fn append(mut file: File, text: &str) -> io::Result<()> {
+    extended(&mut file, |file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    })
+}
+
+/// Adds to `file`. Half a line would make all of it unreadable.
+fn extended(file: &mut File, add: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    add(file).inspect_err(|_| {
+        // Why it was not added is the error that counts.
+        let _ = file.set_len(length);
+    })
+}
+
 /// Fills the new `file` at `path`. Half of one would be taken for a whole one.
 fn filled(path: &Path, mut file: File, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     fill(&mut file).inspect_err(|_| {
@@ -52,6 +72,18 @@ mod tests {
         create(&path, b"one").unwrap();
         assert_eq!(create(&path, b"two").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+    }
+
+    #[test]
+    fn a_line_is_added_as_a_whole_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rules.yaml");
+        let open = || fs::OpenOptions::new().append(true).create(true).open(&path).unwrap();
+        append(open(), "- one\n").unwrap();
+        let half = |file: &mut File| file.write_all(b"- tw").and(Err(io::ErrorKind::StorageFull.into()));
+        assert_eq!(extended(&mut open(), half).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        append(open(), "- three\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "- one\n- three\n");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The user's rules for approvals, in a file that the user writes and that the answer `always` adds to.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use polylogue_runtime::Access;
 use polylogue_team::{Rule, RuleEntry, Rules};
 
 use crate::error::CliError;
-use crate::place;
+use crate::{place, whole_file};
 
 /// The largest file that is read.
 const LARGEST: u64 = 4 << 20;
@@ -102,9 +102,7 @@ fn append(path: &Path, entry: &RuleEntry) -> Result<(), CliError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| wrong(error.to_string()))?;
     }
-    let written = private_options().append(true).create(true).open(path).and_then(|mut file| {
-        file.write_all(added.as_bytes())?;
-        file.sync_all()
-    });
+    let file = private_options().append(true).create(true).open(path);
+    let written = file.and_then(|file| whole_file::append(file, &added));
     written.map_err(|error| wrong(error.to_string()))
 }
