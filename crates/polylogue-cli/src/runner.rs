@@ -96,8 +96,8 @@ impl Runner {
             };
             view.rest();
             match self.answered(view, at, question, signals).await? {
-                InputOutcome::Yes => {}
-                InputOutcome::No => return Ok(status),
+                InputOutcome::Answered => {}
+                InputOutcome::Unanswered => return Ok(status),
             }
         }
     }
@@ -150,14 +150,14 @@ impl Runner {
                 read_answer(question, self.input, &again, signals).await?
             }
         };
-        let Some(text) = text else { return Ok(InputOutcome::No) };
+        let Some(text) = text else { return Ok(InputOutcome::Unanswered) };
         let text = self.always.answer(question, meant(question, text))?;
         if is_typed {
             view.typed(at, question, &text);
         }
         let by = Responder::person(prompt::user_name());
         self.conversation.answer(at, &question.who, text, by).await?;
-        Ok(InputOutcome::Yes)
+        Ok(InputOutcome::Answered)
     }
 
     /// Shows what the person is asked, unless it stands right above the prompt.
@@ -193,8 +193,8 @@ impl Runner {
                 Asked::Withdrawn(answered) => {
                     answered?;
                     return Ok(Either::Right(match self.conversation.cancellation().is_requested() {
-                        true => InputOutcome::No,
-                        false => InputOutcome::Yes,
+                        true => InputOutcome::Unanswered,
+                        false => InputOutcome::Answered,
                     }));
                 }
             }
@@ -349,9 +349,12 @@ pub(crate) fn is_failure_shown(output: Output, events: &[Arc<Event>]) -> bool {
     is_seen(output) && events.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }))
 }
 
+/// What became of a question that a person was asked.
 enum InputOutcome {
-    Yes,
-    No,
+    /// It is answered, here or elsewhere, and the run continues.
+    Answered,
+    /// It stays open, and the run rests.
+    Unanswered,
 }
 
 /// Which is the first event that is shown of a conversation that had `inherited` events when it was opened. In JSON, those follow that

@@ -151,7 +151,7 @@ impl Live {
 
     /// Prints an event again that an earlier process printed.
     pub(crate) fn remind(&mut self, event: &Event) -> String {
-        self.print_note(event, false);
+        self.print_event(event, false);
         self.frame()
     }
 
@@ -219,7 +219,7 @@ impl Live {
             Body::Resumed => self.is_paused = false,
             _ => {}
         }
-        self.print_note(event, false);
+        self.print_event(event, false);
     }
 
     fn end_turn(&mut self, key: &TurnKey) {
@@ -227,10 +227,10 @@ impl Live {
         self.turns.end(key);
     }
 
-    /// Tells of an event; its text is on the screen if it was `streamed`.
-    fn print_note(&mut self, event: &Event, streamed: bool) {
+    /// Writes the lines of an event permanently, without its text if that is on the screen, because it `is_streamed`.
+    fn print_event(&mut self, event: &Event, is_streamed: bool) {
         for item in self.fold.event(event) {
-            let lines = if streamed { self.renderer.streamed(&item) } else { self.renderer.item(&item) };
+            let lines = if is_streamed { self.renderer.streamed(&item) } else { self.renderer.item(&item) };
             self.print(lines);
         }
     }
@@ -253,12 +253,12 @@ impl Live {
                 if calls_tools(&reply.parts) {
                     self.seal();
                 }
-                self.print_note(event, true);
+                self.print_event(event, true);
             }
-            None if self.replied_below(&key, &reply.parts) => self.print_note(event, true),
+            None if self.replied_below(&key, &reply.parts) => self.print_event(event, true),
             None => {
                 self.drop_draft(&key, NOT_SAID);
-                self.print_note(event, false);
+                self.print_event(event, false);
             }
         }
         self.turns.known(&key).into_iter().for_each(|turn| turn.replied(now));
@@ -278,7 +278,7 @@ impl Live {
         } else if !shown {
             self.drop_draft(&key, NOT_SAID);
         }
-        self.print_note(event, shown);
+        self.print_event(event, shown);
         self.turns.end(&key);
     }
 
@@ -426,7 +426,7 @@ impl Live {
                 self.fold.event(event);
             }
             None if self.broken_off.contains(key) => drop(self.fold.event(event)),
-            None => self.print_note(event, false),
+            None => self.print_event(event, false),
         }
         let now = (self.clock)();
         self.turns.known(key).into_iter().for_each(|turn| turn.next_reply(now));

@@ -10,14 +10,15 @@ use super::style::Style;
 use super::text::{Line, folded, wrap};
 use polylogue_runtime::presentation::TurnKey;
 
-/// What a turn's model is at.
+/// What the model of a turn is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum TurnPhase {
-    /// Nothing has come in yet.
+    /// It was asked, and nothing has come in yet.
     #[default]
     Waiting,
     Thinking,
     Writing,
+    /// It writes a call of this tool.
     Calling(String),
     /// An attempt failed: why and which retry follows, and when.
     Retrying(String, Duration),
@@ -28,7 +29,7 @@ pub(super) enum TurnPhase {
 pub(super) struct Turn {
     pub(super) key: TurnKey,
     pub(super) to: Audience,
-    /// When what it is at began.
+    /// When the model began with what it is doing.
     since: Duration,
     doing: TurnPhase,
     /// What came in of the present reply.
@@ -128,7 +129,7 @@ impl Turn {
         !self.torn && !self.to.is_private() && !text.trim().is_empty()
     }
 
-    /// The lines that say what it is at, `shown` if its text is on the screen.
+    /// The lines that say what the model is doing, `shown` if its text is on the screen.
     fn status(&self, shown: bool, alone: bool, now: Duration, renderer: &mut Renderer) -> Vec<Line> {
         let (at, who) = &self.key;
         let gutter = renderer.gutter(at);
