@@ -21,7 +21,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::connection::{Connection, Retries, address};
-use crate::error::{ClientError, Kind};
+use crate::error::{ClientError, Kind, out_of_order};
 use crate::filter::ListFilter;
 use crate::request::Request;
 use crate::tail::Tail;
@@ -192,13 +192,18 @@ impl Client {
         request.query(&query).send().await
     }
 
-    /// Returns all events from the event `from` on.
+    /// Returns all events from the event `from` on, each once and in order: a page that has others, or does not end, is an error.
     pub async fn all_events(&self, id: &LogId, from: u64) -> Result<Vec<Event>, ClientError> {
         let (mut all, mut next) = (Vec::new(), Some(from));
+        let mut expected = from..;
         while let Some(from) = next {
             let page = self.events(id, from, None).await?;
             if page.next.is_some_and(|next| next <= from) {
                 return Err(self.0.not_polylogue("a page of events does not end".into()));
+            }
+            let other = page.events.iter().zip(&mut expected).find(|(event, seq)| event.seq != *seq);
+            if let Some((Event { seq, .. }, expected)) = other {
+                return Err(self.0.not_polylogue(out_of_order(*seq, expected)));
             }
             all.extend(page.events);
             next = page.next;

@@ -101,6 +101,11 @@ impl ClientError {
     }
 }
 
+/// Why the event `seq` cannot come where the event `expected` is next.
+pub(crate) fn out_of_order(seq: u64, expected: u64) -> String {
+    format!("event {seq} comes where event {expected} is next")
+}
+
 /// The error and its innermost cause, in one line.
 pub(crate) fn in_words(error: &dyn Error) -> String {
     let mut innermost = error;

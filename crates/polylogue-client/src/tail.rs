@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::connection::Connection;
-use crate::error::{ClientError, in_words};
+use crate::error::{ClientError, in_words, out_of_order};
 use crate::frames::{Frame, Frames};
 use crate::request::Request;
 
@@ -246,8 +246,7 @@ impl<'c> Tail<'c> {
             // It is asked for again from the event that did not come.
             self.gaps += 1;
             if self.gaps > MAX_GAPS {
-                let why = format!("event {} comes where event {} is next", event.seq, self.from);
-                return Err(self.connection.not_polylogue(why));
+                return Err(self.connection.not_polylogue(out_of_order(event.seq, self.from)));
             }
             self.lose("an event did not come".into());
             return Ok(false);

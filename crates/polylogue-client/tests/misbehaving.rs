@@ -331,6 +331,29 @@ async fn a_server_that_asks_for_no_pause_is_not_asked_without_pauses() {
 }
 
 #[tokio::test]
+async fn pages_of_events_have_each_once_and_in_order() {
+    let event =
+        |seq: u64| json!({"seq": seq, "time_ms": 1, "type": "closed", "reason": "finished", "summary": ""});
+    let page = |seqs: &[u64], next: Option<u64>| {
+        let events: Vec<Value> = seqs.iter().copied().map(event).collect();
+        respond("200 OK", "application/json", &json!({"events": events, "next": next}).to_string())
+    };
+    let (client, _requests) = serve(vec![page(&[0, 1], Some(2)), page(&[2], None)]).await;
+    let seqs: Vec<u64> = client.all_events(&id(), 0).await.unwrap().iter().map(|event| event.seq).collect();
+    assert_eq!(seqs, [0, 1, 2]);
+    for (pages, wrong) in [
+        (vec![page(&[0, 2], None)], "event 2 comes where event 1 is next"),
+        (vec![page(&[0, 1], Some(2)), page(&[1], None)], "event 1 comes where event 2 is next"),
+        (vec![page(&[0, u64::MAX], None)], "event 18446744073709551615 comes where event 1 is next"),
+        (vec![page(&[0], Some(0))], "a page of events does not end"),
+    ] {
+        let (client, _requests) = serve(pages).await;
+        let error = client.all_events(&id(), 0).await.unwrap_err();
+        assert!(error.to_string().ends_with(wrong), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_page_is_no_event_stream() {
     // If it were read as a stream that ends, it would be asked for again each time, and then nothing would listen: another error.
     let page = || respond("200 OK", "text/html; charset=utf-8", "retry: 1\n\nLog in");

@@ -54,7 +54,8 @@ impl Counts {
 
     /// Returns the sum of all.
     pub fn all(&self) -> u64 {
-        QueueState::ALL.into_iter().map(|state| self.of(state)).sum()
+        // A server can send any numbers.
+        QueueState::ALL.into_iter().map(|state| self.of(state)).fold(0, u64::saturating_add)
     }
 }
 
@@ -157,4 +158,16 @@ pub struct Queued {
     pub takeovers: u64,
     /// Why its last try failed.
     pub why: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_counts_have_a_sum() {
+        let counts = Counts { lost: 1, parked: 2, ready: 3, held: 4, timed: 5 };
+        assert_eq!(counts.all(), 15);
+        assert_eq!(Counts { held: u64::MAX, ..counts }.all(), u64::MAX);
+    }
 }
