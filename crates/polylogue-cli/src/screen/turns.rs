@@ -76,7 +76,7 @@ impl Turn {
             Delta::Retry { cause, retry, retries, wait } => {
                 let what = failed_attempt(cause, *retry, *retries);
                 self.doing = TurnPhase::Retrying(what, now + *wait);
-                self.attempt = *retry + 1;
+                self.attempt = retry.saturating_add(1);
                 self.since = now + *wait;
             }
             Delta::Fallback { cause, model } => {
@@ -279,5 +279,19 @@ impl Turns {
             lines.push(Line::new(&format!("and {more} more"), Style::DIM));
         }
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_retry_of_a_server_can_be_shown() {
+        let key = (Path::root(), Name::new("Ann").unwrap());
+        let (mut turn, now) = (Turn::new(key, Audience::All, Duration::ZERO), Duration::from_secs(1));
+        let wait = Duration::from_millis(u64::MAX);
+        turn.piece(&Delta::Retry { cause: "429".into(), retry: u32::MAX, retries: 1, wait }, now);
+        assert_eq!((turn.attempt, turn.since), (u32::MAX, now + wait));
     }
 }
