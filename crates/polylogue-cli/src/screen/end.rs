@@ -234,7 +234,8 @@ fn overlong(count: u64) -> Option<String> {
 /// What a cache of replies saved, if it did.
 pub(crate) fn saved(usage: &TotalUsage) -> Option<String> {
     let saved = &usage.saved;
-    let calls = format!("{} of {} calls", grouped(saved.calls), grouped(saved.calls + usage.calls));
+    let all = saved.calls.saturating_add(usage.calls);
+    let calls = format!("{} of {} calls", grouped(saved.calls), grouped(all));
     let cost = if saved.cost.picodollars == 0 { String::new() } else { format!(", {}", saved.cost) };
     let what = format!("{calls} from the cache ({} tokens{cost} saved)", grouped(saved.tokens));
     (!saved.is_nothing()).then_some(what)
@@ -312,6 +313,15 @@ mod tests {
             let time = time(ending.elapsed);
             assert!(rows.iter().any(|row| row.contains(&time)), "{time} is in one row: {rows:?}");
         }
+    }
+
+    #[test]
+    fn any_usage_of_a_log_from_elsewhere_can_be_shown() {
+        let most = CacheSavings { calls: u64::MAX, tokens: u64::MAX, cost: Money::default() };
+        let usage = TotalUsage { calls: u64::MAX, saved: most, ..TotalUsage::default() };
+        let all = grouped(u64::MAX);
+        let expected = format!("{all} of {all} calls from the cache ({all} tokens saved)");
+        assert_eq!(saved(&usage), Some(expected));
     }
 
     #[test]
