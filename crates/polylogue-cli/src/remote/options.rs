@@ -7,9 +7,14 @@ use crate::args::Cli;
 use crate::args::uses::{Use, use_of};
 use crate::error::CliError;
 
-/// Whether the command is about the conversations of a server. `is_named`: the command line names the server, and not the variable.
+/// Whether the command is about the conversations of a server. `is_named`: the command line names the server, and not the variable, which
+/// counts less than a store that the command line names.
 pub(super) fn check(matches: &ArgMatches, is_named: bool) -> Result<bool, CliError> {
     let Some((name, given)) = matches.subcommand() else { return Ok(false) };
+    let has_store = matches.value_source("store") == Some(ValueSource::CommandLine);
+    if has_store && !is_named {
+        return Ok(false);
+    }
     let known = match use_of(name) {
         Use::Server(known) => known,
         Use::Refused(hint) => {
@@ -31,7 +36,7 @@ pub(super) fn check(matches: &ArgMatches, is_named: bool) -> Result<bool, CliErr
         let hint = hint_of(name, option);
         return Err(CliError::usage(format!("`--{option}` does not work with a server")).hint(hint));
     }
-    if matches.value_source("store") == Some(ValueSource::CommandLine) {
+    if has_store {
         return Err(CliError::usage("`--store` and `--server` name two places of conversations")
             .hint("leave out one of them"));
     }
@@ -72,6 +77,21 @@ mod tests {
         let words = ["polylogue"].iter().chain(words);
         let matches = Cli::command().try_get_matches_from(words).unwrap();
         check(&matches, true).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_store_of_the_command_line_counts_more_than_the_variable_of_a_server() {
+        let is_of_server = |words: &[&str]| {
+            let words = ["polylogue"].iter().chain(words);
+            let matches = Cli::command().try_get_matches_from(words).unwrap();
+            check(&matches, false).map_err(|error| error.to_string())
+        };
+        for command in [&["runs"][..], &["archive", "last"], &["run", "team.yaml", "--model", "openai:x"]] {
+            let with_store = [command, &["--store", "x.db"]].concat();
+            assert_eq!(is_of_server(&with_store), Ok(false), "{command:?}");
+        }
+        assert_eq!(is_of_server(&["runs"]), Ok(true));
+        assert!(is_of_server(&["archive", "last"]).is_err());
     }
 
     #[test]
