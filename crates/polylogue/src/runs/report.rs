@@ -2,6 +2,7 @@
 
 mod ledger;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue_core::{
@@ -17,7 +18,8 @@ pub use self::ledger::{Purpose, Row};
 ///
 /// It covers the outermost chat, or one of the chats within it ([`chats`](Self::chats)) and nothing outside of that. It
 /// is read from the events alone and does not change later. It works for finished, failed and waiting runs, and
-/// includes errors and the pending turn.
+/// includes errors and the pending turn. Of what was [rolled back](Body::RolledBack) it has
+/// usage, errors, and messages that were sent from outside.
 ///
 /// # Cost by participant and purpose
 /// ```
@@ -84,13 +86,17 @@ pub struct Failed {
 }
 
 impl Report {
-    /// Returns the report of the last run: after a reopening, from there on. `events` are those of a log, in order.
+    /// Returns the report of the last run: from the message on that reopened the chat last. That can be one that was sent before the chat
+    /// closed, and that no turn had followed. `events` are those of a log, in order.
     pub fn of_last_run(events: &[Arc<Event>]) -> Self {
         let (earlier, run) = last_run(events);
         let mut reader = Reader::new(Path::root());
         // Turns that a limit left open are finished in this run.
         earlier.iter().for_each(|event| reader.ledger.follow(event));
-        run.iter().for_each(|event| reader.read(event));
+        if run.first().is_some_and(|event| is_for_sent(event)) {
+            reader.begin_with_sent(earlier);
+        }
+        reader.read_all(run);
         reader.report(run)
     }
 
@@ -103,15 +109,14 @@ impl Report {
     /// result of each chat of a sequence.
     pub fn chats(events: &[Arc<Event>]) -> Vec<Self> {
         let (_, run) = last_run(events);
-        let opened = |event: &&Arc<Event>| {
-            matches!(event.body, Body::Opened(_)) && event.chat.depth() == 1 && !event.chat.is_background()
-        };
-        run.iter().filter(opened).map(|event| Self::read(event.chat.clone(), run)).collect()
+        let events = run.iter().zip(rolled_back(run));
+        let nested = events.filter(|(event, is_rolled_back)| !is_rolled_back && is_nested(event));
+        nested.map(|(event, _)| Self::read(event.chat.clone(), run)).collect()
     }
 
     fn read(at: Path, events: &[Arc<Event>]) -> Self {
         let mut reader = Reader::new(at);
-        events.iter().for_each(|event| reader.read(event));
+        reader.read_all(events);
         reader.report(events)
     }
 
@@ -127,12 +132,37 @@ impl Report {
     }
 }
 
-/// The events before the last reopening, and those after it.
+/// The events before the last message that reopened the chat, and those since then.
 fn last_run(events: &[Arc<Event>]) -> (&[Arc<Event>], &[Arc<Event>]) {
     let more = |event: &Arc<Event>| {
-        event.chat.is_root() && matches!(event.body, Body::Reopened { message: Some(_), .. })
+        let has_message = matches!(event.body, Body::Reopened { message: Some(_), .. });
+        event.chat.is_root() && has_message || is_for_sent(event)
     };
     events.split_at(events.iter().rposition(more).unwrap_or(0))
+}
+
+/// Whether the outermost chat is reopened for a message that was sent before it closed: the event is without it.
+fn is_for_sent(event: &Event) -> bool {
+    event.chat.is_root() && matches!(event.body, Body::Reopened { message: None, sent: true, .. })
+}
+
+/// Whether a nested chat begins.
+fn is_nested(event: &Event) -> bool {
+    matches!(event.body, Body::Opened(_)) && event.chat.depth() == 1 && !event.chat.is_background()
+}
+
+/// Which of `events` were rolled back.
+fn rolled_back(events: &[Arc<Event>]) -> Vec<bool> {
+    let mut first: BTreeMap<&Path, u64> = BTreeMap::new();
+    let mut all = vec![false; events.len()];
+    for (event, is_rolled_back) in events.iter().zip(&mut all).rev() {
+        *is_rolled_back = first.get(&event.chat).is_some_and(|first| event.seq >= *first);
+        if let Body::RolledBack { since } = event.body {
+            let first = first.entry(&event.chat).or_insert(since);
+            *first = since.min(*first);
+        }
+    }
+    all
 }
 
 /// Reads events, one after the other.
@@ -141,6 +171,8 @@ struct Reader {
     closed: Option<(StopReason, Arc<str>)>,
     /// The last private message: it may be the summary.
     private: Option<Message>,
+    /// The message of the result before: it stays the result until a participant says something.
+    before: Option<Message>,
     /// Why the last model call ended.
     finish: Option<FinishReason>,
     messages: Vec<Message>,
@@ -156,27 +188,56 @@ impl Reader {
     fn new(at: Path) -> Self {
         let ledger = UsageTable::of(at.clone());
         let (messages, answers, asked, failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (closed, private, finish) = (None, None, None);
+        let (closed, private, before, finish) = (None, None, None, None);
         let prefixes = PrefixChanges::default();
-        Self { at, closed, private, finish, messages, answers, asked, failures, ledger, prefixes }
+        Self { at, closed, private, before, finish, messages, answers, asked, failures, ledger, prefixes }
     }
 
-    fn read(&mut self, event: &Event) {
-        let Event { chat: at, body, .. } = event;
-        if *at != self.at && !at.is_within(&self.at) {
-            return;
+    /// Begins with the last message that was sent in the events `earlier`, and with their result.
+    fn begin_with_sent(&mut self, earlier: &[Arc<Event>]) {
+        let bodies = || earlier.iter().rev().filter(|event| event.chat.is_root()).map(|event| &event.body);
+        let sent = bodies().find_map(|body| match body {
+            Body::Sent(message) => Some(message.clone()),
+            _ => None,
+        });
+        let result = bodies().find_map(|body| match body {
+            Body::Closed { summary, .. } => Some(summary),
+            _ => None,
+        });
+        let is_result = |message: &Message| result.is_some_and(|result| *message.to_text() == **result);
+        let before = bodies().find_map(|body| match body {
+            Body::Message(message) if is_result(message) => Some(message.clone()),
+            _ => None,
+        });
+        self.messages.extend(sent);
+        self.before = before;
+    }
+
+    fn read_all(&mut self, events: &[Arc<Event>]) {
+        for (event, is_rolled_back) in events.iter().zip(rolled_back(events)) {
+            if event.chat == self.at || event.chat.is_within(&self.at) {
+                self.read(event, is_rolled_back);
+            }
         }
+    }
+
+    fn read(&mut self, event: &Event, is_rolled_back: bool) {
+        let Event { chat: at, body, .. } = event;
         self.ledger.read(event);
         match body {
             Body::ModelReplied(reply) => {
-                self.finish = Some(reply.finish.clone());
+                if !is_rolled_back {
+                    self.finish = Some(reply.finish.clone());
+                }
                 self.prefixes.read(at, reply);
             }
-            Body::InputRequired(question) => self.asked.push((at.clone(), question.clone())),
-            Body::InputProvided { to, text, .. } => self.answered(at, to, text),
             Body::Failed { who, error } => {
                 self.failures.push(Failed { chat: at.clone(), who: who.clone(), error: error.clone() });
             }
+            // What was sent from outside stays.
+            _ if is_rolled_back && !matches!(body, Body::Sent(_)) => {}
+            Body::InputRequired(question) => self.asked.push((at.clone(), question.clone())),
+            Body::InputProvided { to, text, .. } => self.answered(at, to, text),
             _ if *at == self.at => self.read_chat(body),
             _ => {}
         }
@@ -213,7 +274,7 @@ impl Reader {
             return self.finish.clone().filter(FinishReason::is_cut);
         }
         let is_it = |message: &&Message| *message.to_text() == **summary;
-        let mut said = self.private.iter().chain(self.messages.iter().rev());
+        let mut said = self.private.iter().chain(self.messages.iter().rev()).chain(&self.before);
         let message = said.find(is_it).or_else(|| self.messages.last())?;
         message.cut().filter(|_| !summary.trim().is_empty())
     }

@@ -4,14 +4,15 @@
 use std::sync::Arc;
 
 use polylogue::policies::{with_summary_by, with_termination};
+use polylogue::runs::Report;
 use polylogue::stop::{LibraryStopReason, Stop, max_messages, max_turns, says, when};
 use polylogue::{
     Act, Chat, Function, Human, Limits, Log, Message, Name, Policy, Status, Step, Transcript, round_robin,
     sequential,
 };
 use polylogue_core::{
-    AnyStore, Body, Event, LogHandle, LogId, Meta, Money, StopReason, Store, Timestamp, TurnRequest, View,
-    ViewOptions,
+    AnyStore, Body, Event, FinishReason, LogHandle, LogId, Meta, Money, Part, StopReason, Store, Timestamp,
+    TurnRequest, View, ViewOptions,
 };
 use polylogue_store::{Memory, Sqlite};
 
@@ -282,4 +283,45 @@ async fn a_call_of_an_agent_has_one_reply_whatever_is_sent_meanwhile() {
         let count = |start: &str| told.iter().filter(|line| line.starts_with(start)).count();
         assert_eq!((count("Ann: "), count("sent: "), count("closed: ")), (nth, 1, nth), "{told:?}");
     }
+}
+
+fn texts(report: &Report) -> Vec<String> {
+    report.messages.iter().map(|message| message.text().into_owned()).collect()
+}
+
+#[tokio::test]
+async fn the_report_of_the_last_run_begins_with_the_message_for_which_the_chat_was_reopened() {
+    let mut log = log().await;
+    let chat = pair(sequential(), Some((log.handle(), PRICE)));
+    play(&chat, &mut log).await;
+    let events = log.events().await;
+    let last = Report::of_last_run(&events);
+    assert_eq!(texts(&last), [PRICE, "I see 4", "I see 5"]);
+    let transcript = log.transcript().await.unwrap();
+    assert_eq!(last.messages.len() as u64, transcript.message_count(), "as the chat counts them");
+    let all = Report::of_all_runs(&events);
+    assert_eq!(texts(&all), ["go", "I see 1", "I see 2", PRICE, "I see 4", "I see 5"]);
+    let reopened = events.iter().position(|event| matches!(event.body, Body::Reopened { .. })).unwrap();
+    let before = Report::of_last_run(&events[..reopened]);
+    assert_eq!((texts(&before), &*before.summary), (texts(&all)[..4].to_vec(), "I see 2"));
+    // Reopened and nothing more.
+    let begun = Report::of_last_run(&events[..=reopened]);
+    assert_eq!((texts(&begun), begun.reason), (vec![PRICE.to_owned()], None));
+}
+
+#[tokio::test]
+async fn a_result_that_stays_is_reported_as_truncated() {
+    let mut log = log().await.limits(Limits { turns: Some(1), ..Limits::default() });
+    let outside = log.handle();
+    let bob = Function::new("Bob", move |_| {
+        drop(outside.send(Message::new(Name::user(), PRICE)));
+        Ok(Act::Say(vec![Part::text("half"), Part::Cut(FinishReason::Length)]))
+    });
+    let chat = Chat::builder("solo").participant(bob.unwrap()).policy(sequential()).build().unwrap();
+    assert_eq!(play(&chat, &mut log).await, "half");
+    let events = log.events().await;
+    assert_eq!(reopened(&events), 1);
+    let report = Report::of_last_run(&events);
+    assert_eq!((texts(&report), &*report.summary), (vec![PRICE.to_owned()], "half"));
+    assert_eq!(report.cut, Some(FinishReason::Length));
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polylogue::agents::session::State;
 use polylogue::layers::hook::MessageHooks;
+use polylogue::runs::Report;
 use polylogue::{Act, Agent, AnyModel, Assistant, Error, Limits, Log, Message, Name, Session, Turn};
 use polylogue_core::{AnyStore, Body, LogId, Meta, Store, SubAgent};
 use polylogue_store::Memory;
@@ -224,4 +225,23 @@ async fn a_session_outlives_many_calls_that_fail() {
     let state = session.state(&clumsy).await.unwrap();
     let memory: Vec<_> = state.get("memory").unwrap().iter().map(|message| message.text()).collect();
     assert_eq!(memory, ["catch", "done"], "nothing of the failed calls is left");
+}
+
+#[tokio::test]
+async fn of_a_call_that_is_rolled_back_a_report_has_usage_and_errors_and_no_messages() {
+    let session = limited(Limits { calls_per_run: 3, ..Limits::default() }).await;
+    let [short, long] = bloggers();
+    let reply = session.call(&short, "go").await.unwrap().text().into_owned();
+    session.call(&long, "lost").await.unwrap_err();
+    let clumsy = Clumsy { name: short.name.clone(), failures_left: Arc::new(AtomicUsize::new(1)) };
+    session.call(&clumsy, "lost, too").await.unwrap_err();
+    let (events, transcript) = (session.log().events().await, session.log().transcript().await.unwrap());
+    let all = Report::of_all_runs(&events);
+    assert_eq!(all.messages, transcript.messages().map(|line| line.message.clone()).collect::<Vec<_>>());
+    let texts: Vec<_> = all.messages.iter().map(|message| message.text().into_owned()).collect();
+    assert_eq!(texts, ["go", &*reply]);
+    assert_eq!((&*all.summary, all.reason.as_ref()), (&*reply, transcript.closed().map(|(reason, _)| reason)));
+    assert_eq!((all.usage.counted_calls(), all.failures.len()), (6, 1));
+    let last = Report::of_last_run(&events);
+    assert_eq!((last.messages, last.reason, last.failures.len()), (Vec::new(), None, 1));
 }
