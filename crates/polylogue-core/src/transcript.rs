@@ -52,7 +52,8 @@ pub struct Transcript {
     /// Messages from outside that arrived while turns were open: they take effect when these have ended.
     arrived: Vec<Arc<Event>>,
     left: Vec<(Name, String)>,
-    over: Option<(Name, StopReason)>,
+    /// The participants that ended the chat, of several in parallel turns all.
+    over: Vec<(Name, StopReason)>,
     /// Whom the next public turn is for, as chosen from outside.
     next_speaker: Option<Name>,
     closed: Option<(StopReason, Arc<str>)>,
@@ -229,9 +230,9 @@ impl Transcript {
         &self.pending
     }
 
-    /// Returns the participant that ended the chat, and the stop reason, if a participant did.
+    /// Returns the participant that ended the chat, and the stop reason, if a participant did; of several in parallel turns the last.
     pub fn ended_by(&self) -> Option<(&Name, &StopReason)> {
-        self.over.as_ref().map(|(who, reason)| (who, reason))
+        self.over.last().map(|(who, reason)| (who, reason))
     }
 
     /// Returns the finished turns, newest first, without private ones.

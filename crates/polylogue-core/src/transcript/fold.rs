@@ -70,7 +70,7 @@ impl Transcript {
             Body::Passed { who } => self.ended(who, &event, |_| {}),
             Body::Left { who, why } => self.ended(who, &event, |me| me.left.push((who.clone(), why.clone()))),
             Body::Stopped { who, reason } => {
-                self.ended(who, &event, |me| me.over = Some((who.clone(), reason.clone())))
+                self.ended(who, &event, |me| me.over.push((who.clone(), reason.clone())))
             }
             Body::NextSpeaker { who } => {
                 self.next_speaker = Some(who.clone());
@@ -256,11 +256,10 @@ impl Transcript {
         (self.closed, self.next_speaker) = (None, None);
         let used = self.used();
         self.raised.limits.raise(&used, more);
-        // An agent that ended the chat, at a limit of its own or because a person left, has not finished its turn.
-        if let Some((who, _)) = self.over.take()
-            && let Some(turns) = self.turns.get_mut(&who)
-        {
-            turns.finished = turns.finished.saturating_sub(1);
+        // Agents that ended the chat, at a limit of their own or because a person left, have not finished their turns.
+        for (who, _) in std::mem::take(&mut self.over) {
+            let turns = self.turns.get_mut(&who);
+            turns.into_iter().for_each(|turns| turns.finished = turns.finished.saturating_sub(1));
         }
         // The messages that ended the chat are no longer the latest: they must not end it again at once.
         self.latest = self.messages.len();

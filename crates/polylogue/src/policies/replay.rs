@@ -23,6 +23,8 @@ pub(crate) struct ReplayStep<'a> {
     pub(crate) message: Option<&'a Message>,
     /// Whether the turn ended with its agent leaving.
     pub(crate) left: bool,
+    /// Whether the turn ended the chat: when that is reopened, the turn is not over.
+    ended_chat: bool,
     /// Whether the turn began a background task, whose result is said in a later one.
     pub(crate) begins: bool,
     /// Index of its first event in [`Transcript::events`].
@@ -38,7 +40,7 @@ impl<'a> ReplayStep<'a> {
     }
 }
 
-/// The turns and posted messages of a chat since it was last opened, in order.
+/// The turns and posted messages of a chat since it was last opened, in order, without turns that ended the chat before it continued.
 ///
 /// A policy with many steps stores no position: it runs its procedure from the start, takes the result of each step
 /// from here, and the first step without a result is the next.
@@ -71,6 +73,11 @@ impl<'a> Replay<'a> {
                     results.clear();
                     continue;
                 }
+                Body::Reopened { message: None, .. } => {
+                    steps.retain(|step: &ReplayStep<'_>| !step.ended_chat);
+                    results.retain(|step: &ReplayStep<'_>| !step.ended_chat);
+                    continue;
+                }
                 Body::Posted(message) => {
                     let (kind, who, begins) = (Kind::Posted, &message.from, false);
                     steps.push(ReplayStep {
@@ -78,6 +85,7 @@ impl<'a> Replay<'a> {
                         who,
                         message: Some(message),
                         left: false,
+                        ended_chat: false,
                         begins,
                         begin: end,
                         end,
@@ -92,8 +100,9 @@ impl<'a> Replay<'a> {
             let is_private = request.is_some_and(|request| request.to.is_private());
             let kind = if is_private { Kind::Private } else { Kind::Chat };
             let left = matches!(event.body, Body::Left { .. });
+            let ended_chat = matches!(event.body, Body::Stopped { .. });
             let begins = working.contains(&who);
-            let step = ReplayStep { kind, who, message, left, begins, begin, end };
+            let step = ReplayStep { kind, who, message, left, ended_chat, begins, begin, end };
             let is_result = request.is_some_and(|request| is_for_result(request, &steps));
             if is_result { &mut results } else { &mut steps }.push(step);
         }

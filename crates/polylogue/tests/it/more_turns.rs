@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::common::{log, log_in, name, script, talk};
+use crate::common::{log, log_in, log_of, name, script, talk};
 use polylogue::policies::with_termination;
-use polylogue::stop::{Stop, max_cost, max_messages, max_tokens, max_turns, says};
+use polylogue::stop::{LibraryStopReason, Stop, max_cost, max_messages, max_tokens, max_turns, says};
 use polylogue::{
-    Act, AnyModel, Assistant, Chat, Function, Limits, Log, Message, Policy, Status, Step, Transcript,
-    round_robin,
+    Act, AnyModel, Assistant, Chat, Function, Graph, Limits, Log, Message, Policy, Status, Step, Transcript,
+    parallel, round_robin,
 };
 use polylogue_core::{
     AnyStore, Body, Condition, Event, LimitOverrides, LogId, Meta, Money, Part, Path, StopReason, Store,
@@ -168,5 +168,44 @@ async fn chats_in_parallel_take_no_more_turns_together_than_are_allowed() {
         let taken = log.events().await.iter().filter(said).count() as u64;
         // A round of three does not begin under a limit of two.
         assert_eq!(taken, if limit < 3 { 0 } else { limit }, "under {limit}");
+    }
+}
+
+/// Two agents that end the chat in their first turns, and one that does not.
+fn of_stoppers(policy: impl Policy) -> Chat {
+    let stopper = |who: &str| {
+        let agent = Function::new(who, |turn| match turn.transcript().turns_begun_by(turn.me()) {
+            1 => Ok(Act::Stop(LibraryStopReason::Rounds { limit: 1 }.into())),
+            _ => Ok(Act::say("done")),
+        });
+        agent.unwrap()
+    };
+    let last = Function::new("C", |_| Ok(Act::say("end"))).unwrap();
+    let chat = Chat::builder("group").participant(stopper("A")).participant(stopper("B")).participant(last);
+    chat.policy(policy).build().unwrap()
+}
+
+#[tokio::test]
+async fn all_agents_that_ended_the_chat_have_another_turn_when_it_continues() {
+    let graph = Graph::builder(["A", "B", "C"]).edge(("A", "C")).edge(("B", "C")).build().unwrap();
+    let bodies = |events: &[Arc<Event>]| events.iter().map(|event| event.body.clone()).collect::<Vec<_>>();
+    for (chat, said) in [
+        (of_stoppers(parallel()), ["C: end", "A: done", "B: done"]),
+        (of_stoppers(graph), ["A: done", "B: done", "C: end"]),
+    ] {
+        let mut first = log().await;
+        chat.run_in(&mut first, "go").await.unwrap();
+        first.reopen().await.unwrap();
+        let reopened = first.events().await.len();
+        chat.resume(&mut first).await.unwrap();
+        let whole = first.events().await;
+        for cut in reopened..=whole.len() {
+            let mut log = log_of(&whole[..cut]).await;
+            chat.resume(&mut log).await.unwrap();
+            let transcript = log.transcript().await.unwrap();
+            let line = |text: &Message| format!("{}: {}", text.from, text.text());
+            assert_eq!(transcript.replies().map(|reply| line(&reply.message)).collect::<Vec<_>>(), said);
+            assert_eq!(bodies(&log.events().await), bodies(&whole), "cut before event {cut}");
+        }
     }
 }
