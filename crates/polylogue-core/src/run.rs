@@ -188,6 +188,8 @@ impl<'l> RunningChat<'l> {
         self.log.check_refused()?;
         self.log.check_cut_off(self.transcript.at()).await?;
         self.tasks.interruption().map_or(Ok(()), Err)?;
+        // First: no task is aborted for an end that does not come.
+        self.take_in_raised_limits().await?;
         let mut bodies = match self.wanted(chat)? {
             Wanted::Step(bodies) => bodies,
             Wanted::Wait => return Box::pin(self.wait_for_tasks()).await,
@@ -209,11 +211,22 @@ impl<'l> RunningChat<'l> {
         match self.log.append_step(at, last_raise, bodies).await? {
             Some(events) => self.take_in(events)?,
             None => {
-                let now = self.log.transcript().await?;
-                self.transcript.take_raised(&now);
+                // What aborted tasks left to the next write is read where they continue.
+                self.log.flush().await?;
+                self.take_in_raised_limits().await?;
+                self.run_aborted_tasks();
             }
         }
         Ok(None)
+    }
+
+    /// Takes in limits of the chat itself that were raised meanwhile.
+    async fn take_in_raised_limits(&mut self) -> Result<()> {
+        if self.log.is_raised_since(self.transcript.at(), self.transcript.last_raise()).await {
+            let now = Box::pin(self.log.transcript()).await?;
+            self.transcript.take_raised(&now);
+        }
+        Ok(())
     }
 
     /// Replaces the stop reason of a run that exceeded a limit.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Body, Event, Log, turns_taken};
+use super::{Body, Event, Log, RunTotals, turns_taken};
 use crate::{Error, Interrupt, Path, Result};
 
 impl Log {
@@ -16,7 +16,7 @@ impl Log {
         bodies: Vec<Body>,
     ) -> Result<Option<Vec<Arc<Event>>>> {
         let mut buffer = self.ready().await?;
-        if at.is_root() && last_raise != buffer.totals.last_raise {
+        if is_raised_since(&buffer.totals, at, last_raise) {
             return Ok(None);
         }
         if let Some(reason) =
@@ -29,8 +29,17 @@ impl Log {
         Ok(Some(batch))
     }
 
+    /// Whether limits of the chat `at` itself were raised since the event `last_raise`.
+    pub(crate) async fn is_raised_since(&self, at: &Path, last_raise: Option<u64>) -> bool {
+        is_raised_since(&self.buffer.lock().await.totals, at, last_raise)
+    }
+
     /// How many turns have begun in all chats.
     pub(crate) async fn turns_begun(&self) -> u64 {
         self.buffer.lock().await.totals.turns.begun()
     }
+}
+
+fn is_raised_since(totals: &RunTotals, at: &Path, last_raise: Option<u64>) -> bool {
+    at.is_root() && last_raise != totals.last_raise
 }

@@ -190,6 +190,14 @@ impl<'l> RunningChat<'l> {
         }
         Ok(bodies)
     }
+
+    /// Has those tasks continue that were [cancelled](Self::cancel_tasks) for an end of the chat that did not come.
+    pub(super) fn run_aborted_tasks(&self) {
+        for entry in self.transcript.open_background() {
+            let (about, around) = (self.transcript.task().into(), entry.around().to_vec());
+            self.tasks.begin_again(Begun { task: entry.task.clone(), about, around });
+        }
+    }
 }
 
 impl Log {

@@ -96,6 +96,18 @@ impl BackgroundTasks {
         self.state().begun.push(begun);
     }
 
+    /// Has the loop run a task that was aborted, unless it is to run, runs or has a result.
+    pub(crate) fn begin_again(&self, begun: Begun) {
+        let (mut state, key) = (self.state(), key(&begun.task));
+        let is_busy =
+            state.running.contains_key(&key) || state.begun.iter().any(|other| other.task == begun.task);
+        let is_aborted = state.rested.get(&key).is_none_or(|rest| matches!(rest, Rest::Aborted));
+        if is_aborted && !is_busy {
+            state.rested.remove(&key);
+            state.begun.push(begun);
+        }
+    }
+
     /// The tasks to run next.
     pub(crate) fn take_begun(&self) -> Vec<Begun> {
         std::mem::take(&mut self.state().begun)
@@ -184,5 +196,47 @@ impl BackgroundTasks {
             // What waits for a person or for the next run is not continued either.
             _ => Rest::cancelled(why),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::Name;
+
+    #[test]
+    fn a_task_that_was_aborted_runs_again_and_no_other_one() {
+        let task = BackgroundTask {
+            who: Name::user(),
+            id: "look-1".into(),
+            number: 1,
+            target: "look".into(),
+            task: "Look.".into(),
+            turn: false,
+        };
+        let begun = || Begun { task: task.clone(), about: "".into(), around: Vec::new() };
+        let begins_again = |tasks: &BackgroundTasks| {
+            let before = tasks.state().begun.len();
+            tasks.begin_again(begun());
+            tasks.state().begun.len() > before
+        };
+        let tasks = BackgroundTasks::default();
+        tasks.begin(begun());
+        assert!(!begins_again(&tasks), "it is to run");
+        tasks.abort(&task, "the chat ends").now_or_never().unwrap();
+        assert!(begins_again(&tasks), "it did not run yet");
+        tasks.take_begun();
+        let handle = || AbortHandle::new_pair().0;
+        tasks.runs(&task, handle());
+        assert!(!begins_again(&tasks), "it runs");
+        tasks.rests(&task, Rest::Aborted);
+        assert!(!tasks.is_busy() && begins_again(&tasks) && tasks.is_busy());
+        tasks.take_begun();
+        tasks.runs(&task, handle());
+        assert!(tasks.is_busy(), "that it was aborted before is forgotten");
+        tasks.rests(&task, Rest::failed("no", None));
+        assert!(!begins_again(&tasks), "it has a result");
     }
 }

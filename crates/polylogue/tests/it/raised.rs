@@ -1,17 +1,19 @@
 //! A person raises limits at which the outermost chat ends by itself, and those of one agent or of one chat, while it is open.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::common::{log_of, name};
 use polylogue::policies::with_termination;
 use polylogue::stop::{Stop, max_messages, max_turns};
-use polylogue::{Assistant, round_robin, sequential};
+use polylogue::{Assistant, Function, round_robin, sequential};
 use polylogue_core::{
-    Act, Agent, Allowance, AllowanceOwner, AnyModel, Body, Chat, ChatLimits, DeltaSink, Event, Instruction,
-    LimitOverrides, Limits, Log, LogHandle, Model, ModelError, Name, OnLimit, Path, Reply, Request, Result,
-    Status, StopReason, Turn,
+    Act, Agent, Allowance, AllowanceOwner, AnyAgent, AnyModel, Body, Chat, ChatLimits, DeltaSink, Event,
+    Instruction, LimitOverrides, Limits, Log, LogHandle, Model, ModelError, Name, OnLimit, Path, Reply,
+    Request, Result, Status, StopReason, Turn,
 };
 use polylogue_test::cut::uncharged;
+use tokio::sync::Notify;
 
 /// Where an agent of the test finds the log whose limits are raised.
 type Outside = Arc<Mutex<Option<LogHandle>>>;
@@ -319,4 +321,66 @@ async fn what_would_raise_no_limit_of_an_open_chat_is_refused() {
         assert!(refusal(&events).unwrap().starts_with(expected), "{:?}", refusal(&events));
         assert!(is_of_chat(&reason), "{reason}");
     }
+}
+
+/// Works until it is released, and counts how often it begins.
+#[derive(Clone)]
+struct Helper(Name, Arc<Notify>, Arc<AtomicUsize>);
+
+impl Agent for Helper {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, _: &mut Turn<'_>) -> Result<Act> {
+        self.2.fetch_add(1, Ordering::Relaxed);
+        self.1.notified().await;
+        Ok(Act::say("helped"))
+    }
+}
+
+/// Has a helper work in the background in its first turn, and says the result in its second one.
+struct Starter(Name, Helper);
+
+impl Agent for Starter {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    fn background_agent(&self, _: &str) -> Option<AnyAgent> {
+        Some(AnyAgent::new(self.1.clone()))
+    }
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        if turn.transcript().turns_begun_by(turn.me()) == 1 {
+            turn.start_background("helper", "work", 1).await?;
+            return Ok(Act::say("A"));
+        }
+        let ended = turn.wait_for_background("helper-1").await?;
+        Ok(Act::Say(ended.map(|ended| ended.parts).unwrap_or_default()))
+    }
+}
+
+#[tokio::test]
+async fn a_background_task_continues_when_the_limit_is_raised_at_which_its_chat_would_end() {
+    let (released, begun) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+    let limits = Limits { chat: ChatLimits { turns: Some(2), ..ChatLimits::default() }, ..Limits::default() };
+    let mut log = log_of(&[]).await.limits(limits);
+    let outside = Arc::new(Mutex::new(Some(log.handle())));
+    let helper = Helper(name("helper"), Arc::clone(&released), Arc::clone(&begun));
+    let last = Function::new("C", move |_| {
+        released.notify_one();
+        Ok(Act::say("C"))
+    });
+    let chat = Chat::builder("trio")
+        .participant(Starter(name("A"), helper))
+        .participant(Speaker(name("B"), outside, turns(4)))
+        .participant(last.unwrap())
+        .policy(round_robin())
+        .max_turns(2)
+        .build()
+        .unwrap();
+    let status = chat.run_in(&mut log, "go").await.unwrap().status;
+    assert!(matches!(status, Status::Closed { .. }), "{status:?}");
+    let transcript = log.transcript().await.unwrap();
+    let said: Vec<_> = transcript.replies().map(|line| line.message.text().into_owned()).collect();
+    assert_eq!(said, ["A", "B", "C", "helped", "B"]);
+    assert_eq!(begun.load(Ordering::Relaxed), 1, "it was not aborted");
 }
