@@ -115,14 +115,18 @@ async fn wait(turn: &mut Turn<'_>, id: Option<&str>) -> Result<ToolResult> {
     if ids.is_empty() {
         return Ok(ToolResult::failed("no background task is running"));
     }
-    let mut results = Vec::new();
+    let (mut results, mut missing) = (Vec::new(), None);
     for id in ids {
         match turn.wait_for_background(&id).await? {
             Some(result) => results.push(result),
-            None => return Ok(unknown(turn, &id)),
+            // It ended with the chat, which was reopened since. The results of others are not posted.
+            None => missing = Some(id),
         }
     }
-    Ok(outcome(&results))
+    Ok(match missing.filter(|_| results.is_empty()) {
+        Some(id) => unknown(turn, &id),
+        None => outcome(&results),
+    })
 }
 
 /// The results of tasks, as that of a call.

@@ -384,6 +384,35 @@ async fn a_turn_that_continues_in_a_reopened_chat_does_not_wait_for_a_cancelled_
     }
 }
 
+/// Ann waits for all of her tasks. One has ended, and the other one ends with the chat, which is closed from outside.
+#[tokio::test]
+async fn the_result_of_an_awaited_task_is_not_lost_when_the_chat_is_closed_and_reopened() {
+    let script: Script = serde_json::from_str(
+        r#"[{"Ann": {"calls": [{"tool": "echo", "args": {"task": "dogs?"}, "id": "c1"},
+                               {"tool": "boss", "args": {"task": "May I?"}, "id": "c2"}]}},
+            {"Ann": {"calls": [{"tool": "wait_for_task", "args": {}, "id": "c3"}]}}, {"Ann": "Dogs."}]"#,
+    )
+    .unwrap();
+    let ann = Assistant::new("Ann", script.model("test")).unwrap();
+    let chat = alone(ann.agent_tool(echo("echo")).agent_tool(boss()));
+    let mut log = log().await;
+    let waiting = chat.run_in(&mut log, "task").await.unwrap();
+    assert_eq!(waiting.questions().len(), 1, "{:?}", waiting.status);
+    chat.close(&mut log, "Pat").await.unwrap();
+    log.reopen().await.unwrap();
+    chat.resume(&mut log).await.unwrap();
+    has(
+        &print(&log.events().await),
+        &[
+            "echo-1 of Ann completed, awaited: dogs?",
+            "boss-2 of Ann cancelled, posted",
+            "reopened",
+            "Ann gets #c3: Background task `echo-1` has completed. Its result:\\n\\ndogs?",
+            "Ann says: Dogs.",
+        ],
+    );
+}
+
 /// Ann's model fails after she awaited a task that set a value, and her turn is given up: the task is open again, with all that it did.
 #[tokio::test]
 async fn a_task_that_a_given_up_turn_awaited_keeps_what_it_did() {
