@@ -157,10 +157,11 @@ impl Invocation {
 
     /// The calls made so far, including those that were rolled back, with the failures of those.
     fn past(&self, events: &[Arc<Event>]) -> Vec<Option<String>> {
-        let later = |event: &&Arc<Event>| self.after.is_none_or(|after| event.seq > after);
+        // A session has many calls: those before are not read.
+        let first = self.after.map_or(0, |after| events.partition_point(|event| event.seq <= after));
         let mut calls: Vec<(u64, Option<String>)> = Vec::new();
         let mut failure = String::new();
-        for event in events.iter().filter(later) {
+        for event in events.get(first..).unwrap_or_default() {
             match &event.body {
                 Body::Failed { error, .. } if event.chat == self.at || event.chat.is_within(&self.at) => {
                     failure.clone_from(&error.message);
@@ -271,8 +272,11 @@ impl Log {
         let chat = Chat::for_calls(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?.into();
         // The usage of earlier calls is in the log before this one begins.
         self.write_pending().await?;
-        let first = self.look(|events| events.len() as u64).await;
-        self.count_from(first).await;
+        let first = {
+            let buffer = self.buffer.lock().await;
+            self.account.begin_call(buffer.totals.usage.counted_calls());
+            buffer.events.len() as u64
+        };
         let at = self.path_of(agent.name()).await?;
         let task = message.text().into();
         let invocation = Invocation {
