@@ -292,8 +292,8 @@ impl Log {
         self.unless_failed(first, result).await
     }
 
-    /// Continues the unfinished call, after a crash, a cancellation or an answer by a person. Returns `None` if all
-    /// calls are over.
+    /// Continues the unfinished call, after a crash, a cancellation or an answer by a person, and gives the
+    /// [default answers](crate::DefaultAnswer) to questions whose time is up. Returns `None` if all calls are over.
     ///
     /// # Errors
     /// When it is the call of another agent, and as [`call`](Self::call).
@@ -302,6 +302,7 @@ impl Log {
         self.begin().await?;
         let Some((at, first)) = self.open_call().await? else { return Ok(None) };
         let invocation = self.unfinished(agent, at, first).await?;
+        self.answer_expired().await?;
         let result = invocation.make(self).await.result;
         self.unless_failed(first, result).await.map(Some)
     }

@@ -143,7 +143,8 @@ impl Session {
         ReplyStream::of(self.log.subscribe().await)
     }
 
-    /// Continues an open call and returns its reply; `None` if there is none.
+    /// Continues an open call and returns its reply; `None` if there is none. A question whose time is up gets its
+    /// [default answer](crate::layers::AnswerTimeout) first.
     ///
     /// # Errors
     /// As [`call`](Self::call); also when the open call is of another agent.

@@ -1,13 +1,15 @@
 //! Sessions: what is loaded again, what hooks leave in memories, and what is left when one is dropped.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use polylogue::agents::session::State;
+use polylogue::layers::AnswerTimeout;
 use polylogue::layers::hook::MessageHooks;
 use polylogue::runs::Report;
-use polylogue::{Act, Agent, AnyModel, Assistant, Error, Limits, Log, Message, Name, Session, Turn};
-use polylogue_core::{AnyStore, Body, LogId, Meta, Store, SubAgent};
+use polylogue::{Act, Agent, AnyModel, Assistant, Error, Human, Limits, Log, Message, Name, Session, Turn};
+use polylogue_core::{AnyStore, Body, Interrupt, LogId, Meta, Store, SubAgent, Timestamp};
 use polylogue_store::Memory;
 
 use crate::lagent::parts::{Blogger, agent, session};
@@ -244,4 +246,19 @@ async fn of_a_call_that_is_rolled_back_a_report_has_usage_and_errors_and_no_mess
     assert_eq!((all.usage.counted_calls(), all.failures.len()), (6, 1));
     let last = Report::of_last_run(&events);
     assert_eq!((last.messages, last.reason, last.failures.len()), (Vec::new(), None, 1));
+}
+
+#[tokio::test]
+async fn a_call_of_a_session_continues_with_the_default_answer_when_the_time_is_up() {
+    let now = Arc::new(AtomicU64::new(0));
+    let clock = Arc::clone(&now);
+    let log = session().await.into_log().clock(move || Timestamp(clock.load(Ordering::Relaxed)));
+    let session = Session::from_log(log);
+    let pat = AnswerTimeout::new(Human::new("Pat").unwrap(), Duration::from_secs(60), "Go ahead.");
+    let waits = |error: Error| matches!(error, Error::Interrupt(Interrupt::Waiting));
+    assert!(waits(session.call(&pat, "May I?").await.unwrap_err()));
+    now.store(59_999, Ordering::Relaxed);
+    assert!(waits(session.resume(&pat).await.unwrap_err()));
+    now.store(60_000, Ordering::Relaxed);
+    assert_eq!(session.resume(&pat).await.unwrap().unwrap().text(), "Go ahead.");
 }
