@@ -206,16 +206,16 @@ pub fn is_refused(events: &[Arc<Event>]) -> bool {
 /// How often in a row the turns of an agent failed in a way that is the same each time, since a model has replied or a person has done something
 /// about it. Of several agents that fail in one run, the one that failed most often counts.
 fn refusals(events: &[Arc<Event>]) -> usize {
-    let since = events.iter().rev().take_while(|event| {
-        !matches!(
-            event.body,
-            Body::ModelReplied(_)
-                | Body::Resumed
-                | Body::Sent(_)
-                | Body::InputProvided { .. }
-                | Body::LimitsChanged { .. }
-                | Body::TeamChanged(_)
-        )
+    let since = events.iter().rev().take_while(|event| match event.body {
+        Body::ModelReplied(_)
+        | Body::Resumed
+        | Body::Sent(_)
+        | Body::InputProvided { .. }
+        | Body::LimitsChanged { .. }
+        | Body::TeamChanged(_) => false,
+        // Others are calls of agents.
+        Body::Reopened { .. } => !event.chat.is_root(),
+        _ => true,
     });
     let mut of_agents = BTreeMap::<&Name, usize>::new();
     for event in since {

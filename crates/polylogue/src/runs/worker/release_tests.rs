@@ -218,7 +218,11 @@ fn what_fails_permanently_is_left_to_other_workers_and_parked_with_the_hint_at_l
     let after = [next(&[]), next(&[]), next(&[]), next(&[])];
     assert_eq!(after, [left.clone(), left.clone(), parked.clone(), parked.clone()]);
     // Those of before do not count when a person has done something about it.
-    assert_eq!([next(&[Body::Resumed]), next(&[]), next(&[])], [left.clone(), left, parked]);
+    let again = polylogue_core::Message::new(Name::user(), "Try again.");
+    for done in [Body::Resumed, Body::reopened(Some(again))] {
+        let after = [next(std::slice::from_ref(&done)), next(&[]), next(&[])];
+        assert_eq!(after, [left.clone(), left.clone(), parked.clone()], "{done:?}");
+    }
 }
 
 #[test]
