@@ -168,10 +168,12 @@ enum Wish {
 
 impl Wish {
     /// What the one wants that an event is of.
-    const fn of(event: &Event) -> Option<Self> {
+    fn of(event: &Event) -> Option<Self> {
         match event.body {
             Body::Paused | Body::Cancelled { .. } => Some(Self::Stop),
             Body::Resumed | Body::Sent(_) | Body::InputProvided { .. } => Some(Self::Continue),
+            // A message to a chat that was closed by then. Others are calls of agents.
+            Body::Reopened { message: Some(_), .. } if event.chat.is_root() => Some(Self::Continue),
             _ => None,
         }
     }

@@ -42,7 +42,11 @@ fn what_a_person_has_stopped_is_left_alone_and_what_a_drain_stops_continues() {
         text: "yes".into(),
         by: polylogue_core::Responder::person(None),
     };
+    let sent = Body::reopened(Some(polylogue_core::Message::new(polylogue_core::Name::user(), "And now?")));
     for (stopped, said, due) in [
+        // The step that was let end has closed the chat.
+        (cancelled(), sent.clone(), Due::Now),
+        (Body::Paused, sent, Due::Never),
         (Body::Paused, Body::Resumed, Due::Now),
         (cancelled(), Body::Resumed, Due::Now),
         (cancelled(), answered.clone(), Due::Now),
