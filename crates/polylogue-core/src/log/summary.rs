@@ -96,7 +96,9 @@ impl Summary {
             Body::Paused => self.is_paused = true,
             Body::Resumed => (self.is_paused, self.cancelled) = (false, None),
             Body::Cancelled { .. } => self.cancelled = Some(event.inbox.unwrap_or_default()),
-            Body::TurnStarted { .. } | Body::Reopened { .. } => self.cancelled = None,
+            Body::TurnStarted { .. } => self.cancelled = None,
+            // An agent can be called in the step that a cancellation lets end: its turn does not begin.
+            Body::Reopened { .. } if event.chat.is_root() => self.cancelled = None,
             Body::Sent(_) | Body::InputProvided { .. } if self.is_continued_by(event) => {
                 self.cancelled = None
             }
@@ -175,7 +177,27 @@ impl TotalUsage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Failure;
+    use crate::{Failure, Message, TurnRequest};
+
+    #[test]
+    fn an_agent_that_is_called_in_the_last_step_of_a_cancelled_run_continues_nothing() {
+        let (root, inner) = (Path::root(), Path::root().agent("Host.Helper").unwrap());
+        let called = || Body::reopened(Some(Message::new(Name::user(), "Go.")));
+        let begun = Body::TurnStarted { turns: vec![TurnRequest::to_all(Name::user())] };
+        let cancelled = Body::Cancelled { now: false };
+        for (at, body, is_stopped) in [
+            (&inner, called(), true),
+            (&root, called(), false),
+            (&inner, begun.clone(), false),
+            (&root, begun, false),
+        ] {
+            let events = [(&root, cancelled.clone()), (at, body.clone())].map(|(at, body)| {
+                let (chat, time) = (at.clone(), Timestamp(0));
+                Event { seq: 0, chat, time, ran_ms: 0, inbox: None, body }
+            });
+            assert_eq!(Summary::of(&events, true).is_stopped(), is_stopped, "{body:?} at `{at}`");
+        }
+    }
 
     #[test]
     fn a_list_shows_the_beginning_of_an_error() {
