@@ -16,6 +16,8 @@ impl Log {
         bodies: Vec<Body>,
     ) -> Result<Option<Vec<Arc<Event>>>> {
         let mut buffer = self.ready().await?;
+        // The log may have the cancellation that this has waited for.
+        self.check_not_cancelled()?;
         if is_raised_since(&buffer.totals, at, last_raise) {
             return Ok(None);
         }

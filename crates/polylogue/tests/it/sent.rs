@@ -605,6 +605,47 @@ async fn a_run_ends_while_further_instructions_are_being_carried_out() {
     }
 }
 
+/// A store in which someone outside cancels the conversation while a message that its policy posts is appended.
+struct Cancelling(Polled, Outside);
+
+impl StoreWrapper for Cancelling {
+    fn inner(&self) -> &AnyStore {
+        self.0.inner()
+    }
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> std::result::Result<(), StoreError> {
+        let is_posted = batch.iter().any(|event| matches!(event.body, Body::Posted(_)));
+        let outside = self.1.lock().unwrap().take_if(|_| is_posted);
+        if let Some(outside) = outside {
+            drop(outside.instruct(Instruction::Cancel { now: false }));
+        }
+        StoreWrapper::append(&self.0, claim, batch).await
+    }
+}
+
+#[tokio::test]
+async fn no_turn_begins_after_a_cancellation_in_the_log() {
+    for polls in 0..4 {
+        let (outside, memory) = (Outside::default(), AnyStore::new(Memory::default()));
+        let store = AnyStore::new(Cancelling(Polled(memory, polls), Arc::clone(&outside)));
+        let mut log = Log::create(store, LogId::new("sent").unwrap()).await.unwrap();
+        *outside.lock().unwrap() = Some(log.handle());
+        let policy = |chat: &Transcript| match (chat.turns(), chat.last()) {
+            (0, Some(last)) if last.message.from == name("Host") => {
+                Step::Turn(TurnRequest::to_all(name("Ann")))
+            }
+            (0, _) => Step::Post(Message::new(name("Host"), "Begin.")),
+            _ => Step::close(StopReason::Finished, chat),
+        };
+        let chat = Chat::builder("solo").participant(Counter(name("Ann"), None)).policy(policy);
+        let status = chat.build().unwrap().run_in(&mut log, "go").await.unwrap().status;
+        assert_eq!(status, Status::Cancelled, "{polls} polls");
+        let events = log.events().await;
+        let is_begun = events.iter().any(|event| matches!(event.body, Body::TurnStarted { .. }));
+        let summary = Summary::of(events.iter().map(|event| &**event), true);
+        assert!(!is_begun && summary.is_stopped(), "{polls} polls: {events:?}");
+    }
+}
+
 /// Asks a person who has a second to answer.
 struct Hurried;
 
