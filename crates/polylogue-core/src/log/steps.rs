@@ -7,8 +7,8 @@ use crate::{Error, Interrupt, Path, Result};
 
 impl Log {
     /// Appends the next step of a chat, if the limits allow the turns that it takes: no speaker is selected for a turn that may not begin.
-    /// Chats that run in parallel cannot exceed them together. `None` if limits of the chat itself were raised since `last_raise`: its
-    /// policy must look again.
+    /// Chats that run in parallel cannot exceed them together. `None` if limits of the chat itself were raised since `last_raise`, or
+    /// if the conversation is paused: its policy must look again.
     pub(crate) async fn append_step(
         &self,
         at: &Path,
@@ -16,9 +16,9 @@ impl Log {
         bodies: Vec<Body>,
     ) -> Result<Option<Vec<Arc<Event>>>> {
         let mut buffer = self.ready().await?;
-        // The log may have the cancellation that this has waited for.
+        // The log may have a cancellation or a pause for which this has waited.
         self.check_not_cancelled()?;
-        if is_raised_since(&buffer.totals, at, last_raise) {
+        if self.is_at_pause() || is_raised_since(&buffer.totals, at, last_raise) {
             return Ok(None);
         }
         if let Some(reason) =

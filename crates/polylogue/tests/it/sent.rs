@@ -605,10 +605,10 @@ async fn a_run_ends_while_further_instructions_are_being_carried_out() {
     }
 }
 
-/// A store in which someone outside cancels the conversation while a message that its policy posts is appended.
-struct Cancelling(Polled, Outside);
+/// A store in which someone outside gives an instruction while a message is appended that the policy posts.
+struct Instructing(Polled, Outside, Instruction);
 
-impl StoreWrapper for Cancelling {
+impl StoreWrapper for Instructing {
     fn inner(&self) -> &AnyStore {
         self.0.inner()
     }
@@ -616,19 +616,21 @@ impl StoreWrapper for Cancelling {
         let is_posted = batch.iter().any(|event| matches!(event.body, Body::Posted(_)));
         let outside = self.1.lock().unwrap().take_if(|_| is_posted);
         if let Some(outside) = outside {
-            drop(outside.instruct(Instruction::Cancel { now: false }));
+            drop(outside.instruct(self.2.clone()));
         }
         StoreWrapper::append(&self.0, claim, batch).await
     }
 }
 
 #[tokio::test]
-async fn no_turn_begins_after_a_cancellation_in_the_log() {
-    for polls in 0..4 {
-        let (outside, memory) = (Outside::default(), AnyStore::new(Memory::default()));
-        let store = AnyStore::new(Cancelling(Polled(memory, polls), Arc::clone(&outside)));
+async fn no_turn_begins_after_a_cancellation_or_a_pause_in_the_log() {
+    let instructions = [Instruction::Cancel { now: false }, Instruction::Pause];
+    for (given, polls) in instructions.iter().flat_map(|given| (0..4).map(move |polls| (given, polls))) {
+        let (outside, polled) = (Outside::default(), Polled(Memory::default().into(), polls));
+        let store = AnyStore::new(Instructing(polled, Arc::clone(&outside), given.clone()));
         let mut log = Log::create(store, LogId::new("sent").unwrap()).await.unwrap();
-        *outside.lock().unwrap() = Some(log.handle());
+        let handle = log.handle();
+        *outside.lock().unwrap() = Some(handle.clone());
         let policy = |chat: &Transcript| match (chat.turns(), chat.last()) {
             (0, Some(last)) if last.message.from == name("Host") => {
                 Step::Turn(TurnRequest::to_all(name("Ann")))
@@ -637,12 +639,16 @@ async fn no_turn_begins_after_a_cancellation_in_the_log() {
             _ => Step::close(StopReason::Finished, chat),
         };
         let chat = Chat::builder("solo").participant(Counter(name("Ann"), None)).policy(policy);
-        let status = chat.build().unwrap().run_in(&mut log, "go").await.unwrap().status;
-        assert_eq!(status, Status::Cancelled, "{polls} polls");
-        let events = log.events().await;
+        let chat = chat.build().unwrap();
+        let run = pin!(chat.run_in(&mut log, "go"));
+        match select(run, pin!(handle.rests())).await {
+            Either::Left((ended, _)) => assert_eq!(ended.unwrap().status, Status::Cancelled),
+            Either::Right(_) => assert_eq!(*given, Instruction::Pause),
+        }
+        let events = handle.events().await;
         let is_begun = events.iter().any(|event| matches!(event.body, Body::TurnStarted { .. }));
         let summary = Summary::of(events.iter().map(|event| &**event), true);
-        assert!(!is_begun && summary.is_stopped(), "{polls} polls: {events:?}");
+        assert!(!is_begun && summary.is_stopped(), "{given}, {polls} polls: {events:?}");
     }
 }
 
