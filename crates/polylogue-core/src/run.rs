@@ -175,7 +175,7 @@ impl<'l> RunningChat<'l> {
         self.log.obey_waiting().await?;
         self.post_inbox(chat).await?;
         while self.log.is_at_pause() && self.log.check_not_cancelled().is_ok() {
-            self.log.pause_ended().await?;
+            self.log.pause_ended(self.transcript.at()).await?;
             self.post_inbox(chat).await?;
         }
         self.step(chat).await

@@ -1,9 +1,10 @@
 //! Instructions that are carried out while a conversation runs: pauses, cancellations, higher limits.
 
+use std::future::pending;
+use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 
 use futures_util::future::{Either, select};
-use std::pin::pin;
 
 use super::{Body, Event, Instruction, Log, Pending, Timing};
 use crate::data::text;
@@ -146,8 +147,9 @@ impl Log {
         Ok(())
     }
 
-    /// Waits until steps may begin, the conversation is cancelled, or instructions wait that are carried out between two steps.
-    pub(crate) async fn pause_ended(&self) -> Result<()> {
+    /// Waits until steps of the chat `at` may begin, the conversation is cancelled, or instructions wait that are carried out between two of
+    /// its steps: only the outermost chat takes any.
+    pub(crate) async fn pause_ended(&self, at: &Path) -> Result<()> {
         if !self.is_at_pause() {
             return Ok(());
         }
@@ -156,7 +158,12 @@ impl Log {
         self.running.stop(self.time_now());
         let ended = pin!(self.pause.ended());
         let cancelled = pin!(self.cancelled(CancelMode::AfterStep));
-        let instructed = pin!(self.inbox.changed(&[Timing::BetweenSteps]));
+        let instructed = pin!(async {
+            match at.is_root() {
+                true => self.inbox.changed(&[Timing::BetweenSteps]).await,
+                false => pending().await,
+            }
+        });
         let others = pin!(async {
             match select(cancelled, instructed).await {
                 Either::Left(_) | Either::Right(_) => {}

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{log_of, name};
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, join, select};
 use polylogue::policies::{sequential, with_late_joiner, with_termination};
 use polylogue::stop::{max_turns, says};
 use polylogue::{Assistant, Function, parallel, round_robin};
@@ -650,6 +650,45 @@ async fn no_turn_begins_after_a_cancellation_or_a_pause_in_the_log() {
         let summary = Summary::of(events.iter().map(|event| &**event), true);
         assert!(!is_begun && summary.is_stopped(), "{given}, {polls} polls: {events:?}");
     }
+}
+
+/// Says its name. In its first turn, someone outside sends a message and pauses the conversation.
+struct Paused(Name, Outside);
+
+impl Agent for Paused {
+    fn name(&self) -> &Name {
+        &self.0
+    }
+    async fn act(&self, _: &mut Turn<'_>) -> Result<Act> {
+        let outside = self.1.lock().unwrap().take();
+        if let Some(outside) = outside {
+            drop(outside.send(Message::new(Name::user(), "And now?")));
+            drop(outside.instruct(Instruction::Pause));
+        }
+        Ok(Act::say(self.0.as_str()))
+    }
+}
+
+/// The message is for the outermost chat, whose turn is open: the nested chat rests all the same.
+#[tokio::test]
+async fn a_nested_chat_rests_in_a_pause_while_a_message_waits_for_the_next_step() {
+    let outside = Outside::default();
+    let inner = Chat::builder("inner").participant(Paused(name("Ann"), Arc::clone(&outside)));
+    let inner = inner.participant(Counter(name("Bob"), None)).policy(sequential()).build().unwrap();
+    let chat = Chat::builder("outer").participant(inner).policy(sequential()).build().unwrap();
+    let mut log = log_of(&[]).await;
+    let handle = log.handle();
+    *outside.lock().unwrap() = Some(handle.clone());
+    let resumed = async {
+        handle.rests().await;
+        drop(handle.instruct(Instruction::Resume));
+    };
+    // A run that does not rest takes all the time of its thread.
+    let run = tokio::time::timeout(Duration::from_secs(10), join(chat.run_in(&mut log, "go"), resumed));
+    let (ended, ()) = run.await.unwrap();
+    assert!(matches!(ended.unwrap().status, Status::Closed { .. }));
+    let events = log.events().await;
+    assert!(events.iter().any(|event| matches!(event.body, Body::Sent(_))));
 }
 
 /// Asks a person who has a second to answer.
