@@ -25,21 +25,27 @@ pub struct Rewoo {
     solver: AnyAgent,
     tools: Vec<AnyTool>,
     approval: Approval<ApprovalRequest>,
-    max_calls: usize,
+    max_steps: usize,
 }
 
 impl Rewoo {
-    /// Default limit on the calls of a plan.
-    pub const DEFAULT_MAX_CALLS: usize = 64;
+    /// Default limit on the steps of a plan, each of which is a tool call.
+    pub const DEFAULT_MAX_STEPS: usize = 100;
 
     /// Creates an agent named `name` with a planner and a solver.
     ///
     /// # Errors
     /// When the name is illegal.
     pub fn new(name: impl AsRef<str>, planner: impl Agent, solver: impl Agent) -> Result<Self, NameError> {
-        let (name, tools, approval) = (Name::new(name)?, Vec::new(), Approval::never());
         let (planner, solver) = (AnyAgent::new(planner), AnyAgent::new(solver));
-        Ok(Self { name, planner, solver, tools, approval, max_calls: Self::DEFAULT_MAX_CALLS })
+        let (name, tools, approval) = (Name::new(name)?, Vec::new(), Approval::never());
+        Ok(Self { name, planner, solver, tools, approval, max_steps: Self::DEFAULT_MAX_STEPS })
+    }
+
+    /// Sets the limit on the steps of a plan. The turn fails before the first tool call if the plan has more.
+    #[must_use]
+    pub fn max_steps(self, steps: usize) -> Self {
+        Self { max_steps: steps, ..self }
     }
 
     /// Adds a tool. Replaces a tool of the same name.
@@ -55,12 +61,6 @@ impl Rewoo {
     #[must_use]
     pub fn approval(self, approval: Approval<ApprovalRequest>) -> Self {
         Self { approval, ..self }
-    }
-
-    /// Sets the limit on the calls of a plan. Of a longer plan the first calls are made, and the solver reads that the others were not.
-    #[must_use]
-    pub fn max_calls(self, calls: usize) -> Self {
-        Self { max_calls: calls, ..self }
     }
 
     fn form(&self, question: &str) -> String {
@@ -113,7 +113,6 @@ impl Agent for Rewoo {
         let mut evidence: BTreeMap<String, Value> = BTreeMap::new();
         let mut gathered = String::new();
         let mut ids = CallIds { turn: begun, used: BTreeMap::new() };
-        let (steps, are_all) = steps(&plan, self.max_calls);
         for Step { plan, label, tool, args } in steps {
             let mut space = MAX_ARGUMENTS;
             let args = filled(self.args(&tool, &args), &evidence, &mut space);
@@ -132,10 +131,6 @@ impl Agent for Rewoo {
             };
             gathered.push_str(&format!("Plan: {plan}\n{label}: {text}\n\n"));
             evidence.insert(label, found);
-        }
-        if !are_all {
-            let max = self.max_calls;
-            gathered.push_str(&format!("(The plan has more calls. Only the first {max} were made.)\n\n"));
         }
         let task = format!("Answer the question from this evidence.\n\n{gathered}Question: {question}");
         Ok(Act::Say(turn.ask(&self.solver, task).await?.parts))
@@ -165,8 +160,8 @@ struct Step {
     args: String,
 }
 
-/// The first `max` steps of a plan, and whether these are all.
-fn steps(plan: &str, max: usize) -> (Vec<Step>, bool) {
+/// The steps of a plan; of one with more than `most`, the first `most` and one more.
+fn steps(plan: &str, most: usize) -> Vec<Step> {
     let (mut steps, mut rest) = (Vec::new(), plan);
     while steps.len() <= most
         && let Some((before, from)) = rest.split_once("#E")
@@ -176,10 +171,6 @@ fn steps(plan: &str, max: usize) -> (Vec<Step>, bool) {
         let (number, behind) = from.split_at(digits);
         let Some(call) = behind.trim_start().strip_prefix('=').filter(|_| digits > 0) else { continue };
         let Some((tool, args)) = tool_and_args(call) else { continue };
-        // Looking for the end of a call can take the whole rest of the plan: no more often than there may be calls.
-        if steps.len() == max {
-            return (steps, false);
-        }
         let end = closing(args).unwrap_or_else(|| args.find('\n').unwrap_or(args.len()));
         let plan = before.rsplit_once("Plan:").map_or("", |(_, plan)| plan).trim();
         let args_text = args.get(..end).unwrap_or(args).trim().to_owned();
@@ -191,17 +182,16 @@ fn steps(plan: &str, max: usize) -> (Vec<Step>, bool) {
         });
         rest = args.get(end..).unwrap_or_default();
     }
-    (steps, true)
+    steps
 }
 
-/// The name of the tool, and what follows the bracket behind it.
+/// The name before the first bracket, and the text after it.
 fn tool_and_args(call: &str) -> Option<(&str, &str)> {
-    let is_in_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    let end = call.find(|c: char| !is_in_name(c) && !c.is_whitespace())?;
-    let (tool, args) = call.split_at(end);
-    let tool = tool.trim();
-    let is_tool = !tool.is_empty() && tool.chars().all(is_in_name);
-    Some((tool, args.strip_prefix('[').filter(|_| is_tool)?))
+    let is_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let (name, rest) = call.split_at(call.find(|c: char| !is_of_name(c) && !c.is_whitespace())?);
+    let name = name.trim();
+    let is_name = !name.is_empty() && name.chars().all(is_of_name);
+    Some((name, rest.strip_prefix('[')?)).filter(|_| is_name)
 }
 
 /// The end of the bracket that was open before, skipping JSON strings and nested lists.

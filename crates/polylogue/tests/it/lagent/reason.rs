@@ -360,31 +360,3 @@ async fn a_short_plan_asks_for_no_gigabytes_of_evidence() {
     assert!(args.len() < 4 << 20, "{}", args.len());
     assert!(args.contains("found") && args.contains("(left out: the arguments would be too long)"));
 }
-
-/// No call of the plan has an end: each is looked for in all that follows.
-#[tokio::test]
-async fn of_a_plan_with_too_many_calls_the_first_are_made_and_the_solver_reads_that() {
-    let plan: String = (1..=2_000).map(|nth| format!("Plan: look\n#E{nth} = search[[{nth}\n")).collect();
-    let plan = serde_json::to_string(&plan).unwrap();
-    let more = "(The plan has more calls. Only the first";
-    for (max, made) in [(None, Rewoo::DEFAULT_MAX_CALLS), (Some(2), 2), (Some(0), 0)] {
-        let spy = Spy::on(script(&format!(r#"[{{"planner": {plan}}}, {{"solver": "so"}}]"#)));
-        let [planner, solver] = ["planner", "solver"].map(|who| agent(who, &spy.model()));
-        let rewoo = Rewoo::new("rewoo", planner, solver).unwrap().tool(search());
-        let rewoo = max.map_or(rewoo.clone(), |max| rewoo.max_calls(max));
-        let session = session().await;
-        assert_eq!(session.call(&rewoo, "Why?").await.unwrap().text(), "so");
-        assert_eq!(calls(&session).await, made);
-        let shown = last(&spy.asked()[1]);
-        let end = format!("{more} {made} were made.)\n\nQuestion: Why?");
-        assert!(shown.ends_with(&end) && shown.matches("Plan: look").count() == made, "{shown}");
-    }
-    let plan = r##"{"planner": "#E1 = search[a]\n#E2 = search[b]"}"##;
-    let spy = Spy::on(script(&format!(r#"[{plan}, {{"solver": "so"}}]"#)));
-    let [planner, solver] = ["planner", "solver"].map(|who| agent(who, &spy.model()));
-    let rewoo = Rewoo::new("rewoo", planner, solver).unwrap().tool(search()).max_calls(2);
-    let session = session().await;
-    session.call(&rewoo, "Why?").await.unwrap();
-    assert_eq!(calls(&session).await, 2);
-    assert!(!last(&spy.asked()[1]).contains(more), "these are all");
-}
