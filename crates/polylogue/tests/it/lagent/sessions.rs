@@ -242,7 +242,10 @@ async fn of_a_call_that_is_rolled_back_a_report_has_usage_and_errors_and_no_mess
     assert_eq!(all.messages, transcript.messages().map(|line| line.message.clone()).collect::<Vec<_>>());
     let texts: Vec<_> = all.messages.iter().map(|message| message.text().into_owned()).collect();
     assert_eq!(texts, ["go", &*reply]);
-    assert_eq!((&*all.summary, all.reason.as_ref()), (&*reply, transcript.closed().map(|(reason, _)| reason)));
+    assert_eq!(
+        (&*all.summary, all.reason.as_ref()),
+        (&*reply, transcript.closed().map(|(reason, _)| reason))
+    );
     assert_eq!((all.usage.counted_calls(), all.failures.len()), (6, 1));
     let last = Report::of_last_run(&events);
     assert_eq!((last.messages, last.reason, last.failures.len()), (Vec::new(), None, 1));
