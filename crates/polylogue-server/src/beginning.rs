@@ -71,7 +71,10 @@ pub(crate) async fn make(
         conversation.begin().await?;
         Ok::<_, Error>(conversation)
     };
-    let made = making.await;
+    let made = match is_new {
+        true => tenant.runs.hold(id, making).await,
+        false => making.await,
+    };
     if let (Err(error), true) = (&made, is_new) {
         take_back_unmade(app, tenant, id, error);
         while tenant.runs.leave(id) {}

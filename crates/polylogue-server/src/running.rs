@@ -1,11 +1,14 @@
 //! Which conversations a server runs.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt;
 use polylogue_core::{Event, Instruction, LogId};
 use tokio::sync::{Notify, watch};
+use tracing::error;
 
 /// The conversations of one tenant that this process runs.
 #[derive(Default)]
@@ -170,6 +173,20 @@ impl Runs {
         self.running().get(id).map(|entry| entry.generation)
     }
 
+    /// Completes an `operation` that has the right to run the conversation. If it panics, the right is given up: else nothing could run the
+    /// conversation before a restart, and a server that stops would wait for it.
+    pub(crate) async fn hold<T>(&self, id: &LogId, operation: impl Future<Output = T>) -> T {
+        match AssertUnwindSafe(operation).catch_unwind().await {
+            Ok(done) => done,
+            Err(panic) => {
+                error!(conversation = %id, "a mistake in the server has interrupted a conversation");
+                self.running().remove(id);
+                self.note_change(id);
+                resume_unwind(panic)
+            }
+        }
+    }
+
     /// Returns whether it is to be run once more; if not, gives up the right to run it.
     pub(crate) fn leave(&self, id: &LogId) -> bool {
         self.leave_with_halt(id).0
@@ -289,7 +306,6 @@ impl Drop for Changes {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt as _;
     use polylogue_core::{Body, Path, Timestamp};
 
     use super::*;
@@ -322,6 +338,19 @@ mod tests {
         runs.unqueued(&id).await;
         assert!(!runs.leave(&id));
         assert!(!runs.halt(&id, stop()), "it does not run");
+    }
+
+    #[tokio::test]
+    async fn a_panic_gives_up_the_right_to_run() {
+        let (runs, id) = (Runs::default(), LogId::new("a").unwrap());
+        assert!(runs.enter(&id));
+        assert_eq!(runs.hold(&id, async { 1 }).await, 1);
+        assert!(runs.is_running(&id) && !runs.enter(&id), "something is sent to it");
+        let changes = runs.changes();
+        let panics = runs.hold::<()>(&id, async { panic!("the mistake of a test") });
+        assert!(AssertUnwindSafe(panics).catch_unwind().await.is_err());
+        assert!(!runs.is_running(&id) && changes.has_changed().unwrap());
+        assert!(runs.enter(&id) && !runs.leave(&id), "it can run again");
     }
 
     #[test]

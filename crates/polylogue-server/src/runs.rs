@@ -80,11 +80,14 @@ pub(crate) fn spawn(
     slot: Slot,
     first: (Option<Opened>, StartOptions),
 ) {
-    let (app, tenant, payer) = (Arc::clone(app), Arc::clone(tenant), slot.payer.clone());
     tenant.runs.note_task(id, first.1.is_awaited);
-    let task = Task { app, tenant, id: id.clone(), payer };
+    let (app, payer) = (Arc::clone(app), slot.payer.clone());
+    let task = Task { app, tenant: Arc::clone(tenant), id: id.clone(), payer };
     task.note();
-    tokio::spawn(task.run(slot, first));
+    let (tenant, id) = (Arc::clone(tenant), id.clone());
+    tokio::spawn(async move {
+        tenant.runs.hold(&id, task.run(slot, first)).await;
+    });
 }
 
 /// Stops a conversation, at once if `now` and else after its step: one that runs, waits until it may, or is about to be opened. Returns

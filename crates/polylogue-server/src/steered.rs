@@ -38,7 +38,8 @@ pub(crate) async fn steer(
     let holds = !is_open && slot.is_taken() && tenant.runs.enter_new(id);
     if holds {
         // Opened once, for the instruction and for the run.
-        match open(app, tenant, id, LimitOverrides::default(), &slot.payer).await {
+        let opening = open(app, tenant, id, LimitOverrides::default(), &slot.payer);
+        match tenant.runs.hold(id, opening).await {
             Ok(opened) => return Ok(run_with(app, tenant, (posted, opened), (slot, options)).await),
             // Another process was faster, or it cannot run here: its log has the instruction all the same.
             Err(problem) => info!(conversation = %id, %problem, "a conversation cannot be opened now"),

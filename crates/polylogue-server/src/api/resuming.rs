@@ -102,7 +102,7 @@ async fn resume(call: Call) -> Reply {
                 .hint(hint_to_continue(&reason))),
         }
     };
-    match resumed.await {
+    match tenant.runs.hold(&id, resumed).await {
         Ok(opened) => run(app, &tenant, &id, slot, Some(opened)),
         Err(problem) => {
             if tenant.runs.leave(&id) {
@@ -234,7 +234,7 @@ async fn continuation(call: Call) -> Reply {
     if !is_left(&tenant, &id).await || !tenant.runs.enter(&id) {
         return json_reply(StatusCode::OK, &Continuation::default());
     }
-    let found = find_continuation(app, &tenant, &id, reason).await;
+    let found = tenant.runs.hold(&id, find_continuation(app, &tenant, &id, reason)).await;
     if tenant.runs.leave(&id) {
         run(app, &tenant, &id, app.wait(token), None);
     }

@@ -152,7 +152,7 @@ impl Request {
             opened.conversation.begin().await?;
             Ok(opened)
         };
-        match opening.await {
+        match tenant.runs.hold(id, opening).await {
             Ok(opened) => {
                 let options = StartOptions { is_awaited: true, ..StartOptions::default() };
                 runs::spawn(app, tenant, id, slot, (Some(opened), options));

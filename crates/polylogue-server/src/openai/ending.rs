@@ -56,7 +56,7 @@ impl Request {
             close(opened, Due::Never).await;
             Ok::<_, Problem>(ended?)
         };
-        let ended = ending.await;
+        let ended = tenant.runs.hold(id, ending).await;
         if tenant.runs.leave(id) {
             // Something was sent to it meanwhile.
             runs::run(app, tenant, id, slot, None);

@@ -22,6 +22,25 @@ async fn s16_a_panic_ends_one_request() {
 }
 
 #[tokio::test]
+async fn a_conversation_can_run_again_after_a_panic() {
+    let world = World::new().await;
+    let id = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &id, "closed").await;
+    let continuation = async || world.get(&format!("{PATH}/{id}/continuation")).await.json();
+    let message = async || world.post(&format!("{PATH}/{id}/messages"), &json!({"text": "More."})).await;
+    // It waits for the run to leave the conversation.
+    continuation().await;
+    world.have_stored_teams_panic(true);
+    assert_eq!(message().await.status, 500);
+    world.have_stored_teams_panic(false);
+    let unknown = json!({"resumes": false, "limits": null, "message": null});
+    assert_ne!(continuation().await, unknown, "nothing has the conversation");
+    let response = message().await;
+    assert!(response.status < 300, "{}", response.body);
+    until(&world, &id, "closed").await;
+}
+
+#[tokio::test]
 async fn s35_errors_say_what_to_do() {
     let world = World::new().await;
     let unknown = world.get("/api/v1/teans").await;

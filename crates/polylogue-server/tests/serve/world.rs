@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use futures_util::future::BoxFuture;
@@ -111,6 +111,8 @@ pub(crate) struct Files {
     model_url: Option<String>,
     /// How often the team of a stored conversation was prepared.
     prepared_stored: AtomicUsize,
+    /// Whether preparing one panics.
+    panics: AtomicBool,
 }
 
 impl Files {
@@ -192,6 +194,7 @@ impl TeamSource for Files {
     ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
         Box::pin(async move {
             self.prepared_stored.fetch_add(1, Ordering::SeqCst);
+            assert!(!self.panics.load(Ordering::SeqCst), "the mistake of a test");
             let stored = document.team().unwrap();
             self.prepared(stored.team, stored.digest, runtime.place()).await
         })
@@ -419,6 +422,11 @@ impl World {
         self.files.prepared_stored.load(Ordering::SeqCst)
     }
 
+    /// Has preparing the team of a stored conversation panic from now on, or not any more.
+    pub(crate) fn have_stored_teams_panic(&self, panics: bool) {
+        self.files.panics.store(panics, Ordering::SeqCst);
+    }
+
     /// The bodies of the requests that the model has received.
     pub(crate) fn model_requests(&self) -> Vec<String> {
         let received = self.model.as_ref().map(ModelServer::requests).unwrap_or_default();
@@ -522,7 +530,8 @@ pub(crate) fn files(dir: &tempfile::TempDir, model: Option<&ModelServer>) -> Arc
     let text = |(id, file): (&String, &PathBuf)| (id.clone(), std::fs::read_to_string(file).unwrap());
     let texts = Mutex::new(files.iter().map(text).collect());
     let (model_url, prepared_stored) = (model.map(ModelServer::base_url), AtomicUsize::new(0));
-    Arc::new(Files { files: Mutex::new(files), texts, model_url, prepared_stored })
+    let (files, panics) = (Mutex::new(files), AtomicBool::new(false));
+    Arc::new(Files { files, texts, model_url, prepared_stored, panics })
 }
 
 /// Limits that no test reaches by accident.
