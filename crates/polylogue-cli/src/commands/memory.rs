@@ -1,8 +1,6 @@
 //! `polylogue memory`: what agents remember.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use polylogue::tools::memory::{Fact, Memory as _, MemoryError, Query, Scope};
+use polylogue::tools::memory::{Fact, Memory as _, MemoryError, Query};
 use polylogue_core::Timestamp;
 use polylogue_runtime::memory::open_memory;
 use polylogue_store::Facts;
@@ -41,9 +39,9 @@ async fn list(facts: &Facts, args: &List) -> Result<Exit, CliError> {
 }
 
 async fn search(facts: &Facts, args: &Search) -> Result<Exit, CliError> {
-    let scopes: BTreeSet<Scope> = match &args.whose.scope {
-        Some(scope) => [scope.clone()].into(),
-        None => facts.list(None, usize::MAX).await?.into_iter().map(|fact| fact.scope).collect(),
+    let scopes = match &args.whose.scope {
+        Some(scope) => vec![scope.clone()],
+        None => facts.scopes().await?,
     };
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let mut found = Vec::new();
@@ -57,16 +55,13 @@ async fn search(facts: &Facts, args: &Search) -> Result<Exit, CliError> {
 
 /// Forgets all that are named, or none if one of them is not there.
 async fn forget(facts: &Facts, args: &Forget) -> Result<Exit, CliError> {
-    let all = facts.list(None, usize::MAX).await?;
-    let scopes: BTreeMap<u64, Scope> = all.into_iter().map(|fact| (fact.id, fact.scope)).collect();
-    if let Some(id) = args.ids.iter().find(|id| !scopes.contains_key(id)) {
-        return Err(missing(*id));
-    }
+    let mut named = Vec::new();
     for id in &args.ids {
-        if let Some(scope) = scopes.get(id) {
-            facts.forget(scope, *id).await?;
-            write(&Sanitized::row(&format!("forgot #{id}")))?;
-        }
+        named.push(facts.fact(*id).await?.ok_or_else(|| missing(*id))?);
+    }
+    for Fact { id, scope, .. } in named {
+        facts.forget(&scope, id).await?;
+        write(&Sanitized::row(&format!("forgot #{id}")))?;
     }
     Ok(Exit::Done)
 }

@@ -1,10 +1,9 @@
 //! `/api/v1/memory`: what the agents of a tenant remember from one conversation to the next.
 
-use std::collections::BTreeSet;
-
 use axum::http::StatusCode;
-use polylogue_memory::{Fact, Memory, MemoryError, Query, Scope as Whose};
+use polylogue_memory::{Fact, Memory as _, MemoryError, Query, Scope as Whose};
 use polylogue_runtime::memory::open_memory;
+use polylogue_store::Facts;
 use polylogue_wire::Scope;
 use polylogue_wire::memory as wire;
 
@@ -30,7 +29,7 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 /// The memory of the tenant. Teams share it, so that a token of some of them does not see it.
-fn memory_of(call: &Call) -> Result<impl Memory, Problem> {
+fn memory_of(call: &Call) -> Result<Facts, Problem> {
     let token = call.token()?;
     if token.teams.is_some() {
         return Err(Problem::forbidden("the token is limited to some teams, and teams share their memory")
@@ -54,14 +53,14 @@ async fn facts(call: Call) -> Reply {
 
 /// The facts that match best, of one scope or of each.
 async fn search(
-    facts: &impl Memory,
+    facts: &Facts,
     scope: Option<Whose>,
     text: &str,
     limit: usize,
 ) -> Result<Vec<Fact>, MemoryError> {
-    let scopes: BTreeSet<Whose> = match scope {
-        Some(scope) => [scope].into(),
-        None => facts.list(None, usize::MAX).await?.into_iter().map(|fact| fact.scope).collect(),
+    let scopes = match scope {
+        Some(scope) => vec![scope],
+        None => facts.scopes().await?,
     };
     let mut found = Vec::new();
     for scope in scopes {
@@ -74,8 +73,7 @@ async fn forget(call: Call) -> Reply {
     let facts = memory_of(&call)?;
     let unknown = || Problem::not_found("there is no such fact").hint("`GET /api/v1/memory` lists them");
     let id: u64 = call.param("fact").parse().map_err(|_| unknown())?;
-    let all = facts.list(None, usize::MAX).await?;
-    let fact = all.into_iter().find(|fact| fact.id == id).ok_or_else(unknown)?;
+    let fact = facts.fact(id).await?.ok_or_else(unknown)?;
     facts.forget(&fact.scope, id).await?;
     json_reply(StatusCode::OK, &wire::Forgotten { forgotten: true })
 }

@@ -88,6 +88,26 @@ impl Facts {
         Self { model: Some(AnyEmbed::new(model)), refused: Mutex::default(), ..self }
     }
 
+    /// Returns the fact `id`, of any scope; `None` if there is none, or it is forgotten.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn fact(&self, id: u64) -> Result<Option<Fact>, MemoryError> {
+        let fact = self.store.reading(move |reader, place| {
+            reader.reading(place, |connection| table::fact(connection, id))
+        });
+        Ok(fact.await?)
+    }
+
+    /// Lists the scopes that have facts, in alphabetical order.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn scopes(&self) -> Result<Vec<Scope>, MemoryError> {
+        let scopes = self.store.reading(|reader, place| reader.reading(place, table::scopes));
+        Ok(scopes.await?)
+    }
+
     fn refused(&self) -> MutexGuard<'_, BTreeSet<u64>> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -216,6 +216,26 @@ pub(super) fn facts(connection: &Connection, scope: &Scope, ids: &[u64]) -> Resu
     Ok(facts)
 }
 
+/// The fact with this number, of any scope.
+pub(super) fn fact(connection: &Connection, id: u64) -> Result<Option<Fact>> {
+    if !is_there(connection)? {
+        return Ok(None);
+    }
+    let sql = format!("{COLUMNS} WHERE nr = ?1 AND forgotten = 0");
+    connection.prepare_cached(&sql)?.query_row([id.cast_signed()], read).optional()
+}
+
+/// The scopes that have facts, in order.
+pub(super) fn scopes(connection: &Connection) -> Result<Vec<Scope>> {
+    if !is_there(connection)? {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT DISTINCT scope FROM facts WHERE forgotten = 0 ORDER BY scope";
+    let mut select = connection.prepare_cached(sql)?;
+    let rows = select.query_map([], |row| scope_of(row, 0))?;
+    rows.collect()
+}
+
 /// The newest facts.
 pub(super) fn list(connection: &Connection, scope: Option<&Scope>, most: usize) -> Result<Vec<Fact>> {
     if !is_there(connection)? {
@@ -233,14 +253,20 @@ fn whole(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
+fn no_name(column: usize, error: String) -> Error {
+    Error::FromSqlConversionFailure(column, Type::Text, error.into())
+}
+
+fn scope_of(row: &Row<'_>, column: usize) -> Result<Scope> {
+    Scope::new(&row.get::<_, String>(column)?).map_err(|error| no_name(column, error.to_string()))
+}
+
 fn read(row: &Row<'_>) -> Result<Fact> {
-    let no_name = |column, error: String| Error::FromSqlConversionFailure(column, Type::Text, error.into());
-    let scope: String = row.get(1)?;
     let author: String = row.get(3)?;
     let conversation: String = row.get(5)?;
     Ok(Fact {
         id: row.get::<_, i64>(0)?.cast_unsigned(),
-        scope: Scope::new(&scope).map_err(|error| no_name(1, error.to_string()))?,
+        scope: scope_of(row, 1)?,
         text: row.get(2)?,
         by: Name::new(&author).map_err(|error| no_name(3, error.to_string()))?,
         time: Timestamp(row.get::<_, i64>(4)?.cast_unsigned()),

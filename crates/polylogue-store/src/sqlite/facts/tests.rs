@@ -67,7 +67,8 @@ async fn facts_are_found_by_their_words_in_any_form_the_best_first() {
 async fn before_the_first_fact_there_is_nothing_and_no_table() {
     let Fixture { facts, place, _dir } = fixture();
     assert!(found(&facts, "team", "tea").await.is_empty());
-    assert!(facts.list(None, 10).await.unwrap().is_empty());
+    assert!(facts.list(None, 10).await.unwrap().is_empty() && facts.scopes().await.unwrap().is_empty());
+    assert_eq!(facts.fact(1).await.unwrap(), None);
     assert!(!facts.forget(&scope("team"), 1).await.unwrap());
     let tables = rusqlite::Connection::open(&place).unwrap();
     let count = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'fact%'";
@@ -89,6 +90,8 @@ async fn the_same_call_writes_one_fact_and_a_scope_sees_its_own() {
     assert_eq!(facts.list(None, 10).await.unwrap(), [other.clone(), first.clone()]);
     assert_eq!(facts.list(Some(&scope("team")), 10).await.unwrap(), [first]);
     assert_eq!(facts.list(None, 1).await.unwrap(), [other]);
+    assert_eq!(facts.scopes().await.unwrap(), [scope("team"), scope("user eve")]);
+    assert_eq!(facts.fact(2).await.unwrap().unwrap().scope, scope("user eve"));
 }
 
 #[tokio::test]
@@ -100,7 +103,8 @@ async fn what_is_forgotten_stays_forgotten_and_its_number_is_not_given_again() {
     assert!(facts.forget(&scope("team"), 1).await.unwrap());
     assert!(!facts.forget(&scope("team"), 4711).await.unwrap());
     assert!(found(&facts, "team", "tea").await.is_empty());
-    assert!(facts.list(None, 10).await.unwrap().is_empty());
+    assert!(facts.list(None, 10).await.unwrap().is_empty() && facts.scopes().await.unwrap().is_empty());
+    assert_eq!(facts.fact(1).await.unwrap(), None);
     // The call that wrote it is made again, after a crash.
     assert_eq!(facts.remember(&note("team", "Secret tea.", "Secret tea.")).await.unwrap().id, 1);
     assert!(found(&facts, "team", "tea").await.is_empty());
