@@ -98,9 +98,7 @@ impl Account {
         let (standing, expired) = inner.draw(&self.name, state.number, demand).await?;
         (state.pending, state.renewed) = (None, sent);
         self.budget.settled(standing, sent);
-        for node in expired {
-            inner.release_expired(&self.name, &node).await?;
-        }
+        inner.release_all_expired(&self.name, &expired).await;
         Ok(standing)
     }
 

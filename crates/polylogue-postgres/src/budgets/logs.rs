@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use polylogue_core::{BudgetStanding, CountedUsage, Log, LogId, Money, StoreError, Summary};
+use tracing::warn;
 
 use super::inner::Inner;
 use super::pieces::{KINDS, return_piece, signed};
@@ -179,9 +180,7 @@ impl Inner {
         if expired.is_empty() {
             return Ok(standing);
         }
-        for node in &expired {
-            self.release_expired(name, node).await?;
-        }
+        self.release_all_expired(name, &expired).await;
         self.standing(name).await?.ok_or_else(|| self.gone(name))
     }
 
@@ -262,6 +261,16 @@ impl Inner {
             AND NOT EXISTS (SELECT FROM polylogue.budget_logs WHERE budget = $1 AND node = $2)";
         let parameters: [&dyn Parameter; 2] = [&name, &node];
         self.database.query(Access::Write, &return_piece(condition), &parameters).await.map(drop)
+    }
+
+    /// Does what [`release_expired`](Self::release_expired) does for several processes. What fails is tried again at the next statement: it
+    /// is no reason to refuse what this process has drawn itself.
+    pub(super) async fn release_all_expired(self: &Arc<Self>, name: &str, nodes: &[String]) {
+        for node in nodes {
+            if let Err(error) = self.release_expired(name, node).await {
+                warn!(budget = %name, %node, %error, "what another process had drawn of a budget is not returned yet");
+            }
+        }
     }
 
     /// Counts logs, except those that a process runs. Returns those that are not counted, because another process has begun to run them, or

@@ -55,6 +55,13 @@ pub(crate) async fn pays_for_lost_calls(server: &PostgresServer) {
         "UPDATE polylogue.budgets SET drawn_tokens = 50, pieces = jsonb_set(pieces, '{gone}', '{\"tokens\": 50, \"until\": 0}')",
     );
     assert_eq!(pay("c", (2, 10_500), (0, 0)).await, "7|31500|0|0||0");
+    // What cannot be returned keeps no log from being paid.
+    let _ = server.sql(
+        "UPDATE polylogue.budgets SET drawn_tokens = 50, pieces = jsonb_set(pieces, '{gone}', '{\"tokens\": 50, \"until\": 0}');
+        INSERT INTO polylogue.budget_logs(budget, tenant, log, before_calls, before_tokens, before_cost, node)
+            VALUES ('team', 'local', 'not an id', 0, 0, 0, 'gone')",
+    );
+    assert_eq!(pay("c", (3, 11_000), (0, 0)).await, "8|32000|0|50|50|0");
 }
 
 /// Waits until another statement waits for what this transaction has locked; at most for about a minute.
