@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::spawn_blocking;
 
 use crate::addresses::Addresses;
 use crate::attendance::Attendance;
@@ -124,6 +125,18 @@ impl App {
     /// The conversations of the token's tenant.
     pub(crate) fn tenant(&self, token: &Token) -> Result<Arc<Tenant>, Problem> {
         Ok(self.tenants.get(&token.tenant)?)
+    }
+
+    /// The conversations of the token's tenant, whose store is opened on a thread that can wait for its disk. Handlers find it open.
+    pub(crate) async fn open_tenant(self: &Arc<Self>, token: &Arc<Token>) -> Result<Arc<Tenant>, Problem> {
+        if let Some(tenant) = self.tenants.known(&token.tenant) {
+            return Ok(tenant);
+        }
+        // The first request opens it. Those that come meanwhile take no thread.
+        let _only = self.in_flight.enter(&format!("open\0{}", token.tenant)).await;
+        let (app, token) = (Arc::clone(self), Arc::clone(token));
+        let opened = spawn_blocking(move || app.tenant(&token)).await;
+        opened.map_err(|_| Problem::internal("a mistake in the server ended this request"))?
     }
 
     /// The files of the teams that the token does not see: a text that it sends can include none of them.

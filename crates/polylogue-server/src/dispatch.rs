@@ -72,8 +72,8 @@ async fn read(app: Arc<App>, route: &'static Route, request: Request<Body>) -> R
     if token.is_none() && route.access != Access::Open {
         return Err(Problem::internal("the request was not checked for its token"));
     }
-    if let Some(Ok(tenant)) = token.as_ref().map(|token| app.tenant(token)) {
-        tenant.prepare(&*app.source).await;
+    if let Some(token) = &token {
+        app.open_tenant(token).await?.prepare(&*app.source).await;
     }
     let peer = parts.extensions.get::<Peer>().copied();
     Ok(Call { app, path: route.path, peer, token, params, query, headers: parts.headers, body })

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{Budget, Listing, LogId, Store as _, StoreError};
+use polylogue_runtime::database::LivePoint;
 use polylogue_runtime::stored::served_as;
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use tokio::sync::OnceCell;
@@ -265,7 +266,16 @@ impl Tenants {
 
     /// Those that have been used since the server started.
     pub(crate) fn used(&self) -> Vec<Arc<Tenant>> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.by_name().values().cloned().collect()
+    }
+
+    /// The tenant of this name, if it has been used since the server started.
+    pub(crate) fn known(&self, name: &str) -> Option<Arc<Tenant>> {
+        self.by_name().get(name).cloned()
+    }
+
+    fn by_name(&self) -> MutexGuard<'_, HashMap<String, Arc<Tenant>>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The names of those whose conversations the store has, whether they are used or not: in a database, of conversations that workers run or that
@@ -293,10 +303,25 @@ impl Tenants {
 
     /// The tenant of this name, whose store is created if it does not exist. The name was checked when its token was made.
     pub(crate) fn get(&self, name: &str) -> Result<Arc<Tenant>, Box<polylogue_runtime::Error>> {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tenant) = used.get(name) {
-            return Ok(Arc::clone(tenant));
+        if let Some(tenant) = self.known(name) {
+            return Ok(tenant);
         }
+        // Nothing is locked meanwhile: the store of one tenant may be slow, and the others do not wait for it.
+        let (tenant, point) = self.open(name)?;
+        let mut used = self.by_name();
+        // Another request may have been faster.
+        let tenant = used.entry(name.to_owned()).or_insert_with(|| {
+            if let (Some(live), Some(point)) = (&self.live, &point) {
+                live.offer(point, &tenant.runtime);
+            }
+            tenant.serve(&self.ids.lock().unwrap_or_else(PoisonError::into_inner));
+            Arc::new(tenant)
+        });
+        Ok(Arc::clone(tenant))
+    }
+
+    /// Opens the store of the tenant of this name. Returns also where others would follow what it runs here.
+    fn open(&self, name: &str) -> Result<(Tenant, Option<LivePoint>), Box<polylogue_runtime::Error>> {
         let place = tenant_place(&self.place, name);
         // Without random numbers nothing is offered.
         let point = self.live.as_ref().and_then(|live| live.point().ok());
@@ -306,10 +331,7 @@ impl Tenants {
         let store = self.store_metrics.metered(inner);
         let runtime = Runtime::with_store(place, store).with_budget(self.budget.clone()).with_successors();
         let runtime = runtime.paid_by(self.shared_budgets.clone()).map_err(Box::new)?;
-        if let (Some(live), Some(point)) = (&self.live, &point) {
-            live.offer(point, &runtime);
-        }
-        let tenant = Arc::new(Tenant {
+        let tenant = Tenant {
             name: name.to_owned(),
             runtime,
             runs: Runs::default(),
@@ -319,10 +341,8 @@ impl Tenants {
             teams: Mutex::default(),
             served_as: Mutex::default(),
             is_prepared: OnceCell::new(),
-        });
-        tenant.serve(&self.ids.lock().unwrap_or_else(PoisonError::into_inner));
-        used.insert(name.to_owned(), Arc::clone(&tenant));
-        Ok(tenant)
+        };
+        Ok((tenant, point))
     }
 }
 
@@ -371,7 +391,36 @@ pub(crate) fn server_folder(place: &StoreLocation) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::time::Duration;
+
+    use tokio::task::spawn_blocking;
+    use tokio::time::timeout;
+
     use super::*;
+
+    /// Its database is a pipe, whose reader waits for a writer.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_tenant_whose_store_opens_slowly_keeps_no_other_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = StoreLocation::new(dir.path().join("store.db"));
+        let pipe = tenant_place(&place, "slow").path().to_owned();
+        polylogue_files::make_private_folder(pipe.parent().unwrap()).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let tenants = Arc::new(Tenants::new(place, Vec::new(), (None, Vec::new()), None));
+        let get = |name: &'static str| {
+            let tenants = Arc::clone(&tenants);
+            spawn_blocking(move || tenants.get(name).map(drop))
+        };
+        let slow = get("slow");
+        // It opens when the other side reads.
+        let writer = spawn_blocking(move || std::fs::File::options().write(true).open(pipe)).await;
+        let fast = timeout(Duration::from_secs(10), get("fast")).await;
+        writer.unwrap().unwrap().write_all(b"not a database").unwrap();
+        assert!(slow.await.unwrap().is_err());
+        fast.expect("it waits for the other one").unwrap().unwrap();
+    }
 
     #[tokio::test]
     async fn tenants_of_files_are_found_by_their_folders() {
