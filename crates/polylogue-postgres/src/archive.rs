@@ -73,7 +73,7 @@ impl Logs {
         let sql = "SELECT bytes FROM polylogue.archives JOIN polylogue.logs ON log = nr WHERE tenant = $1 AND id = $2";
         let rows = self.of_log(Access::Read, sql, id, &[]).await?;
         let Some(row) = rows.first() else { return Ok(()) };
-        let rows = unpacked(&self.get::<Vec<u8>>(row, 0)?);
+        let rows = unpacked(&self.get::<Vec<u8>>(row, 0)?, 0..u64::MAX);
         let seqs: Vec<i64> = rows.iter().map(|row| row.seq.cast_signed()).collect();
         let links: Vec<Vec<u8>> =
             rows.iter().map(|row| row.link.map(|link| link.bytes().to_vec()).unwrap_or_default()).collect();

@@ -38,8 +38,7 @@ impl Logs {
         let events = self.get::<i64>(first, 0)?.cast_unsigned();
         let head = Head { events, link: link(first, 1)?, origin: link(first, 2)? };
         let packed: Option<Vec<u8>> = self.get(first, 6)?;
-        let mut stored = packed.map(|bytes| unpacked(&bytes)).unwrap_or_default();
-        stored.retain(|row| range.contains(&row.seq));
+        let mut stored = packed.map(|bytes| unpacked(&bytes, range)).unwrap_or_default();
         stored.reserve(rows.len());
         for row in &rows {
             // A log without such events is one row without an event.

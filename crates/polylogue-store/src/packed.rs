@@ -1,6 +1,7 @@
 //! Events as they are stored in rows, and packed into one; blobs in less space.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::ops::Range;
 
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
@@ -41,14 +42,16 @@ pub fn packed(rows: &[StoredRow]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// Unpacks the events of an archive, as far as it can be read: what is missing shows as the end of a log that is lost.
-pub fn unpacked(bytes: &[u8]) -> Vec<StoredRow> {
+/// Unpacks the events of an archive whose numbers are in `range`, as far as it can be read: what is missing shows as the end of a log
+/// that is lost. What is behind the range is not unpacked, and what is before it is not kept.
+pub fn unpacked(bytes: &[u8], range: Range<u64>) -> Vec<StoredRow> {
     let lines = BufReader::new(DeflateDecoder::new(bytes)).lines().map_while(Result::ok);
-    let rows = (0..).zip(lines).map_while(|(seq, line)| {
+    let rows = (0..range.end).zip(lines).map_while(|(seq, line)| {
         let (hex, json) = line.split_once(' ')?;
-        Some(StoredRow { seq, json: json.to_owned(), link: link_of(hex) })
+        let row = || StoredRow { seq, json: json.to_owned(), link: link_of(hex) };
+        Some((seq >= range.start).then(row))
     });
-    rows.collect()
+    rows.flatten().collect()
 }
 
 fn link_of(hex: &str) -> Option<Link> {
@@ -88,9 +91,13 @@ mod tests {
             })
             .collect();
         let bytes = packed(&rows);
-        assert_eq!(unpacked(&bytes), rows);
+        assert_eq!(unpacked(&bytes, 0..u64::MAX), rows);
+        for range in [0..1, 3..7, 49..50, 49..90, 50..60] {
+            let expected: Vec<_> = rows.iter().filter(|row| range.contains(&row.seq)).cloned().collect();
+            assert_eq!(unpacked(&bytes, range), expected);
+        }
         for cut in 0..bytes.len() {
-            let read = unpacked(&bytes[..cut]);
+            let read = unpacked(&bytes[..cut], 0..u64::MAX);
             assert!(read.len() <= rows.len() && rows.starts_with(&read[..read.len().saturating_sub(1)]));
         }
         let text = b"so many words ".repeat(1_000);

@@ -86,7 +86,7 @@ impl WriteTransaction<'_> {
 
     /// Moves the events of an archive back to rows, if all are there. A damaged one stays, and reading it says so.
     pub(super) fn unpack(&self, log: i64) -> Result<()> {
-        let Some(rows) = archived(self.connection(), log)? else { return Ok(()) };
+        let Some(rows) = archived(self.connection(), log, 0..u64::MAX)? else { return Ok(()) };
         let head = head_of(self.connection(), log)?;
         let last = rows.last().and_then(|row| row.link);
         let is_whole =
@@ -99,7 +99,8 @@ impl WriteTransaction<'_> {
 
     /// As [`unpack`](Self::unpack), for what can be read of an archive.
     pub(super) fn unpack_damaged(&self, log: i64) -> Result<()> {
-        archived(self.connection(), log)?.iter().try_for_each(|rows| self.put_back(log, rows))
+        let rows = archived(self.connection(), log, 0..u64::MAX)?;
+        rows.iter().try_for_each(|rows| self.put_back(log, rows))
     }
 
     fn put_back(&self, log: i64, rows: &[StoredRow]) -> Result<()> {

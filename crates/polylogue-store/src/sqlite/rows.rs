@@ -94,14 +94,18 @@ fn link_at(connection: &Connection, log: i64, seq: u64) -> Result<Option<Option<
     if let Some(link) = connection.prepare_cached(sql)?.query_row(key, |row| link_of(row, 0)).optional()? {
         return Ok(Some(link));
     }
-    let rows = archived(connection, log)?.unwrap_or_default();
-    Ok(rows.into_iter().find(|row| row.seq == seq).map(|row| row.link))
+    let rows = archived(connection, log, seq..seq.saturating_add(1))?.unwrap_or_default();
+    Ok(rows.first().map(|row| row.link))
 }
 
-/// The events of an archived log, as far as they can be read; `None` if it is none.
-pub(super) fn archived(connection: &Connection, log: i64) -> Result<Option<Vec<StoredRow>>> {
+/// The events in `range` of an archived log, as far as they can be read; `None` if it is none.
+pub(super) fn archived(
+    connection: &Connection,
+    log: i64,
+    range: Range<u64>,
+) -> Result<Option<Vec<StoredRow>>> {
     let mut select = connection.prepare_cached("SELECT bytes FROM archives WHERE log = ?1")?;
-    select.query_row([log], |row| Ok(unpacked(row.get_ref(0)?.as_blob()?))).optional()
+    select.query_row([log], |row| Ok(unpacked(row.get_ref(0)?.as_blob()?, range))).optional()
 }
 
 /// Checks the end of a log that is read against both of its heads.
@@ -177,8 +181,7 @@ pub(super) fn collect(
     mut take: impl FnMut(EventRow<'_>),
 ) -> Result<()> {
     // An archived log has no row in the table.
-    let mut packed = archived(connection, log)?.unwrap_or_default();
-    packed.retain(|row| range.contains(&row.seq));
+    let mut packed = archived(connection, log, range.clone())?.unwrap_or_default();
     if sql == DOWN {
         packed.reverse();
     }
