@@ -117,10 +117,12 @@ impl Release {
     fn failed_after(error: &Error, failures: usize) -> Self {
         match error {
             Error::Store(StoreError::Fenced { .. } | StoreError::Replaced { .. }) => Self::Lost,
-            // A process of a later version wrote it, and workers of that can run it; or the disk is full, which is no fault of the conversation.
+            // A process of a later version wrote it, and workers of that can run it; or the database cannot be reached from here, or the disk
+            // is full, which is no fault of the conversation.
             Error::Store(
                 StoreError::UnknownEvent { .. }
                 | StoreError::UnknownInstruction { .. }
+                | StoreError::Unreachable { .. }
                 | StoreError::Full { .. },
             ) => Self::ForOthers { why: error.to_string() },
             // A setting, a table or a right of the database is at fault.

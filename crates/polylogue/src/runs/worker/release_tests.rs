@@ -175,6 +175,13 @@ fn a_full_disk_is_no_failure_of_a_conversation() {
     is_no_failure(Error::Within { at: "Ann".into(), error: Box::new(error) });
 }
 
+#[test]
+fn a_database_that_cannot_be_reached_is_no_failure_of_a_conversation() {
+    let (place, why) = ("the store".to_owned(), "connection refused".to_owned());
+    let error = Error::Store(StoreError::Unreachable { place, why });
+    is_no_failure(Error::Within { at: "Ann".into(), error: Box::new(error) });
+}
+
 /// A table is missing, for example.
 #[test]
 fn a_database_that_cannot_be_used_is_no_failure_of_a_conversation() {

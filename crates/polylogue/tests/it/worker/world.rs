@@ -349,6 +349,10 @@ impl QueueWrapper for Network {
         self.operation(Queue::release_failed(self.inner_queue(), claim, due, why)).await
     }
 
+    async fn release_to_others(&self, claim: Claim, why: &str) -> Result<(), StoreError> {
+        self.operation(Queue::release_to_others(self.inner_queue(), claim, why)).await
+    }
+
     async fn schedule(&self, id: &LogId, due: Due, needs: Option<&Features>) -> Result<(), StoreError> {
         self.operation(Queue::schedule(self.inner_queue(), id, due, needs)).await
     }
