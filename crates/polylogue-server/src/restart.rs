@@ -24,7 +24,13 @@ async fn oldest_first(
 ) -> Vec<(String, Arc<Tenant>, LogId, Option<Listing>)> {
     let mut all = Vec::with_capacity(promised.len());
     for (name, id) in promised {
-        let Ok(tenant) = app.tenants.get(&name) else { continue };
+        let tenant = match app.tenants.get(&name) {
+            Ok(tenant) => tenant,
+            Err(error) => {
+                warn!(conversation = %id, tenant = %name, %error, "a conversation is not continued");
+                continue;
+            }
+        };
         let found = listing(&tenant, &id).await.ok();
         all.push((found.as_ref().map(|listing| listing.created), (name, tenant, id, found)));
     }

@@ -6,6 +6,7 @@ use polylogue_runtime::memory::open_memory;
 use polylogue_store::Facts;
 use polylogue_wire::Scope;
 use polylogue_wire::memory as wire;
+use tokio::task::spawn_blocking;
 
 use crate::call::{Call, Reply, json_reply};
 use crate::problem::Problem;
@@ -29,17 +30,20 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 /// The memory of the tenant. Teams share it, so that a token of some of them does not see it.
-fn memory_of(call: &Call) -> Result<Facts, Problem> {
+async fn memory_of(call: &Call) -> Result<Facts, Problem> {
     let token = call.token()?;
     if token.teams.is_some() {
         return Err(Problem::forbidden("the token is limited to some teams, and teams share their memory")
             .hint("`polylogue token new` without `--team` makes one that sees it"));
     }
-    Ok(open_memory(call.app.tenant(token)?.runtime.place())?)
+    let place = call.app.tenant(token)?.runtime.place().clone();
+    // Another program can have the database locked: no other request waits for that.
+    let opened = spawn_blocking(move || open_memory(&place)).await;
+    Ok(opened.map_err(|_| Problem::internal("a mistake in the server ended this request"))??)
 }
 
 async fn facts(call: Call) -> Reply {
-    let facts = memory_of(&call)?;
+    let facts = memory_of(&call).await?;
     let scope = call
         .query("scope")
         .map(|text| Whose::new(text).map_err(|error| Problem::bad_request(format!("`scope`: {error}"))));
@@ -70,7 +74,7 @@ async fn search(
 }
 
 async fn forget(call: Call) -> Reply {
-    let facts = memory_of(&call)?;
+    let facts = memory_of(&call).await?;
     let unknown = || Problem::not_found("there is no such fact").hint("`GET /api/v1/memory` lists them");
     let id: u64 = call.param("fact").parse().map_err(|_| unknown())?;
     let fact = facts.fact(id).await?.ok_or_else(unknown)?;
