@@ -159,16 +159,22 @@ pub(super) async fn answer(visitor: &Visitor, id: &str, answers: &[FormAnswer]) 
 /// Stops the run of a task, unless the task has ended. `asks`: whether the client can ask its user.
 pub(super) async fn cancel(visitor: &Visitor, id: &str, asks: bool) -> Result<(), InvalidParams> {
     let (listing, _) = of(visitor, id).await?;
-    let (tenant, conversation) = (&visitor.tenant, &listing.id);
     if let TaskProgress::Ended(_) | TaskProgress::Cancelled = report(visitor, id, asks).await?.progress {
         return Ok(());
     }
-    take_back(&visitor.app, tenant, conversation);
-    if tenant.runs.is_running(conversation) && stop(tenant, conversation, true).await {
-        return Ok(());
-    }
-    // One that waits is cancelled in its log, and does not continue with a default answer.
-    let cancel = Instruction::Cancel { now: true };
-    let steered = tenant.runtime.steer(conversation, cancel).await;
-    steered.map(drop).map_err(invalid)
+    let Visitor { app, tenant, .. } = visitor;
+    let (app, tenant, conversation) = (Arc::clone(app), Arc::clone(tenant), listing.id);
+    // Not given up half-way when the client goes away.
+    let stopping = tokio::spawn(async move {
+        take_back(&app, &tenant, &conversation);
+        if tenant.runs.is_running(&conversation) && stop(&tenant, &conversation, true).await {
+            return Ok(());
+        }
+        // One that waits is cancelled in its log, and does not continue with a default answer.
+        let cancel = Instruction::Cancel { now: true };
+        tenant.runtime.steer(&conversation, cancel).await.map(drop)
+    });
+    let stopped = stopping.await;
+    let stopped = stopped.map_err(|_| invalid(Problem::internal("a mistake in the server ended this call")))?;
+    stopped.map_err(invalid)
 }
