@@ -38,8 +38,9 @@ async fn memory_of(call: &Call) -> Result<Facts, Problem> {
     }
     let place = call.app.tenant(token)?.runtime.place().clone();
     // Another program can have the database locked: no other request waits for that.
-    let opened = spawn_blocking(move || open_memory(&place)).await;
-    Ok(opened.map_err(|_| Problem::internal("a mistake in the server ended this request"))??)
+    let opened = spawn_blocking(move || open_memory(&place).map_err(Box::new)).await;
+    let opened = opened.map_err(|_| Problem::internal("a mistake in the server ended this request"))?;
+    Ok(opened.map_err(|error| *error)?)
 }
 
 async fn facts(call: Call) -> Reply {

@@ -175,6 +175,7 @@ pub(super) async fn cancel(visitor: &Visitor, id: &str, asks: bool) -> Result<()
         tenant.runtime.steer(&conversation, cancel).await.map(drop)
     });
     let stopped = stopping.await;
-    let stopped = stopped.map_err(|_| invalid(Problem::internal("a mistake in the server ended this call")))?;
+    let stopped =
+        stopped.map_err(|_| invalid(Problem::internal("a mistake in the server ended this call")))?;
     stopped.map_err(invalid)
 }

@@ -93,9 +93,9 @@ impl Facts {
     /// # Errors
     /// When the database cannot be read.
     pub async fn fact(&self, id: u64) -> Result<Option<Fact>, MemoryError> {
-        let fact = self.store.reading(move |reader, place| {
-            reader.reading(place, |connection| table::fact(connection, id))
-        });
+        let fact = self
+            .store
+            .reading(move |reader, place| reader.reading(place, |connection| table::fact(connection, id)));
         Ok(fact.await?)
     }
 
