@@ -357,6 +357,34 @@ fn s41_files_of_a_folder_come_change_and_go_while_the_server_runs() {
 }
 
 #[test]
+fn s41_a_folder_that_cannot_be_read_keeps_its_teams_and_leaves_those_of_others() {
+    let home = Home::new();
+    let [own, other, away] = ["own", "other", "away"].map(|name| home.path(name));
+    for (folder, id) in [(&own, "pair"), (&other, "more")] {
+        std::fs::create_dir(folder).unwrap();
+        std::fs::write(folder.join(format!("{id}.yaml")), TEAM.replace("pair", id)).unwrap();
+    }
+    std::fs::write(own.join("broken.yaml"), "name: [").unwrap();
+    let folders = [&own, &other].map(|folder| folder.to_str().unwrap());
+    let args = [folders[0], folders[1], "--offline", "--listen", "127.0.0.1:0"];
+    let serving = Serving::with(&home, &args, true);
+    // As when its disk is removed.
+    std::fs::rename(&own, &away).unwrap();
+    let teams = teams_until(&serving, |teams| teams.contains("\"changed\":{"));
+    assert!(teams.contains("\"id\":\"pair\"") && teams.contains("\"name\":\"pair\""), "{teams}");
+    let text = TEAM.replace("pair", "more").replace("Say hello.", "Say good night.");
+    std::fs::write(other.join("more.yaml"), text).unwrap();
+    teams_until(&serving, |teams| teams.contains("Say good night."));
+    std::fs::rename(&away, &own).unwrap();
+    let teams = teams_until(&serving, |teams| !teams.contains("\"changed\":{"));
+    assert!(teams.contains("\"id\":\"pair\"") && !teams.contains("broken"), "{teams}");
+    let (code, log) = serving.end();
+    let said = |text: &str| log.matches(text).count();
+    assert_eq!((code, said("teams of a folder stay as they were")), (Some(0), 1), "{log}");
+    assert_eq!(said("a folder of teams can be read again"), 1, "{log}");
+}
+
+#[test]
 fn a_second_file_with_the_id_of_a_served_team_is_reported_once_and_leaves_the_others() {
     let home = Home::new();
     let folder = home.path("teams");

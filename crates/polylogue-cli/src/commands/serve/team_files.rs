@@ -12,7 +12,7 @@ use polylogue_runtime::stored::StoredDocument;
 use polylogue_runtime::{Access, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation, check_models};
 use polylogue_server::{SourceError, TeamSource};
 use polylogue_team::{Diagnostics, Grant, Loaded, Overrides};
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::commands::resume::Stored;
 use crate::commands::team_version::TeamVersion;
@@ -28,7 +28,7 @@ const SERVED: Settings = Settings { paced: true, ..UNWATCHED };
 /// The teams that are served.
 pub(super) struct TeamFiles {
     /// The files and folders of the command line.
-    named: Vec<PathBuf>,
+    named: Vec<Named>,
     known: Mutex<Known>,
     /// Teams that were prepared to see whether they can be served, by file, until they are served at the same place.
     ready: Mutex<BTreeMap<PathBuf, (PathBuf, Prepared)>>,
@@ -40,6 +40,19 @@ pub(super) struct TeamFiles {
     shared_budget: bool,
 }
 
+/// A file or a folder of the command line.
+struct Named {
+    path: PathBuf,
+    /// Whether it was a folder when the server started: one that is gone since, such as with its disk, is no file.
+    is_folder: bool,
+}
+
+impl Named {
+    fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), is_folder: path.is_dir() }
+    }
+}
+
 /// The files as they were when they were looked at last.
 #[derive(Default)]
 struct Known {
@@ -49,6 +62,24 @@ struct Known {
     stamps: BTreeMap<PathBuf, Stamp>,
     /// Those that are not served because of their names, which was reported.
     misnamed: BTreeSet<PathBuf>,
+    /// The folders that cannot be read, which was reported.
+    unreadable: BTreeSet<PathBuf>,
+}
+
+impl Known {
+    /// Reports folders that cannot be read since the last look, and those that can be read again.
+    fn note_unreadable(&mut self, unreadable: Vec<(PathBuf, CliError)>) {
+        let before = std::mem::take(&mut self.unreadable);
+        for (folder, error) in unreadable {
+            if !before.contains(&folder) {
+                warn!(error = error.into_parts().0, "teams of a folder stay as they were when it was read last");
+            }
+            self.unreadable.insert(folder);
+        }
+        for folder in before.difference(&self.unreadable) {
+            info!(folder = %folder.display(), "a folder of teams can be read again");
+        }
+    }
 }
 
 /// The team files that there are.
@@ -60,6 +91,8 @@ struct Found {
     misnamed: Vec<(PathBuf, CliError)>,
     /// Those whose id another file has, each with the reason.
     repeated: Vec<(PathBuf, CliError)>,
+    /// The folders that cannot be read, each with the reason. Of these, the files that are served are found.
+    unreadable: Vec<(PathBuf, CliError)>,
 }
 
 /// When a file was changed last, and its size. `None` if it is gone.
@@ -75,13 +108,14 @@ impl TeamFiles {
     pub(super) fn find(cli: &args::Cli, args: &args::serve::Serve) -> Result<Self, CliError> {
         let default_model = default_model(cli, &args.options.models)?.map(|given| given.value);
         let env = trust::of_folder(&place::or_none(&cli.named_store()))?;
-        let (named, known, ready) = (args.teams.clone(), Mutex::default(), Mutex::default());
+        let named = args.teams.iter().map(|path| Named::new(path)).collect();
+        let (known, ready) = (Mutex::default(), Mutex::default());
         let shared_budget = args.budgets.limits_cost();
         let options = args.options.clone();
         let files = Self { named, known, ready, default_model, env, options, shared_budget };
-        for folder in files.named.iter().filter(|named| named.is_dir()) {
-            if in_folder(folder)?.is_empty() {
-                let what = format!("the folder `{}` has no team files", folder.display());
+        for folder in files.named.iter().filter(|named| named.is_folder) {
+            if in_folder(&folder.path)?.is_empty() {
+                let what = format!("the folder `{}` has no team files", folder.path.display());
                 return Err(CliError::usage(what).hint("their names end in `.yaml`"));
             }
         }
@@ -104,7 +138,7 @@ impl TeamFiles {
         self.known().misnamed = unusable.iter().map(|(file, _)| file.clone()).collect();
         for (id, file) in found {
             self.known().stamps.insert(file.clone(), stamp(&file));
-            if self.named.contains(&file) {
+            if self.named.iter().any(|named| named.path == file) {
                 continue;
             }
             match self.prepare_file(&file, place).await {
@@ -180,7 +214,7 @@ impl TeamSource for TeamFiles {
 
     fn rescan(&self, again: bool) -> Vec<String> {
         let served = self.known().served.clone();
-        let Found { files, misnamed, repeated } = match by_id(&self.named, &served) {
+        let Found { files, misnamed, repeated, unreadable } = match by_id(&self.named, &served) {
             Ok(found) => found,
             Err(error) => {
                 warn!(error = error.into_parts().0, "the team files are not read again");
@@ -188,6 +222,7 @@ impl TeamSource for TeamFiles {
             }
         };
         let mut known = self.known();
+        known.note_unreadable(unreadable);
         let warned = std::mem::take(&mut known.misnamed);
         for (file, error) in misnamed.into_iter().chain(repeated) {
             if !warned.contains(&file) {
@@ -206,6 +241,13 @@ impl TeamSource for TeamFiles {
                 changed.push(id);
             }
             known.stamps.insert(file, now);
+        }
+        // Files that were not served before are not served merely because their folder is back.
+        let Known { stamps, unreadable, .. } = &mut *known;
+        for (file, seen) in before {
+            if file.parent().is_some_and(|folder| unreadable.contains(folder)) {
+                stamps.entry(file).or_insert(seen);
+            }
         }
         changed
     }
@@ -286,26 +328,30 @@ fn without_folder(error: SourceError, file: &Path) -> SourceError {
 }
 
 /// The files that `named` has, and those in its folders. Of files with one id, the one that is `served` is used, or else the first.
-fn by_id(named: &[PathBuf], served: &BTreeMap<String, PathBuf>) -> Result<Found, CliError> {
+fn by_id(named: &[Named], served: &BTreeMap<String, PathBuf>) -> Result<Found, CliError> {
     let mut found = Found::default();
-    for named in named {
-        match named.is_dir() {
-            true => found.add_folder(named, served)?,
-            false => found.add(id_of(named)?, named.clone(), served),
+    for Named { path, is_folder } in named {
+        match is_folder {
+            true => found.add_folder(path, served),
+            false => found.add(id_of(path)?, path.clone(), served),
         }
     }
     Ok(found)
 }
 
 impl Found {
-    fn add_folder(&mut self, folder: &Path, served: &BTreeMap<String, PathBuf>) -> Result<(), CliError> {
-        for file in in_folder(folder)? {
+    /// Adds the files of a folder. One that cannot be read keeps neither its teams nor those of others from being served.
+    fn add_folder(&mut self, folder: &Path, served: &BTreeMap<String, PathBuf>) {
+        let files = in_folder(folder).unwrap_or_else(|error| {
+            self.unreadable.push((folder.to_owned(), error));
+            served.values().filter(|file| file.parent() == Some(folder)).cloned().collect()
+        });
+        for file in files {
             match id_of(&file) {
                 Ok(id) => self.add(id, file, served),
                 Err(error) => self.misnamed.push((file, error)),
             }
         }
-        Ok(())
     }
 
     fn add(&mut self, id: String, file: PathBuf, served: &BTreeMap<String, PathBuf>) {
