@@ -118,12 +118,12 @@ const SMALLEST = 0.65;
 /** The picture. @param {{graph: any, run?: any}} props */
 export function Picture({ graph, run }) {
     // By the object model: the policy of the page allows no style attribute.
-    const place = (/** @type {SVGElement | null} */ it) => it?.style.setProperty('min-width', `${SMALLEST * graph.width}px`);
-    return html`<div class="graph-scroll" tabindex="0" role="region" aria-label="Picture of the team">
-        <svg class="graph" ref=${place} role="img" aria-label="Who can follow whom in ${graph.name}" width=${graph.width + 4} height=${graph.height + 4} viewBox="-2 -2 ${graph.width + 4} ${graph.height + 4}">
+    const place = (/** @type {HTMLElement | null} */ it) => it?.style.setProperty('min-width', `${SMALLEST * graph.width}px`);
+    return html`<div class="graph-scroll" tabindex="0" role="region" aria-label="Picture of the team"><div class="graph-whole" ref=${place}>
+        <svg class="graph" role="img" aria-label="Who can follow whom in ${graph.name}" width=${graph.width + 4} height=${graph.height + 4} viewBox="-2 -2 ${graph.width + 4} ${graph.height + 4}">
             <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto-start-reverse"><path class="arrow" d="M0 0L8 4L0 8z" /></marker></defs>
             <${Chat} graph=${graph} run=${run} called=${[]} />
-        </svg></div>`;
+        </svg><span class="shade" /><span class="shade last" /></div></div>`;
 }
 
 /** Nodes of kinds that speak, and who can follow each. @param {any} graph */

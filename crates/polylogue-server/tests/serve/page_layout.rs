@@ -1,6 +1,6 @@
 //! How the page presents what it shows, in a real browser: once, in words, and where a person looks for it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -11,6 +11,11 @@ use crate::page_views::{resize, show, stored_run};
 use crate::world::{World, generous};
 
 const PATH: &str = "/api/v1/conversations";
+
+/// The folder of the shipped teams.
+fn teams() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../teams")
+}
 
 /// Scrolls as a person does: until the page has heard of it, and follows its end no more.
 async fn scroll(browser: &mut Browser, top: u32) {
@@ -206,8 +211,7 @@ async fn the_bar_of_a_person_who_is_waited_for_has_the_pattern_that_the_key_show
 
 #[tokio::test]
 async fn no_line_of_a_graph_lies_over_its_texts() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../teams");
-    let desk = std::fs::read_to_string(folder.join("support-desk.yaml")).unwrap();
+    let desk = std::fs::read_to_string(teams().join("support-desk.yaml")).unwrap();
     let world = World::with_team("support-desk", &desk).await;
     let Some(mut browser) = browser_of(&world).await else { return };
     let id = begin(&world, &json!({"team": "support-desk"})).await;
@@ -217,6 +221,32 @@ async fn no_line_of_a_graph_lies_over_its_texts() {
     let over = "[...document.querySelectorAll('.edge-label')].filter((it) =>
         [...it.parentNode.querySelectorAll(':scope > .edge')].some((line) => it.compareDocumentPosition(line) & Node.DOCUMENT_POSITION_FOLLOWING)).length";
     assert_eq!(browser.eval(over).await, 0);
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
+async fn a_wide_graph_has_a_shadow_where_more_of_it_is_out_of_sight() {
+    let chess = std::fs::read_to_string(teams().join("nested-chess.yaml")).unwrap();
+    let world = World::with_team("nested-chess", &chess).await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let id = begin(&world, &json!({"team": "nested-chess"})).await;
+    show(&mut browser, &format!("#/runs/{id}/graph")).await;
+    browser.until("document.querySelectorAll('.shade').length === 2").await;
+    // At its own end of the picture, a shadow is behind a cover.
+    let shadows = "(() => {
+        const [left, right] = [...document.querySelectorAll('.shade')].map((it) => it.getBoundingClientRect());
+        const whole = document.querySelector('.graph-whole').getBoundingClientRect();
+        return [left.left > whole.left + 1, right.right < whole.right - 1];
+    })()";
+    let scroll = |left: &str| format!("document.querySelector('.graph-scroll').scrollLeft = {left}");
+    resize(&mut browser, 390).await;
+    assert_eq!(browser.eval(shadows).await, json!([false, true]));
+    browser.eval(&scroll("60")).await;
+    assert_eq!(browser.eval(shadows).await, json!([true, true]));
+    browser.eval(&scroll("1e6")).await;
+    assert_eq!(browser.eval(shadows).await, json!([true, false]));
+    resize(&mut browser, 1440).await;
+    assert_eq!(browser.eval(shadows).await, json!([false, false]));
     check_clean(&browser, &world);
 }
 
