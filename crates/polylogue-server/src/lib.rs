@@ -12,6 +12,7 @@
 mod addresses;
 mod api;
 mod app;
+mod asked;
 mod attendance;
 mod auth;
 mod beginning;
@@ -76,6 +77,7 @@ mod transport;
 mod waiting;
 mod worker_meters;
 
+pub use asked::ask_server;
 pub use chat_options::{ChatOptions, ChatShow};
 pub use cluster::cluster_of;
 pub use forwarded::TrustedProxy;

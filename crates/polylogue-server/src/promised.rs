@@ -2,7 +2,8 @@
 //! that a person or another program has interrupted.
 //!
 //! Servers of one machine can have the same store. Each process has a folder of its own, in which a file stays locked while it lives; a process that
-//! starts takes over the folders of those that are dead.
+//! starts takes over the folders of those that are dead. Other programs ask a living one to continue a conversation by a file of the same kind, in a
+//! folder that belongs to no process.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -20,6 +21,9 @@ const LOCK: &str = "process.lock";
 
 /// Locked while a folder is made, taken over or removed.
 const GATE: &str = "folders.lock";
+
+/// The folder next to those of the processes with what other programs ask for.
+const ASKED: &str = "asked";
 
 /// The conversations that are to run until they close, wait or are stopped: one file for each, by tenant, with who pays.
 #[derive(Debug)]
@@ -70,15 +74,45 @@ impl Promised {
 
     /// Notes that it is to run. A process that is killed later leaves the note, as a whole.
     pub(crate) fn note(&self, tenant: &str, id: &LogId, promise: &Promise) -> io::Result<()> {
-        let folder = self.own_folder()?.join(tenant);
-        let (file, text) = (folder.join(id.as_str()), serde_json::to_vec(promise)?);
-        match polylogue_files::replace(&file, &text) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(&folder)?;
-                polylogue_files::replace(&file, &text)
-            }
-            replaced => replaced,
+        write_note(&self.own_folder()?.join(tenant), id, promise)
+    }
+
+    /// Asks a living process of the server to run it, for which no token pays. Returns whether there is one.
+    pub(crate) fn ask(&self, tenant: &str, id: &LogId) -> io::Result<bool> {
+        if !self.is_served()? {
+            return Ok(false);
         }
+        write_note(&self.asked().join(tenant), id, &Promise::default())?;
+        Ok(true)
+    }
+
+    /// Takes over what other programs have asked for: each conversation is returned to one process. What this one has noted of it before stays.
+    pub(crate) fn take_asked(&self) -> io::Result<Vec<(String, LogId)>> {
+        // From then on, other programs find a process that lives.
+        let own = self.own_folder()?;
+        moved(&self.asked(), &own)
+    }
+
+    fn asked(&self) -> PathBuf {
+        self.root.with_file_name(ASKED)
+    }
+
+    /// Whether a process of the server lives.
+    fn is_served(&self) -> io::Result<bool> {
+        if !self.root.exists() {
+            return Ok(false);
+        }
+        let _gate = self.gate()?;
+        for process in folders_in(&self.root)? {
+            // One without a lock was killed before it had noted anything.
+            let Ok(lock) = File::open(self.root.join(process).join(LOCK)) else { continue };
+            match lock.try_lock_shared() {
+                Ok(()) => lock.unlock()?,
+                Err(TryLockError::WouldBlock) => return Ok(true),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        Ok(false)
     }
 
     fn promise(&self, tenant: &str, id: &LogId) -> Option<Promise> {
@@ -178,19 +212,46 @@ impl Promised {
     }
 }
 
+/// Writes a note into `folder`, as a whole.
+fn write_note(folder: &Path, id: &LogId, promise: &Promise) -> io::Result<()> {
+    let (file, text) = (folder.join(id.as_str()), serde_json::to_vec(promise)?);
+    // No id has a dot.
+    let new = file.with_extension("new");
+    match fs::write(&new, &text) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(folder)?;
+            fs::write(&new, &text)?;
+        }
+        made => made?,
+    }
+    fs::rename(new, file)
+}
+
 /// Moves what is noted in `folder` to `own`, and removes the folder.
 fn taken_over(folder: &Path, own: &Path) -> io::Result<Vec<(String, LogId)>> {
+    let all = moved(folder, own)?;
+    fs::remove_dir_all(folder)?;
+    Ok(all)
+}
+
+/// Moves what is noted in `folder` to `own`, unless that has a note of it, or another process is faster.
+fn moved(folder: &Path, own: &Path) -> io::Result<Vec<(String, LogId)>> {
     let mut all = Vec::new();
     for tenant in folders_in(folder)? {
-        fs::create_dir_all(own.join(&tenant))?;
-        let mut ids = names_in(&folder.join(&tenant))?;
+        let (from, to) = (folder.join(&tenant), own.join(&tenant));
+        let mut ids = names_in(&from)?;
         ids.sort();
         for id in ids.iter().filter_map(|name| LogId::new(name).ok()) {
-            fs::rename(folder.join(&tenant).join(id.as_str()), own.join(&tenant).join(id.as_str()))?;
-            all.push((tenant.clone(), id));
+            fs::create_dir_all(&to)?;
+            let (from, to) = (from.join(id.as_str()), to.join(id.as_str()));
+            let taken = if to.exists() { fs::remove_file(from) } else { fs::rename(from, to) };
+            match taken {
+                Ok(()) => all.push((tenant.clone(), id)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
     }
-    fs::remove_dir_all(folder)?;
     Ok(all)
 }
 
@@ -317,6 +378,28 @@ mod tests {
         last.remove("local", &id("of-dead")).unwrap();
         last.leave();
         assert_eq!(folders_in(&dir.path().join("running")).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_another_program_asks_for_is_taken_once_by_a_living_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = || Promised::at(dir.path().join("running"));
+        let (program, [first, second]) = (process(), [(); 2].map(|()| process()));
+        assert!(!program.ask("local", &id("a")).unwrap(), "no server was ever there");
+        assert!(!dir.path().join("running").exists());
+        assert_eq!(first.take_asked().unwrap(), []);
+        first.note("local", &id("b"), &promise("tok-1")).unwrap();
+        for of in ["b", "a"] {
+            assert!(program.ask("local", &id(of)).unwrap());
+        }
+        let asked = ["a", "b"].map(|of| ("local".to_owned(), id(of)));
+        assert_eq!(first.take_asked().unwrap(), asked);
+        assert_eq!(second.take_asked().unwrap(), []);
+        assert_eq!(first.payer("local", &id("a")), Some(NotedPayer::default()));
+        assert_eq!(first.payer("local", &id("b")), Some(payer("tok-1")), "it was noted before");
+        drop((first, second));
+        assert!(!program.ask("local", &id("c")).unwrap(), "no server lives");
+        assert_eq!(adopted(&process()), asked);
     }
 
     #[test]

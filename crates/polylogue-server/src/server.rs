@@ -18,6 +18,7 @@ use tokio::time::sleep;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::app::App;
+use crate::asked::continue_asked;
 use crate::auth::auth;
 use crate::chat_options::{ChatOptions, is_reserved};
 use crate::forwarded::TrustedProxy;
@@ -325,6 +326,7 @@ impl Server {
             tokio::select! {
                 () = stop => {}
                 () = watching => {}
+                () = continue_asked(&app) => {}
                 () = watch_tokens(&app.tokens, &app.token_changes) => {}
             }
             app.stopping.send_replace(true);

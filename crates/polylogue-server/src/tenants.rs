@@ -241,7 +241,7 @@ impl Tenants {
 
     /// Where it is noted which conversations run.
     pub(crate) fn running_folder(&self) -> PathBuf {
-        server_folder(&self.place).join("running")
+        running_in(&server_folder(&self.place))
     }
 
     /// Whether other processes have the same conversations.
@@ -367,6 +367,11 @@ pub fn tenant_place(place: &StoreLocation, tenant: &str) -> StoreLocation {
 /// Where the server whose folder this is notes who pays for what.
 pub(crate) fn spending_in(folder: &Path) -> PathBuf {
     folder.join("spending.jsonl")
+}
+
+/// Where the server whose folder this is notes which conversations run.
+pub(crate) fn running_in(folder: &Path) -> PathBuf {
+    folder.join("running")
 }
 
 /// The folder of the server that would have the conversations at `place`, and their tenant there.

@@ -5,6 +5,7 @@ use polylogue_config::suggest;
 use polylogue_core::{Instruction, LogId, Progress, Store as _, Summary};
 use polylogue_runtime::Runtime;
 use polylogue_runtime::steering::Steered;
+use polylogue_server::ask_server;
 
 use super::takers::Takers;
 use crate::args::steer::raising;
@@ -141,28 +142,45 @@ pub(super) async fn give(
     instruction: Instruction,
     texts: &Texts<'_>,
 ) -> Result<Exit, CliError> {
-    let continues = matches!(instruction, Instruction::Send(_) | Instruction::Answer { .. });
+    let continues = match &instruction {
+        Instruction::Send(_) | Instruction::Answer { .. } => true,
+        // It answers the question at the limit, if one is open.
+        Instruction::RaiseLimits { .. }
+        | Instruction::RaiseAgentLimits { .. }
+        | Instruction::RaiseChatLimits { .. } => {
+            let open = runtime.open_questions(id).await?;
+            open.iter().any(|open| open.question.is_about_limit())
+        }
+        _ => false,
+    };
     let steered = runtime.steer(id, instruction).await?;
     let is_running = is_running(runtime, id).await?;
     let is_idle = continues && !is_running && matches!(steered, Steered::Done { .. });
-    let is_woken = is_idle && has_worker(runtime, id).await?;
+    let taker = if is_idle { taker(runtime, id).await? } else { None };
     match steered {
         Steered::Refused(why) => return Err(refused(id, &why)),
         Steered::Done { .. } if is_running => print_note_wrapped(texts.done),
         Steered::Posted if is_running => print_note_wrapped(STORED),
-        Steered::Done { .. } if is_woken => {
-            print_note_wrapped(&format!("{}; a worker continues the conversation", texts.done));
-        }
-        Steered::Done { .. } | Steered::Posted => print_note_wrapped(texts.idle),
+        Steered::Done { .. } | Steered::Posted => match taker {
+            Some(taker) => print_note_wrapped(&format!("{}; {taker} continues the conversation", texts.done)),
+            None => print_note_wrapped(texts.idle),
+        },
     }
     Ok(Exit::Done)
 }
 
-/// Whether a worker continues a conversation that was just given an answer or a message: one that is paused waits to be resumed.
-async fn has_worker(runtime: &Runtime, id: &LogId) -> Result<bool, CliError> {
+/// Who continues a conversation that was just given an answer or a message, if anyone does: one that is paused waits to be resumed.
+async fn taker(runtime: &Runtime, id: &LogId) -> Result<Option<&'static str>, CliError> {
     let events = runtime.store().read(id, 0).await?;
-    let is_paused = Summary::of(&events, true).is_paused;
-    Ok(!is_paused && matches!(Takers::of(runtime, id).await?, Takers::Some))
+    if Summary::of(&events, true).is_paused {
+        return Ok(None);
+    }
+    Ok(match Takers::of(runtime, id).await? {
+        Takers::Some => Some("a worker"),
+        // If it cannot be asked, `resume` continues.
+        _ if matches!(ask_server(runtime, id).await, Ok(true)) => Some("the server"),
+        _ => None,
+    })
 }
 
 fn refused(id: &LogId, why: &str) -> CliError {

@@ -357,6 +357,36 @@ fn s41_files_of_a_folder_come_change_and_go_while_the_server_runs() {
 }
 
 #[test]
+fn an_answer_and_a_message_in_the_store_continue_what_the_server_has_begun() {
+    const ASKING: &str = "
+name: ask
+task: Help.
+agents: [{name: Ann}, {name: Pat, human: true}]
+chat: {participants: [Pat, Ann], pattern: sequential}
+script: [{Ann: Thanks.}, {Ann: Well.}]
+";
+    let home = Home::new();
+    let serving = Serving::of(&home, home.file("ask.yaml", ASKING), true);
+    let made = serving.post("/api/v1/conversations", serving.token(), "{\"team\": \"ask\"}");
+    let (_, made) = made.split_once("\r\n\r\n").unwrap();
+    let made: Value = serde_json::from_str(made).unwrap();
+    let id = made["id"].as_str().unwrap();
+    let is = |state: &str| {
+        until(state, || serving.document(&format!("/api/v1/conversations/{id}"))["state"] == state);
+    };
+    is("waiting");
+    let answered = home.run(&["answer", id, "Yes."]).ok();
+    assert!(answered.err.contains("answered; the server continues the conversation"), "{}", answered.err);
+    is("closed");
+    let sent = home.run(&["send", id, "And now?"]).ok();
+    assert!(sent.err.contains("sent; the server continues the conversation"), "{}", sent.err);
+    is("waiting");
+    serving.end();
+    let answered = home.run(&["answer", id, "No."]).ok();
+    assert!(answered.err.contains(&format!("resume {id}` continues the conversation")), "{}", answered.err);
+}
+
+#[test]
 fn s41_a_folder_that_cannot_be_read_keeps_its_teams_and_leaves_those_of_others() {
     let home = Home::new();
     let [own, other, away] = ["own", "other", "away"].map(|name| home.path(name));

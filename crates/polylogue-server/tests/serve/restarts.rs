@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use polylogue_core::{Event, LogId, Store as _};
-use polylogue_server::{NewToken, Scope, ServerLimits};
+use polylogue_core::{Event, Instruction, LogId, Store as _};
+use polylogue_runtime::Runtime;
+use polylogue_server::{NewToken, Scope, ServerLimits, ask_server};
 use serde_json::{Value, json};
 
 use crate::client::Request;
@@ -429,6 +430,33 @@ async fn s40_what_waits_for_a_person_survives_a_restart() {
     let answer = json!({"question": question, "text": "Hm."});
     assert_eq!(world.post(&format!("{PATH}/{id}/answers"), &answer).await.status, 202);
     until(&world, &id, "closed").await;
+}
+
+#[tokio::test]
+async fn s40_what_another_program_answers_in_the_store_continues_at_the_server_that_began_it() {
+    let world = World::new().await;
+    let [id, other] =
+        [begin(&world, &json!({"team": "ask"})).await, begin(&world, &json!({"team": "ask"})).await];
+    let program = Runtime::open_at(place(world.dir.path())).unwrap();
+    let answer = async |world: &World, id: &str| {
+        let question = asked(world, id).await.as_u64().unwrap();
+        let answer = Instruction::Answer { question, text: "Hm.".into(), by: None };
+        program.steer(&LogId::new(id).unwrap(), answer).await.unwrap();
+    };
+    let ask = async |id: &str| ask_server(&program, &LogId::new(id).unwrap()).await.unwrap();
+    answer(&world, &id).await;
+    assert!(ask(&id).await);
+    until(&world, &id, "closed").await;
+    assert_eq!(said(&events(&world, &id).await), ["Hm.", "Thanks."]);
+    answer(&world, &other).await;
+    let world = world.restart().await;
+    assert_eq!(
+        world.get(&format!("{PATH}/{other}")).await.json()["state"],
+        "halted",
+        "no one has asked for it"
+    );
+    let _dir = world.stop().await;
+    assert!(!ask(&other).await, "no server runs");
 }
 
 #[tokio::test]

@@ -72,7 +72,10 @@ impl Known {
         let before = std::mem::take(&mut self.unreadable);
         for (folder, error) in unreadable {
             if !before.contains(&folder) {
-                warn!(error = error.into_parts().0, "teams of a folder stay as they were when it was read last");
+                warn!(
+                    error = error.into_parts().0,
+                    "teams of a folder stay as they were when it was read last"
+                );
             }
             self.unreadable.insert(folder);
         }
