@@ -3,6 +3,7 @@ import { effect, html, kept, signal, useEffect, visible } from './lib.js';
 import { attempt, Problem } from './api.js';
 import { address } from './router.js';
 import { ending } from './format.js';
+import { inShort } from './question.js';
 
 const ICON = '/page/icon.svg';
 
@@ -78,7 +79,7 @@ const isOver = (run) => ['halted', 'closed'].includes(run.state);
 function compare(run, before) {
     const known = before?.questions?.map((/** @type {any} */ open) => open.question) ?? [];
     for (const open of run.questions ?? []) {
-        if (!known.includes(open.question)) notify(run, open.question, `${open.who} asks: ${open.text}`);
+        if (!known.includes(open.question)) notify(run, open.question, inShort(open));
     }
     if (before && isOver(run) && !isOver(before)) notify(run, 'end', run.ended ? ending(run.ended) : run.paused ? 'paused' : 'stopped');
 }

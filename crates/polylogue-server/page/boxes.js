@@ -4,7 +4,7 @@ import { attempt, may, post, serverTime } from './api.js';
 import { Avatar, Name } from './names.js';
 import { useDraft } from './drafts.js';
 import { clipped, left as timeLeft } from './format.js';
-import { QuestionText, isChoice, labelOf, offered, writable, written } from './question.js';
+import { QuestionText, isChoice, isTurn, labelOf, offered, writable, written } from './question.js';
 import { useTicks } from './ticks.js';
 
 /** Sends with Control and Enter. @param {() => void} action */
@@ -15,7 +15,8 @@ const onKey = (action) => (/** @type {KeyboardEvent} */ event) => {
 /** @param {any} open */
 function asks(open) {
     if (open.call) return `asks for approval of ${open.call.tool}`;
-    return open.limit ? 'asks for a higher limit' : 'asks';
+    if (open.limit) return 'asks for a higher limit';
+    return isTurn(open) ? 'has the turn' : 'asks';
 }
 
 /** A time of day, with its day if that is another one. @param {number} ms since 1970 */

@@ -35,6 +35,17 @@ export function offered(question) {
 /** Whether an answer is one of the choices in the first place, and a text only where it is another one. @param {any} question */
 export const isChoice = ({ call, kind }) => Boolean(call) || kind === 'limit';
 
+/** Whether a person has a turn, and is asked nothing else. @param {any} question */
+export const isTurn = ({ kind }) => ['turn', 'reply'].includes(kind);
+
+/** Whose turn it is, or who asks what, for lists and notifications. @param {any} question */
+export function inShort(question) {
+    const { who, text, kind } = question;
+    if (kind === 'limit') return text;
+    if (!isTurn(question)) return `${who} asks: ${text}`;
+    return `It is the turn of ${who}${text === `${who}, it is your turn.` ? '' : `: ${text}`}`;
+}
+
 /** An amount in the unit of a limit. @param {any} more */
 function example({ tokens, cost, time_ms: time }) {
     if (cost) return '0.50';

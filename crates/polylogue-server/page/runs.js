@@ -7,6 +7,7 @@ import { followList } from './stream.js';
 import { useLoad } from './load.js';
 import { usePlace } from './place.js';
 import { quoted } from './parts.js';
+import { inShort } from './question.js';
 import { ago, clipped, counted, mostCost } from './format.js';
 
 /** How soon the list is read again after a change of a run that it does not show, in milliseconds. */
@@ -40,12 +41,10 @@ export function State({ run }) {
     return html`<span class="state ${isPaused(run) ? 'halted' : run.state} ${run.ended?.word ?? ''}" title=${run.ended?.detail ?? ''}>${stateWord(run)}</span>`;
 }
 
-/** Who is waited for, and what the first of them is asked. @param {any[]} asked */
-function waits([{ who, text, kind }, ...others]) {
+/** What is waited for: the first question, and how many more there are. @param {any[]} asked */
+function waits([first, ...others]) {
     const more = others.length ? ` (and ${counted(others.length, 'question')} more)` : '';
-    if (kind === 'limit') return quoted(clipped(text, 120) + more);
-    if (text === `${who}, it is your turn.`) return `It is the turn of ${who}${more}`;
-    return html`${who} asks: ${quoted(clipped(text, 120) + more)}`;
+    return quoted(clipped(inShort(first), 140) + more);
 }
 
 /** @param {{run: any, now: number}} props */
@@ -55,7 +54,7 @@ function Row({ run, now }) {
             <span class="run-title">${run.title || run.team}</span>
             <${State} run=${run} />
         </a>
-        ${run.task && html`<span class="run-task">${clipped(run.task, 400)}</span>`}
+        ${run.task && html`<span class="run-task">${quoted(clipped(run.task, 400))}</span>`}
         <span class="run-facts">
             ${run.title && html`<span>${run.team}</span>`}<span class="mono" title=${run.id}>${run.id}</span>
             ${run.parent && html`<span>${run.parent.edited ? 'edited fork' : 'fork'} of <a href=${address(['runs', run.parent.id])}>${run.parent.id}</a></span>`}
@@ -197,7 +196,7 @@ export function Runs() {
         <h1>Runs</h1>
         <${Filters} teams=${teams.value} />
         ${rows.value === null ? html`<p aria-busy="true">…</p>` : null}
-        ${rows.value && !isOther && shown.length === 0 && html`<p class="empty">${isFiltered ? 'No run matches.' : html`There is no run yet. ${may('run') && html`<a href=${address(['new'])}>Begin one</a>`}`}</p>`}
+        ${rows.value && !isOther && shown.length === 0 && html`<p class="empty">${isFiltered ? html`No run matches. <a href=${address([])}>Show all runs</a>` : html`There is no run yet. ${may('run') && html`<a href=${address(['new'])}>Begin one</a>`}`}</p>`}
         <ul class="runs" aria-busy=${isOther}>${shown.map((run) => html`<${Row} key=${run.id} run=${run} now=${serverTime()} />`)}</ul>
         ${more.value.cursor && html`<button type="button" onClick=${further}>Older runs</button>`}
     </main>`;

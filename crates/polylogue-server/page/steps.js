@@ -29,7 +29,7 @@ function Call({ step, run }) {
 function Question({ step, run }) {
     const by = step.by?.person ?? (step.by === 'timeout' ? 'no one in time' : '');
     // The question itself is in the box below.
-    if (step.answer === null) return html`<details class="fold"><summary>asks, and waits for an answer</summary><${QuestionText} text=${step.text} /></details>`;
+    if (step.answer === null) return html`<details class="fold"><summary>waits for an answer</summary><${QuestionText} text=${step.text} /></details>`;
     return html`<div class="asked"><${QuestionText} text=${step.text} />
         <p class="answer-given"><strong>${by ? `Answer of ${by}` : 'Answer'}:</strong> ${answerText(step, step.answer)}</p></div>`;
 }

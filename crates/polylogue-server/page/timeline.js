@@ -6,7 +6,7 @@ import { refine, route } from './router.js';
 import { openRequest } from './calls.js';
 import { Step } from './parts.js';
 import { Avatar, Name } from './names.js';
-import { dollars, short, span } from './format.js';
+import { counted, dollars, short, span } from './format.js';
 
 /** How often the timeline of a run that is running is read, in milliseconds. */
 const EVERY = 500;
@@ -117,14 +117,14 @@ function Lane({ rows, run, who, begin, end }) {
     const cost = known.reduce((sum, row) => sum + (row.cost ?? 0), 0);
     const unknown = known.some((row) => row.cost === null);
     return html`<div class="lane"><div class="lane-name"><${Avatar} names=${names} name=${who} /><${Name} names=${names} name=${who} />
-            <span class="count">${own.length}${known.length > 0 && ` · ${cost || !unknown ? dollars(cost) : ''}${unknown ? '?' : ''}`}</span></div>
-        <svg class="bars" height="26" role="img" aria-label="${own.length} calls of ${who}">
+            <span class="count">${counted(own.length, 'call')}${known.length > 0 && ` · ${cost || !unknown ? dollars(cost) : ''}${unknown ? '?' : ''}`}</span></div>
+        <svg class="bars" height="26" role="img" aria-label="${counted(own.length, 'call')} of ${who}">
             ${own.map((row) => html`<${Bar} row=${row} run=${run} begin=${begin} end=${end} percent=${percent} />`)}
         </svg></div>`;
 }
 
-/** @param {{row: any, run: any, begin: number, now: number}} props */
-function Row({ row, run, begin, now }) {
+/** @param {{row: any, run: any, begin: number, now: number, isMetered: boolean}} props */
+function Row({ row, run, begin, now, isMetered }) {
     const number = (/** @type {any} */ value) => (row.kind !== 'model' ? '' : value ?? '?');
     const cached = share(row);
     const first = firstToken(run, row);
@@ -132,8 +132,8 @@ function Row({ row, run, begin, now }) {
         <td>${row.kind === 'model' ? html`<button type="button" class="quiet link" onClick=${() => openRequest(row.who, row.call)}>${title(row)}, call ${row.call}</button>` : title(row)}
             ${row.repeats != null && html` <span class="badge">same as before</span>`}</td>
         <td class="number">${span(lasted(row, now))}${row.end_ms === null ? ' …' : ''}</td><td class="number">${number(first === null ? null : span(first))}</td>
-        <td class="number">${number(row.usage?.input)}</td><td class="number">${number(row.usage?.output)}</td>
-        <td class="number">${row.kind === 'model' ? (cached === null ? '?' : `${Math.round(cached * 100)} %`) : ''}</td>
+        ${isMetered && html`<td class="number">${number(row.usage?.input)}</td><td class="number">${number(row.usage?.output)}</td>
+        <td class="number">${row.kind === 'model' ? (cached === null ? '?' : `${Math.round(cached * 100)} %`) : ''}</td>`}
         <td class="number">${number(row.cost === null ? null : dollars(row.cost))}</td></tr>`;
 }
 
@@ -143,11 +143,13 @@ function Table({ rows, run, begin, now }) {
     const key = KEYS[by] ?? KEYS.start;
     const sorted = [...rows].sort((a, b) => (by === 'start' ? 1 : -1) * (key(a, now, run) - key(b, now, run)));
     const limit = useSignal(200);
+    // Of calls whose tokens are all unknown, the head of the run says that.
+    const isMetered = rows.some(({ usage }) => usage?.input != null || usage?.output != null);
     const head = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string} */ about = '') => html`<th aria-sort=${by === name ? (name === 'start' ? 'ascending' : 'descending') : undefined}>
         <button type="button" class="quiet" title=${about} onClick=${() => refine({ sort: name })}>${label}${by === name ? (name === 'start' ? ' ↑' : ' ↓') : ''}</button></th>`;
     return html`<div class="wide" tabindex="0" role="region" aria-label="All calls"><table class="calls"><thead><tr>${head('start', 'Start')}<th>Who</th><th>What</th>
-            ${head('latency', 'Time')}${head('first', 'First token', 'Known of replies that this tab has received while they were written')}${head('input', 'In')}${head('output', 'Out')}${head('cached', 'Cached')}${head('cost', 'Cost')}</tr></thead>
-        <tbody>${sorted.slice(0, limit.value).map((row) => html`<${Row} key=${`${row.kind}${row.chat}${row.who}${row.start_ms}:${row.seq}`} row=${row} run=${run} begin=${begin} now=${now} />`)}</tbody></table></div>
+            ${head('latency', 'Time')}${head('first', 'First token', 'Known of replies that this tab has received while they were written')}${isMetered && html`${head('input', 'In')}${head('output', 'Out')}${head('cached', 'Cached')}`}${head('cost', 'Cost')}</tr></thead>
+        <tbody>${sorted.slice(0, limit.value).map((row) => html`<${Row} key=${`${row.kind}${row.chat}${row.who}${row.start_ms}:${row.seq}`} row=${row} run=${run} begin=${begin} now=${now} isMetered=${isMetered} />`)}</tbody></table></div>
         ${sorted.length > limit.value && html`<button type="button" onClick=${() => (limit.value += 1000)}>Show more of ${short(sorted.length)} calls</button>`}`;
 }
 

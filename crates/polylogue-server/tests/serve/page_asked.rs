@@ -253,6 +253,31 @@ async fn the_focus_is_in_the_new_view_when_what_had_it_is_gone() {
 }
 
 #[tokio::test]
+async fn a_list_says_whose_turn_it_is_and_a_timeline_has_no_columns_of_what_is_unknown() {
+    let world = World::new().await;
+    let Some(mut browser) = browser_of(&world).await else { return };
+    let waiting = begin(&world, &json!({"team": "ask", "message": "Read `a.csv`."})).await;
+    until(&world, &waiting, "waiting").await;
+    let ended = begin(&world, &json!({"team": "talk"})).await;
+    until(&world, &ended, "closed").await;
+    show(&mut browser, "#/").await;
+    browser.until("document.querySelector('.waits')?.innerText === 'It is the turn of Pat'").await;
+    assert_eq!(browser.eval("document.querySelector('.run-task code').textContent").await, "a.csv");
+    show(&mut browser, "#/?q=nothing-like-this").await;
+    browser.until("document.querySelector('.empty a')").await;
+    browser.eval("document.querySelector('.empty a').click()").await;
+    browser.until("document.querySelectorAll('.run-row').length === 2").await;
+    show(&mut browser, &format!("#/runs/{waiting}")).await;
+    browser.until("document.querySelector('.question-head')?.innerText.includes('has the turn')").await;
+    show(&mut browser, &format!("#/runs/{ended}/timeline")).await;
+    browser.until("document.querySelector('.calls td')").await;
+    let heads = "[...document.querySelectorAll('.calls th')].map((it) => it.innerText).join()";
+    assert_eq!(browser.eval(heads).await, "Start ↑,Who,What,Time,First token,Cost");
+    assert_eq!(browser.eval("document.querySelector('.lane .count').innerText").await, "2 calls · $0");
+    check_clean(&browser, &world);
+}
+
+#[tokio::test]
 async fn a_timeline_has_a_scale_and_heads_say_each_thing_once_in_few_rows() {
     let world = World::new().await;
     let Some(mut browser) = browser_of(&world).await else { return };

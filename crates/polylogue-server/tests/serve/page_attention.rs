@@ -74,7 +74,7 @@ async fn s94_questions_are_counted_in_the_title_and_icon_and_notified_to_a_hidde
     hide(&mut browser, true).await;
     world.post(&format!("{PATH}/{id}/messages"), &json!({"text": "And?"})).await;
     let asked = notified(&mut browser, 1).await;
-    assert!(asked["body"].as_str().unwrap().starts_with("Pat asks: "), "{asked}");
+    assert!(asked["body"].as_str().unwrap().starts_with("It is the turn of Pat"), "{asked}");
     browser.until("document.title === '(1) stuck · Polylogue'").await;
     answer(&world, &id).await;
     let ended = notified(&mut browser, 2).await;
