@@ -69,7 +69,7 @@ async fn continue_one(app: &Arc<App>, name: &str, id: &LogId) {
         return;
     }
     if is_held(&tenant, id).await {
-        if let Err(error) = app.promised.withdraw(name, id) {
+        if let Err(error) = app.promised.remove_own(name, id) {
             warn!(conversation = %id, %error, "a restart will continue a conversation");
         }
         return;

@@ -215,16 +215,13 @@ impl Promised {
 /// Writes a note into `folder`, as a whole.
 fn write_note(folder: &Path, id: &LogId, promise: &Promise) -> io::Result<()> {
     let (file, text) = (folder.join(id.as_str()), serde_json::to_vec(promise)?);
-    // No id has a dot.
-    let new = file.with_extension("new");
-    match fs::write(&new, &text) {
+    match polylogue_files::replace(&file, &text) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             fs::create_dir_all(folder)?;
-            fs::write(&new, &text)?;
+            polylogue_files::replace(&file, &text)
         }
-        made => made?,
+        replaced => replaced,
     }
-    fs::rename(new, file)
 }
 
 /// Moves what is noted in `folder` to `own`, and removes the folder.
