@@ -110,9 +110,11 @@ impl Place {
         let (before, rest) = source.line_around(span.start);
         let short = before.chars().chain(rest.chars()).take(Self::SHOWN + 1).count() <= Self::SHOWN;
         let kept = if short || column <= Self::LEAD { column } else { Self::LEAD };
-        let shown = |start: usize, (at, c): (usize, char)| match source.is_hidden(start + at) {
-            true => '*',
-            false => printable(c),
+        let around = span.start.saturating_sub(Self::SHOWN * 4)..span.start + Self::SHOWN * 4;
+        let hidden = source.hidden_in(&around);
+        let shown = |start: usize, (at, c): (usize, char)| {
+            let is_hidden = hidden.iter().any(|span| span.contains(&(start + at)));
+            if is_hidden { '*' } else { printable(c) }
         };
         let start = span.start.saturating_sub(before.len());
         let lead: String = before.char_indices().rev().take(kept).map(|c| shown(start, c)).collect();
@@ -276,8 +278,12 @@ pub struct Report<'s> {
     found: Vec<Found>,
     /// What was found where: what is reached twice through an alias is wrong once.
     said: HashSet<(usize, String)>,
-    /// How often something was reported, including what was known already.
+    /// How many errors and warnings were found.
+    errors: usize,
+    warnings: usize,
+    /// How often something was reported, including what was known already, and how often that was an error.
     attempts: usize,
+    failures: usize,
     /// The code of the next error.
     code: &'static str,
 }
@@ -291,18 +297,34 @@ struct Found {
 }
 
 impl<'s> Report<'s> {
-    /// A file can be wrong in as many ways as it has lines; no reader needs more than this.
+    /// A file can be wrong in as many ways as it has lines; no reader needs more errors than this, and no more warnings.
     const MOST: usize = 100;
+    /// How often errors are looked for: a mistake that thousands of aliases reach is found each time, with a search for what was meant.
+    const MOST_FAILURES: usize = 500;
 
     /// Creates an empty report on `source`.
     pub fn new(source: &'s Source<'s>) -> Self {
-        Self { source, found: Vec::new(), said: HashSet::new(), attempts: 0, code: codes::INVALID }
+        Self {
+            source,
+            found: Vec::new(),
+            said: HashSet::new(),
+            errors: 0,
+            warnings: 0,
+            attempts: 0,
+            failures: 0,
+            code: codes::INVALID,
+        }
     }
 
-    /// Returns whether the report holds its maximum of mistakes. A caller can stop looking then, and should where looking takes
-    /// long.
-    pub fn full(&self) -> bool {
-        self.said.len() >= Self::MOST
+    /// Returns whether the report holds its maximum of errors. A caller can stop looking then, and should where looking takes
+    /// long. Warnings do not count: behind them can be the first error, without which the file would pass.
+    pub const fn full(&self) -> bool {
+        self.errors >= Self::MOST || self.failures >= Self::MOST_FAILURES
+    }
+
+    /// Returns whether the report holds its maximum of errors or of warnings, for a caller that looks for nothing but warnings.
+    pub const fn full_of_warnings(&self) -> bool {
+        self.full() || self.warnings >= Self::MOST
     }
 
     /// Sets the code of the next error. Without it, the code is [`codes::INVALID`].
@@ -346,9 +368,18 @@ impl<'s> Report<'s> {
 
     fn add(&mut self, severity: Severity, span: &Span, message: String, hint: Option<String>) {
         let code = std::mem::replace(&mut self.code, codes::INVALID);
+        let is_full = match severity {
+            Severity::Error => self.full(),
+            Severity::Warning => self.full_of_warnings(),
+        };
         self.attempts += 1;
-        if self.full() || !self.said.insert((span.start, message.clone())) {
+        self.failures += usize::from(severity == Severity::Error);
+        if is_full || !self.said.insert((span.start, message.clone())) {
             return;
+        }
+        match severity {
+            Severity::Error => self.errors += 1,
+            Severity::Warning => self.warnings += 1,
         }
         self.found.push(Found { severity, code, span: span.clone(), message, hint });
     }
@@ -359,14 +390,14 @@ impl<'s> Report<'s> {
     }
 
     /// Returns whether there is an error so far.
-    pub fn failed(&self) -> bool {
-        self.found.iter().any(|found| found.severity == Severity::Error)
+    pub const fn failed(&self) -> bool {
+        self.errors > 0
     }
 
     /// Returns the mistakes, in the order of the text.
     #[must_use]
     pub fn finish(self) -> Diagnostics {
-        let (source, is_full) = (self.source, self.full());
+        let (source, rest) = (self.source, self.rest());
         let mut diagnostics = Diagnostics::default();
         for Found { severity, code, span, message, hint } in self.found {
             let place = Some(Place::new(source, &span));
@@ -374,86 +405,27 @@ impl<'s> Report<'s> {
             diagnostics.push(Diagnostic::new(severity, code, source.name, place, &message, hint));
         }
         diagnostics.sort();
-        if is_full {
-            let message = format!("there may be more: the first {} are shown", Self::MOST);
-            let all = Diagnostic::new(Severity::Error, codes::INVALID, source.name, None, &message, None);
-            diagnostics.push(all);
+        if let Some((severity, message)) = rest {
+            diagnostics.push(Diagnostic::new(severity, codes::INVALID, source.name, None, &message, None));
         }
         diagnostics
+    }
+
+    /// What is said of mistakes that the report has no room for.
+    fn rest(&self) -> Option<(Severity, String)> {
+        let most = Self::MOST;
+        if self.errors >= most {
+            return Some((Severity::Error, format!("there may be more: the first {most} are shown")));
+        }
+        if self.full() {
+            let message =
+                "there may be more: the same mistakes repeat, and the rest of the file was not checked";
+            return Some((Severity::Error, message.to_owned()));
+        }
+        let message = || format!("there may be more warnings: the first {most} are shown");
+        self.full_of_warnings().then(|| (Severity::Warning, message()))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shown(text: &str, span: Span) -> String {
-        let source = Source::new("t.yaml", text);
-        let mut report = Report::new(&source);
-        report.error_with_hint(&span, "no", "yes");
-        report.finish().to_string()
-    }
-
-    #[test]
-    fn the_caret_stands_under_the_place_whatever_stands_before_it() {
-        let text = "a: 1\n\t翻译: \u{1b}[31mx";
-        let at = text.find('x').unwrap();
-        assert_eq!(
-            shown(text, at..at + 1),
-            "error: no\n --> t.yaml:2:11\n  |\n2 |  翻译: \u{fffd}[31mx\n  |             ^\nhint: yes\n"
-        );
-    }
-
-    #[test]
-    fn merged_findings_are_in_the_order_of_the_text_and_each_is_there_once() {
-        let source = Source::new("t.yaml", "a: 1\nb: 2\nc: 3\n");
-        let found = |severity, at: usize, message: &str| {
-            let mut report = Report::new(&source);
-            match severity {
-                Severity::Error => report.error(&(at..at + 1), message),
-                Severity::Warning => report.warning(codes::INVALID, &(at..at + 1), message, "hint"),
-            }
-            report.finish()
-        };
-        let mut all = found(Severity::Warning, 10, "third");
-        all.merge(found(Severity::Warning, 5, "second"));
-        all.push(Diagnostic::new(Severity::Error, codes::INVALID, "u.yaml", None, "the whole file", None));
-        all.merge(found(Severity::Error, 5, "second"));
-        all.merge(found(Severity::Warning, 5, "second"));
-        all.merge(found(Severity::Error, 0, "first"));
-        let brief = |one: &Diagnostic| (one.severity, one.message.clone());
-        let all: Vec<_> = all.iter().map(brief).collect();
-        let expected = [
-            (Severity::Error, "first"),
-            (Severity::Error, "second"),
-            (Severity::Warning, "third"),
-            (Severity::Error, "the whole file"),
-        ];
-        assert_eq!(all, expected.map(|(severity, message)| (severity, message.to_owned())));
-    }
-
-    #[test]
-    fn columns_in_utf16_count_what_editors_count() {
-        let text = "a: 😀ü x😀\nb: 1";
-        let source = Source::new("t.yaml", text);
-        let at = |needle: &str, bytes: usize| {
-            let start = text.find(needle).unwrap();
-            let place = Place::new(&source, &(start..start + bytes));
-            (place.column, place.utf16)
-        };
-        assert_eq!(at("x", 1), (7, 8..9));
-        assert_eq!(at("x😀", 5), (7, 8..11));
-        // Up to the end of its line, and one column if nothing is left of it.
-        assert_eq!(at("x", 10), (7, 8..11));
-        assert_eq!(at("\n", 1), (9, 11..12));
-    }
-
-    #[test]
-    fn of_a_long_line_only_the_surroundings_are_shown() {
-        let text = format!("{}x{}", "a".repeat(5_000), "b".repeat(5_000));
-        let shown = shown(&text, 5_000..10_001);
-        assert!(shown.contains("t.yaml:1:5001"), "{shown}");
-        assert!(shown.lines().all(|line| line.chars().count() <= 110), "{shown}");
-        assert!(shown.contains("axb"), "{shown}");
-    }
-}
+mod tests;

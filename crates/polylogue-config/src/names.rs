@@ -71,7 +71,7 @@ pub struct Names {
     index: HashSet<(&'static str, Scope, String)>,
     used: Vec<Used>,
     /// Kinds of which a definition could not be read, so that not all names are known.
-    broken: Vec<(&'static str, Scope)>,
+    broken: HashSet<(&'static str, Scope)>,
     /// The open scopes, the innermost last.
     open: Vec<Scope>,
     scopes: usize,
@@ -136,7 +136,7 @@ impl Names {
     /// Notes that a definition could not be read.
     pub fn broken<K: NameKind>(&mut self) {
         let scope = self.scope::<K>();
-        self.broken.push((K::KIND, scope));
+        self.broken.insert((K::KIND, scope));
     }
 
     /// Begins a scope; names of scoped kinds belong to it until it is closed.
@@ -164,15 +164,29 @@ impl Names {
         self.defined.get(&(kind, scope)).into_iter().flatten().map(|one| one.name.as_str())
     }
 
+    /// How many names are compared with all that are defined while a definition could not be read: each takes long, and most of them
+    /// are not reported.
+    const MOST_UNSURE: usize = 50;
+
     /// Reports every name that is defined twice, or used and not defined.
     pub fn report(&self, report: &mut Report<'_>) {
         self.defined.values().for_each(|names| duplicates(names, report));
+        let mut unsure = 0;
         for used in &self.used {
-            if report.full() {
+            if report.full() || unsure >= Self::MOST_UNSURE {
                 return;
             }
+            unsure += usize::from(self.is_unsure(used));
             self.check(used, report);
         }
+    }
+
+    /// Whether `used` is not defined, and may be a name whose definition could not be read.
+    fn is_unsure(&self, used: &Used) -> bool {
+        let is_defined = |kind: &&'static str| self.index.contains(&(*kind, used.scope, used.name.clone()));
+        let is_broken = |kind: &&'static str| self.broken.contains(&(*kind, used.scope));
+        let is_known = used.words.contains(&used.name.as_str()) || used.kinds.iter().any(is_defined);
+        !is_known && used.kinds.iter().any(is_broken)
     }
 
     fn check(&self, used: &Used, report: &mut Report<'_>) {
@@ -191,8 +205,7 @@ impl Names {
             return;
         }
         // A name that could not be read may be the one that is meant here.
-        let is_broken = used.kinds.iter().any(|kind| self.broken.contains(&(kind, used.scope)));
-        if is_broken && suggest::closest(&used.name, known()).is_none() {
+        if self.is_unsure(used) && suggest::closest(&used.name, known()).is_none() {
             return;
         }
         let mut seen = HashSet::new();

@@ -1,6 +1,7 @@
 //! The text of a file, its name, and positions in it.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The text of a file and the name that its errors give it.
@@ -13,8 +14,8 @@ pub struct Source<'a> {
     lines: Vec<usize>,
     /// The place that was asked for last, and its column: the line of a file without breaks is long.
     last: Cell<(usize, usize)>,
-    /// What is not shown, being secret.
-    hidden: RefCell<Vec<Span>>,
+    /// The starts and ends of what is not shown, being secret. What thousands of aliases reach is hidden once.
+    hidden: RefCell<BTreeSet<(usize, usize)>>,
 }
 
 /// A range of bytes of a source.
@@ -63,12 +64,14 @@ impl<'a> Source<'a> {
 
     /// Hides the text of `span` in every line that an error shows.
     pub fn hide(&self, span: Span) {
-        self.hidden.borrow_mut().push(span);
+        self.hidden.borrow_mut().insert((span.start, span.end));
     }
 
-    /// Whether the byte at `offset` is hidden.
-    pub(crate) fn is_hidden(&self, offset: usize) -> bool {
-        self.hidden.borrow().iter().any(|span| span.contains(&offset))
+    /// What is hidden and overlaps `shown`.
+    pub(crate) fn hidden_in(&self, shown: &Span) -> Vec<Span> {
+        let hidden = self.hidden.borrow();
+        let starts_before = hidden.range(..(shown.end, 0)).map(|(start, end)| *start..*end);
+        starts_before.filter(|span| span.end > shown.start).collect()
     }
 
     /// The line that holds `offset`, without its break, split at `offset`.

@@ -17,6 +17,9 @@ const MAX_WEIGHT: usize = 16 << 20;
 /// What a node weighs besides its text.
 const NODE_WEIGHT: usize = 32;
 
+/// How many characters are kept of a key that is no text, for messages. An alias can have any length in the file, whatever it weighs.
+const LONGEST_ODD_KEY: usize = 100;
+
 /// The tree cannot be built; the report has the reason.
 pub(super) struct Stopped;
 
@@ -227,7 +230,8 @@ fn key_of(node: Node, report: &mut Report<'_>) -> (String, Span) {
             "put it in quotes if it is a text",
         );
     }
-    let key = node.text().map_or_else(|| written.to_owned(), str::to_owned);
+    let odd = || written.chars().take(LONGEST_ODD_KEY).collect::<String>();
+    let key = node.text().map_or_else(odd, str::to_owned);
     (key, node.span)
 }
 

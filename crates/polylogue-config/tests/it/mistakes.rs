@@ -1,6 +1,9 @@
 //! Every mistake of a file is found in one run, at its place, with advice.
 
 use expect_test::expect;
+use polylogue_config::diagnostic::Report;
+use polylogue_config::source::Source;
+use polylogue_config::yaml;
 
 use super::team::{WHOLE, read};
 
@@ -203,4 +206,40 @@ fn a_text_that_a_comma_ended_is_to_be_quoted() {
     let quoted =
         shown("name: x\nagents: [{name: A, description: 'Yes', please}]\nchat: {participants: [A]}\n");
     assert!(quoted.contains("unknown key `please`") && !quoted.contains("quotes"), "{quoted}");
+}
+
+#[test]
+fn few_names_are_compared_with_all_others_while_a_definition_could_not_be_read() {
+    let unknown = |count| (0..count).map(|nth| format!("stranger{nth}, ")).collect::<String>();
+    let text = |count| {
+        let agents = "{name: 'A A'}, {name: Writer}";
+        format!("name: x\nagents: [{agents}]\nchat: {{participants: [{}Writr]}}\n", unknown(count))
+    };
+    assert!(shown(&text(10)).contains("unknown agent `Writr`"));
+    let found = shown(&text(100));
+    assert!(found.contains("`A A` is not a legal name") && !found.contains("Writr"), "{found}");
+}
+
+#[test]
+fn mistakes_that_aliases_repeat_are_looked_at_a_few_hundred_times() {
+    let text = |count: usize| {
+        let again = "*a, ".repeat(count);
+        format!(
+            "name: x\nagents: [&a {{nam: x, human: true}}, {again}{{name: 7}}]\nchat: {{participants: []}}\n"
+        )
+    };
+    assert!(shown(&text(10)).contains("`name` must be a text"));
+    let found = shown(&text(1_000));
+    assert!(found.contains("did you mean `name`?") && !found.contains("must be a text"), "{found}");
+    assert!(found.contains("the same mistakes repeat"), "{found}");
+}
+
+#[test]
+fn a_key_that_is_a_list_is_not_kept_with_its_spaces() {
+    let text = format!("a: &a [{}]\nb: {{? *a : 1}}\n", " ".repeat(100_000));
+    let source = Source::new("team.yaml", &text);
+    let mut report = Report::new(&source);
+    let tree = yaml::parse(&mut report).unwrap();
+    assert!(tree.get("b").entries().iter().all(|entry| entry.key.len() <= 100));
+    assert!(report.finish().to_string().contains("a key cannot be a list or mapping"));
 }

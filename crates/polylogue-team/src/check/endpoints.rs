@@ -52,7 +52,7 @@ fn check_models(team: &Team, report: &mut Report<'_>) {
     let lists = team.named_models();
     for (model, at) in lists.flat_map(|list| model_names(list).map(move |name| (name, &list.span))) {
         let Some((provider, id)) = model.split_once([':', '/']) else { continue };
-        if own.contains(&provider) || Provider::find(provider).is_some() || report.full() {
+        if own.contains(&provider) || Provider::find(provider).is_some() || report.full_of_warnings() {
             continue;
         }
         if let Some(meant) = suggest::closest(provider, known.clone()) {

@@ -112,7 +112,7 @@ impl<'c> CheckedChat<'c> {
         };
         let mut told = BTreeSet::new();
         for &who in &never {
-            if report.full() {
+            if report.full_of_warnings() {
                 return;
             }
             if waits(who).is_some() {
@@ -130,7 +130,7 @@ impl<'c> CheckedChat<'c> {
         let dead =
             |point: &Point<'c>| *point != Point::End && *point != Point::Start && !self.ways.leads_on(*point);
         for point in self.reached().into_iter().filter(dead) {
-            let (Point::Speaker(who), false) = (point, report.full()) else { continue };
+            let (Point::Speaker(who), false) = (point, report.full_of_warnings()) else { continue };
             let message = format!(
                 "no transition leads from `{who}` to another participant: the chat `{}` ends after its turn",
                 self.name

@@ -38,7 +38,7 @@ fn warn_of_missing(
         at += after.len() + Handoff::PREFIX.len();
         let own = || keys.handoffs.iter().map(|target| &target.value);
         let is_own = own().any(|name| begins(after, name.as_str()) || begins(after, &name.tool_name("")));
-        if index == 0 || is_own || report.full() {
+        if index == 0 || is_own || report.full_of_warnings() {
             continue;
         }
         let word: String = after.chars().take_while(|next| is_in_name(*next)).collect();

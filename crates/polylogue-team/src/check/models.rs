@@ -89,7 +89,7 @@ pub(super) fn at_provider<'m>(team: &Team, model: &'m str) -> Option<(&'static P
 /// newer than the table.
 fn warn_of_slip(team: &Team, model: &str, at: &At<String>, report: &mut Report<'_>) {
     let Some((provider, name)) = at_provider(team, model) else { return };
-    if report.full() || KnownModel::find(provider.name(), name).is_some() {
+    if report.full_of_warnings() || KnownModel::find(provider.name(), name).is_some() {
         return;
     }
     let of_table = KnownModel::of(provider.name());

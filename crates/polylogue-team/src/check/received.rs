@@ -124,7 +124,7 @@ fn findings_at(
     secrets::hide_in(&source);
     let mut report = Report::new(&source);
     for (span, (message, hint)) in each {
-        if report.full() {
+        if report.full_of_warnings() {
             break;
         }
         add(&mut report, kind, span, (&message, &hint));

@@ -36,13 +36,13 @@ pub(super) fn check(root: &Node, team: &Team, outline: &Outline<'_>, report: &mu
         let agents = chat.everyone().filter_map(|who| outline.participant(who)?.agent());
         let texts = own.chain(edge_texts(chat)).chain(agents.filter_map(StopText::of_agent));
         for text in texts {
-            if report.full() {
+            if report.full_of_warnings() {
                 return;
             }
             check_text(&text, chat, outline, &prompts, report);
         }
         for given in conditions(chat) {
-            if report.full() {
+            if report.full_of_warnings() {
                 return;
             }
             check_condition(&given, chat, outline, &prompts, report);

@@ -104,7 +104,7 @@ fn warn_of_excluded(chat: &Chat, outline: &Outline<'_>, report: &mut Report<'_>)
     let knows = |who: &Name| lines.iter().any(|line| line.from == *who || line.to.contains(who));
     for who in chat.participants.iter().filter(|who| !knows(who)) {
         let agent = outline.participant(who).and_then(Participant::agent);
-        let agent = agent.filter(|agent| !agent.asks_person() && !report.full());
+        let agent = agent.filter(|agent| !agent.asks_person() && !report.full_of_warnings());
         let Some(keys) = agent.and_then(Agent::model) else { continue };
         if keys.system.ok && !keys.system.quotes_task() {
             let message = format!("`{who}` never sees what it is asked");

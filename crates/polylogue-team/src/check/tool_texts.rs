@@ -35,7 +35,7 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         all.extend(known_tool_names());
     }
     for agent in outline.agents() {
-        if report.full() {
+        if report.full_of_warnings() {
             return;
         }
         if let Some(keys) = agent.model().filter(|keys| keys.system.ok) {
@@ -51,7 +51,7 @@ fn warn_of_unexecuted(team: &Team, outline: &Outline<'_>, report: &mut Report<'_
         let suggested = agent.model().into_iter().flat_map(|keys| keys.suggests_tools.iter());
         for name in suggested.filter(|name| name.ok) {
             let is_executed = |name: &String| executed.contains(name);
-            if report.full() || Tools::named(team, name).names.iter().any(is_executed) {
+            if report.full_of_warnings() || Tools::named(team, name).names.iter().any(is_executed) {
                 continue;
             }
             let message = format!("no agent executes `{name}`, which `{}` calls", agent.name);

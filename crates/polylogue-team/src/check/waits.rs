@@ -48,7 +48,7 @@ pub(super) fn warn<'c>(
         next = wait.after;
     }
     let Some((_, Wait { does, after, has })) = chain.first().copied() else { return };
-    if !told.insert(&who.value) || report.full() {
+    if !told.insert(&who.value) || report.full_of_warnings() {
         return;
     }
     let message = if *next != who.value {

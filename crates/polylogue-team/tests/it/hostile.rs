@@ -101,6 +101,21 @@ fn a_file_of_mistakes_is_reported_in_part() {
 }
 
 #[test]
+fn a_team_with_many_warnings_is_a_team_and_an_error_behind_them_is_found() {
+    let vars: String = (0..150).map(|n| format!("v{n}: x, ")).collect();
+    let text = format!("{TEAM}vars: {{{vars}}}\n");
+    let loaded = parse(&text, "t.yaml", &Overrides::default()).unwrap();
+    assert_eq!(loaded.warnings.iter().count(), 101);
+    let last = "error: there may be more";
+    assert!(!loaded.warnings.to_string().contains(last), "{}", loaded.warnings);
+
+    let silent: String = (0..150).map(|n| format!("{{name: S{n}, model: none}}, ")).collect();
+    let text = text.replace("agents: [", &format!("agents: [{silent}"));
+    let text = format!("{text}commands: [{{name: c, description: C., command: ['']}}]\n");
+    assert!(refused(&text).contains("error: the command `c`: its first word must be the program"));
+}
+
+#[test]
 fn what_a_file_says_cannot_reach_the_terminal_as_control_characters() {
     let said = refused(&format!("{TEAM}\"\\e[2J\\u202e\": 1\nmodel: \"\\e]0;x\\a\"\n"));
     assert!(!said.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{said:?}");
