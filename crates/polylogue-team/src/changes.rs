@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use polylogue_config::Config as _;
 use serde_json::{Map, Value};
 
 use crate::Diagnostics;
-use crate::load::{Loaded, load};
+use crate::load::{Loaded, load, read_text};
 use crate::team::Team;
 
 /// Keys whose change has no effect on a conversation that has begun: what people read in lists, the task, which is in the
@@ -55,7 +54,7 @@ impl Team {
 
     /// Reads the file of the team again, with the values that its caller gave then. `None` if the team is not from a file, its file is
     /// gone, or another file is gone that it names, such as a picture, and those that are there are what they were: what has not changed
-    /// needs no file.
+    /// needs no file. What is there and cannot be read, such as a folder or a pipe, has changed.
     ///
     /// # Errors
     /// Mistakes in the file, such as another file that it names and that is gone.
@@ -64,8 +63,11 @@ impl Team {
         if sources.is_empty() || !path.is_file() {
             return None;
         }
-        let now = |path: &PathBuf| fs::read_to_string(sources.folder.join(path)).ok();
-        let has_changed = sources.files.iter().any(|(path, text)| now(path).is_some_and(|now| now != *text));
+        // As teams are read: what became of a file can be of any size, and a pipe would wait for its writer.
+        let differs =
+            |path: PathBuf, text: &str| path.exists() && !read_text(&path).is_ok_and(|now| now == text);
+        let has_changed =
+            sources.files.iter().any(|(path, text)| differs(sources.folder.join(path), text.as_str()));
         let mut all = sources.files.keys().chain(sources.media.keys());
         let is_whole = all.all(|path| sources.folder.join(path).is_file());
         (has_changed || is_whole).then(|| load(path, &sources.overrides))

@@ -241,7 +241,7 @@ impl<'a> Loader<'a> {
         self.check_cache(&team, report);
         self.read_pages(&mut team, report);
         self.put_servers(&mut team, report);
-        self.note_programs(&team);
+        self.note_programs(&team, report);
         let answering_models = answering_models(&team, &teams);
         let around = check::Around {
             answering_models: answering_models.as_deref(),

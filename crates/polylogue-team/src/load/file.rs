@@ -69,7 +69,11 @@ impl Files for OnDisk {
         const MOST: usize = 10_000;
         let wrong = |error: io::Error| Unreadable { why: error.to_string(), hint: None };
         let mut found = Vec::new();
-        for entry in fs::read_dir(folder).map_err(wrong)?.take(MOST) {
+        for (count, entry) in fs::read_dir(folder).map_err(wrong)?.enumerate() {
+            // Which ones come first is by chance.
+            if count >= MOST {
+                return Err(Unreadable { why: format!("a folder has more than {MOST} files"), hint: None });
+            }
             let entry = entry.map_err(wrong)?;
             // A link to a folder could lead back.
             let is_folder = entry.file_type().map_err(wrong)?.is_dir();
@@ -203,7 +207,11 @@ impl Files for BelowFolder {
     }
 
     fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable> {
-        self.check(folder).and_then(|()| OnDisk.list(folder))
+        let mut found = self.check(folder).and_then(|()| OnDisk.list(folder))?;
+        let is_hidden =
+            |name: &str| fs::canonicalize(folder.join(name)).is_ok_and(|file| self.hidden.contains(&file));
+        found.retain(|(name, _)| self.hidden.is_empty() || !is_hidden(name));
+        Ok(found)
     }
 
     fn venv(&self, path: &Path) -> Result<Venv, String> {

@@ -1,6 +1,6 @@
 //! MCP servers of a team file, and of the document that it names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use polylogue_config::At;
@@ -11,6 +11,9 @@ use super::Loader;
 use crate::diagnostic::Report;
 use crate::mcp::{McpServer, McpServers};
 use crate::team::Team;
+
+/// How many files of the folder of a team its MCP servers can name.
+const MOST_PROGRAMS: usize = 64;
 
 /// What a document says of a server that is for programs like this one.
 const KEYS: [&str; 6] = ["command", "args", "env", "cwd", "url", "headers"];
@@ -39,16 +42,27 @@ impl Loader<'_> {
         }
     }
 
-    /// Notes the programs below the folder of the team file that its servers are made of, as far as they can be read.
-    pub(super) fn note_programs(&self, team: &Team) {
-        for server in team.mcp.servers().values() {
-            for word in server.command.iter().chain(&server.args) {
-                // What is elsewhere, missing or too large is not of the team.
-                let Ok((_, path)) = self.below(word) else { continue };
-                if let Ok(bytes) = self.files.read(&path) {
-                    self.contents.note(&path, &bytes);
-                }
+    /// Notes the programs below the folder of the team file that its servers are made of, as far as they can be read. More of them than
+    /// are read would not be part of what the user trusts, so that is an error.
+    pub(super) fn note_programs(&self, team: &Team, report: &mut Report<'_>) {
+        let servers = team.mcp.servers().values();
+        let words = servers.flat_map(|server| server.command.iter().chain(&server.args));
+        let (mut seen, mut count) = (BTreeSet::new(), 0);
+        for word in words.filter(|word| seen.insert(word.as_str())) {
+            // What is elsewhere, missing or too large is not of the team.
+            let Ok((_, path)) = self.below(word) else { continue };
+            let Ok(bytes) = self.files.read(&path) else { continue };
+            count += 1;
+            if count > MOST_PROGRAMS {
+                let message =
+                    format!("MCP servers can name at most {MOST_PROGRAMS} files of the folder of a team");
+                return report.error_with_hint(
+                    &team.mcp.span,
+                    message,
+                    "name a folder, or one program that reads the others",
+                );
             }
+            self.contents.note(&path, &bytes);
         }
     }
 

@@ -10,7 +10,7 @@ use super::file::{MISSING, Unreadable};
 use crate::diagnostic::Report;
 use crate::team::Team;
 
-/// How many files a team may bring along.
+/// How many files a team may bring along, and how many documents of services it may name.
 const MOST: usize = 64;
 
 /// What to do about a file that does not exist.
@@ -22,9 +22,12 @@ pub(super) const HIDDEN: &str = "it is hidden, and hidden files, such as `.env`,
 impl Loader<'_> {
     /// Reads the operations of the services of `team`.
     pub(super) fn read_documents(&self, team: &mut Team, report: &mut Report<'_>) {
-        for service in team.openapi.values_mut().filter(|service| service.file.ok) {
+        for (count, service) in team.openapi.values_mut().filter(|service| service.file.ok).enumerate() {
             if report.full() {
                 return;
+            }
+            if count >= MOST {
+                return report.error(&service.file.span, format!("a team has at most {MOST} services"));
             }
             let include: Vec<&str> = service.include.iter().map(String::as_str).collect();
             let read = self.work_file(&service.file).and_then(|text| Document::read(&text));

@@ -149,6 +149,9 @@ fn a_file_that_is_gone_or_wrong_is_no_other_version() {
     let team = write(folder.path(), TEAM, DESK, "one");
     fs::remove_file(folder.path().join("desk.yaml")).unwrap();
     assert!(team.reload().is_none(), "what is there has not changed");
+    fs::create_dir(folder.path().join("desk.yaml")).unwrap();
+    assert!(team.reload().unwrap().is_err(), "what is there and no file has changed");
+    fs::remove_dir(folder.path().join("desk.yaml")).unwrap();
     fs::write(folder.path().join("t.yaml"), TEAM.to_owned() + "# Changed.\n").unwrap();
     assert!(team.reload().unwrap().is_err(), "what else has changed is not passed over");
     fs::write(folder.path().join("t.yaml"), "name: t\nagent: []\n").unwrap();

@@ -6,7 +6,7 @@ use polylogue::{AnyModel, Log};
 use polylogue_core::{AnyStore, Body, LogId, ToolResult};
 use polylogue_models::Env;
 use polylogue_store::Memory;
-use polylogue_team::{BuildContext, Grant, Overrides, Team, load, parse};
+use polylogue_team::{BuildContext, Grant, Overrides, Team, load, parse, parse_at};
 
 fn wrong(web: &str, tools: &str) -> String {
     let text = format!(
@@ -159,4 +159,47 @@ fn the_web_has_to_be_allowed_and_an_engine_needs_its_key() {
     let allowed = allowed.grant([Grant::Env]);
     assert!(build(&allowed).unwrap_err().contains("the search engine has no API key"));
     build(&allowed.with_env(Env::of([("K", "my-key")]))).unwrap();
+}
+
+#[test]
+fn pages_are_found_as_if_those_that_are_hidden_from_the_author_did_not_exist() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("pages")).unwrap();
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("pages/a.md"), "Bees dance.").unwrap();
+    fs::write(path("pages/secret.md"), "Wasps do not.").unwrap();
+    let text = "name: t\nweb: {pages: pages}\nagents: [{name: A, tools: [web_search, web_fetch]}]\nchat: {participants: [A], stop: {max_turns: 1}}\n";
+    let pages = |hidden: &[&str]| {
+        let hidden: Vec<_> = hidden.iter().map(|name| path(name)).collect();
+        let found = parse_at(text, path("t.yaml"), &hidden, &Overrides::default());
+        found.map(|loaded| format!("{:?}", loaded.team.web.pages)).map_err(|errors| errors.to_string())
+    };
+    assert!(pages(&[]).unwrap().contains("Wasps"));
+    let found = pages(&["pages/secret.md"]).unwrap();
+    assert!(found.contains("Bees") && !found.contains("secret"), "{found}");
+}
+
+#[test]
+fn a_team_has_so_many_services_and_files_of_servers() {
+    let dir = tempfile::tempdir().unwrap();
+    let errors = |part: String| {
+        let text = format!(
+            "name: t\n{part}\nagents: [{{name: A}}]\nchat: {{participants: [A], stop: {{max_turns: 1}}}}\n"
+        );
+        fs::write(dir.path().join("t.yaml"), text).unwrap();
+        load(dir.path().join("t.yaml"), &Overrides::default())
+            .map_or_else(|found| found.to_string(), |_| String::new())
+    };
+    let document = "openapi: 3.0.0\ninfo: {title: P, version: '1'}\nservers: [{url: 'http://127.0.0.1:9'}]\npaths:\n  /p: {get: {operationId: list, responses: {'200': {description: ok}}}}\n";
+    fs::write(dir.path().join("p.yaml"), document).unwrap();
+    let services =
+        |count: usize| (0..count).map(|nth| format!("s{nth}: {{file: p.yaml}}, ")).collect::<String>();
+    assert!(errors(format!("openapi: {{{}}}", services(65))).contains("a team has at most 64 services"));
+    assert!(!errors(format!("openapi: {{{}}}", services(1))).contains("at most 64"));
+
+    (0..65).for_each(|nth| fs::write(dir.path().join(format!("f{nth}.py")), "").unwrap());
+    let args = |count: usize| (0..count).map(|nth| format!("f{nth}.py, f{nth}.py, ")).collect::<String>();
+    let server = |count| errors(format!("mcp: {{m: {{command: python3, args: [{}]}}}}", args(count)));
+    assert!(server(65).contains("at most 64 files of the folder of a team"));
+    assert!(!server(64).contains("at most 64 files"));
 }
