@@ -146,13 +146,13 @@ fn can_repeat(team: &Team, chat: &Chat) -> bool {
 /// Whether a participant can speak again after its turn, late in the chat: conditions may depend on the number of turns.
 fn has_circle(order: &Order<'_>, everyone: &[&Name], turns: u64) -> bool {
     let after = |who: &Name| order.after(turns, who).unwrap_or_default();
-    everyone.iter().any(|first| {
-        let (mut reached, mut next) = (BTreeSet::new(), after(first));
-        while let Some(who) = next.pop() {
-            if reached.insert(who) {
-                next.extend(after(who));
-            }
+    let mut leading: BTreeMap<&Name, Vec<&Name>> = everyone.iter().map(|who| (*who, after(who))).collect();
+    // Those who lead to no one, or only to such, are in no circle.
+    loop {
+        let left: BTreeSet<&Name> = leading.keys().copied().collect();
+        leading.retain(|_, next| next.iter().any(|who| left.contains(who)));
+        if leading.len() == left.len() {
+            return !left.is_empty();
         }
-        reached.contains(first)
-    })
+    }
 }

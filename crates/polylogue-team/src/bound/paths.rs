@@ -71,9 +71,8 @@ impl<'c> Order<'c> {
         let all = match self {
             Self::Circle(all) => return Ok(next_in_circle(all, who)),
             Self::States(states, all) => {
-                let next = states.after.iter().find(|(from, _)| from.value == *who);
-                let next =
-                    next.map_or_else(|| Ok(Vec::new()), |(_, next)| next.possible(turns, who.as_str()))?;
+                let next = states.after.get(who);
+                let next = next.map_or_else(|| Ok(Vec::new()), |next| next.possible(turns, who.as_str()))?;
                 return Ok(all.iter().copied().filter(|who| next.contains(who)).collect());
             }
             Self::Group(_, all) | Self::Handoffs(_, all) => all,
@@ -118,8 +117,7 @@ fn next_in_circle<'c>(all: &[(&'c Name, bool)], who: &Name) -> Vec<&'c Name> {
 impl Transitions {
     fn allow(&self, last: &Name, next: &Name) -> bool {
         let (Self::Allowed(lists) | Self::Disallowed(lists)) = self;
-        let is_listed =
-            lists.iter().any(|(from, to)| from.value == *last && to.iter().any(|to| to.value == *next));
+        let is_listed = lists.get(last).is_some_and(|to| to.iter().any(|to| to.value == *next));
         is_listed == matches!(self, Self::Allowed(_))
     }
 }

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue::Name;
 use polylogue::policies::graph::Join;
-use polylogue_config::At;
 
 use super::amount::NO_LIMIT;
 use crate::pattern::{Edge, Graph};
@@ -18,42 +17,71 @@ pub(super) fn most_visits(graph: &Graph, names: &[&Name]) -> Option<u128> {
     Some(sum_of(&visits(graph, names))).filter(|most| *most != NO_LIMIT)
 }
 
+/// How many edges a graph can have for its alternatives to be told apart. Each is walked around by itself, which takes long; without them, the
+/// bound of a larger graph is higher.
+const MOST_COMPARED: usize = 100;
+
+/// The edges of a graph by the participants that they lead to: they are walked along many times.
+struct Edges<'g> {
+    graph: &'g Graph,
+    /// Each with its source.
+    by_target: BTreeMap<&'g Name, Vec<(&'g Name, &'g Edge)>>,
+}
+
+impl<'g> Edges<'g> {
+    fn of(graph: &'g Graph) -> Self {
+        let mut by_target: BTreeMap<&Name, Vec<(&Name, &Edge)>> = BTreeMap::new();
+        for (from, out) in &graph.edges {
+            for edge in out {
+                by_target.entry(&edge.to).or_default().push((&from.value, edge));
+            }
+        }
+        Self { graph, by_target }
+    }
+
+    fn count(&self) -> usize {
+        self.graph.edges.values().map(Vec::len).sum()
+    }
+
+    fn leading_to(&self, who: &Name) -> &[(&'g Name, &'g Edge)] {
+        self.by_target.get(who).map_or(&[][..], Vec::as_slice)
+    }
+
+    fn is_start(&self, who: &Name) -> bool {
+        match self.graph.start.as_slice() {
+            [] => self.leading_to(who).is_empty(),
+            start => start.contains(who),
+        }
+    }
+}
+
 /// The most turns of each of `names` in a graph, without a limit where its edges set none: an edge with a limit leads to its target at most as
 /// often, one that is an alternative to ways back in the turns that these leave, and any other one as often as its source speaks.
 pub(super) fn visits<'c>(graph: &Graph, names: &[&'c Name]) -> BTreeMap<&'c Name, u128> {
-    let waves = waves(graph, names);
-    let alternatives = alternatives(graph, names, &waves);
-    let begins = |who: &Name| u128::from(is_start(graph, who));
+    let edges = Edges::of(graph);
+    let waves = waves(&edges, names);
+    let alternatives = alternatives(&edges, names, &waves);
+    let begins = |who: &Name| u128::from(edges.is_start(who));
     let leads = |(from, edge): (&Name, &Edge), times: u128| {
         let least = alternatives.get(&(from, &edge.to)).copied().unwrap_or(NO_LIMIT).min(uses(edge));
         if least == NO_LIMIT { times } else { least }
     };
-    spread(graph, (names, &waves), begins, leads)
-}
-
-fn edges(graph: &Graph) -> impl Iterator<Item = (&Name, &Edge)> {
-    graph.edges.iter().flat_map(|(from, edges)| edges.iter().map(move |edge| (&from.value, edge)))
+    spread(&edges, (names, &waves), begins, leads)
 }
 
 fn uses(edge: &Edge) -> u128 {
     edge.max_uses.map_or(NO_LIMIT, u128::from)
 }
 
-fn is_start(graph: &Graph, who: &Name) -> bool {
-    match graph.start.as_slice() {
-        [] => !edges(graph).any(|(_, edge)| edge.to == *who),
-        start => start.contains(who),
-    }
-}
-
 /// The turns of each of `names`, which has as many by itself as it `begins`, and as many for each edge as that `leads` to, given those of its
 /// source; none of which has more than the participant from which its `waves` come. No limit where turns lead to further ones in a circle.
 fn spread<'c>(
-    graph: &Graph,
+    edges: &Edges<'_>,
     (names, waves): (&[&'c Name], &BTreeMap<&Name, &Name>),
     begins: impl Fn(&Name) -> u128,
     leads: impl Fn((&Name, &Edge), u128) -> u128,
 ) -> BTreeMap<&'c Name, u128> {
+    let begun: BTreeMap<&'c Name, u128> = names.iter().map(|who| (*who, begins(who))).collect();
     let mut visits: BTreeMap<&'c Name, u128> = names.iter().map(|who| (*who, 0)).collect();
     let mut endless: BTreeSet<&'c Name> = BTreeSet::new();
     // Each round is one step further along the edges. What still changes after as many rounds as there are names is in a circle, or behind one,
@@ -61,8 +89,9 @@ fn spread<'c>(
     for round in 0..=3 * names.len() {
         let of = |who: &Name| visits.get(who).copied().unwrap_or_default();
         let led = |who: &Name| {
-            let into = edges(graph).filter(|(_, edge)| edge.to == *who);
-            into.map(|(from, edge)| leads((from, edge), of(from))).fold(begins(who), u128::saturating_add)
+            let first = begun.get(who).copied().unwrap_or_default();
+            let into = edges.leading_to(who).iter();
+            into.map(|&(from, edge)| leads((from, edge), of(from))).fold(first, u128::saturating_add)
         };
         let next = |who: &Name| waves.get(who).map_or_else(|| led(who), |from| of(from));
         let after: BTreeMap<&'c Name, u128> = names.iter().map(|who| (*who, next(who))).collect();
@@ -82,12 +111,15 @@ fn spread<'c>(
 /// edges with conditions are taken or those for `otherwise`: so where only the ones lead back to their source, the others are taken in the turns
 /// that are left.
 fn alternatives<'g>(
-    graph: &'g Graph,
+    edges: &Edges<'g>,
     names: &[&Name],
     waves: &BTreeMap<&Name, &Name>,
 ) -> BTreeMap<(&'g Name, &'g Name), u128> {
     let mut most = BTreeMap::new();
-    for (source, out) in &graph.edges {
+    if edges.count() > MOST_COMPARED {
+        return most;
+    }
+    for (source, out) in &edges.graph.edges {
         let source = &source.value;
         if out.iter().all(|edge| !*edge.otherwise) {
             continue;
@@ -97,12 +129,12 @@ fn alternatives<'g>(
             let leads = |(from, edge): (&Name, &Edge), times: u128| {
                 if from == source || edge.max_uses.is_some() { 0 } else { times }
             };
-            spread(graph, (names, waves), begins, leads).get(source).copied().unwrap_or_default()
+            spread(edges, (names, waves), begins, leads).get(source).copied().unwrap_or_default()
         };
         let first = turns(&|who| {
-            let limited = edges(graph).filter(|(from, edge)| *from != source && edge.to == *who);
+            let limited = edges.leading_to(who).iter().filter(|(from, _)| *from != source);
             let limited = limited.filter_map(|(_, edge)| edge.max_uses.map(u128::from));
-            limited.fold(is_start(graph, who).into(), u128::saturating_add)
+            limited.fold(edges.is_start(who).into(), u128::saturating_add)
         });
         let again: Vec<(&Edge, u128)> = out
             .iter()
@@ -124,35 +156,31 @@ fn alternatives<'g>(
 }
 
 /// The participants from which others have their turns, by these.
-fn waves<'g>(graph: &'g Graph, names: &[&'g Name]) -> BTreeMap<&'g Name, &'g Name> {
-    let waves = names.iter().filter_map(|who| Some((*who, wave(graph, who)?)));
-    waves.filter(|(who, _)| !is_start(graph, who)).collect()
+fn waves<'g>(edges: &Edges<'g>, names: &[&'g Name]) -> BTreeMap<&'g Name, &'g Name> {
+    let waves = names.iter().filter_map(|who| Some((*who, wave(edges, who)?)));
+    waves.filter(|(who, _)| !edges.is_start(who)).collect()
 }
 
 /// The participant from which all ways lead to `who`, if these meet nowhere else, and `who` waits for all of them: it speaks no more often.
-fn wave<'g>(graph: &'g Graph, who: &Name) -> Option<&'g Name> {
-    let into = |who: &Name| -> Vec<(&'g Name, &'g Edge)> {
-        let each =
-            |(from, edges): (&'g At<Name>, &'g Vec<Edge>)| edges.iter().map(move |edge| (&from.value, edge));
-        graph.edges.iter().flat_map(each).filter(|(_, edge)| edge.to == *who).collect()
-    };
+fn wave<'g>(edges: &Edges<'g>, who: &Name) -> Option<&'g Name> {
+    let graph = edges.graph;
     let is_free = |edge: &Edge| {
         edge.says.is_none() && edge.when.is_none() && !*edge.otherwise && edge.max_uses.is_none()
     };
-    if graph.join.iter().any(|(of, join)| of.value == *who && *join == Join::Any) {
+    if graph.join.get(who) == Some(&Join::Any) {
         return None;
     }
     // Along each way back, up to the first participant that several edges lead to, or none.
     let origin = |mut from: &'g Name| {
         for _ in 0..graph.edges.len() {
-            match into(from).as_slice() {
+            match edges.leading_to(from) {
                 [(before, edge)] if is_free(edge) && !graph.start.contains(from) => from = *before,
                 _ => break,
             }
         }
         from
     };
-    let sources = into(who);
+    let sources = edges.leading_to(who);
     let mut origins = sources.iter().map(|(from, _)| origin(from));
     let first = origins.next()?;
     let is_one = sources.len() > 1 && sources.iter().all(|(_, edge)| is_free(edge));

@@ -14,7 +14,7 @@ use crate::built_in::{FILES, SET_STATE, known_tools, of_one_chat};
 use crate::chat::Chat;
 use crate::codes;
 use crate::diagnostic::Report;
-use crate::outline::Outline;
+use crate::outline::{Outline, Participant};
 use crate::source::Span;
 use crate::team::Team;
 use crate::tooling::{NamedTool, ToolEntry};
@@ -157,7 +157,7 @@ pub(super) fn check_background(chat: &Chat, outline: &Outline<'_>, report: &mut 
         return;
     }
     for who in chat.everyone() {
-        let agent = outline.agents().find(|agent| agent.name == **who);
+        let agent = outline.participant(who).and_then(Participant::agent);
         let tools = agent.and_then(Agent::model).into_iter().flat_map(|keys| keys.agent_tools.iter());
         for tool in tools.filter(|tool| tool.background) {
             let message = format!("`{who}` may never see the result of `{}`", tool.who);

@@ -32,6 +32,22 @@ fn calls(agents: &str, chat: &str) -> u64 {
 /// Replies are not continued.
 const PAIR: &str = "{name: A, parameters: {max_tokens: 9}}, {name: B, parameters: {max_tokens: 9}}";
 
+/// Telling alternatives apart takes longer with each edge: a run of a large graph would wait for its bound.
+#[test]
+fn alternatives_of_a_graph_are_told_apart_up_to_a_hundred_edges() {
+    for (leaves, expected) in [(90, 4 + 1 + 90), (99, 4 * (1 + 1 + 99))] {
+        let names: Vec<String> = (0..leaves).map(|nth| format!("C{nth}")).collect();
+        let agents = names.iter().map(|name| format!(", {{name: {name}, parameters: {{max_tokens: 9}}}}"));
+        let all = names.join(", ");
+        let edges =
+            format!("A: [{{to: A, says: again, max_uses: 3}}, {{to: B, otherwise: true}}], B: [{all}]");
+        let chat = format!(
+            "participants: [A, B, {all}], max_turns: 900, pattern: {{graph: {{start: A, edges: {{{edges}}}}}}}"
+        );
+        assert_eq!(calls(&format!("{PAIR}{}", agents.collect::<String>()), &chat), expected);
+    }
+}
+
 #[test]
 fn every_pattern_has_its_turns() {
     for (chat, expected) in [
