@@ -37,7 +37,7 @@ pub(crate) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
         return root.wrong("this is an agent; a team file is made of a team");
     }
     let name = own_name(&fields, &class);
-    draft.name = draft.name(&name, "$");
+    draft.name = draft.name(&name, "$")?;
     draft.description = own_description(&fields)?;
     draft.chat = team(&class, fields, draft)?;
     Ok(())
@@ -127,7 +127,7 @@ fn reserve(at: &At<'_>, draft: &mut Draft) -> Result<String> {
     let class = fields.class()?;
     let mut config = fields.need("config")?.fields()?;
     let name = config.text("name")?.map_or_else(|| own_name(&fields, &class), str::to_owned);
-    Ok(draft.name(&name, &at.path))
+    draft.name(&name, &at.path)
 }
 
 fn participant(at: &At<'_>, name: &str, draft: &mut Draft) -> Result<()> {

@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 use crate::draft::Draft;
 use crate::report::{ImportError, Result};
 
+/// How long a list of a definition can be. What is made of two lists can be as large as their product, such as the models of each agent.
+const MOST_ITEMS: usize = 1_000;
+
 /// A value and its path.
 #[derive(Debug, Clone)]
 pub(crate) struct At<'a> {
@@ -45,6 +48,9 @@ impl<'a> At<'a> {
 
     pub(crate) fn items(&self) -> Result<Vec<Self>> {
         let Some(items) = self.value.as_array() else { return self.wrong("must be a list") };
+        if items.len() > MOST_ITEMS {
+            return self.wrong(format!("has more than {MOST_ITEMS} items"));
+        }
         let item = |(index, value)| Self { value, path: format!("{}[{index}]", self.path) };
         Ok(items.iter().enumerate().map(item).collect())
     }

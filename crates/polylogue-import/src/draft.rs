@@ -1,15 +1,18 @@
 //! A team file under construction, with its notes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use polylogue_config::vars::{Piece, pieces};
 use polylogue_core::Name;
 
-use crate::report::Note;
-use crate::yaml::{Entries, Yaml, document};
+use crate::report::{ImportError, Note, Result};
+use crate::yaml::{Entries, Yaml, document, is_printable};
 
 /// The variable of a team file that is the task of a run.
 const TASK: &str = "task";
+
+/// How many agents and chats a definition can have: each chat of a group lists all agents of the group.
+const MOST_NAMES: usize = 2_000;
 
 /// A team file under construction.
 #[derive(Default)]
@@ -26,10 +29,13 @@ pub(crate) struct Draft {
     /// Whether a chat uses the group chat.
     pub(crate) has_group: bool,
     notes: Vec<Note>,
+    noted: HashSet<Note>,
     variables: BTreeSet<String>,
     /// The names of participants: in the definition, and in the team file.
     names: BTreeMap<String, String>,
     used: BTreeSet<String>,
+    /// The last number of each name that is taken: counting from the first one again would take quadratic time.
+    numbers: BTreeMap<String, usize>,
 }
 
 impl Draft {
@@ -39,7 +45,7 @@ impl Draft {
 
     pub(crate) fn note(&mut self, path: &str, what: impl Into<String>) {
         let note = Note { path: path.to_owned(), what: what.into() };
-        if !self.notes.contains(&note) {
+        if self.noted.insert(note.clone()) {
             self.notes.push(note);
         }
     }
@@ -50,36 +56,44 @@ impl Draft {
     }
 
     /// A legal, unique name for a new participant or the team.
-    pub(crate) fn name(&mut self, wanted: &str, path: &str) -> String {
-        let is_word = WORDS.contains(&wanted);
-        let legal = if is_word { capital(wanted) } else { legal(wanted) };
-        let mut name = legal.clone();
-        for nth in 2.. {
-            if self.used.insert(name.clone()) {
-                break;
-            }
-            let stem: String = legal.chars().take(Name::MAX_CHARS - 5).collect();
-            name = format!("{stem}_{nth}");
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub(crate) fn name(&mut self, wanted: &str, path: &str) -> Result<String> {
+        // Besides, the name of the team and `user` are taken.
+        if self.used.len() >= MOST_NAMES + 2 {
+            let what = format!("there are more than {MOST_NAMES} agents and chats");
+            return Err(ImportError::new(path, what));
         }
+        let name = self.unique_name(wanted);
         if name != wanted {
             let why = match () {
-                () if is_word => "it is a keyword of team files",
-                () if legal == wanted => "the name is taken",
+                () if WORDS.contains(&wanted) => "it is a keyword of team files",
+                () if legal(wanted) == wanted => "the name is taken",
                 () => {
                     "a name begins with a letter and has letters, digits, single spaces, `_`, `-`, `'`, `’` and `·`"
                 }
             };
             self.note(path, format!("renamed to `{name}`: {why}"));
         }
-        self.names.insert(wanted.to_owned(), name.clone());
-        name
+        Ok(name)
     }
 
-    /// The name of an agent that the definition uses without defining it.
+    /// The name of an agent that the definition uses without defining it. That it differs is no note.
     pub(crate) fn undefined_name(&mut self, wanted: &str) -> String {
-        let notes = self.notes.len();
-        let name = self.name(wanted, "$");
-        self.notes.truncate(notes);
+        self.unique_name(wanted)
+    }
+
+    fn unique_name(&mut self, wanted: &str) -> String {
+        let legal = if WORDS.contains(&wanted) { capital(wanted) } else { legal(wanted) };
+        let stem: String = legal.chars().take(Name::MAX_CHARS - 5).collect();
+        let mut name = legal;
+        while !self.used.insert(name.clone()) {
+            let number = self.numbers.entry(stem.clone()).or_insert(1);
+            *number += 1;
+            name = format!("{stem}_{number}");
+        }
+        self.names.insert(wanted.to_owned(), name.clone());
         name
     }
 
@@ -90,7 +104,8 @@ impl Draft {
 
     /// The entries of the agent `name`.
     pub(crate) fn agent(&mut self, name: &str) -> Option<&mut Entries> {
-        self.agents.iter_mut().find(|agent| agent.first().is_some_and(|(_, is)| *is == Yaml::text(name)))
+        let name = Yaml::text(name);
+        self.agents.iter_mut().find(|agent| agent.first().is_some_and(|(_, is)| *is == name))
     }
 
     /// The same for a list. Unknown names become notes.
@@ -167,7 +182,7 @@ impl Draft {
 
     fn header(&self) -> String {
         let line =
-            |text: &str| text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+            |text: &str| text.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect::<String>();
         let mut header = format!("# Imported from {}.\n", line(&self.file_name));
         if !self.variables.is_empty() {
             let all: Vec<&str> = self.variables.iter().map(String::as_str).collect();

@@ -1,13 +1,15 @@
 //! Models: their names, parameters and endpoints.
 
 use polylogue_models::{Config, Env, Provider};
-use polylogue_team::secret::{is_secret_header, looks_like_key};
+use polylogue_team::secret::{is_secret_header, is_secret_name, looks_like_key};
 use serde_json::{Map, Value};
 
 use crate::cursor::{At, Fields};
 use crate::draft::{Draft, legal};
 use crate::report::{CODE, Result, UNCACHED};
 use crate::yaml::{Entries, Yaml};
+
+const KEY_IN_ADDRESS: &str = "left out: there is a key in the address";
 
 /// A model in the notation of team files.
 #[derive(Debug, Clone, Default)]
@@ -161,10 +163,14 @@ fn key_variable(provider: &str, has_key: bool) -> Option<&'static str> {
 }
 
 fn azure(url: &At<'_>, config: &mut Fields<'_>, draft: &mut Draft) -> Result<String> {
-    let address = format!("{}/openai/v1", url.text()?.trim_end_matches('/').trim_end_matches("/openai/v1"));
     if let Some(version) = config.take("api_version") {
         draft.note(&version.path, "left out: the address `/openai/v1` needs no version");
     }
+    if looks_like_key(url.text()?) {
+        draft.note(&url.path, KEY_IN_ADDRESS);
+        return Ok("azure".to_owned());
+    }
+    let address = format!("{}/openai/v1", url.text()?.trim_end_matches('/').trim_end_matches("/openai/v1"));
     Ok(endpoint("azure", &address, Some("AZURE_OPENAI_API_KEY"), &url.path, draft))
 }
 
@@ -180,7 +186,7 @@ fn reached(known: &str, url: &At<'_>, has_key: bool, draft: &mut Draft) -> Resul
         return Ok(provider.name().to_owned());
     }
     if looks_like_key(&address) {
-        draft.note(&url.path, "left out: there is a key in the address");
+        draft.note(&url.path, KEY_IN_ADDRESS);
         return Ok(known.to_owned());
     }
     if known == "ollama" {
@@ -320,10 +326,32 @@ fn parameters(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Entries> {
     if let Some(options) = config.take("options") {
         local_options(options.fields()?, &mut entries, &mut extra, draft);
     }
+    leave_out_keys(&mut extra, &config.at.path, draft);
     if !extra.is_empty() {
         entries.push(("extra".into(), Yaml::Json(Value::Object(extra))));
     }
     Ok(entries)
+}
+
+/// Removes the further fields of requests that hold an API key.
+fn leave_out_keys(extra: &mut Map<String, Value>, path: &str, draft: &mut Draft) {
+    extra.retain(|name, value| {
+        let is_secret = holds_key(name, value);
+        if is_secret {
+            draft.note(path, format!("`{name}` is left out: it holds what may be a key"));
+        }
+        !is_secret
+    });
+}
+
+/// Whether a field called `name` holds what may be a key, by its name or by its form.
+fn holds_key(name: &str, value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_secret_name(name) && !text.is_empty() || looks_like_key(text),
+        Value::Array(items) => items.iter().any(|item| holds_key(name, item)),
+        Value::Object(fields) => fields.iter().any(|(name, value)| holds_key(name, value)),
+        _ => false,
+    }
 }
 
 /// Notes what a `response_format` says besides its JSON Schema.

@@ -23,7 +23,7 @@ pub(crate) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
         );
     };
     let name = fields.text("name")?.unwrap_or("team");
-    draft.name = draft.name(name, "$");
+    draft.name = draft.name(name, "$")?;
     draft.description = fields.text("description")?.unwrap_or_default().to_owned();
     let task = fields.first(&["task", "building_task"]);
     draft.task = task.as_ref().map(At::text).transpose()?.map(str::to_owned);

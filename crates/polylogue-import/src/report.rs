@@ -25,7 +25,7 @@ pub(crate) const UNASKED: &str = "left out: AutoGen never asks the person of a m
 pub(crate) const CODE_BLOCKS: &str = "left out: give it to the agent that runs code, here as `code_execution: true`, in AutoGen as its `code_execution_config`";
 
 /// A part of a definition that was left out or changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Note {
     /// Its path in the definition, such as `$.config.participants[0]`.
     pub path: String,

@@ -122,9 +122,7 @@ fn node(value: &Yaml, indent: usize, out: &mut String) {
 fn is_literal(text: &str) -> bool {
     let lines = text.strip_suffix('\n').unwrap_or(text);
     let is_plain = |c: char| {
-        c == '\n'
-            || c == '\t'
-            || !c.is_control() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}')
+        matches!(c, '\n' | '\t') || is_printable(c) && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
     };
     lines.contains('\n')
         && !lines.starts_with(char::is_whitespace)
@@ -166,7 +164,7 @@ fn graph(value: &Yaml) -> String {
                 entries.iter().map(|(key, value)| format!("{}: {}", scalar(key), graph(value))).collect();
             format!("{{{}}}", entries.join(", "))
         }
-        Yaml::Json(value) => value.to_string(),
+        Yaml::Json(value) => escaped(&value.to_string()),
     }
 }
 
@@ -180,7 +178,26 @@ fn scalar(text: &str) -> String {
     if plain && !is_reserved(text) {
         return text.to_owned();
     }
-    serde_json::to_string(text).unwrap_or_default()
+    escaped(&serde_json::to_string(text).unwrap_or_default())
+}
+
+/// JSON with escapes for what JSON takes without one and YAML does not.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match is_printable(c) {
+            true => out.push(c),
+            false => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+        }
+    }
+    out
+}
+
+/// Whether YAML allows `c` without an escape on one line.
+pub(crate) fn is_printable(c: char) -> bool {
+    !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
 /// `provider:model`.
@@ -205,7 +222,7 @@ mod tests {
             "word", "two words", "yes", "1", "1e5", "a: b", "a #b", "#x", "- x", "{x}", "é ü", "a\tb",
             "a\nb", "a\n\nb\n", " a\nb", "a \nb", "a\r\nb", "a\nb\n\n", "", " ", "~", "x:", "openai:gpt-4o",
             "http://h:1/v1", "a\u{85}b", "'q' \"q\"", "a\u{2028}\nb", "key: |\n  x\n", "\\n", "null", "a,b",
-            "2026-01-01", "---\nx", "a\u{1}\nb",
+            "2026-01-01", "---\nx", "a\u{1}\nb", "a\u{7f}b", "a\u{9f}\nb", "\u{fffe}", "a\u{ffff}\nb",
         ] {
             let written = document(&vec![
                 ("k".into(), Yaml::one("deeper", Yaml::text(text))),
@@ -213,6 +230,11 @@ mod tests {
             ]);
             let read: serde_json::Value = serde_saphyr::from_str(&written).unwrap();
             assert_eq!(read, serde_json::json!({"k": {"deeper": text}, "l": [text]}), "{written}");
+            let written = document(&vec![("k".into(), Yaml::Json(serde_json::json!([text])))]);
+            let read: serde_json::Value = serde_saphyr::from_str(&written).unwrap();
+            assert_eq!(read, serde_json::json!({"k": [text]}), "{written}");
+            let is_legal = |c: char| c == '\n' || c == '\t' || is_printable(c);
+            assert!(written.chars().all(is_legal), "{written:?}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Detection of secrets, so that they are neither stored in a conversation nor shown in an error.
 
 use polylogue_http::begins_like_key;
-pub use polylogue_http::is_secret_header;
-pub(crate) use polylogue_http::{contains_key, is_secret_name};
+pub(crate) use polylogue_http::contains_key;
+pub use polylogue_http::{is_secret_header, is_secret_name};
 
 /// The shortest text that is taken for a key by its beginning, in bytes.
 const SHORTEST: usize = 8;

@@ -24,7 +24,7 @@ pub(super) fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -
         None => outer,
     };
     let wanted = fields.need("name")?.text()?;
-    let name = draft.name(wanted, &at.path);
+    let name = draft.name(wanted, &at.path)?;
     let kind = kind(class.as_ref(), wanted, draft)?;
     let mut entries: Entries = vec![("name".into(), Yaml::text(&name))];
     let description = fields.text("description")?;

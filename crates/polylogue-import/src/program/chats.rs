@@ -194,7 +194,7 @@ fn alone(at: &At<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
 /// Adds chats that run in sequence, or by their prerequisites.
 fn sequence(chats: &[At<'_>], program: &Program<'_>, draft: &mut Draft) -> Result<()> {
     let name = |(index, at): (usize, &At<'_>)| draft.name(&format!("chat_{}", index + 1), &at.path);
-    let names: Vec<String> = chats.iter().enumerate().map(name).collect();
+    let names: Vec<String> = chats.iter().enumerate().map(name).collect::<Result<_>>()?;
     let pattern = queue(&Queue { chats, names: &names, sender: None }, program, draft)?;
     draft.chat = vec![("pattern".into(), pattern), participants(names)];
     Ok(())

@@ -117,7 +117,7 @@ fn pick(
         "round_robin" => Ok(Yaml::text("round_robin")),
         "random" => Ok(Yaml::text("random")),
         "manual" => {
-            let person = draft.name("Selector", "$.groupchat");
+            let person = draft.name("Selector", "$.groupchat")?;
             let entries = [("name", Yaml::text(&person)), ("human", Yaml::plain(true))];
             draft.agents.push(entries.map(|(key, value)| (key.to_owned(), value)).to_vec());
             Ok(Yaml::one("human", Yaml::text(person)))

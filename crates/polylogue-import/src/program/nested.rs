@@ -110,12 +110,12 @@ fn chat(
     draft: &mut Draft,
 ) -> Result<Option<String>> {
     let Some(first) = chats.first() else { return Ok(None) };
-    let name = draft.name(&format!("{}_chat", owner.name), &first.path);
+    let name = draft.name(&format!("{}_chat", owner.name), &first.path)?;
     let names = match chats.len() {
         1 => vec![name.clone()],
         many => {
             let each = |index| draft.name(&format!("{name}_{index}"), &first.path);
-            (1..=many).map(each).collect()
+            (1..=many).map(each).collect::<Result<Vec<_>>>()?
         }
     };
     let at = draft.chats.len();

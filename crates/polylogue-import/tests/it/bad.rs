@@ -89,3 +89,25 @@ fn classic_definitions_that_do_not_fit_together_are_refused() {
         "$.agents[0].human_input_mode: must be `ALWAYS`, `TERMINATE` or `NEVER`",
     );
 }
+
+#[test]
+fn definitions_whose_parts_multiply_are_bounded() {
+    let agents =
+        |count: usize| -> Vec<_> { (0..count).map(|nth| json!({"name": format!("a{nth}")})).collect() };
+    refused(&json!({"agents": agents(1_001)}).to_string(), "$.agents: has more than 1000 items");
+    let chats = vec![json!({"sender": "a0", "recipient": "a1"}); 1_000];
+    let nested =
+        json!([{"agent": "a0", "trigger": "a1", "chat_queue": [{"recipient": "a1", "message": "hi"}]}]);
+    let definition = json!({"agents": agents(1_000), "chats": chats, "nested_chats": nested});
+    let why = "$.nested_chats[0].chat_queue[0]: there are more than 2000 agents and chats";
+    refused(&definition.to_string(), why);
+}
+
+#[test]
+fn many_agents_of_one_name_get_numbers() {
+    let definition = json!({"agents": vec![json!({"name": "x"}); 4], "name": "x_3"});
+    let yaml = import(&definition.to_string(), "team.json").unwrap().yaml;
+    for name in ["x", "x_2", "x_4", "x_5"] {
+        assert!(yaml.contains(&format!("- name: {name}\n")), "{yaml}");
+    }
+}

@@ -24,6 +24,12 @@ fn no_key_gets_into_a_team_file_or_a_note() {
             json!({"model_client": client(json!({"model": "m", "base_url": format!("https://x:{KEY}@house.example/v1")}))}),
         ),
         assistant("d", json!({"model_client": client(json!({"model": "m", "access": KEY}))})),
+        assistant(
+            "e",
+            json!({"model_client": client(json!({
+                "model": "m", "extra_body": {"proxy_key": "geheim", "more": [{"x": KEY}], "best_of": 2},
+            }))}),
+        ),
     ];
     let component =
         imported(&team("RoundRobinGroupChat", json!({"participants": participants, "max_turns": 1})));
@@ -33,12 +39,18 @@ fn no_key_gets_into_a_team_file_or_a_note() {
         "{}",
         component.yaml
     );
+    assert!(component.yaml.contains("best_of") && !component.yaml.contains("geheim"), "{}", component.yaml);
     let classic = imported(&json!({"agents": [
         {"name": "a", "llm_config": {"config_list": [{"model": "m", "api_key": KEY}, {"model": "n", "api_key": KEY}]}},
         {"name": "b", "llm_config": {"model": "m", "api_key": KEY, "api_type": "azure", "base_url": "https://h.openai.azure.com"}},
     ]}));
     assert_eq!(classic.variables, ["AZURE_OPENAI_API_KEY", "OPENAI_API_KEY"]);
-    for imported in [component, classic] {
+    let azure = imported(&json!({"agents": [
+        {"name": "a", "llm_config": {"model": "m", "api_type": "azure", "base_url": format!("https://me:{KEY}@h.openai.azure.com")}},
+        {"name": "b", "llm_config": {"model": "m", "api_key": KEY}},
+    ]}));
+    assert!(azure.notes.iter().any(|note| note.what.contains("there is a key in the address")), "{azure:?}");
+    for imported in [component, classic, azure] {
         assert!(!format!("{imported:?}").contains(KEY), "{imported:?}");
         assert_eq!(imported.problems.to_string(), "");
     }
