@@ -28,6 +28,7 @@ pub use self::orchestrator::Orchestrator;
 use self::order::Order;
 pub(crate) use self::part::{Agents, Built, ChatFrame, Part, listed};
 pub use self::role_play::{Critic, Done, Player, RolePlay, RolePlayTexts, Specifier};
+pub(crate) use self::state_machine::{CompiledExits, possible_next};
 pub use self::state_machine::{Exit, NextStates, StateMachine};
 pub use self::task::{Media, Task};
 use crate::text::{Member, MemberRef};

@@ -145,8 +145,8 @@ fn can_repeat(team: &Team, chat: &Chat) -> bool {
 
 /// Whether a participant can speak again after its turn, late in the chat: conditions may depend on the number of turns.
 fn has_circle(order: &Order<'_>, everyone: &[&Name], turns: u64) -> bool {
-    let after = |who: &Name| order.after(turns, who).unwrap_or_default();
-    let mut leading: BTreeMap<&Name, Vec<&Name>> = everyone.iter().map(|who| (*who, after(who))).collect();
+    let mut leading: BTreeMap<&Name, Vec<&Name>> =
+        everyone.iter().map(|who| (*who, order.after(turns, who))).collect();
     // Those who lead to no one, or only to such, are in no circle.
     loop {
         let left: BTreeSet<&Name> = leading.keys().copied().collect();

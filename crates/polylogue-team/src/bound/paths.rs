@@ -12,7 +12,7 @@ use super::walk::Walk;
 use crate::agent::Agent;
 use crate::build::AgentBuilder;
 use crate::chat::Chat;
-use crate::pattern::{Group, Handoffs, Pattern, Selector, StateMachine, Transitions};
+use crate::pattern::{CompiledExits, Group, Handoffs, Pattern, Selector, Transitions, possible_next};
 use crate::private_agents::PrivateRole;
 use crate::team::Team;
 
@@ -28,7 +28,8 @@ pub(super) fn names(chat: &Chat) -> Vec<&Name> {
 pub(super) enum Order<'c> {
     /// One after the other, and whether each can leave: it is skipped then.
     Circle(Vec<(&'c Name, bool)>),
-    States(&'c StateMachine, Vec<&'c Name>),
+    /// The transitions from each state, compiled once: they are asked about each turn of each speaker.
+    States(BTreeMap<&'c Name, CompiledExits>, Vec<&'c Name>),
     Group(&'c Group, Vec<&'c Name>),
     Handoffs(&'c Handoffs, Vec<&'c Name>),
 }
@@ -45,7 +46,10 @@ impl<'c> Order<'c> {
             return None;
         }
         match &chat.pattern {
-            Pattern::StateMachine(states) => Some(Self::States(states, names(chat))),
+            Pattern::StateMachine(states) => {
+                let exits = states.after.iter().map(|(from, next)| Some((&from.value, next.compile().ok()?)));
+                Some(Self::States(exits.collect::<Option<_>>()?, names(chat)))
+            }
             Pattern::Group(group) if group.transitions.is_some() || group.allow_repeat_speaker.is_some() => {
                 Some(Self::Group(group, names(chat)))
             }
@@ -67,17 +71,17 @@ impl<'c> Order<'c> {
     }
 
     /// Who can speak after a turn of `who`, the last one of `turns`.
-    pub(super) fn after(&self, turns: u64, who: &Name) -> Result<Vec<&'c Name>> {
+    pub(super) fn after(&self, turns: u64, who: &Name) -> Vec<&'c Name> {
         let all = match self {
-            Self::Circle(all) => return Ok(next_in_circle(all, who)),
+            Self::Circle(all) => return next_in_circle(all, who),
             Self::States(states, all) => {
-                let next = states.after.get(who);
-                let next = next.map_or_else(|| Ok(Vec::new()), |next| next.possible(turns, who.as_str()))?;
-                return Ok(all.iter().copied().filter(|who| next.contains(who)).collect());
+                let exits = states.get(who).map_or(&[][..], Vec::as_slice);
+                let next = possible_next(exits, turns, who.as_str());
+                return all.iter().copied().filter(|who| next.contains(who)).collect();
             }
             Self::Group(_, all) | Self::Handoffs(_, all) => all,
         };
-        Ok(all.iter().copied().filter(|next| self.may_follow(who, next)).collect())
+        all.iter().copied().filter(|next| self.may_follow(who, next)).collect()
     }
 
     fn may_follow(&self, last: &Name, next: &Name) -> bool {
@@ -172,7 +176,7 @@ impl Walk<'_> {
                 most_of(&mut parts.turns, &had);
                 self.measured(&mut parts, &[who], |walk| walk.say(builder, &mut then, &[who]))?;
                 scene.merge(&then);
-                let next = order.after(turn, who)?;
+                let next = order.after(turn, who);
                 if u128::from(turn) < turns && !next.is_empty() {
                     let then = self.selected(builder, then, (next.len(), selects), &mut selected)?;
                     for who in next {

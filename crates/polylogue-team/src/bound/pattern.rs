@@ -18,7 +18,7 @@ use super::visits::{sum_of, visits};
 use super::walk::Walk;
 use crate::build::AgentBuilder;
 use crate::chat::Chat;
-use crate::pattern::{Debate, Edge, Graph, Group, Pattern, SelectSpeaker, Selector};
+use crate::pattern::{Debate, Edge, Graph, Group, Pattern, SelectSpeaker, Selector, possible_next};
 use crate::private_agents::PrivateRole;
 
 impl Walk<'_> {
@@ -266,27 +266,25 @@ fn first_in_order<'c>(chat: &'c Chat, everyone: &[&'c Name], continues: bool) ->
 
 /// Who can speak first in `chat`, whose order depends on the last speaker.
 fn first_of<'c>(chat: &'c Chat, everyone: &[&'c Name]) -> Result<Vec<&'c Name>> {
-    let mut first: BTreeSet<&Name> = BTreeSet::new();
+    let mut first: BTreeSet<Name> = BTreeSet::new();
     let start = match &chat.pattern {
         Pattern::StateMachine(states) => {
-            let of =
-                |name: &Name| states.after.iter().find(|(who, _)| who.value == *name).map(|(_, next)| next);
-            let opened = chat.opening.0.iter().filter_map(|line| of(&line.from));
+            let opened = chat.opening.0.iter().filter_map(|line| states.after.get(&line.from));
             for next in states.start.iter().chain(opened) {
-                first.extend(next.possible(0, "")?);
+                first.extend(possible_next(&next.compile()?, 0, "").into_iter().cloned());
             }
             states.start.is_some()
         }
         Pattern::Handoffs(handoffs) => {
-            first.extend(&handoffs.start);
+            first.extend(handoffs.start.clone());
             handoffs.start.is_some()
         }
         _ => false,
     };
     if !start {
-        first.extend(everyone.first());
+        first.extend(everyone.first().map(|who| (*who).clone()));
     }
-    Ok(first.into_iter().filter(|who| everyone.contains(who)).collect())
+    Ok(first.iter().filter_map(|who| everyone.iter().copied().find(|one| *one == who)).collect())
 }
 
 fn may_repeat(group: &Group) -> bool {

@@ -107,7 +107,7 @@ fn most_silent(team: &Team) -> Option<u128> {
         _ => {
             let order = Order::of(team, chat)?;
             let names = chat.everyone().map(|name| &name.value);
-            names.map(|who| Some((who, order.after(0, who).ok()?))).collect::<Option<_>>()?
+            names.map(|who| (who, order.after(0, who))).collect()
         }
     };
     let is_silent = |who: &Name| {

@@ -49,7 +49,7 @@ impl Walk<'_> {
         let (everyone, order) = (names(chat), Order::of(builder.team, chat));
         self.evenly(builder, scene, turns, selects, |turn, last, _| match (last, &order) {
             (None, _) => Ok(first.clone()),
-            (Some(who), Some(order)) => order.after(turn, who),
+            (Some(who), Some(order)) => Ok(order.after(turn, who)),
             (Some(_), None) => Ok(everyone.clone()),
         })
     }

@@ -58,7 +58,26 @@ pub struct Exit {
 }
 
 /// Transitions with their conditions.
-type Compiled = Vec<(Option<Condition>, Name)>;
+pub(crate) type CompiledExits = Vec<(Option<Condition>, Name)>;
+
+/// The speakers that can be next by `exits` after `turns` turns, the last of which was one of `speaker`.
+pub(crate) fn possible_next<'e>(
+    exits: &'e [(Option<Condition>, Name)],
+    turns: u64,
+    speaker: &str,
+) -> Vec<&'e Name> {
+    let mut all = Vec::new();
+    for (condition, then) in exits {
+        let verdict = condition.as_ref().map_or(Verdict::Holds, |when| when.after(turns, speaker));
+        if verdict != Verdict::Fails && then.as_str() != END {
+            all.push(then);
+        }
+        if verdict == Verdict::Holds {
+            break;
+        }
+    }
+    all
+}
 
 impl StateMachine {
     /// Its transitions, each with the speaker after whose turns it can be taken; `None` for those from the start.
@@ -107,26 +126,6 @@ impl NextStates {
         }
     }
 
-    /// The speakers that can be next after `turns` turns, the last of which was one of `speaker`.
-    pub(crate) fn possible(&self, turns: u64, speaker: &str) -> Result<Vec<&Name>> {
-        let exits = match self {
-            Self::To(then) => return Ok([then].into_iter().filter(|then| then.as_str() != END).collect()),
-            Self::First(exits) => exits,
-        };
-        let mut all = Vec::new();
-        for exit in exits {
-            let condition = exit.when.as_deref().map(Condition::compile).transpose()?;
-            let verdict = condition.map_or(Verdict::Holds, |when| when.after(turns, speaker));
-            if verdict != Verdict::Fails && exit.then.as_str() != END {
-                all.push(&exit.then);
-            }
-            if verdict == Verdict::Holds {
-                break;
-            }
-        }
-        Ok(all)
-    }
-
     /// All speakers that can be next, whatever the conditions say.
     pub(crate) fn targets(&self) -> Vec<&Name> {
         let all = match self {
@@ -136,7 +135,7 @@ impl NextStates {
         all.into_iter().filter(|then| then.as_str() != END).collect()
     }
 
-    fn compile(&self) -> Result<Compiled> {
+    pub(crate) fn compile(&self) -> Result<CompiledExits> {
         let compiled = |exit: &At<Exit>| {
             let when = exit.when.as_deref().map(Condition::compile).transpose()?;
             Ok((when, exit.then.clone()))
@@ -212,8 +211,8 @@ impl Part for StateMachine {
 
 /// The transitions of the last speaker select the next one.
 fn policy(
-    start: Compiled,
-    exits: BTreeMap<Name, Compiled>,
+    start: CompiledExits,
+    exits: BTreeMap<Name, CompiledExits>,
     executing: impl FnOnce(Group) -> Group,
 ) -> impl Policy {
     let targets = Targets::of(&start, &exits);
@@ -255,8 +254,8 @@ struct Targets {
 }
 
 impl Targets {
-    fn of(start: &Compiled, exits: &BTreeMap<Name, Compiled>) -> Self {
-        let names = |exits: &Compiled| {
+    fn of(start: &CompiledExits, exits: &BTreeMap<Name, CompiledExits>) -> Self {
+        let names = |exits: &CompiledExits| {
             let names = exits.iter().map(|(_, then)| then.clone());
             names.filter(|name| name.as_str() != END).collect()
         };
