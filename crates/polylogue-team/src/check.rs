@@ -16,6 +16,7 @@ mod handoff_texts;
 mod mcp;
 mod models;
 mod names;
+mod nesting;
 mod parameters;
 mod prices;
 mod reach;

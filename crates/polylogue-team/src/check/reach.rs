@@ -6,6 +6,7 @@ use polylogue_config::{At, Switch};
 use polylogue_core::Name;
 
 use super::flow;
+use super::nesting::{self, Inner, agent_tools_of};
 use crate::agent::Agent;
 use crate::chat::{Chat, InnerChat};
 use crate::codes;
@@ -21,15 +22,15 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         inner.entry(&chat.name.value).or_insert(chat);
     }
     check_cycles(team, outline, &inner, report);
+    if !report.failed() {
+        nesting::check(team, outline, &inner, report);
+    }
     // A misspelled name does not speak: that is said once.
     if !report.failed() {
         warn_of_unused(team, outline, &inner, report);
         flow::check(team, outline, report);
     }
 }
-
-/// The inner chats by name.
-type Inner<'t> = HashMap<&'t Name, &'t InnerChat>;
 
 fn check_cycles<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t>, report: &mut Report<'_>) {
     let mut walk = Walk {
@@ -53,11 +54,6 @@ fn check_cycles<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t>, re
             walk.enter(name, chat, report);
         }
     }
-}
-
-/// The names of agents, chats and teams that the model of `agent` can call as tools.
-fn agent_tools_of(agent: &Agent) -> impl Iterator<Item = &At<Name>> {
-    agent.model().into_iter().flat_map(|keys| keys.agent_tools.iter()).map(|tool| &tool.who)
 }
 
 /// A walk from chats to the chats within them.

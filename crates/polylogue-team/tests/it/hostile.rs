@@ -92,6 +92,38 @@ fn nesting_is_bounded() {
     assert!(refused(&TEAM.replace("{max_turns: 1}", &conditions)).contains("nested 64 deep"));
 }
 
+/// A team of 400 chats within each other overflowed the stack when it was built, and 30 pairs were a billion chats.
+#[test]
+fn nesting_of_chats_is_bounded() {
+    let team = |outermost: &str, chats: String| {
+        let text = format!(
+            "name: t\nagents: [{{name: A}}, {{name: B}}]\nchat: {{participants: [{outermost}], stop: {{max_turns: 1}}}}\nchats: [{chats}]\n"
+        );
+        parse(&text, "t.yaml", &Overrides::default())
+            .map_or_else(|found| found.to_string(), |_| String::new())
+    };
+    let chat = |name: String, within: String| {
+        format!("{{name: {name}, participants: [{within}], stop: {{max_turns: 1}}}}, ")
+    };
+    let chain = |levels: usize| {
+        let within = |n: usize| if n < levels { format!("C{}", n + 1) } else { "A, B".to_owned() };
+        team("C1", (1..=levels).map(|n| chat(format!("C{n}"), within(n))).collect())
+    };
+    assert_eq!(chain(64), "");
+    assert!(chain(65).contains("error: `C65` is more than 64 levels of chats and agents deep"));
+    assert!(chain(5_000).contains("more than 64 levels"));
+
+    let pairs = |levels: usize| {
+        let within = |n: usize| {
+            if n < levels { format!("C{}, D{}", n + 1, n + 1) } else { "A, B".to_owned() }
+        };
+        let pair = |n| chat(format!("C{n}"), within(n)) + &chat(format!("D{n}"), within(n));
+        team("C1, D1", (1..=levels).map(pair).collect())
+    };
+    assert_eq!(pairs(10), "");
+    assert!(pairs(30).contains("error: more than 10000 ways lead to the chats of this team"));
+}
+
 #[test]
 fn a_file_of_mistakes_is_reported_in_part() {
     let text = format!("{TEAM}{}", (0..20_000).map(|n| format!("key{n}: 1\n")).collect::<String>());
