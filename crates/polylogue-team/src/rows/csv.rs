@@ -1,5 +1,7 @@
 //! Rows of comma-separated values (RFC 4180): the first line names the columns.
 
+use std::collections::HashSet;
+
 use ::csv::{ErrorKind, ReaderBuilder, StringRecord};
 
 use super::lines::{Collector, Lines};
@@ -76,18 +78,15 @@ fn add(rows: &mut Collector<'_, '_>, names: &StringRecord, record: &StringRecord
 /// Whether the names of the columns can be those of rows; reports why not.
 fn are_columns(names: &StringRecord, text: &str, report: &mut Report<'_>) -> bool {
     let first = span_at(0, text);
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for name in names.iter().map(str::trim) {
         if name.is_empty() {
             report.error(&first, "a column has no name");
-        } else if seen.contains(&name) {
+        } else if !seen.insert(name) {
             report.error(&first, format!("there are two columns `{name}`"));
         }
-        seen.push(name);
     }
-    if let [one] = seen.as_slice()
-        && one.contains([';', '\t'])
-    {
+    if names.len() == 1 && seen.iter().any(|one| one.contains([';', '\t'])) {
         let hint = "separate the columns by commas, or name a file with tabs `.tsv`";
         report.error_with_hint(&first, "there is only one column", hint);
     }

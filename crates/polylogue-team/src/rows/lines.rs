@@ -1,6 +1,6 @@
 //! Rows of JSON lines.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -35,12 +35,14 @@ pub(super) struct Collector<'r, 's> {
     lines: Lines,
     /// The lines in which ids were met.
     ids: HashMap<String, usize>,
+    /// The names of the columns so far. Each line can have others.
+    known: HashSet<String>,
     pub(super) report: &'r mut Report<'s>,
 }
 
 impl<'r, 's> Collector<'r, 's> {
     pub(super) fn new(report: &'r mut Report<'s>) -> Self {
-        Self { lines: Lines::default(), ids: HashMap::new(), report }
+        Self { lines: Lines::default(), ids: HashMap::new(), known: HashSet::new(), report }
     }
 
     /// Whether there are more rows, or more mistakes, than anyone wants to read.
@@ -66,7 +68,8 @@ impl<'r, 's> Collector<'r, 's> {
 
     /// Notes the key or the column `name`.
     pub(super) fn column(&mut self, name: &str) {
-        if !self.lines.columns.iter().any(|known| known == name) {
+        if !self.known.contains(name) {
+            self.known.insert(name.to_owned());
             self.lines.columns.push(name.to_owned());
         }
     }
