@@ -36,19 +36,20 @@ pub(super) fn check_teams(team: &Team, teams: &[Option<Team>], report: &mut Repo
 
 /// Reports invalid and unused servers, and tools of unknown servers.
 pub(super) fn check_built(team: &Team, report: &mut Report<'_>) {
+    let (wanted, declared) = (team.mcp_wanted(), team.mcp_declared());
     for (name, server) in team.mcp.servers() {
         let at = server.given().unwrap_or(&team.mcp.span);
         check_server(name, server, at, report);
-        if !team.mcp_wanted().contains(name.as_str()) && server.given().is_some() {
+        if !wanted.contains(name.as_str()) && server.given().is_some() {
             let hint = format!("add `{{mcp: {name}}}` to the `tools` of an agent, or leave it out");
             report.warning(codes::UNUSED, at, format!("no agent has tools of the MCP server `{name}`"), hint);
         }
     }
     for keys in team.agents.iter().filter_map(Agent::model) {
-        check_given(&keys.tools, team, report);
+        check_given(&keys.tools, &declared, report);
     }
     for task in team.all_chats().flat_map(|(_, chat)| chat.pattern.part().tasks()) {
-        check_given(&task.tools, team, report);
+        check_given(&task.tools, &declared, report);
     }
 }
 
@@ -72,9 +73,8 @@ fn check_server(name: &str, server: &McpServer, at: &Span, report: &mut Report<'
     }
 }
 
-/// The tools of servers in one list.
-fn check_given(tools: &[At<ToolEntry>], team: &Team, report: &mut Report<'_>) {
-    let declared = team.mcp_declared();
+/// The tools of servers in one list. `declared` are the servers that there are, by name.
+fn check_given(tools: &[At<ToolEntry>], declared: &BTreeMap<&str, &McpServer>, report: &mut Report<'_>) {
     let mut seen = HashSet::new();
     for given in tools.iter().filter_map(|given| given.mcp()).filter(|given| given.mcp.ok) {
         let name = given.mcp.as_str();

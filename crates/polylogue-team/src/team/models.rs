@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use polylogue_config::{At, Switch};
 use polylogue_core::Name;
-use polylogue_models::{local_file, model_names};
+use polylogue_models::{Provider, local_file, model_names};
 use serde_json::{Map, Value};
 
 use super::{SubTeam, Team};
@@ -204,8 +204,19 @@ impl Team {
 
     /// Returns the team's definition of the endpoint of `model`, a name such as `house:model-id`; `None` when it says nothing.
     pub fn endpoint_of(&self, model: &str) -> Option<(&str, &Endpoint)> {
-        let name = canonical(model.split([':', '/']).next().unwrap_or_default().trim());
-        self.all_endpoints().into_iter().find(|(other, _)| *other == name)
+        self.endpoint_called(canonical(model.split([':', '/']).next().unwrap_or_default().trim()))
+    }
+
+    /// The endpoint of the canonical name `name`: that of the outer team, if several have one.
+    pub(super) fn endpoint_called(&self, name: &str) -> Option<(&str, &Endpoint)> {
+        // Only providers have other names.
+        let by_other_name = || {
+            Provider::find(name)?;
+            self.endpoints.iter().find(|(other, _)| canonical(other) == name)
+        };
+        let own = self.endpoints.get_key_value(name).or_else(by_other_name);
+        own.map(|(name, endpoint)| (canonical(name), &endpoint.value))
+            .or_else(|| self.teams.iter().find_map(|sub| sub.team.endpoint_called(name)))
     }
 }
 

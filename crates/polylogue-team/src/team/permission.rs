@@ -59,7 +59,7 @@ impl Team {
     /// Lists the permissions that the endpoint `name` of the team needs when its models are called.
     pub fn wants_of_endpoint(&self, name: &str) -> BTreeMap<Grant, Vec<String>> {
         let mut all = RequestedPermissions::new();
-        let Some(endpoint) = self.all_endpoints().remove(name) else { return all };
+        let Some((_, endpoint)) = self.endpoint_called(name) else { return all };
         let given = endpoint.base_url.as_deref();
         // A provider's own address and its own key are what the user has them for.
         let provider = match given {
