@@ -311,7 +311,7 @@ async fn a_removal_whose_answer_was_lost_has_happened() {
     assert!(requests.await.unwrap().iter().all(|request| request.starts_with("DELETE /api/v1/")));
 }
 
-/// A server that is away at so many requests, and then for good.
+/// A server that is away at so many requests, and then permanently.
 fn away(times: usize) -> Vec<Turn> {
     let busy = || respond("503 Service Unavailable", "application/problem+json", &problem(503, "later"));
     (0..times).map(|_| with("Retry-After: 0", busy())).collect()
@@ -363,7 +363,7 @@ async fn a_page_is_no_event_stream() {
 }
 
 #[tokio::test]
-async fn a_tail_does_not_wait_for_the_rest_of_a_refusal_for_good() {
+async fn a_tail_does_not_wait_for_the_rest_of_a_permanent_refusal() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = client(&format!("http://{}", listener.local_addr().unwrap()));
     let id = id();

@@ -80,7 +80,7 @@ pub(crate) use self::buffer::{RunTotals, calls_before};
 pub use self::claim::{Claim, FoundDue, LEASE, LeaseNumber};
 use self::clock::Stopwatch;
 pub use self::clock::{Clock, Timestamp};
-pub(crate) use self::doubt::UncheckedTurn;
+pub(crate) use self::doubt::{LastEvent, UncheckedTurn};
 pub use self::due::{Due, Heartbeat, MAX_TRIES, ParkedLog};
 pub use self::dyn_queue::DynQueue;
 pub use self::event::{Body, Event, HistoryEntry, JoinHistory, Opening};

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(crate) use self::background::counts_at_end;
 pub use self::background_entry::BackgroundEntry;
 pub use self::earlier::EarlierTranscript;
-pub(crate) use self::open_turn::{LastEvent, OpenTurn};
+pub(crate) use self::open_turn::OpenTurn;
 pub use self::raised::RaisedLimits;
 pub(crate) use self::shared::{in_order, is_shared};
 use crate::{

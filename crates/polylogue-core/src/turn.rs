@@ -18,8 +18,8 @@ use std::sync::{Arc, LazyLock};
 pub use self::act::{Act, InputRequest};
 pub use self::background::{BackgroundStart, BackgroundTaskState};
 pub(crate) use self::background_tasks::{BackgroundTasks, Begun, Rest};
-use crate::log::UncheckedTurn;
-use crate::transcript::{LastEvent, OpenTurn, in_order};
+use crate::log::{LastEvent, UncheckedTurn};
+use crate::transcript::{OpenTurn, in_order};
 use crate::{
     AnyModel, Body, Capability, Charge, Entry, Event, FinishReason, Log, Message, Name, Params, Part, Path,
     Reply, Result, ToolSpec, Transcript, TranscriptMessage, TurnRequest, View, ViewOptions,

@@ -356,10 +356,7 @@ impl Error {
             Self::UnknownBudget { .. } => {
                 "`polylogue cluster` lists them; `--budget NAME=20` makes one of 20 dollars".into()
             }
-            Self::Empty { tenant: None } => "`polylogue run` begins one".into(),
-            Self::Empty { tenant: Some(tenant) } => format!(
-                "a server begins conversations of other tenants, for their tokens: `polylogue token new NAME --tenant {tenant}` makes one"
-            ),
+            Self::Empty { tenant } => beginner(tenant.as_deref()),
             Self::Unknown { .. } => "`polylogue runs` lists them".into(),
             Self::NoTeam { id } => format!("`polylogue show {id}` shows what was said"),
             Self::Imported { .. } => {
@@ -416,6 +413,16 @@ impl From<ModelError> for Error {
 impl From<Diagnostics> for Error {
     fn from(error: Diagnostics) -> Self {
         Self::Team(error)
+    }
+}
+
+/// Who begins conversations of the tenant.
+fn beginner(tenant: Option<&str>) -> String {
+    match tenant {
+        None => "`polylogue run` begins one".to_owned(),
+        Some(tenant) => format!(
+            "a server begins conversations of other tenants, for their tokens: `polylogue token new NAME --tenant {tenant}` makes one"
+        ),
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     let default_model = default.as_ref().map(|given| given.value.clone());
     let overrides = Overrides { vars, outside_files, default_model, ..Overrides::default() };
     if let Some(format) = args.graph {
-        return graph::run(args, format, &overrides);
+        return graph::run(args, format, |file| read(file, &overrides));
     }
     let env = trust::of_folder(&place::or_none(&cli.named_store()))?;
     let mut exit = Exit::Done;

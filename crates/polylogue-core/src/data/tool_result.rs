@@ -125,9 +125,9 @@ impl ToolResult {
                 *part = Part::text(cut(&text, share));
             }
         }
-        let left_out = count - self.parts.len();
-        if left_out > 0 {
-            self.parts.push(Part::text(format!("({left_out} more parts are left out)")));
+        let more = count - self.parts.len();
+        if more > 0 {
+            self.parts.push(Part::text(format!("({more} more parts are left out)")));
         }
         self
     }

@@ -1,10 +1,17 @@
 //! Calls in doubt: those that may have been in flight when an earlier process died. They are charged before anything is sent.
 
 use super::ReservationRequest;
-use crate::transcript::LastEvent;
 use crate::{
     Allowance, Body, Bound, Charge, ChargeReason, Log, Money, Name, Parent, Path, Result, TotalUsage,
 };
+
+/// The last event of an open turn: what a process that resumes it knows of calls that were in flight when an earlier one died.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LastEvent {
+    pub(crate) seq: u64,
+    /// Whether it proves that no model call of the turn was in flight any more.
+    pub(crate) proves_no_call: bool,
+}
 
 /// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are
 /// checked: otherwise a call could spend money that a lost call has already spent.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::{
-    EndedTurn, LastEvent, LimitQuestion, MessageSource, OpenTurn, RaisedLimits, Transcript,
-    TranscriptMessage, in_order, is_shared,
+    EndedTurn, LimitQuestion, MessageSource, OpenTurn, RaisedLimits, Transcript, TranscriptMessage, in_order,
+    is_shared,
 };
+use crate::log::LastEvent;
 use crate::{
     AllowanceOwner, BackgroundResult, BackgroundTask, Body, Charge, Chooser, Compacted, Event,
     LimitOverrides, Message, ModelReply, Name, Opening, OutputLimit, Part, Question, TurnRequest,

@@ -2,15 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::log::LastEvent;
 use crate::{Charge, ChargeReason, Event, Question, TurnRequest};
-
-/// The last event of an open turn: what a process that resumes it knows of calls that were in flight when an earlier one died.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LastEvent {
-    pub(crate) seq: u64,
-    /// Whether it proves that no model call of the turn was in flight any more.
-    pub(crate) proves_no_call: bool,
-}
 
 /// An open turn.
 #[derive(Debug, Clone)]

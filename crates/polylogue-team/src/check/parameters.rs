@@ -55,7 +55,7 @@ impl Team {
         found
     }
 
-    /// The same for the team as it is included.
+    /// The same for the team, included in another one.
     fn check_parameters_of(
         &self,
         here: Included<'_>,

@@ -32,9 +32,9 @@ fn calls(agents: &str, chat: &str) -> u64 {
 /// Replies are not continued.
 const PAIR: &str = "{name: A, parameters: {max_tokens: 9}}, {name: B, parameters: {max_tokens: 9}}";
 
-/// Telling alternatives apart takes longer with each edge: a run of a large graph would wait for its bound.
+/// Each edge makes it take longer to distinguish alternatives: a run of a large graph would wait for its bound.
 #[test]
-fn alternatives_of_a_graph_are_told_apart_up_to_a_hundred_edges() {
+fn alternatives_of_a_graph_are_distinguished_up_to_a_hundred_edges() {
     for (leaves, expected) in [(90, 4 + 1 + 90), (99, 4 * (1 + 1 + 99))] {
         let names: Vec<String> = (0..leaves).map(|nth| format!("C{nth}")).collect();
         let agents = names.iter().map(|name| format!(", {{name: {name}, parameters: {{max_tokens: 9}}}}"));

@@ -213,7 +213,7 @@ impl ReplyLayer for HumanInput {
         let calls = pending_for(turn);
         loop {
             let Some(answer) = turn.answer() else {
-                let question = words::question(turn, &input_reason, &calls, self);
+                let question = words::question(turn, &input_reason, &calls, self.limit == 0, self.clears);
                 return Ok(Some(Act::Ask(question)));
             };
             match Answer::of(answer) {

@@ -1,20 +1,25 @@
 //! `polylogue check --graph`: a team as a picture.
 
 use std::fs;
+use std::path::Path;
 
-use polylogue_team::Overrides;
+use polylogue_team::{Diagnostics, Loaded};
 
 use crate::args::{self, GraphFormat};
 use crate::commands::write_data;
 use crate::error::{CliError, Exit};
 use crate::stderr::{print_error, print_warnings};
 
-/// Draws the team, if its file has no error.
-pub(super) fn run(args: &args::Check, format: GraphFormat, overrides: &Overrides) -> Result<Exit, CliError> {
+/// Draws the team whose file `read` reads, if it has no error.
+pub(super) fn run(
+    args: &args::Check,
+    format: GraphFormat,
+    read: impl Fn(&Path) -> Result<Result<Loaded, Diagnostics>, CliError>,
+) -> Result<Exit, CliError> {
     let [file] = args.teams.as_slice() else {
         return Err(several(args));
     };
-    let loaded = match super::read(file, overrides)? {
+    let loaded = match read(file)? {
         Ok(loaded) => loaded,
         Err(found) => {
             print_error(&found.to_string().trim_end());

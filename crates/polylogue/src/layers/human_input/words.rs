@@ -4,7 +4,6 @@ use polylogue_core::{
     AnswerChoice, AnswerEffect, InputRequest, Name, QuestionKind, StopReason, ToolCall, Turn,
 };
 
-use super::HumanInput;
 use crate::tools::approval::exact;
 
 /// Why the person is asked.
@@ -19,22 +18,23 @@ pub(super) enum InputReason {
     End(StopReason),
 }
 
-/// The question in a turn with this `layer`.
+/// The question. `silent` is whether an empty answer sends no message, `clears` whether answers can clear the history.
 pub(super) fn question(
     turn: &Turn<'_>,
     input_reason: &InputReason,
     calls: &[(Name, ToolCall)],
-    layer: &HumanInput,
+    silent: bool,
+    clears: bool,
 ) -> InputRequest {
     let empty = match input_reason {
         InputReason::End(_) => AnswerEffect::End,
-        _ if layer.limit == 0 => AnswerEffect::NoMessage,
+        _ if silent => AnswerEffect::NoMessage,
         _ => AnswerEffect::AutomaticReply,
     };
     let situation = situation(turn, input_reason);
     let prompt_text = turn.request().prompt.as_ref().map(|prompt| prompt.to_string());
     let clear =
-        layer.clears.then(|| "`clear history`, with a name or a number, hides the earlier messages.".into());
+        clears.then(|| "`clear history`, with a name or a number, hides the earlier messages.".into());
     let sentences = [prompt_text, Some(situation), interrupts(calls), clear];
     let text = sentences.into_iter().flatten().collect::<Vec<String>>().join(" ");
     let shown = calls.iter().map(|(_, call)| exact(&format!("{} {:#}", call.tool, call.args)));
