@@ -110,7 +110,8 @@ impl<'c> Request<'c> {
     /// error: without it, a repetition would have its effect again.
     pub(crate) fn keyed(mut self, key: &str) -> Result<Self, ClientError> {
         let wrong = || ClientError::new(Kind::Key(key.to_owned()));
-        let is_legal = (1..=MAX_KEY).contains(&key.len()) && !key.contains('\t');
+        let is_legal =
+            (1..=MAX_KEY).contains(&key.len()) && key.bytes().all(|byte| matches!(byte, b' '..=b'~'));
         let value = HeaderValue::from_str(key).ok().filter(|_| is_legal).ok_or_else(wrong)?;
         self.headers.insert(HeaderName::from_static("idempotency-key"), value);
         Ok(Self { repeat: Repeat::Safe, ..self })

@@ -175,14 +175,18 @@ impl Runs {
 
     /// Completes an `operation` that has the right to run the conversation. If it panics, the right is given up: else nothing could run the
     /// conversation before a restart, and a server that stops would wait for it.
-    pub(crate) async fn hold<T>(&self, id: &LogId, operation: impl Future<Output = T>) -> T {
-        match AssertUnwindSafe(operation).catch_unwind().await {
-            Ok(done) => done,
-            Err(panic) => {
-                error!(conversation = %id, "a mistake in the server has interrupted a conversation");
-                self.running().remove(id);
-                self.note_change(id);
-                resume_unwind(panic)
+    pub(crate) fn hold<T>(&self, id: &LogId, operation: impl Future<Output = T>) -> impl Future<Output = T> {
+        // In a box: operations are large, and are held within others.
+        let operation = AssertUnwindSafe(Box::pin(operation)).catch_unwind();
+        async move {
+            match operation.await {
+                Ok(done) => done,
+                Err(panic) => {
+                    error!(conversation = %id, "a mistake in the server has interrupted a conversation");
+                    self.running().remove(id);
+                    self.note_change(id);
+                    resume_unwind(panic)
+                }
             }
         }
     }

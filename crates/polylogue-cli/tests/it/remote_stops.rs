@@ -15,12 +15,12 @@ use crate::home::{Home, PROGRAM, wait};
 /// How often an event stream without an order to stop is opened before the conversation ends by itself.
 const MAX_STREAMS: usize = 200;
 
-/// Reads a request. Returns its method and its path.
-fn request(socket: &TcpStream) -> (String, String) {
+/// Reads a request. Returns its method and its path; nothing of a connection that its client gave up.
+fn request(socket: &TcpStream) -> Option<(String, String)> {
     let (mut reader, mut line, mut length) = (BufReader::new(socket), String::new(), 0);
-    reader.read_line(&mut line).unwrap();
+    reader.read_line(&mut line).ok()?;
     let mut words = line.split(' ').map(str::to_owned);
-    let request = (words.next().unwrap(), words.next().unwrap());
+    let request = (words.next()?, words.next()?);
     let mut header = String::new();
     while reader.read_line(&mut header).unwrap() > 2 {
         if let Some(value) = header.to_lowercase().strip_prefix("content-length:") {
@@ -29,7 +29,22 @@ fn request(socket: &TcpStream) -> (String, String) {
         header.clear();
     }
     reader.read_exact(&mut vec![0; length]).unwrap();
-    request
+    Some(request)
+}
+
+/// The requests to a server, each with its connection: clients also make connections that they then do not need.
+fn requests(listener: TcpListener) -> Receiver<(TcpStream, String, String)> {
+    let (sender, received) = channel();
+    std::thread::spawn(move || {
+        for socket in listener.incoming().map(Result::unwrap) {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                let (method, path) = request(&socket)?;
+                sender.send((socket, method, path)).ok()
+            });
+        }
+    });
+    received
 }
 
 /// Responds to a request.
@@ -70,9 +85,9 @@ fn events() -> String {
 fn serve(listener: TcpListener, begins: Sender<()>, may_begin: Receiver<()>) -> JoinHandle<usize> {
     std::thread::spawn(move || {
         let (mut stops, mut streams, mut is_over) = (0, 0, false);
+        let requests = requests(listener);
         while !is_over {
-            let (socket, _) = listener.accept().unwrap();
-            let (method, path) = request(&socket);
+            let (socket, method, path) = requests.recv().unwrap();
             let body = match (method.as_str(), path.strip_prefix("/api/v1/").unwrap()) {
                 ("GET", "teams/t") => team().to_string(),
                 ("POST", "conversations") => {
@@ -122,7 +137,8 @@ fn an_order_to_stop_while_a_row_begins_stops_it() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert!(notes.any(|note| note.contains("the server finishes the steps that have begun")));
     answer.send(()).unwrap();
-    assert!(notes.all(|note| !note.contains("error")));
+    let notes: Vec<String> = notes.collect();
+    assert!(notes.iter().all(|note| !note.contains("error")), "{notes:#?}");
     wait(&mut child);
     assert_eq!(serving.join().unwrap(), 1);
     let records = std::fs::read_to_string(home.path("out.jsonl")).unwrap();
@@ -136,9 +152,7 @@ fn a_result_is_printed_also_if_the_server_fails_after_it() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
-        for socket in listener.incoming() {
-            let socket = socket.unwrap();
-            let (method, path) = request(&socket);
+        for (socket, method, path) in requests(listener) {
             match (method.as_str(), path.strip_prefix("/api/v1/").unwrap()) {
                 ("GET", "teams/t") => respond(&socket, "200 OK", &team().to_string()),
                 ("POST", "conversations") => respond(&socket, "201 Created", &conversation().to_string()),
