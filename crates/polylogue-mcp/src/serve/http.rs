@@ -218,7 +218,8 @@ mod tests {
         let client = json!({"name": "test", "version": "1"});
         let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
-        let request = Request::post("/mcp").header("host", "localhost").header("content-type", "application/json");
+        let request =
+            Request::post("/mcp").header("host", "localhost").header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream");
         request.body(Bytes::from(body.to_string())).unwrap()
     }
