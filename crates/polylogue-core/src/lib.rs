@@ -83,12 +83,12 @@ pub use log::{
     AnswerChoice, AnswerEffect, AnyQueue, AnyStore, Blobs, Body, BoundFacts, Choice, Chooser, Claim, Clock,
     Confirmation, Cursor, DefaultAnswer, Due, DynQueue, Event, FailedAttempt, FeatureError, Features,
     FoundDue, GivenApproval, Heartbeat, HistoryEntry, InboxMessage, Instruction, InstructionError,
-    JoinHistory, LEASE, Lease, LeaseNumber, ListQuery, Listing, Log, LogHandle, LogState, MAX_TRIES, Meta,
-    Meter, NotStored, OpenQuestion, OpenState, Opening, Page, Parent, ParkedLog, PauseHold, Progress,
-    Question, QuestionKind, Queue, QueueFigures, QueueOverview, QueueState, QueueWrapper, QueuedLog,
-    RecoveredEvents, Reservation, ResourceKey, Resources, Responder, SeenWorker, Store, StoreWrapper,
-    StoredResults, StoredText, Subscription, Summary, TeamChanged, Timestamp, TurnRequest, Update,
-    WorkerInfo,
+    JoinHistory, KEY_RESERVATION, LEASE, Lease, LeaseNumber, ListQuery, Listing, Log, LogHandle, LogState,
+    MAX_TRIES, Meta, Meter, NotStored, OpenQuestion, OpenState, Opening, Page, Parent, ParkedLog, PauseHold,
+    Progress, Question, QuestionKind, Queue, QueueFigures, QueueOverview, QueueState, QueueWrapper,
+    QueuedLog, RecoveredEvents, Reservation, ResourceKey, Resources, Responder, SeenWorker, Store,
+    StoreWrapper, StoredResults, StoredText, Subscription, Summary, TeamChanged, Timestamp, TurnRequest,
+    Update, WorkerInfo,
 };
 pub use model::{AnyModel, EarlierReplies, Model, ModelWrapper, Origin, Request, SealsSent};
 pub use policy::{Condition, Policy, Step, steerable, with_follow_ups, with_termination, wrap_policy};

@@ -108,7 +108,7 @@ pub use self::resources::{ResourceKey, Resources};
 pub use self::result_account::NotStored;
 use self::result_account::ResultAccount;
 pub use self::results::{StoredResults, StoredText};
-pub use self::store::{AnyStore, RecoveredEvents, Store, StoreWrapper};
+pub use self::store::{AnyStore, KEY_RESERVATION, RecoveredEvents, Store, StoreWrapper};
 pub use self::summary::{Progress, Summary};
 pub(crate) use self::turns::turns_taken;
 use self::updates::Publisher;

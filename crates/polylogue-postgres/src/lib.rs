@@ -35,6 +35,7 @@ mod database;
 mod error;
 mod inbox;
 mod inbox_notifications;
+mod keys;
 mod limits;
 mod listing;
 mod live_point;

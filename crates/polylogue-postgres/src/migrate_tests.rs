@@ -170,7 +170,7 @@ async fn a_migration_releases_all_claims_and_processes_of_the_earlier_format_wri
     append(&running, &held, 0).await.unwrap();
     let (a, meta) = (held.id.clone(), Meta::default());
     let mut old = Vec::new();
-    for _ in 0..9 {
+    for _ in 0..10 {
         old.push(connected(&server).await);
     }
     let new = open(&server, later(FORMAT, COLORS));
@@ -194,6 +194,7 @@ async fn a_migration_releases_all_claims_and_processes_of_the_earlier_format_wri
         ("announce", old[6].announce(Some(&worker)).await),
         ("check_writable", old[7].check_writable().await),
         ("archive", old[8].archive(&a).await.map(|_| ())),
+        ("reserve_key", old[9].reserve_key("key", "request").await.map(|_| ())),
     ];
     for (what, result) in results {
         assert!(is_newer(&result), "{what}: {result:?}");

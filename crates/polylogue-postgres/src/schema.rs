@@ -1,7 +1,7 @@
 //! The tables, their format, and the migrations that make it.
 //!
 //! Only processes of the last format write. A migration is one transaction. It waits for the statements that run, keeps others from running, and
-//! releases all claims: a process of an earlier format appends nothing more. The statements by which it would claim, post or schedule
+//! releases all claims: a process of an earlier format appends nothing more. The statements by which it would claim, post, reserve a key or schedule
 //! check the format themselves, and so do its heartbeats, by which it notices. Until then it may execute statements that need no
 //! claim and check nothing, on budgets, limits of model servers and followed logs: a migration after which these would write
 //! something wrong gives their tables other names, so that they fail.
@@ -43,9 +43,9 @@ pub(crate) const fn last(formats: Formats) -> u64 {
 }
 
 /// The tables that every process uses; `format` is read before.
-pub(crate) const TABLES: [&str; 13] = [
+pub(crate) const TABLES: [&str; 14] = [
     "archives", "blobs", "budget_logs", "budgets", "events", "inbox", "logs", "nodes", "rate_limits",
-    "set_aside", "slots", "teams", "watched",
+    "reserved_keys", "set_aside", "slots", "teams", "watched",
 ];
 
 const MISSING: &str =

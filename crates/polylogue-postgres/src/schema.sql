@@ -155,6 +155,10 @@ CREATE VIEW polylogue.cluster AS SELECT tenant, logs.id,
     holder, coalesce(process, holder, worker) AS process, needs, abs(tries) AS tries, takeovers, failure
     FROM polylogue.logs LEFT JOIN polylogue.nodes ON nodes.id = coalesce(holder, worker)
     WHERE due IS NOT NULL OR is_parked OR holder IS NOT NULL;
+-- Keys of requests that have been reserved, and which request has each: JSON strings.
+CREATE TABLE polylogue.reserved_keys(
+    tenant text, key text, request text NOT NULL, until timestamptz NOT NULL, PRIMARY KEY(tenant, key));
+CREATE INDEX reserved_keys_until ON polylogue.reserved_keys(until);
 -- Over all logs, so that a claim on a removed log is void in the next one of that id.
 CREATE SEQUENCE polylogue.fences;
 -- Tells in which order leases were granted and renewed, whatever the clock says: it may jump.

@@ -249,6 +249,11 @@ impl Store for Postgres {
         self.run(|inner| async move { inner.posted_with(&key).await }).await
     }
 
+    async fn reserve_key(&self, key: &str, request: &str) -> Result<String, StoreError> {
+        let (key, request) = (key.to_owned(), request.to_owned());
+        self.run(|logs| async move { logs.reserve_key(&key, &request).await }).await
+    }
+
     async fn inbox_news(&self, id: &LogId) -> Result<bool, StoreError> {
         let logs = &self.inner;
         logs.notifications.listen(&self.thread.handle, &logs.database, &logs.node);

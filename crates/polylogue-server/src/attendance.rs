@@ -67,8 +67,6 @@ pub(crate) type Clients = Arc<()>;
 /// What earlier requests like one have begun.
 pub(crate) enum Earlier {
     Nothing,
-    /// A request with the same key had another body.
-    OtherBody,
     /// All of them have their clients.
     Attended,
     /// One that the client of the request has lost.
@@ -161,11 +159,8 @@ impl Attendance {
     pub(crate) fn find(&self, of: &RequestDigest) -> Earlier {
         let begun = self.begun();
         let mut found = Earlier::Nothing;
-        let equal = |(line, _): &&(Line, Clients)| line.of.request == of.request && line.is_fresh();
+        let equal = |(line, _): &&(Line, Clients)| line.of == *of && line.is_fresh();
         for (line, clients) in begun.iter().rev().filter(equal) {
-            if line.of.body != of.body {
-                return Earlier::OtherBody;
-            }
             if of.has_key || Arc::strong_count(clients) == 1 {
                 return Earlier::Lost(line.begun.clone(), Arc::clone(clients));
             }
@@ -220,7 +215,7 @@ mod tests {
         let _client = attendance.note(&keyed, &run("two"));
         assert!(matches!(attendance.find(&keyed), Earlier::Lost(..)));
         let other = RequestDigest { body: "c".into(), ..keyed };
-        assert!(matches!(attendance.find(&other), Earlier::OtherBody));
+        assert!(matches!(attendance.find(&other), Earlier::Nothing));
     }
 
     #[test]

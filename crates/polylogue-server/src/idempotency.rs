@@ -1,6 +1,7 @@
 //! Idempotency keys: a request that is repeated with its key has its effect once, also when the server was killed in between, and at any server
-//! with the store. No table keeps them: the key is in the id of the conversation that the request made, or in the inbox of the one that it changed.
-//! The store makes an id once, and takes a message for each key once; what it has of the request tells whether that was the same one.
+//! with the store. The key is in the id of the conversation that the request made, or in the inbox of the one that it changed. The store makes an id
+//! once, and takes a message for each key once; what it has of the request tells whether that was the same one. Before a request has any effect,
+//! its key is reserved for it, so that another request with the key is refused also if its effect would be in another conversation.
 
 use axum::http::HeaderMap;
 use polylogue_core::{Listing, LogId, Store as _};
@@ -30,12 +31,17 @@ pub(crate) struct Key {
 impl Key {
     /// The key of the request, if it has one. `to` is what the request is sent to.
     pub(crate) async fn of(call: &Call, to: &str) -> Result<Option<Self>, Problem> {
-        Self::among(&call.app, (call.token()?, to), &call.headers, || call.body_digest()).await
+        let token = call.token()?;
+        let tenant = call.app.tenant(token)?;
+        Self::among((&call.app, &tenant), (token, to), &call.headers, || call.body_digest()).await
     }
 
     /// The key of a request with these headers and a content of this digest, if it has one.
+    ///
+    /// # Errors
+    /// When another request has the key.
     pub(crate) async fn among(
-        app: &App,
+        (app, tenant): (&App, &Tenant),
         (token, to): (&Token, &str),
         headers: &HeaderMap,
         digest: impl FnOnce() -> blake3::Hash,
@@ -50,7 +56,9 @@ impl Key {
         let body = digest().to_hex().chars().take(16).collect();
         let only = app.in_flight.enter(&request).await;
         let digest = RequestDigest { request, body, has_key: true };
-        Ok(Some(Self { request: digest.to_stored(), digest, _only: only }))
+        let key = Self { request: digest.to_stored(), digest, _only: only };
+        let holder = tenant.runtime.store().reserve_key(&key.inbox_key(), &key.request).await?;
+        if holder == key.request { Ok(Some(key)) } else { Err(mismatch()) }
     }
 
     /// What tells the request from others that chat completions have begun.

@@ -169,6 +169,10 @@ impl StoreWrapper for MeteredStore {
         self.metrics.of("list", self.inner.list(query)).await
     }
 
+    async fn reserve_key(&self, key: &str, request: &str) -> Result<String, StoreError> {
+        self.metrics.of("reserve_key", self.inner.reserve_key(key, request)).await
+    }
+
     async fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {
         self.metrics.of("post", self.inner.post(id, message)).await
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_core::Timestamp;
+use polylogue_core::{KEY_RESERVATION, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::head::now_ms;
@@ -54,6 +54,11 @@ pub fn uptime() -> Duration {
     #[cfg(not(target_os = "linux"))]
     let clock = ClockId::Monotonic;
     Duration::try_from(clock_gettime(clock)).unwrap_or_default()
+}
+
+/// Until when a key is reserved that is reserved at `now`.
+pub(crate) fn reserved_until(now: u64) -> u64 {
+    now.saturating_add(milliseconds(KEY_RESERVATION))
 }
 
 fn milliseconds(time: Duration) -> u64 {

@@ -4,6 +4,7 @@ mod blobs;
 mod file;
 mod folder;
 mod inbox;
+mod keys;
 mod note;
 mod writer;
 
@@ -64,6 +65,9 @@ use folder::Folder;
 ///
 /// `monday.inbox` has the instructions that other processes have posted, one per line; the event that carries out line 3 has
 /// `"inbox":3`.
+///
+/// The file `.keys` has the [keys](Store::reserve_key) that are reserved for requests, one per line; those that have expired are
+/// removed from time to time.
 ///
 /// Claiming checks the beginning and the end, reading checks all lines. A claimed log keeps two files open; the
 /// default limit of a process is about a thousand.
@@ -226,6 +230,11 @@ impl Store for Jsonl {
     async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         let id = id.clone();
         self.run(move |folder| folder.inbox(&id, after)).await
+    }
+
+    async fn reserve_key(&self, key: &str, request: &str) -> Result<String, StoreError> {
+        let (key, request) = (key.to_owned(), request.to_owned());
+        self.run(move |folder| folder.reserve_key(&key, &request)).await
     }
 
     async fn store_blob(&self, id: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<bool, StoreError> {

@@ -13,8 +13,8 @@ use polylogue_core::{
     Page, RecoveredEvents, Store, StoreError, Timestamp,
 };
 
-use self::logs::{GrantedLease, Log, Logs};
-use crate::clock::Clock;
+use self::logs::{GrantedLease, Log, Logs, ReservedKey};
+use crate::clock::{Clock, reserved_until};
 use crate::head::lease_from;
 use crate::{batch, claims};
 
@@ -216,6 +216,13 @@ impl Store for Memory {
         let logs = self.logs();
         let inbox = &logs.by_id.get(id).ok_or_else(|| not_found(id))?.inbox;
         Ok((1..).zip(inbox.iter().cloned()).filter(|(number, _)| *number > after).collect())
+    }
+
+    async fn reserve_key(&self, key: &str, request: &str) -> Result<String, StoreError> {
+        let (now, mut logs) = (self.now(), self.logs());
+        logs.reserved_keys.retain(|_, reserved| reserved.until > now);
+        let new = || ReservedKey { request: request.to_owned(), until: reserved_until(now) };
+        Ok(logs.reserved_keys.entry(key.to_owned()).or_insert_with(new).request.clone())
     }
 
     async fn store_blob(&self, id: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<bool, StoreError> {

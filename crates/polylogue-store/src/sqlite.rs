@@ -11,6 +11,7 @@ mod facts;
 mod files;
 mod heads;
 mod inbox;
+mod keys;
 mod listing;
 mod process_lock;
 mod queue;
@@ -59,7 +60,7 @@ use writer::{ClaimIssuer, Writer};
 ///
 /// # Format
 ///
-/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 9
+/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 10
 /// being the only supported one. `sqlite3` can read it, also while it is written:
 ///
 /// ```sql
@@ -140,6 +141,12 @@ use writer::{ClaimIssuer, Writer};
 ///     address TEXT,                        -- where others reach it over HTTP
 ///     seen_ms INTEGER NOT NULL             -- its last heartbeat, since 1970
 /// ) STRICT, WITHOUT ROWID;
+/// CREATE TABLE reserved_keys(              -- the idempotency keys of requests to a server
+///     key TEXT PRIMARY KEY,
+///     request TEXT NOT NULL,               -- identifies the request that has it
+///     until_ms INTEGER NOT NULL            -- when the reservation ends, since 1970
+/// ) STRICT, WITHOUT ROWID;
+/// CREATE INDEX reserved ON reserved_keys(until_ms);
 /// ```
 ///
 /// ```sql
@@ -398,6 +405,11 @@ impl Store for Sqlite {
     async fn posted_with(&self, key: &str) -> Result<Option<LogId>, StoreError> {
         let key = key.to_owned();
         self.reading(move |reader, place| reader.posted_with(place, &key)).await
+    }
+
+    async fn reserve_key(&self, key: &str, request: &str) -> Result<String, StoreError> {
+        let (key, request) = (key.to_owned(), request.to_owned());
+        self.writing(None, move |transaction| transaction.reserve_key(&key, &request)).await
     }
 
     async fn store_blob(&self, id: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<bool, StoreError> {

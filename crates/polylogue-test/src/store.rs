@@ -19,6 +19,7 @@ mod claims;
 mod crowd;
 mod events;
 mod inbox;
+mod keys;
 mod listing;
 mod reopened;
 pub(crate) mod support;
@@ -38,6 +39,7 @@ pub async fn conforms(make: impl Fn() -> AnyStore) {
     claims::check(&make, &mut report).await;
     events::check(&make, &mut report).await;
     inbox::check(&make, &mut report).await;
+    keys::check(&make, &mut report).await;
     blobs::check(&make, &mut report).await;
     archive::check(&make, &mut report).await;
     listing::check(&make, &mut report).await;
@@ -56,5 +58,6 @@ pub async fn survives(open: impl Fn() -> AnyStore) {
     let mut report = Report::default();
     reopened::check(&open, &mut report).await;
     archive::check_reopened(&open, &mut report).await;
+    keys::check_reopened(&open, &mut report).await;
     report.finish();
 }

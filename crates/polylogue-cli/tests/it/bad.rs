@@ -232,7 +232,7 @@ fn a_store_of_a_newer_version() {
     file.write_all(&99_u32.to_be_bytes()).unwrap();
     for args in [&["runs"][..], &["show", "last"], &["run", &shipped("writer-critic")], &["doctor"]] {
         let ran = home.run(args).exits(1);
-        let newer = "store.db has format 99, and this version knows up to 9\n  hint: read it with the version that wrote it, or a later one\n";
+        let newer = "store.db has format 99, and this version knows up to 10\n  hint: read it with the version that wrote it, or a later one\n";
         assert!(ran.err.ends_with(newer), "{args:?}: {}", ran.err);
     }
     fs::write(home.path("store.db"), before).unwrap();

@@ -80,7 +80,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           not probed yet: detected in use, or tested by `--probe`
 
         conversations
-          1 in HOME/store.db (SQLite, format 9)
+          1 in HOME/store.db (SQLite, format 10)
         --- 0
     "#]]
     .assert_eq(&rest);

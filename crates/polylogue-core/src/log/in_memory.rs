@@ -71,6 +71,9 @@ impl Store for InMemory {
     async fn inbox(&self, _: &LogId, _: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         Ok(Vec::new())
     }
+    async fn reserve_key(&self, _: &str, request: &str) -> Result<String, StoreError> {
+        Ok(request.to_owned())
+    }
     async fn store_blob(&self, _: &LogId, blob: &BlobId, bytes: &[u8]) -> Result<bool, StoreError> {
         self.blobs().entry(blob.clone()).or_insert_with(|| bytes.into());
         Ok(true)

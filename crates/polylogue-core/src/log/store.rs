@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::claim::Claim;
 use super::dyn_queue::{Boxed, DynQueue};
@@ -10,6 +11,9 @@ use super::inbox::InboxMessage;
 use super::list::{ListQuery, Page};
 use super::meta::Meta;
 use crate::{BlobId, LogId, StoreError};
+
+/// Time for which a [key](Store::reserve_key) is reserved.
+pub const KEY_RESERVATION: Duration = Duration::from_hours(24);
 
 /// A store of logs: a database, a folder of files, memory.
 ///
@@ -182,6 +186,18 @@ pub trait Store: Send + Sync + 'static {
         }
     }
 
+    /// Reserves `key` for a request, before the request has any effect. `request` identifies it, such as a digest. Returns the request that has
+    /// the key: `request`, or an earlier one that reserved it less than [`KEY_RESERVATION`] ago. Of several processes at the same time, one
+    /// reserves it. After success the reservation survives a loss of power. It belongs to no log, and the store removes it after that time.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn reserve_key(
+        &self,
+        key: &str,
+        request: &str,
+    ) -> impl Future<Output = Result<String, StoreError>> + Send;
+
     /// Waits until a message was posted to the inbox of a log that this store has claimed, or its claim has ended. Returns whether the store
     /// hears of messages; one may be missed all the same, so the inbox must be looked at now and then. Default: it hears of none, at once.
     ///
@@ -352,6 +368,7 @@ forwarded! {
     post(ref id: LogId, ref message: InboxMessage,) -> u64;
     inbox(ref id: LogId, val after: u64,) -> Vec<(u64, InboxMessage)>;
     posted_with(ref key: str,) -> Option<LogId>;
+    reserve_key(ref key: str, ref request: str,) -> String;
     inbox_news(ref id: LogId,) -> bool;
     store_blob(ref id: LogId, ref blob: BlobId, ref bytes: [u8],) -> bool;
     stored_blob(ref id: LogId, ref blob: BlobId,) -> Option<Arc<[u8]>>;

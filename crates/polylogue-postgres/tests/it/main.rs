@@ -18,6 +18,8 @@ mod full;
 #[cfg(test)]
 mod inbox;
 #[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod pooled;

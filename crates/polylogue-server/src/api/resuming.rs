@@ -156,9 +156,7 @@ async fn note(tenant: &Tenant, id: &LogId, key: Option<&Key>) -> Result<(), Prob
     if listing(tenant, id).await?.summary.progress == Progress::New {
         return Ok(());
     }
-    accepted(tenant.runtime.steer_once(id, Instruction::Resume, key.of_instruction()).await?)?;
-    // Another server can have posted something else with the key at the same time.
-    key.was_posted(tenant, id).await.map(drop)
+    accepted(tenant.runtime.steer_once(id, Instruction::Resume, key.of_instruction()).await?)
 }
 
 /// Takes the right to run a conversation that is to continue. If it runs, raises its limits and ends its pause instead. A run that has ended the

@@ -145,10 +145,6 @@ pub(crate) async fn instruct(
     let given = (instruction, key.map_or_else(InstructionKey::fresh, Key::of_instruction));
     let run = (slot, StartOptions::default());
     let steered = steered::steer(app, tenant, (about, is_elsewhere), given, run).await?;
-    if let Some(key) = key.filter(|_| !was_posted) {
-        // Another server can have posted something else with the key at the same time.
-        key.was_posted(tenant, id).await?;
-    }
     match steered {
         Steered::Done { seq } => Ok((Some(seq), was_posted)),
         // It waits for the end of a step.

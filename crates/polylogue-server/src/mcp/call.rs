@@ -116,7 +116,7 @@ pub(super) async fn hold(
 async fn start(call: CallContext, arguments: Arguments, is_awaited: bool) -> Result<CallState, Problem> {
     let Visitor { app, tenant, token, headers, .. } = &call.visitor;
     let to = format!("mcp\0{}", call.tool);
-    let key = Key::among(app, (token, &to), headers, || call.digest).await?;
+    let key = Key::among((app, tenant), (token, &to), headers, || call.digest).await?;
     if let Some(id) = &arguments.conversation {
         return say(&call, id, arguments.message, key.as_ref()).await;
     }

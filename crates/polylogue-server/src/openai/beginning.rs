@@ -22,7 +22,7 @@ use crate::beginning::{is_taken, make};
 use crate::call::Call;
 use crate::conversation::{find, is_at_rest, listing, served_team};
 use crate::default_answers::is_up;
-use crate::idempotency::{Key, mismatch};
+use crate::idempotency::Key;
 use crate::opened::{Opened, open};
 use crate::problem::Problem;
 use crate::request::RequestDigest;
@@ -56,8 +56,8 @@ type Beginning = (Begun, Option<oneshot::Receiver<Subscription>>);
 
 /// Joins the run that an equal request has begun whose connection was lost, or begins.
 pub(super) async fn join_or_begin(request: Request) -> Result<Started, Problem> {
-    let Request { call, token, .. } = &request;
-    let key = Key::among(&call.app, (token, "chat"), &call.headers, || call.body_digest()).await?;
+    let Request { call, token, tenant, .. } = &request;
+    let key = Key::among((&call.app, tenant), (token, "chat"), &call.headers, || request.content()).await?;
     let digest = key.as_ref().map_or_else(|| request.digest(), Key::digest);
     let is_repeated = digest.has_key || request.is_retry();
     let until = Instant::now() + LEAVES;
@@ -68,7 +68,6 @@ pub(super) async fn join_or_begin(request: Request) -> Result<Started, Problem> 
             false => Some(call.app.in_flight.enter(&digest.request).await),
         };
         match call.app.attendance.find(&digest) {
-            Earlier::OtherBody => return Err(mismatch()),
             Earlier::Lost(begun, clients) if is_repeated => match request.continues(&begun).await? {
                 true => return Ok(request.started((begun, None), digest.has_key, clients)),
                 false => call.app.attendance.forget(&begun),
@@ -83,12 +82,17 @@ pub(super) async fn join_or_begin(request: Request) -> Result<Started, Problem> 
 }
 
 impl Request {
+    /// Identifies what it asks: the body, and the chat that a header names.
+    fn content(&self) -> blake3::Hash {
+        let of = self.chat.conversation.as_ref().map(NamedChat::id).unwrap_or_default();
+        blake3::hash(format!("{of}\0{}", self.call.body_digest()).as_bytes())
+    }
+
     /// What tells it from others that have no key.
     fn digest(&self) -> RequestDigest {
-        let body = self.call.body_digest();
-        let of = self.chat.conversation.as_ref().map(NamedChat::id).unwrap_or_default();
-        let request = blake3::hash(format!("{}\0{of}\0{body}", self.token.id).as_bytes());
-        RequestDigest { request: request.to_string(), body: body.to_string(), has_key: false }
+        let content = self.content();
+        let request = blake3::hash(format!("{}\0{content}", self.token.id).as_bytes());
+        RequestDigest { request: request.to_string(), body: content.to_string(), has_key: false }
     }
 
     /// Whether an SDK sends it again.
@@ -414,14 +418,9 @@ impl Request {
         let options = StartOptions { follower: Some(follower), reply_tokens, is_awaited: true };
         let (of, given) = ((&about, is_elsewhere), (instruction, given));
         let steered = steer(&call.app, tenant, of, given, (slot, options)).await?;
-        let sent = match steered {
-            Steered::Refused(why) => Err(Problem::refused(why.to_string())),
-            // Another server can have sent something else with the key at the same time.
-            _ => self.is_said(id, key).await,
-        };
-        if let Err(problem) = sent {
+        if let Steered::Refused(why) = steered {
             call.app.attendance.forget(&begun);
-            return Err(problem);
+            return Err(Problem::refused(why.to_string()));
         }
         Ok(self.started((begun, Some(begins)), false, clients))
     }

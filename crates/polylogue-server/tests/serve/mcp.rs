@@ -361,6 +361,15 @@ async fn s24_a_call_that_is_repeated_with_its_key_has_one_effect() {
     assert_eq!(one["structuredContent"]["result"], "eight");
     assert_eq!(one["structuredContent"], two["structuredContent"]);
     assert_eq!((count(&world).await, said(&events(&world, id).await).len()), (1, 9));
+    // With another conversation, it is another call.
+    let another = result(&world.send(call(&world, "talk", json!({}), &json!({}))).await);
+    let another = another["structuredContent"]["conversation"].as_str().unwrap();
+    let arguments = json!({"conversation": another, "message": "On."});
+    let before = events(&world, another).await;
+    let refused = call(&world, "talk", arguments, &json!({})).header("Idempotency-Key", "k2");
+    let refused = result(&world.send(refused).await);
+    assert!(refused.to_string().contains("had another body"), "{refused}");
+    assert_eq!(events(&world, another).await, before);
 }
 
 #[tokio::test]

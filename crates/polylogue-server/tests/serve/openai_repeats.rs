@@ -5,17 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_server::ServerLimits;
+use polylogue_core::{ListQuery, Store as _};
+use polylogue_server::{ChatOptions, ServerLimits, ServerOptions};
 use polylogue_test::server::{Answer, Playbook};
 use serde_json::{Value, json};
 
-use crate::client::Request;
+use crate::client::{Request, Response};
 use crate::conversations::{PATH, begin, events, said, until};
 use crate::openai::{
     COMPLETIONS, assistant, chunks, complete, content, conversation, stopped_before_its_last_turn, user,
 };
 use crate::openai_content::{LOOK, PIXEL, with_picture};
-use crate::world::{Gate, World, change_store, generous, place};
+use crate::world::{Gate, World, change_store, generous, loopback, place};
 
 fn keyed(world: &World, model: &str, history: &[Value], key: &str, streams: bool) -> Request {
     let body = json!({"model": model, "messages": history, "stream": streams,
@@ -201,6 +202,97 @@ async fn s24_a_key_of_another_history_is_a_conflict_at_another_server() {
     }
     assert_eq!(second.model_requests().len(), 0);
     assert_eq!(first.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 1);
+}
+
+/// One of the requests has had its effect, and the other one is refused, because it has the same key.
+#[track_caller]
+fn assert_one_refused(responses: [&Response; 2]) {
+    let mut codes = responses.map(|response| response.status);
+    codes.sort_unstable();
+    assert_eq!(codes, [200, 422], "{} {}", responses[0].body, responses[1].body);
+    let refused = responses.into_iter().find(|response| response.status == 422).unwrap();
+    assert_eq!(refused.problem()["error"]["code"], "idempotency_mismatch");
+}
+
+#[tokio::test]
+async fn s24_one_key_with_two_histories_has_one_effect_at_two_servers() {
+    let (first, second) = two_servers(generous(), &Arc::new(Gate::open())).await;
+    let mut histories = Vec::new();
+    for text in ["Talk.", "Sing."] {
+        let begun = complete(&first, "long", json!([user(text)])).await;
+        histories.push([user(text), assistant(content(&begun)), user("Go on.")]);
+    }
+    // Each history continues a conversation, and forks it once that was continued.
+    for nth in 0..4 {
+        let ask = async |world: &World, history: &[Value]| {
+            keyed(world, "long", history, &format!("key {nth}"), false).send(world.address).await
+        };
+        let (one, other) =
+            tokio::join!(ask(&first, histories[0].as_slice()), ask(&second, histories[1].as_slice()));
+        assert_one_refused([&one, &other]);
+    }
+    let (store, mut messages) = (first.store().await, 0);
+    for log in store.list(&ListQuery::default()).await.unwrap().logs {
+        messages += store.inbox(&log.id, 0).await.unwrap().len();
+    }
+    assert_eq!(messages, 4, "one for each key");
+}
+
+#[tokio::test]
+async fn s24_one_key_with_two_chats_of_a_client_has_one_effect_at_two_servers() {
+    const CHAT: &str = "X-Chat";
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(place(dir.path()).path()).unwrap();
+    let chat = ChatOptions { conversation_headers: vec![CHAT.into()], ..ChatOptions::default() };
+    let options =
+        ServerOptions { chat, limits: generous(), ..ServerOptions::new(loopback(), place(dir.path())) };
+    let first = World::start(dir, options).await;
+    let second = first.second_server("more", Arc::new(Gate::open())).await;
+    let ask = async |world: &World, key: &str, chat: &str| {
+        keyed(world, "talk", &[user("Count.")], key, false).header(CHAT, chat).send(world.address).await
+    };
+    let made = ask(&first, "key", "a").await;
+    assert_one_refused([&made, &ask(&second, "key", "b").await]);
+    let again = ask(&second, "key", "a").await;
+    assert_eq!((again.status, again.header("idempotent-replayed")), (200, Some("true")), "{}", again.body);
+    assert_eq!(conversation(&again.json()), conversation(&made.json()));
+    for nth in 0..4 {
+        let [key, chat, other_chat] = ["key", "chat", "other chat"].map(|what| format!("{what} {nth}"));
+        let (one, other) = tokio::join!(ask(&first, &key, &chat), ask(&second, &key, &other_chat));
+        assert_one_refused([&one, &other]);
+    }
+    assert_eq!(first.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn s24_a_key_that_was_reserved_by_a_server_that_was_killed_has_its_effect_once() {
+    let dir = tempfile::tempdir().unwrap();
+    // A folder of JSON lines, in which each conversation has its own files.
+    fs::create_dir_all(place(dir.path()).path()).unwrap();
+    let world = World::with_gate_in(dir, "more", generous(), Arc::new(Gate::open())).await;
+    let ask = async |world: &World, text: &str| {
+        keyed(world, "long", &[user(text)], "once", false).send(world.address).await
+    };
+    assert_eq!(ask(&world, "Talk.").await.status, 200);
+    // A process that is killed once the key is reserved leaves nothing else.
+    let world = world
+        .restart_after(|dir| {
+            for entry in fs::read_dir(place(dir).path()).unwrap().map(Result::unwrap) {
+                match entry.path() {
+                    path if entry.file_name() == ".keys" => assert!(path.is_file()),
+                    path if path.is_dir() => fs::remove_dir_all(path).unwrap(),
+                    path => fs::remove_file(path).unwrap(),
+                }
+            }
+            fs::remove_file(dir.join("data/conversations.db.server/requests.jsonl")).unwrap();
+        })
+        .await;
+    assert_eq!(world.get(PATH).await.json()["conversations"], json!([]));
+    let refused = ask(&world, "Sing.").await;
+    let (one, other) = tokio::join!(ask(&world, "Talk."), ask(&world, "Talk."));
+    assert_one_refused([&one, &refused]);
+    assert_eq!((other.status, conversation(&other.json())), (200, conversation(&one.json())));
+    assert_eq!(world.get(PATH).await.json()["conversations"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -12,8 +12,8 @@ use polylogue_models::Env;
 use polylogue_runtime::stored::StoredDocument;
 use polylogue_runtime::{Access, ModelOptions, Prepared, RunOptions, Runtime, StoreLocation};
 use polylogue_server::{
-    NewToken, Scope, Server, ServerError, ServerLimits, ServerOptions, SourceError, TeamSource, Token,
-    TokenFile, tokens_at,
+    ChatOptions, NewToken, Scope, Server, ServerError, ServerLimits, ServerOptions, SourceError, TeamSource,
+    Token, TokenFile, tokens_at,
 };
 use polylogue_team::{Diagnostics, Grant, Loaded, Overrides, Team};
 use polylogue_test::server::{Answer, Playbook, Server as ModelServer};
@@ -213,6 +213,7 @@ pub(crate) struct World {
     /// With all scopes, of the tenant `local`.
     pub(crate) token: String,
     limits: ServerLimits,
+    chat: ChatOptions,
     files: Arc<Files>,
     /// Before the model, which ends when no request of it waits.
     _gate: Option<LiftedGate>,
@@ -352,21 +353,23 @@ impl World {
         model: Option<ModelServer>,
         token: Option<String>,
     ) -> Self {
-        let (limits, files) = (options.limits.clone(), files(&dir, model.as_ref()));
+        let (limits, chat, files) =
+            (options.limits.clone(), options.chat.clone(), files(&dir, model.as_ref()));
         let mut server = Server::bind(options, Arc::clone(&files) as _).await.unwrap();
         let first = server.take_first_token().map(|token| token.reveal().to_owned());
         let (address, url, token) = (server.address(), server.url(), first.or(token).unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.run(async { drop(stopped.await) }));
         let stop = Some(stop);
-        Self { dir, address, url, token, limits, files, _gate: None, model, stop, serving }
+        Self { dir, address, url, token, limits, chat, files, _gate: None, model, stop, serving }
     }
 
     /// Another server with the same store, as of another process, whose model replies to the requests that `gate` lets through.
     pub(crate) async fn second_server(&self, text: &'static str, gate: Arc<Gate>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let place = place(self.dir.path());
-        let options = ServerOptions { limits: self.limits.clone(), ..ServerOptions::new(loopback(), place) };
+        let (limits, chat) = (self.limits.clone(), self.chat.clone());
+        let options = ServerOptions { limits, chat, ..ServerOptions::new(loopback(), place) };
         let lifted = LiftedGate(Arc::clone(&gate));
         let reply = Playbook::new(move |_, number| {
             gate.pass(number);

@@ -17,6 +17,7 @@ use polylogue_files::private_options;
 use super::blobs;
 use super::file::{self, LogFile};
 use super::inbox;
+use super::keys;
 use super::note::{self, Entry, Note};
 use super::writer::Writer;
 use crate::batch::{self, Batch};
@@ -78,6 +79,12 @@ impl Folder {
     pub(super) fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
         self.open(id)?;
         inbox::read(&self.inbox_path(id), after)
+    }
+
+    pub(super) fn reserve_key(&self, key: &str, request: &str) -> Result<String, StoreError> {
+        let reserved = keys::reserve(&self.dir.join(keys::FILE), key, request)?;
+        self.sync().map_err(|error| io_error::writing(&self.dir, &error))?;
+        Ok(reserved)
     }
 
     fn blobs(&self, id: &LogId) -> PathBuf {

@@ -18,9 +18,8 @@ pub(super) fn post(path: &Path, message: &InboxMessage) -> Result<u64, StoreErro
     let mut file = open(path).map_err(fail)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(fail)?;
-    // A line without its end was not acknowledged.
-    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    let earlier: Vec<&[u8]> = lines(bytes.get(..whole).unwrap_or_default()).collect();
+    let whole = whole_lines(&bytes);
+    let earlier: Vec<&[u8]> = lines(whole).collect();
     // Those that only a later version can read have keys, too.
     let has_key = |line: &&[u8]| {
         serde_json::from_slice::<Keyed>(line).is_ok_and(|earlier| *earlier.key == *message.key)
@@ -30,7 +29,7 @@ pub(super) fn post(path: &Path, message: &InboxMessage) -> Result<u64, StoreErro
     }
     let mut line = serde_json::to_vec(message).map_err(|error| fail(error.into()))?;
     line.push(b'\n');
-    append(&mut file, whole as u64, &line).map_err(fail)?;
+    append(&mut file, whole.len() as u64, &line).map_err(fail)?;
     Ok(earlier.len() as u64 + 1)
 }
 
@@ -40,12 +39,19 @@ struct Keyed {
     key: String,
 }
 
+/// What was acknowledged: not a last line without its end.
+pub(super) fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    bytes.get(..end).unwrap_or_default()
+}
+
 /// The messages, of which the first one has the number 1.
-fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }
 
-fn open(path: &Path) -> io::Result<LockedFile> {
+/// Opens a file of lines, and locks it.
+pub(super) fn open(path: &Path) -> io::Result<LockedFile> {
     loop {
         let file = private_options().read(true).write(true).create(true).truncate(false).open(path)?;
         let file = LockedFile::wait(file)?;
@@ -56,7 +62,8 @@ fn open(path: &Path) -> io::Result<LockedFile> {
     }
 }
 
-fn append(file: &mut LockedFile, whole: u64, line: &[u8]) -> io::Result<()> {
+/// Writes a line after the first `whole` bytes of a file.
+pub(super) fn append(file: &mut LockedFile, whole: u64, line: &[u8]) -> io::Result<()> {
     file.set_len(whole)?;
     file.seek(SeekFrom::Start(whole))?;
     file.write_all(line)?;
@@ -71,8 +78,7 @@ pub(super) fn read(path: &Path, after: u64) -> Result<Vec<(u64, InboxMessage)>, 
         Err(error) => return Err(reading(path, &error)),
         Ok(_) => {}
     }
-    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    parsed(path, bytes.get(..whole).unwrap_or_default(), after)
+    parsed(path, whole_lines(&bytes), after)
 }
 
 fn parsed(path: &Path, bytes: &[u8], after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {

@@ -14,6 +14,16 @@ use crate::claims;
 pub(super) struct Logs {
     pub(super) by_id: HashMap<LogId, Log>,
     pub(super) due: DueIndex,
+    /// By the key.
+    pub(super) reserved_keys: HashMap<String, ReservedKey>,
+}
+
+/// The request for which a key is reserved.
+#[derive(Debug)]
+pub(super) struct ReservedKey {
+    pub(super) request: String,
+    /// When the reservation ends.
+    pub(super) until: u64,
 }
 
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use crate::io_error::{reading, show};
 const APPLICATION: u32 = 0x504C_594C;
 
 /// The only supported format.
-pub(super) const FORMAT: u32 = 9;
+pub(super) const FORMAT: u32 = 10;
 
 /// Creates the tables of an empty database. Must run in a transaction.
 pub(super) const CREATE: &str = "
@@ -94,8 +94,14 @@ CREATE TABLE workers(
     address TEXT,
     seen_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE reserved_keys(
+    key TEXT PRIMARY KEY,
+    request TEXT NOT NULL,
+    until_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX reserved ON reserved_keys(until_ms);
 PRAGMA application_id = 0x504C594C;
-PRAGMA user_version = 9;
+PRAGMA user_version = 10;
 ";
 
 /// The file at the path of a database.

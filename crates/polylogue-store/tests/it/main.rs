@@ -14,6 +14,8 @@ mod interrupted;
 #[cfg(test)]
 mod jsonl;
 #[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod lists;
 #[cfg(test)]
 mod privacy;

@@ -4,6 +4,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use polylogue_core::Store as _;
+
 use crate::support::{Kind, begin};
 
 /// All that is in `dir`, itself included, with its mode.
@@ -29,6 +31,7 @@ async fn files_of_a_store_are_private_to_their_owner() {
         let store = kind.open(&place).unwrap();
         // While it is claimed, so that what lies next to it exists, too.
         let _claim = begin(&store, "a", 3).await;
+        store.reserve_key("key", "request").await.unwrap();
         let found = modes(&dir.path().join("new"));
         assert!(found.len() > 3, "{kind:?}: {found:?}");
         let open: Vec<_> = found.iter().filter(|(_, mode)| mode & 0o077 != 0).collect();

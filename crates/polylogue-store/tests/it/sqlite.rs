@@ -45,7 +45,7 @@ async fn the_database_is_what_the_documentation_says() {
     let get =
         |sql: &str| connection.query_row(sql, [], |row| row.get::<_, rusqlite::types::Value>(0)).unwrap();
     assert_eq!(get("PRAGMA application_id"), 0x504C_594C.into());
-    assert_eq!(get("PRAGMA user_version"), 9.into());
+    assert_eq!(get("PRAGMA user_version"), 10.into());
     assert_eq!(get("PRAGMA journal_mode"), "wal".to_owned().into());
     assert_eq!(get("SELECT count(*) FROM claims"), 0.into());
     let said =
@@ -93,9 +93,9 @@ async fn a_database_of_another_program_is_refused_and_unchanged() {
 #[tokio::test]
 async fn a_database_of_a_newer_version_is_refused_and_unchanged() {
     let (dir, place) = database(1, 1).await;
-    edit(&place, "PRAGMA user_version = 10");
+    edit(&place, "PRAGMA user_version = 11");
     let before = contents(dir.path());
-    let newer = StoreError::Newer { place: place.display().to_string(), found: 10, known: 9 };
+    let newer = StoreError::Newer { place: place.display().to_string(), found: 11, known: 10 };
     assert_eq!(Sqlite::open(&place).unwrap_err(), newer);
     assert_eq!(contents(dir.path()), before);
 }
@@ -105,7 +105,7 @@ async fn a_database_of_an_earlier_version_is_refused_and_unchanged() {
     let (dir, place) = database(1, 1).await;
     edit(&place, "PRAGMA user_version = 7");
     let before = contents(dir.path());
-    let older = StoreError::Older { place: place.display().to_string(), found: 7, known: 9 };
+    let older = StoreError::Older { place: place.display().to_string(), found: 7, known: 10 };
     assert_eq!(Sqlite::open(&place).unwrap_err(), older);
     assert_eq!(contents(dir.path()), before);
 }
