@@ -27,6 +27,7 @@ mod announcements;
 mod append;
 mod append_group;
 mod archive;
+mod asked;
 mod blobs;
 mod budgets;
 mod claim;
@@ -54,6 +55,7 @@ mod tls;
 mod watch;
 
 pub use address::Address;
+pub use asked::PostgresAsked;
 pub use budgets::{
     BudgetListing, LogUsage, PostgresBudgets, Recount, is_daily, shared_budget_name, token_budget,
 };

@@ -12,6 +12,7 @@ use tracing::debug;
 
 use crate::address::Address;
 use crate::announcements::CHANNEL;
+use crate::asked::ask;
 use crate::connection::open_with;
 use crate::database::{Access, Database, Parameter};
 use crate::live_point::LivePoint;
@@ -113,6 +114,15 @@ impl PostgresWatch {
         let parameters: [&dyn Parameter; 3] = [&self.tenant, &ids, &time];
         self.database.query(Access::Write, ASK, &parameters).await?;
         self.database.query(Access::Write, CLEAN, &[]).await.map(drop)
+    }
+
+    /// Asks the servers that [hear it](crate::PostgresAsked) to continue a log, and returns whether there are any. A server that dies at the same time
+    /// may be one of them.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub async fn ask_server(&self, id: &LogId) -> Result<bool, StoreError> {
+        ask(&self.database, &self.tenant, id).await
     }
 
     /// Resolves when events were announced since the last time. Announcements may be lost, and may be of logs of others.

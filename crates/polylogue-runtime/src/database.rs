@@ -2,7 +2,8 @@
 
 pub use polylogue_postgres::{
     Address as DatabaseAddress, BudgetFigures, BudgetListing, DatabaseFigures, LivePoint, Migrated,
-    PostgresWatch, RateLimitFigures, Recount, SharedAmount, WatchedLog, shared_budget_name, token_budget,
+    PostgresAsked, PostgresWatch, RateLimitFigures, Recount, SharedAmount, WatchedLog, shared_budget_name,
+    token_budget,
 };
 
 pub use crate::shared_budgets::SharedBudgetSource;

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use polylogue_core::{AnyStore, Features, LogId};
 use polylogue_models::ClusterLimits;
-use polylogue_postgres::{Address, LivePoint, Migrated, Postgres, PostgresBudgets, PostgresWatch};
+use polylogue_postgres::{
+    Address, LivePoint, Migrated, Postgres, PostgresAsked, PostgresBudgets, PostgresWatch,
+};
 use polylogue_store::parts::this_process;
 use polylogue_store::{Jsonl, Sqlite};
 
@@ -154,6 +156,16 @@ impl StoreLocation {
     pub fn watch(&self) -> Option<PostgresWatch> {
         let Database { address, tenant } = self.database.as_ref()?;
         Some(PostgresWatch::new(address.clone(), tenant))
+    }
+
+    /// Hears which conversations other processes ask a server to continue, those of other tenants as well; `None` where a store is of one
+    /// machine.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, with a database.
+    pub fn asked(&self) -> Option<PostgresAsked> {
+        let Database { address, .. } = self.database.as_ref()?;
+        Some(PostgresAsked::listen(address.clone()))
     }
 
     /// Returns whether processes on other machines can have the same store.

@@ -201,6 +201,11 @@ impl Problem {
         self.0.status == StatusCode::NOT_FOUND
     }
 
+    /// Whether another process or request changes the conversation.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.0.word == "busy"
+    }
+
     /// Whether a question was answered before.
     pub(crate) fn is_answered(&self) -> bool {
         self.0.word == "answered"

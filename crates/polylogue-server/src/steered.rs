@@ -101,7 +101,7 @@ async fn carry_out(
 }
 
 /// Gives up the right to run a conversation, unless something else was sent to it meanwhile. Its log has a cancellation that came meanwhile.
-async fn leave(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, slot: Slot) {
+pub(crate) async fn leave(app: &Arc<App>, tenant: &Arc<Tenant>, id: &LogId, slot: Slot) {
     match tenant.runs.leave_with_halt(id) {
         (true, _) => runs::run(app, tenant, id, slot, None),
         (false, halt) => stop_at_rest(app, tenant, id, halt).await,

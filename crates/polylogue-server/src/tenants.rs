@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{Budget, Listing, LogId, Store as _, StoreError};
-use polylogue_runtime::database::LivePoint;
+use polylogue_runtime::database::{LivePoint, PostgresAsked};
 use polylogue_runtime::stored::served_as;
 use polylogue_runtime::{Prepared, Runtime, StoreLocation};
 use tokio::sync::OnceCell;
@@ -247,6 +247,11 @@ impl Tenants {
     /// Whether other processes have the same conversations.
     pub(crate) const fn are_shared(&self) -> bool {
         self.place.is_shared()
+    }
+
+    /// Hears what other programs ask servers to continue, if processes can share the store.
+    pub(crate) fn asked(&self) -> Option<PostgresAsked> {
+        self.place.asked()
     }
 
     /// Where it is noted who pays for what, unless others have the same conversations.

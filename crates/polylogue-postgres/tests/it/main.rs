@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod archive;
 #[cfg(test)]
+mod asked;
+#[cfg(test)]
 mod budgets;
 #[cfg(test)]
 mod conformance;
