@@ -243,6 +243,12 @@ impl Request {
                     }
                 }
                 Some(Continuation::Earlier { id, events, is_edited }) => {
+                    // What made it an earlier point may be a request with the same key, at another server since it was looked for.
+                    if key.is_some()
+                        && let Some(begun) = self.begun_elsewhere(digest, key).await?
+                    {
+                        return self.join_elsewhere(begun, true).await;
+                    }
                     let point = ForkPoint { event: Some(events), text: None, is_edited };
                     return self.continue_fork((&id, &point), digest, key).await;
                 }

@@ -239,6 +239,29 @@ async fn s24_one_key_with_two_histories_has_one_effect_at_two_servers() {
 }
 
 #[tokio::test]
+async fn s24_one_key_with_one_history_has_one_effect_at_two_servers() {
+    let (first, second) = two_servers(generous(), &Arc::new(Gate::open())).await;
+    for nth in 0..4 {
+        let talk = format!("Talk {nth}.");
+        let begun = complete(&first, "long", json!([user(&talk)])).await;
+        let history = [user(&talk), assistant(content(&begun)), user("Go on.")];
+        // The first continues the conversation, and the second forks it.
+        for key in [format!("end {nth}"), format!("fork {nth}")] {
+            let ask =
+                async |world: &World| keyed(world, "long", &history, &key, false).send(world.address).await;
+            let (one, other) = tokio::join!(ask(&first), ask(&second));
+            assert_eq!([one.status, other.status], [200, 200], "{}\n{}", one.body, other.body);
+            assert_eq!(conversation(&one.json()), conversation(&other.json()), "{key}");
+        }
+    }
+    let (store, mut messages) = (first.store().await, 0);
+    for log in store.list(&ListQuery::default()).await.unwrap().logs {
+        messages += store.inbox(&log.id, 0).await.unwrap().len();
+    }
+    assert_eq!(messages, 8, "one for each key");
+}
+
+#[tokio::test]
 async fn s24_one_key_with_two_chats_of_a_client_has_one_effect_at_two_servers() {
     const CHAT: &str = "X-Chat";
     let dir = tempfile::tempdir().unwrap();
